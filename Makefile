@@ -1,0 +1,65 @@
+# demo: see it work; test: prove it works. Both make .venv by themselves and may be run twice.
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+	command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+	&& echo $$p && break; done)
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check -q
+
+.PHONY: help demo test crash lint format docs bench e2e clean
+help:
+	@echo "make demo    index sample sessions into a store of its own and ask it three questions"
+	@echo "make test    install the development tools and run all tests"
+	@echo "make crash   the same kill -9 tests, many more rounds"
+	@echo "make lint    ruff and mypy"
+	@echo "make docs    write the reference pages from the code"
+	@echo "make bench   measure indexing (MEMDATA=folder of transcripts; default: the samples)"
+	@echo "make e2e     build the wheel and use it in a fresh environment"
+	@echo "make clean   remove what the other targets made"
+
+$(VENV)/made:
+	@test -n "$(PYTHON)" || { echo "make: Python 3.11 or newer is needed; install it, or name it: make PYTHON=/path/to/python3 …" >&2; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "make: $(PYTHON) has no venv module; install it (Debian: apt install python3-venv)" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/installed: $(VENV)/made pyproject.toml
+	@echo "installing yester into $(VENV)"
+	@$(PIP) install -e . || { echo "make: installing failed; is the package registry reachable?" >&2; exit 1; }
+	@touch $@
+
+$(VENV)/installed-dev: $(VENV)/installed pyproject.toml
+	@echo "installing the development tools into $(VENV)"
+	@$(PIP) install -e '.[dev]' || { echo "make: installing failed; is the package registry reachable?" >&2; exit 1; }
+	@touch $@
+
+demo: $(VENV)/installed
+	@$(BIN)/python examples/demo.py
+
+test: $(VENV)/installed-dev
+	$(BIN)/python -m pytest -q -n auto -m "not e2e and not browser"
+
+crash: $(VENV)/installed-dev
+	YESTER_KILLS=200 $(BIN)/python -m pytest -q -m crash
+
+lint: $(VENV)/installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python docs/generate.py --check
+
+format: $(VENV)/installed-dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+docs: $(VENV)/installed-dev
+	$(BIN)/python docs/generate.py
+
+bench: $(VENV)/installed-dev
+	$(BIN)/python bench/index.py $(MEMDATA)
+
+e2e: $(VENV)/installed-dev
+	$(BIN)/python -m pytest -q -m e2e
+
+clean:
+	rm -rf $(VENV) .demo dist build .pytest_cache .ruff_cache .mypy_cache .hypothesis

@@ -1,0 +1,146 @@
+"""Writes the reference pages from the code and the outputs shown in the other pages from runs.
+
+`--check` fails when something is not up to date.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import click
+
+from yester.agents import AGENTS
+from yester.cli import cli
+from yester.config import SETTINGS
+from yester.redact import RULES
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = ROOT / "docs" / "reference"
+_NOTE = "<!-- Written by docs/generate.py from the code; change it there. -->\n"
+
+
+def commands() -> str:
+    parts = [
+        "# Commands",
+        _NOTE,
+        "Exit codes: 0 found or done, 1 nothing found, 2 the call was wrong, 3 something failed.",
+        f"```text\n{_help(cli, 'yester')}```",
+    ]
+    context = click.Context(cli, info_name="yester")
+    for name in cli.list_commands(context):
+        command = cli.get_command(context, name)
+        assert command is not None
+        parts += [f"## yester {name}", f"```text\n{_help(command, f'yester {name}')}```"]
+    return "\n\n".join(parts) + "\n"
+
+
+def _help(command: click.Command, name: str) -> str:
+    with click.Context(command, info_name=name, terminal_width=96, max_content_width=96) as context:
+        return command.get_help(context) + "\n"
+
+
+def settings() -> str:
+    parts = [
+        "# Settings",
+        _NOTE,
+        "Settings stand in `config.toml` in yester's folder. Those with a variable may also be set"
+        "\nin the environment, the others may not: a repository can set variables for an agent's"
+        "\nhooks, and must not be able to say where data comes from or goes to.",
+        "| setting | default | variable | what it does |\n|---|---|---|---|",
+    ]
+    rows = []
+    for setting in SETTINGS:
+        value = setting.default
+        shown = ", ".join(value) if isinstance(value, tuple) else str(value).lower()
+        variable = f"`{setting.variable}`" if setting.env else "–"
+        rows.append(f"| `{setting.name}` | `{shown}` | {variable} | {setting.help} |")
+    parts[-1] += "\n" + "\n".join(rows)
+    parts.append(
+        "Besides, the table `[projects]` gives names: a folder (`~` may begin it) or a project key"
+        "\non the left, the name on the right. What is below the folder then belongs to that name."
+        '\n\n```toml\n[projects]\n"~/code/api" = "shop-api"\n```'
+    )
+    return "\n\n".join(parts) + "\n"
+
+
+def agents() -> str:
+    rows = "\n".join(f"| `{agent.name}` | {agent.label} |" for agent in AGENTS.values())
+    return f"# Agents\n\n{_NOTE}\n| `--agent` | transcripts of |\n|---|---|\n{rows}\n"
+
+
+def redaction() -> str:
+    rows = "\n".join(f"- {rule.name}" for rule in RULES)
+    return (
+        f"# What is redacted\n\n{_NOTE}\n`<private>…</private>` is never stored. Of everything else,"
+        " these kinds of secret are replaced by\n`[redacted:KIND]` before anything is stored:\n\n"
+        f"{rows}\n"
+    )
+
+
+_SHOWN = re.compile(r"```sh\n(?P<command>yester [^\n]+)\n```\n\n```text\n(?P<output>.*?)```", re.S)
+_CHANGING = ("doctor", "--json", "status")  # free space, time taken, sizes
+
+
+def refreshed(page: str, home: Path) -> str:
+    """A page whose outputs (a `text` block right after one command) are what comes out now."""
+
+    def again(match: re.Match[str]) -> str:
+        command = match["command"]
+        if any(word in command for word in _CHANGING):
+            return match[0]
+        done = subprocess.run(
+            ["bash", "-c", command], capture_output=True, text=True, cwd=home,
+            env={"HOME": str(home), "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
+                 "TZ": "UTC", "LANG": "C.UTF-8"},
+        )  # fmt: skip
+        return f"```sh\n{command}\n```\n\n```text\n{done.stdout or done.stderr}```"
+
+    return _SHOWN.sub(again, page)
+
+
+def sample_home(folder: str) -> Path:
+    home, samples = Path(folder), ROOT / "examples" / "sessions"
+    command = [
+        sys.executable,
+        "-m",
+        "yester",
+        "--home",
+        str(home / ".yester"),
+        "index",
+        str(samples),
+    ]
+    subprocess.run(command, check=True, capture_output=True)
+    return home
+
+
+PAGES = {
+    "commands.md": commands,
+    "settings.md": settings,
+    "agents.md": agents,
+    "redaction.md": redaction,
+}
+
+
+def main() -> int:
+    FOLDER.mkdir(exist_ok=True)
+    wanted = {FOLDER / name: make() for name, make in PAGES.items()}
+    with tempfile.TemporaryDirectory() as folder:
+        home = sample_home(folder)
+        for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
+            wanted[path] = refreshed(path.read_text("utf-8"), home)
+    stale = [p for p, text in wanted.items() if not p.exists() or p.read_text("utf-8") != text]
+    if "--check" not in sys.argv:
+        for path in stale:
+            path.write_text(wanted[path], "utf-8")
+    elif stale:
+        print(f"out of date: {', '.join(str(p.relative_to(ROOT)) for p in stale)}; run: make docs")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,33 @@
+"""yester: long-term memory for coding agents.
+
+import yester
+
+with yester.open() as memory:
+    memory.add([{"ref": "1", "project": "shop", "title": "Use UTC everywhere", "text": "…"}])
+    for hit in memory.recall("time zones", project="shop"):
+        print(hit.title, hit.score)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from yester.deliver.library import Memory
+
+__version__ = "0.1.0"
+__all__ = ["__version__", "open"]
+
+
+def open(home: str | Path | None = None) -> Memory:  # noqa: A001
+    """Open the memory in a folder (default: $YESTER_HOME, else ~/.yester); made if needed."""
+    import os
+    from pathlib import Path
+
+    from yester.config import home_folder, load
+    from yester.deliver.library import open_home
+
+    folder = home_folder(home, os.environ, Path.cwd())
+    return open_home(folder, load(folder, os.environ))

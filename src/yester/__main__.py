@@ -1,0 +1,5 @@
+"""`python -m yester` is `yester`."""
+
+from yester.cli import main
+
+main()

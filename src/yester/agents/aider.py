@@ -1,0 +1,180 @@
+"""Aider's `.aider.chat.history.md`: one file for each project, sessions one after the other.
+
+    # aider chat started at TIME      a new session
+    #### text                         what the user typed, every line of it
+    > text                            what Aider says about itself, asks, and runs
+    anything else                     the answer, thinking first: ► **THINKING** … ► **ANSWER**
+
+Aider ends its own lines with two spaces; a heading or quotation of the model's does not, and so
+stays part of the answer (unless an editor has stripped the spaces everywhere). Checked against
+Aider's own writer and reader and against public histories of versions 0.37 to 0.86. There are no
+ids and only one time a session, in local time. Left out, and counted: the banner before the first
+prompt, commands that only steer Aider, and its talk about tokens and models.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+from yester.agents.base import Agent, Reading
+from yester.agents.calls import State, digest, files
+from yester.agents.conversation import Conversation, placed
+from yester.agents.markdown import Block, Markdown, Place, opens_with
+from yester.config import Config
+from yester.model import Item
+
+NAME = "aider"
+FILE = ".aider.chat.history.md"
+HEADER = "# aider chat started at "
+
+# Commands with something said behind them; `/run` and `!` start a program; the rest steers Aider.
+ASKING = ("/ask", "/code", "/architect", "/context")
+RUNNING = ("/run", "/test", "/git")
+
+# What Aider says about itself, by how the line begins.
+CHATTER = re.compile(
+    r"Tokens: |Cost: |[\d,.k]+ prompt tokens|Aider v|(?:Main |Weak |Editor )?[Mm]odels?:? "
+    r"|Git repo: |Repo-map|Use /help|https://aider\.chat|Initial repo scan|Warning: |VSCode "
+    r"|Update git name|You can skip this check|Open documentation url|Add .* to the chat\?|\^C"
+    r"|Add \.aider|Creating empty file|Attempt to fix |Copied |Can't initialize|Terminal does"
+)
+_EDITED = re.compile(r"Applied edit to (?P<file>\S.*?)\s*$")
+_ADDED = re.compile(r"Added (?P<file>\S.*?) to the chat(?: \(read-only\))?\.?\s*$")
+_FAILED = re.compile(r"^(?:Traceback |# Fix any errors|FAILED |.{0,40}\bError: )", re.M)
+_ANSWER = re.compile(r"^(?:-{3,}\n)?► \*\*ANSWER\*\*\s*$", re.M)
+_THINKING = re.compile(r"\A(?:-{3,}\n)?► \*\*THINKING\*\*\s*$", re.M)
+
+
+@dataclass(frozen=True, slots=True)
+class History(Place):
+    """The session the next block belongs to."""
+
+    started: str = ""
+    title: str = ""
+    prompts: int = 0
+    blocks: int = 0
+    bare: bool | None = None  # the spaces at the end of lines are gone; None is not known yet
+
+
+def find(config: Config) -> Iterator[Path]:
+    yield from files(config.texts("transcript_dirs"), FILE)
+
+
+def accepts(path: Path) -> bool:
+    return opens_with(path, HEADER)
+
+
+def read(reading: Reading) -> Iterator[Item]:
+    yield from _History(reading, History).items()
+
+
+class _Session(Conversation[State]):
+    agent = NAME
+
+
+class _History(Markdown[History]):
+    def __init__(self, reading: Reading, kind: type[History]) -> None:
+        super().__init__(reading, kind)
+        self.kind = ""  # of the block we are in
+        self.talk = self._session()
+
+    def _session(self) -> _Session:
+        path, state = self.reading.path.absolute(), self.state
+        session = f"aider:{digest(str(path))}:{state.started}"
+        known = State(session=session, title=state.title, prompts=state.prompts)
+        talk = _Session(self.reading, placed(self.reading, known, str(path.parent)))
+        talk.epoch = _epoch(state.started)
+        return talk
+
+    def begins(self, text: str) -> str | None:
+        kind = "user" if text.startswith("####") else "aider" if text.startswith(">") else "answer"
+        if text.startswith(HEADER):
+            kind = "session"
+            self.state = replace(self.state, bare=None)
+        elif kind != "answer":
+            if self.state.bare is None:
+                self.state = replace(self.state, bare=not text.endswith("  "))
+            if not (text.endswith("  ") or self.state.bare):
+                kind = "answer"
+        if kind == self.kind != "session":
+            return None
+        self.kind = kind
+        return kind
+
+    def told(self, block: Block[History]) -> Iterator[Item]:
+        if block.kind == "session":
+            started = block.text.removeprefix(HEADER).strip()
+            if started != self.state.started:  # two starts within one second are one session
+                self.state = History(started=started, bare=self.state.bare)
+                self.talk = self._session()
+            return
+        if not block.text:
+            return
+        ref = f"{self.talk.state.session}:{self.state.blocks}"
+        self.state = replace(self.state, blocks=self.state.blocks + 1)
+        if block.kind == "user":
+            yield from self._prompt(ref, _unmarked(block.lines, "####"))
+        elif not self.state.prompts:
+            self.reading.skip("banner")
+        elif block.kind == "aider":
+            yield from self._remarks(ref, _unmarked(block.lines, ">"))
+        else:
+            yield from self._answer(ref, block.text)
+        told = self.talk.state
+        self.state = replace(self.state, prompts=told.prompts, title=told.title)
+
+    def _prompt(self, ref: str, text: str) -> Iterator[Item]:
+        command, _, rest = text.partition(" ")
+        if text.startswith("!") or (command in RUNNING and rest.strip()):
+            yield self.talk.item(ref, "message", "tool", text, tool="run", origin="user")
+        elif command in ASKING and rest.strip():
+            yield self.talk.prompt(ref, rest.strip())
+        elif re.match(r"/[a-z-]+(?:\s|$)", text):
+            self.reading.skip("command")
+        elif text and text != "<blank>":
+            yield self.talk.prompt(ref, text)
+        else:
+            self.reading.skip("empty")
+
+    def _remarks(self, ref: str, text: str) -> Iterator[Item]:
+        """What Aider did and what its programs printed; the files it names are those touched."""
+        kept = [line for line in text.splitlines() if not CHATTER.match(line)]
+        body = "\n".join(kept).strip()
+        if not body:
+            self.reading.skip("Aider's own remarks")
+            return
+        edited, added = (
+            tuple(dict.fromkeys(self.talk.file(m["file"]) for m in map(mark.match, kept) if m))
+            for mark in (_EDITED, _ADDED)
+        )
+        yield self.talk.item(
+            ref, "message", "tool", body, tool=NAME, files_read=added, files_modified=edited,
+            tags=("error",) if _FAILED.search(body) else (),
+        )  # fmt: skip
+
+    def _answer(self, ref: str, text: str) -> Iterator[Item]:
+        if begun := _THINKING.match(text):
+            parts = _ANSWER.split(text[begun.end() :], maxsplit=1)
+            yield from self.talk.said(f"{ref}:thinking", parts[0], "thinking")
+            text = parts[1] if len(parts) > 1 else ""
+        yield from self.talk.said(ref, text)
+
+
+def _unmarked(lines: list[str], mark: str) -> str:
+    stripped = (line.removeprefix(mark).removeprefix(" ").rstrip() for line in lines)
+    return "\n".join(stripped).strip()
+
+
+def _epoch(started: str) -> int:
+    """Aider writes the time of its machine."""
+    try:
+        return max(0, int(datetime.fromisoformat(started).timestamp() * 1000))
+    except (ValueError, OverflowError, OSError):
+        return 0
+
+
+AGENT = Agent(NAME, "Aider", find, accepts, read)

@@ -1,0 +1,101 @@
+"""What an agent is to yester: data, and one function that reads its transcripts.
+
+A reader is a generator of items over one file. It streams, keeps its progress in a `Reading` so
+that the caller can commit at any item and resume there, and never stops for a bad record.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from yester.config import Config
+from yester.model import Item, Session
+from yester.project import Projects
+
+_PROBLEMS_KEPT = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    thinking: bool = True
+    subagents: bool = True
+
+
+@dataclass(slots=True)
+class Reading:
+    """How far one pass over one transcript is, and what it met besides items.
+
+    `offset`, `line` and `state` name a place from which reading on yields everything not yet
+    yielded (and perhaps some of it again, which identity makes harmless).
+    """
+
+    path: Path
+    projects: Projects
+    options: Options
+    offset: int = 0
+    line: int = 0
+    state: Any = None  # the reader's own; a mapping when it comes back from the store
+    messages: int = 0
+    skipped: Counter[str] = field(default_factory=Counter)
+    problems: list[str] = field(default_factory=list)
+    _made: dict[str, Session] = field(default_factory=dict)
+    _spans: dict[str, list[int]] = field(default_factory=dict)
+
+    def met(self, session: str, epoch: int, make: Callable[[], Session]) -> None:
+        """A record of this session at this time; `make` is called for the first one."""
+        if session not in self._spans:
+            self._made[session] = make()
+            self._spans[session] = [epoch, epoch]
+        else:
+            span = self._spans[session]
+            if epoch > span[1]:
+                span[1] = epoch
+            elif epoch < span[0]:
+                span[0] = epoch
+
+    def entitle(self, session: str, title: str) -> None:
+        if session in self._made:
+            self._made[session] = replace(self._made[session], title=title)
+
+    def sessions(self) -> list[Session]:
+        """The sessions met so far, each from its first to its last record."""
+        return [
+            replace(made, started=self._spans[key][0], ended=self._spans[key][1])
+            for key, made in self._made.items()
+        ]
+
+    def skip(self, reason: str) -> None:
+        self.skipped[reason] += 1
+
+    def bad(self, line: int, reason: str) -> None:
+        """A record that cannot be read: counted; the first ones are named with file:line."""
+        self.skipped["unreadable"] += 1
+        if len(self.problems) < _PROBLEMS_KEPT:
+            self.problems.append(f"{self.path}:{line}: {reason}")
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    name: str
+    label: str
+    find: Callable[[Config], Iterator[Path]]  # the transcripts where this agent keeps them
+    accepts: Callable[[Path], bool]  # is this file one of its transcripts?
+    read: Callable[[Reading], Iterator[Item]]
+
+
+def relative(path: str, root: str) -> str:
+    """A path as seen from the project's root, so that work trees and machines agree on it."""
+    if root and path.startswith(root) and path[len(root) : len(root) + 1] in ("/", "\\"):
+        return path[len(root) + 1 :].replace("\\", "/")
+    return path
+
+
+def first_line(text: str, most: int = 80) -> str:
+    """The first line that says something, as a title."""
+    line = next((part.strip() for part in text.splitlines() if part.strip(" #*-`>\t")), "")
+    line = line.lstrip("# ").strip()
+    return line if len(line) <= most else line[: most - 1].rstrip() + "…"

@@ -1,0 +1,372 @@
+"""Claude Code's transcripts, versions 2.0.64 to 2.1.325: what is said and done, nothing else.
+
+Indexed: prompts, answers, thinking, each tool call together with its result, plans, the last todo
+list, the summary of a compaction, and prompts typed while the agent was busy (they stand in queue
+records alone). Left out, and counted by reason: progress, snapshots, attachments (our own injected
+memory among them), request logs, reminders and everything else the client writes for itself.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from yester.agents.base import Agent, Reading
+from yester.agents.calls import State, Transcript, block_text, digest, files, opening, todo_text
+from yester.config import Config
+from yester.model import Item
+
+NAME = "claude-code"
+
+
+class Line(msgspec.Struct):
+    """The fields we look at, of any type: a surprise in one must not cost the line."""
+
+    type: Any = None
+    subtype: Any = None
+    uuid: Any = None
+    sessionId: Any = None  # noqa: N815
+    timestamp: Any = None
+    cwd: Any = None
+    gitBranch: Any = None  # noqa: N815
+    message: Any = None
+    isMeta: Any = None  # noqa: N815
+    isSidechain: Any = None  # noqa: N815
+    isCompactSummary: Any = None  # noqa: N815
+    isApiErrorMessage: Any = None  # noqa: N815
+    agentId: Any = None  # noqa: N815
+    sourceToolUseID: Any = None  # noqa: N815
+    origin: Any = None
+    planContent: Any = None  # noqa: N815
+    operation: Any = None
+    content: Any = None
+    customTitle: Any = None  # noqa: N815
+    attachment: Any = None
+
+
+_line = msgspec.json.Decoder(Line).decode
+_FIELDS = frozenset(Line.__struct_fields__)
+
+
+# Text a client puts into user messages: what starts with the key is treated as the value says.
+USER_TEXT: tuple[tuple[str, str], ...] = (
+    ("<local-command-caveat>", "skip local command"),
+    ("<local-command-stdout>", "skip local command"),
+    ("<local-command-stderr>", "skip local command"),
+    ("Caveat: The messages below were generated", "skip local command"),
+    ("[Request interrupted", "skip interruption"),
+    ("<command-name>", "command"),
+    ("<command-message>", "command"),
+    ("<bash-input>", "shell"),
+    ("<bash-stdout>", "shell"),
+    ("<bash-stderr>", "shell"),
+    ("<task-notification>", "notification"),
+    ("This session is being continued from a previous conversation", "compaction"),
+)
+
+# Bookkeeping of the client; what matters of it is in the todo list.
+SKIPPED_TOOLS = frozenset(
+    {"TodoRead", "TodoWrite", "TaskCreate", "TaskUpdate", "TaskList", "TaskGet", "ToolSearch"}
+)
+
+# tool → (input fields that make the text, in order; field with the file; does it change the file)
+TOOLS: Mapping[str, tuple[tuple[str, ...], str, bool]] = {
+    "Bash": (("command", "description"), "", False),
+    "PowerShell": (("command", "description"), "", False),
+    "Read": (("file_path",), "file_path", False),
+    "Edit": (("file_path", "old_string", "new_string"), "file_path", True),
+    "MultiEdit": (("file_path", "edits"), "file_path", True),
+    "Write": (("file_path", "content"), "file_path", True),
+    "NotebookEdit": (("notebook_path", "new_source"), "notebook_path", True),
+    "Grep": (("pattern", "path", "glob"), "", False),
+    "Glob": (("pattern", "path"), "", False),
+    "LS": (("path",), "", False),
+    "Task": (("description", "prompt"), "", False),
+    "Agent": (("description", "prompt"), "", False),
+    "WebFetch": (("url", "prompt"), "", False),
+    "WebSearch": (("query",), "", False),
+    "ExitPlanMode": (("plan",), "", False),
+}
+
+_TAG = re.compile(r"<(?P<tag>[a-z-]+)>(?P<text>.*?)</(?P=tag)>", re.S)
+_REMINDER = re.compile(r"<system-reminder>.*?(?:</system-reminder>|\Z)\s*", re.S)
+_TASK_NUMBER = re.compile(r"#(\d+)")
+_NOT_TYPED = ("<", "{", "/")  # notices of the client and its commands, in the queue of prompts
+
+
+@dataclass(frozen=True, slots=True)
+class Place(State):
+    """What must be known of a Claude Code session to go on reading in the middle of it."""
+
+    title_rank: int = 0  # 1 first prompt, 2 given by the user
+    todos: str = ""
+    tasks: tuple[tuple[str, str, str], ...] = ()  # (number, subject, status)
+    queued: tuple[str, ...] = ()
+    busy: tuple[str, ...] = ()  # digests of prompts typed while the agent worked
+
+
+def find(config: Config) -> Iterator[Path]:
+    yield from files(config.texts("claude_code_dirs"), "projects/**/*.jsonl")
+
+
+def accepts(path: Path) -> bool:
+    """Only Claude Code writes lines with a sessionId beside a uuid, a message or its own types."""
+    return any(
+        (line.get("sessionId") and any(map(line.get, ("uuid", "operation", "message"))))
+        or line.get("type") in ("file-history-snapshot", "last-prompt", "custom-title", "mode")
+        for line in opening(path)
+    )
+
+
+def read(reading: Reading) -> Iterator[Item]:
+    yield from ClaudeCode(reading).items()
+
+
+class ClaudeCode(Transcript[Place]):
+    agent = NAME
+    tools = TOOLS
+    bookkeeping = SKIPPED_TOOLS
+
+    @staticmethod
+    def decode(raw: bytes) -> Line:
+        return _line(raw)
+
+    @staticmethod
+    def convert(value: dict[str, Any]) -> Line:
+        return Line(**{key: value[key] for key in _FIELDS & value.keys()})
+
+    def __init__(self, reading: Reading) -> None:
+        super().__init__(reading, Place.load(reading.state))
+        self.own_file = _actor_of(reading.path)  # of a sub-agent that has one
+        self.actor = self.own_file
+        if not self.state.session:
+            self.state = replace(self.state, session=reading.path.stem)
+
+    def items(self) -> Iterator[Item]:
+        yield from super().items()
+        marks = {"completed": "x", "in_progress": ">"}
+        tasks = [f"[{marks.get(status, ' ')}] {name}" for _, name, status in self.state.tasks]
+        yield from self.todo("\n".join(filter(None, [self.state.todos, *tasks])))
+
+    def record(self, line: Line) -> Iterator[Item]:
+        kind = line.type
+        if kind in ("user", "assistant"):
+            content = line.message.get("content") if isinstance(line.message, dict) else None
+            if isinstance(content, str):
+                content = [{"type": "text", "text": content}]
+            if not isinstance(content, list):
+                self.reading.bad(self.number, f"{kind} record without a message")
+                return
+            self._place(line)
+            if line.isSidechain and not self.reading.options.subagents:
+                self.reading.skip("sub-agent")
+            elif kind == "user":
+                yield from self._user(line, content)
+            else:
+                yield from self._assistant(line, content)
+        elif kind == "queue-operation":
+            yield from self._queue(line)
+        elif kind == "custom-title" and isinstance(line.customTitle, str):
+            self._entitle(line.customTitle, 2)
+        elif kind == "attachment" and (prompt := _queued_prompt(line.attachment)):
+            self._place(line)
+            yield from self._typed_while_busy(prompt)
+        else:
+            self.reading.skip(kind if isinstance(kind, str) and kind else "untyped")
+
+    def _place(self, line: Line) -> None:
+        session = line.sessionId
+        if isinstance(session, str) and session and session != self.state.session:
+            self.state = replace(self.state, session=session)
+        if not self.own_file:
+            self.actor = str(line.agentId or "sub-agent") if line.isSidechain else ""
+        self.place(line.timestamp, line.cwd, line.gitBranch)
+
+    def _entitle(self, title: str, rank: int) -> None:
+        if title and rank >= self.state.title_rank and not self.actor:
+            self.state = replace(self.state, title=title, title_rank=rank)
+            self.reading.entitle(self.state.session, title)
+
+    # --- what the user said ------------------------------------------------------------------
+
+    def _user(self, line: Line, content: list[Any]) -> Iterator[Item]:
+        texts = []
+        for block in content:
+            kind = block.get("type") if isinstance(block, dict) else None
+            if kind == "tool_result":
+                yield from self._result(block)
+            elif kind == "text" and isinstance(block.get("text"), str):
+                texts.append(block["text"])
+            elif isinstance(block, str):
+                texts.append(block)
+            else:
+                self.reading.skip(f"{kind or 'unknown'} block")
+        if isinstance(line.planContent, str) and line.planContent:
+            yield self.plan(line.planContent)
+        if not texts:
+            return
+        if line.isMeta or line.sourceToolUseID:
+            self.reading.skip("client's own text")
+        elif not isinstance(line.uuid, str):
+            self.reading.bad(self.number, "user record without a uuid")
+        else:
+            yield from self._said(line, _REMINDER.sub("", "\n".join(texts)).strip())
+
+    def _said(self, line: Line, text: str) -> Iterator[Item]:
+        treatment = next((what for start, what in USER_TEXT if text.startswith(start)), "prompt")
+        if not text:
+            self.reading.skip("reminder")
+        elif line.isCompactSummary or treatment == "compaction":
+            yield self.compaction(line.uuid, text)
+        elif treatment.startswith("skip "):
+            self.reading.skip(treatment.removeprefix("skip "))
+        elif treatment == "shell":
+            body = "\n".join(match["text"].strip() for match in _TAG.finditer(text)).strip()
+            yield from self.unless_empty(
+                self.item(line.uuid, "message", "tool", body, tool="Bash", origin="user")
+            )
+        elif treatment == "notification" or not _is_typed(line):
+            yield self.item(line.uuid, "message", "tool", text, tool="Task", origin="tool")
+        elif line.isSidechain:
+            # A sub-agent's task is written by the agent that started it, not by a person.
+            yield self.item(line.uuid, "message", "task", text)
+        elif treatment == "command" and not _command(text):
+            self.reading.skip("local command")
+        else:
+            yield self._prompt(line.uuid, _command(text) if treatment == "command" else text)
+
+    def _prompt(self, ref: str, text: str) -> Item:
+        titled = self.state.title_rank > 0
+        title = self.state.title
+        item = self.prompt(ref, text)
+        if titled:  # by the user: the first prompt does not name the session any more
+            self._entitle(title, self.state.title_rank)
+        elif item.title:
+            self.state = replace(self.state, title_rank=1)
+        return item
+
+    def _queue(self, line: Line) -> Iterator[Item]:
+        """Prompts typed while the agent worked. `remove` hands one to the running turn, and only
+        this record keeps its text; `dequeue` makes a prompt of its own; `popAll` takes all back.
+        """
+        queued = self.state.queued
+        if line.operation == "enqueue" and isinstance(line.content, str):
+            self.state = replace(self.state, queued=(*queued, line.content)[-50:])
+        elif line.operation == "remove" and queued:
+            self.state = replace(self.state, queued=queued[1:])
+            if not queued[0].lstrip().startswith(_NOT_TYPED):
+                self._place(line)
+                yield from self._typed_while_busy(queued[0])
+                return
+        elif line.operation == "dequeue":
+            self.state = replace(self.state, queued=queued[1:])
+        elif line.operation == "popAll":
+            self.state = replace(self.state, queued=())
+        self.reading.skip("queue-operation")
+
+    def _typed_while_busy(self, text: str) -> Iterator[Item]:
+        text = _REMINDER.sub("", text).strip()
+        mark = digest(text)
+        # Newer clients write the same prompt twice, as queue record and as attachment.
+        if not text or not self.state.project or mark in self.state.busy:
+            self.reading.skip("queue-operation")
+            return
+        self.state = replace(self.state, busy=(*self.state.busy, mark)[-50:])
+        yield self._prompt(f"{self.state.session}:queued:{mark}", text)
+
+    # --- what the agent said and did ---------------------------------------------------------
+
+    def _assistant(self, line: Line, content: list[Any]) -> Iterator[Item]:
+        if line.isApiErrorMessage or line.message.get("model") == "<synthetic>":
+            self.reading.skip("client's own text")
+            return
+        if not isinstance(line.uuid, str):
+            self.reading.bad(self.number, "assistant record without a uuid")
+            return
+        for at, block in enumerate(content):
+            kind = block.get("type") if isinstance(block, dict) else None
+            ref = line.uuid if len(content) == 1 else f"{line.uuid}:{at}"
+            if kind == "text":
+                yield from self.said(ref, block.get("text"))
+            elif kind == "thinking":  # newer clients keep only the signature: empty
+                yield from self.said(ref, block.get("thinking"), "thinking")
+            elif kind == "tool_use" and isinstance(block.get("name"), str):
+                yield from self._call(block, ref)
+            else:
+                self.reading.skip(f"{kind or 'unknown'} block")
+
+    def _call(self, block: dict[str, Any], ref: str) -> Iterator[Item]:
+        name, key, given = block["name"], block.get("id"), block.get("input")
+        if not isinstance(given, dict):
+            given = {} if given is None else {"input": given}
+        if name == "TodoWrite":
+            self.state = replace(self.state, todos=todo_text(given.get("todos"), "content"))
+        elif name == "TaskUpdate":
+            self.state = replace(self.state, tasks=_updated(self.state.tasks, given))
+        elif name == "ExitPlanMode" and isinstance(given.get("plan"), str) and given["plan"]:
+            yield self.plan(given["plan"])
+        item = self.call(key if isinstance(key, str) and key else ref, name, given)
+        if name == "TaskCreate" and isinstance(given.get("subject"), str):
+            item = replace(item, title=given["subject"])  # its number comes with the result
+        yield from self.wait(key, item)
+
+    def _result(self, block: dict[str, Any]) -> Iterator[Item]:
+        key, text = block.get("tool_use_id"), _REMINDER.sub("", block_text(block.get("content")))
+        call = self.waiting.get(key) if isinstance(key, str) else None
+        if call and call.item.tool == "TaskCreate" and (match := _TASK_NUMBER.search(text)):
+            task = (match[1], call.item.title, "pending")
+            self.state = replace(self.state, tasks=(*self.state.tasks, task)[-200:])
+        yield from self.answer(key, text, block.get("is_error") is True)
+
+
+def _actor_of(path: Path) -> str:
+    """Sub-agents write files of their own, `agent-ID.jsonl`, with their type beside it."""
+    if not path.name.startswith("agent-"):
+        return ""
+    try:
+        meta = json.loads(path.with_suffix(".meta.json").read_text("utf-8"))
+        kind = meta.get("agentType") if isinstance(meta, dict) else None
+    except (OSError, ValueError):
+        kind = None
+    number = path.stem.removeprefix("agent-")
+    return f"{kind}:{number}" if isinstance(kind, str) and kind else number
+
+
+def _is_typed(line: Line) -> bool:
+    kind = line.origin.get("kind") if isinstance(line.origin, dict) else None
+    return kind in (None, "human")
+
+
+def _queued_prompt(attachment: Any) -> str:
+    if not isinstance(attachment, dict) or attachment.get("type") != "queued_command":
+        return ""
+    prompt = block_text(attachment.get("prompt"))
+    return "" if prompt.lstrip().startswith(_NOT_TYPED) else prompt
+
+
+def _command(text: str) -> str:
+    """`/name arguments`; a command without arguments is a button press, not something said."""
+    parts = {match["tag"]: match["text"].strip() for match in _TAG.finditer(text)}
+    name, arguments = parts.get("command-name", ""), parts.get("command-args", "")
+    return f"/{name.lstrip('/')} {arguments}" if arguments else ""
+
+
+def _updated(
+    tasks: tuple[tuple[str, str, str], ...], given: Mapping[str, Any]
+) -> tuple[tuple[str, str, str], ...]:
+    number, status = str(given.get("taskId", "")), given.get("status")
+    if status == "deleted":
+        return tuple(task for task in tasks if task[0] != number)
+    return tuple(
+        (n, str(given.get("subject", name)), str(status or old)) if n == number else (n, name, old)
+        for n, name, old in tasks
+    )
+
+
+AGENT = Agent(NAME, "Claude Code", find, accepts, read)

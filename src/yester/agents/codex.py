@@ -1,0 +1,338 @@
+"""Codex's rollouts, versions 0.140 to 0.166 (older ones as far as they can be read).
+
+Indexed are the response items: prompts, answers, readable reasoning, each tool call together with
+its result, the last plan, the summary of a compaction. Left out, and counted by reason: events
+(they repeat the same content), developer messages (our own injected memory among them), the
+instructions and context the client puts into user messages, encrypted reasoning, token counts,
+and what a fork copied from the session it came from.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+from yester.agents.base import Agent, Reading
+from yester.agents.calls import (
+    State,
+    Tools,
+    Transcript,
+    block_text,
+    decoded,
+    files,
+    joined,
+    opening,
+    todo_text,
+)
+from yester.config import Config
+from yester.model import Item
+
+NAME = "codex"
+
+RECORDS = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
+
+# Text the client puts into user messages: what starts with the key is left out for this reason.
+INJECTED: tuple[tuple[str, str], ...] = (
+    ("<environment_context>", "environment context"),
+    ("<user_instructions>", "instructions"),
+    ("# AGENTS.md instructions", "instructions"),
+    ("<INSTRUCTIONS>", "instructions"),
+    ("<permissions instructions>", "instructions"),
+    ("<apps_instructions>", "instructions"),
+    ("<plugins_instructions>", "instructions"),
+    ("<skills_instructions>", "instructions"),
+    ("<collaboration_mode>", "instructions"),
+    ("<personality_spec>", "instructions"),
+    ("<model_switch>", "instructions"),
+    ("<realtime_conversation>", "instructions"),
+    ("<skill>", "skill text"),
+    ("<turn_aborted>", "interruption"),
+    ("<hook_prompt", "hook context"),
+    ("<extension_context>", "injected context"),
+    ("<external_", "injected context"),
+    ("<goal_context>", "injected context"),
+    ("<token_budget>", "injected context"),
+    ("<user_action>", "client's own text"),
+    ("<image", "image"),
+    ("</image>", "image"),
+    ("Warning: The maximum number of unified exec processes", "client's own text"),
+    ("Warning: apply_patch was requested via", "client's own text"),
+    ("Warning: Your account was flagged", "client's own text"),
+    ("Another language model started to solve this problem", "summary said twice"),
+)
+
+_IDE = re.compile(r"\A# Context from my IDE setup:.*?^## My request for Codex:\s*", re.S | re.M)
+_CWD = re.compile(r"<cwd>(.+?)</cwd>|Current working directory: (.+)")
+_SHELL = re.compile(r"<command>\n?(.*?)\n?</command>.*?<result>\n?(.*?)\n?</result>", re.S)
+_PLAN = re.compile(r"<proposed_plan>\s*(.+?)\s*(?:</proposed_plan>|\Z)", re.S)
+_SUMMARY = re.compile(
+    r"\AAnother language model started to solve this problem.*?analysis:\s*", re.S
+)
+_EXIT = re.compile(r"(?:exited with code|Exit code:) (-?\d+)")
+_FAILED = re.compile(
+    r"[\w ]{0,40}\bfailed\b|.{0,40}\brejected\b|unsupported |unable to |aborted|error\b", re.I
+)
+_ABORTED = re.compile(r"aborted by user\b")
+_HEADER = re.compile(  # a patch run by a shell command has two
+    r"(?:(?:Chunk ID|Wall time|Duration|Exit code|Original token count|Total output lines): .*\n"
+    r"|Process (?:exited with code|running with session ID) .*\n)+(?:Output:\n|(?=aborted))"
+)
+_UUID_CHARS = 36
+_LAST_SAID = "\0said"  # key of the answer that may turn out to be a compaction's summary
+
+
+@dataclass(frozen=True, slots=True)
+class CodexState(State):
+    copied: bool = False  # still in what a fork took over from another session
+
+
+def find(config: Config) -> Iterator[Path]:
+    folders = config.texts("codex_dirs")
+    yield from files(folders, "sessions/**/rollout-*.jsonl", "archived_sessions/**/rollout-*.jsonl")
+
+
+def accepts(path: Path) -> bool:
+    """Only Codex writes lines of a type with its payload; its first versions wrote states."""
+    return any(
+        (record.get("type") in RECORDS and isinstance(record.get("payload"), dict))
+        or record.get("record_type") == "state"
+        for record in opening(path)
+    )
+
+
+def read(reading: Reading) -> Iterator[Item]:
+    state = CodexState.load(reading.state)
+    if not state.session:
+        stem = reading.path.stem
+        named = stem[-_UUID_CHARS:] if stem.startswith("rollout-") else stem
+        state = replace(state, session=named)
+    yield from _Rollout(reading, state).items()
+
+
+class _Rollout(Transcript[CodexState]):
+    agent = NAME
+    bookkeeping = frozenset({"update_plan"})
+    tools: ClassVar[Tools] = {
+        "exec_command": (("cmd",), "", False),
+        "shell": (("command",), "", False),
+        "shell_command": (("command",), "", False),
+        "local_shell": (("command",), "", False),
+        "write_stdin": (("chars",), "", False),
+        "apply_patch": (("input",), "", False),
+        "view_image": (("path",), "path", False),
+        "read_file": (("file_path",), "file_path", False),
+        "spawn_agent": (("message", "items"), "", False),
+        "web_search": (("query", "queries", "url", "pattern"), "", False),
+    }
+
+    def record(self, record: dict[str, Any]) -> Iterator[Item]:
+        kind, payload = record.get("type"), record.get("payload")
+        if payload is None and "record_type" not in record:  # before September 2025
+            kind, payload = ("response_item" if kind else "session_meta"), record
+        if not isinstance(payload, dict):
+            self.reading.skip(str(record.get("record_type") or kind or "untyped"))
+            return
+        if kind == "session_meta":
+            self._meta(payload)
+            return
+        self.place(record.get("timestamp"), payload.get("cwd"))
+        if kind == "event_msg":
+            self._turn(payload)
+            self.reading.skip(f"{payload.get('type')} event")
+        elif kind == "turn_context":
+            self._turn(payload)
+            self.reading.skip("turn_context")
+        elif kind not in ("response_item", "compacted"):
+            self.reading.skip(str(kind or "untyped"))
+        elif self.state.copied:
+            self.reading.skip("copied from another session")
+        elif self.state.actor and not self.reading.options.subagents:
+            self.reading.skip("sub-agent")
+        elif kind == "compacted":
+            yield from self._compacted(payload)
+        else:
+            yield from self._said()
+            yield from self._response(payload)
+
+    def _meta(self, meta: Mapping[str, Any]) -> None:
+        """The file's own head; a second one was copied by a fork."""
+        own, root = meta.get("id"), meta.get("session_id")
+        if self.state.project or not isinstance(own, str) or not own:
+            self.reading.skip("session_meta")
+            return
+        source = meta.get("source")
+        spawned = source.get("subagent") if isinstance(source, dict) else None
+        spawn = spawned.get("thread_spawn") if isinstance(spawned, dict) else None
+        spawn = spawn if isinstance(spawn, dict) else {}
+        if spawned:
+            kind = spawn.get("agent_role") or spawn.get("agent_nickname") or spawned
+            self.actor = f"{kind}:{own}" if isinstance(kind, str) else own
+            root = root or spawn.get("parent_thread_id")
+        git = meta.get("git")
+        self.state = replace(
+            self.state,
+            session=root if spawned and isinstance(root, str) else own,
+            actor=self.actor,
+            copied=bool(meta.get("forked_from_id")) and not meta.get("history_base"),
+        )
+        branch = git.get("branch") if isinstance(git, dict) else ""
+        self.place(meta.get("timestamp"), meta.get("cwd"), branch)
+
+    def _turn(self, payload: Mapping[str, Any]) -> None:
+        """Ids grow with time: a turn younger than the session is its own, not the copied one's."""
+        turn = payload.get("turn_id")
+        if self.state.copied and isinstance(turn, str):
+            own = (self.actor or self.state.session).rsplit(":", 1)[-1]
+            if turn > own or len(turn) != _UUID_CHARS:
+                self.state = replace(self.state, copied=False)
+
+    def _response(self, payload: Mapping[str, Any]) -> Iterator[Item]:
+        kind = payload.get("type")
+        if kind == "message":
+            yield from self._message(payload)
+        elif kind == "reasoning":
+            text = joined(block_text(payload.get("summary")), block_text(payload.get("content")))
+            if text:
+                yield from self.said(self.ref(payload.get("id"), text), text, "thinking")
+            else:
+                self.reading.skip("encrypted reasoning")
+        elif kind in ("function_call", "custom_tool_call", "local_shell_call"):
+            yield from self._called(payload)
+        elif kind in ("function_call_output", "custom_tool_call_output"):
+            yield from self.answer(payload.get("call_id"), *_result(payload.get("output")))
+        elif kind == "web_search_call" and isinstance(action := payload.get("action"), dict):
+            item = self.call(payload.get("id"), "web_search", action)
+            yield from self.unless_empty(item)
+        else:
+            self.reading.skip(str(kind or "untyped"))
+
+    # --- what was said -----------------------------------------------------------------------
+
+    def _message(self, payload: Mapping[str, Any]) -> Iterator[Item]:
+        role = payload.get("role")
+        if role == "user":
+            yield from self._user(payload)
+        elif role == "assistant":
+            text = block_text(payload.get("content"))
+            ref = self.ref(payload.get("id"), text)
+            for item in self.said(ref, text):
+                yield from self.wait(_LAST_SAID, item)
+            for plan in _PLAN.findall(text):
+                yield self.plan(plan)
+        else:
+            self.reading.skip(f"{role} message")
+
+    def _user(self, payload: Mapping[str, Any]) -> Iterator[Item]:
+        texts = []
+        for text in _typed(payload.get("content")):
+            reason = next((why for start, why in INJECTED if text.startswith(start)), "")
+            if text.startswith("<user_shell_command>"):
+                yield from self._shell(text)
+            elif text.lower().startswith("<subagent_notification>"):
+                ref = self.ref(payload.get("id"), text)
+                yield self.item(ref, "message", "tool", text, tool="spawn_agent", origin="tool")
+            elif not reason:
+                texts.append(_IDE.sub("", text))
+            else:
+                self.reading.skip(reason)
+                if match := _CWD.search(text):
+                    self.place(None, match[1] or match[2])
+        text = "\n".join(texts).strip()
+        if not text:
+            return
+        ref = self.ref(payload.get("id"), text)
+        if self.state.actor:  # a sub-agent's task is written by the agent that started it
+            yield from self.said(ref, text, "task")
+        else:
+            yield self.prompt(ref, text)
+
+    def _shell(self, text: str) -> Iterator[Item]:
+        """A command the user ran in the client, with its output."""
+        for command, output in _SHELL.findall(text):
+            result, failed = _result(output)
+            item = self.call(None, "shell_command", {"command": command}, origin="user")
+            tags = ("error",) if failed else ()
+            yield replace(item, body=joined(command, result), tags=tags)
+
+    def _said(self) -> Iterator[Item]:
+        if said := self.waiting.pop(_LAST_SAID, None):
+            yield said.item
+
+    def _compacted(self, payload: Mapping[str, Any]) -> Iterator[Item]:
+        text = payload.get("message")
+        text = _SUMMARY.sub("", text).strip() if isinstance(text, str) else ""
+        said = self.waiting.get(_LAST_SAID)
+        if said and said.item.body == text:
+            del self.waiting[_LAST_SAID]
+            self.reading.skip("summary said twice")
+        yield from self._said()
+        if text:
+            yield self.compaction(self.ref(None, text), text)
+        else:
+            self.reading.skip("encrypted compaction")
+
+    # --- what was done -----------------------------------------------------------------------
+
+    def _called(self, payload: Mapping[str, Any]) -> Iterator[Item]:
+        name, space = payload.get("name"), payload.get("namespace")
+        given = payload.get("action")
+        if given is None:
+            given = payload.get("arguments", payload.get("input"))
+        if isinstance(given, str) and payload.get("type") == "function_call":
+            given = decoded(given) or given
+        if not isinstance(given, dict):
+            given = {"input": given} if given is not None else {}
+        tool = name if isinstance(name, str) and name else "local_shell"
+        if isinstance(space, str) and space.startswith("mcp__"):
+            tool = f"{space}__{tool.lstrip('_')}"
+        if isinstance(command := given.get("command"), list):
+            given = {**given, "command": _command(command)}
+        if isinstance(chars := given.get("chars"), str):  # keys pressed; Ctrl-C is no text
+            given = {**given, "chars": "".join(c for c in chars if c.isprintable() or c == "\n")}
+        if tool == "update_plan":
+            yield from self.todo(todo_text(given.get("plan"), "step"))
+        key = payload.get("call_id") or payload.get("id")
+        yield from self.wait(key, self.call(key, tool, given))
+
+
+def _typed(content: Any) -> Iterator[str]:
+    """The texts of a user message one by one: the client puts its own beside the user's."""
+    for block in content if isinstance(content, list) else [{"text": content}]:
+        text = block.get("text") if isinstance(block, dict) else block
+        if isinstance(text, str) and text.strip():
+            yield text.strip()
+
+
+def _command(words: list[Any]) -> str:
+    """`bash -lc SCRIPT` is the script."""
+    texts = [word for word in words if isinstance(word, str)]
+    return texts[-1] if len(texts) == 3 and texts[1] in ("-lc", "-c") else " ".join(texts)
+
+
+def _result(output: Any) -> tuple[str, bool]:
+    """(text, did it fail) of a call's output, whose form changed over the versions."""
+    failed = False
+    if isinstance(output, dict):  # {content, success}
+        failed = output.get("success") is False
+        output = output.get("content")
+    text = block_text(output)
+    if text.startswith('{"output":') and isinstance(whole := decoded(text), dict):
+        meta = whole.get("metadata")
+        code = meta.get("exit_code") if isinstance(meta, dict) else 0
+        return block_text(whole.get("output")), failed or code not in (0, None)
+    headed = False
+    while match := _HEADER.match(text):
+        headed, text = True, text[match.end() :]
+        code = _EXIT.search(match[0])
+        failed = failed or bool(code and code[1] != "0")
+    if not headed or _ABORTED.match(text):
+        return text, failed or bool(_FAILED.match(text))
+    if text.startswith('{"result":') and isinstance(whole := decoded(text), dict):
+        return block_text(whole.get("result")) or text, failed  # a text from an MCP server
+    return text, failed
+
+
+AGENT = Agent(NAME, "Codex", find, accepts, read)

@@ -1,0 +1,101 @@
+"""Backups of the store in `backups/`: consistent copies, the oldest let go."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from shutil import copyfile, rmtree
+
+from yester.errors import NotFound, StoreError, UsageError
+from yester.store.base import Store
+from yester.store.lock import write_lock
+from yester.store.sqlite import PATIENCE, SqliteStore
+
+
+def listed(home: Path) -> list[Path]:
+    """The backups there are, newest first."""
+    return sorted((home / "backups").glob("yester-*.db"), reverse=True)
+
+
+def make(store: Store, home: Path, kept: int, now: int) -> Path:
+    """A new backup; then the oldest beyond `kept` go."""
+    folder = home / "backups"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    path = _free(folder, "yester", now)
+    store.backup(path)
+    for old in listed(home)[kept:]:
+        old.unlink(missing_ok=True)
+    return path
+
+
+def _free(folder: Path, name: str, now: int) -> Path:
+    """A file name with the time in it that nothing has yet."""
+    stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime(now / 1000))
+    path, number = folder / f"{name}-{stamp}.db", 1
+    while path.exists():
+        number += 1
+        path = folder / f"{name}-{stamp}-{number}.db"
+    return path
+
+
+def before_migration(home: Path, kept: int, now: int) -> Callable[[Store], None]:
+    """A schema change begins with a copy of what was there."""
+
+    def copy(store: Store) -> None:
+        make(store, home, kept, now)
+
+    return copy
+
+
+def restore(home: Path, given: str, now: int) -> tuple[Path, Path | None]:
+    """Put a backup in the store's place; returns (backup, where the former store went).
+
+    The former store is moved aside, never overwritten, and the backup is checked before.
+    """
+    backup = _named(home, given)
+    path, trial = home / "yester.db", home / "run" / "restore"
+    rmtree(trial, ignore_errors=True)
+    trial.mkdir(mode=0o700, parents=True)
+    try:
+        copyfile(backup, trial / "yester.db")
+        _check(trial, backup, now)
+        with write_lock(home / "run" / "write.lock", PATIENCE):
+            aside = _move_aside(path, now) if path.exists() else None
+            (trial / "yester.db").chmod(0o600)
+            (trial / "yester.db").rename(path)
+    finally:
+        rmtree(trial, ignore_errors=True)
+    return backup, aside
+
+
+def _move_aside(path: Path, now: int) -> Path:
+    aside = _free(path.parent, "yester-before-restore", now)
+    for end in ("-wal", "-shm", ""):
+        part = Path(f"{path}{end}")
+        if part.exists():
+            part.rename(f"{aside}{end}")
+    return aside
+
+
+def _named(home: Path, given: str) -> Path:
+    if given == "latest":
+        found = listed(home)
+        if not found:
+            raise NotFound(f"{home / 'backups'} holds no backup; `yester backup` makes one")
+        return found[0]
+    for path in (Path(given).expanduser(), home / "backups" / given):
+        if path.is_file():
+            return path
+    raise UsageError(f"{given}: no such backup; `yester backup --list` shows what there is")
+
+
+def _check(trial: Path, backup: Path, now: int) -> None:
+    """Open the copy as a store and let it look at itself before it takes the store's place."""
+    store = SqliteStore.open(trial, now=now)
+    try:
+        problems = store.check()
+    finally:
+        store.close()
+    if problems:
+        raise StoreError(f"{backup}: {problems[0]}; choose another backup")

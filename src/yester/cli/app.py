@@ -1,0 +1,143 @@
+"""What every command shares: the home folder, its settings, the open store, the clock, printing."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+import msgspec
+
+from yester.config import Config, home_folder, load
+from yester.errors import NotFound
+from yester.model import KINDS, Filters
+from yester.when import moment
+
+if TYPE_CHECKING:
+    from yester.store.sqlite import SqliteStore
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class App:
+    def __init__(self, home: Path | None) -> None:
+        self._home = home
+        self.now = int(time.time() * 1000)
+
+    @cached_property
+    def home(self) -> Path:
+        return home_folder(self._home, os.environ, Path.cwd())
+
+    @cached_property
+    def config(self) -> Config:
+        return load(self.home, os.environ)
+
+    @cached_property
+    def store(self) -> SqliteStore:
+        from yester.backups import before_migration
+        from yester.store.sqlite import SqliteStore
+
+        kept = self.config.number("backups_kept")
+        store = SqliteStore.open(
+            self.home, now=self.now, before_migration=before_migration(self.home, kept, self.now)
+        )
+        click.get_current_context().call_on_close(store.close)
+        return store
+
+    @cached_property
+    def reading(self) -> SqliteStore:
+        """The store to read from. Reading makes nothing: where there is none, an empty one."""
+        if (self.home / "yester.db").exists():
+            return self.store
+        from tempfile import TemporaryDirectory
+
+        from yester.store.sqlite import SqliteStore
+
+        context = click.get_current_context()
+        folder = context.with_resource(TemporaryDirectory(prefix="yester-"))
+        store = SqliteStore.open(Path(folder), now=self.now)
+        context.call_on_close(store.close)
+        return store
+
+    @property
+    def terminal(self) -> bool:
+        return sys.stdout.isatty()
+
+    @cached_property
+    def names(self) -> Mapping[str, str]:
+        """project key → readable name"""
+        return {project.key: project.name for project in self.reading.projects()}
+
+    def moment(self, text: str | None, option: str) -> int | None:
+        return None if text is None else moment(text, self.now, option=option)
+
+    def day(self, epoch: int) -> str:
+        """A time as a person here reads it."""
+        if epoch <= 0:
+            return "-"
+        return time.strftime("%Y-%m-%d %H:%M", time.localtime(epoch / 1000))
+
+
+pass_app = click.make_pass_decorator(App)
+
+
+def count(number: int, thing: str) -> str:
+    return f"{number:,} {thing}" + ("" if number == 1 else "s")
+
+
+def print_json(value: object) -> None:
+    click.echo(msgspec.json.encode(value).decode())
+
+
+def filter_options(command: F) -> F:
+    """The filters every reading command takes."""
+    options = (
+        click.option("--project", "-p", "projects", multiple=True, metavar="NAME",
+                     help="Only this project (repeatable)."),
+        click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS),
+                     help="Only this kind (repeatable)."),
+        click.option("--type", "types", multiple=True, metavar="TYPE",
+                     help="Only this type, e.g. plan or compact (repeatable)."),
+        click.option("--concept", "concepts", multiple=True, metavar="NAME",
+                     help="Only items with this concept (repeatable)."),
+        click.option("--file", "files", multiple=True, metavar="PATH",
+                     help="Only items about this file; the end of a path will do (repeatable)."),
+        click.option("--session", metavar="ID",
+                     help="Only this session; 6 characters of its id will do."),
+        click.option("--agent", metavar="NAME", help="Only this agent, e.g. claude-code."),
+        click.option("--tool", metavar="NAME", help="Only calls of this tool, e.g. Bash."),
+        click.option("--since", metavar="WHEN",
+                     help="Not older than 1h, 3d, 1w, 2m, today, yesterday, a date, an ISO time."),
+        click.option("--until", metavar="WHEN", help="Older than this."),
+    )  # fmt: skip
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def filters(app: App, given: Mapping[str, Any]) -> Filters:
+    known = {*app.names.values(), *app.names}
+    for name in given.get("projects", ()):
+        if known and name not in known:
+            alike = get_close_matches(name, app.names.values(), 3, 0.5) or sorted(
+                app.names.values()
+            )
+            raise NotFound(f"no project is called {name!r}; there is {', '.join(alike[:8])}")
+    return Filters(
+        projects=given.get("projects", ()),
+        kinds=given.get("kinds", ()),
+        types=given.get("types", ()),
+        concepts=given.get("concepts", ()),
+        files=given.get("files", ()),
+        session=given.get("session") or "",
+        agent=given.get("agent") or "",
+        tool=given.get("tool") or "",
+        since=app.moment(given.get("since"), "--since"),
+        until=app.moment(given.get("until"), "--until"),
+    )

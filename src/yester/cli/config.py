@@ -1,0 +1,29 @@
+"""`yester config`: the settings in force."""
+
+from __future__ import annotations
+
+import click
+
+from yester.cli.app import App, pass_app, print_json
+from yester.config import SETTINGS
+
+
+@click.command("config")
+@click.option("--json", "as_json_", is_flag=True, help="Print as JSON.")
+@pass_app
+def command(app: App, as_json_: bool) -> None:
+    """Show every setting with its value, where that comes from, and what it does."""
+    config = app.config
+    if as_json_:
+        values = {
+            s.name: {"value": config[s.name], "from": config.origins[s.name]} for s in SETTINGS
+        }
+        print_json({"file": str(app.home / "config.toml"), "settings": values})
+        return
+    click.echo(f"file  {app.home / 'config.toml'}")
+    for setting in SETTINGS:
+        value = config[setting.name]
+        shown = ", ".join(value) if isinstance(value, tuple) else str(value).lower()
+        click.echo(
+            f"\n{setting.name} = {shown}  ({config.origins[setting.name]})\n    {setting.help}"
+        )

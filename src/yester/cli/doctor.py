@@ -1,0 +1,31 @@
+"""`yester doctor`: is everything as it should be?"""
+
+from __future__ import annotations
+
+import click
+
+from yester.cli.app import App, pass_app, print_json
+from yester.doctor import examine
+
+_MARKS = {"ok": ("✓", "green"), "note": ("·", "blue"), "problem": ("✗", "red")}
+
+
+@click.command("doctor")
+@click.option("--fix", is_flag=True, help="Put right what can be put right safely.")
+@click.option("--json", "as_json_", is_flag=True, help="Print as JSON.")
+@pass_app
+def command(app: App, fix: bool, as_json_: bool) -> None:
+    """Check the installation and the store; exit code 3 when something is wrong."""
+    findings = examine(app.home, app.now, fix)
+    if as_json_:
+        rows = [
+            {"check": f.check, "state": f.state, "text": f.text, "fix": f.fix} for f in findings
+        ]
+        print_json({"findings": rows})
+    for finding in findings if not as_json_ else ():
+        mark, colour = _MARKS[finding.state]
+        click.echo(f"{click.style(mark, fg=colour)} {finding.check}: {finding.text}")
+        if finding.fix:
+            click.echo(f"    {finding.fix}")
+    if any(finding.state == "problem" for finding in findings):
+        click.get_current_context().exit(3)

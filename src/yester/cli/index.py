@@ -1,0 +1,179 @@
+"""`yester index`: read the transcripts the agents have written."""
+
+from __future__ import annotations
+
+import gc
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from yester.agents import AGENTS
+from yester.agents.base import Agent, Options
+from yester.cli.app import App, count, pass_app, print_json
+from yester.errors import SourceError
+from yester.ingest import Ingest, Report, apply_names
+from yester.project import Projects
+
+
+@click.command("index")
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--since", metavar="WHEN", help="Only transcripts written to since then (1d, 1w, …).")
+@click.option("--agent", "only", multiple=True, type=click.Choice(list(AGENTS)),
+              help="Only this agent's transcripts (repeatable).")  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@pass_app
+def command(
+    app: App, paths: tuple[Path, ...], since: str | None, only: tuple[str, ...], as_json: bool
+) -> None:
+    """Index transcripts: those the agents keep, or the files and folders named by PATHS.
+
+    Only what is new is read, so run it as often as you like. Stopping it loses nothing: the next
+    run goes on where it ended.
+    """
+    agents = [AGENTS[name] for name in only] or list(AGENTS.values())
+    found = list(_named(paths, agents) if paths else _kept(app, agents))
+    if since is not None:
+        oldest = app.moment(since, "--since")
+        assert oldest is not None
+        found = [(agent, path) for agent, path in found if _changed(path) >= oldest]
+    projects = Projects(app.config.projects)
+    apply_names(app.store, projects)
+    options = Options(app.config.flag("thinking"), app.config.flag("subagents"))
+    gc.set_threshold(
+        100_000
+    )  # nothing here makes cycles; looking for them costs a tenth of the run
+    ingest = Ingest(app.store, projects, options)
+    began = time.monotonic()
+    with _progress(found) as advance, _stoppable():
+        try:
+            for agent, path in found:
+                ingest.read(agent, path, advance)
+        finally:
+            ingest.flush()
+    report = ingest.report
+    if as_json:
+        print_json(_as_json(report))
+    else:
+        _say(report, len(found), time.monotonic() - began)
+    if found and report.failed == len(found):
+        raise SourceError(f"none of the {len(found)} transcripts could be read; see above")
+    if not found:
+        click.get_current_context().exit(1)
+
+
+def _kept(app: App, agents: list[Agent]) -> Iterator[tuple[Agent, Path]]:
+    for agent in agents:
+        for path in agent.find(app.config):
+            yield agent, path
+
+
+def _named(paths: tuple[Path, ...], agents: list[Agent]) -> Iterator[tuple[Agent, Path]]:
+    for path in paths:
+        if not path.exists():
+            raise SourceError(
+                f"{path}: no such file or folder; name a transcript or a folder of them"
+            )
+        files = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
+        for file in files:
+            agent = next((agent for agent in agents if agent.accepts(file)), None)
+            if agent is not None:
+                yield agent, file.resolve()
+            elif not path.is_dir():
+                raise SourceError(
+                    f"{file}: not a transcript of {', '.join(a.label for a in agents)}"
+                )
+
+
+def _changed(path: Path) -> float:
+    try:
+        return path.stat().st_mtime * 1000
+    except OSError:
+        return 0.0
+
+
+@contextmanager
+def _stoppable() -> Iterator[None]:
+    """SIGTERM ends a run like Ctrl-C does: the batch at hand is still written."""
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    former = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, former)
+
+
+@contextmanager
+def _progress(found: list[tuple[Agent, Path]]) -> Iterator[Callable[[int], None]]:
+    """A bar with rate and time left on a terminal, nothing elsewhere."""
+    if not sys.stderr.isatty() or not found:
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        DownloadColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+        TransferSpeedColumn,
+    )
+
+    columns = (
+        TextColumn("indexing"),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+    )
+    total = sum(path.stat().st_size for _, path in found if path.exists())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=total)
+        yield lambda size: bar.advance(task, size)
+
+
+def _as_json(report: Report) -> dict[str, Any]:
+    return {
+        "files": report.files,
+        "unchanged": report.unchanged,
+        "failed": report.failed,
+        "bytes": report.bytes,
+        "messages": report.messages,
+        "added": report.put.added,
+        "changed": report.put.changed,
+        "skipped": dict(report.skipped.most_common()),
+        "problems": report.problems,
+    }
+
+
+def _say(report: Report, found: int, seconds: float) -> None:
+    for problem in report.problems[:20]:
+        click.echo(f"yester: {problem}", err=True)
+    if len(report.problems) > 20:
+        click.echo(f"yester: … and {len(report.problems) - 20} more", err=True)
+    if not found:
+        click.echo("No transcripts found. Name a folder: yester index PATH")
+        return
+    if not report.files and not report.failed:
+        click.echo(f"nothing new in {count(report.unchanged, 'transcript')}")
+        return
+    parts = [
+        f"{count(report.put.added, 'new item')} and {report.put.changed:,} changed from "
+        f"{count(report.files, 'transcript')} ({report.bytes / 1e6:,.1f} MB) in {seconds:.1f} s",
+        f"{count(sum(report.skipped.values()), 'record')} left out",
+    ]
+    if unreadable := report.skipped["unreadable"]:
+        parts.append(f"{unreadable:,} of them unreadable")
+    if report.unchanged:
+        parts.append(f"{count(report.unchanged, 'transcript')} unchanged")
+    if report.failed:
+        parts.append(f"{count(report.failed, 'transcript')} could not be read")
+    click.echo("; ".join(parts))

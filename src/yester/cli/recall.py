@@ -1,0 +1,62 @@
+"""`yester recall`: ask the memory."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import click
+
+from yester.cli.app import App, filter_options, filters, pass_app, print_json
+from yester.cli.rows import as_json, print_full, print_index
+from yester.recall.recall import ORDERS, Asked, recall
+from yester.text.terms import query_terms
+
+
+@click.command("recall")
+@click.argument("query", nargs=-1)
+@filter_options
+@click.option("--limit", "-n", type=click.IntRange(0, 1000), default=10, show_default=True,
+              help="At most this many hits.")  # fmt: skip
+@click.option("--offset", type=click.IntRange(0), default=0, help="Leave out the first ones.")
+@click.option("--order", type=click.Choice(ORDERS), default="relevance", show_default=True)
+@click.option("--format", "form", type=click.Choice(["index", "full"]), default="index",
+              show_default=True, help="A line per hit, or everything.")  # fmt: skip
+@click.option("--raw", is_flag=True, help="Hits with their full text: the same as --format full.")
+@click.option("--json", "as_json_", is_flag=True, help="Print the hits as JSON.")
+@click.option("--explain", is_flag=True, help="Show the factors of every score.")
+@pass_app
+def command(
+    app: App, /, query: tuple[str, ...], limit: int, offset: int, order: str, form: str, raw: bool,
+    as_json_: bool, explain: bool, **given: Any,
+) -> None:  # fmt: skip
+    """Search everything that was said and done; without QUERY, the newest that pass the filters.
+
+    A row shows what it is (❯ prompt, · message, ▤ plan or todo list, Σ summary), its id for
+    `yester show`, when, how well it fits (0 to 1), and what it would cost a model to read whole
+    (~40t = about 40 tokens).
+    """
+    text = " ".join(query)
+    began = time.perf_counter()
+    asked = Asked(text, filters(app, given), limit, offset, order, explain)
+    hits = recall(app.reading, asked)
+    took = (time.perf_counter() - began) * 1000
+    full = raw or form == "full"
+    if as_json_:
+        terms = query_terms(text)
+        rows = [as_json(hit, terms, full) for hit in hits]
+        print_json({"query": text, "hits": rows, "took_ms": round(took, 2)})
+    elif full:
+        print_full(app, hits)
+    elif hits:
+        print_index(app, hits, text)
+    if hits:
+        return
+    if not as_json_:
+        empty = not sum(app.reading.counts().items.values())
+        click.echo(
+            "Nothing is indexed yet. Run: yester index" if empty
+            else "Nothing found. Try fewer or other words, or fewer filters.",
+            err=True,
+        )  # fmt: skip
+    click.get_current_context().exit(1)

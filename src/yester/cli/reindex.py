@@ -1,0 +1,20 @@
+"""`yester reindex`: build the index anew."""
+
+from __future__ import annotations
+
+import click
+
+from yester.cli.app import App, count, pass_app
+
+
+@click.command("reindex")
+@pass_app
+def command(app: App) -> None:
+    """Build the search index anew from the stored items.
+
+    Nothing is lost whatever happens to it: the items stay untouched, and until the new index is
+    complete the old one stays in place.
+    """
+    with app.store.transaction():
+        number = app.store.reindex()
+    click.echo(f"{count(number, 'item')} indexed anew")

@@ -1,0 +1,22 @@
+"""`yester restore`: bring a backup back."""
+
+from __future__ import annotations
+
+import click
+
+from yester import backups
+from yester.cli.app import App, pass_app
+
+
+@click.command("restore")
+@click.argument("backup")
+@pass_app
+def command(app: App, backup: str) -> None:
+    """Put BACKUP (a file, a name from `yester backup --list`, or "latest") in the store's place.
+
+    The backup is checked first, and the present store is moved aside, not deleted.
+    """
+    path, aside = backups.restore(app.home, backup, app.now)
+    click.echo(f"restored {path}")
+    if aside:
+        click.echo(f"the former store is now {aside}")

@@ -1,0 +1,99 @@
+"""Hits and items on the terminal, as plain text, and as JSON: the index form and the full form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+import click
+
+from yester.cli.app import App
+from yester.model import Hit
+from yester.recall.recall import by_session
+from yester.recall.snippet import snippet
+from yester.text.terms import query_terms
+
+ICONS = {
+    "prompt": "❯", "message": "·", "note": "▤", "summary": "Σ", "observation": "●", "memory": "★",
+}  # fmt: skip
+
+
+def tokens(text: str) -> int:
+    """What the full form would cost a model, about."""
+    return (len(text.encode("utf-8", "replace")) + 3) // 4
+
+
+def as_json(hit: Hit, asked: Collection[str], full: bool) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "id": hit.id, "ref": hit.ref, "kind": hit.kind, "type": hit.type, "project": hit.project,
+        "session": hit.session, "title": hit.title, "snippet": snippet(hit.text, asked),
+        "epoch": hit.epoch, "score": round(hit.score, 4), "factors": hit.factors,
+    }  # fmt: skip
+    if full:
+        row |= {
+            "text": hit.text, "role": hit.role, "tool": hit.tool, "agent": hit.agent,
+            "files": hit.files, "prompt_number": hit.prompt_number, "duplicates": hit.duplicates,
+        }  # fmt: skip
+    return row
+
+
+def _mark(app: App) -> Callable[[str], str] | None:
+    return (lambda word: click.style(word, bold=True, fg="yellow")) if app.terminal else None
+
+
+def title(hit: Hit, asked: Collection[str], mark: Callable[[str], str] | None = None) -> str:
+    """One line that stands for the item: its title, else the part of its text that answers."""
+    head = f"{hit.tool}: " if hit.tool else ""
+    return head + (hit.title or snippet(hit.text, asked, 110, mark) or "(empty)")
+
+
+def print_index(app: App, hits: Sequence[Hit], query: str) -> None:
+    """A line or two per hit, under the session it comes from."""
+    asked, mark = query_terms(query), _mark(app)
+    for number, (session, group) in enumerate(by_session(hits)):
+        first = group[0]
+        head = " · ".join(
+            filter(None, [first.project, session[:8] if first.session else "", first.agent])
+        )
+        click.echo(("\n" if number else "") + click.style(head, bold=True, dim=not app.terminal))
+        for hit in group:
+            score = f"{hit.score:.2f}  " if hit.score else ""
+            more = f"  (+{hit.duplicates} alike)" if hit.duplicates else ""
+            click.echo(
+                f"  {ICONS.get(hit.kind, '·')} #{hit.id}  {app.day(int(hit.epoch * 1000))}  {score}"
+                f"{title(hit, asked, mark)}  ~{tokens(hit.text)}t{more}"
+            )
+            if hit.title and not _repeats(hit.title, hit.text):
+                click.echo(f"      {snippet(hit.text, asked, 160, mark)}")
+            for name, value in hit.factors.items():
+                click.echo(f"      {name} {value:.3f}")
+
+
+def _repeats(title: str, text: str) -> bool:
+    return " ".join(text.split()).strip("# ") == title
+
+
+def print_full(app: App, hits: Sequence[Hit]) -> None:
+    """Everything there is of each hit."""
+    for number, hit in enumerate(hits):
+        if number:
+            click.echo("\n" + "─" * 72 + "\n")
+        facts = [
+            hit.project,
+            hit.kind,
+            hit.type,
+            hit.role,
+            hit.tool,
+            app.day(int(hit.epoch * 1000)),
+        ]
+        click.echo(click.style(f"#{hit.id}  ", bold=True) + " · ".join(filter(None, facts)))
+        if hit.session:
+            click.echo(f"session {hit.session}, prompt {hit.prompt_number}")
+        if hit.files:
+            click.echo(f"files {', '.join(hit.files)}")
+        for name, value in hit.factors.items():
+            click.echo(f"{name} {value:.3f}")
+        click.echo("")
+        if hit.title and not hit.text.lstrip("# ").startswith(hit.title.rstrip("…")):
+            click.echo(click.style(hit.title, bold=True) + "\n")
+        click.echo(hit.text)

@@ -1,0 +1,57 @@
+"""`yester sessions`: the sessions there are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from yester.cli.app import App, count, filters, pass_app, print_json
+from yester.model import Session
+
+
+@click.command("sessions")
+@click.option(
+    "--project",
+    "-p",
+    "projects",
+    multiple=True,
+    metavar="NAME",
+    help="Only this project (repeatable).",
+)
+@click.option("--agent", metavar="NAME", help="Only this agent, e.g. claude-code.")
+@click.option("--since", metavar="WHEN", help="Still going on then: 1h, 3d, 1w, today, a date …")
+@click.option("--until", metavar="WHEN", help="Begun before then.")
+@click.option("--limit", "-n", type=click.IntRange(1, 10_000), default=20, show_default=True)
+@click.option("--offset", type=click.IntRange(0), default=0, help="Leave out the first ones.")
+@click.option("--json", "as_json_", is_flag=True, help="Print the sessions as JSON.")
+@pass_app
+def command(app: App, /, limit: int, offset: int, as_json_: bool, **given: Any) -> None:
+    """List sessions, newest first."""
+    found = app.reading.sessions(filters(app, given), limit, offset)
+    if as_json_:
+        print_json({"sessions": [_as_json(app, session) for session in found]})
+    for session in found if not as_json_ else ():
+        click.echo(line(app, session))
+    if not found:
+        if not as_json_:
+            click.echo("No sessions. Run: yester index", err=True)
+        click.get_current_context().exit(1)
+
+
+def line(app: App, session: Session) -> str:
+    name = app.names.get(session.project, session.project)
+    return (
+        f"{session.key[:8]}  {app.day(session.started)}  {name}  "
+        f"{count(session.prompts, 'prompt')}, {count(session.items, 'item')}  {session.title}"
+    )
+
+
+def _as_json(app: App, session: Session) -> dict[str, Any]:
+    return {
+        "session": session.key, "agent": session.agent,
+        "project": app.names.get(session.project, session.project),
+        "started": session.started / 1000, "ended": session.ended / 1000, "cwd": session.cwd,
+        "branch": session.branch, "title": session.title, "transcript": session.transcript,
+        "prompts": session.prompts, "items": session.items,
+    }  # fmt: skip

@@ -1,0 +1,37 @@
+"""`yester show`: items whole."""
+
+from __future__ import annotations
+
+import click
+
+from yester.cli.app import App, pass_app, print_json
+from yester.cli.rows import as_json, print_full, print_index
+from yester.errors import NotFound
+from yester.recall.recall import hit
+
+
+@click.command("show")
+@click.argument("ids", nargs=-1, required=True, metavar="ID...")
+@click.option("--format", "form", type=click.Choice(["index", "full"]), default="full",
+              show_default=True, help="A line per item, or everything.")  # fmt: skip
+@click.option("--json", "as_json_", is_flag=True, help="Print the items as JSON.")
+@pass_app
+def command(app: App, ids: tuple[str, ...], form: str, as_json_: bool) -> None:
+    """Show items by ID, as `yester recall` prints them (#12 or 12), or by the client's own id."""
+    found, missing = [], []
+    for text in ids:
+        number = text.removeprefix("#")
+        items = app.reading.get([int(number)]) if number.isdigit() else app.reading.find(text)
+        found += items
+        if not items:
+            missing.append(text)
+    hits = [hit(item, app.names) for item in found]
+    if as_json_:
+        rows = [as_json(one, (), form == "full") for one in hits]
+        print_json({"query": " ".join(ids), "hits": rows, "took_ms": 0})
+    elif form == "full":
+        print_full(app, hits)
+    else:
+        print_index(app, hits, "")
+    if missing:
+        raise NotFound(f"no item {', '.join(missing)}; `yester recall` shows ids")

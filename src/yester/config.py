@@ -1,0 +1,217 @@
+"""Settings: ONE table, read once. Defaults < `config.toml` in yester's home < YESTER_* variables.
+
+A repository can set environment variables for an agent's hooks, so the environment may only change
+settings that neither send data, name a path, nor widen what is read: `env=True` marks those.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from yester.errors import ConfigError, UsageError
+
+Value = bool | int | str | tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    name: str
+    default: Value
+    help: str
+    env: bool = False
+    least: int | None = None
+    most: int | None = None
+
+    @property
+    def variable(self) -> str:
+        return f"YESTER_{self.name.upper()}"
+
+    @property
+    def type_name(self) -> str:
+        return {
+            bool: "true or false",
+            int: "a whole number",
+            str: "a text",
+            tuple: "a list of texts",
+        }[type(self.default)]
+
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting(
+        "claude_code_dirs",
+        ("~/.claude",),
+        "Claude Code's configuration folders; their `projects/` are read by `yester index`.",
+    ),
+    Setting(
+        "codex_dirs",
+        ("~/.codex",),
+        "Codex's folders; their `sessions/` and `archived_sessions/` are read.",
+    ),
+    Setting(
+        "copilot_dirs", ("~/.copilot",), "Copilot CLI's folders; their `session-state/` is read."
+    ),
+    Setting(
+        "gemini_dirs", ("~/.gemini",), "Gemini CLI's folders; the chats in their `tmp/` are read."
+    ),
+    Setting("opencode_dirs", ("~/.local/share/opencode",), "opencode's data folders."),
+    Setting("cursor_dirs", ("~/.cursor",), "Cursor's folders; their chats are read."),
+    Setting(
+        "transcript_dirs",
+        (),
+        "Project folders in which SpecStory and Aider histories are looked for.",
+    ),
+    Setting(
+        "thinking",
+        True,
+        "Index the agent's thinking (it weighs less than what was said).",
+        env=True,
+    ),
+    Setting("subagents", True, "Index what sub-agents said and did.", env=True),
+    Setting(
+        "backups_kept", 5, "How many backups stay in `backups/`; the oldest go first.", least=1
+    ),
+)
+
+_BY_NAME = {setting.name: setting for setting in SETTINGS}
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """The settings in force. `projects` maps paths and project keys to names the user gave."""
+
+    home: Path
+    values: Mapping[str, Value]
+    origins: Mapping[str, str]
+    projects: Mapping[str, str] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> Value:
+        return self.values[name]
+
+    def flag(self, name: str) -> bool:
+        return bool(self.values[name])
+
+    def number(self, name: str) -> int:
+        value = self.values[name]
+        assert isinstance(value, int)
+        return value
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        value = self.values[name]
+        assert isinstance(value, tuple)
+        return value
+
+
+def home_folder(
+    given: str | Path | None, environ: Mapping[str, str], cwd: Path, uid: int | None = None
+) -> Path:
+    """Where yester lives: the caller's word, else a trustworthy $YESTER_HOME, else ~/.yester.
+
+    $YESTER_HOME may come from a repository's agent settings: it counts only when it names an
+    existing folder of this user, closed to others and not inside the current folder.
+    """
+    if given is not None:
+        return Path(given).expanduser().absolute()
+    named = environ.get("YESTER_HOME")
+    if named:
+        path = Path(named).expanduser().absolute()
+        if reason := _distrust(path, cwd, os.getuid() if uid is None else uid):
+            raise UsageError(
+                f"YESTER_HOME={named}: {reason}; make it a folder of your own with mode 0700 "
+                "outside the project, or unset it"
+            )
+        return path
+    base = environ.get("HOME") or str(Path.home())
+    return Path(base) / ".yester"
+
+
+def _distrust(path: Path, cwd: Path, uid: int) -> str:
+    try:
+        found = path.stat()
+    except OSError as error:
+        return f"cannot be used ({error.strerror or error})"
+    if not stat.S_ISDIR(found.st_mode):
+        return "is not a folder"
+    if found.st_uid != uid:
+        return "belongs to another user"
+    if stat.S_IMODE(found.st_mode) & 0o077:
+        return "is open to other users"
+    real, here = path.resolve(), cwd.resolve()
+    if real == here or here in real.parents:
+        return "lies inside the current folder"
+    return ""
+
+
+def load(home: Path, environ: Mapping[str, str]) -> Config:
+    """Read config.toml and the environment; a bad name or value is an error that says the fix."""
+    path = home / "config.toml"
+    table: dict[str, Any] = {}
+    try:
+        with open(path, "rb") as file:
+            table = tomllib.load(file)
+    except FileNotFoundError:
+        pass
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: not valid TOML ({error}); correct it or move it away") from None
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror}); check its mode") from None
+    projects = _projects(path, table.pop("projects", {}))
+    values: dict[str, Value] = {}
+    origins: dict[str, str] = {}
+    for name in table:
+        if name not in _BY_NAME:
+            known = ", ".join(_BY_NAME)
+            raise ConfigError(f"{path}: no setting is called {name!r}; the settings are {known}")
+    for setting in SETTINGS:
+        values[setting.name], origins[setting.name] = setting.default, "default"
+        if setting.name in table:
+            values[setting.name] = _checked(setting, table[setting.name], str(path))
+            origins[setting.name] = "config.toml"
+        if setting.env and (text := environ.get(setting.variable)):
+            values[setting.name] = _checked(setting, _from_text(setting, text), setting.variable)
+            origins[setting.name] = setting.variable
+    return Config(home, values, origins, projects)
+
+
+def _projects(path: Path, table: Any) -> dict[str, str]:
+    if not isinstance(table, dict) or not all(isinstance(v, str) and v for v in table.values()):
+        raise ConfigError(
+            f'{path}: [projects] must map paths or project keys to names ("~/code/api" = "api")'
+        )
+    return dict(table)
+
+
+def _from_text(setting: Setting, text: str) -> object:
+    if isinstance(setting.default, bool):
+        return {"true": True, "1": True, "false": False, "0": False}.get(text.lower(), text)
+    if isinstance(setting.default, int):
+        return int(text) if text.lstrip("-").isdigit() else text
+    if isinstance(setting.default, tuple):
+        return [part.strip() for part in text.split(",") if part.strip()]
+    return text
+
+
+def _checked(setting: Setting, value: object, where: str) -> Value:
+    wrong = ConfigError(
+        f"{where}: {setting.name} is {value!r}, but must be {setting.type_name}"
+        + (f" of at least {setting.least}" if setting.least is not None else "")
+        + (f" and at most {setting.most}" if setting.most is not None else "")
+    )
+    if isinstance(setting.default, tuple):
+        if isinstance(value, list) and all(isinstance(part, str) for part in value):
+            return tuple(value)
+        raise wrong
+    if type(value) is not type(setting.default):
+        raise wrong
+    if isinstance(value, int) and not isinstance(value, bool):
+        too_small = setting.least is not None and value < setting.least
+        too_large = setting.most is not None and value > setting.most
+        if too_small or too_large:
+            raise wrong
+    assert isinstance(value, bool | int | str)
+    return value

@@ -1,0 +1,170 @@
+"""Looks at everything yester stands on and says what is wrong and how to put it right."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import apsw
+
+from yester import __version__, backups
+from yester.agents import AGENTS
+from yester.config import Config, load
+from yester.errors import StoreDamaged, YesterError
+from yester.store.sqlite import SqliteStore
+
+_LITTLE_SPACE = 500 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    check: str
+    state: str  # ok, note, problem
+    text: str
+    fix: str = ""
+
+
+def examine(home: Path, now: int, fix: bool = False) -> list[Finding]:
+    """All checks in order; a check that itself fails is a finding, never an exception."""
+    findings: list[Finding] = [_versions()]
+    findings += _home(home, fix)
+    try:
+        config = load(home, os.environ)
+    except YesterError as error:
+        return [*findings, Finding("settings", "problem", str(error))]
+    findings.append(Finding("settings", "ok", _settings(config)))
+    findings += _transcripts(config)
+    findings += _store(home, config, now, fix)
+    return findings
+
+
+def _versions() -> Finding:
+    python = ".".join(map(str, sys.version_info[:3]))
+    return Finding(
+        "versions",
+        "ok",
+        f"yester {__version__}, Python {python}, SQLite {apsw.sqlite_lib_version()}",
+    )
+
+
+def _settings(config: Config) -> str:
+    changed = [name for name, origin in config.origins.items() if origin != "default"]
+    return f"changed: {', '.join(changed)}" if changed else "all defaults"
+
+
+def _home(home: Path, fix: bool) -> Iterator[Finding]:
+    if not home.exists():
+        yield Finding("home", "note", f"{home} does not exist yet", "It is made by: yester index")
+        return
+    free = shutil.disk_usage(home).free
+    state = "problem" if free < _LITTLE_SPACE else "ok"
+    yield Finding(
+        "disk", state, f"{free / 1e9:.1f} GB free", "Free some space." if state == "problem" else ""
+    )
+    open_ones = [
+        path
+        for path in (
+            home,
+            *home.glob("yester.db*"),
+            *home.glob("config.toml"),
+            *home.glob("backups/*"),
+        )
+        if stat.S_IMODE(path.stat().st_mode) & 0o077
+    ]
+    if not open_ones:
+        yield Finding("permissions", "ok", "closed to other users")
+    elif fix:
+        for path in open_ones:
+            path.chmod(0o700 if path.is_dir() else 0o600)
+        yield Finding(
+            "permissions",
+            "ok",
+            f"closed to other users now: {', '.join(p.name for p in open_ones)}",
+        )
+    else:
+        yield Finding(
+            "permissions", "problem", f"open to other users: {', '.join(map(str, open_ones[:3]))}",
+            "Run: yester doctor --fix",
+        )  # fmt: skip
+
+
+def _transcripts(config: Config) -> Iterator[Finding]:
+    for agent in AGENTS.values():
+        number = sum(1 for _ in agent.find(config))
+        yield Finding("transcripts", "ok" if number else "note", f"{agent.label}: {number:,} found")
+    other = os.environ.get("CLAUDE_CONFIG_DIR")
+    known = [Path(folder).expanduser() for folder in config.texts("claude_code_dirs")]
+    if other and Path(other) not in known:
+        yield Finding(
+            "transcripts", "note", f"CLAUDE_CONFIG_DIR={other} is not among claude_code_dirs",
+            f"If its transcripts are yours, add it in {config.home / 'config.toml'}.",
+        )  # fmt: skip
+
+
+def _store(home: Path, config: Config, now: int, fix: bool) -> Iterator[Finding]:
+    if not (home / "yester.db").exists():
+        yield Finding("store", "note", "nothing is indexed yet", "Run: yester index")
+        return
+    try:
+        store = SqliteStore.open(
+            home, now=now,
+            before_migration=backups.before_migration(home, config.number("backups_kept"), now),
+        )  # fmt: skip
+    except StoreDamaged as error:
+        yield Finding("store", "problem", str(error).split("; ")[0], _advice("", home))
+        return
+    except YesterError as error:
+        yield Finding("store", "problem", str(error))
+        return
+    try:
+        yield from _opened(store, home, fix)
+    finally:
+        store.close()
+
+
+def _opened(store: SqliteStore, home: Path, fix: bool) -> Iterator[Finding]:
+    problems = store.check()
+    broken_index = [text for text in problems if text.startswith("index:")]
+    stale = store.stale()
+    if fix and (broken_index or stale) and len(broken_index) == len(problems):
+        yield _repaired(lambda: _reindex(store))
+        problems, stale = store.check(), store.stale()
+    for text in problems:
+        yield Finding("store", "problem", text, _advice(text, home))
+    if stale:
+        yield Finding("index", "problem", stale, "Run: yester reindex")
+    if not problems:
+        counts = store.counts()
+        items = sum(counts.items.values())
+        yield Finding("store", "ok", f"{items:,} items, {counts.bytes / 1e6:,.1f} MB, no damage")
+    kept = backups.listed(home)
+    newest = f"{len(kept)}, newest {kept[0].name}" if kept else "none yet"
+    yield Finding("backups", "ok" if kept else "note", newest, "" if kept else "Run: yester backup")
+
+
+def _advice(text: str, home: Path) -> str:
+    if text.startswith("index:"):
+        return "Run: yester reindex (the items themselves are not affected)"
+    if backups.listed(home):
+        return "Bring a backup back: yester restore latest (the present file is moved aside)"
+    return (
+        f"There is no backup. Move {home / 'yester.db'} away and run: yester index"
+        " (the transcripts are read again)"
+    )
+
+
+def _repaired(repair: Callable[[], int]) -> Finding:
+    try:
+        return Finding("index", "ok", f"built anew over {repair():,} items")
+    except (YesterError, apsw.Error) as error:
+        return Finding("index", "problem", f"could not be built anew: {error}")
+
+
+def _reindex(store: SqliteStore) -> int:
+    with store.transaction():
+        return store.reindex()

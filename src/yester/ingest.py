@@ -1,0 +1,240 @@
+"""Transcripts and items into the store: prepared outside the write lock, written in short batches.
+
+A batch holds items together with the places their transcripts have been read to, so after Ctrl-C
+or kill -9 the next run goes on where the last committed batch ended, and nothing is stored twice.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from errno import EINVAL
+from hashlib import blake2b
+from pathlib import Path
+from stat import S_ISREG
+
+import msgspec
+
+from yester.agents.base import Agent, Options, Reading
+from yester.errors import YesterError
+from yester.model import Item, Project, Session, Source
+from yester.project import Projects
+from yester.redact import redact
+from yester.store.base import Entry, Put, Store
+from yester.text.document import document
+
+# Tool output longer than this is cut in the middle; the transcript keeps the rest.
+HEAD_CHARS, TAIL_CHARS = 6_000, 2_000
+# The write lock is held for one batch: other writers (a hook's event) must not wait longer.
+_LOCK_SECONDS = 0.18
+_SMALLEST, _LARGEST = 200, 4_000
+_LARGEST_TEXT = 8_000_000  # characters waiting in one batch, whatever their number
+_FINGERPRINT = 1024
+
+
+def prepared(item: Item) -> Entry:
+    """Redact, then cut (never the other way round: half a secret has no shape), hash, expand."""
+    body = redact(item.body)
+    if item.role == "tool":
+        body = cut(body)
+    if item.title or item.subtitle or item.facts or item.sections:
+        item = replace(
+            item,
+            body=body,
+            title=redact(item.title),
+            subtitle=redact(item.subtitle),
+            facts=tuple(map(redact, item.facts)),
+            sections={name: redact(text) for name, text in item.sections.items()},
+        )
+    elif body is not item.body:
+        item = replace(item, body=body)
+    return Entry(item, content_hash(item), document(item))
+
+
+def cut(text: str) -> str:
+    """Long output with its middle left out, saying how much."""
+    left_out = len(text) - HEAD_CHARS - TAIL_CHARS
+    if left_out <= 0:
+        return text
+    return (
+        f"{text[:HEAD_CHARS]}\n[… {left_out:,} characters left out, see the transcript …]\n"
+        f"{text[-TAIL_CHARS:]}"
+    )
+
+
+def content_hash(item: Item) -> bytes:
+    """Equal for equal content, whoever said it and when."""
+    lists = (item.facts, item.concepts, item.tags, item.files_read, item.files_modified)
+    content = "\x1e".join(
+        (
+            item.type, item.tool, item.role, item.status, item.title, item.subtitle, item.body,
+            *("\x1f".join(values) for values in lists),
+            *(f"{name}\x1f{text}" for name, text in item.sections.items()),
+            f"{item.confidence} {item.supersedes} {item.discovery_tokens}",
+        )
+    )  # fmt: skip
+    return blake2b(content.encode("utf-8", "replace"), digest_size=16).digest()
+
+
+@dataclass(slots=True)
+class Report:
+    """What a run did."""
+
+    files: int = 0
+    unchanged: int = 0
+    failed: int = 0
+    bytes: int = 0
+    messages: int = 0
+    put: Put = field(default_factory=Put)
+    skipped: Counter[str] = field(default_factory=Counter)
+    problems: list[str] = field(default_factory=list)
+
+
+class Ingest:
+    """Collects prepared items and writes them in batches sized to keep the lock short."""
+
+    def __init__(
+        self,
+        store: Store,
+        projects: Projects,
+        options: Options,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._store = store
+        self._projects = projects
+        self._options = options
+        self._clock = clock
+        self._size = 1_000
+        self._entries: list[Entry] = []
+        self._text = 0
+        self._seen_projects: dict[str, Project] = {}
+        self._sessions: dict[tuple[str, str], Session] = {}
+        self._sources: dict[str, tuple[Source, Counter[str]]] = {}
+        self.report = Report()
+
+    def add(self, item: Item, project: Project | None = None) -> None:
+        if project is not None:
+            self._seen_projects[project.key] = project
+        entry = prepared(item)
+        self._entries.append(entry)
+        self._text += len(entry.item.body)
+
+    @property
+    def full(self) -> bool:
+        return len(self._entries) >= self._size or self._text >= _LARGEST_TEXT
+
+    def flush(self) -> Put:
+        """Write what has been collected; all of it or, on an error, nothing."""
+        if not (self._entries or self._sources):
+            return Put()
+        began = self._clock()
+        with self._store.transaction():
+            for project in self._seen_projects.values():
+                self._store.put_project(project)
+            for session in self._sessions.values():
+                self._store.put_session(session)
+            result = self._store.put(self._entries)
+            for source, skipped in self._sources.values():
+                self._store.put_source(source, skipped)
+        if self._entries:
+            pace = _LOCK_SECONDS / max(self._clock() - began, 0.001)
+            fitting = int(len(self._entries) * pace)
+            self._size = min(max(fitting, _SMALLEST), _LARGEST)
+        self.report.put += result
+        self._entries, self._text = [], 0
+        self._seen_projects, self._sessions, self._sources = {}, {}, {}
+        return result
+
+    def read(self, agent: Agent, path: Path, progress: Callable[[int], None]) -> None:
+        """Read a transcript from where the last run ended; an unchanged one costs a stat."""
+        try:
+            self._read(agent, path, progress)
+        except OSError as error:
+            self.report.failed += 1
+            self.report.problems.append(f"{path}: cannot be read ({error.strerror or error})")
+        except YesterError:
+            raise  # the store, not the transcript
+        except Exception as error:  # a fault in one reader must not cost the other transcripts
+            self.report.failed += 1
+            reason = f"{type(error).__name__}: {error}"
+            self.report.problems.append(f"{path}: cannot be read, a fault in yester ({reason})")
+
+    def _read(self, agent: Agent, path: Path, progress: Callable[[int], None]) -> None:
+        found = path.stat()
+        if not S_ISREG(found.st_mode):
+            raise OSError(EINVAL, "not a regular file")
+        known = self._store.source(str(path))
+        if known and (known.size, known.mtime_ns) == (found.st_size, found.st_mtime_ns):
+            self.report.unchanged += 1
+            progress(found.st_size)
+            return
+        reading = Reading(path, self._projects, self._options)
+        if known and found.st_size >= known.offset and _fingerprint(path, known.head) == known.head:
+            reading.offset, reading.line, reading.state = known.offset, known.line, known.state
+        head = _fingerprint(path)
+        begun = shown = reading.offset
+        progress(begun)
+        self.report.files += 1
+
+        def remember(size: int, mtime_ns: int) -> None:
+            self._note(agent, reading, size, mtime_ns, head)
+
+        for item in agent.read(reading):
+            self.add(item)
+            if reading.offset > shown:
+                progress(reading.offset - shown)
+                shown = reading.offset
+            if self.full:
+                remember(-1, 0)  # unfinished: no size can match it
+                self.flush()
+        remember(found.st_size, found.st_mtime_ns)
+        progress(found.st_size - shown)
+        self.report.bytes += found.st_size - begun
+        self.report.messages += reading.messages
+        self.report.problems += reading.problems
+        if self.full:
+            self.flush()
+
+    def _note(self, agent: Agent, reading: Reading, size: int, mtime_ns: int, head: str) -> None:
+        source = Source(
+            str(reading.path), agent.name, size, mtime_ns, reading.offset, reading.line, head,
+            msgspec.to_builtins(reading.state) if reading.state is not None else {},
+        )  # fmt: skip
+        self._sources[source.path] = (source, reading.skipped)
+        self.report.skipped += reading.skipped
+        reading.skipped = Counter()
+        for session in reading.sessions():
+            self._sessions[session.key, session.agent] = session
+            self._seen_projects[session.project] = self._projects.by_key(session.project)
+
+
+def _fingerprint(path: Path, like: str = "") -> str:
+    """The first bytes of a file as "length:hash"; `like` says how many were taken before."""
+    length = int(like.split(":", 1)[0]) if like else _FINGERPRINT
+    with open(path, "rb") as file:
+        head = file.read(length)
+    return f"{len(head)}:{blake2b(head, digest_size=8).hexdigest()}"
+
+
+def add(store: Store, items: Iterable[tuple[Item, Project]]) -> Put:
+    """Items of a program with their projects, in batches; each batch is all or nothing."""
+    ingest = Ingest(store, Projects({}), Options())
+    for item, project in items:
+        ingest.add(item, project)
+        if ingest.full:
+            ingest.flush()
+    ingest.flush()
+    return ingest.report.put
+
+
+def apply_names(store: Store, projects: Projects) -> int:
+    """Give what is already stored the names the user has set since; the number of items moved."""
+    moved = 0
+    for project in store.projects():
+        wanted = projects.renamed(project)
+        if wanted.key != project.key:
+            with store.transaction():
+                moved += store.merge_project(project.key, wanted)
+    return moved

@@ -1,0 +1,132 @@
+"""The words yester is written in: what is remembered, where it came from, what is found.
+
+Frozen, without I/O and without opinions. Times are integer milliseconds since 1970 (UTC) inside;
+only the Python interface speaks seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+KINDS = ("message", "prompt", "observation", "summary", "memory", "note")
+STATUSES = ("active", "retired", "archived", "superseded")
+ORIGINS = ("user", "agent", "tool", "file", "import")
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One recallable thing. Identity is (source, kind, ref); everything else may be replaced."""
+
+    ref: str
+    kind: str
+    project: str = ""  # Project.key
+    session: str = ""  # the client's own session id
+    source: str = ""  # who delivered it: "claude-code", "" for the Python interface …
+    agent: str = ""  # the client it happened in
+    actor: str = ""  # the sub-agent that did it; "" is the main agent
+    role: str = ""  # user, assistant, thinking, tool, task
+    prompt_number: int = 0
+    epoch: int = 0
+    updated: int = 0
+    type: str = ""
+    title: str = ""
+    subtitle: str = ""
+    body: str = ""
+    facts: tuple[str, ...] = ()
+    concepts: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    files_read: tuple[str, ...] = ()
+    files_modified: tuple[str, ...] = ()
+    sections: Mapping[str, str] = field(default_factory=dict)
+    tool: str = ""
+    origin: str = "agent"
+    trust: float = 0.5
+    confidence: float = 1.0
+    status: str = "active"
+    supersedes: int = 0
+    discovery_tokens: int = 0
+    id: int = 0  # given by the store
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(self.files_modified + self.files_read))
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """`key` is the identity, `name` what people read; a submodule names its parent's key."""
+
+    key: str
+    name: str
+    root: str = ""
+    parent: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    key: str
+    agent: str
+    project: str = ""
+    started: int = 0
+    ended: int = 0
+    cwd: str = ""
+    branch: str = ""
+    title: str = ""
+    transcript: str = ""
+    prompts: int = 0
+    items: int = 0
+    id: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """How far a transcript has been read. `state` is the reader's own small memory between runs."""
+
+    path: str
+    agent: str
+    size: int
+    mtime_ns: int
+    offset: int
+    line: int
+    head: str  # fingerprint of the first bytes: a rewritten file starts again
+    state: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What may be found at all. Empty means everything; applied before ranking, never after."""
+
+    projects: tuple[str, ...] = ()  # names or keys
+    kinds: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    concepts: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    session: str = ""
+    agent: str = ""
+    tool: str = ""
+    since: int | None = None
+    until: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One answer. `factors` says where its score came from, `duplicates` how many are alike."""
+
+    id: int
+    ref: str
+    kind: str
+    type: str
+    project: str
+    session: str
+    title: str
+    text: str
+    epoch: float  # seconds
+    score: float
+    factors: Mapping[str, float] = field(default_factory=dict)
+    duplicates: int = 0
+    role: str = ""
+    tool: str = ""
+    agent: str = ""
+    files: tuple[str, ...] = ()
+    prompt_number: int = 0

@@ -1,0 +1,165 @@
+"""Which project a folder belongs to, read from `.git` files alone: no process is started.
+
+    git work tree         key git:HOST/OWNER/NAME (remote "origin", else the first one)
+                          key dir:PATH of the repository where it has no remote
+    linked work tree      its main repository
+    submodule             a project of its own that names its parent
+    no repository         key dir:PATH, name = the folder's
+    the user's word       [projects] in config.toml: "~/code/api" or "git:…" = "NAME"; key name:NAME
+
+Two repositories with the same folder name differ in their key; the store gives the later one a
+longer readable name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PureWindowsPath
+
+from yester.model import Project
+
+_DRIVE = re.compile(r"[A-Za-z]:[\\/]")
+_REMOTE = re.compile(r'^\s*\[remote\s+"(?P<name>[^"]*)"\]')
+_URL = re.compile(r"^\s*url\s*=\s*(?P<url>\S.*?)\s*$")
+_SCP = re.compile(r"^(?:[^@/\s]+@)?(?P<host>[^:/\s]+):(?!//)(?P<path>.+)$")
+_SCHEME = re.compile(
+    r"^[a-z][a-z0-9+.-]*://(?:[^@/]*@)?(?P<host>[^/:]+)(?::\d+)?/(?P<path>.+)$", re.I
+)
+
+
+class Projects:
+    """Identities by folder, each looked at once. `overrides` is the user's [projects] table."""
+
+    def __init__(self, overrides: Mapping[str, str], home: Path | None = None) -> None:
+        user = home or Path.home()
+        self._names: dict[str, str] = {}
+        self._paths: list[tuple[Path, str]] = []
+        for key, name in overrides.items():
+            if key.startswith(("git:", "dir:", "name:")):
+                self._names[key] = name
+            else:
+                expanded = user / key[2:] if key.startswith("~/") else Path(key)
+                self._paths.append((expanded, name))
+        self._paths.sort(key=lambda pair: -len(pair[0].parts))  # the innermost folder decides
+        self._seen: dict[str, Project] = {}
+        self._keys: dict[str, Project] = {}
+
+    def of(self, cwd: str) -> Project:
+        if cwd not in self._seen:
+            found = self._seen[cwd] = self._identify(cwd)
+            self._keys[found.key] = found
+        return self._seen[cwd]
+
+    def by_key(self, key: str) -> Project:
+        """A project by its key: as it was met, or what the key alone tells."""
+        return self._keys.get(key) or bare(key)
+
+    def _identify(self, cwd: str) -> Project:
+        return self._by_path(cwd) or self.renamed(identify(cwd))
+
+    def renamed(self, project: Project) -> Project:
+        """The project under the name the user gave its key or its folder, else as it is."""
+        if project.key in self._names:
+            return named(self._names[project.key], project.root)
+        return (self._by_path(project.root) if project.root else None) or project
+
+    def _by_path(self, cwd: str) -> Project | None:
+        for path, name in self._paths:
+            if Path(cwd) == path or path in Path(cwd).parents:
+                return named(name, str(path))
+        return None
+
+
+def named(name: str, root: str = "") -> Project:
+    """A project that is nothing but the name a person or program gave it."""
+    return Project(f"name:{name}", name, root)
+
+
+def bare(key: str) -> Project:
+    """A project of which only the key is known."""
+    name = key.split(":", 1)[-1].rstrip("/").rsplit("/", 1)[-1]
+    return Project(key, name or "unknown")
+
+
+def identify(cwd: str) -> Project:
+    """The project of a folder, which need not exist any more (its nearest repository counts)."""
+    if not cwd:
+        return named("unknown")
+    here = Path(cwd)
+    # A path of another kind of machine is relative here, and must not mean our own folder.
+    for folder in (here, *here.parents) if here.is_absolute() else ():
+        mark = folder / ".git"
+        try:
+            if mark.is_dir() and (mark / "HEAD").exists():
+                return _repository(mark, folder)
+            if mark.is_file() and (found := _linked(mark, folder)):
+                return found
+        except OSError:
+            continue
+    name = PureWindowsPath(cwd).name if _DRIVE.match(cwd) else here.name
+    return Project(f"dir:{here}", name or "unknown", str(here))
+
+
+def _linked(mark: Path, folder: Path) -> Project | None:
+    """A `.git` file points to the real folder: of a linked work tree or of a submodule."""
+    text = mark.read_text("utf-8", "replace").strip()
+    if not text.startswith("gitdir:"):
+        return None
+    git_dir = (folder / text.removeprefix("gitdir:").strip()).resolve()
+    common = git_dir / "commondir"
+    if common.is_file():
+        shared = (git_dir / common.read_text("utf-8", "replace").strip()).resolve()
+        return _repository(shared, _work_tree(shared))
+    if not git_dir.is_dir():
+        # The main repository is gone or elsewhere: `…/.git/worktrees/NAME` still names it.
+        if git_dir.parent.name == "worktrees":
+            return _repository(git_dir.parent.parent, _work_tree(git_dir.parent.parent))
+        return None
+    project = _repository(git_dir, folder)
+    parts = git_dir.parts
+    if ".git" in parts and "modules" in parts[parts.index(".git") :]:
+        parent = Path(*parts[: parts.index(".git") + 1])
+        return Project(
+            project.key, project.name, project.root, _repository(parent, parent.parent).key
+        )
+    return project
+
+
+def _work_tree(common: Path) -> Path:
+    return common.parent if common.name == ".git" else common
+
+
+def _repository(common: Path, root: Path) -> Project:
+    name = root.name.removesuffix(".git") or "unknown"
+    url = _origin(common / "config")
+    if url and (place := normal_remote(url)):
+        return Project(f"git:{place}", name, str(root))
+    return Project(f"dir:{root}", name, str(root))
+
+
+def _origin(config: Path) -> str:
+    try:
+        remotes = dict(reversed(list(_remotes(config.read_text("utf-8", "replace")))))
+    except OSError:
+        return ""
+    return remotes.get("origin") or next(reversed(remotes.values()), "")
+
+
+def _remotes(text: str) -> Iterator[tuple[str, str]]:
+    current = None
+    for line in text.splitlines():
+        if line.lstrip().startswith("["):
+            match = _REMOTE.match(line)
+            current = match["name"] if match else None
+        elif current is not None and (match := _URL.match(line)):
+            yield current, match["url"]
+
+
+def normal_remote(url: str) -> str:
+    """`git@host:a/b.git`, `https://me@HOST/a/b`, `ssh://host:22/a/b/` are one place: host/a/b."""
+    match = _SCHEME.match(url) or _SCP.match(url)
+    if match is None:
+        return ""
+    path = match["path"].strip("/").removesuffix(".git").strip("/")
+    return f"{match['host']}/{path}".lower() if path else ""  # hosts fold case in paths too

@@ -1,0 +1,176 @@
+"""The Store contract: what a backend must do. One test suite (`tests/store`) runs on all of them.
+
+A store keeps items and supplies candidates; it does not rank. Text arrives expanded (Document), so
+every backend indexes the same terms and one ranker scores them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from math import log
+from pathlib import Path
+from typing import Protocol
+
+from yester.model import Filters, Item, Project, Session, Source
+from yester.text.document import Document
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An item ready to be stored: hash and terms are worked out outside the lock."""
+
+    item: Item
+    hash: bytes
+    document: Document
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    added: int = 0
+    changed: int = 0
+    unchanged: int = 0
+
+    @property
+    def written(self) -> int:
+        return self.added + self.changed
+
+    def __add__(self, other: Put) -> Put:
+        return Put(
+            self.added + other.added,
+            self.changed + other.changed,
+            self.unchanged + other.unchanged,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """What the ranker needs to know of an item, without its text."""
+
+    id: int
+    kind: str
+    role: str
+    type: str
+    project: int
+    session: int
+    epoch: int
+    hash: bytes
+    vector: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """What scoring needs to know of the collection (or of the projects filtered for)."""
+
+    items: int
+    frequencies: Mapping[str, int]  # term → items that hold it
+    lengths: Mapping[tuple[str, int], float]  # (kind, field number) → mean number of terms
+
+
+def inverse_frequency(holding: int, items: int) -> float:
+    """How telling a term is that `holding` of `items` have; chooses candidates and scores them."""
+    return log(1.0 + max(items - holding, 0) / (holding + 0.5) + 0.5 / (holding + 0.5))
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    items: Mapping[str, int] = field(default_factory=dict)  # kind → number
+    projects: int = 0
+    sessions: int = 0
+    sources: int = 0
+    events: int = 0
+    vectors: int = 0
+    skipped: Mapping[str, int] = field(default_factory=dict)  # reason → number
+    oldest: int | None = None
+    newest: int | None = None
+    bytes: int = 0
+
+
+class Store(Protocol):
+    """All writing happens inside `transaction()`; reading needs nothing."""
+
+    @property
+    def location(self) -> str:
+        """Where the store is, for messages; never with a password in it."""
+
+    def close(self) -> None:
+        """Let go of everything. Calling it twice is harmless."""
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """The one way to write: takes the write lock, commits at the end, rolls back on an error.
+
+        All or nothing, also under kill -9. Keep it short: prepare outside, write inside.
+        """
+
+    # --- writing, inside a transaction -------------------------------------------------------
+
+    def put_project(self, project: Project) -> int:
+        """Its id. A known key keeps its readable name; a name already taken is made longer."""
+
+    def put_session(self, session: Session) -> int:
+        """Its id. A known one is widened: earliest start, latest end, last title that is not ""."""
+
+    def put(self, entries: Sequence[Entry]) -> Put:
+        """Insert or replace by (source, kind, ref), rows and index in step.
+
+        The same content again is a no-op. Projects and sessions the items name
+        must have been put before; an unknown one is made from its key alone.
+        """
+
+    def put_source(self, source: Source, skipped: Mapping[str, int]) -> None:
+        """Remember how far a transcript has been read, and add to the counts of skipped records."""
+
+    def merge_project(self, key: str, into: Project) -> int:
+        """Make all items and sessions of one project another one's; the number of items moved."""
+
+    def reindex(self) -> int:
+        """Build the whole index anew from the rows, which stay untouched; the number of items."""
+
+    # --- reading -----------------------------------------------------------------------------
+
+    def get(self, ids: Sequence[int]) -> list[Item]:
+        """The items with these ids, in this order; unknown ids are left out."""
+
+    def items(self, after: int = 0) -> Iterator[Item]:
+        """Every item with an id above `after`, by id."""
+
+    def find(self, ref: str) -> list[Item]:
+        """Items by the caller's own id, over all sources and kinds."""
+
+    def candidates(self, terms: Sequence[str], filters: Filters, limit: int) -> list[Candidate]:
+        """At most `limit` active items that hold at least one term and pass every filter.
+
+        Which of many come back is the engine's choice; they should be the likeliest ones.
+        """
+
+    def newest(
+        self, filters: Filters, limit: int, offset: int = 0, oldest_first: bool = False
+    ) -> list[Item]:
+        """Active items that pass the filters, by time (then id)."""
+
+    def statistics(self, terms: Sequence[str], filters: Filters) -> Statistics:
+        """Numbers for scoring these terms, over the projects filtered for, else over everything."""
+
+    def projects(self) -> list[Project]:
+        """All projects, by name."""
+
+    def sessions(self, filters: Filters, limit: int, offset: int = 0) -> list[Session]:
+        """Sessions that pass the filters, newest first, with their number of items and prompts."""
+
+    def source(self, path: str) -> Source | None:
+        """How far this transcript has been read."""
+
+    def counts(self) -> Counts:
+        """Numbers for `status`."""
+
+    # --- looking after itself ----------------------------------------------------------------
+
+    def check(self) -> list[str]:
+        """What is broken, a sentence each; empty when all is well. Reads everything."""
+
+    def stale(self) -> str:
+        """Why the index no longer fits this yester (another tokenizer …), or ""."""
+
+    def backup(self, path: Path) -> None:
+        """A consistent copy at `path`, made while others read and write."""

@@ -1,0 +1,43 @@
+"""The write lock: one writer at a time over all processes, held for one short batch.
+
+An flock on `run/write.lock`: the kernel lets go of it when its holder dies, so there is no stale
+lock to recognise. The holder's pid is written into the file for the message alone.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from yester.errors import StoreBusy
+
+_POLL = 0.002
+
+
+@contextmanager
+def write_lock(path: Path, patience: float) -> Iterator[None]:
+    """Hold the lock; StoreBusy after `patience` seconds, naming the process that has it."""
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        deadline = time.monotonic() + patience
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    holder = os.pread(handle, 32, 0).decode("ascii", "replace").strip() or "unknown"
+                    raise StoreBusy(
+                        f"{path}: process {holder} has been writing for over {patience:g} s; "
+                        "wait for it or stop it"
+                    ) from None
+                time.sleep(_POLL)
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, str(os.getpid()).encode(), 0)
+        yield
+    finally:
+        os.close(handle)  # lets go of the lock

@@ -1,0 +1,75 @@
+"""Schema versions. A migration is a numbered SQL file, applied in one transaction with its record.
+
+Files are append-only: an applied one is never edited. A database written by a newer yester is
+refused before anything is touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+
+import apsw
+
+from yester.errors import StoreNewer
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    version: int
+    name: str
+    sql: str
+
+
+def migrations(dialect: str) -> tuple[Migration, ...]:
+    """The steps of a dialect in order, from `sql/DIALECT/NNN_name.sql`."""
+    folder = files("yester.store") / "sql" / dialect
+    found = []
+    for entry in folder.iterdir():
+        if entry.name.endswith(".sql"):
+            number, name = entry.name.removesuffix(".sql").split("_", 1)
+            found.append(Migration(int(number), name, entry.read_text("utf-8")))
+    return tuple(sorted(found, key=lambda step: step.version))
+
+
+def version(db: apsw.Connection) -> int:
+    found = db.execute("PRAGMA user_version").fetchone()
+    assert found is not None
+    return int(found[0])
+
+
+def pending(db: apsw.Connection, steps: Sequence[Migration], where: str) -> list[Migration]:
+    """What is still to be applied; read-only."""
+    have, newest = version(db), steps[-1].version
+    if have > newest:
+        raise StoreNewer(
+            f"{where} has schema version {have}, this yester knows up to {newest}; "
+            "update yester (pip install -U yester), or name another folder with --home"
+        )
+    return [step for step in steps if step.version > have]
+
+
+def migrate(
+    db: apsw.Connection, steps: Sequence[Migration], where: str, now: int
+) -> list[Migration]:
+    """Apply what is missing, each step all or nothing; returns the steps applied."""
+    applied = []
+    for step in pending(db, steps, where):
+        db.execute("BEGIN IMMEDIATE")
+        try:
+            if version(db) >= step.version:  # another process was faster
+                db.execute("ROLLBACK")
+                continue
+            db.execute(step.sql)
+            db.execute(f"PRAGMA user_version = {step.version}")
+            db.execute(
+                "INSERT INTO migration(version, name, applied) VALUES (?, ?, ?)",
+                (step.version, step.name, now),
+            )
+            db.execute("COMMIT")
+        except BaseException:
+            db.execute("ROLLBACK")
+            raise
+        applied.append(step)
+    return applied

@@ -1,0 +1,495 @@
+"""The store in one SQLite file (WAL), for one machine. Contract: `base.Store`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import wraps
+from itertools import chain
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import apsw
+import msgspec
+
+from yester.errors import StoreError
+from yester.model import Filters, Item, Project, Session, Source
+from yester.project import bare
+from yester.store import sqlite_care as care
+from yester.store import sqlite_index as index
+from yester.store import sqlite_rows as rows
+from yester.store.base import Candidate, Counts, Entry, Put, Statistics, inverse_frequency
+from yester.store.lock import write_lock
+from yester.store.migrate import Migration, migrate, migrations, pending, version
+from yester.store.sqlite_care import explained
+from yester.text import terms as tokenizer
+from yester.text.document import document
+
+PATIENCE = 10.0  # seconds to wait for another writer's batch of a fraction of a second
+_BATCH = 2_000  # documents held while the whole index is written
+_SHORTEST_PREFIX = 6  # of a session's id, as `yester sessions` shows it
+_NO_SUCH_ID = -1  # a filter that names something unknown must find nothing, not everything
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _explained(
+    read: Callable[Concatenate[SqliteStore, P], R],
+) -> Callable[Concatenate[SqliteStore, P], R]:
+    """A reading method whose database errors come out as sentences."""
+
+    @wraps(read)
+    def method(store: SqliteStore, /, *args: P.args, **more: P.kwargs) -> R:
+        with explained(store._path):
+            return read(store, *args, **more)
+
+    return method
+
+
+class SqliteStore:
+    """One connection; not shared between threads. Open it with `SqliteStore.open(folder)`."""
+
+    def __init__(self, db: apsw.Connection, path: Path, lock: Path, patience: float) -> None:
+        self._db = db
+        self._path = path
+        self._lock = lock
+        self._patience = patience
+        self._projects: dict[str, int] = {}
+        self._sessions: dict[tuple[str, str, int], int] = {}
+        self._index = index.IndexWriter(db)
+
+    @classmethod
+    def open(
+        cls,
+        folder: Path,
+        *,
+        now: int,
+        patience: float = PATIENCE,
+        steps: Sequence[Migration] | None = None,
+        before_migration: Callable[[SqliteStore], None] | None = None,
+    ) -> SqliteStore:
+        """Open or create `folder/yester.db`, bringing its schema up to date.
+
+        `before_migration(store)` is called once when an existing database is about to be changed.
+        """
+        path = folder / "yester.db"
+        known = migrations("sqlite") if steps is None else steps
+        with explained(path):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            (folder / "run").mkdir(mode=0o700, exist_ok=True)
+            # Made by us first: SQLite would use the umask, and -wal and -shm take this mode over.
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            db = apsw.Connection(str(path))
+            try:
+                db.set_busy_timeout(int(patience * 1000))
+                for pragma in (
+                    "journal_mode = WAL",
+                    "synchronous = FULL",  # a committed batch survives a power cut
+                    "cache_size = -8000",
+                    "foreign_keys = ON",
+                    "journal_size_limit = 16777216",
+                ):
+                    db.execute(f"PRAGMA {pragma}")
+                store = cls(db, path, folder / "run" / "write.lock", patience)
+                if pending(db, known, str(path)):
+                    fresh = version(db) == 0
+                    if before_migration is not None and not fresh:
+                        before_migration(store)
+                    with write_lock(store._lock, patience):
+                        migrate(db, known, str(path), now)
+                        if fresh:
+                            store._set_meta("tokenizer", str(tokenizer.VERSION))
+                return store
+            except BaseException:
+                db.close()
+                raise
+
+    @property
+    def location(self) -> str:
+        return str(self._path)
+
+    def close(self) -> None:
+        self._db.close()
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        with explained(self._path), write_lock(self._lock, self._patience):
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._db.execute("COMMIT")
+            except BaseException:
+                # What was remembered of rows that now never existed must go as well.
+                self._projects.clear()
+                self._sessions.clear()
+                self._index.forget()
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                raise
+
+    # --- writing -----------------------------------------------------------------------------
+
+    def put_project(self, project: Project) -> int:
+        if project.key in self._projects:
+            return self._projects[project.key]
+        row = self._one("SELECT id, root FROM project WHERE key = ?", project.key)
+        if row is None:
+            name = self._free_name(project)
+            self._db.execute(
+                "INSERT INTO project(key, name, root, parent) VALUES (?, ?, ?, ?)",
+                (project.key, name, project.root, project.parent),
+            )
+            id_ = self._db.last_insert_rowid()
+            if id_ >= 1 << 24:
+                raise StoreError(f"{self._path}: no room for more than 16,777,215 projects")
+        else:
+            id_ = row[0]
+            if project.root and not row[1]:
+                self._db.execute("UPDATE project SET root = ? WHERE id = ?", (project.root, id_))
+        self._projects[project.key] = id_
+        return id_
+
+    def _free_name(self, project: Project) -> str:
+        """The readable name; where another project has it, with more of the key, then a number."""
+        place = project.key.split(":", 1)[1]
+        names = [project.name, "/".join(place.split("/")[-2:]), place]
+        for name in names:
+            if not self._one("SELECT 1 FROM project WHERE name = ?", name):
+                return name
+        number = 2
+        while self._one("SELECT 1 FROM project WHERE name = ?", f"{place}~{number}"):
+            number += 1
+        return f"{place}~{number}"
+
+    def merge_project(self, key: str, into: Project) -> int:
+        row = self._one("SELECT id FROM project WHERE key = ?", key)
+        target = self.put_project(into)
+        if row is None or row[0] == target:
+            return 0
+        for (session,) in list(self._db.execute("SELECT id FROM session WHERE project = ?", row)):
+            self._move_session(session, target)
+        ids = [found[0] for found in self._db.execute("SELECT id FROM item WHERE project = ?", row)]
+        for id_ in ids:
+            values = self._one(f"{rows.SELECT} WHERE i.id = ?", id_)
+            item = rows.item(values)
+            self._index.remove(id_, row[0], item.kind)
+            self._db.execute("UPDATE item SET project = ? WHERE id = ?", (target, id_))
+            self._reindexed(item, target, values[-1])
+        self._index.write()
+        self._db.execute("DELETE FROM project WHERE id = ?", row)
+        self._projects.clear()
+        self._sessions.clear()
+        return len(ids)
+
+    def _reindexed(self, item: Item, project: int, session: int) -> None:
+        if item.status == "active":
+            self._index.add(item.id, project, session, item, document(item))
+        if len(self._index) >= _BATCH:
+            self._index.write()
+
+    def _move_session(self, id_: int, project: int) -> None:
+        twin = self._one(
+            "SELECT t.id FROM session s JOIN session t ON t.key = s.key AND t.agent = s.agent"
+            " WHERE s.id = ? AND t.project = ?", id_, project,
+        )  # fmt: skip
+        if twin is None:
+            self._db.execute("UPDATE session SET project = ? WHERE id = ?", (project, id_))
+        else:
+            self._db.execute("UPDATE item SET session = ? WHERE session = ?", (twin[0], id_))
+            self._db.execute("DELETE FROM session WHERE id = ?", (id_,))
+
+    def put_session(self, session: Session) -> int:
+        project = self.put_project(bare(session.project))
+        self._db.execute(
+            "INSERT INTO session(key, agent, project, started, ended, cwd, branch, title,"
+            " transcript) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+            " ON CONFLICT(key, agent, project) DO UPDATE SET"
+            " started = CASE WHEN started = 0 THEN excluded.started"
+            "   WHEN excluded.started = 0 THEN started ELSE min(started, excluded.started) END,"
+            " ended = max(ended, excluded.ended),"
+            " cwd = iif(cwd = '', excluded.cwd, cwd),"
+            " branch = iif(excluded.branch = '', branch, excluded.branch),"
+            " title = iif(excluded.title = '', title, excluded.title),"
+            " transcript = iif(transcript = '', excluded.transcript, transcript)",
+            (session.key, session.agent, project, session.started, session.ended, session.cwd,
+             session.branch, session.title, session.transcript),
+        )  # fmt: skip
+        row = self._one(
+            "SELECT id FROM session WHERE key = ? AND agent = ? AND project = ?",
+            session.key, session.agent, project,
+        )  # fmt: skip
+        assert row is not None
+        self._sessions[session.key, session.agent, project] = row[0]
+        return int(row[0])
+
+    def _session_id(self, item: Item, project: int) -> int:
+        if not item.session:
+            return 0
+        known = self._sessions.get((item.session, item.agent, project))
+        if known is None:
+            known = self.put_session(
+                Session(item.session, item.agent, item.project, item.epoch, item.epoch)
+            )
+        return known
+
+    def put(self, entries: Sequence[Entry]) -> Put:
+        # The same identity twice in one batch: the later one is the truth.
+        latest = {(e.item.source, e.item.kind, e.item.ref): e for e in entries}
+        unchanged = 0
+        next_id = self._one("SELECT coalesce(max(id), 0) + 1 FROM item")[0]
+        new: list[tuple[object, ...]] = []
+        replaced: list[tuple[object, ...]] = []
+        for (source, kind, ref), entry in latest.items():
+            old = self._one(
+                "SELECT id, hash, project FROM item WHERE ref = ? AND kind = ? AND source = ?",
+                ref, kind, source,
+            )  # fmt: skip
+            if old is not None and old[1] == entry.hash:
+                unchanged += 1
+                continue
+            item = entry.item
+            project = self.put_project(bare(item.project))
+            session = self._session_id(item, project)
+            if old is None:
+                id_, next_id = next_id, next_id + 1
+            else:
+                id_ = old[0]
+                self._unlink(id_, old[2], kind)
+            into = new if old is None else replaced
+            into.append(rows.row(item, id_, entry.hash, project, session))
+            if item.status == "active":
+                self._index.add(id_, project, session, item, entry.document)
+        self._db.executemany(rows.INSERT, new)
+        self._db.executemany(rows.REPLACE, replaced)
+        self._link(chain(new, replaced))
+        self._index.write()
+        return Put(len(new), len(replaced), unchanged)
+
+    def _link(self, item_rows: Iterable[tuple[object, ...]]) -> None:
+        """Files and concepts into tables of their own."""
+        column = {name: at for at, name in enumerate(rows.COLUMNS)}
+        files, concepts = [], []
+        for row in item_rows:
+            id_ = row[0]
+            for modified, name in enumerate(("files_read", "files_modified")):
+                text = row[column[name]]
+                if text != "[]":
+                    assert isinstance(text, str)
+                    files += [
+                        (rows.file_name(p), id_, p, modified) for p in msgspec.json.decode(text)
+                    ]
+            text = row[column["concepts"]]
+            if text != "[]":
+                assert isinstance(text, str)
+                concepts += [(concept.lower(), id_) for concept in msgspec.json.decode(text)]
+        self._db.executemany(
+            "INSERT INTO item_file(name, item, path, modified) VALUES (?, ?, ?, ?)"
+            " ON CONFLICT DO UPDATE SET modified = max(modified, excluded.modified)",
+            files,
+        )
+        self._db.executemany("INSERT OR IGNORE INTO item_concept VALUES (?, ?)", concepts)
+
+    def _unlink(self, id_: int, project: int, kind: str) -> None:
+        self._index.remove(id_, project, kind)
+        (old,) = self.get([id_])
+        for path in old.files:
+            self._db.execute(
+                "DELETE FROM item_file WHERE name = ? AND item = ?", (rows.file_name(path), id_)
+            )
+        for concept in old.concepts:
+            self._db.execute(
+                "DELETE FROM item_concept WHERE concept = ? AND item = ?", (concept.lower(), id_)
+            )
+
+    def put_source(self, source: Source, skipped: Mapping[str, int]) -> None:
+        self._db.execute(
+            "INSERT INTO source(path, agent, size, mtime_ns, offset, line, head, state)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(path) DO UPDATE SET"
+            " agent = excluded.agent, size = excluded.size, mtime_ns = excluded.mtime_ns,"
+            " offset = excluded.offset, line = excluded.line, head = excluded.head,"
+            " state = excluded.state",
+            (source.path, source.agent, source.size, source.mtime_ns, source.offset, source.line,
+             source.head, msgspec.json.encode(source.state).decode()),
+        )  # fmt: skip
+        self._db.executemany(
+            "INSERT INTO skipped(agent, reason, records) VALUES (?, ?, ?)"
+            " ON CONFLICT DO UPDATE SET records = records + excluded.records",
+            [(source.agent, reason, number) for reason, number in skipped.items()],
+        )
+
+    def reindex(self) -> int:
+        self._index.clear()
+        number = 0
+        for values in self._db.execute(rows.SELECT + " WHERE i.status = 'active' ORDER BY i.id"):
+            self._reindexed(rows.item(values), values[-2], values[-1])
+            number += 1
+        self._index.write()
+        self._set_meta("tokenizer", str(tokenizer.VERSION))
+        return number
+
+    # --- reading -----------------------------------------------------------------------------
+
+    @_explained
+    def get(self, ids: Sequence[int]) -> list[Item]:
+        found = {
+            row[0]: rows.item(row)
+            for row in self._db.execute(
+                rows.SELECT + " WHERE i.id IN (SELECT value FROM json_each(?))", (str(list(ids)),)
+            )
+        }
+        return [found[id_] for id_ in ids if id_ in found]
+
+    def items(self, after: int = 0) -> Iterator[Item]:
+        for row in self._db.execute(rows.SELECT + " WHERE i.id > ? ORDER BY i.id", (after,)):
+            yield rows.item(row)
+
+    @_explained
+    def find(self, ref: str) -> list[Item]:
+        found = self._db.execute(rows.SELECT + " WHERE i.ref = ? ORDER BY i.id", (ref,))
+        return [rows.item(row) for row in found]
+
+    @_explained
+    def candidates(self, terms: Sequence[str], filters: Filters, limit: int) -> list[Candidate]:
+        projects, sessions = self._filter_ids(filters)
+        numbers = self.statistics(terms, filters)
+        weighted = [
+            (term, inverse_frequency(n, numbers.items), n)
+            for term in terms
+            if (n := numbers.frequencies[term])
+        ]
+        by_token = (
+            not (filters.files or filters.concepts) and filters.since is filters.until is None
+        )
+        exact = ("", ()) if by_token else rows.where(filters, projects, sessions)
+        narrowing = index.filter_query(filters, projects, sessions)
+        ids = index.likeliest(self._db, weighted, narrowing, exact, limit)
+        return index.load(self._db, ids)
+
+    @_explained
+    def newest(
+        self, filters: Filters, limit: int, offset: int = 0, oldest_first: bool = False
+    ) -> list[Item]:
+        condition, args = rows.where(filters, *self._filter_ids(filters))
+        order = "i.epoch, i.id" if oldest_first else "i.epoch DESC, i.id DESC"
+        found = self._db.execute(
+            f"{rows.SELECT} WHERE {condition} ORDER BY {order} LIMIT ? OFFSET ?",
+            (*args, limit, offset),
+        )
+        return [rows.item(row) for row in found]
+
+    @_explained
+    def statistics(self, terms: Sequence[str], filters: Filters) -> Statistics:
+        return index.statistics(self._db, terms, self._filter_ids(filters)[0])
+
+    def _filter_ids(self, filters: Filters) -> tuple[list[int], list[int]]:
+        projects: list[int] = []
+        for name in filters.projects:
+            found = self._one("SELECT id FROM project WHERE name = ?1 OR key = ?1", name)
+            projects.append(found[0] if found else _NO_SUCH_ID)
+        sessions: list[int] = []
+        if filters.session:
+            exact = self._db.execute("SELECT id FROM session WHERE key = ?", (filters.session,))
+            sessions = [row[0] for row in exact]
+            if not sessions and len(filters.session) >= _SHORTEST_PREFIX:
+                alike = self._db.execute(
+                    "SELECT id FROM session WHERE key LIKE ? ESCAPE '\\'",
+                    (rows.prefix_pattern(filters.session),),
+                )
+                sessions = [row[0] for row in alike]
+            sessions = sessions or [_NO_SUCH_ID]
+        return projects, sessions
+
+    @_explained
+    def projects(self) -> list[Project]:
+        found = self._db.execute("SELECT key, name, root, parent FROM project ORDER BY name")
+        return [Project(*row) for row in found]
+
+    @_explained
+    def sessions(self, filters: Filters, limit: int, offset: int = 0) -> list[Session]:
+        projects, sessions = self._filter_ids(filters)
+        parts, args = ["1"], list[object]()
+        for column, ids in (("s.project", projects), ("s.id", sessions)):
+            if ids:
+                parts.append(f"{column} IN ({','.join('?' * len(ids))})")
+                args += ids
+        for text, value in (
+            ("s.agent = ?", filters.agent or None),
+            ("s.ended >= ?", filters.since),
+            ("s.started < ?", filters.until),
+        ):
+            if value is not None:
+                parts.append(text)
+                args.append(value)
+        found = self._db.execute(
+            "SELECT s.key, s.agent, p.key, s.started, s.ended, s.cwd, s.branch, s.title,"
+            " s.transcript,"
+            " (SELECT count(*) FROM item WHERE session = s.id AND kind = 'prompt'),"
+            " (SELECT count(*) FROM item WHERE session = s.id), s.id"
+            f" FROM session s JOIN project p ON p.id = s.project WHERE {' AND '.join(parts)}"
+            " ORDER BY s.ended DESC, s.id DESC LIMIT ? OFFSET ?",
+            (*args, limit, offset),
+        )
+        return [Session(*row) for row in found]
+
+    @_explained
+    def source(self, path: str) -> Source | None:
+        row = self._one(
+            "SELECT path, agent, size, mtime_ns, offset, line, head, state FROM source"
+            " WHERE path = ?", path,
+        )  # fmt: skip
+        if row is None:
+            return None
+        where, agent, size, mtime_ns, offset, line, head, state = row
+        return Source(where, agent, size, mtime_ns, offset, line, head, msgspec.json.decode(state))
+
+    @_explained
+    def counts(self) -> Counts:
+        def number(table: str) -> int:
+            return int(self._one(f"SELECT count(*) FROM {table}")[0])
+
+        oldest, newest = self._one("SELECT min(epoch), max(epoch) FROM item WHERE epoch > 0")
+        skipped = self._db.execute("SELECT reason, sum(records) FROM skipped GROUP BY reason")
+        return Counts(
+            items=dict(self._db.execute("SELECT kind, count(*) FROM item GROUP BY kind")),
+            projects=number("project"),
+            sessions=number("session"),
+            sources=number("source"),
+            events=number("event"),
+            vectors=number("vector"),
+            skipped=dict(skipped),
+            oldest=oldest,
+            newest=newest,
+            bytes=sum(
+                os.path.getsize(file)  # noqa: PTH202
+                for end in ("", "-wal")
+                if os.path.exists(file := f"{self._path}{end}")  # noqa: PTH110
+            ),
+        )
+
+    # --- looking after itself ----------------------------------------------------------------
+
+    def check(self) -> list[str]:
+        return care.check(self._db)
+
+    def stale(self) -> str:
+        row = self._one("SELECT value FROM meta WHERE key = 'tokenizer'")
+        have = row[0] if row else "none"
+        if have == str(tokenizer.VERSION):
+            return ""
+        return f"indexed with tokenizer version {have}, this yester has {tokenizer.VERSION}"
+
+    def backup(self, path: Path) -> None:
+        with explained(path):
+            care.backup(self._db, path)
+
+    def _set_meta(self, key: str, value: str) -> None:
+        self._db.execute(
+            "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
+            (key, value),
+        )
+
+    def _one(self, sql: str, *args: object) -> Any:
+        return self._db.execute(sql, args).fetchone()

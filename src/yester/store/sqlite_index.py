@@ -1,0 +1,259 @@
+"""The SQLite index: full text, term vectors, document frequencies, filter tokens.
+
+Plain functions on a connection, called by SqliteStore inside its transaction. Everything here is
+derived from the rows of `item` and can be rebuilt.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from datetime import date, timedelta
+from functools import lru_cache
+
+import apsw
+
+from yester.model import Filters, Item
+from yester.store.base import Candidate, Statistics
+from yester.text.document import Document, decode
+from yester.text.terms import term_hash
+
+_PROJECT_BITS = 24
+# Postings looked at per query: enough for the rarest terms of any question, bounded at any size.
+POSTINGS = 20_000
+_KNOWN_TERMS = 500_000  # bound of the set that saves writing known terms again
+_DAY = 86_400_000
+_NOT_TOKEN = re.compile(r"[^a-z0-9_.-]+")
+
+
+class IndexWriter:
+    """Collects what happens to the index within a transaction and writes it in one go.
+
+    Frequencies and lengths are summed up first: a batch touches most of its terms many times.
+    """
+
+    def __init__(self, db: apsw.Connection) -> None:
+        self._db = db
+        self._known: set[str] = set()  # terms that stand in `term` already
+        self._reset()
+
+    def _reset(self) -> None:
+        self._documents: list[tuple[int, str, Document]] = []
+        # by project: what was added is known by its terms, what was taken by their hashes
+        self._added: defaultdict[int, Counter[str]] = defaultdict(Counter)
+        self._taken: defaultdict[int, Counter[int]] = defaultdict(Counter)
+        self._terms: Counter[tuple[int, str, int]] = Counter()
+        self._items: Counter[tuple[int, str, int]] = Counter()
+
+    def forget(self) -> None:
+        """After a rollback: nothing of it happened."""
+        self._known.clear()
+        self._reset()
+
+    def __len__(self) -> int:
+        return len(self._documents)
+
+    def add(self, id_: int, project: int, session: int, item: Item, document: Document) -> None:
+        month = _month(item.epoch // _DAY)
+        tokens = [token("p", project), token("k", item.kind), token("m", month)]
+        if session:
+            tokens.append(token("s", session))
+        for prefix, value in (("t", item.type), ("a", item.agent), ("o", item.tool)):
+            if value:
+                tokens.append(token(prefix, value))
+        self._documents.append((id_, " ".join(tokens), document))
+        self._added[project].update(document.terms)
+        self._measure(project, item.kind, document.lengths, 1)
+
+    def remove(self, id_: int, project: int, kind: str) -> None:
+        """Take an item out; harmless where it is not in."""
+        row = self._db.execute("SELECT vector FROM item_terms WHERE item = ?", (id_,)).fetchone()
+        if row is None:
+            return
+        fields = decode(row[0])
+        distinct: set[int] = set()
+        for field in fields:
+            distinct.update(field.counts)
+        self._taken[project].update(distinct)
+        self._measure(project, kind, [(field.field, field.length) for field in fields], -1)
+        self._db.execute("DELETE FROM item_text WHERE rowid = ?", (id_,))
+        self._db.execute("DELETE FROM item_terms WHERE item = ?", (id_,))
+
+    def _measure(
+        self, project: int, kind: str, lengths: Iterable[tuple[int, int]], sign: int
+    ) -> None:
+        self._items[project, kind, -1] += sign  # field -1 counts the items themselves
+        for field, terms in lengths:
+            self._items[project, kind, field] += sign
+            self._terms[project, kind, field] += sign * terms
+
+    def clear(self) -> None:
+        """Empty the whole index."""
+        self.forget()
+        self._db.execute("INSERT INTO item_text(item_text) VALUES ('delete-all')")
+        for table in ("item_terms", "frequency", "length", "term"):
+            self._db.execute(f"DELETE FROM {table}")
+
+    def write(self) -> None:
+        many = self._db.executemany
+        many(
+            "INSERT INTO item_text(rowid, terms) VALUES (?, ?)",
+            ((id_, f"{tokens} {' '.join(doc.terms)}") for id_, tokens, doc in self._documents),
+        )
+        many(
+            "INSERT INTO item_terms(item, vector) VALUES (?, ?)",
+            ((id_, doc.vector) for id_, _, doc in self._documents),
+        )
+        self._write_frequencies()
+        many(
+            "INSERT INTO length(project, kind, field, items, terms) VALUES (?, ?, ?, ?, ?)"
+            " ON CONFLICT DO UPDATE SET items = items + excluded.items,"
+            " terms = terms + excluded.terms",
+            [(*key, n, self._terms[key]) for key, n in self._items.items()],
+        )
+        new = set[str]().union(*self._added.values()) - self._known
+        many(
+            "INSERT OR IGNORE INTO term(hash, text) VALUES (?, ?)",
+            sorted((term_hash(term), term) for term in new),
+        )
+        if len(self._known) > _KNOWN_TERMS:
+            self._known.clear()
+        self._known |= new
+        self._reset()
+
+    def _write_frequencies(self) -> None:
+        changes: Counter[int] = Counter()
+        for project, terms in self._added.items():
+            for term, n in terms.items():
+                changes[term_hash(term) << _PROJECT_BITS | project] += n
+        for project, hashes in self._taken.items():
+            for number, n in hashes.items():
+                changes[number << _PROJECT_BITS | project] -= n
+        self._db.executemany(
+            "INSERT INTO frequency(key, items) VALUES (?, ?)"
+            " ON CONFLICT(key) DO UPDATE SET items = items + excluded.items",
+            sorted(changes.items()),
+        )
+        self._db.executemany(
+            "DELETE FROM frequency WHERE key = ? AND items <= 0",
+            [(key,) for key, n in changes.items() if n < 0],
+        )
+
+
+@lru_cache(4096)
+def token(prefix: str, value: str | int) -> str:
+    """A filter token: `p:12`, `t:bugfix`. Values are folded, so filters do not mind case."""
+    return f"{prefix}:{_NOT_TOKEN.sub('-', str(value).lower())}"
+
+
+@lru_cache(4096)
+def _month(day: int) -> str:
+    """The month of a day counted from 1970, as 202602; absurd days become the nearest sane one."""
+    moment = date(1970, 1, 1) + timedelta(days=min(max(day, 0), 2_932_896))
+    return f"{moment.year:04d}{moment.month:02d}"
+
+
+def frequencies(
+    db: apsw.Connection, terms: Sequence[str], projects: Sequence[int]
+) -> dict[str, int]:
+    found = {}
+    for term in terms:
+        low = term_hash(term) << _PROJECT_BITS
+        if projects:
+            marks = ",".join("?" * len(projects))
+            sql = f"SELECT sum(items) FROM frequency WHERE key IN ({marks})"
+            args: tuple[int, ...] = tuple(low | project for project in projects)
+        else:
+            sql = "SELECT sum(items) FROM frequency WHERE key BETWEEN ? AND ?"
+            args = (low, low | (1 << _PROJECT_BITS) - 1)
+        row = db.execute(sql, args).fetchone()
+        found[term] = (row and row[0]) or 0
+    return found
+
+
+def statistics(db: apsw.Connection, terms: Sequence[str], projects: Sequence[int]) -> Statistics:
+    within = f" WHERE project IN ({','.join('?' * len(projects))})" if projects else ""
+    items = 0
+    lengths: dict[tuple[str, int], float] = {}
+    for kind, field, number, total in db.execute(
+        f"SELECT kind, field, sum(items), sum(terms) FROM length{within} GROUP BY kind, field",
+        tuple(projects),
+    ):
+        if field == -1:
+            items += number
+        elif number > 0:
+            lengths[kind, field] = total / number
+    return Statistics(items, frequencies(db, terms, projects), lengths)
+
+
+def filter_query(filters: Filters, projects: Sequence[int], sessions: Sequence[int]) -> str:
+    """The filters as a full-text expression over filter tokens, or ""."""
+    groups = [
+        [token("p", project) for project in projects],
+        [token("k", kind) for kind in filters.kinds],
+        [token("t", type_) for type_ in filters.types],
+        [token("s", session) for session in sessions],
+        [token("a", filters.agent)] if filters.agent else [],
+        [token("o", filters.tool)] if filters.tool else [],
+        [token("m", m) for m in _months(filters)],
+    ]
+    parts = [" OR ".join(f'"{t}"' for t in group) for group in groups if group]
+    return " AND ".join(f"({part})" for part in parts)
+
+
+def _months(filters: Filters) -> list[str]:
+    """The months of a bounded range, to narrow it; more than two years are not worth the terms."""
+    if filters.since is None or filters.until is None:
+        return []
+    first, last = _month(filters.since // _DAY), _month(filters.until // _DAY)
+    year, number = int(first[:4]), int(first[4:])
+    months = []
+    while f"{year:04d}{number:02d}" <= last:
+        months.append(f"{year:04d}{number:02d}")
+        if len(months) > 24:
+            return []
+        year, number = (year + 1, 1) if number == 12 else (year, number + 1)
+    return months
+
+
+def likeliest(
+    db: apsw.Connection,
+    weighted: Sequence[tuple[str, float, int]],
+    narrowing: str,
+    exact: tuple[str, tuple[object, ...]],
+    limit: int,
+) -> list[int]:
+    """Ids by the summed weight of the (term, weight, postings) they hold, rarest terms first.
+
+    Terms are taken until the posting budget is spent (always at least one, then its newest
+    postings), so the cost has a ceiling whatever the size of the store; newer ids win ties.
+    `exact` is a condition on `item i`, joined in only where tokens cannot express the filter.
+    """
+    scores: dict[int, float] = {}
+    left = POSTINGS
+    condition, args = exact
+    for term, weight, postings in sorted(weighted, key=lambda entry: entry[2]):
+        if left <= 0 or (scores and postings > left):
+            break
+        match = f'"{term}"' + (f" AND {narrowing}" if narrowing else "")
+        join = " JOIN item i ON i.id = item_text.rowid" if condition else ""
+        rows = db.execute(
+            f"SELECT item_text.rowid FROM item_text{join} WHERE item_text MATCH ?"
+            f"{' AND ' + condition if condition else ''} ORDER BY item_text.rowid DESC LIMIT ?",
+            (match, *args, left),
+        )
+        for (id_,) in rows:
+            scores[id_] = scores.get(id_, 0.0) + weight
+        left -= postings
+    best = sorted(scores.items(), key=lambda entry: (-entry[1], -entry[0]))[:limit]
+    return [id_ for id_, _ in best]
+
+
+def load(db: apsw.Connection, ids: Sequence[int]) -> list[Candidate]:
+    rows = db.execute(
+        "SELECT i.id, i.kind, i.role, i.type, i.project, i.session, i.epoch, i.hash, t.vector"
+        " FROM json_each(?) j JOIN item i ON i.id = j.value JOIN item_terms t ON t.item = i.id",
+        (str(list(ids)),),
+    )
+    return [Candidate(*row) for row in rows]

@@ -1,0 +1,128 @@
+"""Items, sessions and filters as SQLite rows and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from yester.model import Filters, Item
+
+COLUMNS = (
+    "id", "ref", "kind", "source", "hash", "project", "session", "agent", "actor", "role",
+    "prompt_number", "epoch", "updated", "type", "tool", "origin", "trust", "confidence", "status",
+    "supersedes", "discovery_tokens", "title", "subtitle", "files_read", "files_modified",
+    "concepts", "tags", "facts", "sections", "body",
+)  # fmt: skip
+
+INSERT = f"INSERT INTO item({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
+REPLACE = f"{INSERT} ON CONFLICT(id) DO UPDATE SET " + ", ".join(
+    f"{name} = excluded.{name}" for name in COLUMNS[4:]
+)
+
+# Reads give the project's key and the session's own id; the row numbers come last.
+SELECT = (
+    "SELECT i.id, i.ref, i.kind, i.source, p.key, coalesce(s.key, ''), i.agent, i.actor, i.role,"
+    " i.prompt_number, i.epoch, i.updated, i.type, i.tool, i.origin, i.trust, i.confidence,"
+    " i.status, i.supersedes, i.discovery_tokens, i.title, i.subtitle, i.files_read,"
+    " i.files_modified, i.concepts, i.tags, i.facts, i.sections, i.body, i.project, i.session"
+    " FROM item i JOIN project p ON p.id = i.project LEFT JOIN session s ON s.id = i.session"
+)
+
+
+def _json(value: Sequence[str] | Mapping[str, str]) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def row(item: Item, id_: int, hash_: bytes, project: int, session: int) -> tuple[object, ...]:
+    return (
+        id_, item.ref, item.kind, item.source, hash_, project, session, item.agent, item.actor,
+        item.role, item.prompt_number, item.epoch, item.updated or item.epoch, item.type, item.tool,
+        item.origin, item.trust, item.confidence, item.status, item.supersedes,
+        item.discovery_tokens, item.title, item.subtitle,
+        _json(item.files_read) if item.files_read else "[]",
+        _json(item.files_modified) if item.files_modified else "[]",
+        _json(item.concepts) if item.concepts else "[]",
+        _json(item.tags) if item.tags else "[]",
+        _json(item.facts) if item.facts else "[]",
+        _json(item.sections) if item.sections else "{}",
+        item.body,
+    )  # fmt: skip
+
+
+def _texts(text: str) -> tuple[str, ...]:
+    return () if text == "[]" else msgspec.json.decode(text, type=tuple[str, ...])
+
+
+def item(values: tuple[Any, ...]) -> Item:
+    (id_, ref, kind, source, project, session, agent, actor, role, prompt_number, epoch, updated,
+     type_, tool, origin, trust, confidence, status, supersedes, discovery_tokens, title, subtitle,
+     files_read, files_modified, concepts, tags, facts, sections, body) = values[:29]  # fmt: skip
+    return Item(
+        ref=ref, kind=kind, project=project, session=session, source=source, agent=agent,
+        actor=actor, role=role, prompt_number=prompt_number, epoch=epoch, updated=updated,
+        type=type_, title=title, subtitle=subtitle, body=body, facts=_texts(facts),
+        concepts=_texts(concepts), tags=_texts(tags), files_read=_texts(files_read),
+        files_modified=_texts(files_modified), sections=msgspec.json.decode(sections), tool=tool,
+        origin=origin, trust=trust, confidence=confidence, status=status, supersedes=supersedes,
+        discovery_tokens=discovery_tokens, id=id_,
+    )  # fmt: skip
+
+
+def where(
+    filters: Filters, projects: Sequence[int], sessions: Sequence[int]
+) -> tuple[str, tuple[object, ...]]:
+    """The filters as an exact condition on `item i` (never empty: only active items are shown)."""
+    parts, args = ["i.status = 'active'"], list[object]()
+
+    def among(column: str, values: Sequence[object], collate: str = "") -> None:
+        if values:
+            parts.append(f"{column}{collate} IN ({','.join('?' * len(values))})")
+            args.extend(values)
+
+    among("i.project", projects)
+    among("i.session", sessions)
+    among("i.kind", filters.kinds)
+    among("i.type", filters.types, " COLLATE NOCASE")
+    among("i.agent", [filters.agent] if filters.agent else [], " COLLATE NOCASE")
+    among("i.tool", [filters.tool] if filters.tool else [], " COLLATE NOCASE")
+    if filters.since is not None:
+        parts.append("i.epoch >= ?")
+        args.append(filters.since)
+    if filters.until is not None:
+        parts.append("i.epoch < ?")
+        args.append(filters.until)
+    if filters.concepts:
+        marks = ",".join("?" * len(filters.concepts))
+        parts.append(f"i.id IN (SELECT item FROM item_concept WHERE concept IN ({marks}))")
+        args.extend(concept.lower() for concept in filters.concepts)
+    if filters.files:
+        parts.append(
+            "i.id IN ("
+            + " UNION ".join(
+                [
+                    "SELECT item FROM item_file WHERE name = ? AND"
+                    " ('/' || lower(path) LIKE ? ESCAPE '\\' OR ? LIKE '%/' || lower(path))"
+                ]
+                * len(filters.files)
+            )
+            + ")"
+        )
+        for file in filters.files:
+            # Either may be the longer one: a stored path is relative where it could be.
+            path = file.lower().strip("/")
+            args += [file_name(file), "%/" + _escaped(path), "/" + path]
+    return " AND ".join(parts), tuple(args)
+
+
+def file_name(path: str) -> str:
+    return path.rstrip("/").rsplit("/", 1)[-1].lower()
+
+
+def prefix_pattern(text: str) -> str:
+    return _escaped(text) + "%"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")

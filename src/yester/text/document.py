@@ -1,0 +1,106 @@
+"""An item as the index sees it: terms per field, and their compact stored form (the term vector).
+
+Stored form, little endian, one block per field that has terms: field number (1 byte), number of
+distinct terms (4), number of terms (4), the terms' hashes (4 each), their counts (1 each, at most
+255). Hashes instead of words make it small and need no dictionary; among the few hundred terms of
+one item a 32-bit hash is as good as the word.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from yester.model import Item
+from yester.text.terms import term_hash, terms
+
+FIELDS = ("title", "subtitle", "body", "facts", "concepts", "files", "tool", "sections")
+_HEADER = struct.Struct("<BII")
+_SWAP = sys.byteorder == "big"
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    terms: Sequence[str]  # the distinct terms of all fields
+    vector: bytes
+    lengths: tuple[tuple[int, int], ...]  # (field number, number of terms)
+
+
+def document(item: Item) -> Document:
+    """Expand an item. Pure, and by far the dearest step of indexing after parsing."""
+    texts = (
+        item.title,
+        item.subtitle,
+        item.body,
+        "\n".join(item.facts),
+        " ".join((*item.concepts, *item.tags)),
+        " ".join(item.files),
+        item.tool,
+        "\n".join(item.sections.values()),
+    )
+    vector: list[bytes] = []
+    lengths: list[tuple[int, int]] = []
+    fields: list[Counter[str]] = []
+    for number, text in enumerate(texts):
+        if not text:
+            continue
+        counts = Counter(terms(text))
+        if not counts:
+            continue
+        length = counts.total()
+        hashes = array("I", map(term_hash, counts))
+        if _SWAP:
+            hashes.byteswap()
+        vector += (
+            _HEADER.pack(number, len(counts), length),
+            hashes.tobytes(),
+            bytes(counts.values()) if length < 256 else _capped(counts.values()),
+        )
+        lengths.append((number, length))
+        fields.append(counts)
+    return Document(_distinct(fields), b"".join(vector), tuple(lengths))
+
+
+def _distinct(fields: list[Counter[str]]) -> list[str]:
+    """One long field and some short ones is the rule: build no set of the long one's terms."""
+    if not fields:
+        return []
+    longest = max(fields, key=len)
+    if len(fields) == 1:
+        return list(longest)
+    others = {term for counts in fields if counts is not longest for term in counts}
+    return [*longest, *(term for term in others if term not in longest)]
+
+
+def _capped(counts: Iterable[int]) -> bytes:
+    return bytes([n if n < 256 else 255 for n in counts])
+
+
+@dataclass(frozen=True, slots=True)
+class FieldTerms:
+    field: int
+    length: int
+    counts: dict[int, int]
+
+
+def decode(vector: bytes) -> list[FieldTerms]:
+    """The stored form back as counts per field."""
+    fields: list[FieldTerms] = []
+    at = 0
+    while at < len(vector):
+        number, distinct, length = _HEADER.unpack_from(vector, at)
+        at += _HEADER.size
+        hashes = array("I")
+        hashes.frombytes(vector[at : at + 4 * distinct])
+        if _SWAP:
+            hashes.byteswap()
+        at += 4 * distinct
+        fields.append(
+            FieldTerms(number, length, dict(zip(hashes, vector[at : at + distinct], strict=True)))
+        )
+        at += distinct
+    return fields

@@ -1,0 +1,173 @@
+"""THE tokenizer: the same terms for what is stored, what is asked and what is compared.
+
+    plain words         stemmed: "migrations" → migrat
+    identifiers         whole, and their parts: rateLimit → ratelimit, rate, limit
+    versions, decimals  whole: 2.1.325 → 2.1.325
+    other scripts       accents folded; Chinese, Japanese, Korean runs as pairs of characters
+
+Each distinct word is expanded once and remembered. A change of what any text expands to must raise
+VERSION: a store built with another version says so and is rebuilt by `yester reindex`.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from zlib import crc32
+
+import Stemmer
+
+VERSION = 1
+
+# A text is cut at every ASCII character but letters, digits, underscores and dots: translating and
+# splitting costs half of a regular expression. What other scripts glue together, and dots, are
+# taken apart when a chunk is expanded, once for each distinct one.
+_SPACED = bytes(c if c > 127 or chr(c).isalnum() or chr(c) in "_." else 32 for c in range(256))
+_WORD = re.compile(r"\w+(?:\.\d+)*")  # a chunk's words: 2.1.325 in one piece, a.b.c in three
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\dA-Za-z_]+")
+_PAIRED = re.compile(
+    "[\u1100-\u11ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]+"
+)
+# Longer runs are encoded data; a reader never types them, and they would fill the index.
+_LONGEST_WORD = 64
+_RANDOM_PARTS = 8
+_CACHE = 100_000
+
+STOP = frozenset(
+    """
+    a about also am an and are as at be been being but by can could did do does doing for from get
+    give go had has have having he her him his how i if in into is it its just let like make may
+    me might must my need no not of on or our out over please shall she should so some tell than
+    that the their them then there these they this those to too up us use very want was we were
+    what when where which who whom whose why will with would yes you your
+    """.split()  # noqa: SIM905 -- a table of words reads better as words
+)
+
+
+class _Expansions(dict[str, tuple[str, ...]]):
+    """word → its terms; forgets everything when full, so memory stays bounded."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._stem = Stemmer.Stemmer("english").stemWord
+
+    def __missing__(self, word: str) -> tuple[str, ...]:
+        if len(self) >= _CACHE:
+            self.clear()
+        terms = self[word] = self._expand(word)
+        return terms
+
+    def _expand(self, word: str) -> tuple[str, ...]:
+        if word.isascii():
+            if word.isalpha() and word[1:].islower():
+                return (self._stem(word.lower()),) if len(word) <= _LONGEST_WORD else ()
+            if "." in word:
+                return tuple(chain.from_iterable(map(self._dotted, _WORD.findall(word))))
+            return self._identifier(word)
+        folded = _fold(word)
+        parts = _WORD.findall(folded)
+        if parts != [folded]:
+            return tuple(chain.from_iterable(map(self._dotted, parts)))
+        if _PAIRED.search(folded):
+            return tuple(self._paired(folded))
+        if folded.isascii():
+            return self[folded]
+        return (self._stem(folded.lower()),) if len(folded) <= _LONGEST_WORD else ()
+
+    def _identifier(self, word: str) -> tuple[str, ...]:
+        """Digits, capitals, snake and camel case: the whole and its parts."""
+        low = word.strip("_").lower()
+        if len(low) < 2:
+            return (low,) if low.isdigit() else ()
+        if low.isalpha() and (word.isupper() or word.islower()):
+            return (self._stem(low),) if len(low) <= _LONGEST_WORD else ()
+        parts = _PART.findall(word)
+        if len(parts) < 2 or _is_digest(low):
+            return (low,) if len(low) <= _LONGEST_WORD else ()
+        terms = tuple(self._stem(p.lower()) for p in parts if len(p) > 1 or p.isdigit())
+        if len(low) > _LONGEST_WORD:
+            return terms if "_" in low else ()
+        if len(parts) >= _RANDOM_PARTS and low.count("_") < 2 and not low.isalpha():
+            return (low,)  # toolu_01Xb… and its like: the parts of a random name mean nothing
+        return (low, *terms)
+
+    def _dotted(self, word: str) -> tuple[str, ...]:
+        """A version or decimal whole; in `item.3` the word and the number apart."""
+        if "." not in word:
+            return self[word]
+        first, _, rest = word.partition(".")
+        number = first.lstrip("vV")
+        if number.isdigit():
+            return (f"{number}.{rest}"[:_LONGEST_WORD],)
+        return (*self[first], *rest.split("."))
+
+    def _paired(self, word: str) -> Iterable[str]:
+        at = 0
+        for run in _PAIRED.finditer(word):
+            if run.start() > at:
+                yield from self[word[at : run.start()]]
+            text = run[0]
+            if len(text) == 1:
+                yield text
+            else:
+                yield from (text[i : i + 2] for i in range(len(text) - 1))
+            at = run.end()
+        if at < len(word):
+            yield from self[word[at:]]
+
+
+def _fold(word: str) -> str:
+    """Accents off, compatibility forms to plain ones; hangul stays composed, as syllables."""
+    split = unicodedata.normalize("NFKD", word)
+    return unicodedata.normalize("NFC", "".join(c for c in split if not unicodedata.combining(c)))
+
+
+def _is_digest(word: str) -> bool:
+    """Hex of a commit or a hash: whole, since its digit and letter runs mean nothing."""
+    return (
+        7 <= len(word) <= _LONGEST_WORD
+        and not word.strip("0123456789abcdef")
+        and any(c.isdigit() for c in word)
+    )
+
+
+class _Hashes(dict[str, int]):
+    def __missing__(self, term: str) -> int:
+        if len(self) >= _CACHE:
+            self.clear()
+        number = self[term] = crc32(term.encode("utf-8", "surrogatepass"))
+        return number
+
+
+_expansions = _Expansions()
+_hashes = _Hashes()
+# Bound once: the inner loop of indexing runs over every word of every message.
+_terms_of = _expansions.__getitem__
+term_hash = _hashes.__getitem__
+
+
+def _chunks(text: str) -> list[str]:
+    try:
+        encoded = text.encode()
+    except UnicodeEncodeError:  # lone surrogates
+        encoded = text.encode("utf-8", "replace")
+    return encoded.translate(_SPACED).decode().split()
+
+
+def terms(text: str) -> Iterator[str]:
+    """Every term of a text, in order, with repetitions."""
+    return chain.from_iterable(map(_terms_of, _chunks(text)))
+
+
+def words(text: str) -> list[tuple[int, int, tuple[str, ...]]]:
+    """(start, end, terms) of every word: where in the text a term stands."""
+    return [(m.start(), m.end(), _expansions[m[0]]) for m in _WORD.finditer(text)]
+
+
+def query_terms(text: str) -> list[str]:
+    """The distinct terms to look for, in order: stop words dropped unless nothing would remain."""
+    found = _chunks(text)
+    telling = [word for word in found if word.strip(".").lower() not in STOP]
+    return list(dict.fromkeys(chain.from_iterable(map(_terms_of, telling or found))))

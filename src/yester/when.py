@@ -1,0 +1,36 @@
+"""Times as people write them: 1h 3d 1w 2m 1y, today, yesterday, 2026-03-01, ISO times."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta, tzinfo
+
+from yester.errors import UsageError
+
+_AGO = re.compile(r"(?P<number>\d{1,4})(?P<unit>[hdwmy])")
+_DAYS = {"h": 1 / 24, "d": 1, "w": 7, "m": 30, "y": 365}
+
+
+def moment(text: str, now: int, zone: tzinfo | None = None, option: str = "time") -> int:
+    """A point in time in milliseconds; dates without a zone are in `zone` (default: local)."""
+    present = datetime.fromtimestamp(now / 1000, zone).astimezone(zone)
+    word = text.strip().lower()
+    if match := _AGO.fullmatch(word):
+        return int(now - int(match["number"]) * _DAYS[match["unit"]] * 86_400_000)
+    if word == "now":
+        return now
+    midnight = present.replace(hour=0, minute=0, second=0, microsecond=0)
+    if word in ("today", "yesterday"):
+        return _milliseconds(midnight - timedelta(days=word == "yesterday"))
+    try:
+        found = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise UsageError(
+            f"{option} {text!r} is not a time; write 1h, 3d, 1w, 2m, 1y, today, yesterday, "
+            "a date such as 2026-03-01, or an ISO time"
+        ) from None
+    return _milliseconds(found if found.tzinfo else found.replace(tzinfo=present.tzinfo))
+
+
+def _milliseconds(value: datetime) -> int:
+    return int(value.timestamp() * 1000)

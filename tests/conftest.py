@@ -1,0 +1,168 @@
+"""What every test stands on: a home of its own, real files, real processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "yester", deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+settings.load_profile("yester")
+
+ROOT = Path(__file__).parent.parent
+_FOREIGN = ("YESTER_", "CLAUDE", "CODEX", "GEMINI", "COPILOT", "OPENCODE", "XDG_")
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """No test sees the developer's home or an agent's variables."""
+    home = tmp_path / "user"
+    home.mkdir()
+    for name in list(os.environ):
+        if name.startswith(_FOREIGN) and name != "YESTER_KILLS":
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("TZ", "UTC")
+    return home
+
+
+@dataclass
+class Ran:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "memory"
+
+
+@pytest.fixture
+def run(home: Path, tmp_path: Path) -> Callable[..., Ran]:
+    """The real command in a process of its own, with a store of its own."""
+
+    def run(*words: str, env: dict[str, str] | None = None, cwd: Path | None = None) -> Ran:
+        done = subprocess.run(
+            [sys.executable, "-m", "yester", "--home", str(home), *words],
+            capture_output=True,
+            text=True,
+            cwd=cwd or tmp_path,
+            env={**os.environ, **(env or {})},
+            timeout=120,
+        )
+        return Ran(done.returncode, done.stdout, done.stderr)
+
+    return run
+
+
+@dataclass
+class Transcript:
+    """Writes a Claude Code transcript line by line, as the client does."""
+
+    path: Path
+    session: str = "aaaaaaaa-0000-4000-8000-000000000001"
+    cwd: str = "/home/sam/code/shop"
+    clock: int = 1_770_000_000
+    count: int = 0
+    lines: list[dict[str, Any]] = field(default_factory=list)
+
+    def _write(self, record: dict[str, Any]) -> dict[str, Any]:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with open(self.path, "a", encoding="utf-8") as file:
+            file.write(json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n")
+        self.lines.append(record)
+        return record
+
+    def raw(self, text: str | bytes) -> None:
+        with open(self.path, "ab") as file:
+            file.write(text if isinstance(text, bytes) else text.encode())
+
+    def base(self, kind: str, **more: Any) -> dict[str, Any]:
+        self.count += 1
+        self.clock += 7
+        seconds = self.clock
+        import datetime
+
+        moment = datetime.datetime.fromtimestamp(seconds, datetime.UTC)
+        return {
+            "parentUuid": None,
+            "isSidechain": False,
+            "userType": "external",
+            "cwd": self.cwd,
+            "sessionId": self.session,
+            "version": "2.1.100",
+            "gitBranch": "main",
+            "type": kind,
+            "uuid": f"{self.session[:8]}-{self.count:04d}",
+            "timestamp": moment.strftime("%Y-%m-%dT%H:%M:%S.000Z"),
+            **more,
+        }
+
+    def user(self, content: Any, **more: Any) -> dict[str, Any]:
+        return self._write(self.base("user", message={"role": "user", "content": content}, **more))
+
+    def assistant(self, *blocks: dict[str, Any] | str, **more: Any) -> dict[str, Any]:
+        content = [{"type": "text", "text": b} if isinstance(b, str) else b for b in blocks]
+        message = {"role": "assistant", "model": "claude-x", "content": content}
+        return self._write(self.base("assistant", message=message, **more))
+
+    def call(self, tool: str, key: str | None = None, **given: Any) -> str:
+        key = key or f"toolu_{self.session[:8]}{self.count:04d}"
+        self.assistant({"type": "tool_use", "id": key, "name": tool, "input": given})
+        return key
+
+    def result(self, key: str, content: Any, error: bool = False) -> None:
+        block: dict[str, Any] = {"type": "tool_result", "tool_use_id": key, "content": content}
+        if error:
+            block["is_error"] = True
+        self.user([block], toolUseResult={"stdout": "not looked at"})
+
+    def other(self, kind: str, **more: Any) -> dict[str, Any]:
+        return self._write({"type": kind, "sessionId": self.session, **more})
+
+    def talk(self, turns: int, topic: str = "checkout") -> None:
+        """Turns of a plain session: prompt, answer, one command with output."""
+        for turn in range(turns):
+            self.user(f"Please look at the {topic} again, round {self.count} number {turn}")
+            self.assistant(f"I looked at {topic} in round {self.count}: the total was wrong.")
+            key = self.call("Bash", command=f"pytest tests/{topic} -k case{self.count}")
+            self.result(key, f"{self.count} passed in {topic}")
+
+
+@pytest.fixture
+def transcript(own_home: Path) -> Callable[..., Transcript]:
+    """Transcripts where Claude Code keeps them in this test's home."""
+
+    def make(name: str = "aaaaaaaa-0000-4000-8000-000000000001", **more: Any) -> Transcript:
+        folder = own_home / ".claude" / "projects" / "-home-sam-code-shop"
+        return Transcript(folder / f"{name}.jsonl", session=more.pop("session", name), **more)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def samples() -> Path:
+    return ROOT / "examples" / "sessions"
+
+
+@pytest.fixture
+def memory(home: Path) -> Iterator[Any]:
+    import yester
+
+    with yester.open(home) as opened:
+        yield opened

@@ -1,0 +1,112 @@
+"""kill -9 at random points: nothing committed is lost, nothing is stored twice, no lock stays."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+
+import apsw
+import pytest
+
+import yester
+
+pytestmark = [pytest.mark.crash, pytest.mark.requirement("STO-05", "STO-01")]
+
+KILLS = int(os.environ.get("YESTER_KILLS", "12"))
+
+
+def index(home, folder):
+    return subprocess.Popen(
+        [sys.executable, "-m", "yester", "--home", str(home), "index", str(folder)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+
+
+def finished(process):
+    _, err = process.communicate()
+    assert process.returncode == 0, err
+
+
+def contents(home):
+    with yester.open(home) as memory:
+        assert memory.store.check() == []
+        return {(i.source, i.kind, i.ref): i.body for i in memory.store.items()}
+
+
+def stored(home):
+    """Has a batch been committed? Asked of the file, not of the process."""
+    try:
+        db = apsw.Connection(str(home / "yester.db"), flags=apsw.SQLITE_OPEN_READONLY)
+    except apsw.Error:
+        return False
+    try:
+        return bool(db.execute("SELECT count(*) FROM item").fetchone()[0])
+    except apsw.Error:
+        return False
+    finally:
+        db.close()
+
+
+def test_killed_again_and_again_it_ends_with_exactly_what_one_run_gives(transcript, tmp_path):
+    rng = random.Random(7)
+    transcripts = [transcript(f"{n:08d}-0000-4000-8000-000000000000") for n in range(6)]
+    for t in transcripts:
+        t.talk(400)
+    folder = transcripts[0].path.parent
+    began = time.monotonic()
+    finished(index(tmp_path / "whole", folder))
+    whole_run = time.monotonic() - began
+    expected = contents(tmp_path / "whole")
+
+    home, killed = tmp_path / "killed", 0
+    for _ in range(KILLS):
+        process = index(home, folder)
+        try:
+            process.wait(rng.uniform(0.05, whole_run))
+        except subprocess.TimeoutExpired:
+            process.kill()
+            killed += 1
+        process.communicate()
+        found = contents(home)
+        assert found.items() <= expected.items()
+    finished(index(home, folder))
+    assert contents(home) == expected
+    assert killed > 0
+
+
+def test_stopped_by_hand_it_writes_the_batch_at_hand_and_goes_on_later(transcript, tmp_path):
+    import signal
+
+    t = transcript()
+    t.talk(3000)
+    home = tmp_path / "stopped"
+    process = index(home, t.path)
+    while process.poll() is None and not stored(home):
+        os.sched_yield()  # wait for the first batch, whenever it comes
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate()
+    if process.returncode != 0:
+        assert process.returncode == 130
+        assert err.strip() == b"yester: stopped"
+    before = len(contents(home))
+    assert before > 0
+    done = subprocess.run(
+        [sys.executable, "-m", "yester", "--home", str(home), "index", "--json", str(t.path)],
+        capture_output=True, check=True,
+    )  # fmt: skip
+    assert before + json.loads(done.stdout)["added"] == 9000
+
+
+def test_eight_processes_at_once_store_everything_once(transcript, tmp_path):
+    transcripts = [transcript(f"{n:08d}-0000-4000-8000-000000000000") for n in range(4)]
+    for t in transcripts:
+        t.talk(60)
+    home = tmp_path / "shared"
+    processes = [index(home, transcripts[0].path.parent) for _ in range(8)]
+    for process in processes:
+        finished(process)
+    assert len(contents(home)) == 4 * 60 * 3

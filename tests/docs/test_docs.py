@@ -1,0 +1,138 @@
+"""Documentation that is not true fails the build."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from yester.agents import AGENTS
+from yester.cli import COMMANDS, cli
+from yester.config import SETTINGS
+
+ROOT = Path(__file__).parent.parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+_BLOCK = re.compile(r"^```(?P<kind>\w+)\n(?P<text>.*?)^```", re.M | re.S)
+_LINK = re.compile(r"\]\((?!https?:|#)(?P<target>[^)#\s]+)")
+
+
+def blocks(kind: str) -> list[tuple[str, str]]:
+    return [
+        (path.name, match["text"])
+        for path in PAGES
+        for match in _BLOCK.finditer(path.read_text("utf-8"))
+        if match["kind"] == kind
+    ]
+
+
+def everything() -> str:
+    return "\n".join(
+        p.read_text("utf-8") for p in [*PAGES, *(ROOT / "docs" / "reference").glob("*.md")]
+    )
+
+
+@pytest.fixture(scope="module")
+def sample_store(tmp_path_factory) -> Path:
+    """A user's home whose memory holds the samples; written once, copied for each block."""
+    folder = tmp_path_factory.mktemp("samples")
+    subprocess.run(
+        [sys.executable, "-m", "yester", "--home", str(folder / ".yester"), "index",
+         str(ROOT / "examples" / "sessions")],
+        check=True, capture_output=True, env={**os.environ, "HOME": str(folder)},
+    )  # fmt: skip
+    return folder
+
+
+SHELL = [
+    (page, command)
+    for page, text in blocks("sh")
+    for command in text.replace("\\\n", " ").splitlines()
+    if command.strip() and not command.startswith("#")
+]
+
+
+@pytest.mark.requirement("OPS-01")
+@pytest.mark.parametrize(("page", "command"), SHELL, ids=[f"{p}: {c}" for p, c in SHELL])
+def test_a_command_in_the_documentation_works(page, command, sample_store):
+    words = shlex.split(command, comments=True)
+    if words[0] in ("make", "git", "cd", "pip"):
+        assert words[0] != "make" or f"\n{words[1]}:" in (ROOT / "Makefile").read_text(), command
+        return
+    assert words[0] == "yester", f"{page}: {command} is not a command a test can run"
+    binary = Path(sys.executable).parent
+    done = subprocess.run(
+        command, shell=True, capture_output=True, text=True, cwd=sample_store,
+        env={**os.environ, "HOME": str(sample_store), "PATH": f"{binary}:{os.environ['PATH']}"},
+    )  # fmt: skip
+    assert done.returncode in (0, 1), f"{command}: {done.stderr}"
+    lately = re.search(r"--since (\d+[hdwmy]|today|yesterday)", command)  # the samples grow old
+    if words[1] in ("recall", "show", "sessions", "recent") and not lately:
+        assert done.returncode == 0, f"{command} finds nothing"
+
+
+@pytest.mark.requirement("OPS-01")
+def test_the_readme_has_the_two_commands_and_the_main_job():
+    text = (ROOT / "README.md").read_text("utf-8")
+    assert "make demo" in text
+    assert "make test" in text
+    assert len([c for p, c in SHELL if p == "README.md" and c.startswith("yester recall")]) >= 2
+
+
+PYTHON = blocks("python")
+
+
+@pytest.mark.parametrize(("page", "code"), PYTHON, ids=[p for p, _ in PYTHON])
+def test_python_in_the_documentation_runs(page, code, sample_store):
+    done = subprocess.run(
+        [sys.executable, "-c", f"home = {str(sample_store / '.yester')!r}\n{code}"],
+        capture_output=True, text=True, env={**os.environ, "HOME": str(sample_store)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(("page", "text"), blocks("toml"))
+def test_settings_in_the_documentation_can_be_loaded(page, text, tmp_path):
+    from yester.config import load
+
+    (tmp_path / "config.toml").write_text(text)
+    load(tmp_path, {})
+
+
+def test_every_command_is_documented():
+    text = everything()
+    assert [name for name in COMMANDS if f"## yester {name}" not in text] == []
+    assert cli.list_commands(None) == list(COMMANDS)
+
+
+def test_every_setting_and_its_variable_is_documented():
+    text = everything()
+    assert [s.name for s in SETTINGS if f"`{s.name}`" not in text] == []
+    assert [s.variable for s in SETTINGS if s.env and f"`{s.variable}`" not in text] == []
+
+
+def test_every_agent_is_documented():
+    text = everything()
+    assert [name for name in AGENTS if f"`{name}`" not in text] == []
+
+
+def test_the_reference_is_what_the_code_says():
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "docs" / "generate.py"), "--check"],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("path", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=lambda p: p.name)
+def test_links_between_pages_lead_somewhere(path):
+    for match in _LINK.finditer(path.read_text("utf-8")):
+        assert (path.parent / match["target"]).exists(), f"{path.name}: {match['target']}"
+
+
+def test_settings_are_few():
+    assert len(SETTINGS) <= 25

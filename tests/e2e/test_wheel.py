@@ -1,0 +1,42 @@
+"""The built package in a fresh environment, used as a stranger would."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.e2e
+ROOT = Path(__file__).parent.parent.parent
+
+
+def test_the_wheel_installs_alone_indexes_and_answers(tmp_path, samples):
+    wheels = tmp_path / "wheels"
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-q"]
+    subprocess.run([*pip, "wheel", "--no-deps", "-w", str(wheels), str(ROOT)], check=True)
+    (wheel,) = wheels.glob("yester-*.whl")
+    venv = tmp_path / "venv"
+    subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True)
+    python = str(venv / "bin" / "python")
+    subprocess.run(
+        [python, "-m", "pip", "--disable-pip-version-check", "-q", "install", str(wheel)],
+        check=True,
+    )
+
+    def yester(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [str(venv / "bin" / "yester"), *words], capture_output=True, text=True, cwd=tmp_path,
+            env={**os.environ, "HOME": str(tmp_path)},
+        )  # fmt: skip
+
+    assert yester("recall", "anything").returncode == 1
+    done = yester("index", str(samples))
+    assert done.returncode == 0, done.stderr
+    found = yester("recall", "redis")
+    assert found.returncode == 0
+    assert yester("doctor").returncode == 0
+    installed = sum(f.stat().st_size for f in venv.rglob("*") if f.is_file() and not f.is_symlink())
+    print(f"installed size {installed / 1e6:.0f} MB")

@@ -1,0 +1,162 @@
+"""doctor, reindex, backup, restore, config: looking after the store from outside."""
+
+from __future__ import annotations
+
+import stat
+
+import apsw
+import pytest
+
+
+def test_doctor_is_content_with_a_fresh_and_with_a_filled_store(run, transcript):
+    assert run("doctor").code == 0
+    transcript().talk(2)
+    run("index")
+    done = run("doctor")
+    assert done.code == 0
+    assert "no damage" in done.out
+    states = {f["check"]: f["state"] for f in run("doctor", "--json").json["findings"]}
+    assert states["store"] == states["permissions"] == "ok"
+
+
+@pytest.mark.requirement("STO-06", "OPS-04")
+def test_doctor_finds_a_broken_index_and_puts_it_right(run, transcript, home):
+    transcript().talk(3)
+    run("index")
+    db = apsw.Connection(str(home / "yester.db"))
+    db.execute("DELETE FROM item_terms")
+    db.close()
+    sick = run("doctor")
+    assert sick.code == 3
+    assert "Run: yester reindex" in sick.out
+    assert run("recall", "checkout").code == 1
+    assert run("doctor", "--fix").code == 0
+    assert run("recall", "checkout").code == 0
+
+
+@pytest.mark.requirement("OPS-04")
+def test_doctor_closes_what_is_open_to_others(run, transcript, home):
+    transcript().talk(1)
+    run("index")
+    (home / "yester.db").chmod(0o644)
+    assert run("doctor").code == 3
+    assert run("doctor", "--fix").code == 0
+    assert stat.S_IMODE((home / "yester.db").stat().st_mode) == 0o600
+
+
+@pytest.mark.requirement("STO-06")
+def test_reindex_builds_the_index_anew(run, transcript):
+    transcript().talk(3)
+    run("index")
+    assert run("reindex").out == "9 items indexed anew\n"
+    assert run("recall", "checkout").code == 0
+
+
+@pytest.mark.requirement("STO-06")
+def test_a_backup_brings_back_what_was_there(run, transcript, home):
+    t = transcript()
+    t.talk(2)
+    run("index")
+    assert run("backup").code == 0
+    name = run("backup", "--list").out.split()[0]
+    t.user("about the narwhal")
+    run("index")
+    assert run("recall", "narwhal").code == 0
+    done = run("restore", name)
+    assert done.code == 0
+    assert run("recall", "narwhal").code == 1
+    assert run("recall", "checkout").code == 0
+    assert list(home.glob("yester-before-restore-*.db"))
+    run("index")
+    assert run("recall", "narwhal").code == 0
+
+
+@pytest.mark.requirement("STO-06")
+def test_a_damaged_backup_is_refused_and_the_store_stays(run, transcript, tmp_path):
+    transcript().talk(2)
+    run("index")
+    (tmp_path / "bad.db").write_bytes(b"no database at all" * 999)
+    done = run("restore", str(tmp_path / "bad.db"))
+    assert done.code == 3
+    assert run("recall", "checkout").code == 0
+    assert run("restore", "latest").code == 1
+    assert run("restore", "yester-none.db").code == 2
+
+
+def test_only_so_many_backups_are_kept(run, transcript, home):
+    transcript().talk(1)
+    run("index")
+    (home / "config.toml").write_text("backups_kept = 2\n")
+    for _ in range(4):
+        assert run("backup").code == 0
+    assert len(list((home / "backups").iterdir())) == 2
+
+
+def test_config_shows_every_setting_and_where_it_comes_from(run, home):
+    home.mkdir()
+    (home / "config.toml").write_text("thinking = false\n")
+    shown = run("config", "--json").json["settings"]
+    assert shown["thinking"] == {"value": False, "from": "config.toml"}
+    assert shown["subagents"] == {"value": True, "from": "default"}
+    assert "thinking = false  (config.toml)" in run("config").out
+
+
+@pytest.mark.requirement("OPS-04")
+def test_a_bad_setting_stops_every_command_with_one_line(run, home):
+    home.mkdir()
+    (home / "config.toml").write_text("thinking = 7\n")
+    done = run("index")
+    assert done.code == 2
+    assert done.err.count("\n") == 1
+    assert done.err.startswith("yester: ")
+
+
+@pytest.mark.requirement("OPS-05")
+def test_a_damaged_full_text_is_one_sentence_with_the_fix(run, transcript, home):
+    transcript().talk(3)
+    run("index")
+    db = apsw.Connection(str(home / "yester.db"))
+    db.execute("DELETE FROM item_text_data WHERE id > 10")
+    db.close()
+    done = run("recall", "checkout")
+    assert done.code == 3
+    assert "the search index is damaged; run `yester reindex`" in done.err
+    assert "Traceback" not in done.err
+    assert run("reindex").code == 0
+    assert run("recall", "checkout").code == 0
+
+
+@pytest.mark.requirement("OPS-05")
+def test_doctor_says_what_to_do_with_a_file_that_is_no_store(run, transcript, home):
+    transcript().talk(1)
+    run("index")
+    (home / "yester.db").write_bytes(b"shopping list " * 999)
+    for path in home.glob("yester.db-*"):
+        path.unlink()
+    done = run("doctor")
+    assert done.code == 3
+    assert "There is no backup. Move" in done.out
+
+
+def test_two_restores_in_one_second_keep_both_former_stores(run, transcript, home):
+    transcript().talk(1)
+    run("index")
+    run("backup")
+    run("restore", "latest")
+    run("restore", "latest")
+    assert len(list(home.glob("yester-before-restore-*.db"))) == 2
+
+
+def test_reading_makes_no_store(run, home):
+    for words in (("recall", "x"), ("sessions",), ("recent",), ("status",), ("show", "1")):
+        assert run(*words).code in (0, 1)
+    assert not home.exists()
+    assert run("status", "--json").json["items"] == {}
+
+
+def test_an_unknown_project_is_named_with_what_there_is(run, transcript):
+    transcript().talk(1)
+    run("index")
+    done = run("recall", "checkout", "--project", "shpo")
+    assert done.code == 1
+    assert "no project is called 'shpo'; there is shop" in done.err

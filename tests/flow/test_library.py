@@ -1,0 +1,152 @@
+"""The Python interface, exactly as documented."""
+
+from __future__ import annotations
+
+import stat
+import threading
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import yester
+from yester.errors import UsageError
+
+pytestmark = pytest.mark.requirement("DEL-13")
+
+NOTES = [
+    {"ref": "1", "project": "shop", "title": "Use UTC", "text": "Orders are stored in UTC.",
+     "facts": ["reports broke in March"], "concepts": ["gotcha"], "files": ["db/orders.py"],
+     "type": "decision", "session": "s1", "role": "assistant", "epoch": 1_770_000_000},
+    {"ref": "2", "project": "shop", "kind": "message", "text": "The cache was cold.",
+     "epoch": 1_771_000_000.5},
+    {"ref": "3", "project": "blog", "kind": "prompt", "text": "Why is the cache cold?",
+     "epoch": 1_772_000_000, "source": "import"},
+]  # fmt: skip
+
+
+def test_add_recall_get_and_close(home):
+    with yester.open(home) as memory:
+        assert memory.add(NOTES) == 3
+        hits = memory.recall("utc orders", k=5)
+        assert [hit.ref for hit in hits] == ["1"]
+        hit = hits[0]
+        assert (hit.kind, hit.project, hit.session, hit.title) == (
+            "observation",
+            "shop",
+            "s1",
+            "Use UTC",
+        )
+        assert (hit.text, hit.epoch) == ("Orders are stored in UTC.", 1_770_000_000.0)
+        assert 0 < hit.score <= 1
+        assert memory.get([hit.id, 999])[0].ref == "1"
+    with yester.open(str(home)) as memory:
+        assert memory.recall("reports march")[0].ref == "1"
+
+
+def test_adding_again_is_idempotent_and_new_text_updates(memory):
+    memory.add(NOTES)
+    assert memory.add(NOTES) == 0
+    assert memory.add([{**NOTES[0], "text": "Orders are stored in TAI."}]) == 1
+    assert memory.recall("tai")[0].ref == "1"
+    assert memory.add([{**NOTES[0], "source": "elsewhere"}]) == 1
+
+
+def test_without_a_ref_the_content_is_the_identity(memory):
+    assert memory.add([{"text": "a thought"}, {"text": "a thought"}, {"text": "another"}]) == 2
+    assert memory.add(iter([{"text": "a thought"}])) == 0
+
+
+def test_scope_project_looks_in_one_project_alone(memory):
+    memory.add(NOTES)
+    assert {h.project for h in memory.recall("cache", project="shop")} == {"shop", "blog"}
+    assert {h.project for h in memory.recall("cache", project="shop", scope="project")} == {"shop"}
+    assert memory.recall("cache", project="nowhere", scope="project") == []
+
+
+@pytest.mark.requirement("REC-09")
+def test_all_filters_are_taken(memory):
+    memory.add(NOTES)
+    assert [h.ref for h in memory.recall(kinds=["prompt"])] == ["3"]
+    assert [h.ref for h in memory.recall(types=["decision"])] == ["1"]
+    assert [h.ref for h in memory.recall(concepts=["gotcha"])] == ["1"]
+    assert [h.ref for h in memory.recall(session="s1")] == ["1"]
+    assert [h.ref for h in memory.recall("cache", since=1_771_500_000)] == ["3"]
+    assert [h.ref for h in memory.recall("cache", until="2026-02-18")] == ["2"]
+    assert [h.ref for h in memory.recall("cache", since="1h", now=1_772_000_500)] == ["3"]
+    assert [h.ref for h in memory.recall(order="date_asc")] == ["1", "2", "3"]
+    assert [h.ref for h in memory.recall(k=1, offset=1)] == ["2"]
+    assert memory.recall(agent="codex") == memory.recall(tool="Bash") == []
+    assert len(memory.recall("cache", files=["db/orders.py"])) == 2
+    assert memory.recall("cache", k=0) == []
+
+
+def test_factors_are_given_when_asked_for(memory):
+    memory.add(NOTES)
+    assert memory.recall("cache")[0].factors == {}
+    assert memory.recall("cache", explain=True)[0].factors["keyword"] > 0
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"text": "x", "titel": "y"}, "an item has no field 'titel'; the fields are"),
+        ({"text": 3}, "text is 3, but must be a text"),
+        ({"text": "x", "files": "a.py"}, "files is 'a.py', but must be a list of texts"),
+        ({"text": "x", "kind": "poem"}, "kind 'poem' is not known"),
+        ({"text": "x", "epoch": "now"}, "epoch is 'now'"),
+    ],
+)
+@pytest.mark.requirement("OPS-04")
+def test_a_wrong_item_is_refused_with_field_value_and_fix(memory, wrong, message):
+    with pytest.raises(UsageError, match=message):
+        memory.add([wrong])
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{"scope": "some"}, {"scope": "project"}, {"order": "random"}, {"k": -1}, {"kinds": ["poem"]}],
+)
+def test_a_wrong_question_is_refused(memory, arguments):
+    with pytest.raises(UsageError):
+        memory.recall("x", **arguments)
+
+
+@pytest.mark.requirement("OPS-03")
+def test_the_folder_is_closed_to_others(home):
+    yester.open(home).close()
+    assert stat.S_IMODE(home.stat().st_mode) == 0o700
+
+
+def test_names_given_by_programs_meet_projects_of_that_name(run, transcript, home):
+    transcript().talk(1)
+    run("index")
+    with yester.open(home) as memory:
+        memory.add([{"ref": "n", "project": "shop", "text": "a note on the checkout"}])
+        hits = memory.recall("checkout", project="shop", scope="project")
+        assert {"n"} < {hit.ref for hit in hits}
+
+
+def test_several_threads_and_openings_may_write_at_once(home):
+    def write(number):
+        with yester.open(home) as memory:
+            for turn in range(5):
+                memory.add([{"ref": f"{number}-{turn}", "text": f"thread {number} turn {turn}"}])
+
+    threads = [threading.Thread(target=write, args=(n,)) for n in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    with yester.open(home) as memory:
+        assert len(memory.recall("thread", k=100)) == 30
+
+
+@settings(max_examples=30)
+@given(st.lists(st.text(max_size=80), min_size=1, max_size=5), st.text(max_size=60))
+def test_any_texts_can_be_added_and_any_text_asked(tmp_path_factory, texts, query):
+    with yester.open(tmp_path_factory.mktemp("any")) as memory:
+        memory.add({"ref": str(n), "text": text} for n, text in enumerate(texts))
+        assert len(memory.recall("", k=10)) == len(texts)
+        for hit in memory.recall(query):
+            assert 0 < hit.score <= 1 or not query.strip()

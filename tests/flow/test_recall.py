@@ -1,0 +1,209 @@
+"""`yester recall` and the other reading commands."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+
+@pytest.fixture
+def filled(run, transcript):
+    t = transcript()
+    t.user("Should the orders table use local time or UTC?")
+    t.assistant("UTC. Local time breaks the reports twice a year.")
+    t.result(t.call("Bash", command="alembic upgrade head"), "ok: orders migrated to UTC")
+    t.result(
+        t.call(
+            "Edit", file_path="/home/sam/code/shop/db/orders.py", old_string="a", new_string="UTC"
+        ),
+        "ok",
+    )
+    other = transcript(
+        "bbbbbbbb-0000-4000-8000-000000000002", cwd="/home/sam/code/blog", clock=1_775_000_000
+    )
+    other.user("Render dates in the visitor's time zone")
+    other.assistant("Done in templates/date.html.")
+    assert run("index").code == 0
+    return run
+
+
+@pytest.mark.requirement("DEL-09")
+def test_with_nothing_indexed_it_says_how_to_index(run):
+    done = run("recall", "anything")
+    assert done.code == 1
+    assert done.err == "Nothing is indexed yet. Run: yester index\n"
+    assert run("recall", "anything", "--json").json["hits"] == []
+    assert run("sessions").code == run("recent").code == 1
+
+
+@pytest.mark.requirement("DEL-09")
+def test_nothing_found_is_exit_code_one(filled):
+    done = filled("recall", "pterodactyl")
+    assert (done.code, done.out) == (1, "")
+    assert "Nothing found" in done.err
+
+
+@pytest.mark.requirement("DEL-09")
+def test_the_json_has_exactly_the_promised_shape(filled):
+    answer = filled("recall", "utc orders", "--json").json
+    assert set(answer) == {"query", "hits", "took_ms"}
+    assert answer["query"] == "utc orders"
+    assert set(answer["hits"][0]) == {
+        "id", "ref", "kind", "type", "project", "session", "title", "snippet", "epoch", "score",
+        "factors",
+    }  # fmt: skip
+    scores = [hit["score"] for hit in answer["hits"]]
+    assert scores == sorted(scores, reverse=True)
+    assert all(0 < score <= 1 for score in scores)
+
+
+@pytest.mark.requirement("DEL-09")
+def test_index_form_is_grouped_by_session_and_plain_when_piped(filled):
+    out = filled("recall", "utc local time reports").out
+    heads = [line for line in out.splitlines() if line and not line.startswith(" ")]
+    assert heads[0].startswith("shop · aaaaaaaa · claude-code")
+    assert len(heads) == len(set(heads)) == 2
+    assert "\x1b[" not in out
+
+
+@pytest.mark.requirement("DEL-09")
+def test_full_form_and_raw_show_the_whole_text(filled):
+    for option in (("--format", "full"), ("--raw",)):
+        out = filled("recall", "reports twice a year", *option).out
+        assert "UTC. Local time breaks the reports twice a year." in out
+
+
+@pytest.mark.requirement("DEL-09", "REC-09")
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (("--project", "blog"), {"blog"}),
+        (("--project", "shop", "--project", "blog"), {"shop", "blog"}),
+        (("--kind", "prompt"), {"shop", "blog"}),
+        (("--tool", "Bash"), {"shop"}),
+        (("--file", "orders.py"), {"shop"}),
+        (("--session", "bbbbbb"), {"blog"}),
+        (("--since", "2026-03-01"), {"blog"}),
+        (("--until", "2026-03-01"), {"shop"}),
+        (("--agent", "claude-code"), {"shop", "blog"}),
+        (("--type", "first_prompt"), {"shop", "blog"}),
+    ],
+)
+def test_filters_alone_list_the_newest(filled, options, expected):
+    hits = filled("recall", *options, "--json").json["hits"]
+    assert {hit["project"] for hit in hits} == expected
+    epochs = [hit["epoch"] for hit in hits]
+    assert epochs == sorted(epochs, reverse=True)
+
+
+@pytest.mark.requirement("REC-09")
+def test_order_limit_and_offset(filled):
+    everything = filled("recall", "--order", "date_asc", "--json").json["hits"]
+    ids = [hit["id"] for hit in everything]
+    assert [h["epoch"] for h in everything] == sorted(h["epoch"] for h in everything)
+    page = filled("recall", "--order", "date_asc", "--limit", "2", "--offset", "1", "--json").json
+    assert [hit["id"] for hit in page["hits"]] == ids[1:3]
+    dated = filled("recall", "utc time", "--order", "date_desc", "--json").json["hits"]
+    assert [h["epoch"] for h in dated] == sorted((h["epoch"] for h in dated), reverse=True)
+
+
+@pytest.mark.requirement("DEL-09")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("recall", "x", "--since", "whenever"),
+        ("recall", "x", "--kind", "poem"),
+        ("recall", "x", "--limit", "many"),
+        ("recall", "x", "--no-such-option"),
+        ("no-such-command",),
+        ("show",),
+    ],
+)
+def test_a_wrong_call_is_exit_code_two_with_one_message(run, words):
+    done = run(*words)
+    assert done.code == 2
+    assert done.err
+    assert "Traceback" not in done.err
+
+
+@pytest.mark.requirement("DEL-09")
+def test_any_text_is_a_question(filled):
+    for text in (
+        '"',
+        "AND OR NOT",
+        "a*b(c",
+        "'; DROP TABLE item;--",
+        "🙂",
+        "-- -x",
+        "NEAR(",
+        ":",
+        "%",
+    ):
+        assert filled("recall", "--", text).code in (0, 1), text
+
+
+def test_explain_names_the_factors(filled):
+    hit = filled("recall", "utc", "--explain", "--json").json["hits"][0]
+    assert hit["factors"]["keyword"] == pytest.approx(hit["score"], abs=1e-4)
+    assert "keyword 0." in filled("recall", "utc", "--explain").out
+
+
+def test_show_prints_an_item_by_number_or_by_the_clients_id(filled):
+    hit = filled("recall", "reports twice", "--json").json["hits"][0]
+    for name in (str(hit["id"]), f"#{hit['id']}", hit["ref"]):
+        done = filled("show", name)
+        assert done.code == 0
+        assert "Local time breaks the reports" in done.out
+    missing = filled("show", "999999")
+    assert missing.code == 1
+    assert "no item 999999" in missing.err
+
+
+def test_sessions_are_listed_newest_first(filled):
+    sessions = filled("sessions", "--json").json["sessions"]
+    assert [s["project"] for s in sessions] == ["blog", "shop"]
+    assert sessions[1]["title"] == "Should the orders table use local time or UTC?"
+    assert (sessions[1]["prompts"], sessions[1]["items"]) == (1, 4)
+    assert filled("sessions", "--project", "shop").out.startswith("aaaaaaaa  2026-02-02")
+
+
+def test_recent_shows_the_last_sessions_with_their_prompts(filled):
+    out = filled("recent", "-n", "1").out
+    assert "Render dates in the visitor's time zone" in out
+    assert "orders" not in out
+    sessions = filled("recent", "--json").json["sessions"]
+    assert [s["project"] for s in sessions] == ["blog", "shop"]
+
+
+@pytest.mark.requirement("OPS-04")
+def test_status_has_the_promised_numbers(filled):
+    status = filled("status", "--json").json
+    assert status["items"] == {"message": 4, "prompt": 2}
+    assert status["spool"] == {"waiting": 0, "oldest_s": None}
+    assert {"events", "skipped", "vectors", "lag_ms", "worker"} <= set(status)
+    assert "items        6" in filled("status").out
+
+
+@pytest.mark.requirement("REC-15")
+def test_the_same_text_twice_is_one_hit_that_says_so(run, transcript):
+    for name in ("aaaaaaaa-0000-4000-8000-000000000001", "bbbbbbbb-0000-4000-8000-000000000002"):
+        t = transcript(name)
+        t.user("hello")
+        t.assistant("The deploy key lives in the vault, ask Kim for it.")
+    run("index")
+    (hit,) = run("recall", "deploy key vault", "--json", "--raw").json["hits"]
+    assert hit["duplicates"] == 1
+    assert "(+1 alike)" in run("recall", "deploy key vault").out
+
+
+def test_a_closed_pipe_is_no_error(filled, home, tmp_path):
+    command = f"{sys.executable} -m yester --home {home} recall utc --raw"
+    done = subprocess.run(
+        ["bash", "-c", f"{command} | true; echo ${{PIPESTATUS[0]}}"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert (done.stdout, done.stderr) == ("0\n", "")

@@ -1,0 +1,110 @@
+"""Reading order = data flow = import direction: a module imports only from the groups above it."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parent.parent.parent / "src" / "yester"
+
+# group → modules and packages, as docs/explanation.md draws them
+GROUPS = (
+    ("model", "errors", "config", "project", "redact_rules", "redact", "when"),
+    ("capture",),
+    ("agents",),
+    ("text",),
+    ("store",),
+    ("ingest",),
+    ("recall",),
+    ("memories",),
+    ("distil",),
+    ("backups", "importers", "export", "forget", "doctor", "team"),
+    ("deliver",),
+    ("worker", "install", "cli", "__main__"),
+)
+GROUP = {name: number for number, names in enumerate(GROUPS) for name in names}
+MODULES = sorted(SOURCE.rglob("*.py"))
+NOT_OUR_WORDS = ("manager", "service", "helper", "util", "handler")
+
+
+def part(path: Path) -> str:
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def imports(path: Path) -> list[tuple[int, str]]:
+    found = []
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            found += [(node.lineno, alias.name) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno}: relative import"
+            found.append((node.lineno, node.module or ""))
+            if node.module == "yester":
+                found += [(node.lineno, f"yester.{alias.name}") for alias in node.names]
+    return found
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_a_module_imports_only_from_groups_above_it(path):
+    if path.parent == SOURCE and path.name == "__init__.py":
+        return  # the front door: imports lazily, inside functions
+    assert part(path) in GROUP, f"{part(path)} has no place in the reading order"
+    own = GROUP[part(path)]
+    for line, name in imports(path):
+        words = name.split(".")
+        if words[0] != "yester" or len(words) == 1 or words[1] not in GROUP:
+            continue
+        if words[1] == part(path):
+            continue
+        # within the first group the order is that of its line
+        if GROUP[words[1]] == own == 0:
+            order = GROUPS[0]
+            assert order.index(words[1]) < order.index(part(path)), f"{path}:{line}: {name}"
+            continue
+        assert GROUP[words[1]] <= own, f"{path}:{line} imports {name}, which comes later"
+
+
+def test_importing_yester_loads_nothing_else():
+    import subprocess
+    import sys
+
+    code = "import sys, yester; print([m for m in sys.modules if m.startswith('yester.') or m in ('apsw', 'click', 'rich', 'msgspec')])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_a_plain_answer_does_not_load_rich():
+    import subprocess
+    import sys
+
+    code = (
+        "import sys\nsys.argv = ['yester', '--version']\n"
+        "from yester.cli import main\n"
+        "try:\n    main()\nexcept SystemExit: pass\n"
+        "print('rich' in sys.modules, 'apsw' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "False False"
+
+
+def test_names_come_from_the_domain():
+    for path in MODULES:
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ClassDef | ast.FunctionDef):
+                low = node.name.lower()
+                assert not any(word in low for word in NOT_OUR_WORDS), f"{path}: {node.name}"
+
+
+def test_every_module_says_what_it_is():
+    for path in MODULES:
+        text = path.read_text("utf-8")
+        assert not text.strip() or ast.get_docstring(ast.parse(text)), path
+
+
+def test_no_broad_except_without_a_reason():
+    for path in MODULES:
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+            if "except Exception" in line or line.strip() == "except:":
+                assert "#" in line, f"{path}:{number}"

@@ -1,0 +1,126 @@
+"""What only the SQLite store has: one file, its lock, its damage."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+
+import apsw
+import pytest
+
+from yester.errors import StoreBusy, StoreDamaged, StoreError
+from yester.ingest import prepared
+from yester.model import Filters, Item
+from yester.store.lock import write_lock
+from yester.store.sqlite import SqliteStore
+
+
+def item(ref, body):
+    return Item(ref, "message", project="name:shop", body=body, epoch=1)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "store"
+
+
+@pytest.fixture
+def store(folder):
+    opened = SqliteStore.open(folder, now=1, patience=0.2)
+    with opened.transaction():
+        opened.put([prepared(item(str(n), f"word{n} common")) for n in range(30)])
+    yield opened
+    opened.close()
+
+
+@pytest.mark.requirement("STO-01")
+def test_it_is_one_file_in_wal_mode_closed_to_others(store, folder):
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    for path in folder.glob("yester.db*"):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600, path
+    db = apsw.Connection(str(folder / "yester.db"))
+    assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    db.close()
+
+
+def test_a_second_writer_waits_and_then_says_who_is_writing(store, folder):
+    holder = subprocess.Popen(
+        [sys.executable, "-c",
+         "import sys; from pathlib import Path; from yester.store.lock import write_lock\n"
+         "with write_lock(Path(sys.argv[1]), 1):\n  print('held', flush=True); sys.stdin.read()",
+         str(folder / "run" / "write.lock")],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    )  # fmt: skip
+    assert holder.stdout.readline() == b"held\n"
+    with (
+        pytest.raises(StoreBusy, match=f"process {holder.pid} has been writing"),
+        store.transaction(),
+    ):
+        pass
+    holder.kill()
+    holder.communicate()
+    with store.transaction():  # the kernel has let go of a dead process's lock
+        store.put([prepared(item("x", "after"))])
+
+
+def test_reading_goes_on_while_another_writes(store, folder):
+    with write_lock(folder / "run" / "write.lock", 1):
+        assert len(store.candidates(["common"], Filters(), 50)) == 30
+
+
+@pytest.mark.requirement("STO-06")
+def test_a_damaged_index_is_seen_and_rebuilt_without_losing_a_row(store, folder):
+    db = apsw.Connection(str(folder / "yester.db"))
+    db.execute("DELETE FROM item_terms WHERE item < 10")
+    db.execute("DELETE FROM item_text_data WHERE id > 10")
+    db.close()
+    problems = store.check()
+    assert problems
+    assert all(text.startswith("index:") for text in problems)
+    with store.transaction():
+        assert store.reindex() == 30
+    assert store.check() == []
+    assert len(store.candidates(["common"], Filters(), 50)) == 30
+
+
+@pytest.mark.requirement("OPS-05")
+def test_a_file_that_is_no_database_is_named_and_left_alone(folder):
+    folder.mkdir()
+    path = folder / "yester.db"
+    path.write_bytes(b"this is my shopping list\n" * 100)
+    before = path.read_bytes()
+    with pytest.raises(StoreDamaged, match="is not a yester database; `yester doctor`"):
+        SqliteStore.open(folder, now=1)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.requirement("OPS-05")
+def test_torn_pages_are_reported_not_raised(folder):
+    opened = SqliteStore.open(folder, now=1)
+    with opened.transaction():
+        opened.put([prepared(item(str(n), f"word{n} " * 50)) for n in range(300)])
+    opened.close()
+    path = folder / "yester.db"
+    data = bytearray(path.read_bytes())
+    for page in range(6, len(data) // 4096, 5):
+        data[page * 4096 : page * 4096 + 900] = os.urandom(900)
+    path.write_bytes(bytes(data))
+    try:
+        opened = SqliteStore.open(folder, now=1)
+    except StoreError:
+        return
+    assert opened.check()
+    opened.close()
+
+
+def test_another_tokenizer_version_asks_for_reindex(store, folder):
+    assert store.stale() == ""
+    db = apsw.Connection(str(folder / "yester.db"))
+    db.execute("UPDATE meta SET value = '0' WHERE key = 'tokenizer'")
+    db.close()
+    assert "tokenizer version 0" in store.stale()
+    with store.transaction():
+        store.reindex()
+    assert store.stale() == ""

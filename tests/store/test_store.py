@@ -1,0 +1,328 @@
+"""The Store contract, run against every backend there is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from yester.ingest import prepared
+from yester.model import Filters, Item, Project, Session, Source
+from yester.store.sqlite import SqliteStore
+
+BACKENDS = {"sqlite": lambda folder: SqliteStore.open(folder, now=1_000)}
+DAY = 86_400_000
+
+
+@pytest.fixture(params=BACKENDS)
+def open_store(request, tmp_path):
+    """Opens the same store again and again; everything is closed at the end."""
+    opened = []
+
+    def open_():
+        opened.append(BACKENDS[request.param](tmp_path / "store"))
+        return opened[-1]
+
+    yield open_
+    for store in opened:
+        store.close()
+
+
+@pytest.fixture
+def store(open_store):
+    return open_store()
+
+
+def item(ref, body="", **more):
+    more.setdefault("kind", "message")
+    more.setdefault("project", "name:shop")
+    more.setdefault("epoch", 1_000 * DAY)
+    return Item(ref, body=body, **more)
+
+
+def put(store, *items):
+    with store.transaction():
+        return store.put([prepared(one) for one in items])
+
+
+def refs(found):
+    return [one.ref for one in found]
+
+
+def found(store, query, filters=None, limit=100):
+    ids = [c.id for c in store.candidates(query.split(), filters or Filters(), limit)]
+    return refs(store.get(ids))
+
+
+@pytest.mark.requirement("STO-02")
+def test_an_item_comes_back_as_it_went_in(store):
+    whole = Item(
+        "r1", "observation", project="name:shop", session="s1", source="test", agent="claude-code",
+        actor="Explore:1", role="assistant", prompt_number=3, epoch=5 * DAY, updated=6 * DAY,
+        type="bugfix", title="The total was wrong", subtitle="rounding", body="Body with ünïcode 数据",
+        facts=("a fact", "another"), concepts=("gotcha",), tags=("money",),
+        files_read=("a.py",), files_modified=("b/c.py",), sections={"learned": "use decimals"},
+        tool="Edit", origin="user", trust=0.9, confidence=0.8, supersedes=0, discovery_tokens=77,
+    )  # fmt: skip
+    assert put(store, whole).added == 1
+    (back,) = store.find("r1")
+    assert replace(back, id=0) == whole
+    assert store.get([back.id]) == [back]
+
+
+@pytest.mark.requirement("STO-02")
+def test_identity_is_source_kind_and_ref(store):
+    first = put(
+        store, item("1", "one"), item("1", "two", kind="prompt"), item("1", "x", source="b")
+    )
+    assert (first.added, first.changed, first.unchanged) == (3, 0, 0)
+    again = put(store, item("1", "one"))
+    assert (again.added, again.changed, again.unchanged) == (0, 0, 1)
+    new = put(store, item("1", "one, corrected"))
+    assert (new.added, new.changed) == (0, 1)
+    assert len(store.find("1")) == 3
+
+
+@pytest.mark.requirement("STO-02")
+def test_a_changed_item_is_found_by_its_new_words_only(store):
+    put(store, item("1", "the walrus sings", concepts=("old",), files_read=("old.py",)))
+    put(store, item("1", "the carpenter weeps", concepts=("new",), files_read=("new.py",)))
+    assert found(store, "walrus") == []
+    assert found(store, "carpent") == ["1"]
+    assert refs(store.newest(Filters(files=("old.py",)), 9)) == []
+    assert refs(store.newest(Filters(files=("new.py",)), 9)) == ["1"]
+    assert refs(store.newest(Filters(concepts=("old",)), 9)) == []
+    assert store.statistics(["walrus"], Filters()).frequencies == {"walrus": 0}
+    assert store.check() == []
+
+
+def test_the_same_identity_twice_in_one_batch_keeps_the_later(store):
+    assert put(store, item("1", "early"), item("1", "late")).added == 1
+    assert store.find("1")[0].body == "late"
+
+
+@pytest.mark.requirement("STO-01")
+def test_a_failed_batch_leaves_nothing_behind(store):
+    put(store, item("kept", "kept"))
+    with pytest.raises(ZeroDivisionError), store.transaction():
+        store.put_project(Project("name:other", "other"))
+        store.put([prepared(item("lost", "lost", project="name:other"))])
+        raise ZeroDivisionError
+    assert store.find("lost") == []
+    assert [p.name for p in store.projects()] == ["shop"]
+    assert put(store, item("new", "new", project="name:other")).added == 1
+    assert store.check() == []
+
+
+@pytest.mark.requirement("STO-01")
+def test_what_is_committed_is_there_after_reopening(open_store):
+    store = open_store()
+    put(store, item("1", "remember the milk"))
+    store.close()
+    assert found(open_store(), "milk") == ["1"]
+
+
+def test_two_open_stores_see_each_other(open_store):
+    one, two = open_store(), open_store()
+    put(one, item("1", "apple"))
+    put(two, item("2", "apple"))
+    put(one, item("3", "apple"))
+    assert sorted(found(two, "appl")) == ["1", "2", "3"]
+    assert one.check() == []
+
+
+@pytest.mark.requirement("CAP-07")
+def test_projects_with_one_name_get_different_readable_names(store):
+    with store.transaction():
+        for key in ("git:example.org/acme/api", "git:example.org/other/api", "dir:/srv/api"):
+            store.put_project(Project(key, "api"))
+            store.put_project(Project(key, "api"))
+    names = {project.key: project.name for project in store.projects()}
+    assert names == {
+        "git:example.org/acme/api": "api",
+        "git:example.org/other/api": "other/api",
+        "dir:/srv/api": "srv/api",
+    }
+
+
+@pytest.mark.requirement("CAP-07")
+def test_a_project_merges_into_another_with_everything_it_has(store):
+    put(
+        store,
+        item("1", "apple", project="name:old", session="s"),
+        item("2", "apple", project="name:old", session="only-old"),
+        item("3", "apple", project="name:new", session="s"),
+        item("4", "apple", project="name:old", status="retired"),
+    )
+    with store.transaction():
+        assert store.merge_project("name:old", Project("name:new", "new")) == 3
+        assert store.merge_project("name:old", Project("name:new", "new")) == 0
+    assert [p.name for p in store.projects()] == ["new"]
+    within = Filters(projects=("new",))
+    assert sorted(found(store, "appl", within)) == ["1", "2", "3"]
+    assert store.statistics(["appl"], within).frequencies == {"appl": 3}
+    assert sorted(s.key for s in store.sessions(within, 9)) == ["only-old", "s"]
+    assert sorted(refs(store.newest(Filters(session="s"), 9))) == ["1", "3"]
+    assert store.check() == []
+
+
+def test_a_session_grows_and_keeps_its_title(store):
+    with store.transaction():
+        store.put_session(Session("s", "claude-code", "name:shop", 50, 60, "/x", "main", "Title"))
+        store.put_session(Session("s", "claude-code", "name:shop", 40, 90, "/y", "dev", ""))
+    put(store, item("p", "x", kind="prompt", session="s", agent="claude-code"), item("m", "y"))
+    (session,) = store.sessions(Filters(), 10)
+    assert (session.started, session.ended, session.title) == (40, 90, "Title")
+    assert (session.cwd, session.branch) == ("/x", "dev")
+    assert (session.prompts, session.items) == (1, 1)
+
+
+@pytest.mark.requirement("STO-05")
+def test_a_source_is_remembered(store):
+    source = Source("/a.jsonl", "claude-code", 10, 20, 5, 2, "5:abc", {"prompts": 3})
+    with store.transaction():
+        store.put_source(source, {"progress": 2})
+        store.put_source(replace(source, offset=9), {"progress": 1, "mode": 1})
+    assert store.source("/a.jsonl") == replace(source, offset=9)
+    assert store.source("/b.jsonl") is None
+    assert store.counts().skipped == {"progress": 3, "mode": 1}
+
+
+FILTERED = [
+    item("a", "needle", project="name:one", kind="prompt", session="sess-aaaaaa", epoch=10 * DAY),
+    item("b", "needle", project="name:two", type="plan", kind="note", epoch=20 * DAY),
+    item("c", "needle", project="name:two", tool="Bash", agent="codex", epoch=30 * DAY),
+    item("d", "needle", project="name:two", concepts=("Gotcha",), epoch=40 * DAY),
+    item("e", "needle", project="name:two", files_modified=("src/Auth/login.py",), epoch=50 * DAY),
+    item("f", "needle", project="name:two", files_read=("/abs/src/auth/login.py",), epoch=60 * DAY),
+]
+FILTER_TABLE = [
+    (Filters(), "abcdef"),
+    (Filters(projects=("one",)), "a"),
+    (Filters(projects=("name:one", "two")), "abcdef"),
+    (Filters(projects=("three",)), ""),
+    (Filters(kinds=("prompt", "note")), "ab"),
+    (Filters(types=("PLAN",)), "b"),
+    (Filters(tool="bash"), "c"),
+    (Filters(agent="codex"), "c"),
+    (Filters(session="sess-aaaaaa"), "a"),
+    (Filters(session="sess-a"), "a"),
+    (Filters(session="sess"), ""),
+    (Filters(session="unknown"), ""),
+    (Filters(concepts=("gotcha",)), "d"),
+    (Filters(files=("login.py",)), "ef"),
+    (Filters(files=("auth/login.py",)), "ef"),
+    (Filters(files=("/abs/src/auth/login.py",)), "ef"),
+    (Filters(files=("h/login.py",)), ""),
+    (Filters(files=("l%.py",)), ""),
+    (Filters(since=30 * DAY), "cdef"),
+    (Filters(until=30 * DAY), "ab"),
+    (Filters(since=20 * DAY, until=40 * DAY), "bc"),
+    (Filters(projects=("two",), since=35 * DAY, files=("login.py",)), "ef"),
+]
+
+
+@pytest.mark.requirement("REC-09", "STO-03")
+@pytest.mark.parametrize(("filters", "expected"), FILTER_TABLE)
+def test_a_filter_lets_exactly_these_through(store, filters, expected):
+    put(store, *FILTERED)
+    assert "".join(sorted(found(store, "needl", filters))) == expected
+    assert "".join(sorted(refs(store.newest(filters, 10)))) == expected
+
+
+@pytest.mark.requirement("REC-09")
+def test_newest_goes_by_time_both_ways_and_by_pages(store):
+    put(store, *FILTERED)
+    assert refs(store.newest(Filters(), 2)) == ["f", "e"]
+    assert refs(store.newest(Filters(), 2, offset=2)) == ["d", "c"]
+    assert refs(store.newest(Filters(), 2, oldest_first=True)) == ["a", "b"]
+
+
+@pytest.mark.parametrize("status", ["retired", "archived", "superseded"])
+def test_only_active_items_are_found(store, status):
+    put(store, item("1", "needle"))
+    put(store, item("1", "needle", status=status))
+    assert found(store, "needl") == []
+    assert store.newest(Filters(), 5) == []
+    assert store.check() == []
+    put(store, item("1", "needle"))
+    assert found(store, "needl") == ["1"]
+
+
+def test_rare_terms_decide_which_candidates_come_first(store):
+    put(store, *(item(f"c{n}", "common words here") for n in range(50)))
+    put(store, item("rare", "common zebra"))
+    assert found(store, "common zebra", limit=1) == ["rare"]
+    assert len(found(store, "common zebra", limit=20)) == 20
+
+
+def test_statistics_count_items_terms_and_lengths_per_project(store):
+    put(
+        store,
+        item("1", "apple pear", project="name:one"),
+        item("2", "apple", project="name:two"),
+        item("3", "apple apple apple", project="name:two"),
+    )
+    everywhere = store.statistics(["appl", "pear", "none"], Filters())
+    assert everywhere.items == 3
+    assert everywhere.frequencies == {"appl": 3, "pear": 1, "none": 0}
+    assert everywhere.lengths["message", 2] == pytest.approx(2.0)
+    two = store.statistics(["appl", "pear"], Filters(projects=("two",)))
+    assert (two.items, two.frequencies) == (2, {"appl": 2, "pear": 0})
+
+
+@pytest.mark.requirement("STO-06")
+def test_reindex_builds_the_same_index_from_the_rows_alone(store):
+    put(store, *FILTERED, item("g", "needle", status="retired"))
+    before = store.statistics(["needl"], Filters())
+    with store.transaction():
+        assert store.reindex() == 6
+    assert store.statistics(["needl"], Filters()) == before
+    assert sorted(found(store, "needl")) == list("abcdef")
+    assert sorted(found(store, "needl", Filters(session="sess-aaaaaa"))) == ["a"]
+    assert store.check() == []
+
+
+@pytest.mark.requirement("STO-06")
+def test_a_backup_is_a_whole_store(store, tmp_path):
+    put(store, *FILTERED)
+    (tmp_path / "copy").mkdir()
+    store.backup(tmp_path / "copy" / "yester.db")
+    copy = SqliteStore.open(tmp_path / "copy", now=2_000)
+    try:
+        assert sorted(found(copy, "needl")) == list("abcdef")
+        assert copy.check() == []
+    finally:
+        copy.close()
+
+
+def test_counts_are_the_numbers_of_what_is_there(store):
+    put(store, *FILTERED)
+    counts = store.counts()
+    assert counts.items == {"message": 4, "note": 1, "prompt": 1}
+    assert (counts.projects, counts.sessions) == (2, 1)
+    assert (counts.oldest, counts.newest) == (10 * DAY, 60 * DAY)
+    assert counts.bytes > 0
+
+
+def test_closing_twice_is_harmless(store):
+    store.close()
+    store.close()
+
+
+@settings(max_examples=40)
+@given(st.text(max_size=300), st.text(max_size=40), st.text(min_size=1, max_size=40))
+def test_any_text_can_be_stored_and_asked_for(tmp_path_factory, body, title, query):
+    from yester.text.terms import query_terms
+
+    store = SqliteStore.open(tmp_path_factory.mktemp("any"), now=1)
+    try:
+        clean = [text.encode("utf-8", "replace").decode() for text in (body, title)]
+        put(store, item("1", clean[0], title=clean[1], tool=clean[1], type=clean[1]))
+        store.candidates(query_terms(query), Filters(tool=query, types=(query,), files=(query,)), 5)
+        store.newest(Filters(tool=query, concepts=(query,), files=(query,), session=query), 5)
+        assert store.check() == []
+    finally:
+        store.close()

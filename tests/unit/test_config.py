@@ -1,0 +1,94 @@
+"""Settings: one table, three sources, and what a repository may not touch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from yester.config import SETTINGS, home_folder, load
+from yester.errors import ConfigError, UsageError
+
+
+def test_without_a_file_every_setting_has_its_default(tmp_path):
+    config = load(tmp_path, {})
+    assert {s.name: config[s.name] for s in SETTINGS} == {s.name: s.default for s in SETTINGS}
+    assert set(config.origins.values()) == {"default"}
+
+
+def test_the_file_goes_over_the_default_and_the_variable_over_the_file(tmp_path):
+    (tmp_path / "config.toml").write_text("thinking = false\nbackups_kept = 2\n")
+    assert load(tmp_path, {}).flag("thinking") is False
+    config = load(tmp_path, {"YESTER_THINKING": "true"})
+    assert config.flag("thinking") is True
+    assert config.origins["thinking"] == "YESTER_THINKING"
+    assert config.number("backups_kept") == 2
+
+
+@pytest.mark.requirement("OPS-03")
+@pytest.mark.parametrize("setting", [s for s in SETTINGS if not s.env], ids=lambda s: s.name)
+def test_the_environment_cannot_change_what_is_not_marked_so(tmp_path, setting):
+    config = load(tmp_path, {setting.variable: "7"})
+    assert config[setting.name] == setting.default
+
+
+@pytest.mark.requirement("OPS-03")
+def test_no_setting_with_a_path_may_come_from_the_environment():
+    assert not [s.name for s in SETTINGS if s.env and isinstance(s.default, tuple | str)]
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("thinking = 3", "thinking is 3, but must be true or false"),
+        ("backups_kept = 0", "backups_kept is 0, but must be a whole number of at least 1"),
+        ("backups_kept = true", "backups_kept is True"),
+        ("claude_code_dirs = 'x'", "claude_code_dirs is 'x', but must be a list of texts"),
+        ("thniking = true", "no setting is called 'thniking'; the settings are"),
+        ("thinking = ", "not valid TOML"),
+        ("[projects]\na = 3", r"\[projects\] must map"),
+    ],
+)
+@pytest.mark.requirement("OPS-04")
+def test_a_bad_file_is_named_with_the_value_and_the_fix(tmp_path, text, named):
+    (tmp_path / "config.toml").write_text(text)
+    with pytest.raises(ConfigError, match=named) as caught:
+        load(tmp_path, {})
+    assert str(tmp_path / "config.toml") in str(caught.value)
+
+
+def test_a_bad_variable_is_named(tmp_path):
+    with pytest.raises(ConfigError, match="YESTER_THINKING: thinking is 'maybe'"):
+        load(tmp_path, {"YESTER_THINKING": "maybe"})
+
+
+def test_the_folder_named_by_the_caller_counts_first(tmp_path):
+    assert home_folder(tmp_path / "x", {"YESTER_HOME": "/nowhere"}, tmp_path) == tmp_path / "x"
+    assert home_folder(None, {"HOME": "/home/sam"}, tmp_path) == Path("/home/sam/.yester")
+
+
+@pytest.mark.requirement("OPS-03")
+def test_yester_home_counts_only_when_it_is_the_users_own_closed_folder(tmp_path):
+    good = tmp_path / "mine"
+    good.mkdir(mode=0o700)
+    project = tmp_path / "project"
+    project.mkdir()
+    assert home_folder(None, {"YESTER_HOME": str(good)}, project) == good
+
+    open_folder = tmp_path / "open"
+    open_folder.mkdir()
+    open_folder.chmod(0o755)
+    inside = project / ".yester"
+    inside.mkdir(mode=0o700)
+    file = tmp_path / "file"
+    file.touch()
+    for bad, reason in (
+        (open_folder, "is open to other users"),
+        (inside, "lies inside the current folder"),
+        (tmp_path / "missing", "cannot be used"),
+        (file, "is not a folder"),
+    ):
+        with pytest.raises(UsageError, match=reason):
+            home_folder(None, {"YESTER_HOME": str(bad)}, project)
+    with pytest.raises(UsageError, match="belongs to another user"):
+        home_folder(None, {"YESTER_HOME": str(good)}, project, uid=good.stat().st_uid + 1)

@@ -1,0 +1,50 @@
+"""Documents: what the index keeps of an item, and back."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from yester.model import Item
+from yester.text.document import FIELDS, decode, document
+from yester.text.terms import term_hash
+from yester.text.terms import terms as expanded
+
+
+def terms(text):
+    return list(expanded(text))
+
+
+_texts = st.text(max_size=200)
+
+
+@given(_texts, _texts, st.lists(_texts, max_size=3), st.dictionaries(_texts, _texts, max_size=3))
+def test_the_stored_vector_gives_every_count_back(title, body, facts, sections):
+    item = Item("r", "observation", title=title, body=body, facts=tuple(facts), sections=sections)
+    by_field = {part.field: part for part in decode(document(item).vector)}
+    expected = {
+        "title": terms(title),
+        "body": terms(body),
+        "facts": terms("\n".join(facts)),
+        "sections": terms("\n".join(sections.values())),
+    }
+    for name, found in expected.items():
+        number = FIELDS.index(name)
+        if not found:
+            assert number not in by_field
+            continue
+        counts = Counter(term_hash(term) for term in found)
+        assert by_field[number].counts == counts
+        assert by_field[number].length == len(found)
+
+
+def test_counts_stop_at_what_a_byte_holds():
+    (part,) = decode(document(Item("r", "message", body="cache " * 1000)).vector)
+    assert list(part.counts.values()) == [255]
+    assert part.length == 1000
+
+
+def test_an_item_without_text_has_an_empty_vector():
+    assert decode(document(Item("r", "message")).vector) == []

@@ -1,0 +1,144 @@
+"""Project identity, against repositories made by the real git."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from yester.project import Projects, identify, normal_remote
+
+pytestmark = pytest.mark.requirement("CAP-07")
+
+
+def git(folder: Path, *words: str) -> None:
+    subprocess.run(
+        ["git", "-c", "user.name=t", "-c", "user.email=t@example.org", "-c",
+         "protocol.file.allow=always", "-c", "init.defaultBranch=main", *words],
+        cwd=folder, check=True, capture_output=True,
+    )  # fmt: skip
+
+
+def repository(folder: Path, remote: str = "") -> Path:
+    folder.mkdir(parents=True)
+    git(folder, "init")
+    git(folder, "commit", "--allow-empty", "-m", "first")
+    if remote:
+        git(folder, "remote", "add", "origin", remote)
+    return folder
+
+
+def test_a_subfolder_belongs_to_its_repository(tmp_path):
+    repo = repository(tmp_path / "shop")
+    (repo / "src" / "deep").mkdir(parents=True)
+    found = identify(str(repo / "src" / "deep"))
+    assert (found.name, found.key) == ("shop", f"dir:{repo}")
+    assert found == identify(str(repo))
+
+
+def test_a_linked_work_tree_is_its_main_repository(tmp_path):
+    repo = repository(tmp_path / "shop", "git@example.org:acme/shop.git")
+    git(repo, "worktree", "add", str(tmp_path / "shop-hotfix"))
+    assert identify(str(tmp_path / "shop-hotfix")) == identify(str(repo))
+    assert identify(str(tmp_path / "shop-hotfix")).name == "shop"
+
+
+def test_a_work_tree_without_a_remote_is_its_main_repository_too(tmp_path):
+    repo = repository(tmp_path / "shop")
+    git(repo, "worktree", "add", str(tmp_path / "elsewhere"))
+    assert identify(str(tmp_path / "elsewhere")).key == identify(str(repo)).key
+
+
+def test_a_work_tree_of_a_bare_repository_is_that_repository(tmp_path):
+    source = repository(tmp_path / "source")
+    git(tmp_path, "clone", "--bare", str(source), "shop.git")
+    bare = tmp_path / "shop.git"
+    git(bare, "worktree", "add", str(tmp_path / "tree"))
+    assert identify(str(tmp_path / "tree")).name == "shop"
+
+
+def test_a_submodule_is_a_project_of_its_own_that_names_its_parent(tmp_path):
+    library = repository(tmp_path / "library")
+    shop = repository(tmp_path / "shop", "https://example.org/acme/shop")
+    git(shop, "submodule", "add", str(library), "vendor/library")
+    found = identify(str(shop / "vendor" / "library"))
+    assert found.name == "library"
+    assert found.key != identify(str(shop)).key
+    assert found.parent == "git:example.org/acme/shop"
+
+
+def test_two_repositories_with_one_folder_name_stay_apart(tmp_path):
+    one = repository(tmp_path / "a" / "api", "git@example.org:acme/api.git")
+    two = repository(tmp_path / "b" / "api", "git@example.org:other/api.git")
+    assert identify(str(one)).key != identify(str(two)).key
+
+
+def test_two_clones_of_one_remote_are_one_project(tmp_path):
+    one = repository(tmp_path / "a" / "api", "git@example.org:acme/api.git")
+    two = repository(tmp_path / "b" / "api-again", "https://example.org/acme/api")
+    assert identify(str(one)).key == identify(str(two)).key
+
+
+def test_without_a_repository_the_folder_is_the_project(tmp_path):
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    assert identify(str(folder)).name == "notes"
+
+
+def test_a_folder_that_is_gone_belongs_to_the_repository_above_it(tmp_path):
+    repo = repository(tmp_path / "shop")
+    assert identify(str(repo / ".worktrees" / "gone")).key == identify(str(repo)).key
+    assert identify("/no/such/place").name == "place"
+    assert identify("D:\\code\\shop").name == "shop"
+    assert identify("").name == "unknown"
+
+
+@pytest.mark.parametrize("text", ["", "gitdir: ", "gitdir: /no/where", "nonsense", "\0\xff"])
+def test_a_broken_git_file_is_no_repository_and_no_error(tmp_path, text):
+    folder = tmp_path / "odd"
+    folder.mkdir()
+    (folder / ".git").write_text(text, encoding="latin-1")
+    assert identify(str(folder)).name == "odd"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "git@Example.org:Acme/Shop.git",
+        "https://example.org/acme/shop",
+        "https://user:secret@example.org/acme/shop.git",
+        "ssh://git@example.org:2222/acme/shop/",
+        "git://example.org/acme/shop.git/",
+    ],
+)
+def test_all_ways_to_write_a_remote_are_one_place_without_the_password(url):
+    assert normal_remote(url) == "example.org/acme/shop"
+
+
+@pytest.mark.parametrize("url", ["/srv/git/shop.git", "../shop", "file:///srv/shop", ""])
+def test_a_local_remote_is_no_place(url):
+    assert normal_remote(url) == ""
+
+
+def test_the_user_may_name_a_folder_and_the_innermost_name_counts(tmp_path):
+    projects = Projects({"~/code": "all", "~/code/shop/api": "the-api"}, home=tmp_path)
+    assert projects.of(str(tmp_path / "code" / "x")).name == "all"
+    assert projects.of(str(tmp_path / "code" / "shop" / "api" / "src")).key == "name:the-api"
+    assert projects.of(str(tmp_path / "codex")).name == "codex"
+
+
+def test_the_user_may_merge_two_repositories_under_one_name(tmp_path):
+    one = repository(tmp_path / "old", "git@example.org:acme/old.git")
+    two = repository(tmp_path / "new", "git@example.org:acme/new.git")
+    projects = Projects({"git:example.org/acme/old": "app", str(two): "app"})
+    assert projects.of(str(one)).key == projects.of(str(two)).key == "name:app"
+
+
+def test_no_process_is_started_and_each_folder_is_looked_at_once(tmp_path):
+    repo = repository(tmp_path / "shop")
+    projects = Projects({})
+    first = projects.of(str(repo))
+    (repo / ".git" / "config").write_text('[remote "origin"]\n\turl = git@example.org:a/b\n')
+    assert projects.of(str(repo)) is first
+    assert Projects({}).of(str(repo)).key == "git:example.org/a/b"

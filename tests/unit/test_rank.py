@@ -1,0 +1,102 @@
+"""Scores: bounded, growing with what matches, and independent of their neighbours."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from yester.ingest import prepared
+from yester.model import KINDS, Item
+from yester.recall.rank import FIELD_WEIGHTS, Question, Weights
+from yester.recall.recall import collapse
+from yester.store.base import Candidate, Statistics
+
+pytestmark = pytest.mark.requirement("REC-15")
+
+_word = st.sampled_from(["cache", "redis", "token", "parser", "index", "worker", "socket", "queue"])
+_text = st.lists(_word, max_size=30).map(" ".join)
+
+
+def candidate(number, item):
+    entry = prepared(item)
+    vector = entry.document.vector
+    return Candidate(number, item.kind, item.role, item.type, 1, 0, 0, entry.hash, vector)
+
+
+def question(words, items=100):
+    from yester.text.terms import query_terms
+
+    terms = query_terms(words)
+    frequencies = {term: 5 + n for n, term in enumerate(sorted(terms))}
+    lengths = {(kind, field): 12.0 for kind in KINDS for field in range(8)}
+    return Question(terms, Statistics(items, frequencies, lengths), Weights())
+
+
+@given(_text, _text, st.sampled_from(KINDS), st.sampled_from(["user", "thinking"]))
+def test_a_score_lies_between_nought_and_one(words, body, kind, role):
+    ranked = question(words or "cache").rank(candidate(1, Item("r", kind, body=body, role=role)))
+    assert 0.0 <= ranked.score <= 1.0
+    assert all(0.0 <= value <= 1.0 + 1e-9 for value in ranked.factors.values())
+
+
+@given(_text)
+def test_more_of_what_was_asked_never_lowers_the_score(body):
+    asked = question("cache redis")
+    weaker = asked.rank(candidate(1, Item("r", "message", body=body + " filler filler")))
+    stronger = asked.rank(candidate(2, Item("r", "message", body=body + " cache redis")))
+    assert stronger.score >= weaker.score
+
+
+def test_a_match_in_the_title_of_an_observation_beats_one_in_its_text():
+    asked = question("cache")
+    title = asked.rank(candidate(1, Item("a", "observation", title="cache", body="parser worker")))
+    body = asked.rank(candidate(2, Item("b", "observation", title="parser", body="cache worker")))
+    assert title.score > body.score
+
+
+def test_what_was_said_beats_what_was_thought():
+    asked = question("cache")
+    said = asked.rank(candidate(1, Item("a", "message", role="assistant", body="cache")))
+    thought = asked.rank(candidate(2, Item("b", "message", role="thinking", body="cache")))
+    assert said.score > thought.score > 0
+
+
+def test_a_term_nobody_has_makes_every_answer_less_than_full():
+    statistics = Statistics(100, {"cach": 5}, {("message", 2): 1.0})
+    full = Question(["cach"], statistics, Weights())
+    partly = Question(["cach", "zyzzyva"], statistics, Weights())
+    one = candidate(1, Item("a", "message", body="cache"))
+    assert partly.rank(one).score < full.rank(one).score
+
+
+def test_every_kind_has_field_weights():
+    assert set(FIELD_WEIGHTS) == set(KINDS)
+
+
+def ranked(*bodies):
+    asked = question("cache redis")
+    found = [
+        asked.rank(candidate(n, Item(str(n), "message", body=b))) for n, b in enumerate(bodies)
+    ]
+    return sorted(found, key=lambda r: -r.score)
+
+
+def test_equal_and_nearly_equal_texts_are_collapsed_into_the_best():
+    text = "cache redis token parser index worker socket queue timeout retry handler stream"
+    kept = collapse(ranked(text, text, text + " again", "cache alone"), 10)
+    assert [duplicates for _, duplicates in kept] == [2, 0] or [2, 0] == sorted(
+        (d for _, d in kept), reverse=True
+    )
+    assert len(kept) == 2
+
+
+def test_short_texts_are_collapsed_only_when_equal():
+    assert len(collapse(ranked("cache ok", "cache ok", "cache no"), 10)) == 2
+
+
+@given(st.lists(_text, max_size=12), st.integers(0, 12))
+def test_collapsing_keeps_at_most_what_was_asked_and_no_empty_match(bodies, most):
+    kept = collapse(ranked(*bodies), most)
+    assert len(kept) <= most
+    assert all(best.score > 0 for best, _ in kept)

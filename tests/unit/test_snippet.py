@@ -1,0 +1,40 @@
+"""Snippets show the part of a text that answers."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from yester.recall.snippet import snippet
+from yester.text.terms import query_terms
+
+pytestmark = pytest.mark.requirement("DEL-09")
+
+
+def test_the_window_with_the_most_asked_words_is_shown():
+    text = "nothing here. " * 60 + "We dropped redis because of the cache." + " more text" * 60
+    shown = snippet(text, query_terms("why drop redis cache"), 80)
+    assert "dropped redis because of the cache" in shown
+    assert shown.startswith("… ")
+    assert shown.endswith(" …")
+
+
+def test_each_asked_word_is_marked_in_all_its_forms():
+    shown = snippet("The caches of the Cache", query_terms("caching"), mark=lambda w: f"[{w}]")
+    assert shown == "The [caches] of the [Cache]"
+
+
+def test_a_short_text_is_shown_whole_on_one_line():
+    assert snippet("two\n  lines", ["line"]) == "two lines"
+
+
+def test_without_a_match_the_beginning_is_shown():
+    assert snippet("alpha " * 100, ["zebra"], 30).startswith("alpha alpha")
+
+
+@given(st.text(max_size=2000), st.text(max_size=50), st.integers(20, 300))
+def test_any_text_gives_a_short_line(text, query, most):
+    shown = snippet(text, query_terms(query), most)
+    assert "\n" not in shown
+    assert len(shown) <= most + 80
