@@ -1,6 +1,6 @@
 """Indexing measured: CPU against parsing alone, stages, memory, bytes on disk.
 
-    python bench/index.py [FOLDER]      transcripts in FOLDER; default: the samples of this repository
+    python bench/index.py [FOLDER]      transcripts in FOLDER; default: the repository's samples
 
 Every figure is CPU time or bytes; ratios are taken within this one run.
 """
@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import orjson
@@ -51,10 +52,8 @@ def parse(files: list[tuple[str, Path]]) -> int:
         with open(path, "rb") as file:
             for line in file:
                 lines += 1
-                try:
+                with suppress(orjson.JSONDecodeError):
                     orjson.loads(line)
-                except orjson.JSONDecodeError:
-                    pass
     return lines
 
 
@@ -107,7 +106,7 @@ def main() -> int:
     storing = total - starting - reading - redacting - expanding - hashing
 
     print(
-        f"machine   {os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}"
+        f"machine   {os.cpu_count()} cores {platform.machine()}, Python {platform.python_version()}"
     )
     print(f"source    {len(files)} transcripts, {lines:,} lines, {size / 1e6:.1f} MB")
     print(f"result    {messages:,} messages in {report['added']:,} items; left out:")

@@ -75,7 +75,7 @@ def agents() -> str:
 def redaction() -> str:
     rows = "\n".join(f"- {rule.name}" for rule in RULES)
     return (
-        f"# What is redacted\n\n{_NOTE}\n`<private>…</private>` is never stored. Of everything else,"
+        f"# What is redacted\n\n{_NOTE}\n`<private>…</private>` is never stored. Of the rest,"
         " these kinds of secret are replaced by\n`[redacted:KIND]` before anything is stored:\n\n"
         f"{rows}\n"
     )

@@ -59,8 +59,16 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "gemini_dirs", ("~/.gemini",), "Gemini CLI's folders; the chats in their `tmp/` are read."
     ),
-    Setting("opencode_dirs", ("~/.local/share/opencode",), "opencode's data folders."),
-    Setting("cursor_dirs", ("~/.cursor",), "Cursor's folders; their chats are read."),
+    Setting(
+        "opencode_dirs",
+        ("~/.local/share/opencode",),
+        "opencode's data folders; their databases and `storage/` are read.",
+    ),
+    Setting(
+        "cursor_dirs",
+        ("~/.cursor", "~/.config/Cursor", "~/Library/Application Support/Cursor"),
+        "Cursor's folders: agent transcripts, the CLI's chats and the editor's database.",
+    ),
     Setting(
         "transcript_dirs",
         (),

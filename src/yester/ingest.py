@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from errno import EINVAL
 from hashlib import blake2b
 from pathlib import Path
 from stat import S_ISREG
+from typing import Any
 
 import msgspec
 
@@ -27,30 +28,49 @@ from yester.text.document import document
 
 # Tool output longer than this is cut in the middle; the transcript keeps the rest.
 HEAD_CHARS, TAIL_CHARS = 6_000, 2_000
+_TEXTS = (
+    "body", "title", "subtitle", "facts", "sections", "concepts", "tags", "files_read",
+    "files_modified", "tool", "type", "actor",
+)  # fmt: skip
 # The write lock is held for one batch: other writers (a hook's event) must not wait longer.
 _LOCK_SECONDS = 0.18
 _SMALLEST, _LARGEST = 200, 4_000
 _LARGEST_TEXT = 8_000_000  # characters waiting in one batch, whatever their number
 _FINGERPRINT = 1024
+_SQLITE = b"SQLite format 3\0"
 
 
 def prepared(item: Item) -> Entry:
     """Redact, then cut (never the other way round: half a secret has no shape), hash, expand."""
-    body = redact(item.body)
-    if item.role == "tool":
-        body = cut(body)
-    if item.title or item.subtitle or item.facts or item.sections:
-        item = replace(
-            item,
-            body=body,
-            title=redact(item.title),
-            subtitle=redact(item.subtitle),
-            facts=tuple(map(redact, item.facts)),
-            sections={name: redact(text) for name, text in item.sections.items()},
-        )
-    elif body is not item.body:
-        item = replace(item, body=body)
+    clean = {name: text for name in _TEXTS if (text := _redacted(getattr(item, name))) is not None}
+    body = clean.get("body", item.body)
+    if item.role == "tool" and len(body) > HEAD_CHARS + TAIL_CHARS:
+        clean["body"] = cut(body)
+    if clean:
+        item = replace(item, **clean)
     return Entry(item, content_hash(item), document(item))
+
+
+def _redacted(value: Any) -> Any:
+    """The value without secrets, or None where it has none: most have none."""
+    if not value:
+        return None
+    if isinstance(value, str):
+        clean = redact(value)
+        return None if clean is value else clean
+    if isinstance(value, Mapping):
+        parts = {key: _redacted(part) for key, part in value.items()}
+        if all(part is None for part in parts.values()):
+            return None
+        return {key: value[key] if part is None else part for key, part in parts.items()}
+    if isinstance(value, tuple | list):
+        found = [_redacted(part) for part in value]
+        if all(part is None for part in found):
+            return None
+        return type(value)(
+            old if part is None else part for old, part in zip(value, found, strict=True)
+        )
+    return None
 
 
 def cut(text: str) -> str:
@@ -156,7 +176,7 @@ class Ingest:
             self.report.problems.append(f"{path}: cannot be read ({error.strerror or error})")
         except YesterError:
             raise  # the store, not the transcript
-        except Exception as error:  # a fault in one reader must not cost the other transcripts
+        except Exception as error:  # noqa: BLE001 -- one reader's fault must not cost the others
             self.report.failed += 1
             reason = f"{type(error).__name__}: {error}"
             self.report.problems.append(f"{path}: cannot be read, a fault in yester ({reason})")
@@ -165,8 +185,9 @@ class Ingest:
         found = path.stat()
         if not S_ISREG(found.st_mode):
             raise OSError(EINVAL, "not a regular file")
+        size, mtime_ns = agent.stamp(path) if agent.stamp else (found.st_size, found.st_mtime_ns)
         known = self._store.source(str(path))
-        if known and (known.size, known.mtime_ns) == (found.st_size, found.st_mtime_ns):
+        if known and (known.size, known.mtime_ns) == (size, mtime_ns):
             self.report.unchanged += 1
             progress(found.st_size)
             return
@@ -189,7 +210,7 @@ class Ingest:
             if self.full:
                 remember(-1, 0)  # unfinished: no size can match it
                 self.flush()
-        remember(found.st_size, found.st_mtime_ns)
+        remember(size, mtime_ns)
         progress(found.st_size - shown)
         self.report.bytes += found.st_size - begun
         self.report.messages += reading.messages
@@ -198,23 +219,31 @@ class Ingest:
             self.flush()
 
     def _note(self, agent: Agent, reading: Reading, size: int, mtime_ns: int, head: str) -> None:
+        state = msgspec.to_builtins(reading.state) if reading.state is not None else {}
         source = Source(
             str(reading.path), agent.name, size, mtime_ns, reading.offset, reading.line, head,
-            msgspec.to_builtins(reading.state) if reading.state is not None else {},
+            _redacted(state) or state,
         )  # fmt: skip
         self._sources[source.path] = (source, reading.skipped)
         self.report.skipped += reading.skipped
         reading.skipped = Counter()
         for session in reading.sessions():
-            self._sessions[session.key, session.agent] = session
+            clean = replace(session, title=redact(session.title), branch=redact(session.branch))
+            self._sessions[session.key, session.agent] = clean
             self._seen_projects[session.project] = self._projects.by_key(session.project)
 
 
 def _fingerprint(path: Path, like: str = "") -> str:
-    """The first bytes of a file as "length:hash"; `like` says how many were taken before."""
+    """The first bytes of a file as "length:hash"; `like` says how many were taken before.
+
+    A database counts its pages there: it is the same file while its inode is the same.
+    """
     length = int(like.split(":", 1)[0]) if like else _FINGERPRINT
     with open(path, "rb") as file:
-        head = file.read(length)
+        head = file.read(max(length, len(_SQLITE)))
+    if head.startswith(_SQLITE):
+        return f"0:inode {path.stat().st_ino}"
+    head = head[:length]
     return f"{len(head)}:{blake2b(head, digest_size=8).hexdigest()}"
 
 

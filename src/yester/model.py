@@ -130,3 +130,4 @@ class Hit:
     agent: str = ""
     files: tuple[str, ...] = ()
     prompt_number: int = 0
+    rung: str = ""  # stem, prefix or recent: how far the search had to go

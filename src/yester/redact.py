@@ -5,7 +5,8 @@ in URLs, headers, cookies and configuration, and values assigned to a name that 
 stands between `<private>` and `</private>` goes as well. What it refuses to know: it asks no
 network, reads no file and no environment, remembers nothing between calls, and does not guess that
 a lone random string is a secret, since commit ids, digests and checksums look the same and are
-worth remembering. A password in prose with no name before it stays.
+worth remembering. A password with spaces in it, one in prose with no name before it, and one given
+to a short option such as -p stay.
 
 Each secret becomes `[redacted:NAME]`, each private span `[private]`. Neither matches a rule, so
 redacting twice changes nothing.
@@ -93,7 +94,7 @@ def redact(text: str) -> str:
         folded = raw.lower()
         awake = _awake(raw, folded)
         if not awake:
-            break
+            break  # not even private: the word is the gate of rules about keys
         if step == 0 and b"private" in folded:
             stripped = strip_private(text)
             if stripped is not text:
@@ -149,7 +150,7 @@ def _token_gate(heads: dict[bytes, list[Rule]]) -> re.Pattern[bytes]:
     for head in sorted(heads):
         by_size.setdefault(len(head), []).append(re.escape(head))
     behind = b"|".join(b"(?<=" + b"|".join(same) + b")" for same in by_size.values())
-    return re.compile(b"[%s](?=[A-Za-z0-9_.+/%%\\-]{%d})(?:%s)" % (last, MIN_RUN, behind))
+    return re.compile(b"[%s](?=[A-Za-z0-9_.~+/%%\\-]{%d})(?:%s)" % (last, MIN_RUN, behind))
 
 
 def _by_gate(rules: tuple[Rule, ...]) -> dict[bytes, list[Rule]]:

@@ -28,6 +28,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple
 
 Judge = Callable[[bytes, "re.Match[bytes]"], bool]
@@ -74,12 +75,13 @@ class Rule:
 
 # --- judges: what a value looks like ----------------------------------------------------------
 
-# One of the first anywhere in a value, or a value that is nothing but one of the second, is what
-# people write where a secret would go.
+# What people write where a secret would go: one of the first anywhere in a value, one of the second
+# in a value without digits, or a value that is nothing but one of the third.
 _STAND_INS = frozenset(
-    b"your yours example examples placeholder changeme dummy insert replace replaceme todo fixme "
-    b"sample redacted masked removed elided omitted censored truncated".split()
+    b"your yours placeholder changeme insert replace replaceme todo fixme redacted masked removed "
+    b"elided omitted censored truncated".split()
 )
+_SAMPLES = frozenset(b"example examples sample dummy".split())
 _BARE_WORDS = frozenset(
     b"password passwd passphrase pass pwd passwort kennwort senha secret secrets token key apikey "
     b"api_key credential credentials string str text none null nil undefined true false required "
@@ -120,11 +122,13 @@ _PUBLIC_KEY = re.compile(rb"\A(?:AAAA[BCE][23]|ssh-|age1|MFkw|MCow|MIGf|MIIB[IC]
 # Opaque values that open nothing: a place in a listing, a version, a request already made.
 _HARMLESS_NAME = re.compile(
     rb"(?:next|page|pagination|continuation|starting|forward|backward|cursor|change|lock|sync|update"
-    rb"|idempotency|sequence|action|client[_\-]?request|work[_\-]?unit|cancellation)[_\-]?token\Z|public"
+    rb"|idempotency|sequence|action|client[_\-]?request|work[_\-]?unit|cancellation)[_\-]?token\Z"
+    rb"|public"
 )
 _FIELD_WORDS = frozenset(
-    b"access and api auth aws client confirm current db factor field hash header id input key label "
-    b"name new old or password private public refresh reset secret session token type user".split()
+    b"access and api auth aws client confirm current db factor field hash header id input key "
+    b"label name new old or password private public refresh reset secret session token type "
+    b"user".split()
 )
 _NAME_LEFT = re.compile(rb"[A-Za-z0-9_.\-]*\Z")
 _COLOUR = re.compile(rb"\A[0-9]{1,2}m")
@@ -144,7 +148,8 @@ def is_placeholder(value: bytes) -> bool:
         return True
     if b"changeme" in low or b"placeholder" in low or low.startswith(b"your"):
         return True
-    return any(word.lower() in _STAND_INS for word in _WORD.findall(value))
+    stand_ins = _STAND_INS if _DIGIT.search(value) else _STAND_INS | _SAMPLES
+    return any(word.lower() in stand_ins for word in _WORD.findall(value))
 
 
 def _names_a_field(value: bytes) -> bool:
@@ -165,7 +170,7 @@ def looks_random(value: bytes, size: int = 16, bits: float = 2.7) -> bool:
     if digits and _HEX_DIGITS.match(value):
         return True
     low = value.lower()
-    pairs = [pair for pair in map(bytes, zip(low, low[1:])) if pair.isalpha()]
+    pairs = [pair for pair in map(bytes, pairwise(low)) if pair.isalpha()]
     common = sum(pair in _PAIRS for pair in pairs)
     return len(pairs) < 4 or common <= len(pairs) * (0.4 if digits else 0.33)
 
@@ -226,24 +231,25 @@ def _literal(raw: bytes, m: re.Match[bytes]) -> bool:
     if not name or value == name or is_placeholder(value) or not _ALNUM.intersection(value):
         return False
     if m["quote"]:
-        if (m["op"] or b"").startswith(b",") and b"value" not in m["op"]:
-            # ("DB_PASSWORD", "…") sets a variable, ("password", "email") is a list of words
-            if name != name.upper() or (value.isupper() and not _DIGIT.search(value)):
-                return False
-        return not _SPACE.search(value) and not _names_a_field(value)
+        if _SPACE.search(value) or _names_a_field(value):
+            return False
+        return m["op"].rstrip() != b"," or _sets_variable(raw, m, name, value)
     if _is_code(raw, m, value):
         return False
     if not _WORDS.match(value):
         return len(value) > 5 or _in_env_form(raw, m, name)
     if _DIGIT.search(value) and (b"/" not in value or looks_random(value)):
-        closing = (b",", b";", b")", b"?") if m["op"] else ()
+        closing = (b",", b";", b")", b"?") if m["op"].strip() != b"is" else ()
         return _after(raw, m) not in closing and not _CONSTANT.match(value)
     # Letters only, unquoted: a word of prose or a variable, unless it stands in a .env line.
-    return (
-        m["op"] in (b"=", b": ")
-        and _in_env_form(raw, m, name)
-        and not _CONSTANT.match(value)
-    )
+    return m["op"] in (b"=", b": ") and _in_env_form(raw, m, name) and not _CONSTANT.match(value)
+
+
+def _sets_variable(raw: bytes, m: re.Match[bytes], name: bytes, value: bytes) -> bool:
+    """True for 'DB_PASSWORD', 'hunter2'; not for a list of names, nor if a key comes next."""
+    follows = _after(raw, m, 12).replace(m["quote"], b"", 1).lstrip()[:1]
+    capitals = value.isupper() and not _DIGIT.search(value)
+    return name == name.upper() and not capitals and follows != b":"
 
 
 def _opaque(raw: bytes, m: re.Match[bytes]) -> bool:
@@ -267,7 +273,9 @@ def _random(raw: bytes, m: re.Match[bytes]) -> bool:
 def _named(raw: bytes, m: re.Match[bytes]) -> bool:
     """For names that belong to one service: anything of the length of its keys."""
     value = _value(raw, m)
-    return len(value) > 19 and entropy(value) > 2 and _may_be_random(raw, m, value, _name(raw, m))
+    if len(value) < 20 or entropy(value) < 2 or (value.islower() and not _DIGIT.search(value)):
+        return False
+    return _may_be_random(raw, m, value, _name(raw, m))
 
 
 def _may_be_random(raw: bytes, m: re.Match[bytes], value: bytes, name: bytes) -> bool:
@@ -385,12 +393,23 @@ _SUFFIX = (
 # What a diff or a listing puts before a line, and white space with it, also escaped.
 _NUMBER = rb"[0-9]{1,6}(?:\xe2\x86\x92|[:|\t])"
 _BLANK = rb"(?:[\s+\-]|\\{1,4}[nrt]|" + _NUMBER + rb"){1,24}"
-_OP = (
-    rb"[\"'`\]\\]{0,9}(?P<op>[ \t]{0,20}(?::[ ]?&?(?:'static[ ])?(?:str|string|bytes|text|any)[ ]?="
-    rb"|[ ]string[ ]=|:=|=>|={1,3}|:)[ \t]{0,20}"
-    rb"|,?" + _BLANK + rb"[\"'\\]{0,8}value[\"'\\]{0,8}[ ]?[:=][ ]{0,4}"
-    rb"|,[ ]{0,4}(?=\\{0,7}[\"']))"
+_ASSIGNS = (
+    rb"[ \t]{0,20}(?::[ ]?&?(?:'static[ ])?(?:str|string|bytes|text|any)[ ]?=|[ ]string[ ]="
+    rb"|:=|=>|={1,3}|:)[ \t]{0,20}"
 )
+# As in {"name": "DB_PASSWORD", "value": "…"}, in YAML and in XML.
+_NAME_AND_VALUE = rb",?" + _BLANK + rb"[\"'\\]{0,8}value[\"'\\]{0,8}[ ]?[:=][ ]{0,4}"
+# As in define('DB_PASSWORD', '…'); the judge wants a name in capitals.
+_COMMA = rb",[ ]{0,4}(?=\\{0,7}[\"'])"
+_IS = rb"[ ]is[ ]{1,2}(?=[^\s\"'`]{0,80}[0-9])"
+
+
+def _op(*more: bytes) -> bytes:
+    """What stands between the name and the value."""
+    alternatives = b"|".join((_ASSIGNS, _NAME_AND_VALUE, *more))
+    return rb"[\"'`\]\\]{0,9}(?P<op>" + alternatives + b")"
+
+
 _BARE = (
     rb"(?:[^\s\"'`,;<>(){}\[\]|\\&=\x00-\x1f]|=(?!\\{0,7}[\"'`])"
     rb"|[,;&](?=[^\s\"'`\\)\]}])(?![a-z_.\- ]{1,30}[=:]))"
@@ -426,6 +445,12 @@ _UPPER = "FAKE0Q7ZR2XW9LM4TB5VN6YC6HD5JS3GP" * 8
 _HEX = "facade0192b7c6d5e4f3" * 12
 _UUID = f"{_HEX[:8]}-{_HEX[8:12]}-{_HEX[12:16]}-{_HEX[16:20]}-{_HEX[20:32]}"
 _PEM_BODY = f"MII{_MIXED[:61]}\n{_MIXED[5:69]}\n{_MIXED[9:40]}="
+_PEM_LINE = "-----{} {}PRIVATE KEY{}-----"
+
+
+def _pem(kind: str = "", body: str = f"\n{_PEM_BODY}\n", block: str = "", cut: bool = False) -> str:
+    begin, end = (_PEM_LINE.format(edge, kind, block) for edge in ("BEGIN", "END"))
+    return begin + body.rstrip() if cut else begin + body + end
 
 
 def _examples(texts: Iterable[tuple[str, str]]) -> tuple[Example, ...]:
@@ -460,13 +485,13 @@ def _assigned(
     judge: Judge,
     examples: Iterable[tuple[str, str]],
     *near_misses: str,
-    op: bytes = _OP,
+    op: bytes | None = None,
 ) -> Rule:
     """A secret known by its name: `telling` is the part of the name that gives it away."""
     return Rule(
         name,
         tuple(word.encode() for word in gate.split()),
-        b"(?P<name>" + telling + _SUFFIX + b")" + op + _VALUE,
+        b"(?P<name>" + telling + _SUFFIX + b")" + (op or _op()) + _VALUE,
         _examples(examples),
         near_misses,
         folded=True,
@@ -494,9 +519,11 @@ TOKENS: tuple[Rule, ...] = (
     _token("gitlab-token", "glpat- gldt- glrt- glptt- glcbt- glsoat- glimt- glagent- glft- gloas-",
            rb"[\w\-.]{20,}", _MIXED[:20], "glpat-xxxx"),
     _token("slack-token", "xoxb- xoxp- xoxa- xoxr- xoxs- xoxe- xoxc- xoxd- xapp-",
-           rb"[A-Za-z0-9][A-Za-z0-9\-%]{18,}", f"2123456789-3123456789-{_MIXED[:24]}", "xoxb-token"),
+           rb"[A-Za-z0-9][A-Za-z0-9\-%]{18,}", f"2123456789-3123456789-{_MIXED[:24]}",
+           "xoxb-token"),
     _token("stripe-key", "sk_live_ sk_test_ rk_live_ rk_test_ sk_prod_ rk_prod_",
-           rb"[A-Za-z0-9]{16,}", _MIXED[:24], "pk_live_" + _MIXED[:24], "sk_test_suite_for_payments"),
+           rb"[A-Za-z0-9]{16,}", _MIXED[:24], "pk_live_" + _MIXED[:24],
+           "sk_test_suite_for_payments"),
     _token("webhook-signing-secret", "whsec_", rb"[A-Za-z0-9+/]{24,}=*", _MIXED[:32]),
     _token("elevenlabs-key", "sk_", rb"[0-9a-f]{40,}", _HEX[:48], "sk_buff_head_init_class"),
     _token("anthropic-key", "sk-ant-", rb"[\w\-]{20,}", f"api03-{_MIXED[:93]}AA"),
@@ -524,8 +551,9 @@ TOKENS: tuple[Rule, ...] = (
                     (MARK, f"1234567890:AA{_LOWER[:33]}")]),
          ("00:1A:2B:AA:BB:CC", "12345678:AAPL")),
     _token("shopify-token", "shpat_ shpca_ shppa_ shpss_", rb"[0-9a-fA-F]{32,}", _HEX[:32]),
-    _token("square-token", "sq0atp- sq0csp- EAAA", rb"[\w\-]{22,}", _MIXED[:60],
-           "EAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", judge=_random_match),
+    _token("square-token", "sq0atp- sq0csp-", rb"[\w\-]{22,}", _MIXED[:43]),
+    _token("square-access-token", "EAAA", rb"[\w\-]{60}(?![\w+/=\-])", _MIXED[:60],
+           "EAAA" + "A" * 60, "EAAA" + _MIXED[:90], judge=_random_match),
     _token("facebook-token", "EAAC EAAM EAAB", rb"[A-Za-z0-9]{60,}", _MIXED[:120]),
     _token("heroku-token", "HRKU-", rb"[\w\-]{30,}", _MIXED[:60]),
     _token("linear-key", "lin_api_ lin_oauth_", rb"[A-Za-z0-9]{30,}", _MIXED[:40]),
@@ -586,7 +614,8 @@ TOKENS: tuple[Rule, ...] = (
     _token("hubspot-token", "pat-na1- pat-eu1- pat-na2-", rb"[0-9a-f\-]{36}", _UUID),
     _token("openshift-token", "sha256~", rb"[\w\-]{40,}", _MIXED[:43], "sha256:" + _HEX[:64]),
     Rule("azure-client-secret", (b"Q~",), rb"[\w~.\-]{3}[0-9]Q~[\w~.\-]{31,34}",
-         _examples([(MARK, f"abc8Q~{_MIXED[:34]}"), (f'clientSecret: "{MARK}"', f"x.y7Q~{_MIXED[:33]}")]),
+         _examples([(MARK, f"abc8Q~{_MIXED[:34]}"),
+                    (f'clientSecret: "{MARK}"', f"x.y7Q~{_MIXED[:33]}")]),
          ("8Q~short",)),
     Rule("private-key-base64", (b"LS0tLS1C",),
          rb"LS0tLS1CRUdJTi(?:BSU0EgUFJJVkFUR|BFQyBQUklWQVRF|BPUEVOU1NIIFBSSVZBVE|BQUklWQVRF"
@@ -595,7 +624,7 @@ TOKENS: tuple[Rule, ...] = (
          (f"certificate-authority-data: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0t{_MIXED}",)),
     Rule("azure-sas-signature", (b"sig=",),
          rb"sig=(?P<secret>[A-Za-z0-9+/%]{40,}(?:=|%3[dD])*)",
-         _examples([(f"https://x.blob.core.windows.net/c/b?sv=2022&sig={MARK}", _MIXED[:43] + "%3D")]),
+         _examples([(f"https://x.blob.core.windows.net/c?sv=1&sig={MARK}", _MIXED[:43] + "%3D")]),
          ("sig=inspect.signature(f)",)),
     Rule("htpasswd-sha", (b"{SHA}",), rb"\{SHA\}[A-Za-z0-9+/]{27}=",
          _examples([(f"me:{MARK}", "{SHA}" + _MIXED[:27] + "=")]), ("{SHA} is a scheme",)),
@@ -606,12 +635,13 @@ TOKENS: tuple[Rule, ...] = (
     Rule("jwt", (b"eyJ",),
          _begin(b"eyJ") + rb"[\w\-]{12,2000}+\.(?:[\w\-]*+\.){1,3}[\w\-]{16,}",
          _examples([(MARK, f"eyJhbGci{_MIXED[:28]}.eyJzdWIi{_MIXED[:40]}.{_MIXED[:43]}"),
-                    (f'{{"id_token":"{MARK}"}}', f"eyJ{_MIXED[:30]}.eyJ{_MIXED[:90]}.{_MIXED[:86]}"),
+                    (f'"id_token":"{MARK}"', f"eyJ{_MIXED[:30]}.eyJ{_MIXED[:90]}.{_MIXED[:86]}"),
                     (MARK, f"eyJ{_MIXED[:40]}..{_MIXED[:16]}.{_MIXED[:60]}.{_MIXED[:22]}")]),
          ("eyJhbGciOiJIUzI1NiJ9", "eyJ...", f"pk.eyJ{_MIXED[:60]}.{_MIXED[:22]}")),
 )
 
-_URL_HEAD = rb"\\{0,8}/\\{0,8}/[^\s:/@\"'`<>\\\[\]]{0,128}:"
+_SLASH = rb"\\{0,8}/"  # some write JSON with escaped ones
+_URL_HEAD = _SLASH + _SLASH + rb"[^\s:/@\"'`<>\\\[\]]{0,128}:"
 _URL_SECRET = rb"(?P<secret>[^\s/?#\"'`<>\\]{1,1024})@"
 _DATABASE_SCHEMES = (
     b"sql gres riadb mongodb +srv redis rediss amqp amqps sqlserver asyncpg psycopg clickhouse"
@@ -633,42 +663,38 @@ STRUCTURED: tuple[Rule, ...] = (
          + rb"(?:(?:Proc-Type|DEK-Info|Version|Comment)[^\r\n\\]{0,120}"
          + rb"|(?=[A-Za-z]{0,15}[0-9+/=])[A-Za-z0-9+/=]{8,}+|[A-Za-z0-9+/=]{16,}+))*+"
          + rb"(?:(?:\s|\\[nr]){1,4}[A-Za-z0-9+/=]{1,76}(?=[\"'\\\s]{0,8}\Z))?)",
-         _examples([(MARK, f"-----BEGIN {kind}PRIVATE KEY-----\n{_PEM_BODY}\n"
-                           f"-----END {kind}PRIVATE KEY-----")
-                    for kind in ("", "RSA ", "EC ", "DSA ", "OPENSSH ", "ENCRYPTED ")]
-                   + [(MARK, "-----BEGIN " + f"RSA PRIVATE KEY-----\n{_PEM_BODY}"),
-                      (MARK, "-----BEGIN " + "RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n"
-                             f"DEK-Info: AES-128-CBC,{_HEX[:32].upper()}\n\n{_PEM_BODY}"),
-                      (MARK, "-----BEGIN " + f"PGP PRIVATE KEY BLOCK-----\n\n{_PEM_BODY}\n=Fk3q\n"
-                             "-----END PGP PRIVATE KEY BLOCK-----"),
-                      (f'{{"private_key": "{MARK}"}}',
-                       "-----BEGIN " + "PRIVATE KEY-----\\n" + _PEM_BODY.replace("\n", "\\n")
-                       + "\\n-----END PRIVATE KEY-----\\n")]),
+         _examples([*((MARK, _pem(kind)) for kind in ("", "RSA ", "EC ", "DSA ", "OPENSSH ")),
+                    (MARK, _pem("ENCRYPTED ")), (MARK, _pem("RSA ", cut=True)),
+                    (MARK, _pem("PGP ", f"\n\n{_PEM_BODY}\n=Fk3q\n", block=" BLOCK")),
+                    (MARK, _pem("RSA ", "\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,"
+                                f"{_HEX[:32].upper()}\n\n{_PEM_BODY}", cut=True)),
+                    (f'{{"private_key": "{MARK}"}}', _pem().replace("\n", "\\n") + "\\n")]),
          (f"-----BEGIN PUBLIC KEY-----\n{_PEM_BODY}\n-----END PUBLIC KEY-----",
           f"-----BEGIN CERTIFICATE-----\n{_PEM_BODY}\n-----END CERTIFICATE-----",
-          'if "-----BEGIN RSA PRIVATE KEY-----" in text: raise ValueError("no keys here")',
-          'START, STOP = "-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----"',
+          f'if "{_PEM_LINE.format("BEGIN", "RSA ", "")}" in text: raise ValueError("no keys here")',
+          f'START, STOP = "{_pem(body=chr(34) + ", " + chr(34))}"',
           f"ssh-rsa AAAAB3NzaC1yc2E{_MIXED[:200]} me@host"),
          judge=_key_material),
     Rule("private-key-tail", (b"private key",),
          rb"(?<![A-Za-z0-9+/=])(?:[A-Za-z0-9+/=]{16,100}+" + _PEM_BREAK + rb"){1,30}+"
          rb"(?:[A-Za-z0-9+/=]{1,16}" + _PEM_BREAK + rb")?-?" + _PEM_END,
-         _examples([(MARK, f"{_PEM_BODY}\n-----END " + "RSA PRIVATE KEY-----")]),
-         ("the line -----END RSA PRIVATE KEY-----",), judge=_key_material),
+         _examples([(MARK, _PEM_BODY + "\n" + _PEM_LINE.format("END", "RSA ", ""))]),
+         ("the line " + _PEM_LINE.format("END", "RSA ", ""),), judge=_key_material),
     Rule("putty-private-key", (b"private",),
          rb"Private-Lines: ?[0-9]+(?P<secret>(?:" + _BLANK + rb"[A-Za-z0-9+/=]{16,}+)++)",
-         _examples([(f"PuTTY-User-Key-File-3: ssh-ed25519\nPrivate-Lines: 2\n{MARK}\nPrivate-MAC: 0",
+         _examples([(f"PuTTY-User-Key-File-3: ssh-rsa\nPrivate-Lines: 2\n{MARK}\nPrivate-MAC: 0",
                      f"{_MIXED[:64]}\n{_MIXED[3:50]}")]),
          ("Private-Lines: 2 is a header of a PuTTY key",)),
     Rule("databricks-token", (b"dapi",), _begin(b"dapi") + rb"[0-9a-f]{32}(?:-[0-9])?",
          _examples([(MARK, "dapi" + _HEX[:32]), (MARK, "dapi" + _HEX[:32] + "-2")]),
          ("dapic", "dapi-token")),
     Rule("sentry-dsn", (b"@",),
-         rb":\\{0,8}/\\{0,8}/(?P<secret>[0-9a-f]{32}(?::[0-9a-f]{32})?)@[\w.\-]{3,80}(?:\\{0,8}/[\w.\-]{1,20}){1,3}",
+         b":" + _SLASH + _SLASH + rb"(?P<secret>[0-9a-f]{32}(?::[0-9a-f]{32})?)@[\w.\-]{3,80}"
+         + _SLASH + rb"[\w.\-]",
          _examples([(f"SENTRY_DSN=https://{MARK}@o12345.ingest.sentry.io/67890", _HEX[:32])]),
          (f"https://example.com/{_HEX[:32]}/x@2x.png",)),
     Rule("url-token", (b"@",),
-         rb":\\{0,8}/\\{0,8}/(?P<secret>[\w\-]{20,255})(?::[^\s/@\"'`<>\\]{0,64})?@",
+         b":" + _SLASH + _SLASH + rb"(?P<secret>[\w\-]{20,255})(?::[^\s/@\"'`<>\\]{0,64})?@",
          _examples([(f"git clone https://{MARK}@github.com/me/repo.git", _HEX[:40]),
                     (f"https://{MARK}:x-oauth-basic@github.com/me/repo.git", _HEX[1:41])]),
          ("https://continuous-integration-user@github.com/me/repo.git",), judge=_random_match),
@@ -692,16 +718,22 @@ STRUCTURED: tuple[Rule, ...] = (
           "https://{user}:{password}@example.com", "see http://a.b: mail me@example.com"),
          judge=_url_password),
     Rule("slack-webhook", (b"hook",),
-         rb"hooks\.slack(?:-gov)?\.com\\?/(?:services|workflows|triggers)\\?/(?P<secret>[\w/\\\-]{20,})",
+         rb"hooks\.slack(?:-gov)?\.com" + _SLASH + rb"(?:services|workflows|triggers)" + _SLASH
+         + rb"(?P<secret>(?:[\w\-]|" + _SLASH + rb"){20,})",
          _examples([(f"https://hooks.slack.com/services/{MARK}",
                      f"T{_UPPER[:8]}/B{_UPPER[:8]}/{_MIXED[:24]}")]),
          ("https://hooks.slack.com/services/T000/B000/XXX",)),
     Rule("discord-webhook", (b"hook",),
-         rb"discord(?:app)?\.com/api/(?:v[0-9]+/)?webhooks/(?P<secret>[0-9]{15,20}/[\w\-]{40,})",
-         _examples([(f"https://discord.com/api/webhooks/{MARK}", f"123456789012345678/{_MIXED[:68]}")]),
+         rb"discord(?:app)?\.com" + _SLASH + b"api" + _SLASH + rb"(?:v[0-9]+" + _SLASH + b")?"
+         + b"webhooks" + _SLASH + rb"(?P<secret>[0-9]{15,20}" + _SLASH + rb"[\w\-]{40,})",
+         _examples([(f"https://discord.com/api/webhooks/{MARK}", f"1234567890123456/{_MIXED[:68]}"),
+                    (f"https:\\/\\/discord.com\\/api\\/v10\\/webhooks\\/{MARK}",
+                     f"123456789012345678\\/{_MIXED[:68]}")]),
          ("https://discord.com/api/webhooks/{id}/{token}",)),
     Rule("teams-webhook", (b"hook",),
-         rb"\.webhook\.office\.com/webhookb2/(?P<secret>[\w@\-]{30,}/IncomingWebhook/[\w/\-]{30,})",
+         rb"\.webhook\.office\.com" + _SLASH + b"webhookb2" + _SLASH
+         + rb"(?P<secret>[\w@\-]{30,}" + _SLASH + b"IncomingWebhook" + _SLASH
+         + rb"(?:[\w\-]|" + _SLASH + rb"){30,})",
          _examples([(f"https://x.webhook.office.com/webhookb2/{MARK}",
                      f"{_UUID}@{_UUID}/IncomingWebhook/{_HEX[:32]}/{_UUID}")]),
          ("https://x.webhook.office.com/webhookb2/...",)),
@@ -714,11 +746,12 @@ STRUCTURED: tuple[Rule, ...] = (
          ("bearer authentication-is-required-here", "Bearer YOUR_ACCESS_TOKEN_HERE_PLEASE"),
          folded=True, judge=_random_match),
     Rule("curl-user", (b"curl",),
-         rb"[ ](?:-u|--user|--proxy-user)[ =]?[\"'\\]{0,8}[^\s:\"'\\]{1,64}:(?P<secret>[^\s\"'\\]{3,})",
+         rb"[ ](?:-u|--user|--proxy-user)[ =]?[\"'\\]{0,8}[^\s:\"'\\]{1,64}:"
+         rb"(?P<secret>[^\s\"'\\]{3,})",
          _examples([(f"curl -s -u admin:{MARK} https://x", "fake" + "pass1"),
                     (f'curl --user "admin:{MARK}" https://x', "Fake!" + "secret")]),
-         ("curl -u user:password https://x", "curl -u $USER:$PASS x", "docker run -u 1000:1000 curl",
-          'curl -u "admin:${PW}" https://x'), judge=_curl_password),
+         ("curl -u user:password https://x", "curl -u $USER:$PASS x",
+          "docker run -u 1000:1000 curl", 'curl -u "admin:${PW}" https://x'), judge=_curl_password),
     Rule("cookie-header", (b"cookie",),
          rb"cookie[\"'`\\\]]{0,9}(?:[ ]?[:=,]|(?<=--cookie)[ ])[ ]?[\"'`\\]{0,8}"
          rb"(?P<secret>[a-z0-9_.%!\-]{1,64}=[^\r\n\"'`\\]{8,})",
@@ -754,8 +787,6 @@ _KEY_OWNERS = (
     "service admin app application client consumer shared sharedaccess preshared storage "
     "subscription deploy webhook integration jwt hmac aes write token project role crypto session"
 )
-_OP_OR_IS = rb"(?:" + _OP + rb"|[ ]is[ ]{1,2}(?=[^\s\"'`]*[0-9]))"
-
 ASSIGNED: tuple[Rule, ...] = (
     _assigned("aws-secret-access-key", "key",
               _qualified("key", "secret_access secret-access secretaccess"), _named,
@@ -778,19 +809,20 @@ ASSIGNED: tuple[Rule, ...] = (
     _assigned("heroku-api-key", "key", _qualified("key", "heroku_api heroku-api"), _named,
               [(f"HEROKU_API_KEY={MARK}", _UUID)], "HEROKU_API_KEY=$KEY"),
     _assigned("cloudflare-api-key", "key",
-              _qualified("key", "cf_api cf_global_api cloudflare_api cloudflare_global_api"), _named,
-              [(f"CF_API_KEY={MARK}", _HEX[:37])], "CF_API_KEY=your_key"),
+              _qualified("key", "cf_api cf_global_api cloudflare_api cloudflare_global_api"),
+              _named, [(f"CF_API_KEY={MARK}", _HEX[:37])], "CF_API_KEY=your_key"),
     _assigned("cloudflare-api-token", "token",
               _qualified("token", "cf_api cloudflare_api cloudflare cloudflare_tunnel"), _named,
               [(f"CLOUDFLARE_API_TOKEN={MARK}", _MIXED[:40])], "CLOUDFLARE_API_TOKEN=your_token"),
-    _assigned("twilio-auth-token", "token", _qualified("token", "twilio_auth twilio-auth twilioauth"),
-              _named, [(f"TWILIO_AUTH_TOKEN={MARK}", _HEX[:32])], "TWILIO_AUTH_TOKEN=xxxxxxxx"),
+    _assigned("twilio-auth-token", "token",
+              _qualified("token", "twilio_auth twilio-auth twilioauth"), _named,
+              [(f"TWILIO_AUTH_TOKEN={MARK}", _HEX[:32])], "TWILIO_AUTH_TOKEN=xxxxxxxx"),
     Rule("authorization-header", (b"auth",),
          rb"authorization[\"'`\\\]]{0,9}[ ]?(?:=>|[:=,])[ ]{0,2}[f\"'`\\]{0,9}"
          rb"(?P<scheme>(?:bearer|basic|token|apikey|digest|ssws|bot|key)[ ]{1,2})?"
          rb"(?P<secret>(?!aws4-)[^\s\"'`\\<>${}()\[\],;]{8,})",
          _examples([(f"Authorization: Bearer {MARK}", _MIXED[:32]),
-                    (f'curl -H "Authorization: Basic {MARK}" https://x', "dXNlcjpw" + "YXNzd29yZA=="),
+                    (f'curl -H "Authorization: Basic {MARK}" x', "dXNlcjpw" + "YXNzd29yZA=="),
                     (f"'Authorization': 'token {MARK}'", _HEX[:40]),
                     (f'{{"authorization":"{MARK}"}}', _MIXED[:40]),
                     (f"proxy-authorization: Bearer {MARK}", "fake" + "-t0ken1")]),
@@ -806,13 +838,14 @@ ASSIGNED: tuple[Rule, ...] = (
          ("machine login page password field",
           "machine github.com login me password <password>"), judge=_url_password),
     Rule("ado-connection-string", (b"pass", b"pwd"),
-         rb"=(?:(?<=;password=)|(?<=;[ ]password=)|(?<=;pwd=)|(?<=;[ ]pwd=))(?P<secret>[^\s;\"'`\\<>$]{3,})",
+         rb"=(?:(?<=;password=)|(?<=;[ ]password=)|(?<=;pwd=)|(?<=;[ ]pwd=))"
+         rb"(?P<secret>[^\s;\"'`\\<>$]{3,})",
          _examples([(f"Server=db;Database=app;User Id=sa;Password={MARK};", "Fake" + "word"),
                     (f"Data Source=db; Uid=sa; Pwd={MARK}", "fake" + "!Pass1")]),
          ("Server=db;User Id=sa;Password=<password>;", "Server=db;Password={0};",
           "x=1;pwd=this.getPwd();"), folded=True, judge=_ado_password),
     _assigned("password", "pass", rb"pass(?:w(?:or)?d|phrase|wort|code)", _literal,
-              [(f'password = "{MARK}"', "hunter" + "2"), (f"DB_PASSWORD={MARK}", "corr" + "ecthorse"),
+              [(f'password = "{MARK}"', "hunter" + "2"), (f"DB_PASSWORD={MARK}", "fake" + "horse"),
                (f"password: {MARK}\n", "Tr0ub" + "4dor&3"), (f"passwd='{MARK}'", "fake" + "!word"),
                (f'{{"password": "{MARK}"}}', "fake" + "word"),
                (f"export PGPASSWORD={MARK}", "xF9#fake$" + "vL5n"),
@@ -837,30 +870,40 @@ ASSIGNED: tuple[Rule, ...] = (
               'for field in ("password", "email", "name"):', '["PASSWORD", "USERNAME", "EMAIL"]',
               'os.environ.get("DB_PASSWORD", "")',
               "DB_PASSWORD=$(cat /run/secrets/db)", "PASSWORD=/run/secrets/db", "password = null",
-              "if password == '': return", 'password = "your_password_here"', "PASSWORD=xxxxxxxx", op=_OP_OR_IS),
+              "if password == '': return", 'password = "your_password_here"', "PASSWORD=xxxxxxxx",
+              op=_op(_COMMA, _IS)),
     Rule("password-variable", (b"pass", b"pwd"),
-         rb"(?P<name>_(?:pass|pwd)" + _SUFFIX + rb")" + _OP + _VALUE,
-         _examples([(f"SMTP_PASS={MARK}", "fake" + "word"), (f"MYSQL_PWD='{MARK}'", "fake" + "word")]),
-         ("test_pass = compute()", "OLD_PWD=/home/me", "FIRST_PASS=1"), folded=True, judge=_variable),
+         rb"(?P<name>_(?:pass|pwd)" + _SUFFIX + rb")" + _op() + _VALUE,
+         _examples([(f"SMTP_PASS={MARK}", "fake" + "word"),
+                    (f"MYSQL_PWD='{MARK}'", "fake" + "word")]),
+         ("test_pass = compute()", "OLD_PWD=/home/me", "FIRST_PASS=1"),
+         folded=True, judge=_variable),
     _assigned("secret", "secret", rb"secret(?:[_\-]?key(?:[_\-]?base)?)?", _literal,
-              [(f"JWT_SECRET={MARK}", "fake" + "-jwt-value"), (f'client_secret: "{MARK}"', _MIXED[:32]),
+              [(f"JWT_SECRET={MARK}", "fake" + "-jwt-value"),
+               (f'client_secret: "{MARK}"', _MIXED[:32]),
                (f"SECRET_KEY = '{MARK}'", "fake-insecure-" + "k3y!value"),
                (f"SECRET_KEY_BASE={MARK}", _HEX[:128]),
                (f'"clientSecret":"{MARK}"', "fake" + "-client-value")],
-              "secret: true", "secret = generate_secret()", "secret: my-tls-certificate", "secret: db-credentials",
+              "secret: true", "secret = generate_secret()", "secret: my-tls-certificate",
+              "secret: db-credentials",
               "client_secret=${CLIENT_SECRET}", "the secret: never give up",
               "secret_name: db-credentials", 'secret: "<secret>"', "secrets: inherit",
               "arn:aws:secretsmanager:eu-1:123456789012:secret:db-a1b2c3", "A_SECRET: Final = 3",
               'SECRET_FIELD, SECRET = "client_secret_id", "client_secret"',
-              'SECRET_KEY = env("SECRET_KEY")', "secret: Option<String>,"),
+              'SECRET_KEY = env("SECRET_KEY")', "secret: Option<String>,",
+              '{"pattern": "LOGIN_SECRET", "path": "/src/x1"}',
+              op=_op(_COMMA)),
     _assigned("api-key", "key", _qualified("key", _KEY_OWNERS), _opaque,
               [(f"OPENAI_API_KEY={MARK}", _MIXED[:32]), (f'apiKey: "{MARK}"', _HEX[:32]),
                (f"X-API-Key: {MARK}", _LOWER[:32]), (f"?api_key={MARK}&q=1", _LOWER[:24]),
-               (f'private_key = "{MARK}"', "0x" + _HEX[:64]), (f"PrivateKey = {MARK}", _MIXED[:43] + "="),
-               (f'"access_key": "{MARK}"', "fk3" + "q7zr2"), (f"ENCRYPTION_KEY='{MARK}'", _HEX[:64])],
+               (f'private_key = "{MARK}"', "0x" + _HEX[:64]),
+               (f"PrivateKey = {MARK}", _MIXED[:43] + "="),
+               (f'"access_key": "{MARK}"', "fk3" + "q7zr2"),
+               (f"ENCRYPTION_KEY='{MARK}'", _HEX[:64])],
               "api_key: str", 'apiKey: "YOUR_API_KEY"', "apiKey = process.env.API_KEY",
-              'api_key="test-key"', "apiKey: apiKey!,", "API_KEY=$API_KEY", "privateKey: Uint8Array",
-              'api_key = config["api_key"]', "PublicKey = " + _MIXED[:43] + "=",
+              'api_key="test-key"', "apiKey: apiKey!,", "API_KEY=$API_KEY",
+              "privateKey: Uint8Array", 'api_key = config["api_key"]',
+              "PublicKey = " + _MIXED[:43] + "=",
               "private_key: vec![0u8; 32]", 'private_key = "keys/id_rsa_2048.pem"'),
     _assigned("token", "token", rb"token", _opaque,
               [(f'token = "{MARK}"', _MIXED[:32]), (f"ACCESS_TOKEN={MARK}", _LOWER[:24]),
@@ -913,12 +956,13 @@ _FOLLOWED = (
 SEARCHES: tuple[tuple[tuple[bytes, ...], bytes], ...] = (
     ((b"key", b"token", b"cookie", b"hook"),
      rb"k(?:(?:ey|en(?<=token))(?:" + _FOLLOWED + rb"|(?<=-key) |(?<=-token) )"
-     rb"|ie(?<=cookie)|(?<=hook)(?:s\.slack|s/[0-9]|\.office))"),
+     rb"|ie(?<=cookie)|(?<=hook)(?:s\.slack|s\\{0,8}/|\.office))"),
     ((b"curl", b"discord", b"secret", b"credential", b"mnemonic"),
      rb"c(?:url|ord(?<=discord)|(?:ret(?<=secret)|redential)(?:" + _FOLLOWED + rb"|(?<=-secret) )"
      rb"|[^a-z](?<=mnemonic.))"),
     ((b"pass", b"pwd", b"dapi"),
-     rb"p(?:ass(?:w|phrase|code|(?<=[_\-]pass)[^a-z])|wd" + _FOLLOWED + rb"|i[0-9a-f]{4}(?<=dapi....))"),
+     rb"p(?:ass(?:w|phrase|code|(?<=[_\-]pass)[^a-z])|wd" + _FOLLOWED
+     + rb"|i[0-9a-f]{4}(?<=dapi....))"),
     ((b"private",), rb"v(?:ate(?<=private))"),
     ((b"bearer",), rb"b(?:earer )"),
     ((b"auth",), rb"u(?:th(?<=auth)" + _FOLLOWED + rb")"),

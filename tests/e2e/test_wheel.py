@@ -39,4 +39,4 @@ def test_the_wheel_installs_alone_indexes_and_answers(tmp_path, samples):
     assert found.returncode == 0
     assert yester("doctor").returncode == 0
     installed = sum(f.stat().st_size for f in venv.rglob("*") if f.is_file() and not f.is_symlink())
-    print(f"installed size {installed / 1e6:.0f} MB")
+    assert installed < 220e6

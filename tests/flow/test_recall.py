@@ -146,7 +146,8 @@ def test_any_text_is_a_question(filled):
 
 def test_explain_names_the_factors(filled):
     hit = filled("recall", "utc", "--explain", "--json").json["hits"][0]
-    assert hit["factors"]["keyword"] == pytest.approx(hit["score"], abs=1e-4)
+    parts = [hit["factors"].get(name, 0) for name in ("keyword", "neighbours", "phrase")]
+    assert sum(parts) == pytest.approx(hit["score"], abs=1e-4)
     assert "keyword 0." in filled("recall", "utc", "--explain").out
 
 

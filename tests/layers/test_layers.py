@@ -70,7 +70,10 @@ def test_importing_yester_loads_nothing_else():
     import subprocess
     import sys
 
-    code = "import sys, yester; print([m for m in sys.modules if m.startswith('yester.') or m in ('apsw', 'click', 'rich', 'msgspec')])"
+    code = (
+        "import sys, yester; print([m for m in sys.modules if m.startswith('yester.')"
+        " or m in ('apsw', 'click', 'rich', 'msgspec')])"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

@@ -39,7 +39,7 @@ def test_an_old_database_opens_keeps_its_rows_and_equals_a_fresh_one(old, tmp_pa
     try:
         assert store.counts().items == {"message": 2, "prompt": 1}
         assert [i.body for i in store.find("kept")] == ["Use UTC in the orders table"]
-        assert len(store.candidates(["utc"], Filters(), 5)) == 1
+        assert len(store.candidates([("utc", 1.0, 1)], Filters(), 5)) == 1
         assert store.check() == []
         one, two = (apsw.Connection(str(f / "yester.db")) for f in (folder, tmp_path / "fresh"))
         assert schema(one) == schema(two)

@@ -67,7 +67,7 @@ def test_a_second_writer_waits_and_then_says_who_is_writing(store, folder):
 
 def test_reading_goes_on_while_another_writes(store, folder):
     with write_lock(folder / "run" / "write.lock", 1):
-        assert len(store.candidates(["common"], Filters(), 50)) == 30
+        assert len(store.candidates([("common", 1.0, 30)], Filters(), 50)) == 30
 
 
 @pytest.mark.requirement("STO-06")
@@ -82,7 +82,7 @@ def test_a_damaged_index_is_seen_and_rebuilt_without_losing_a_row(store, folder)
     with store.transaction():
         assert store.reindex() == 30
     assert store.check() == []
-    assert len(store.candidates(["common"], Filters(), 50)) == 30
+    assert len(store.candidates([("common", 1.0, 30)], Filters(), 50)) == 30
 
 
 @pytest.mark.requirement("OPS-05")

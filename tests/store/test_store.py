@@ -51,8 +51,13 @@ def refs(found):
     return [one.ref for one in found]
 
 
+def terms(store, asked):
+    held = store.statistics(asked, Filters()).frequencies
+    return [(term, 1 / (1 + held[term]), held[term]) for term in asked if held[term]]
+
+
 def found(store, query, filters=None, limit=100):
-    ids = [c.id for c in store.candidates(query.split(), filters or Filters(), limit)]
+    ids = [c.id for c in store.candidates(terms(store, query.split()), filters or Filters(), limit)]
     return refs(store.get(ids))
 
 
@@ -61,7 +66,7 @@ def test_an_item_comes_back_as_it_went_in(store):
     whole = Item(
         "r1", "observation", project="name:shop", session="s1", source="test", agent="claude-code",
         actor="Explore:1", role="assistant", prompt_number=3, epoch=5 * DAY, updated=6 * DAY,
-        type="bugfix", title="The total was wrong", subtitle="rounding", body="Body with ünïcode 数据",
+        type="bugfix", title="The total was wrong", subtitle="rounding", body="Body ünïcode 数据",
         facts=("a fact", "another"), concepts=("gotcha",), tags=("money",),
         files_read=("a.py",), files_modified=("b/c.py",), sections={"learned": "use decimals"},
         tool="Edit", origin="user", trust=0.9, confidence=0.8, supersedes=0, discovery_tokens=77,
@@ -321,7 +326,11 @@ def test_any_text_can_be_stored_and_asked_for(tmp_path_factory, body, title, que
     try:
         clean = [text.encode("utf-8", "replace").decode() for text in (body, title)]
         put(store, item("1", clean[0], title=clean[1], tool=clean[1], type=clean[1]))
-        store.candidates(query_terms(query), Filters(tool=query, types=(query,), files=(query,)), 5)
+        store.candidates(
+            terms(store, query_terms(query)),
+            Filters(tool=query, types=(query,), files=(query,)),
+            5,
+        )
         store.newest(Filters(tool=query, concepts=(query,), files=(query,), session=query), 5)
         assert store.check() == []
     finally:

@@ -38,6 +38,8 @@ In `src/cart.py`:
 
 > as the manual says
 
+# aider chat started at noon, it says
+
 src/cart.py
 ```python
 <<<<<<< SEARCH
@@ -49,7 +51,9 @@ x = 2
 
 > Tokens: 2.1k sent, 99 received. Cost: $0.01 message, $0.01 session.··
 > Applied edit to src/cart.py··
-> Commit 84bcc8c fix: round late··
+> Commit 84bcc8c fix: round late
+
+as a program prints it··
 
 #### /run pytest -q··
 > ============ test session starts ============··
@@ -129,7 +133,8 @@ def test_a_history_is_told_session_by_session(write):
     assert answer.body.startswith("The total is rounded too early.\n\n#### Where\n")
     assert "> as the manual says" in answer.body
     assert answer.body.endswith("REPLACE\n```")
-    assert remarks.body == "Applied edit to src/cart.py\nCommit 84bcc8c fix: round late"
+    assert remarks.body.startswith("Applied edit to src/cart.py\nCommit 84bcc8c fix: round late\n")
+    assert remarks.body.endswith("as a program prints it")
     assert (remarks.role, remarks.tool) == ("tool", NAME)
     assert remarks.files_modified == ("src/cart.py",)
     assert (ran.body, ran.tool, ran.origin) == ("/run pytest -q", "run", "user")
@@ -160,8 +165,19 @@ def test_a_history_whose_trailing_spaces_were_stripped_is_still_read(write):
     assert prompts[-1] == "Fix this:\n\n1. and that"
 
 
+def test_two_starts_within_one_second_are_one_session(write):
+    again = "\n# aider chat started at 2026-02-05 09:00:00\n\n#### {}  \n\nYes.\n"
+    found = items(write(again.format("first") + again.format("second")))
+    assert [item.body for item in found] == ["first", "Yes.", "second", "Yes."]
+    assert len({item.ref for item in found}) == 4
+    assert [item.prompt_number for item in found] == [1, 1, 2, 2]
+
+
 def test_files_added_to_the_chat_count_as_read(write):
-    text = HISTORY + "\n#### go on  \n> Added lib/tax.py to the chat  \n> Added docs/a.md to the chat.  \n"
+    text = (
+        HISTORY
+        + "\n#### go on  \n> Added lib/tax.py to the chat  \n> Added docs/a.md to the chat.  \n"
+    )
     (added,) = [item for item in items(write(text)) if item.files_read]
     assert added.files_read == ("lib/tax.py", "docs/a.md")
 

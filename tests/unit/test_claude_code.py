@@ -224,7 +224,8 @@ def test_injected_memory_and_reminders_are_left_out(transcript):
 @pytest.mark.parametrize(
     "kind",
     ["progress", "file-history-snapshot", "attachment", "api-request", "api-request-blob",
-     "api-request-shape", "last-prompt", "cost-state", "tools-used", "mode", "atis-latch", "summary"],
+     "api-request-shape", "last-prompt", "cost-state", "tools-used", "mode", "atis-latch",
+     "summary"],
 )  # fmt: skip
 def test_a_record_of_the_client_is_left_out_and_counted(transcript, kind):
     t = transcript()

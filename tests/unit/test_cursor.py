@@ -93,7 +93,9 @@ def used(name, **given):
 
 THIN = (
     said("user", ASKED),
-    said("assistant", "Let me look.", used("Shell", command="pytest -q"), used("Read", path="a.py")),
+    said(
+        "assistant", "Let me look.", used("Shell", command="pytest -q"), used("Read", path="a.py")
+    ),
     said("assistant", used("TodoWrite", todos=[{"content": "Fix", "status": "in_progress"}])),
     {"type": "turn_ended", "status": "success"},
     said("user", "<system_reminder>be brief</system_reminder>"),
@@ -149,7 +151,7 @@ def test_reading_a_transcript_on_gives_what_reading_it_at_once_gives(transcript)
         assert found | by_identity(read(resumed(first))) == whole
 
 
-# --- the CLI's store ------------------------------------------------------------------------------
+# --- the CLI's store -----------------------------------------------------------------------------
 
 
 def varint(value):
@@ -194,7 +196,9 @@ FULL = (
     {"role": "system", "content": "You are a model"},
     said("user", "<user_info>OS</user_info>"),
     said("user", ASKED),
-    said("assistant", {"type": "reasoning", "text": "Rounding?"}, "Let me see.", call(command="make")),
+    said(
+        "assistant", {"type": "reasoning", "text": "Rounding?"}, "Let me see.", call(command="make")
+    ),
     result("Exit code: 2", failed=True),
     said("assistant", call("Write", "w" * 20, path="/home/sam/my shop/a.py", contents="x = 2")),
     result("ok", "w" * 20),
@@ -244,17 +248,20 @@ def test_reading_a_store_on_gives_what_reading_it_at_once_gives(tmp_path):
     for cut in range(len(FULL)):
         first = reading(store(tmp_path, *FULL[:cut]))
         found = by_identity(read(first))
-        path = store(tmp_path, *FULL)
+        store(tmp_path, *FULL)
         later = resumed(first)
         found |= by_identity(read(later))
         assert found == whole, cut
         assert list(read(resumed(later))) == []
-    rewritten = store(tmp_path, *FULL[-3:])
-    assert by_identity(read(resumed(later))) == by_identity(items(rewritten))
+    for changed in (FULL[-3:], [*FULL[3:], *(said("user", f"more {n}") for n in range(9))]):
+        rewritten = store(tmp_path, *changed)
+        assert by_identity(read(resumed(later))) == by_identity(items(rewritten))
 
 
 def test_a_blob_that_is_gone_or_no_message_is_counted_and_passed(tmp_path):
-    now = reading(store(tmp_path, said("user", "Hello"), b"\x0a\x05hello", said("assistant", "Yes")))
+    now = reading(
+        store(tmp_path, said("user", "Hello"), b"\x0a\x05hello", said("assistant", "Yes"))
+    )
     assert [item.body for item in read(now)] == ["Hello", "Yes"]
     assert now.skipped["unreadable"] == 1
     empty = reading(store(tmp_path, meta={"latestRootBlobId": "none"}))
@@ -262,7 +269,7 @@ def test_a_blob_that_is_gone_or_no_message_is_counted_and_passed(tmp_path):
     assert empty.skipped == {"store without messages": 1}
 
 
-# --- the editor's database --------------------------------------------------------------------------
+# --- the editor's database -----------------------------------------------------------------------
 
 
 class Editor:
@@ -272,10 +279,10 @@ class Editor:
         self.path = folder / "Cursor" / "User" / "globalStorage" / "state.vscdb"
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self.db = apsw.Connection(str(self.path))
-        for line in ("PRAGMA journal_mode = WAL",
-                     "CREATE TABLE ItemTable (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB)",
-                     "CREATE TABLE cursorDiskKV (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB)"):  # fmt: skip
-            self.db.execute(line).fetchall()
+        self.db.execute("PRAGMA journal_mode = WAL").fetchall()
+        for table in ("ItemTable", "cursorDiskKV"):
+            columns = "(key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB)"
+            self.db.execute(f"CREATE TABLE {table} {columns}").fetchall()
         self.lists = {}
 
     def put(self, key, value):
@@ -334,7 +341,9 @@ def test_a_conversation_of_the_editor_is_told_bubble_by_bubble(editor):
 
 def test_failed_calls_todo_lists_and_summaries_are_told_as_such(editor):
     failed = {"status": "error", "error": '{"clientVisibleErrorMessage": "No such file"}'}
-    editor.bubble("b1", toolFormerData=tool("read_file", rawArgs='{"target_file": "a.py"}') | failed)
+    editor.bubble(
+        "b1", toolFormerData=tool("read_file", rawArgs='{"target_file": "a.py"}') | failed
+    )
     editor.bubble("b2", toolFormerData=tool("todo_write", "t" * 20, result=json.dumps(
         {"finalTodos": [{"content": "Go", "status": "completed"}]})))  # fmt: skip
     editor.composer(latestConversationSummary={"summary": {"summary": "Read one file."}})
@@ -374,7 +383,11 @@ def test_a_workspaces_own_list_tells_the_folder_of_earlier_conversations(editor)
 
 
 def test_a_sub_agents_conversation_belongs_to_its_root(editor):
-    about = {"parentComposerId": "p", "rootParentConversationId": "r", "subagentTypeName": "explore"}
+    about = {
+        "parentComposerId": "p",
+        "rootParentConversationId": "r",
+        "subagentTypeName": "explore",
+    }
     editor.bubble("b1", 1, text="Find callers")
     editor.composer(subagentInfo=about)
     (task,) = items(editor.path)
@@ -426,10 +439,12 @@ def test_cleared_and_bad_rows_are_counted_and_passed(editor):
     assert now.skipped == {"cleared bubble": 1, "unreadable": 2, "empty conversation": 3}
 
 
-# --- all of them ------------------------------------------------------------------------------------
+# --- all of them ---------------------------------------------------------------------------------
 
 
-def test_each_is_found_where_cursor_keeps_it_and_only_its_own_accepted(transcript, editor, tmp_path):
+def test_each_is_found_where_cursor_keeps_it_and_only_its_own_accepted(
+    transcript, editor, tmp_path
+):
     cli = store(tmp_path / ".cursor", said("user", "Hello"))
     thin = transcript(*THIN)
     other = transcript(*THIN, name="another/another.jsonl")
@@ -505,7 +520,11 @@ def test_any_json_in_any_place_is_read_without_an_error(tmp_path_factory, value,
     folder = tmp_path_factory.mktemp("any")
     path = folder / "a.jsonl"
     blocks = [value, {"type": "tool-call", "args": value}, {"type": "text", "text": value}]
-    records = [value, {"role": role, "message": {"content": value}}, {"role": role, "content": blocks}]
+    records = [
+        value,
+        {"role": role, "message": {"content": value}},
+        {"role": role, "content": blocks},
+    ]
     path.write_text("".join(f"{json.dumps(record)}\n" for record in records))
     list(read(reading(path)))
     made = Editor(folder)

@@ -63,7 +63,9 @@ class Database:
     def message(self, id_, *parts, role="user", session="ses_1", **info):
         now = self.tick()
         data = json.dumps({"role": role, "time": {"created": now}, **info})
-        self.db.execute("INSERT INTO message VALUES (?, ?, ?, ?, ?)", (id_, session, now, now, data))
+        self.db.execute(
+            "INSERT INTO message VALUES (?, ?, ?, ?, ?)", (id_, session, now, now, data)
+        )
         for at, part in enumerate(parts):
             self.part(f"prt_{id_}_{at}", id_, part, session)
 
@@ -73,8 +75,8 @@ class Database:
         now = self.tick()
         data = part if isinstance(part, bytes) else json.dumps(part)
         self.db.execute(
-            "INSERT INTO part VALUES (?, ?, ?, ?, ?, ?)"
-            " ON CONFLICT(id) DO UPDATE SET data = excluded.data, time_updated = excluded.time_updated",
+            "INSERT INTO part VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT(id) DO UPDATE"
+            " SET data = excluded.data, time_updated = excluded.time_updated",
             (id_, message, session, now, now, data),
         )
 
@@ -142,7 +144,12 @@ def test_a_session_is_told_as_prompt_thought_call_and_answer(database):
     talk(db)
     now = reading(db.path)
     prompt, thought, ran, answer = read(now)
-    assert (prompt.kind, prompt.role, prompt.origin, prompt.trust) == ("prompt", "user", "user", 1.0)
+    assert (prompt.kind, prompt.role, prompt.origin, prompt.trust) == (
+        "prompt",
+        "user",
+        "user",
+        1.0,
+    )
     assert (prompt.type, prompt.prompt_number) == ("first_prompt", 1)
     assert prompt.title == "Why is the total wrong?"
     assert (thought.role, thought.body) == ("thinking", "Rounding, perhaps.")
@@ -161,7 +168,7 @@ def test_what_the_client_adds_to_a_prompt_is_left_out(database):
     db = database()
     db.session(title="New session - 2026-02-02T02:40:00.000Z")
     db.message(
-        "msg_1", "Look at this", {"type": "text", "text": "Called the Read tool", "synthetic": True},
+        "msg_1", "Look at this", {"type": "text", "text": "Called a tool", "synthetic": True},
         {"type": "text", "text": "not sent", "ignored": True},
         {"type": "file", "mime": "text/plain", "source": {"path": "/home/sam/shop/src/a.py"}},
     )  # fmt: skip
@@ -172,6 +179,14 @@ def test_what_the_client_adds_to_a_prompt_is_left_out(database):
     assert prompt.files_read == ("src/a.py",)
     assert now.skipped == {"synthetic part": 1, "ignored part": 1, "compaction part": 1}
     assert now.sessions()[0].title == "Look at this"
+
+
+def test_the_quotation_marks_of_a_run_from_the_command_line_are_not_the_users(database):
+    db = database()
+    db.session()
+    for at, said in enumerate(('"please run the tests"', '"a" or "b"', '"')):
+        db.message(f"msg_{at}", said)
+    assert [item.body for item in items(db.path)] == ["please run the tests", '"a" or "b"', '"']
 
 
 def test_tools_name_the_files_they_read_and_change(database):
@@ -309,6 +324,19 @@ def test_a_stamp_from_the_future_does_not_hide_what_comes_later(database):
     assert "msg_8" in {item.ref for item in read(resumed(now))}
 
 
+def test_a_row_changed_after_one_from_the_future_is_read(database):
+    db = database()
+    talk(db)
+    db.db.execute("UPDATE session SET time_updated = 4000000000000")
+    db.db.close()
+    os.utime(db.path, ns=(db.clock * 1_000_000,) * 2)
+    now = reading(db.path)
+    list(read(now))
+    db.db = apsw.Connection(str(db.path))
+    db.part("prt_msg_2_3", "msg_2", "It rounds too late.")
+    assert "It rounds too late." in {item.body for item in read(resumed(now))}
+
+
 def test_version_two_keeps_parts_inside_their_message(database):
     db = database(FIRST + SECOND)
     talk(db)
@@ -316,7 +344,8 @@ def test_version_two_keeps_parts_inside_their_message(database):
                   " ('ses_v', 'p', NULL, '/home/sam/shop', '', NULL, 1, 1)")  # fmt: skip
     tool = {"type": "tool", "id": "call_aaaaaaaaaaaaaaaaaaaa", "name": "shell", "state": {
         "status": "completed", "input": {"command": "ls"}, "metadata": {"exit": 0},
-        "content": [{"type": "text", "text": "a.py"}, {"type": "text", "text": "code 0"}]}}  # fmt: skip
+        "content": [{"type": "text", "text": "a.py"}, {"type": "text", "text": "code 0"}]},
+    }  # fmt: skip
     db.told("m1", "ses_v", "user", {"text": "List them", "files": [{"name": "b.py"}]}, 1)
     db.told("m2", "ses_v", "assistant", {"content": [{"type": "text", "text": "Sure."}, tool]}, 2)
     db.told("m3", "ses_v", "synthetic", {"text": "<system-reminder>"}, 3)
@@ -341,13 +370,18 @@ def storage(folder):
         file.write_text(json.dumps(value))
         return file
 
-    path = put("session/prj/ses_1.json", {"id": "ses_1", "directory": "/home/sam/shop", "title": "T"})
+    path = put(
+        "session/prj/ses_1.json", {"id": "ses_1", "directory": "/home/sam/shop", "title": "T"}
+    )
     put("message/ses_1/msg_1.json", {"id": "msg_1", "role": "user", "time": {"created": NOON}})
     put("part/msg_1/prt_1.json", {"type": "text", "text": "From a file"})
     put("message/ses_1/msg_2.json", {"id": "msg_2", "role": "assistant"})
     put("part/msg_2/prt_2.json", call(input={"command": "ls"}, output="a"))
     put("todo/ses_1.json", [{"content": "Go on", "status": "in_progress"}])
-    put("session/prj/ses_2.json", {"id": "ses_2", "parentID": "ses_1", "directory": "/home/sam/shop"})
+    put(
+        "session/prj/ses_2.json",
+        {"id": "ses_2", "parentID": "ses_1", "directory": "/home/sam/shop"},
+    )
     put("message/ses_2/msg_3.json", {"id": "msg_3", "role": "user"})
     put("part/msg_3/prt_3.json", {"type": "text", "text": "A task"})
     return path, put
@@ -416,6 +450,26 @@ def test_a_locked_database_is_a_problem_of_this_run_only(database, monkeypatch):
     assert len(list(read(resumed(now)))) == 4
 
 
+def test_a_lock_in_the_middle_of_a_run_loses_nothing(database, monkeypatch):
+    monkeypatch.setattr("yester.agents.sqlite._BUSY_MS", 1)
+    db = database()
+    for id_ in ("ses_1", "ses_2", "ses_3"):
+        db.session(id_)
+        db.message(f"msg_{id_}", f"question of {id_}", session=id_)
+        db.clock += 600_000
+    db.db.execute("PRAGMA journal_mode = DELETE").fetchall()
+    now = reading(db.path)
+    run = read(now)
+    found = [next(run)]
+    db.db.execute("BEGIN EXCLUSIVE").fetchall()
+    found += run
+    db.db.execute("COMMIT").fetchall()
+    assert len(found) == 1
+    assert now.skipped["unreadable"] >= 1
+    found += read(resumed(now))
+    assert {item.session for item in found} == {"ses_1", "ses_2", "ses_3"}
+
+
 def test_a_bad_row_is_counted_and_passed(database):
     db = database()
     talk(db)
@@ -425,6 +479,27 @@ def test_a_bad_row_is_counted_and_passed(database):
     assert len(list(read(now))) == 3
     assert now.skipped["unreadable"] == 2
     assert now.problems[0] == f"{db.path}:1: message msg_1 is not a JSON object"
+
+
+def test_a_row_that_cannot_be_read_costs_nothing_but_itself(database, monkeypatch):
+    monkeypatch.setattr("yester.agents.sqlite.LONGEST_LINE", 20_000)
+    db = database()
+    talk(db)
+    db.part("prt_msg_2_99", "msg_2", "endless " * 5_000)
+    db.message("msg_3", "And the tax?")
+    now = reading(db.path)
+    assert len(list(read(now))) == 5
+    assert now.skipped["unreadable"] == 1
+    assert now.state.since > NOON  # the next run does not meet it again
+
+
+def test_parts_are_told_in_the_order_of_their_ids(database):
+    db = database()
+    db.session()
+    db.message("msg_1", role="assistant")
+    for id_ in ("prt_3", "prt_1", "prt_2"):
+        db.part(id_, "msg_1", id_)
+    assert [item.body for item in items(db.path)] == ["prt_1", "prt_2", "prt_3"]
 
 
 def test_missing_columns_and_tables_cost_only_what_they_held(database):
@@ -445,27 +520,63 @@ def test_missing_columns_and_tables_cost_only_what_they_held(database):
     assert "not known" in lost.problems[0]
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    db = Database(tmp_path_factory.mktemp("whole") / "opencode.db", FIRST + SECOND)
+    talk(db)
+    db.told("m1", "ses_1", "user", {"text": "Hello"}, 1)
+    db.db.close()
+    return db.path.read_bytes()
+
+
 @settings(max_examples=60)
 @given(changes=st.lists(st.tuples(st.integers(0, 1 << 20), st.integers(0, 255)), max_size=40))
-def test_flipped_bytes_never_stop_the_run(tmp_path_factory, changes):
-    folder = tmp_path_factory.mktemp("damaged")
-    db = Database(folder / "opencode.db", FIRST + SECOND)
-    talk(db)
-    db.db.close()
-    raw = bytearray(db.path.read_bytes())
+def test_flipped_bytes_never_stop_the_run(whole, tmp_path_factory, changes):
+    path = tmp_path_factory.mktemp("damaged") / "opencode.db"
+    raw = bytearray(whole)
     for at, value in changes:
         raw[at % len(raw)] = value
-    db.path.write_bytes(raw)
-    now = reading(db.path)
+    path.write_bytes(raw)
+    now = reading(path)
     list(read(now))
     msgspec.to_builtins(now.state)
-    accepts(db.path)
+    accepts(path)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from([
+        "role", "type", "text", "tool", "name", "callID", "id", "state", "status", "input",
+        "output", "content", "error", "message", "metadata", "exit", "summary", "synthetic",
+        "source", "path", "filename", "filePath", "command", "files", "time", "created",
+    ]), inner, max_size=4), max_leaves=12,
+)  # fmt: skip
+
+
+@settings(max_examples=60)
+@given(value=JSON, kind=st.sampled_from(["tool", "text", "reasoning", "file"]))
+def test_any_json_in_any_place_is_read_without_an_error(tmp_path_factory, value, kind):
+    db = Database(tmp_path_factory.mktemp("any") / "opencode.db", FIRST + SECOND)
+    db.session()
+    db.message("m1", value, {"type": kind, "text": value, "source": value})
+    db.message("m2", value, {"type": kind, "state": value, "tool": value}, role="assistant")
+    db.message("m3", role="assistant", summary=value, error=value)
+    db.db.execute("INSERT INTO session_v2 VALUES ('s', 'p', NULL, '', '', NULL, 1, 1)")
+    for at, told in enumerate(("user", "assistant", "shell", "compaction")):
+        data = {"text": value, "content": [value, {"type": kind, "state": value}], "output": value}
+        db.told(f"t{at}", "s", told, {**data, "files": value, "command": value}, at)
+    list(read(reading(db.path)))
+    db.db.close()
 
 
 @given(junk=st.binary(max_size=300))
 def test_any_bytes_are_no_database_or_a_damaged_one(tmp_path_factory, junk):
     folder = tmp_path_factory.mktemp("junk")
-    for name, head in (("opencode.db", b""), ("opencode.db", b"SQLite format 3\0"), ("a.json", b"")):
+    for name, head in (
+        ("opencode.db", b""),
+        ("opencode.db", b"SQLite format 3\0"),
+        ("a.json", b""),
+    ):
         path = folder / "session" / "p" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(head + junk)
@@ -475,10 +586,9 @@ def test_any_bytes_are_no_database_or_a_damaged_one(tmp_path_factory, junk):
 
 @given(state=st.recursive(st.none() | st.integers() | st.text(), lambda s: st.dictionaries(
     st.sampled_from(["since", "rows", "x"]), s)))  # fmt: skip
-def test_another_versions_state_is_no_state(tmp_path_factory, state):
-    db = Database(tmp_path_factory.mktemp("state") / "opencode.db")
-    talk(db)
-    now = reading(db.path)
+def test_another_versions_state_is_no_state(whole, tmp_path_factory, state):
+    path = tmp_path_factory.mktemp("state") / "opencode.db"
+    path.write_bytes(whole)
+    now = reading(path)
     now.state = state
     list(read(now))
-    db.db.close()

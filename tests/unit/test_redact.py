@@ -20,6 +20,7 @@ by_rule = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
 PLACEHOLDER = re.compile(r"\[redacted:[a-z0-9-]+\]|\[private\]")
 EXAMPLES = tuple(example for rule in RULES for example in rule.examples)
 
+# The texts here are no leaks: neither key nor password was ever used for anything.
 HEX40, HEX64 = "0f1e2d3c4b5a69788796a5b4c3d2e1f001234567", "9b74c9897bac770ffc029102a200c5de" * 2
 BASE64 = "ztsxKxt/kkIaAs+2i0Vb0Q9oJ1n8mPq3rYwLxGfEdHcBaTzUvKjIhNlMoSpRqWeX"
 
@@ -92,7 +93,7 @@ def test_the_placeholder_of_a_rule_matches_no_rule(rule: Rule) -> None:
         f"curl -u me:{mark} https://x",
         f"--api-key {mark}",
         f"<password>{mark}</password>",
-        f"-----BEGIN PRIVATE KEY-----\n{mark}\n-----END PRIVATE KEY-----",
+        table._pem(body=f"\n{mark}\n"),
         f"machine x login y password {mark}",
         f"Server=db;Password={mark};",
     ):
@@ -150,7 +151,7 @@ HARMLESS = {
     "rust": "let token: Option<Vec<u8>> = None; private_key: &[u8; 32], secret: SecretKey::new(&a)",
     "go": "token := os.Getenv(\"TOKEN\")\nif password == \"\" { return ErrPassword }",
     "sql": "CREATE TABLE users (password TEXT NOT NULL, token VARCHAR(64), api_key UUID)",
-    "urls": "http://localhost:8080/@id/x https://a.b/c?key=name&token_type=bearer git@github.com:a/b",
+    "urls": "http://localhost:80/@id/x https://a.b/c?key=name&token_type=bearer git@github.com:a/b",
     "shell positions": "awk '{print $1, $2}' | sed 's/$/x/' # costs $5 or $6",
     "file names": "secret: config/secret.yaml, private_key_path = /etc/ssl/private/server.key",
     "react": '<li key={item.id} token="primary"><input type="password" name="password" /></li>',
@@ -279,13 +280,13 @@ def test_a_value_longer_than_any_limit_goes_as_a_whole() -> None:
 
 
 def test_lone_surrogates_and_other_scripts_survive() -> None:
-    text = "\udc80 密码 password=\"hunter2\" 😀\ud800"
-    assert redact(text) == "\udc80 密码 password=\"[redacted:password]\" 😀\ud800"
+    text = '\udc80 密码 password="hunter2" 😀\ud800'
+    assert redact(text) == '\udc80 密码 password="[redacted:password]" 😀\ud800'
 
 
 def test_a_secret_that_ends_within_a_limit_of_bytes_leaves_whole_characters() -> None:
     text = 'password = "' + "é" * 600 + "1x" + '" rest'
-    assert redact(text).encode().endswith(b'rest')
+    assert redact(text).encode().endswith(b"rest")
 
 
 def test_a_key_block_that_was_cut_off_goes_without_the_text_after_it() -> None:
@@ -348,7 +349,8 @@ def test_entropy_is_in_bits_per_byte() -> None:
 
 
 @pytest.mark.parametrize(
-    "value", ["Fk3q7Zr2Xw9Lm4Tb8Vn1", "0f1e2d3c4b5a69788796a5b4", "123e4567-e89b-12d3-a456-426614174000"]
+    "value",
+    ["Fk3q7Zr2Xw9Lm4Tb8Vn1", "0f1e2d3c4b5a69788796a5b4", "123e4567-e89b-12d3-a456-426614174000"],
 )
 def test_a_value_drawn_by_a_machine_looks_random(value: str) -> None:
     assert table.looks_random(value.encode())
@@ -396,8 +398,8 @@ PRIVATE_TEXTS = {
 }  # fmt: skip
 
 not_private = [
-    "a private matter", "private: true", "private key", "List<private_t>", "<privateKey>x</privateKey>",
-    "std::vector<private>".replace(">", "_>"), "class A { private int x; }", "<public>x</public>",
+    "a private matter", "private: true", "private key", "List<private_t>",
+    "<privateKey>x</privateKey>", "class A { private int x; }", "<public>x</public>",
     "if a < private_limit and b > 2", "",
 ]  # fmt: skip
 
@@ -420,7 +422,9 @@ def test_the_word_private_alone_hides_nothing(text: str) -> None:
 @pytest.mark.requirement("CAP-09")
 @settings(deadline=None)
 @given(st.text(), st.text(), st.text(), st.booleans())
-def test_nothing_of_a_private_span_is_left(before: str, inside: str, after: str, shut: bool) -> None:
+def test_nothing_of_a_private_span_is_left(
+    before: str, inside: str, after: str, shut: bool
+) -> None:
     secret = f"q{inside}q-hidden-4711"
     text = f"{before}<private>{secret}{'</private>' if shut else ''}{after}"
     redacted = redact(text)
@@ -438,7 +442,8 @@ def test_stripping_twice_changes_nothing(parts: list[str]) -> None:
 
 
 @pytest.mark.requirement("CAP-09")
-def test_a_tag_split_by_very_many_stray_ends_hides_what_follows() -> None:
-    text = "a " + "<" * 20 + "/private>" * 20 + "private>x"
-    assert "x" not in strip_private("a " + "<</private>" * 1 + "private>x")
-    assert not engine._TAG.search(strip_private(text))
+def test_a_tag_put_together_again_and_again_hides_what_follows() -> None:
+    tag = "<private>"
+    for _ in range(20):
+        tag = tag[:5] + "</private>" + tag[5:]
+    assert strip_private(f"a {tag}x") == "a [private]"

@@ -1,9 +1,27 @@
 """The agents yester reads, by name."""
 
-from yester.agents import claude_code, codex, copilot_cli, gemini_cli
+from yester.agents import (
+    aider,
+    claude_code,
+    codex,
+    copilot_cli,
+    cursor,
+    gemini_cli,
+    opencode,
+    specstory,
+)
 from yester.agents.base import Agent
 
 AGENTS: dict[str, Agent] = {
-    agent.name: agent
-    for agent in (claude_code.AGENT, codex.AGENT, copilot_cli.AGENT, gemini_cli.AGENT)
+    module.AGENT.name: module.AGENT
+    for module in (
+        claude_code,
+        codex,
+        gemini_cli,
+        copilot_cli,
+        opencode,
+        cursor,
+        specstory,
+        aider,
+    )
 }

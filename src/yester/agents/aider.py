@@ -6,9 +6,9 @@
     anything else                     the answer, thinking first: ► **THINKING** … ► **ANSWER**
 
 Aider ends its own lines with two spaces; a heading or quotation of the model's does not, and so
-stays part of the answer (unless an editor has stripped the spaces everywhere). Checked against
-Aider's own writer and reader and against public histories of versions 0.37 to 0.86. There are no
-ids and only one time a session, in local time. Left out, and counted: the banner before the first
+stays part of the answer (unless an editor has stripped the spaces everywhere). Checked with Aider's
+own writer (0.86) and against public histories of versions 0.37 to 0.86. There are no ids and only
+one time a session, in local time. Left out, and counted: the banner before the first
 prompt, commands that only steer Aider, and its talk about tokens and models.
 """
 
@@ -21,9 +21,9 @@ from datetime import datetime
 from pathlib import Path
 
 from yester.agents.base import Agent, Reading
-from yester.agents.calls import State, digest, files
 from yester.agents.conversation import Conversation, placed
 from yester.agents.markdown import Block, Markdown, Place, opens_with
+from yester.agents.transcript import State, digest, files
 from yester.config import Config
 from yester.model import Item
 
@@ -42,6 +42,7 @@ CHATTER = re.compile(
     r"|Update git name|You can skip this check|Open documentation url|Add .* to the chat\?|\^C"
     r"|Add \.aider|Creating empty file|Attempt to fix |Copied |Can't initialize|Terminal does"
 )
+_STARTED = re.compile(re.escape(HEADER) + r"\d{4}-\d\d-\d\d(?: \d\d:\d\d:\d\d)?")
 _EDITED = re.compile(r"Applied edit to (?P<file>\S.*?)\s*$")
 _ADDED = re.compile(r"Added (?P<file>\S.*?) to the chat(?: \(read-only\))?\.?\s*$")
 _FAILED = re.compile(r"^(?:Traceback |# Fix any errors|FAILED |.{0,40}\bError: )", re.M)
@@ -80,6 +81,7 @@ class _History(Markdown[History]):
     def __init__(self, reading: Reading, kind: type[History]) -> None:
         super().__init__(reading, kind)
         self.kind = ""  # of the block we are in
+        self.unfinished = False  # it goes on until a line that ends with two spaces
         self.talk = self._session()
 
     def _session(self) -> _Session:
@@ -91,19 +93,31 @@ class _History(Markdown[History]):
         return talk
 
     def begins(self, text: str) -> str | None:
-        kind = "user" if text.startswith("####") else "aider" if text.startswith(">") else "answer"
-        if text.startswith(HEADER):
-            kind = "session"
-            self.state = replace(self.state, bare=None)
-        elif kind != "answer":
-            if self.state.bare is None:
-                self.state = replace(self.state, bare=not text.endswith("  "))
-            if not (text.endswith("  ") or self.state.bare):
-                kind = "answer"
+        kind = self._kind(text, text.endswith("  "))
         if kind == self.kind != "session":
             return None
         self.kind = kind
         return kind
+
+    def _kind(self, text: str, ended: bool) -> str:
+        if _STARTED.fullmatch(text.rstrip()):
+            self.unfinished = False
+            self.state = replace(self.state, bare=None)
+            return "session"
+        marked = "user" if text.startswith("####") else "aider" if text.startswith(">") else ""
+        if self.unfinished and not (ended and marked == "user"):
+            self.unfinished = not ended
+            return "aider"
+        self.unfinished = False
+        if not marked:
+            return "answer"
+        if self.state.bare is None:
+            self.state = replace(self.state, bare=not ended)
+        if ended or self.state.bare:
+            return marked
+        # Output of several lines is marked on its first one and ended on its last.
+        self.unfinished = marked == self.kind == "aider"
+        return "aider" if self.unfinished else "answer"
 
     def told(self, block: Block[History]) -> Iterator[Item]:
         if block.kind == "session":

@@ -85,6 +85,8 @@ class Agent:
     find: Callable[[Config], Iterator[Path]]  # the transcripts where this agent keeps them
     accepts: Callable[[Path], bool]  # is this file one of its transcripts?
     read: Callable[[Reading], Iterator[Item]]
+    # (size, mtime in ns) of what must change when there is news; a database's log counts as well
+    stamp: Callable[[Path], tuple[int, int]] | None = None
 
 
 def relative(path: str, root: str) -> str:

@@ -18,7 +18,15 @@ from typing import Any
 import msgspec
 
 from yester.agents.base import Agent, Reading
-from yester.agents.calls import State, Transcript, block_text, digest, files, opening, todo_text
+from yester.agents.transcript import (
+    State,
+    Transcript,
+    block_text,
+    digest,
+    files,
+    opening,
+    todo_text,
+)
 from yester.config import Config
 from yester.model import Item
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from yester.agents.base import Agent, Reading
-from yester.agents.calls import (
+from yester.agents.transcript import (
     State,
     Tools,
     Transcript,

@@ -16,9 +16,9 @@ from typing import Any, TypeVar
 import msgspec
 
 from yester.agents.base import Reading, first_line
-from yester.agents.calls import S, Tools, Transcript, epoch, joined
-from yester.agents.calls import decoded as value_of
 from yester.agents.jsonl import taken_apart
+from yester.agents.transcript import S, Tools, Transcript, epoch, joined
+from yester.agents.transcript import decoded as value_of
 from yester.model import Item, Session
 
 T = TypeVar("T")

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from yester.agents.base import Agent, Reading
-from yester.agents.calls import State, Tools, Transcript, block_text, files, opening
+from yester.agents.transcript import State, Tools, Transcript, block_text, files, opening
 from yester.config import Config
 from yester.model import Item
 

@@ -18,13 +18,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from yester.agents.base import Agent, Reading
-from yester.agents.calls import files, opening
 from yester.agents.conversation import placed
 from yester.agents.cursor_chat import NAME, Chat, ChatState
 from yester.agents.cursor_editor import TABLE, conversations
 from yester.agents.cursor_store import Store
 from yester.agents.sqlite import Database, DatabaseProblem, has_tables, is_database
 from yester.agents.sqlite import stamp as database_stamp
+from yester.agents.transcript import files, opening
 from yester.config import Config
 from yester.model import Item
 
@@ -119,4 +119,4 @@ def _folders(slug: str, above: Path) -> Iterator[str]:
             yield from _folders(slug[len(dashed) + 1 :], above / name)
 
 
-AGENT = Agent(NAME, "Cursor", find, accepts, read)
+AGENT = Agent(NAME, "Cursor", find, accepts, read, stamp)

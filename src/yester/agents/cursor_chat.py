@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import unquote
 
-from yester.agents.calls import State, todo_text
 from yester.agents.conversation import Conversation, as_fields, moment, text_of
+from yester.agents.transcript import State, todo_text
 from yester.model import Item
 
 NAME = "cursor"

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from yester.agents.base import Reading
-from yester.agents.calls import State, decoded, todo_text
 from yester.agents.conversation import (
     TODO_TOOLS,
     Conversation,
@@ -31,6 +30,7 @@ from yester.agents.conversation import (
 )
 from yester.agents.cursor_chat import NAME, folder_of, title_of
 from yester.agents.sqlite import Database, DatabaseProblem, text
+from yester.agents.transcript import State, decoded, todo_text
 from yester.model import Item
 
 TABLE = "cursorDiskKV"
@@ -63,7 +63,7 @@ def conversations(reading: Reading, database: Database) -> Iterator[Item]:
             yield from _read(reading, database, workspaces, text(id_), before.row)
         except DatabaseProblem as problem:
             reading.bad(row, f"conversation {text(id_)}: {problem}")
-            whole = False  # the next run tries again from here
+            whole = whole and not problem.passing  # else the next run tries again from here
         if whole:
             reading.state = Progress(row)
 
@@ -71,8 +71,10 @@ def conversations(reading: Reading, database: Database) -> Iterator[Item]:
 def _read(
     reading: Reading, database: Database, workspaces: _Workspaces, id_: str, since: int
 ) -> Iterator[Item]:
-    asked = f"SELECT rowid, CAST(value AS BLOB) FROM {TABLE} WHERE key = ?"
-    row, value = next(iter(database.rows(asked, f"composerData:{id_}")), (0, None))
+    asked = f"SELECT CAST(value AS BLOB) FROM {TABLE} WHERE key = ?"
+    key = f"composerData:{id_}"
+    row = database.value(f"SELECT rowid FROM {TABLE} WHERE key = ?", key) or 0
+    value = database.value(asked, key)
     data = an_object(value)
     if data is None and value not in (None, b"null"):
         reading.bad(row, f"conversation {id_} is not a JSON object")
@@ -101,7 +103,7 @@ def _read(
     for bubble_id in [*kinds, *(one for one in rows if one not in kinds)]:  # or not listed yet
         number = rows.get(bubble_id, 0)
         if number > since or (number and kinds.get(bubble_id) == _USER):
-            _, value = next(iter(database.rows(asked, prefix + bubble_id)), (0, None))
+            value = database.value(asked, prefix + bubble_id)
             found = an_object(value)
             if found is not None:
                 found.setdefault("type", kinds.get(bubble_id))

@@ -25,8 +25,8 @@ class Store(Chat):
 
     def __init__(self, reading: Reading, database: Database) -> None:
         self.database = database
-        found = database.rows("SELECT CAST(value AS BLOB) FROM meta ORDER BY key = '0' DESC")
-        kept = _from_hex(text(found[0][0])) if found else {}
+        asked = "SELECT CAST(value AS BLOB) FROM meta ORDER BY key = '0' DESC LIMIT 1"
+        kept = _from_hex(text(database.value(asked)))
         beside = load(reading.path.with_name("meta.json")) or {}
         fields = list(_fields(self._blob(str(kept.get("latestRootBlobId") or ""))))
         self.refs = [
@@ -45,8 +45,7 @@ class Store(Chat):
         )
 
     def _blob(self, id_: str) -> bytes:
-        rows = self.database.rows("SELECT CAST(data AS BLOB) FROM blobs WHERE id = ?", id_)
-        return rows[0][0] if rows and isinstance(rows[0][0], bytes) else b""
+        return self.database.value("SELECT CAST(data AS BLOB) FROM blobs WHERE id = ?", id_) or b""
 
     def items(self) -> Iterator[Item]:
         if not self.refs:

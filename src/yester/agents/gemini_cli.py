@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from yester.agents.base import Agent, Reading
-from yester.agents.calls import (
+from yester.agents.jsonl import LONGEST_LINE, taken_apart
+from yester.agents.transcript import (
     State,
     Tools,
     Transcript,
@@ -30,7 +31,6 @@ from yester.agents.calls import (
     plain,
     todo_text,
 )
-from yester.agents.jsonl import LONGEST_LINE, taken_apart
 from yester.config import Config
 from yester.model import Item
 

@@ -83,9 +83,8 @@ class Markdown(ABC, Generic[S]):
                 self.reading.skip("line of an endless block")
             else:
                 block.lines.append(text)
-        if block:
+        if block:  # told, but not passed
             yield from self.told(block)
-            self._mark(block)
 
     def _mark(self, block: Block[S]) -> None:
         reading = self.reading

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 from yester.agents.base import Agent, Reading
-from yester.agents.calls import State, files, todo_text
 from yester.agents.conversation import Conversation, load, placed, text_of
 from yester.agents.opencode_store import (
     FIRST,
@@ -32,6 +31,7 @@ from yester.agents.opencode_store import (
 )
 from yester.agents.sqlite import Database, DatabaseProblem, has_tables, is_database
 from yester.agents.sqlite import stamp as database_stamp
+from yester.agents.transcript import State, files, todo_text
 from yester.config import Config
 from yester.model import Item
 
@@ -57,7 +57,7 @@ def stamp(path: Path) -> tuple[int, int]:
     """(size, mtime_ns) that change whenever there is something new to read."""
     if path.suffix != ".json":
         return database_stamp(path)
-    storage, seen = path.parents[2], [path]
+    storage, seen = path.absolute().parents[2], [path]
     for message in (storage / "message" / path.stem).glob("*.json"):
         seen += [message, storage / "part" / message.stem]
     stats = [one.stat() for one in seen if one.exists()]
@@ -95,7 +95,7 @@ def _database(reading: Reading, tables: Tables) -> Iterator[Item]:
             yield from _Session(reading, session, root_of(session.id, sessions), tables).items()
         except DatabaseProblem as problem:
             reading.bad(0, f"session {session.id}: {problem}")
-            whole = False  # the next run tries again from here
+            whole = whole and not problem.passing  # else the next run tries again from here
         if whole:
             since = max(session.changed, tables.before.since)
             reading.state = replace(tables.before, since=since)
@@ -142,7 +142,7 @@ class _Session(Conversation[State]):
                 left_out.append(reason)
             else:
                 texts.append(text_of(part))
-        body = "\n".join(texts).strip()
+        body = _unquoted("\n".join(texts).strip())
         if message.new:
             self.reading.skipped.update(left_out)
             if body:
@@ -204,10 +204,16 @@ def _not_said(part: dict[str, Any]) -> str:
     return next((f"{why} part" for why in ("synthetic", "ignored") if part.get(why)), "")
 
 
+def _unquoted(said: str) -> str:
+    """`opencode run` puts what it is given into quotation marks."""
+    inner = said[1:-1]
+    return inner.strip() if said == f'"{inner}"' and '"' not in inner else said
+
+
 def _attached(part: dict[str, Any]) -> str:
     source = part.get("source")
     name = source.get("path") if isinstance(source, dict) else part.get("filename")
     return name if isinstance(name, str) else ""
 
 
-AGENT = Agent(NAME, "opencode", find, accepts, read)
+AGENT = Agent(NAME, "opencode", find, accepts, read, stamp)

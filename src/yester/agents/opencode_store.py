@@ -104,11 +104,8 @@ class Tables:
             new = row > before or self._time(stamped) >= self.since
             if not new and text(kind_) not in ("", "user"):
                 continue
-            one = f"SELECT CAST(data AS BLOB) FROM {table} WHERE rowid = ?"
-            info = an_object(next(iter(self.database.rows(one, row)), (b"{}",))[0])
-            if info is None:
-                self.reading.bad(row, f"message {text(id_)} is not a JSON object")
-            else:
+            info = self._data(table, row, text(id_))
+            if info is not None:
                 said = text(kind_) or str(info.get("role") or "")
                 yield Message(text(id_), moment(time), new, said, info)
 
@@ -116,15 +113,18 @@ class Tables:
         if "role" not in message.info:
             yield from inside(message)
             return
-        for row, id_, data in self.database.rows(
-            "SELECT rowid, CAST(id AS BLOB), CAST(data AS BLOB) FROM part WHERE message_id = ?"
-            " ORDER BY id", message.id,
-        ):  # fmt: skip
-            part = an_object(data)
-            if part is None:
-                self.reading.bad(row, f"part {text(id_)} is not a JSON object")
-            else:
+        listed = "SELECT rowid, CAST(id AS BLOB) FROM part WHERE message_id = ? ORDER BY id"
+        for row, id_ in self.database.rows(listed, message.id):
+            part = self._data("part", row, text(id_))
+            if part is not None:
                 yield text(id_), part
+
+    def _data(self, table: str, row: int, id_: str) -> dict[str, Any] | None:
+        raw = self.database.value(f"SELECT CAST(data AS BLOB) FROM {table} WHERE rowid = ?", row)
+        found = an_object(raw)
+        if found is None and raw is not None:
+            self.reading.bad(row, f"{table} {id_} is not a JSON object")
+        return found
 
     def todos(self, session: Kept) -> Any:
         if not {"session_id", "content", "status", "position"} <= self._known("todo"):
@@ -186,7 +186,7 @@ class Files:
 
     def __init__(self, reading: Reading) -> None:
         self.reading = reading
-        self.storage = reading.path.parents[2]
+        self.storage = reading.path.absolute().parents[2]
 
     def sessions(self) -> dict[str, Kept]:
         """The one of this file and those above it."""

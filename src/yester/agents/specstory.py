@@ -17,10 +17,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from yester.agents.base import Agent, Reading
-from yester.agents.calls import State, epoch, files, joined
 from yester.agents.claude_code import SKIPPED_TOOLS, USER_TEXT
 from yester.agents.conversation import TODO_TOOLS, Conversation, placed
 from yester.agents.markdown import Block, Markdown, Place, opens_with
+from yester.agents.transcript import State, epoch, files, joined
 from yester.config import Config
 from yester.model import Item
 
@@ -46,7 +46,7 @@ _HEADER = re.compile(
 _SESSION = re.compile(
     rf"<!-- (?P<client>.*?) ?Sessions? (?P<id>[^\s,]+).*?(?P<time>{_TIME})?\)? -->"
 )
-_TITLE = re.compile(rf"^# (?P<title>.*?)(?: ?\(?{_TIME}\)?)?$", re.M)
+_TITLE = re.compile(rf"^# (?P<title>.*?)(?: ?\(?(?P<time>{_TIME})\)?)?$", re.M)
 _MESSAGE_ID = re.compile(r"\A\s*<!-- message-id: (\S+) -->\s*")
 _FENCE = re.compile(r"`{3,}")
 _TOOL_BEGINS, _TOOL_ENDS = "<tool-use ", ("</details></tool-use>", "</tool-use>")
@@ -163,7 +163,7 @@ class _File(Markdown[Told]):
             self.state,
             session=named["id"] if named else "",
             client=named["client"].strip().lower() if named else "",
-            time=(named["time"] if named else "") or "",
+            time=(named and named["time"]) or (title and title["time"]) or "",
             title=title["title"].strip() if title and title["title"] != "Untitled" else "",
         )
 

@@ -19,7 +19,18 @@ _BUSY_MS = 2_000
 
 
 class DatabaseProblem(Exception):
-    """A database or a part of it cannot be read; the message says why."""
+    """A database or a part of it cannot be read; the message says why.
+
+    `passing` tells a lock, which the next run may not meet, from damage, which it will.
+    """
+
+    def __init__(self, error: Exception) -> None:
+        self.passing = isinstance(error, apsw.BusyError | apsw.LockedError)
+        super().__init__(
+            "locked by another program; the next run reads it"
+            if self.passing
+            else f"cannot be read as a database ({error})"
+        )
 
 
 class Database:
@@ -41,7 +52,7 @@ class Database:
             for pragma in ("query_only = 1", "trusted_schema = 0", "cell_size_check = 1"):
                 db.execute(f"PRAGMA {pragma}")
         except apsw.Error as error:
-            raise DatabaseProblem(_reason(error)) from None
+            raise DatabaseProblem(error) from None
         return db
 
     def rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
@@ -51,7 +62,17 @@ class Database:
         try:
             return list(self._db.execute(sql, values))
         except (apsw.Error, UnicodeDecodeError) as error:
-            raise DatabaseProblem(_reason(error)) from None
+            raise DatabaseProblem(error) from None
+
+    def value(self, sql: str, *values: Any) -> Any:
+        """The one value asked for, None if there is none; damage costs it alone and gives b""."""
+        try:
+            rows = self.rows(sql, *values)
+        except DatabaseProblem as problem:
+            if problem.passing:
+                raise
+            return b""
+        return rows[0][0] if rows else None
 
     def columns(self, table: str) -> frozenset[str]:
         """The columns of a table; none if there is no such table."""
@@ -119,9 +140,3 @@ def _in_use(path: Path) -> bool:
         return beside(path, "-shm").exists() or beside(path, "-wal").stat().st_size > 0
     except OSError:
         return False
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, apsw.BusyError | apsw.LockedError):
-        return "locked by another program; the next run reads it"
-    return f"cannot be read as a database ({error})"

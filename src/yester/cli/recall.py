@@ -38,7 +38,7 @@ def command(
     """
     text = " ".join(query)
     began = time.perf_counter()
-    asked = Asked(text, filters(app, given), limit, offset, order, explain)
+    asked = Asked(text, filters(app, given), limit, offset, order, explain, app.now)
     hits = recall(app.reading, asked)
     took = (time.perf_counter() - began) * 1000
     full = raw or form == "full"

@@ -109,7 +109,7 @@ class Memory:
             since=_moment(since, present, "since"),
             until=_moment(until, present, "until"),
         )
-        return recall(self.store, Asked(query, filters, k, offset, order, explain))
+        return recall(self.store, Asked(query, filters, k, offset, order, explain, present))
 
     def get(self, ids: Sequence[int]) -> list[Hit]:
         """Items by id, in this order; unknown ids are left out."""

@@ -36,10 +36,27 @@ FIELD_WEIGHTS: Mapping[str, tuple[float, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Weights:
+    """All constants of a score. Found by bench/tune.py on all dev sets at once."""
+
     k1: float = 1.2
-    b: float = 0.5
+    b: float = 0.9
+    # Terms added to a length before it is compared with the mean: among short texts length says
+    # little, among long ones much.
+    padding: float = 30.0
     thinking: float = 0.7  # what was thought counts less than what was said
+    synonym: float = 0.4
+    prefix: float = 0.4
+    neighbour: float = 0.3  # share of the message before and of the one behind
+    phrase: float = 0.1
     fields: Mapping[str, tuple[float, ...]] = field(default_factory=lambda: FIELD_WEIGHTS)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A term asked for, and what counts as it: (terms that must all be there, share)."""
+
+    term: str
+    others: tuple[tuple[tuple[str, ...], float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,47 +70,66 @@ class Ranked:
 class Question:
     """The terms asked for with their weights, ready to score many candidates."""
 
-    def __init__(self, terms: Sequence[str], statistics: Statistics, weights: Weights) -> None:
+    def __init__(self, wanted: Sequence[Wanted], statistics: Statistics, weights: Weights) -> None:
         self._weights = weights
         self._lengths = statistics.lengths
-        self.terms = [
-            (term, term_hash(term), inverse_frequency(n, statistics.items))
-            for term in terms
-            if (n := statistics.frequencies.get(term, 0))
-        ]
-        unknown = [term for term in terms if not statistics.frequencies.get(term)]
-        known = sum(weight for _, _, weight in self.terms)
-        # A term nobody has is as telling as the rarest: an answer without it is no full match.
-        missing = len(unknown) * inverse_frequency(0, statistics.items)
-        self.possible = (known + missing) * (weights.k1 + 1)
+        self._terms: list[tuple[float, int, list[tuple[tuple[int, ...], float]]]] = []
+        self.telling: dict[str, float] = {}
+        total = 0.0
+        for one in wanted:
+            holding = statistics.frequencies.get(one.term, 0)
+            if not holding:
+                # Known by another name only; else as telling as the rarest: an answer without it
+                # is no full match.
+                names = [statistics.frequencies.get(t, 0) for group, _ in one.others for t in group]
+                holding = min((n for n in names if n), default=0)
+            telling = self.telling[one.term] = inverse_frequency(holding, statistics.items)
+            total += telling
+            others = [(tuple(map(term_hash, group)), share) for group, share in one.others]
+            self._terms.append((telling, term_hash(one.term), others))
+        self.possible = total * (weights.k1 + 1)
 
     def rank(self, candidate: Candidate) -> Ranked:
         fields = decode(candidate.vector)
-        keyword, factors = self._bm25f(candidate, fields)
-        return Ranked(candidate, fields, keyword, factors)
+        keyword, matched = self._bm25f(candidate, fields)
+        return Ranked(candidate, fields, keyword, {"keyword": keyword, "matched": matched})
 
-    def _bm25f(
-        self, candidate: Candidate, fields: Sequence[FieldTerms]
-    ) -> tuple[float, dict[str, float]]:
+    def _bm25f(self, candidate: Candidate, fields: Sequence[FieldTerms]) -> tuple[float, float]:
+        """BM25F over its possible maximum, and the share of the question's weight that matched."""
         weights = self._weights
         by_field = weights.fields.get(candidate.kind, weights.fields["message"])
         scales = []
         for part in fields:
             mean = self._lengths.get((candidate.kind, part.field)) or 1.0
-            length = 1 - weights.b + weights.b * part.length / mean
-            scales.append((part.counts, by_field[part.field] / length))
+            relative = (part.length + weights.padding) / (mean + weights.padding)
+            scale = by_field[part.field] / (1 - weights.b + weights.b * relative)
+            scales.append((part.counts, scale))
         total, matched = 0.0, 0.0
-        for _, number, telling in self.terms:
+        for telling, number, others in self._terms:
             frequency = 0.0
             for counts, scale in scales:
                 if number in counts:
                     frequency += counts[number] * scale
+                for group, share in others:
+                    found = min(counts.get(other, 0) for other in group)
+                    if found:
+                        frequency += found * scale * share
             if frequency:
                 total += telling * (weights.k1 + 1) * frequency / (weights.k1 + frequency)
                 matched += telling
-        if not total or not self.possible:
-            return 0.0, {"keyword": 0.0, "matched": 0.0}
+        if not total:
+            return 0.0, 0.0
         keyword = total / self.possible
         if candidate.role == "thinking":
             keyword *= weights.thinking
-        return keyword, {"keyword": keyword, "matched": matched * (weights.k1 + 1) / self.possible}
+        return keyword, matched * (weights.k1 + 1) / self.possible
+
+
+def lifted(ranked: Ranked, name: str, by: float) -> Ranked:
+    """A score raised by a bonus: what is missing to 1 shrinks by its share, never below 0."""
+    share = min(max(by, 0.0), 1.0)
+    if not share:
+        return ranked
+    score = ranked.score + share * (1.0 - ranked.score)
+    factors = {**ranked.factors, name: score - ranked.score}
+    return Ranked(ranked.candidate, ranked.fields, score, factors)

@@ -15,6 +15,7 @@ from typing import Protocol
 
 from yester.model import Filters, Item, Project, Session, Source
 from yester.text.document import Document
+from yester.text.query import Expression
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,11 +139,26 @@ class Store(Protocol):
     def find(self, ref: str) -> list[Item]:
         """Items by the caller's own id, over all sources and kinds."""
 
-    def candidates(self, terms: Sequence[str], filters: Filters, limit: int) -> list[Candidate]:
-        """At most `limit` active items that hold at least one term and pass every filter.
+    def candidates(
+        self,
+        terms: Sequence[tuple[str, float, int]],
+        filters: Filters,
+        limit: int,
+        must: Expression | None = None,
+    ) -> list[Candidate]:
+        """At most `limit` active items with at least one of the terms that pass every filter.
 
-        Which of many come back is the engine's choice; they should be the likeliest ones.
+        A term comes with its weight and the number of items that hold it (`statistics`). Which of
+        many come back is the engine's choice; they should be the likeliest ones. `must` holds for
+        all of them, except that a phrase promises only that its terms are there: the caller looks
+        at the text.
         """
+
+    def neighbours(self, ids: Sequence[int]) -> dict[int, tuple[int, int]]:
+        """id → the ids before and behind it in its session (else its project) by time; 0: none."""
+
+    def alike(self, term: str, most: int) -> list[str]:
+        """Known terms that begin with this one, then those it begins with; frequent ones first."""
 
     def newest(
         self, filters: Filters, limit: int, offset: int = 0, oldest_first: bool = False

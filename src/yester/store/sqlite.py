@@ -19,12 +19,13 @@ from yester.project import bare
 from yester.store import sqlite_care as care
 from yester.store import sqlite_index as index
 from yester.store import sqlite_rows as rows
-from yester.store.base import Candidate, Counts, Entry, Put, Statistics, inverse_frequency
+from yester.store.base import Candidate, Counts, Entry, Put, Statistics
 from yester.store.lock import write_lock
 from yester.store.migrate import Migration, migrate, migrations, pending, version
 from yester.store.sqlite_care import explained
 from yester.text import terms as tokenizer
 from yester.text.document import document
+from yester.text.query import Expression
 
 PATIENCE = 10.0  # seconds to wait for another writer's batch of a fraction of a second
 _BATCH = 2_000  # documents held while the whole index is written
@@ -60,6 +61,8 @@ class SqliteStore:
         self._projects: dict[str, int] = {}
         self._sessions: dict[tuple[str, str, int], int] = {}
         self._index = index.IndexWriter(db)
+        self._writes = 0
+        self._measured: tuple[tuple[int, int], dict[tuple[int, ...], Any]] = ((0, -1), {})
 
     @classmethod
     def open(
@@ -118,6 +121,7 @@ class SqliteStore:
     def transaction(self) -> Iterator[None]:
         with explained(self._path), write_lock(self._lock, self._patience):
             self._db.execute("BEGIN IMMEDIATE")
+            self._writes += 1
             try:
                 yield
                 self._db.execute("COMMIT")
@@ -352,21 +356,32 @@ class SqliteStore:
         return [rows.item(row) for row in found]
 
     @_explained
-    def candidates(self, terms: Sequence[str], filters: Filters, limit: int) -> list[Candidate]:
+    def candidates(
+        self,
+        terms: Sequence[tuple[str, float, int]],
+        filters: Filters,
+        limit: int,
+        must: Expression | None = None,
+    ) -> list[Candidate]:
         projects, sessions = self._filter_ids(filters)
-        numbers = self.statistics(terms, filters)
-        weighted = [
-            (term, inverse_frequency(n, numbers.items), n)
-            for term in terms
-            if (n := numbers.frequencies[term])
-        ]
         by_token = (
             not (filters.files or filters.concepts) and filters.since is filters.until is None
         )
         exact = ("", ()) if by_token else rows.where(filters, projects, sessions)
         narrowing = index.filter_query(filters, projects, sessions)
-        ids = index.likeliest(self._db, weighted, narrowing, exact, limit)
+        if wanted := index.match(must):
+            narrowing.append(wanted)
+        excluded = index.unwanted(must)
+        ids = index.likeliest(self._db, terms, narrowing, excluded, exact, limit)
         return index.load(self._db, ids)
+
+    @_explained
+    def neighbours(self, ids: Sequence[int]) -> dict[int, tuple[int, int]]:
+        return index.neighbours(self._db, ids)
+
+    @_explained
+    def alike(self, term: str, most: int) -> list[str]:
+        return index.alike(self._db, term, most)
 
     @_explained
     def newest(
@@ -382,7 +397,20 @@ class SqliteStore:
 
     @_explained
     def statistics(self, terms: Sequence[str], filters: Filters) -> Statistics:
-        return index.statistics(self._db, terms, self._filter_ids(filters)[0])
+        projects = self._filter_ids(filters)[0]
+        items, lengths = self._lengths(tuple(projects))
+        return Statistics(items, index.frequencies(self._db, terms, projects), lengths)
+
+    def _lengths(self, projects: tuple[int, ...]) -> tuple[int, Mapping[tuple[str, int], float]]:
+        """Remembered until somebody writes: `data_version` tells of others."""
+        version = (self._one("PRAGMA data_version")[0], self._writes)
+        if self._measured[0] != version:
+            self._measured = (version, {})
+        known = self._measured[1]
+        if projects not in known:
+            known[projects] = index.lengths(self._db, projects)
+        found: tuple[int, Mapping[tuple[str, int], float]] = known[projects]
+        return found
 
     def _filter_ids(self, filters: Filters) -> tuple[list[int], list[int]]:
         projects: list[int] = []

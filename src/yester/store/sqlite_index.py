@@ -15,8 +15,9 @@ from functools import lru_cache
 import apsw
 
 from yester.model import Filters, Item
-from yester.store.base import Candidate, Statistics
+from yester.store.base import Candidate
 from yester.text.document import Document, decode
+from yester.text.query import Every, Expression, Phrase, Prefix, Some, Without, Word
 from yester.text.terms import term_hash
 
 _PROJECT_BITS = 24
@@ -24,6 +25,7 @@ _PROJECT_BITS = 24
 POSTINGS = 20_000
 _KNOWN_TERMS = 500_000  # bound of the set that saves writing known terms again
 _DAY = 86_400_000
+_SHORTEST_PREFIX = 4  # of a term that stands for a longer one
 _NOT_TOKEN = re.compile(r"[^a-z0-9_.-]+")
 
 
@@ -172,10 +174,13 @@ def frequencies(
     return found
 
 
-def statistics(db: apsw.Connection, terms: Sequence[str], projects: Sequence[int]) -> Statistics:
+def lengths(
+    db: apsw.Connection, projects: Sequence[int]
+) -> tuple[int, dict[tuple[str, int], float]]:
+    """The number of items, and the mean number of terms by (kind, field)."""
     within = f" WHERE project IN ({','.join('?' * len(projects))})" if projects else ""
     items = 0
-    lengths: dict[tuple[str, int], float] = {}
+    means: dict[tuple[str, int], float] = {}
     for kind, field, number, total in db.execute(
         f"SELECT kind, field, sum(items), sum(terms) FROM length{within} GROUP BY kind, field",
         tuple(projects),
@@ -183,12 +188,12 @@ def statistics(db: apsw.Connection, terms: Sequence[str], projects: Sequence[int
         if field == -1:
             items += number
         elif number > 0:
-            lengths[kind, field] = total / number
-    return Statistics(items, frequencies(db, terms, projects), lengths)
+            means[kind, field] = total / number
+    return items, means
 
 
-def filter_query(filters: Filters, projects: Sequence[int], sessions: Sequence[int]) -> str:
-    """The filters as a full-text expression over filter tokens, or ""."""
+def filter_query(filters: Filters, projects: Sequence[int], sessions: Sequence[int]) -> list[str]:
+    """The filters as full-text expressions over filter tokens."""
     groups = [
         [token("p", project) for project in projects],
         [token("k", kind) for kind in filters.kinds],
@@ -198,8 +203,7 @@ def filter_query(filters: Filters, projects: Sequence[int], sessions: Sequence[i
         [token("o", filters.tool)] if filters.tool else [],
         [token("m", m) for m in _months(filters)],
     ]
-    parts = [" OR ".join(f'"{t}"' for t in group) for group in groups if group]
-    return " AND ".join(f"({part})" for part in parts)
+    return ["(" + " OR ".join(f'"{t}"' for t in group) + ")" for group in groups if group]
 
 
 def _months(filters: Filters) -> list[str]:
@@ -217,10 +221,39 @@ def _months(filters: Filters) -> list[str]:
     return months
 
 
+def match(must: Expression | None) -> str:
+    """What every answer must fulfil as a full-text expression. A phrase becomes its terms: there
+    are no positions here, whoever asks looks at the text. "" where it restricts nothing."""
+    match must:
+        case Word(terms) | Phrase(terms):
+            return "(" + " AND ".join(f'"{term}"' for term in terms) + ")" if terms else ""
+        case Prefix(text):
+            return f'("{text}" *)'
+        case Every(parts):
+            wanted = [m for p in parts if not isinstance(p, Without) and (m := match(p))]
+            unwanted = [m for p in parts if isinstance(p, Without) and (m := match(p.part))]
+            if not wanted:
+                return ""  # NOT alone: the caller's own terms come before it
+            found = "(" + " AND ".join(wanted) + ")"
+            return f"({found} NOT ({' OR '.join(unwanted)}))" if unwanted else found
+        case Some(parts):
+            either = [match(part) for part in parts]
+            return "(" + " OR ".join(either) + ")" if all(either) else ""
+    return ""
+
+
+def unwanted(must: Expression | None) -> str:
+    """What the question excludes at its top level."""
+    parts = must.parts if isinstance(must, Every) else (must,)
+    found = [m for p in parts if isinstance(p, Without) and (m := match(p.part))]
+    return " OR ".join(found)
+
+
 def likeliest(
     db: apsw.Connection,
     weighted: Sequence[tuple[str, float, int]],
-    narrowing: str,
+    narrowing: Sequence[str],
+    excluded: str,
     exact: tuple[str, tuple[object, ...]],
     limit: int,
 ) -> list[int]:
@@ -228,26 +261,69 @@ def likeliest(
 
     Terms are taken until the posting budget is spent (always at least one, then its newest
     postings), so the cost has a ceiling whatever the size of the store; newer ids win ties.
-    `exact` is a condition on `item i`, joined in only where tokens cannot express the filter.
+    `narrowing` are expressions every answer fulfils; without terms they alone decide. `exact` is a
+    condition on `item i`, joined in only where tokens cannot express the filter.
     """
     scores: dict[int, float] = {}
     left = POSTINGS
     condition, args = exact
-    for term, weight, postings in sorted(weighted, key=lambda entry: entry[2]):
+    join = " JOIN item i ON i.id = item_text.rowid" if condition else ""
+    sql = (
+        f"SELECT item_text.rowid FROM item_text{join} WHERE item_text MATCH ?"
+        f"{' AND ' + condition if condition else ''} ORDER BY item_text.rowid DESC LIMIT ?"
+    )
+    for term, weight, postings in sorted(weighted, key=lambda entry: entry[2]) or [("", 1.0, 1)]:
         if left <= 0 or (scores and postings > left):
             break
-        match = f'"{term}"' + (f" AND {narrowing}" if narrowing else "")
-        join = " JOIN item i ON i.id = item_text.rowid" if condition else ""
-        rows = db.execute(
-            f"SELECT item_text.rowid FROM item_text{join} WHERE item_text MATCH ?"
-            f"{' AND ' + condition if condition else ''} ORDER BY item_text.rowid DESC LIMIT ?",
-            (match, *args, left),
-        )
-        for (id_,) in rows:
+        parts = [f'"{term}"', *narrowing] if term else list(narrowing)
+        if not parts:
+            break
+        found = " AND ".join(parts)
+        expression = f"({found}) NOT ({excluded})" if excluded else found
+        for (id_,) in db.execute(sql, (expression, *args, left)):
             scores[id_] = scores.get(id_, 0.0) + weight
         left -= postings
     best = sorted(scores.items(), key=lambda entry: (-entry[1], -entry[0]))[:limit]
     return [id_ for id_, _ in best]
+
+
+def neighbours(db: apsw.Connection, ids: Sequence[int]) -> dict[int, tuple[int, int]]:
+    def beside(scope: str, number: int, epoch: int, id_: int, behind: bool) -> int:
+        sign, order = (">", "ASC") if behind else ("<", "DESC")
+        row = db.execute(
+            f"SELECT id FROM item WHERE {scope} = ? AND (epoch, id) {sign} (?, ?)"
+            f" AND {'session <> 0' if scope == 'session' else 'session = 0'}"
+            f" ORDER BY epoch {order}, id {order} LIMIT 1",
+            (number, epoch, id_),
+        ).fetchone()
+        return int(row[0]) if row else 0
+
+    found = {}
+    for id_, project, session, epoch in list(
+        db.execute(
+            "SELECT id, project, session, epoch FROM item WHERE id IN"
+            " (SELECT value FROM json_each(?))",
+            (str(list(ids)),),
+        )
+    ):
+        scope, number = ("session", session) if session else ("project", project)
+        found[id_] = (
+            beside(scope, number, epoch, id_, False),
+            beside(scope, number, epoch, id_, True),
+        )
+    return found
+
+
+def alike(db: apsw.Connection, term: str, most: int) -> list[str]:
+    longer = db.execute(
+        "SELECT text FROM term WHERE text > ? AND text < ? LIMIT ?",
+        (term, term + "\U0010ffff", 20 * most),
+    )
+    shorter = [term[:size] for size in range(len(term) - 1, _SHORTEST_PREFIX - 1, -1)]
+    names = [row[0] for row in longer]
+    held = frequencies(db, [*names, *shorter], ())
+    names.sort(key=lambda name: (-held[name], name))
+    return [name for name in (*names, *shorter) if held[name]][:most]
 
 
 def load(db: apsw.Connection, ids: Sequence[int]) -> list[Candidate]:

@@ -96,7 +96,7 @@ class Transcript(ABC, Generic[S]):
 
     @staticmethod
     def decode(raw: bytes) -> Any:
-        """A line as the record the reader wants; msgspec's errors and ValueError mean it is none."""
+        """A line as the record the reader wants; msgspec's errors and ValueError: it is none."""
         return _decoder.decode(raw)
 
     @staticmethod

@@ -1,0 +1,274 @@
+"""The query language: plain words rank, operators are for those who ask. Any text is a query.
+
+    redis cache deploy            items with any of the words, the best first
+    "rate limit"                  the words side by side
+    redis AND deploy, NOT staging both; without the word
+    (redis OR memcached) AND ttl  groups
+    migrat*                       words that begin so
+    NEAR(cache deploy, 5)         within so many words of each other (10 without a number)
+    project:shop since:1w         the filters: project, kind, type, concept, file, session, agent,
+                                  tool, since, until
+
+Operators are written in capitals and belong to short questions on one line. In anything longer
+(a pasted prompt, an error message, code) everything is a plain word.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from yester.text.terms import STOP, terms
+
+FIELDS = frozenset(
+    {"project", "kind", "type", "concept", "file", "session", "agent", "tool", "since", "until"}
+)
+NEAR_WORDS = 10
+_SHORTEST_PREFIX = 2
+_LONGEST_QUESTION = 12  # words; who writes more is not using operators
+
+_TOKEN = re.compile(
+    r'"(?P<phrase>[^"]*)"'
+    r"|NEAR\(\s*(?P<near>[^(),]+)(?:,\s*(?P<distance>\d{1,3})\s*)?\)"
+    r"|(?P<open>\()|(?P<close>\))"
+    rf"|(?P<field>{'|'.join(sorted(FIELDS))}):(?:\"(?P<quoted>[^\"]*)\"|(?P<value>[^\s()\"]+))"
+    r"|(?P<prefix>\w[\w.-]*)\*(?!\w)"
+    r"|(?P<word>[^\s()\"]+)"
+    r"|(?P<stray>\")"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """Must hold every one of these terms."""
+
+    terms: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """Must hold the terms side by side, in this order; `distance` 0, or within so many words."""
+
+    terms: tuple[str, ...]
+    distance: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """Must hold a term that begins so."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    parts: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Some:
+    parts: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Without:
+    part: Expression
+
+
+Expression = Word | Phrase | Prefix | Every | Some | Without
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    terms: tuple[str, ...]  # what ranks, each once
+    prefixes: tuple[str, ...] = ()  # what ranks by its beginning
+    must: Expression | None = None  # what every answer fulfils
+    filters: tuple[tuple[str, str], ...] = ()
+    named: bool = True  # False: nothing but stop words, the question names nothing
+
+    @property
+    def quoted(self) -> bool:
+        """Nothing but quoted words restricts the answers."""
+        parts = self.must.parts if isinstance(self.must, Every) else (self.must,)
+        return all(isinstance(part, Phrase) for part in parts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    kind: str  # word, phrase, near, prefix, operator, open, close
+    text: str
+    distance: int = 0
+
+
+def parse(text: str) -> Query:
+    stripped = text.strip()
+    if "\n" in stripped or len(stripped.split()) > _LONGEST_QUESTION:
+        pieces = [_Piece("word", word) for word in stripped.split()]
+        filters: list[tuple[str, str]] = []
+    else:
+        pieces, filters = _pieces(stripped)
+    operators = any(p.kind in ("operator", "phrase", "near", "prefix") for p in pieces)
+    must = _Parser(pieces).expression() if operators else None
+    asked = [p for p in pieces if p.kind in ("word", "phrase", "near")]
+    unwanted = _unwanted(must)
+    telling = [p for p in asked if p.kind != "word" or p.text.strip(".,;:!?").lower() not in STOP]
+    found: dict[str, None] = {}
+    for piece in telling or asked:
+        found.update(dict.fromkeys(terms(piece.text)))
+    ranked = tuple(term for term in found if term not in unwanted)
+    prefixes = tuple(p.text.lower() for p in pieces if p.kind == "prefix")
+    return Query(ranked, prefixes, must, tuple(filters), bool((telling and ranked) or prefixes))
+
+
+def _pieces(text: str) -> tuple[list[_Piece], list[tuple[str, str]]]:
+    pieces: list[_Piece] = []
+    filters: list[tuple[str, str]] = []
+    for match in _TOKEN.finditer(text):
+        if match["field"]:
+            filters.append((match["field"], match["quoted"] or match["value"] or ""))
+        elif match["phrase"] is not None:
+            if any(True for _ in terms(match["phrase"])):
+                pieces.append(_Piece("phrase", match["phrase"]))
+        elif match["near"]:
+            pieces.append(_Piece("near", match["near"], int(match["distance"] or NEAR_WORDS)))
+        elif match["open"] or match["close"]:
+            pieces.append(_Piece("open" if match["open"] else "close", match[0]))
+        elif match["prefix"]:
+            stem = match["prefix"].strip("_.-")
+            long_enough = len(stem) >= _SHORTEST_PREFIX
+            pieces.append(_Piece("prefix" if long_enough else "word", stem))
+        elif match["word"]:
+            operator = match["word"] in ("AND", "OR", "NOT")
+            pieces.append(_Piece("operator" if operator else "word", match["word"]))
+    return _only_real_operators(pieces), filters
+
+
+def _only_real_operators(pieces: Sequence[_Piece]) -> list[_Piece]:
+    """AND and OR need something on both sides, NOT something behind it; others are plain words."""
+    real = list(pieces)
+    operands = ("word", "phrase", "near", "prefix")
+    for at, piece in enumerate(real):
+        if piece.kind != "operator":
+            continue
+        before = real[at - 1].kind if at else ""
+        after = real[at + 1] if at + 1 < len(real) else _Piece("", "")
+        follows = after.kind in (*operands, "open") or (
+            after.kind == "operator" and after.text == "NOT" and piece.text != "NOT"
+        )
+        if not follows or (piece.text != "NOT" and before not in (*operands, "close")):
+            real[at] = _Piece("word", piece.text)
+    return real
+
+
+class _Parser:
+    """Recursive descent over pieces; never fails: stray brackets are passed over.
+
+    Without an operator between them, words are a group that ranks and does not restrict; a phrase,
+    a prefix and NEAR always restrict.
+    """
+
+    def __init__(self, pieces: Sequence[_Piece]) -> None:
+        self._pieces = pieces
+        self._at = 0
+
+    def expression(self) -> Expression | None:
+        parts = []
+        while self._at < len(self._pieces):
+            before = self._at
+            part = self._either()
+            if part is not None:
+                parts.append(part)
+            if self._at == before:
+                self._at += 1  # a closing bracket without its opening one
+        return _every(parts)
+
+    def _peek(self, kind: str, text: str = "") -> bool:
+        if self._at >= len(self._pieces):
+            return False
+        piece = self._pieces[self._at]
+        return piece.kind == kind and (not text or piece.text == text)
+
+    def _either(self) -> Expression | None:
+        first, bound = self._both()
+        parts = [first]
+        while self._peek("operator", "OR"):
+            self._at += 1
+            parts.append(self._both()[0])
+            bound = True
+        found = [part for part in parts if part is not None]
+        if len(parts) > 1:
+            return Some(tuple(found)) if len(found) > 1 else _every(found)
+        return first if bound or not isinstance(first, Word) else None
+
+    def _both(self) -> tuple[Expression | None, bool]:
+        """Operands joined by AND or NOT; the flag says whether an operator bound a plain word."""
+        first, bound = self._operand()
+        parts = [first]
+        while True:
+            if self._peek("operator", "AND"):
+                self._at += 1
+            elif not self._peek("operator", "NOT"):
+                break
+            parts.append(self._operand()[0])
+            bound = True
+        found = [part for part in parts if part is not None]
+        return _every(found), bound
+
+    def _operand(self) -> tuple[Expression | None, bool]:
+        if self._at >= len(self._pieces):
+            return None, False
+        if self._peek("operator", "NOT"):
+            self._at += 1
+            part = self._operand()[0]
+            return (None if part is None else Without(part)), True
+        piece = self._pieces[self._at]
+        if piece.kind == "close":
+            return None, False
+        self._at += 1
+        if piece.kind == "open":
+            parts = []
+            while self._at < len(self._pieces) and not self._peek("close"):
+                at = self._at
+                part = self._either()
+                if part is None and at < self._at:
+                    part = _word(self._pieces[at])
+                if part is not None:
+                    parts.append(part)
+            self._at += 1
+            return _every(parts), True
+        return _leaf(piece)
+
+
+def _leaf(piece: _Piece) -> tuple[Expression | None, bool]:
+    found = tuple(terms(piece.text))
+    if piece.kind == "prefix":
+        return Prefix(piece.text.lower()), True
+    if piece.kind == "phrase":
+        return Phrase(found), True
+    if piece.kind == "near":
+        return (Phrase(found, piece.distance) if len(found) > 1 else _word(piece)), True
+    return _word(piece), False
+
+
+def _word(piece: _Piece) -> Word | None:
+    found = tuple(terms(piece.text))
+    return Word(found) if found else None
+
+
+def _every(parts: Sequence[Expression]) -> Expression | None:
+    if len(parts) > 1:
+        return Every(tuple(parts))
+    return parts[0] if parts else None
+
+
+def _unwanted(expression: Expression | None, wanted: bool = True) -> set[str]:
+    """Terms that stand behind NOT: they must not rank what they exclude."""
+    match expression:
+        case Without(part):
+            return _unwanted(part, not wanted)
+        case Every(parts) | Some(parts):
+            return set().union(*(_unwanted(part, wanted) for part in parts))
+        case Word(found) | Phrase(found):
+            return set() if wanted else set(found)
+    return set()

@@ -1,0 +1,122 @@
+"""Every kind of secret, in every form it comes in, leaves no byte in yester's home."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import yester
+from yester.redact import RULES
+
+pytestmark = pytest.mark.requirement("CAP-10")
+
+EXAMPLES = [(rule.name, example) for rule in RULES for example in rule.examples]
+
+
+def bytes_of(home) -> bytes:
+    return b"\n".join(path.read_bytes() for path in sorted(home.rglob("*")) if path.is_file())
+
+
+def left_behind(home) -> list[str]:
+    """The kinds of secret of which something longer than a few characters is still there."""
+    stored = bytes_of(home)
+    return sorted(
+        {
+            name
+            for name, example in EXAMPLES
+            for line in example.secret.splitlines()
+            if len(line) >= 8 and line.encode() in stored
+        }
+    )
+
+
+def test_no_secret_of_a_session_reaches_the_store(run, transcript, home):
+    t = transcript()
+    for name, example in EXAMPLES:
+        text = example.text
+        t.user(f"Here is {name}:\n{text}\nuse it")
+        t.assistant(f"I will use it. {text}", {"type": "thinking", "thinking": text})
+        t.result(t.call("Bash", command=f"cat <<'EOF'\n{text}\nEOF", description=name), text)
+        t.result(t.call("Write", file_path=f"/home/sam/code/shop/{name}.env", content=text), "ok")
+        diff = "\n".join(f"+{line}" for line in text.splitlines())
+        t.result(t.call("Bash", command="git diff"), f"--- a/x\n+++ b/x\n@@ -1 +1 @@\n{diff}\n")
+        t.result(t.call("Read", file_path="/x.json"), json.dumps({"config": text}))
+        todos = [{"content": text, "status": "pending"}]
+        t.result(t.call("TodoWrite", todos=todos), "ok")
+        t.other("queue-operation", operation="enqueue", content=text)
+        t.result(t.call("ExitPlanMode", plan=f"# Plan\n{text}"), "ok")
+    t.other("custom-title", customTitle=f"title {EXAMPLES[0][1].text}")
+    assert run("index").code == 0
+    assert run("backup").code == 0
+    assert left_behind(home) == []
+    hits = run("recall", "use it", "-n", "1000", "--raw").out
+    assert "[redacted:" in hits
+
+
+def test_a_secret_across_the_place_where_output_is_cut_leaves_no_half(run, transcript, home):
+    t = transcript()
+    for _, example in EXAMPLES:
+        text = example.text
+        for before in (6_000 - len(text) // 2, 5_995, 6_001 - len(text)):
+            output = "x " * (max(before, 2) // 2) + "\n" + text + "\n" + "y " * 3_000
+            t.result(t.call("Bash", command="cat log"), output)
+            t.result(
+                t.call("Bash", command="cat log"), "x " * 6_000 + "\n" + text + "\n" + "y " * 990
+            )
+    assert run("index").code == 0
+    stored = bytes_of(home)
+    halves = {
+        name
+        for name, example in EXAMPLES
+        for line in example.secret.splitlines()
+        if len(line) >= 24 and (line[: len(line) // 2 + 4].encode() in stored)
+    }
+    assert halves == set()
+
+
+def test_no_secret_of_a_program_reaches_the_store(home):
+    with yester.open(home) as memory:
+        for number, (_, example) in enumerate(EXAMPLES):
+            memory.add([{
+                "ref": str(number), "title": example.text, "text": example.text,
+                "subtitle": example.text, "facts": [example.text], "sections": {"a": example.text},
+                "tags": [example.text], "concepts": [example.text], "files": [example.text],
+            }])  # fmt: skip
+    assert left_behind(home) == []
+
+
+@pytest.mark.requirement("CAP-09")
+@pytest.mark.parametrize(
+    "form",
+    [
+        "<private>{}</private>",
+        "<PRIVATE>{}</PRIVATE>",
+        "<private>{}",
+        "<private><private>{}</private> {}</private>",
+        '<private reason="mine">{}</private >',
+        "< private >{}</ private>",
+    ],
+)
+def test_private_text_is_stored_nowhere_in_any_form(run, transcript, home, form):
+    t = transcript()
+    hidden = form.replace("{}", "the wombat password is mauve")
+    t.user(f"Remember the budget. {hidden}")
+    t.result(t.call("Bash", command=f"echo '{hidden}'"), f"out {hidden}")
+    t.other("queue-operation", operation="enqueue", content=hidden)
+    assert run("index").code == 0
+    assert b"wombat" not in bytes_of(home)
+    assert run("recall", "budget").code == 0
+
+
+@pytest.mark.requirement("CAP-10")
+def test_nothing_printed_about_a_bad_line_shows_what_is_in_it(run, transcript):
+    t = transcript()
+    t.user("hello")
+    for _, example in EXAMPLES:
+        t.raw(
+            '{"type": "user", "message": ' + json.dumps(example.text)[:-1].replace("\n", " ") + "\n"
+        )
+    done = run("index")
+    for name, example in EXAMPLES:
+        assert example.secret not in done.err, name

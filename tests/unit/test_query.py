@@ -1,0 +1,119 @@
+"""The query language: plain words rank, operators restrict, any text is a query."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from yester.text.query import FIELDS, Every, Phrase, Prefix, Some, Without, Word, parse
+from yester.text.terms import terms
+
+pytestmark = pytest.mark.requirement("REC-02")
+
+
+def word(text):
+    return Word(tuple(terms(text)))
+
+
+TABLE = [
+    ("redis cache deploy", None),
+    ('"rate limit"', Phrase(("rate", "limit"))),
+    ('fix "rate limit" bug', Phrase(("rate", "limit"))),
+    ('"redis"', Phrase(("redi",))),
+    ("redis AND deploy", Every((word("redis"), word("deploy")))),
+    ("redis OR memcached", Some((word("redis"), word("memcached")))),
+    ("redis NOT staging", Every((word("redis"), Without(word("staging"))))),
+    ("redis AND NOT staging", Every((word("redis"), Without(word("staging"))))),
+    ("NOT staging", Without(word("staging"))),
+    (
+        "(redis OR memcached) AND ttl",
+        Every((Some((word("redis"), word("memcached"))), word("ttl"))),
+    ),
+    ("redis AND ttl OR cdn", Some((Every((word("redis"), word("ttl"))), word("cdn")))),
+    ("migrat* tests", Prefix("migrat")),
+    ("NEAR(cache deploy, 5)", Phrase(("cach", "deploy"), 5)),
+    ("NEAR(cache deploy)", Phrase(("cach", "deploy"), 10)),
+    ("and or not", None),
+    ("cats AND", None),
+    ("OR cats", None),
+    ("this (and that", None),
+    (") (", None),
+    ('an unclosed " quote', None),
+]
+
+
+@pytest.mark.parametrize(("text", "must"), TABLE)
+def test_a_question_demands_this_of_every_answer(text, must):
+    assert parse(text).must == must
+
+
+def test_plain_words_rank_by_terms_and_never_as_one_phrase():
+    query = parse("why did the migrations fail")
+    assert query.terms == ("migrat", "fail")
+    assert query.must is None
+
+
+def test_in_a_long_text_nothing_is_an_operator():
+    long = 'The deploy said "rate limit" AND then NOT much else happened for a while (really)'
+    assert parse(long).must is None
+    assert parse("first line\nNOT staging").must is None
+    assert parse("kind:prompt\nwas in the log").filters == ()
+
+
+def test_what_is_excluded_does_not_rank():
+    assert parse("redis NOT staging").terms == ("redi",)
+    assert parse("redis NOT (staging OR test)").terms == ("redi",)
+
+
+def test_filters_can_be_written_into_the_question():
+    query = parse('cache project:shop since:1w file:"my file.py" kind:prompt')
+    assert query.filters == (
+        ("project", "shop"),
+        ("since", "1w"),
+        ("file", "my file.py"),
+        ("kind", "prompt"),
+    )
+    assert query.terms == ("cach",)
+    assert parse("http://example.org std::vector").filters == ()
+
+
+@pytest.mark.parametrize("name", sorted(FIELDS))
+def test_every_filter_is_understood(name):
+    assert parse(f"{name}:x").filters == ((name, "x"),)
+
+
+@pytest.mark.parametrize("text", ["", "   ", "what was that", "??", "( )", '""'])
+def test_a_question_without_a_telling_word_names_nothing(text):
+    assert not parse(text).named
+
+
+@given(st.text())
+def test_any_text_is_a_query(text):
+    query = parse(text)
+    assert len(set(query.terms)) == len(query.terms)
+
+
+_pieces = st.lists(
+    st.sampled_from(
+        ["redis", "cache", '"a b"', "AND", "OR", "NOT", "(", ")", "x*", "NEAR(a b)", "NEAR(", '"',
+         "kind:prompt", "*", "-", "::", "since:"]
+    ),
+    max_size=12,
+).map(" ".join)  # fmt: skip
+
+
+@given(_pieces)
+def test_any_mixture_of_operators_is_a_query_the_store_can_run(tmp_path_factory, text):
+    import yester
+    from yester.errors import UsageError
+
+    with yester.open(tmp_path_factory.getbasetemp() / "query-store") as memory:
+        memory.add([{"ref": "1", "text": "redis cache a b x"}, {"ref": "2", "text": "cache"}])
+        try:
+            hits = memory.recall(text)
+        except UsageError as error:
+            assert "since:" in text
+            assert "is not a time" in str(error)  # noqa: PT017
+        else:
+            assert all(0 <= hit.score <= 1 for hit in hits)
