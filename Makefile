@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: help demo test crash lint format docs bench e2e clean
+.PHONY: help demo test crash lint format docs bench fuzz e2e clean
 help:
 	@echo "make demo    index sample sessions into a store of its own and ask it three questions"
 	@echo "make test    install the development tools and run all tests"
@@ -14,6 +14,7 @@ help:
 	@echo "make lint    ruff and mypy"
 	@echo "make docs    write the reference pages from the code"
 	@echo "make bench   measure indexing (MEMDATA=folder of transcripts; default: the samples)"
+	@echo "make fuzz    fuzz every reader for SECONDS=120"
 	@echo "make e2e     build the wheel and use it in a fresh environment"
 	@echo "make clean   remove what the other targets made"
 
@@ -57,6 +58,12 @@ docs: $(VENV)/installed-dev
 
 bench: $(VENV)/installed-dev
 	$(BIN)/python bench/index.py $(MEMDATA)
+
+# Seconds of fuzzing; seeds are the samples and the readers' own notion of a file.
+SECONDS ?= 120
+fuzz: $(VENV)/installed-dev
+	@$(PIP) install -e '.[fuzz]' || { echo "make: atheris cannot be installed here (it needs Linux and a wheel for this Python)" >&2; exit 1; }
+	$(BIN)/python tests/fuzz/readers.py -max_total_time=$(SECONDS) -max_len=4096 -verbosity=0
 
 e2e: $(VENV)/installed-dev
 	$(BIN)/python -m pytest -q -m e2e

@@ -88,12 +88,15 @@ def main() -> int:
     size = sum(path.stat().st_size for _, path in files)
     parse(files)  # warms the page cache
     parsing, lines = min(cpu(lambda: parse(files)) for _ in range(3))
-    with tempfile.TemporaryDirectory() as home:
-        index = ["-m", "yester", "--home", home, "index", "--json", *(str(p) for _, p in files)]
-        total, memory, out = child(*index)
-        again, _, _ = child(*index)
-        report = json.loads(out)
-        stored = sum(p.stat().st_size for p in Path(home).glob("yester.db*"))
+    runs = []
+    for _ in range(3):  # the best of three, like the parsing it is compared with
+        with tempfile.TemporaryDirectory() as home:
+            index = ["-m", "yester", "--home", home, "index", "--json", *(str(p) for _, p in files)]
+            total, memory, out = child(*index)
+            again, _, _ = child(*index)
+            stored = sum(p.stat().st_size for p in Path(home).glob("yester.db*"))
+            runs.append((total, again, memory, stored, json.loads(out)))
+    total, again, memory, stored, report = min(runs, key=lambda run: run[0])
     starting, _, _ = child("-m", "yester", "--version")
     reading, (items, messages, skipped) = cpu(lambda: read(files))
     redacting, bodies = cpu(lambda: [redact(item.body) for item in items])
@@ -136,7 +139,9 @@ def main() -> int:
     )
     print("\n| figure | measured | bound | |\n|---|---|---|---|")
     for name, value, limit, good in rows:
-        print(f"| {name} | {value:,.2f} | {limit or '–'} | {'ok' if good else 'MISSED'} |")
+        print(
+            f"| {name} | {value:,.2f} | {(limit and round(limit, 2)) or '–'} | {'ok' if good else 'MISSED'} |"
+        )
     return 0 if all(good for *_, good in rows) or not given else 1
 
 

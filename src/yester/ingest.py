@@ -28,8 +28,8 @@ from yester.text.document import document
 
 # Tool output longer than this is cut in the middle; the transcript keeps the rest.
 HEAD_CHARS, TAIL_CHARS = 6_000, 2_000
-_TEXTS = (
-    "body", "title", "subtitle", "facts", "sections", "concepts", "tags", "files_read",
+_SHORT_TEXTS = (
+    "title", "subtitle", "facts", "sections", "concepts", "tags", "files_read",
     "files_modified", "tool", "type", "actor",
 )  # fmt: skip
 # The write lock is held for one batch: other writers (a hook's event) must not wait longer.
@@ -42,10 +42,16 @@ _SQLITE = b"SQLite format 3\0"
 
 def prepared(item: Item) -> Entry:
     """Redact, then cut (never the other way round: half a secret has no shape), hash, expand."""
-    clean = {name: text for name in _TEXTS if (text := _redacted(getattr(item, name))) is not None}
-    body = clean.get("body", item.body)
-    if item.role == "tool" and len(body) > HEAD_CHARS + TAIL_CHARS:
-        clean["body"] = cut(body)
+    clean: dict[str, Any] = {}
+    body = redact(item.body)
+    if item.role == "tool":
+        body = cut(body)
+    if body is not item.body:
+        clean["body"] = body
+    for name in _SHORT_TEXTS:
+        value = getattr(item, name)
+        if value and (text := _redacted(value)) is not None:
+            clean[name] = text
     if clean:
         item = replace(item, **clean)
     return Entry(item, content_hash(item), document(item))

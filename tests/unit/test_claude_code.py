@@ -61,7 +61,7 @@ def test_a_tool_call_and_its_result_are_one_item(transcript):
     t.user("run the tests")
     first = t.call("Bash", command="pytest -q", description="Run tests")
     second = t.call("Read", file_path="/home/sam/code/shop/src/cart.py")
-    t.result(second, [{"type": "text", "text": "def total(): ..."}])
+    t.result(second, [{"type": "text", "text": "     1→def total(): ...\n     2→    return 3"}])
     t.result(first, "Exit code 1\n2 failed", error=True)
     found = items(t.path)
     ran = one(found, tool="Bash")
@@ -69,7 +69,7 @@ def test_a_tool_call_and_its_result_are_one_item(transcript):
     assert (ran.ref, ran.tags, ran.role) == (first, ("error",), "tool")
     seen = one(found, tool="Read")
     assert seen.files_read == ("src/cart.py",)
-    assert "def total" in seen.body
+    assert seen.body.endswith("src/cart.py\n\ndef total(): ...\n    return 3")
     assert not one(found, tool="Read").tags
 
 

@@ -104,6 +104,7 @@ TOOLS: Mapping[str, tuple[tuple[str, ...], str, bool]] = {
 
 _TAG = re.compile(r"<(?P<tag>[a-z-]+)>(?P<text>.*?)</(?P=tag)>", re.S)
 _REMINDER = re.compile(r"<system-reminder>.*?(?:</system-reminder>|\Z)\s*", re.S)
+_LINE_NUMBER = re.compile(r"^ *\d+(?:→|\t)", re.M)  # the client's, not the file's
 _TASK_NUMBER = re.compile(r"#(\d+)")
 _NOT_TYPED = ("<", "{", "/")  # notices of the client and its commands, in the queue of prompts
 
@@ -327,7 +328,9 @@ class ClaudeCode(Transcript[Place]):
     def _result(self, block: dict[str, Any]) -> Iterator[Item]:
         key, text = block.get("tool_use_id"), _REMINDER.sub("", block_text(block.get("content")))
         call = self.waiting.get(key) if isinstance(key, str) else None
-        if call and call.item.tool == "TaskCreate" and (match := _TASK_NUMBER.search(text)):
+        if call and call.item.tool == "Read":
+            text = _LINE_NUMBER.sub("", text)
+        elif call and call.item.tool == "TaskCreate" and (match := _TASK_NUMBER.search(text)):
             task = (match[1], call.item.title, "pending")
             self.state = replace(self.state, tasks=(*self.state.tasks, task)[-200:])
         yield from self.answer(key, text, block.get("is_error") is True)

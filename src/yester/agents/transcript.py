@@ -128,14 +128,15 @@ class Transcript(ABC, Generic[S]):
 
     def _mark(self, offset: int, line: int, state: State) -> None:
         """Where to read on from: here, or at the first item that may still be completed."""
+        reading = self.reading
         for call in self.waiting.values():
             offset, line, state = call.offset, call.line, call.state
             break
-        self._answered = {key: at for key, at in self._answered.items() if at > line}
-        answered = (*self._answered, *self._ahead)
-        reading = self.reading
-        reading.offset, reading.line = offset, line
-        reading.state = replace(state, answered=answered) if answered or state.answered else state
+        if self._answered:
+            self._answered = {key: at for key, at in self._answered.items() if at > line}
+        if self._answered or self._ahead or state.answered:
+            state = replace(state, answered=(*self._answered, *self._ahead))
+        reading.offset, reading.line, reading.state = offset, line, state
 
     def _give_up(self) -> Iterator[Item]:
         while self.waiting:

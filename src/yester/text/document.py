@@ -36,11 +36,11 @@ def document(item: Item) -> Document:
         item.title,
         item.subtitle,
         item.body,
-        "\n".join(item.facts),
-        " ".join((*item.concepts, *item.tags)),
-        " ".join(item.files),
+        "\n".join(item.facts) if item.facts else "",
+        " ".join((*item.concepts, *item.tags)) if item.concepts or item.tags else "",
+        " ".join(item.files) if item.files_read or item.files_modified else "",
         item.tool,
-        "\n".join(item.sections.values()),
+        "\n".join(item.sections.values()) if item.sections else "",
     )
     vector: list[bytes] = []
     lengths: list[tuple[int, int]] = []

@@ -1,0 +1,48 @@
+"""Coverage-guided fuzzing of every reader: `make fuzz`. No input may raise, hang or be stored unfit.
+
+The first byte chooses the reader; the rest is the file. Findings become examples in tests/unit.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+import atheris
+
+with atheris.instrument_imports(include=["yester"]):
+    from yester.agents import AGENTS
+    from yester.agents.base import Options, Reading
+    from yester.ingest import prepared
+    from yester.project import Projects
+    from yester.text.query import parse
+
+NAMES = {
+    "claude-code": "s.jsonl",
+    "codex": "rollout-2026-01-01T00-00-00-0.jsonl",
+    "gemini-cli": "session-1.json",
+    "copilot-cli": "events.jsonl",
+    "opencode": "opencode.db",
+    "cursor": "s.jsonl",
+    "specstory": "h.md",
+    "aider": ".aider.chat.history.md",
+}
+FOLDER = Path(tempfile.mkdtemp(prefix="yester-fuzz-"))
+
+
+def one(data: bytes) -> None:
+    if not data:
+        return
+    agent = list(AGENTS.values())[data[0] % len(AGENTS)]
+    path = FOLDER / NAMES[agent.name]
+    path.write_bytes(data[1:])
+    agent.accepts(path)
+    for item in agent.read(Reading(path, Projects({}), Options())):
+        prepared(item).item.body.encode("utf-8")
+    parse(data[1:200].decode("utf-8", "replace"))
+
+
+if __name__ == "__main__":
+    atheris.Setup(sys.argv, one)
+    atheris.Fuzz()
