@@ -139,9 +139,8 @@ def main() -> int:
     )
     print("\n| figure | measured | bound | |\n|---|---|---|---|")
     for name, value, limit, good in rows:
-        print(
-            f"| {name} | {value:,.2f} | {(limit and round(limit, 2)) or '–'} | {'ok' if good else 'MISSED'} |"
-        )
+        bounded = f"{limit:,.2f}" if limit else "–"
+        print(f"| {name} | {value:,.2f} | {bounded} | {'ok' if good else 'MISSED'} |")
     return 0 if all(good for *_, good in rows) or not given else 1
 
 

@@ -24,15 +24,21 @@ _FOREIGN = ("YESTER_", "CLAUDE", "CODEX", "GEMINI", "COPILOT", "OPENCODE", "XDG_
 
 
 @pytest.fixture(autouse=True)
-def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def nobodys_home(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test sees the developer's home or an agent's variables."""
-    home = tmp_path / "user"
-    home.mkdir()
     for name in list(os.environ):
         if name.startswith(_FOREIGN) and name != "YESTER_KILLS":
             monkeypatch.delenv(name)
-    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("HOME", "/nonexistent")
     monkeypatch.setenv("TZ", "UTC")
+
+
+@pytest.fixture
+def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A user's home for tests that need one."""
+    home = tmp_path / "user"
+    home.mkdir(exist_ok=True)
+    monkeypatch.setenv("HOME", str(home))
     return home
 
 
@@ -53,7 +59,7 @@ def home(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def run(home: Path, tmp_path: Path) -> Callable[..., Ran]:
+def run(home: Path, tmp_path: Path, own_home: Path) -> Callable[..., Ran]:
     """The real command in a process of its own, with a store of its own."""
 
     def run(*words: str, env: dict[str, str] | None = None, cwd: Path | None = None) -> Ran:

@@ -1,4 +1,4 @@
-"""Coverage-guided fuzzing of every reader: `make fuzz`. No input may raise, hang or be stored unfit.
+"""Coverage-guided fuzzing of every reader (`make fuzz`): no input may raise or hang.
 
 The first byte chooses the reader; the rest is the file. Findings become examples in tests/unit.
 """

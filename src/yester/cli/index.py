@@ -45,9 +45,7 @@ def command(
     projects = Projects(app.config.projects)
     apply_names(app.store, projects)
     options = Options(app.config.flag("thinking"), app.config.flag("subagents"))
-    gc.set_threshold(
-        100_000
-    )  # nothing here makes cycles; looking for them costs a tenth of the run
+    gc.set_threshold(100_000)  # nothing here makes cycles, and looking for them costs a tenth
     ingest = Ingest(app.store, projects, options)
     began = time.monotonic()
     with _progress(found) as advance, _stoppable():
