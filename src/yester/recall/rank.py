@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from yester.store.base import Candidate, Statistics, inverse_frequency
-from yester.text.document import FIELDS, FieldTerms, decode
+from yester.text.document import FIELDS, matches
 from yester.text.terms import term_hash
 
 
@@ -59,10 +60,8 @@ class Wanted:
     others: tuple[tuple[tuple[str, ...], float], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
+class Ranked(NamedTuple):
     candidate: Candidate
-    fields: Sequence[FieldTerms]
     score: float
     factors: Mapping[str, float]
 
@@ -73,56 +72,77 @@ class Question:
     def __init__(self, wanted: Sequence[Wanted], statistics: Statistics, weights: Weights) -> None:
         self._weights = weights
         self._lengths = statistics.lengths
-        self._terms: list[tuple[float, int, list[tuple[tuple[int, ...], float]]]] = []
         self.telling: dict[str, float] = {}
-        total = 0.0
-        for one in wanted:
-            holding = statistics.frequencies.get(one.term, 0)
-            if not holding:
+        self._telling: list[float] = []
+        self._shares: dict[int, list[tuple[int, float]]] = {}  # hash → (number of the term, share)
+        self._groups: list[tuple[int, tuple[int, ...], float]] = []  # several terms as one
+        for number, one in enumerate(wanted):
+            held = statistics.frequencies.get(one.term, 0)
+            if not held:
                 # Known by another name only; else as telling as the rarest: an answer without it
                 # is no full match.
                 names = [statistics.frequencies.get(t, 0) for group, _ in one.others for t in group]
-                holding = min((n for n in names if n), default=0)
-            telling = self.telling[one.term] = inverse_frequency(holding, statistics.items)
-            total += telling
-            others = [(tuple(map(term_hash, group)), share) for group, share in one.others]
-            self._terms.append((telling, term_hash(one.term), others))
-        self.possible = total * (weights.k1 + 1)
+                held = min((n for n in names if n), default=0)
+            telling = inverse_frequency(held, statistics.items)
+            self.telling[one.term] = telling
+            self._telling.append(telling)
+            self._shares.setdefault(term_hash(one.term), []).append((number, 1.0))
+            for group, share in one.others:
+                hashes = tuple(map(term_hash, group))
+                if len(hashes) == 1:
+                    self._shares.setdefault(hashes[0], []).append((number, share))
+                else:
+                    self._groups.append((number, hashes, share))
+        grouped = (term for _, group, _ in self._groups for term in group)
+        self._wanted = frozenset((*self._shares, *grouped))
+        self.possible = sum(self._telling) * (weights.k1 + 1)
+        self._scales: dict[tuple[str, int], tuple[float, float, float]] = {}
 
     def rank(self, candidate: Candidate) -> Ranked:
-        fields = decode(candidate.vector)
-        keyword, matched = self._bm25f(candidate, fields)
-        return Ranked(candidate, fields, keyword, {"keyword": keyword, "matched": matched})
+        keyword, matched = self._bm25f(candidate)
+        return Ranked(candidate, keyword, {"keyword": keyword, "matched": matched})
 
-    def _bm25f(self, candidate: Candidate, fields: Sequence[FieldTerms]) -> tuple[float, float]:
+    def _bm25f(self, candidate: Candidate) -> tuple[float, float]:
         """BM25F over its possible maximum, and the share of the question's weight that matched."""
-        weights = self._weights
-        by_field = weights.fields.get(candidate.kind, weights.fields["message"])
-        scales = []
-        for part in fields:
-            mean = self._lengths.get((candidate.kind, part.field)) or 1.0
-            relative = (part.length + weights.padding) / (mean + weights.padding)
-            scale = by_field[part.field] / (1 - weights.b + weights.b * relative)
-            scales.append((part.counts, scale))
-        total, matched = 0.0, 0.0
-        for telling, number, others in self._terms:
-            frequency = 0.0
-            for counts, scale in scales:
-                if number in counts:
-                    frequency += counts[number] * scale
-                for group, share in others:
-                    found = min(counts.get(other, 0) for other in group)
-                    if found:
-                        frequency += found * scale * share
-            if frequency:
-                total += telling * (weights.k1 + 1) * frequency / (weights.k1 + frequency)
-                matched += telling
-        if not total:
+        frequencies: dict[int, float] = {}
+        for part, length, found in matches(candidate.vector, self._wanted):
+            weight, flat, slope = self._scale(candidate.kind, part)
+            if not weight:
+                continue
+            scale = weight / (flat + slope * length)
+            for term, count in found:
+                for number, share in self._shares.get(term, ()):
+                    frequencies[number] = frequencies.get(number, 0.0) + count * scale * share
+            if self._groups:
+                counts = dict(found)
+                for number, group, share in self._groups:
+                    together = min(counts.get(term, 0) for term in group)
+                    if together:
+                        more = together * scale * share
+                        frequencies[number] = frequencies.get(number, 0.0) + more
+        if not frequencies or not self.possible:
             return 0.0, 0.0
+        k1, total, matched = self._weights.k1, 0.0, 0.0
+        for number, frequency in frequencies.items():
+            telling = self._telling[number]
+            total += telling * (k1 + 1) * frequency / (k1 + frequency)
+            matched += telling
         keyword = total / self.possible
         if candidate.role == "thinking":
-            keyword *= weights.thinking
-        return keyword, matched * (weights.k1 + 1) / self.possible
+            keyword *= self._weights.thinking
+        return keyword, matched * (k1 + 1) / self.possible
+
+    def _scale(self, kind: str, part: int) -> tuple[float, float, float]:
+        """(weight, a, b) of a field: a term counts weight / (a + b * length of the field)."""
+        known = self._scales.get((kind, part))
+        if known is None:
+            weights = self._weights
+            mean = self._lengths.get((kind, part)) or 1.0
+            slope = weights.b / (mean + weights.padding)
+            flat = 1 - weights.b + slope * weights.padding
+            by_field = weights.fields.get(kind, weights.fields["message"])
+            known = self._scales[kind, part] = (by_field[part], flat, slope)
+        return known
 
 
 def lifted(ranked: Ranked, name: str, by: float) -> Ranked:
@@ -132,4 +152,4 @@ def lifted(ranked: Ranked, name: str, by: float) -> Ranked:
         return ranked
     score = ranked.score + share * (1.0 - ranked.score)
     factors = {**ranked.factors, name: score - ranked.score}
-    return Ranked(ranked.candidate, ranked.fields, score, factors)
+    return Ranked(ranked.candidate, score, factors)

@@ -18,6 +18,7 @@ from yester.model import KINDS, Filters, Hit, Item
 from yester.recall.phrases import adjacent, fulfils
 from yester.recall.rank import Question, Ranked, Wanted, Weights, lifted
 from yester.store.base import Store, inverse_frequency
+from yester.text.document import decode
 from yester.text.query import Query, parse
 from yester.text.synonyms import alternatives
 from yester.when import moment
@@ -123,7 +124,7 @@ def _ranked(
     found = store.candidates(postings, filters, CANDIDATES, query.must)
     ranked = _sorted(map(question.rank, found))
     if not query.terms and not query.prefixes:
-        return [replace(one, score=1.0) for one in ranked], rung  # nothing but exclusions
+        return [one._replace(score=1.0) for one in ranked], rung  # nothing but exclusions
     ranked = _with_neighbours(store, ranked, weights.neighbour)
     return _with_text(store, ranked, query, question.telling, weights.phrase), rung
 
@@ -197,7 +198,7 @@ def collapse(ranked: Iterable[Ranked], most: int) -> list[tuple[Ranked, int]]:
 
 def _words(one: Ranked) -> set[int]:
     words: set[int] = set()
-    for part in one.fields:
+    for part in decode(one.candidate.vector):
         words.update(part.counts)
     return words
 

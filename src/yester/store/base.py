@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from math import log
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from yester.model import Filters, Item, Project, Session, Source
 from yester.text.document import Document
@@ -45,9 +45,8 @@ class Put:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """What the ranker needs to know of an item, without its text."""
+class Candidate(NamedTuple):
+    """What the ranker needs to know of an item; hundreds are made per question."""
 
     id: int
     kind: str

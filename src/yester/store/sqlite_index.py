@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import date, timedelta
 from functools import lru_cache
+from heapq import nlargest
 
 import apsw
 
@@ -280,11 +281,13 @@ def likeliest(
             break
         found = " AND ".join(parts)
         expression = f"({found}) NOT ({excluded})" if excluded else found
-        for (id_,) in db.execute(sql, (expression, *args, left)):
-            scores[id_] = scores.get(id_, 0.0) + weight
+        held = scores.get
+        ids: list[tuple[int]] = db.execute(sql, (expression, *args, left)).fetchall()  # type: ignore[assignment]
+        for (id_,) in ids:
+            scores[id_] = held(id_, 0.0) + weight
         left -= postings
-    best = sorted(scores.items(), key=lambda entry: (-entry[1], -entry[0]))[:limit]
-    return [id_ for id_, _ in best]
+    best = nlargest(limit, zip(scores.values(), scores.keys(), strict=True))
+    return [id_ for _, id_ in best]
 
 
 def neighbours(db: apsw.Connection, ids: Sequence[int]) -> dict[int, tuple[int, int]]:
@@ -332,4 +335,4 @@ def load(db: apsw.Connection, ids: Sequence[int]) -> list[Candidate]:
         " FROM json_each(?) j JOIN item i ON i.id = j.value JOIN item_terms t ON t.item = i.id",
         (str(list(ids)),),
     )
-    return [Candidate(*row) for row in rows]
+    return list(map(Candidate._make, rows))

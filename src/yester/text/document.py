@@ -12,7 +12,7 @@ import struct
 import sys
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from yester.model import Item
@@ -89,7 +89,27 @@ class FieldTerms:
 
 def decode(vector: bytes) -> list[FieldTerms]:
     """The stored form back as counts per field."""
-    fields: list[FieldTerms] = []
+    return [
+        FieldTerms(number, length, dict(zip(hashes, counts, strict=True)))
+        for number, length, hashes, counts in _blocks(vector)
+    ]
+
+
+def matches(vector: bytes, wanted: frozenset[int]) -> list[tuple[int, int, list[tuple[int, int]]]]:
+    """(field number, number of terms, [(hash, count)]) of the wanted terms alone.
+
+    Scoring looks at hundreds of vectors for a handful of terms: no dict is built for the rest.
+    """
+    found = []
+    for number, length, hashes, counts in _blocks(vector):
+        common = wanted.intersection(hashes)
+        if common:
+            at = hashes.index
+            found.append((number, length, [(term, counts[at(term)]) for term in common]))
+    return found
+
+
+def _blocks(vector: bytes) -> Iterator[tuple[int, int, array[int], bytes]]:
     at = 0
     while at < len(vector):
         number, distinct, length = _HEADER.unpack_from(vector, at)
@@ -99,8 +119,5 @@ def decode(vector: bytes) -> list[FieldTerms]:
         if _SWAP:
             hashes.byteswap()
         at += 4 * distinct
-        fields.append(
-            FieldTerms(number, length, dict(zip(hashes, vector[at : at + distinct], strict=True)))
-        )
+        yield number, length, hashes, vector[at : at + distinct]
         at += distinct
-    return fields
