@@ -268,7 +268,8 @@ def likeliest(
     scores: dict[int, float] = {}
     left = POSTINGS
     condition, args = exact
-    join = " JOIN item i ON i.id = item_text.rowid" if condition else ""
+    # CROSS: the planner must not walk the items and ask the full text about each of them.
+    join = " CROSS JOIN item i ON i.id = item_text.rowid" if condition else ""
     sql = (
         f"SELECT item_text.rowid FROM item_text{join} WHERE item_text MATCH ?"
         f"{' AND ' + condition if condition else ''} ORDER BY item_text.rowid DESC LIMIT ?"
