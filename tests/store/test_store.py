@@ -263,6 +263,19 @@ def test_rare_terms_decide_which_candidates_come_first(store):
     assert len(found(store, "common zebra", limit=20)) == 20
 
 
+def test_a_project_that_holds_most_items_is_searched_exactly_too(open_store):
+    one, two = open_store(), open_store()
+    put(one, *(item(f"a{n}", "needle", project="name:big") for n in range(20)), item("b", "needle"))
+    assert len(found(one, "needl", Filters(projects=("big",)))) == 20
+    put(two, item("late", "needle", project="name:big"))
+    assert len(found(one, "needl", Filters(projects=("big",)))) == 21
+    put(two, item("a2", "needle, moved"))
+    with two.transaction():
+        two.merge_project("name:shop", Project("name:else", "else"))
+    assert "a2" in found(one, "needl", Filters(projects=("else",)))
+    assert "a2" not in found(one, "needl", Filters(projects=("big",)))
+
+
 def test_statistics_count_items_terms_and_lengths_per_project(store):
     put(
         store,

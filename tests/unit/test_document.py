@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from yester.model import Item
-from yester.text.document import FIELDS, decode, document
+from yester.text.document import FIELDS, decode, document, matches, pattern
 from yester.text.terms import term_hash
 from yester.text.terms import terms as expanded
 
@@ -38,6 +38,23 @@ def test_the_stored_vector_gives_every_count_back(title, body, facts, sections):
         counts = Counter(term_hash(term) for term in found)
         assert by_field[number].counts == counts
         assert by_field[number].length == len(found)
+
+
+@given(_texts, _texts, st.lists(_texts, max_size=3))
+def test_searching_the_bytes_finds_what_decoding_finds(title, body, asked):
+    vector = document(Item("r", "observation", title=title, body=body)).vector
+    wanted = {term_hash(term) for text in (*asked, body[:40]) for term in terms(text)} | {0, 256}
+    found = {
+        (field, term): (length, count)
+        for field, length, held in matches(vector, [(term, pattern(term)) for term in wanted])
+        for term, count in held
+    }
+    assert found == {
+        (part.field, term): (part.length, count)
+        for part in decode(vector)
+        for term, count in part.counts.items()
+        if term in wanted
+    }
 
 
 def test_counts_stop_at_what_a_byte_holds():

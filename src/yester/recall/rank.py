@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from yester.store.base import Candidate, Statistics, inverse_frequency
-from yester.text.document import FIELDS, matches
+from yester.text.document import FIELDS, matches, pattern
 from yester.text.terms import term_hash
 
 
@@ -94,7 +94,7 @@ class Question:
                 else:
                     self._groups.append((number, hashes, share))
         grouped = (term for _, group, _ in self._groups for term in group)
-        self._wanted = frozenset((*self._shares, *grouped))
+        self._wanted = [(term, pattern(term)) for term in {*self._shares, *grouped}]
         self.possible = sum(self._telling) * (weights.k1 + 1)
         self._scales: dict[tuple[str, int], tuple[float, float, float]] = {}
 

@@ -23,11 +23,12 @@ from yester.text.query import Query, parse
 from yester.text.synonyms import alternatives
 from yester.when import moment
 
-CANDIDATES = 400
+CANDIDATES = 250
 ORDERS = ("relevance", "date_desc", "date_asc")
-_LIFTED = 60  # candidates whose neighbours are looked at
+_LIFTED = 30  # candidates whose neighbours are looked at
 _READ = 12  # candidates whose text is read for words side by side
 _ALIKE = 12
+_MOST_TERMS = 80
 _CONVERSATION = ("message", "prompt")
 # Share of common terms from which two texts say the same; shorter ones must be equal.
 _SAME, _SHORT = 0.9, 8
@@ -97,6 +98,12 @@ def narrowed(filters: Filters, query: Query, now: int) -> Filters:
 def _ranked(
     store: Store, query: Query, filters: Filters, weights: Weights
 ) -> tuple[list[Ranked], str]:
+    terms = query.terms
+    if len(terms) > _MOST_TERMS:  # a pasted file: its most telling words ask the same
+        known = store.statistics(terms, filters).frequencies
+        rarest = sorted((n, term) for term, n in known.items() if n)[:_MOST_TERMS]
+        kept = {term for _, term in rarest}
+        query = replace(query, terms=tuple(term for term in terms if term in kept))
     names = alternatives(query.terms)
     asked = {*query.terms, *(term for groups in names.values() for g in groups for term in g)}
     statistics = store.statistics(list(asked), filters)

@@ -62,6 +62,8 @@ class SqliteStore:
         self._sessions: dict[tuple[str, str, int], int] = {}
         self._index = index.IndexWriter(db)
         self._writes = 0
+        self._members = index.Members()
+        self._moves: Any = None
         self._measured: tuple[tuple[int, int], dict[tuple[int, ...], Any]] = ((0, -1), {})
 
     @classmethod
@@ -130,6 +132,7 @@ class SqliteStore:
                 self._projects.clear()
                 self._sessions.clear()
                 self._index.forget()
+                self._members.forget()
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
                 raise
@@ -184,6 +187,7 @@ class SqliteStore:
             self._reindexed(item, target, values[-1])
         self._index.write()
         self._db.execute("DELETE FROM project WHERE id = ?", row)
+        self._count_move()
         self._projects.clear()
         self._sessions.clear()
         return len(ids)
@@ -193,6 +197,11 @@ class SqliteStore:
             self._index.add(item.id, project, session, item, document(item))
         if len(self._index) >= _BATCH:
             self._index.write()
+
+    def _count_move(self) -> None:
+        """Other processes see by this number that items have changed their project."""
+        moves = self._one("SELECT value FROM meta WHERE key = 'moves'")
+        self._set_meta("moves", str(int(moves[0]) + 1 if moves else 1))
 
     def _move_session(self, id_: int, project: int) -> None:
         twin = self._one(
@@ -262,6 +271,8 @@ class SqliteStore:
             else:
                 id_ = old[0]
                 self._unlink(id_, old[2], kind)
+                if old[2] != project:
+                    self._count_move()
             into = new if old is None else replaced
             into.append(rows.row(item, id_, entry.hash, project, session))
             if item.status == "active":
@@ -372,8 +383,20 @@ class SqliteStore:
         if wanted := index.match(must):
             narrowing.append(wanted)
         excluded = index.unwanted(must)
-        ids = index.likeliest(self._db, terms, narrowing, excluded, exact, limit)
+        members = None
+        if by_token and len(narrowing) == len(projects) == 1 and not (excluded or wanted):
+            share = self._lengths(tuple(projects))[0] / max(self._lengths(())[0], 1)
+            if share >= index.WIDE:
+                members = self._wide_project(projects[0])
+        ids = index.likeliest(self._db, terms, narrowing, excluded, exact, limit, members)
         return index.load(self._db, ids)
+
+    def _wide_project(self, project: int) -> bytearray:
+        moves = self._one("SELECT value FROM meta WHERE key = 'moves'")
+        if moves != self._moves:
+            self._moves = moves
+            self._members.forget()
+        return self._members.of(self._db, project)
 
     @_explained
     def neighbours(self, ids: Sequence[int]) -> dict[int, tuple[int, int]]:

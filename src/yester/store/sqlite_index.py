@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, timedelta
 from functools import lru_cache
 from heapq import nlargest
 
 import apsw
+import msgspec
 
 from yester.model import Filters, Item
 from yester.store.base import Candidate
@@ -23,10 +24,14 @@ from yester.text.terms import term_hash
 
 _PROJECT_BITS = 24
 # Postings looked at per query: enough for the rarest terms of any question, bounded at any size.
-POSTINGS = 20_000
+POSTINGS = 8_000
 _KNOWN_TERMS = 500_000  # bound of the set that saves writing known terms again
 _DAY = 86_400_000
 _SHORTEST_PREFIX = 4  # of a term that stands for a longer one
+WIDE = 0.2  # share of all items from which a project's members are marked rather than asked for
+_RARE = 4_000  # postings of a term that is cheaper to read whole than together with a filter
+_LISTS = 32  # terms that choose candidates; all of them score
+_decode_ids = msgspec.json.Decoder(list[int]).decode
 _NOT_TOKEN = re.compile(r"[^a-z0-9_.-]+")
 
 
@@ -257,38 +262,125 @@ def likeliest(
     excluded: str,
     exact: tuple[str, tuple[object, ...]],
     limit: int,
+    members: bytearray | None = None,
 ) -> list[int]:
     """Ids by the summed weight of the (term, weight, postings) they hold, rarest terms first.
 
     Terms are taken until the posting budget is spent (always at least one, then its newest
     postings), so the cost has a ceiling whatever the size of the store; newer ids win ties.
     `narrowing` are expressions every answer fulfils; without terms they alone decide. `exact` is a
-    condition on `item i`, joined in only where tokens cannot express the filter.
+    condition on `item i`, joined in only where tokens cannot express the filter. `members` marks
+    the ids that pass, where a filter is so wide that marking them is cheaper than asking.
     """
-    scores: dict[int, float] = {}
+    chosen: list[tuple[str, float]] = []
     left = POSTINGS
-    condition, args = exact
-    # CROSS: the planner must not walk the items and ask the full text about each of them.
-    join = " CROSS JOIN item i ON i.id = item_text.rowid" if condition else ""
-    sql = (
-        f"SELECT item_text.rowid FROM item_text{join} WHERE item_text MATCH ?"
-        f"{' AND ' + condition if condition else ''} ORDER BY item_text.rowid DESC LIMIT ?"
-    )
-    for term, weight, postings in sorted(weighted, key=lambda entry: entry[2]) or [("", 1.0, 1)]:
-        if left <= 0 or (scores and postings > left):
+    for term, weight, postings in sorted(weighted, key=lambda entry: entry[2]):
+        if left <= 0 or len(chosen) >= _LISTS or (chosen and postings > left):
             break
-        parts = [f'"{term}"', *narrowing] if term else list(narrowing)
-        if not parts:
-            break
-        found = " AND ".join(parts)
-        expression = f"({found}) NOT ({excluded})" if excluded else found
-        held = scores.get
-        ids: list[tuple[int]] = db.execute(sql, (expression, *args, left)).fetchall()  # type: ignore[assignment]
-        for (id_,) in ids:
-            scores[id_] = held(id_, 0.0) + weight
+        chosen.append((f'"{term}"', weight))
         left -= postings
+    search = _Search(db, narrowing, excluded, exact, members)
+    if not weighted:
+        return search.narrowed("", limit)
+    scores: dict[int, float] = {}
+    held = scores.get
+    for weight, ids in search.lists(chosen):
+        for id_ in ids:
+            scores[id_] = held(id_, 0.0) + weight
     best = nlargest(limit, zip(scores.values(), scores.keys(), strict=True))
     return [id_ for _, id_ in best]
+
+
+class Members:
+    """Which items belong to a project, a byte for each; only new items are read again."""
+
+    def __init__(self) -> None:
+        self._marks: dict[int, tuple[int, bytearray]] = {}
+
+    def of(self, db: apsw.Connection, project: int) -> bytearray:
+        """A byte per id up to the newest; 1 where the item is the project's."""
+        row = db.execute("SELECT coalesce(max(id), 0) FROM item").fetchone()
+        newest: int = row[0] if row else 0
+        seen, marks = self._marks.get(project, (0, bytearray(1)))
+        if newest > seen:
+            new = db.execute(
+                "SELECT json_group_array(id) FROM item WHERE id > ? AND project = ?",
+                (seen, project),
+            ).fetchone()
+            marks.extend(bytes(newest + 1 - len(marks)))
+            for id_ in _decode_ids(new[0] if new else "[]"):
+                marks[id_] = 1
+            self._marks[project] = (newest, marks)
+        return marks
+
+    def forget(self) -> None:
+        """Items have changed their project."""
+        self._marks.clear()
+
+
+class _Search:
+    """Postings of terms under one set of filters.
+
+    A filter token may have more postings than the term it narrows, and walking them costs the same
+    for every term. So rare terms are read without the filter and compared with the answer of one
+    query that asks for all of them with the filter.
+    """
+
+    def __init__(
+        self, db: apsw.Connection, narrowing: Sequence[str], excluded: str,
+        exact: tuple[str, tuple[object, ...]], members: bytearray | None,
+    ) -> None:  # fmt: skip
+        self._db = db
+        self._narrowing = list(narrowing)
+        self._excluded = excluded
+        self._condition, self._args = exact
+        self._plain = not (narrowing or excluded or self._condition)
+        self._members = members
+
+    def lists(self, chosen: Sequence[tuple[str, float]]) -> Iterator[tuple[float, Sequence[int]]]:
+        rare: list[tuple[str, float, list[int]]] = []
+        for term, weight in chosen:
+            if self._plain:
+                yield weight, self._ids(term, POSTINGS)
+                continue
+            if self._members is not None:
+                mark = self._members
+                yield weight, [id_ for id_ in self._ids(term, 2 * POSTINGS) if mark[id_]]
+                continue
+            ids = self._ids(term, _RARE + 1)
+            if len(ids) > _RARE:
+                yield weight, self.narrowed(term, POSTINGS)
+            else:
+                rare.append((term, weight, ids))
+        if rare:
+            any_of = " OR ".join(term for term, _, _ in rare)
+            allowed = frozenset(self.narrowed(f"({any_of})", POSTINGS * 4))
+            for _, weight, ids in rare:
+                yield weight, [id_ for id_ in ids if id_ in allowed]
+
+    def narrowed(self, expression: str, most: int) -> list[int]:
+        """Ids, newest first, for an expression and everything that must hold besides."""
+        parts = [expression, *self._narrowing] if expression else self._narrowing
+        if not parts:
+            return []
+        found = " AND ".join(parts)
+        if self._excluded:
+            found = f"({found}) NOT ({self._excluded})"
+        return self._ids(found, most, self._condition, self._args)
+
+    def _ids(
+        self, match: str, most: int, condition: str = "", args: tuple[object, ...] = ()
+    ) -> list[int]:
+        # CROSS: the planner must not walk the items and ask the full text about each of them. One
+        # JSON text instead of a row per posting takes half the time.
+        join = " CROSS JOIN item i ON i.id = item_text.rowid" if condition else ""
+        row = self._db.execute(
+            f"SELECT json_group_array(id) FROM (SELECT item_text.rowid AS id FROM item_text{join}"
+            f" WHERE item_text MATCH ?{' AND ' + condition if condition else ''}"
+            " ORDER BY item_text.rowid DESC LIMIT ?)",
+            (match, *args, most),
+        ).fetchone()
+        return _decode_ids(row[0] if row else "[]")
 
 
 def neighbours(db: apsw.Connection, ids: Sequence[int]) -> dict[int, tuple[int, int]]:

@@ -12,7 +12,7 @@ import struct
 import sys
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from yester.model import Item
@@ -20,6 +20,7 @@ from yester.text.terms import term_hash, terms
 
 FIELDS = ("title", "subtitle", "body", "facts", "concepts", "files", "tool", "sections")
 _HEADER = struct.Struct("<BII")
+_MANY = 24  # wanted terms from which decoding is cheaper than searching
 _SWAP = sys.byteorder == "big"
 
 
@@ -89,35 +90,54 @@ class FieldTerms:
 
 def decode(vector: bytes) -> list[FieldTerms]:
     """The stored form back as counts per field."""
-    return [
-        FieldTerms(number, length, dict(zip(hashes, counts, strict=True)))
-        for number, length, hashes, counts in _blocks(vector)
-    ]
+    fields, at = [], 0
+    while at < len(vector):
+        number, distinct, length = _HEADER.unpack_from(vector, at)
+        begin = at + _HEADER.size
+        end = begin + 4 * distinct
+        at = end + distinct
+        hashes = array("I", vector[begin:end])
+        if _SWAP:
+            hashes.byteswap()
+        counts = dict(zip(hashes, vector[end:at], strict=True))
+        fields.append(FieldTerms(number, length, counts))
+    return fields
 
 
-def matches(vector: bytes, wanted: frozenset[int]) -> list[tuple[int, int, list[tuple[int, int]]]]:
+def matches(
+    vector: bytes, wanted: Sequence[tuple[int, bytes]]
+) -> list[tuple[int, int, list[tuple[int, int]]]]:
     """(field number, number of terms, [(hash, count)]) of the wanted terms alone.
 
-    Scoring looks at hundreds of vectors for a handful of terms: no dict is built for the rest.
+    Scoring looks at hundreds of vectors for a handful of terms: those are searched for as the four
+    bytes they are stored as (`pattern`), and nothing is decoded unless they are many.
     """
-    found = []
-    for number, length, hashes, counts in _blocks(vector):
-        common = wanted.intersection(hashes)
-        if common:
-            at = hashes.index
-            found.append((number, length, [(term, counts[at(term)]) for term in common]))
+    if len(wanted) > _MANY:
+        asked = {term for term, _ in wanted}
+        return [
+            (part.field, part.length, [(term, part.counts[term]) for term in both])
+            for part in decode(vector)
+            if (both := asked & part.counts.keys())
+        ]
+    there = [one for one in wanted if one[1] in vector]
+    found: list[tuple[int, int, list[tuple[int, int]]]] = []
+    at, size, find = 0, len(vector) if there else 0, vector.find
+    while at < size:
+        number, distinct, length = _HEADER.unpack_from(vector, at)
+        begin = at + _HEADER.size
+        end = begin + 4 * distinct
+        at = end + distinct
+        held = []
+        for term, stored in there:
+            place = find(stored, begin, end)
+            while place >= 0 and (place - begin) & 3:  # across two hashes: not this one
+                place = find(stored, place + 1, end)
+            if place >= 0:
+                held.append((term, vector[end + ((place - begin) >> 2)]))
+        if held:
+            found.append((number, length, held))
     return found
 
 
-def _blocks(vector: bytes) -> Iterator[tuple[int, int, array[int], bytes]]:
-    at = 0
-    while at < len(vector):
-        number, distinct, length = _HEADER.unpack_from(vector, at)
-        at += _HEADER.size
-        hashes = array("I")
-        hashes.frombytes(vector[at : at + 4 * distinct])
-        if _SWAP:
-            hashes.byteswap()
-        at += 4 * distinct
-        yield number, length, hashes, vector[at : at + distinct]
-        at += distinct
+def pattern(term: int) -> bytes:
+    return term.to_bytes(4, "little")
