@@ -385,13 +385,11 @@ class SqliteStore:
         excluded = index.unwanted(must)
         members = None
         if by_token and len(narrowing) == len(projects) == 1 and not (excluded or wanted):
-            share = self._lengths(tuple(projects))[0] / max(self._lengths(())[0], 1)
-            if share >= index.WIDE:
-                members = self._wide_project(projects[0])
+            members = self._members_of(projects[0])
         ids = index.likeliest(self._db, terms, narrowing, excluded, exact, limit, members)
         return index.load(self._db, ids)
 
-    def _wide_project(self, project: int) -> bytearray:
+    def _members_of(self, project: int) -> bytearray:
         moves = self._one("SELECT value FROM meta WHERE key = 'moves'")
         if moves != self._moves:
             self._moves = moves

@@ -28,8 +28,9 @@ POSTINGS = 8_000
 _KNOWN_TERMS = 500_000  # bound of the set that saves writing known terms again
 _DAY = 86_400_000
 _SHORTEST_PREFIX = 4  # of a term that stands for a longer one
-WIDE = 0.2  # share of all items from which a project's members are marked rather than asked for
-_RARE = 4_000  # postings of a term that is cheaper to read whole than together with a filter
+_PROJECTS_MARKED = 16
+_ENOUGH = 500  # postings of rarer terms after which a frequent one need not be complete
+_RARE = 6_000  # postings of a term that is cheaper to read whole than together with a filter
 _LISTS = 32  # terms that choose candidates; all of them score
 _decode_ids = msgspec.json.Decoder(list[int]).decode
 _NOT_TOKEN = re.compile(r"[^a-z0-9_.-]+")
@@ -270,7 +271,7 @@ def likeliest(
     postings), so the cost has a ceiling whatever the size of the store; newer ids win ties.
     `narrowing` are expressions every answer fulfils; without terms they alone decide. `exact` is a
     condition on `item i`, joined in only where tokens cannot express the filter. `members` marks
-    the ids that pass, where a filter is so wide that marking them is cheaper than asking.
+    the ids that pass, where the filter is one project.
     """
     chosen: list[tuple[str, float]] = []
     left = POSTINGS
@@ -307,6 +308,8 @@ class Members:
                 "SELECT json_group_array(id) FROM item WHERE id > ? AND project = ?",
                 (seen, project),
             ).fetchone()
+            if len(self._marks) >= _PROJECTS_MARKED:
+                self._marks.clear()
             marks.extend(bytes(newest + 1 - len(marks)))
             for id_ in _decode_ids(new[0] if new else "[]"):
                 marks[id_] = 1
@@ -323,7 +326,7 @@ class _Search:
 
     A filter token may have more postings than the term it narrows, and walking them costs the same
     for every term. So rare terms are read without the filter and compared with the answer of one
-    query that asks for all of them with the filter.
+    query that asks for all of them with the filter, or with the marks of a project's members.
     """
 
     def __init__(
@@ -339,17 +342,22 @@ class _Search:
 
     def lists(self, chosen: Sequence[tuple[str, float]]) -> Iterator[tuple[float, Sequence[int]]]:
         rare: list[tuple[str, float, list[int]]] = []
+        given = 0
         for term, weight in chosen:
             if self._plain:
                 yield weight, self._ids(term, POSTINGS)
                 continue
-            if self._members is not None:
-                mark = self._members
-                yield weight, [id_ for id_ in self._ids(term, 2 * POSTINGS) if mark[id_]]
-                continue
             ids = self._ids(term, _RARE + 1)
-            if len(ids) > _RARE:
-                yield weight, self.narrowed(term, POSTINGS)
+            if self._members is not None and (len(ids) <= _RARE or given >= _ENOUGH):
+                # Of a frequent term the newest will do once rarer ones have led somewhere.
+                mark = self._members
+                members = [id_ for id_ in ids if mark[id_]]
+                given += len(members)
+                yield weight, members
+            elif len(ids) > _RARE:
+                narrowed = self.narrowed(term, POSTINGS)
+                given += len(narrowed)
+                yield weight, narrowed
             else:
                 rare.append((term, weight, ids))
         if rare:
