@@ -151,6 +151,13 @@ def test_explain_names_the_factors(filled):
     assert "keyword 0." in filled("recall", "utc", "--explain").out
 
 
+@pytest.mark.requirement("REC-14")
+def test_it_is_said_when_the_words_themselves_did_not_answer(filled):
+    assert "The question names nothing" in filled("recall", "what was that").err
+    assert "No such word; these begin alike" in filled("recall", "migratedx").err
+    assert filled("recall", "utc").err == ""
+
+
 def test_show_prints_an_item_by_number_or_by_the_clients_id(filled):
     hit = filled("recall", "reports twice", "--json").json["hits"][0]
     for name in (str(hit["id"]), f"#{hit['id']}", hit["ref"]):

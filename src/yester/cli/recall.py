@@ -12,6 +12,12 @@ from yester.cli.rows import as_json, print_full, print_index
 from yester.recall.recall import ORDERS, Asked, recall
 from yester.text.terms import query_terms
 
+# How far the search had to go, where it was farther than the words themselves.
+_RUNGS = {
+    "prefix": "No such word; these begin alike:",
+    "recent": "The question names nothing to look for; the newest:",
+}
+
 
 @click.command("recall")
 @click.argument("query", nargs=-1)
@@ -46,10 +52,13 @@ def command(
         terms = query_terms(text)
         rows = [as_json(hit, terms, full) for hit in hits]
         print_json({"query": text, "hits": rows, "took_ms": round(took, 2)})
-    elif full:
-        print_full(app, hits)
-    elif hits:
-        print_index(app, hits, text)
+    else:
+        if hits and text and (said := _RUNGS.get(hits[0].rung)):
+            click.echo(said, err=True)
+        if full:
+            print_full(app, hits)
+        elif hits:
+            print_index(app, hits, text)
     if hits:
         return
     if not as_json_:

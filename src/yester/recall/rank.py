@@ -37,7 +37,7 @@ FIELD_WEIGHTS: Mapping[str, tuple[float, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """All constants of a score. Found by bench/tune.py on all dev sets at once."""
+    """All constants of a score, one set for everything: docs/quality.md has what they reach."""
 
     k1: float = 1.2
     b: float = 0.9

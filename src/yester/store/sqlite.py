@@ -90,15 +90,19 @@ class SqliteStore:
             db = apsw.Connection(str(path))
             try:
                 db.set_busy_timeout(int(patience * 1000))
+                lock = folder / "run" / "write.lock"
+                if db.execute("PRAGMA journal_mode").fetchone() != ("wal",):
+                    # Several openings of a new file at once: the switch does not wait by itself.
+                    with write_lock(lock, patience):
+                        db.execute("PRAGMA journal_mode = WAL")
                 for pragma in (
-                    "journal_mode = WAL",
                     "synchronous = FULL",  # a committed batch survives a power cut
                     "cache_size = -8000",
                     "foreign_keys = ON",
                     "journal_size_limit = 16777216",
                 ):
                     db.execute(f"PRAGMA {pragma}")
-                store = cls(db, path, folder / "run" / "write.lock", patience)
+                store = cls(db, path, lock, patience)
                 if pending(db, known, str(path)):
                     fresh = version(db) == 0
                     if before_migration is not None and not fresh:
