@@ -1,7 +1,7 @@
 """The weaknesses of the keyword scorer in seed 003, each fixed, each with a test named after it.
 
-Retired entries beyond rank 20, learning from use and categories come with the structured memories;
-what is tested here is the tokenizer, the scorer and what they find.
+What is tested here is the tokenizer, the scorer and what they find; the categories themselves come
+with the structured memories, and learning from use with feedback.
 """
 
 from __future__ import annotations
@@ -102,6 +102,24 @@ def test_weakness_7_what_is_not_active_surfaces_at_no_rank(memory):
     found = memory.recall("needle", k=100)
     assert len(found) == 40
     assert all(int(hit.ref) % 2 == 0 for hit in found)
+
+
+def test_weakness_8_the_weights_are_data_and_not_fixed(remember):
+    """Learning from use comes with feedback; what it will turn is here and turns the order."""
+    from yester.model import Filters
+    from yester.recall.rank import FIELD_WEIGHTS, Weights
+    from yester.recall.recall import Asked, recall
+
+    memory = remember(
+        {"title": "cache", "text": "nothing to see in this long text about other things"},
+        {"title": "other", "text": "a cache of something"},
+    )
+    asked = Asked("cache", Filters())
+    by_title = [h.title for h in recall(memory.store, asked)]
+    flat = {**FIELD_WEIGHTS, "observation": (0.1, 0, 1, 0, 0, 0, 0, 0)}
+    by_text = [h.title for h in recall(memory.store, asked, Weights(fields=flat))]
+    assert by_title == ["cache", "other"]
+    assert by_text == ["other", "cache"]
 
 
 @pytest.mark.requirement("REC-14")

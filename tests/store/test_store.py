@@ -276,6 +276,38 @@ def test_a_project_that_holds_most_items_is_searched_exactly_too(open_store):
     assert "a2" not in found(one, "needl", Filters(projects=("big",)))
 
 
+def test_neighbours_are_those_before_and_behind_in_time_within_a_session(store):
+    put(
+        store,
+        item("a1", "x", session="a", epoch=10),
+        item("b1", "x", session="b", epoch=11),
+        item("a2", "x", session="a", epoch=20),
+        item("a3", "x", session="a", epoch=20),
+        item("n1", "x", epoch=15),
+        item("n2", "x", epoch=30),
+        item("other", "x", epoch=20, project="name:other"),
+    )
+    ids = {i.ref: i.id for i in store.items()}
+    names = {0: "-", **{id_: ref for ref, id_ in ids.items()}}
+    beside = store.neighbours(list(ids.values()))
+    assert {names[i]: (names[b], names[a]) for i, (b, a) in beside.items()} == {
+        "a1": ("-", "a2"),
+        "a2": ("a1", "a3"),
+        "a3": ("a2", "-"),
+        "b1": ("-", "-"),
+        "n1": ("-", "n2"),
+        "n2": ("n1", "-"),
+        "other": ("-", "-"),
+    }
+
+
+def test_terms_alike_begin_alike_both_ways(store):
+    put(store, item("1", "authentication author authentic"), item("2", "auth config"))
+    assert store.alike("auth", 9)[0] in ("authent", "author")
+    assert store.alike("configurationx", 9) == ["config"]
+    assert store.alike("zzzz", 9) == []
+
+
 def test_statistics_count_items_terms_and_lengths_per_project(store):
     put(
         store,

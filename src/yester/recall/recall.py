@@ -23,10 +23,10 @@ from yester.text.query import Query, parse
 from yester.text.synonyms import alternatives
 from yester.when import moment
 
-CANDIDATES = 250
+CANDIDATES = 220
 ORDERS = ("relevance", "date_desc", "date_asc")
-_LIFTED = 30  # candidates whose neighbours are looked at
-_READ = 12  # candidates whose text is read for words side by side
+_LIFTED = 60  # candidates whose neighbours are looked at
+_READ = 8  # candidates whose text is read for words side by side
 _ALIKE = 12
 _MOST_TERMS = 80
 _CONVERSATION = ("message", "prompt")

@@ -24,13 +24,13 @@ from yester.text.terms import term_hash
 
 _PROJECT_BITS = 24
 # Postings looked at per query: enough for the rarest terms of any question, bounded at any size.
-POSTINGS = 8_000
+POSTINGS = 4_000
 _KNOWN_TERMS = 500_000  # bound of the set that saves writing known terms again
 _DAY = 86_400_000
 _SHORTEST_PREFIX = 4  # of a term that stands for a longer one
 _PROJECTS_MARKED = 16
-_ENOUGH = 500  # postings of rarer terms after which a frequent one need not be complete
-_RARE = 6_000  # postings of a term that is cheaper to read whole than together with a filter
+_ENOUGH = 200  # postings of rarer terms after which a frequent one need not be complete
+_RARE = 2_500  # postings of a term that is cheaper to read whole than together with a filter
 _LISTS = 32  # terms that choose candidates; all of them score
 _decode_ids = msgspec.json.Decoder(list[int]).decode
 _NOT_TOKEN = re.compile(r"[^a-z0-9_.-]+")
@@ -392,29 +392,23 @@ class _Search:
 
 
 def neighbours(db: apsw.Connection, ids: Sequence[int]) -> dict[int, tuple[int, int]]:
-    def beside(scope: str, number: int, epoch: int, id_: int, behind: bool) -> int:
-        sign, order = (">", "ASC") if behind else ("<", "DESC")
-        row = db.execute(
-            f"SELECT id FROM item WHERE {scope} = ? AND (epoch, id) {sign} (?, ?)"
-            f" AND {'session <> 0' if scope == 'session' else 'session = 0'}"
-            f" ORDER BY epoch {order}, id {order} LIMIT 1",
-            (number, epoch, id_),
-        ).fetchone()
-        return int(row[0]) if row else 0
+    def beside(scope: str, sign: str, order: str) -> str:
+        # `session <> 0` in so many words: only then the index of sessions is used.
+        own = "n.session <> 0" if scope == "session" else "n.session = 0"
+        return (
+            f"(SELECT n.id FROM item n WHERE n.{scope} = c.{scope} AND {own}"
+            f" AND (n.epoch, n.id) {sign} (c.epoch, c.id)"
+            f" ORDER BY n.epoch {order}, n.id {order} LIMIT 1)"
+        )
 
     found = {}
-    for id_, project, session, epoch in list(
-        db.execute(
-            "SELECT id, project, session, epoch FROM item WHERE id IN"
-            " (SELECT value FROM json_each(?))",
+    for scope, which in (("session", "c.session <> 0"), ("project", "c.session = 0")):
+        for id_, before, behind in db.execute(
+            f"SELECT c.id, {beside(scope, '<', 'DESC')}, {beside(scope, '>', 'ASC')}"
+            f" FROM json_each(?) j CROSS JOIN item c ON c.id = j.value WHERE {which}",
             (str(list(ids)),),
-        )
-    ):
-        scope, number = ("session", session) if session else ("project", project)
-        found[id_] = (
-            beside(scope, number, epoch, id_, False),
-            beside(scope, number, epoch, id_, True),
-        )
+        ):
+            found[id_] = (before or 0, behind or 0)
     return found
 
 
