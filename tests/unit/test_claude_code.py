@@ -4,38 +4,18 @@ from __future__ import annotations
 
 import json
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yester.agents.base import Options, Reading
+from tests.readings import one, reading, resumed
 from yester.agents.claude_code import SKIPPED_TOOLS, TOOLS, USER_TEXT, accepts, read
-from yester.project import Projects
 
 pytestmark = pytest.mark.requirement("IMP-05", "STO-05")
 
 
-def reading(path, **options):
-    return Reading(path, Projects({}), Options(**options))
-
-
 def items(path, **options):
     return list(read(reading(path, **options)))
-
-
-def resumed(earlier, path):
-    """What the next run starts from: place and state as the store keeps them."""
-    later = reading(path)
-    later.offset, later.line = earlier.offset, earlier.line
-    later.state = msgspec.to_builtins(earlier.state)
-    return later
-
-
-def one(found, **wanted):
-    matching = [i for i in found if all(getattr(i, k) == v for k, v in wanted.items())]
-    assert len(matching) == 1, f"{len(matching)} items with {wanted}"
-    return matching[0]
 
 
 def test_prompts_are_numbered_and_the_first_one_names_the_session(transcript):

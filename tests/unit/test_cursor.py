@@ -11,11 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from yester.agents.base import Options, Reading
+from tests.readings import by_identity, one, reading, resumed
 from yester.agents.cursor import AGENT, accepts, find, folder_named, read, stamp
 from yester.agents.cursor_chat import NAME
 from yester.config import Config
-from yester.project import Projects
 
 pytestmark = pytest.mark.requirement("IMP-05")
 
@@ -28,29 +27,8 @@ ASKED = (
 )
 
 
-def reading(path, **options):
-    return Reading(path, Projects({}), Options(**options))
-
-
-def resumed(earlier):
-    later = reading(earlier.path)
-    later.offset, later.line = earlier.offset, earlier.line
-    later.state = msgspec.to_builtins(earlier.state)
-    return later
-
-
 def items(path, **options):
     return list(read(reading(path, **options)))
-
-
-def by_identity(found):
-    return {(item.kind, item.ref): item.body for item in found}
-
-
-def one(found, **wanted):
-    matching = [i for i in found if all(getattr(i, k) == v for k, v in wanted.items())]
-    assert len(matching) == 1, f"{len(matching)} items with {wanted}"
-    return matching[0]
 
 
 def said(role, *content):

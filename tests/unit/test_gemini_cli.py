@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 from hashlib import sha256
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.readings import one, reading, resumed
 from yester.agents import claude_code, codex, copilot_cli
-from yester.agents.base import Options, Reading
 from yester.agents.gemini_cli import AGENT, accepts, find, read
 from yester.config import Config
-from yester.project import Projects
 
 pytestmark = pytest.mark.requirement("IMP-05")
 
@@ -98,31 +96,13 @@ def talk(tmp_path, chats):
     return written(chats / "session-2026-06-01T10-00-9e310000.jsonl", TALK)
 
 
-def reading(path, **options):
-    return Reading(path, Projects({}), Options(**options))
-
-
 def items(path, **options):
     return list(read(reading(path, **options)))
-
-
-def resumed(earlier, path):
-    """What the next run starts from: place and state as the store keeps them."""
-    later = reading(path)
-    later.offset, later.line = earlier.offset, earlier.line
-    later.state = msgspec.to_builtins(earlier.state)
-    return later
 
 
 def kept(found):
     """What the store holds after these items: the later of one identity wins."""
     return {(item.kind, item.ref): (item.body, item.prompt_number, item.title) for item in found}
-
-
-def one(found, **wanted):
-    matching = [i for i in found if all(getattr(i, k) == v for k, v in wanted.items())]
-    assert len(matching) == 1, f"{len(matching)} items with {wanted}"
-    return matching[0]
 
 
 def test_prompts_are_numbered_and_the_first_one_names_the_session(talk):

@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from yester.agents.base import Options, Reading
+from tests.readings import by_identity, one, reading, resumed
 from yester.agents.opencode import AGENT, NAME, accepts, find, read, stamp
 from yester.config import Config
-from yester.project import Projects
 
 pytestmark = pytest.mark.requirement("IMP-05")
 
@@ -101,32 +100,12 @@ def database(tmp_path):
         return made[-1]
 
     yield make
-    for one in made:
-        one.db.close()
-
-
-def reading(path, **options):
-    return Reading(path, Projects({}), Options(**options))
-
-
-def resumed(earlier):
-    later = reading(earlier.path)
-    later.state = msgspec.to_builtins(earlier.state)
-    return later
+    for database in made:
+        database.db.close()
 
 
 def items(path, **options):
     return list(read(reading(path, **options)))
-
-
-def by_identity(found):
-    return {(item.kind, item.ref): item.body for item in found}
-
-
-def one(found, **wanted):
-    matching = [i for i in found if all(getattr(i, k) == v for k, v in wanted.items())]
-    assert len(matching) == 1, f"{len(matching)} items with {wanted}"
-    return matching[0]
 
 
 def talk(db):

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yester.agents.base import Options, Reading
+from tests.readings import by_identity, reading, resumed
 from yester.agents.specstory import AGENT, NAME, accepts, find, read
 from yester.config import Config
-from yester.project import Projects
 
 pytestmark = pytest.mark.requirement("IMP-05")
 
@@ -176,23 +174,8 @@ def write(tmp_path):
     return put
 
 
-def reading(path, **options):
-    return Reading(path, Projects({}), Options(**options))
-
-
-def resumed(earlier):
-    later = reading(earlier.path)
-    later.offset, later.line = earlier.offset, earlier.line
-    later.state = msgspec.to_builtins(earlier.state)
-    return later
-
-
 def items(path, **options):
     return list(read(reading(path, **options)))
-
-
-def by_identity(found):
-    return {(item.kind, item.ref): item.body for item in found}
 
 
 def test_a_session_is_told_with_its_own_id_client_and_times(write):

@@ -121,6 +121,21 @@ def filter_options(command: F) -> F:
     return command
 
 
+def session_options(command: F) -> F:
+    """The filters of commands that list sessions."""
+    options = (
+        click.option("--project", "-p", "projects", multiple=True, metavar="NAME",
+                     help="Only this project (repeatable)."),
+        click.option("--agent", metavar="NAME", help="Only this agent, e.g. claude-code."),
+        click.option("--since", metavar="WHEN",
+                     help="Still going on then: 1h, 3d, 1w, today, a date …"),
+        click.option("--until", metavar="WHEN", help="Begun before then."),
+    )  # fmt: skip
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
 def filters(app: App, given: Mapping[str, Any]) -> Filters:
     known = {*app.names.values(), *app.names}
     for name in given.get("projects", ()):

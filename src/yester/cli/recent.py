@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from yester.cli.app import App, filters, pass_app, print_json
+from yester.cli.app import App, filters, pass_app, print_json, session_options
 from yester.cli.rows import ICONS, as_json, print_full, title
 from yester.cli.sessions import line
 from yester.model import Filters
@@ -17,17 +17,7 @@ _KINDS = ("prompt", "note", "summary", "observation", "memory")
 
 
 @click.command("recent")
-@click.option(
-    "--project",
-    "-p",
-    "projects",
-    multiple=True,
-    metavar="NAME",
-    help="Only this project (repeatable).",
-)
-@click.option("--agent", metavar="NAME", help="Only this agent, e.g. claude-code.")
-@click.option("--since", metavar="WHEN", help="Still going on then: 1h, 3d, 1w, today, a date …")
-@click.option("--until", metavar="WHEN", help="Begun before then.")
+@session_options
 @click.option("--limit", "-n", type=click.IntRange(1, 100), default=3, show_default=True,
               help="How many sessions.")  # fmt: skip
 @click.option("--rows", type=click.IntRange(1, 1000), default=12, show_default=True,

@@ -6,22 +6,12 @@ from typing import Any
 
 import click
 
-from yester.cli.app import App, count, filters, pass_app, print_json
+from yester.cli.app import App, count, filters, pass_app, print_json, session_options
 from yester.model import Session
 
 
 @click.command("sessions")
-@click.option(
-    "--project",
-    "-p",
-    "projects",
-    multiple=True,
-    metavar="NAME",
-    help="Only this project (repeatable).",
-)
-@click.option("--agent", metavar="NAME", help="Only this agent, e.g. claude-code.")
-@click.option("--since", metavar="WHEN", help="Still going on then: 1h, 3d, 1w, today, a date …")
-@click.option("--until", metavar="WHEN", help="Begun before then.")
+@session_options
 @click.option("--limit", "-n", type=click.IntRange(1, 10_000), default=20, show_default=True)
 @click.option("--offset", type=click.IntRange(0), default=0, help="Leave out the first ones.")
 @click.option("--json", "as_json_", is_flag=True, help="Print the sessions as JSON.")
