@@ -86,6 +86,31 @@ def test_no_secret_of_a_program_reaches_the_store(home):
     assert left_behind(home) == []
 
 
+def test_what_an_older_version_stored_is_redacted_on_the_way_out(run, home):
+    from yester.model import Item, Session
+    from yester.store.base import Entry
+    from yester.text.document import document
+
+    _, example = EXAMPLES[0]
+    with yester.open(home) as memory:
+        item = Item(
+            "old", "message", project="name:p", session="s", agent="a", epoch=1,
+            title=f"title {example.text}", body=f"needle {example.text}",
+        )  # fmt: skip
+        with memory.store.transaction():
+            memory.store.put_session(Session("s", "a", "name:p", 1, 1, title=example.text))
+            memory.store.put([Entry(item, b"x" * 16, document(item))])
+        (hit,) = memory.recall("needle")
+        assert example.secret not in repr(hit)
+        assert example.secret not in repr(memory.get([hit.id]))
+    for words in (("recall", "needle", "--raw"), ("recall", "needle", "--json"), ("show", "1"),
+                  ("sessions",), ("sessions", "--json"),
+                  ("recent",), ("recent", "--json")):  # fmt: skip
+        done = run(*words)
+        assert done.code == 0
+        assert example.secret not in done.out + done.err, words
+
+
 @pytest.mark.requirement("CAP-09")
 @pytest.mark.parametrize(
     "form",

@@ -11,6 +11,7 @@ from yester.cli.rows import ICONS, as_json, print_full, title
 from yester.cli.sessions import line
 from yester.model import Filters
 from yester.recall.recall import hit
+from yester.redact import redact
 
 # What tells a session's story: not every message of it.
 _KINDS = ("prompt", "note", "summary", "observation", "memory")
@@ -41,7 +42,8 @@ def command(app: App, /, limit: int, rows: int, form: str, as_json_: bool, **giv
         hits = [hit(item, app.names) for item in reversed(app.reading.newest(chosen, rows))]
         if as_json_:
             answer.append({
-                "session": session.key, "title": session.title, "started": session.started / 1000,
+                "session": session.key, "title": redact(session.title),
+                "started": session.started / 1000,
                 "project": app.names.get(session.project, session.project),
                 "hits": [as_json(one, (), form == "full") for one in hits],
             })  # fmt: skip

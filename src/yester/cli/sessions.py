@@ -8,6 +8,7 @@ import click
 
 from yester.cli.app import App, count, filters, pass_app, print_json, session_options
 from yester.model import Session
+from yester.redact import redact
 
 
 @click.command("sessions")
@@ -31,10 +32,9 @@ def command(app: App, /, limit: int, offset: int, as_json_: bool, **given: Any) 
 
 def line(app: App, session: Session) -> str:
     name = app.names.get(session.project, session.project)
-    return (
-        f"{session.key[:8]}  {app.day(session.started)}  {name}  "
-        f"{count(session.prompts, 'prompt')}, {count(session.items, 'item')}  {session.title}"
-    )
+    size = f"{count(session.prompts, 'prompt')}, {count(session.items, 'item')}"
+    begun = app.day(session.started)
+    return f"{session.key[:8]}  {begun}  {name}  {size}  {redact(session.title)}"
 
 
 def _as_json(app: App, session: Session) -> dict[str, Any]:
@@ -42,6 +42,6 @@ def _as_json(app: App, session: Session) -> dict[str, Any]:
         "session": session.key, "agent": session.agent,
         "project": app.names.get(session.project, session.project),
         "started": session.started / 1000, "ended": session.ended / 1000, "cwd": session.cwd,
-        "branch": session.branch, "title": session.title, "transcript": session.transcript,
+        "branch": session.branch, "title": redact(session.title), "transcript": session.transcript,
         "prompts": session.prompts, "items": session.items,
     }  # fmt: skip

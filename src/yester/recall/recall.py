@@ -17,6 +17,7 @@ from yester.errors import UsageError
 from yester.model import KINDS, Filters, Hit, Item
 from yester.recall.phrases import adjacent, fulfils
 from yester.recall.rank import Question, Ranked, Wanted, Weights, lifted
+from yester.redact import redact
 from yester.store.base import Store, inverse_frequency
 from yester.text.document import decode
 from yester.text.query import Query, parse
@@ -219,11 +220,13 @@ def _same(one: set[int], other: set[int]) -> bool:
 
 
 def hit(item: Item, names: Mapping[str, str], score: float = 0.0, rung: str = "") -> Hit:
+    """An item as an answer, redacted once more: it may be older than the newest rule."""
     return Hit(
         id=item.id, ref=item.ref, kind=item.kind, type=item.type,
-        project=names.get(item.project, item.project), session=item.session, title=item.title,
-        text=item.body, epoch=item.epoch / 1000, score=score, role=item.role, tool=item.tool,
-        agent=item.agent, files=item.files, prompt_number=item.prompt_number, rung=rung,
+        project=names.get(item.project, item.project), session=item.session,
+        title=redact(item.title), text=redact(item.body), epoch=item.epoch / 1000, score=score,
+        role=item.role, tool=item.tool, agent=item.agent, files=item.files,
+        prompt_number=item.prompt_number, rung=rung,
     )  # fmt: skip
 
 
