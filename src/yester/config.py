@@ -80,6 +80,13 @@ SETTINGS: tuple[Setting, ...] = (
         "Index the agent's thinking (it weighs less than what was said).",
         env=True,
     ),
+    Setting(
+        "recency_window_days",
+        0,
+        "Items older than this count less in recall, but are never left out; 0: age is nothing.",
+        env=True,
+        least=0,
+    ),
     Setting("subagents", True, "Index what sub-agents said and did.", env=True),
     Setting(
         "backups_kept", 5, "How many backups stay in `backups/`; the oldest go first.", least=1

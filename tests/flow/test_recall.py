@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+import yester
+
 
 @pytest.fixture
 def filled(run, transcript):
@@ -149,6 +151,28 @@ def test_explain_names_the_factors(filled):
     parts = [hit["factors"].get(name, 0) for name in ("keyword", "neighbours", "phrase")]
     assert sum(parts) == pytest.approx(hit["score"], abs=1e-4)
     assert "keyword 0." in filled("recall", "utc", "--explain").out
+
+
+@pytest.mark.requirement("REC-10")
+def test_a_recency_window_lowers_rank_and_leaves_nothing_out(home):
+    home.mkdir(mode=0o700)
+    day, now = 86_400, 1_780_000_000
+    notes = [
+        {"ref": "old", "title": "cache key layout", "text": "cache key", "epoch": now - 200 * day},
+        {"ref": "new", "text": "a word on the cache among several others", "epoch": now - day},
+    ]
+    with yester.open(home) as memory:
+        memory.add(notes)
+        assert [h.ref for h in memory.recall("cache key layout", now=now)] == ["old", "new"]
+        before = memory.recall("cache", now=now)
+    (home / "config.toml").write_text("recency_window_days = 90\n")
+    with yester.open(home) as memory:
+        after = memory.recall("cache", now=now, explain=True)
+        assert {h.ref for h in after} == {h.ref for h in before} == {"old", "new"}
+        old = next(h for h in after if h.ref == "old")
+        assert old.score < next(h for h in before if h.ref == "old").score
+        assert old.factors["window"] < 0
+        assert [h.ref for h in memory.recall("cache", since=now - 90 * day, now=now)] == ["new"]
 
 
 @pytest.mark.requirement("REC-14")

@@ -9,7 +9,7 @@ import click
 
 from yester.cli.app import App, filter_options, filters, pass_app, print_json
 from yester.cli.rows import as_json, print_full, print_index
-from yester.recall.recall import ORDERS, Asked, recall
+from yester.recall.recall import DAY, ORDERS, Asked, recall
 from yester.text.terms import query_terms
 
 # How far the search had to go, where it was farther than the words themselves.
@@ -44,7 +44,8 @@ def command(
     """
     text = " ".join(query)
     began = time.perf_counter()
-    asked = Asked(text, filters(app, given), limit, offset, order, explain, app.now)
+    window = app.config.number("recency_window_days") * DAY
+    asked = Asked(text, filters(app, given), limit, offset, order, explain, app.now, window)
     hits = recall(app.reading, asked)
     took = (time.perf_counter() - began) * 1000
     full = raw or form == "full"

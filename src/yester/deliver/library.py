@@ -14,7 +14,7 @@ from yester.config import Config
 from yester.errors import UsageError
 from yester.model import KINDS, Filters, Hit, Item, Project
 from yester.project import named
-from yester.recall.recall import Asked, hit, recall
+from yester.recall.recall import DAY, Asked, hit, recall
 from yester.store.base import Store
 from yester.when import moment
 
@@ -109,7 +109,8 @@ class Memory:
             since=_moment(since, present, "since"),
             until=_moment(until, present, "until"),
         )
-        return recall(self.store, Asked(query, filters, k, offset, order, explain, present))
+        window = self.config.number("recency_window_days") * DAY
+        return recall(self.store, Asked(query, filters, k, offset, order, explain, present, window))
 
     def get(self, ids: Sequence[int]) -> list[Hit]:
         """Items by id, in this order; unknown ids are left out."""

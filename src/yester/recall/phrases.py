@@ -9,6 +9,7 @@ from yester.model import Item
 from yester.text.query import Every, Expression, Phrase, Prefix, Some, Without, Word
 from yester.text.terms import terms
 
+_NEAR = 4  # words
 _READ_CHARS = 4_000  # of a text, for the bonus; a phrase that must be there is looked for in all
 
 
@@ -58,11 +59,17 @@ def _near(field: list[str], wanted: Sequence[str], distance: int) -> bool:
 
 
 def adjacent(item: Item, asked: Sequence[str], telling: Mapping[str, float]) -> float:
-    """0 to 1: how much of what is asked side by side stands side by side in the text."""
+    """0 to 1: how much of what is asked side by side stands so; close by counts half."""
     pairs = {pair: min(telling.get(t, 0.0) for t in pair) for pair in pairwise(asked)}
     possible = sum(pairs.values())
     if not possible:
         return 0.0
-    found = list(terms(f"{item.title}\n{item.body[:_READ_CHARS]}"))
-    there = set(pairwise(found))
-    return sum(weight for pair, weight in pairs.items() if pair in there) / possible
+    wanted = set(asked)
+    text = f"{item.title}\n{item.body[:_READ_CHARS]}"
+    places = [(at, term) for at, term in enumerate(terms(text)) if term in wanted]
+    close: dict[tuple[str, str], float] = {}
+    for (at, one), (behind, other) in pairwise(places):
+        if (one, other) in pairs and behind - at <= _NEAR:
+            share = 1.0 if behind - at == 1 else 0.5
+            close[one, other] = max(share, close.get((one, other), 0.0))
+    return sum(share * pairs[pair] for pair, share in close.items()) / possible

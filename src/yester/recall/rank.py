@@ -49,6 +49,7 @@ class Weights:
     prefix: float = 0.4
     neighbour: float = 0.3  # share of the message before and of the one behind
     phrase: float = 0.1
+    outside: float = 0.7  # what is older than the recency window, where one is set
     fields: Mapping[str, tuple[float, ...]] = field(default_factory=lambda: FIELD_WEIGHTS)
 
 
@@ -143,6 +144,15 @@ class Question:
             by_field = weights.fields.get(kind, weights.fields["message"])
             known = self._scales[kind, part] = (by_field[part], flat, slope)
         return known
+
+
+def lowered(ranked: Ranked, oldest: int, share: float) -> Ranked:
+    """A candidate from before the recency window counts less; nothing is ever left out."""
+    if ranked.candidate.epoch >= oldest:
+        return ranked
+    score = ranked.score * share
+    factors = {**ranked.factors, "window": score - ranked.score}
+    return Ranked(ranked.candidate, score, factors)
 
 
 def lifted(ranked: Ranked, name: str, by: float) -> Ranked:

@@ -16,7 +16,7 @@ from typing import Any
 from yester.errors import UsageError
 from yester.model import KINDS, Filters, Hit, Item
 from yester.recall.phrases import adjacent, fulfils
-from yester.recall.rank import Question, Ranked, Wanted, Weights, lifted
+from yester.recall.rank import Question, Ranked, Wanted, Weights, lifted, lowered
 from yester.redact import redact
 from yester.store.base import Store, inverse_frequency
 from yester.text.document import decode
@@ -25,6 +25,7 @@ from yester.text.synonyms import alternatives
 from yester.when import moment
 
 CANDIDATES = 220
+DAY = 86_400_000
 ORDERS = ("relevance", "date_desc", "date_asc")
 _LIFTED = 60  # candidates whose neighbours are looked at
 _READ = 8  # candidates whose text is read for words side by side
@@ -44,6 +45,7 @@ class Asked:
     order: str = "relevance"
     explain: bool = False
     now: int = 0
+    window: int = 0  # milliseconds; what is older counts less
 
 
 def recall(store: Store, asked: Asked, weights: Weights | None = None) -> list[Hit]:
@@ -65,6 +67,9 @@ def recall(store: Store, asked: Asked, weights: Weights | None = None) -> list[H
         # Quotation marks may be just that: better the words than nothing.
         query = replace(query, must=None)
         ranked, rung = _ranked(store, query, filters, weights or Weights())
+    if asked.window:
+        share = (weights or Weights()).outside
+        ranked = _sorted(lowered(one, asked.now - asked.window, share) for one in ranked)
     chosen = collapse(ranked, asked.offset + asked.k)
     if asked.order != "relevance":
         newest_first = asked.order == "date_desc"

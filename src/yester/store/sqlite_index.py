@@ -24,13 +24,13 @@ from yester.text.terms import term_hash
 
 _PROJECT_BITS = 24
 # Postings looked at per query: enough for the rarest terms of any question, bounded at any size.
-POSTINGS = 4_000
+POSTINGS = 3_500
 _KNOWN_TERMS = 500_000  # bound of the set that saves writing known terms again
 _DAY = 86_400_000
 _SHORTEST_PREFIX = 4  # of a term that stands for a longer one
 _PROJECTS_MARKED = 16
-_ENOUGH = 200  # postings of rarer terms after which a frequent one need not be complete
-_RARE = 2_500  # postings of a term that is cheaper to read whole than together with a filter
+_ENOUGH = 100  # postings of rarer terms after which a frequent one need not be complete
+_RARE = 2_000  # postings of a term that is cheaper to read whole than together with a filter
 _LISTS = 32  # terms that choose candidates; all of them score
 _decode_ids = msgspec.json.Decoder(list[int]).decode
 _NOT_TOKEN = re.compile(r"[^a-z0-9_.-]+")
