@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
@@ -95,6 +95,12 @@ def print_json(value: object) -> None:
     click.echo(msgspec.json.encode(value).decode())
 
 
+def _with(command: F, options: Sequence[Callable[[F], F]]) -> F:
+    for option in reversed(options):  # click shows the last one applied first
+        command = option(command)
+    return command
+
+
 def filter_options(command: F) -> F:
     """The filters every reading command takes."""
     options = (
@@ -116,9 +122,7 @@ def filter_options(command: F) -> F:
                      help="Not older than 1h, 3d, 1w, 2m, today, yesterday, a date, an ISO time."),
         click.option("--until", metavar="WHEN", help="Older than this."),
     )  # fmt: skip
-    for option in reversed(options):
-        command = option(command)
-    return command
+    return _with(command, options)
 
 
 def session_options(command: F) -> F:
@@ -131,9 +135,7 @@ def session_options(command: F) -> F:
                      help="Still going on then: 1h, 3d, 1w, today, a date …"),
         click.option("--until", metavar="WHEN", help="Begun before then."),
     )  # fmt: skip
-    for option in reversed(options):
-        command = option(command)
-    return command
+    return _with(command, options)
 
 
 def filters(app: App, given: Mapping[str, Any]) -> Filters:
