@@ -255,6 +255,7 @@ def _fingerprint(path: Path, like: str = "") -> str:
 
 def add(store: Store, items: Iterable[tuple[Item, Project]]) -> Put:
     """Items of a program with their projects, in batches; each batch is all or nothing."""
+    rebuild_if_stale(store)
     ingest = Ingest(store, Projects({}), Options())
     for item, project in items:
         ingest.add(item, project)
@@ -262,6 +263,14 @@ def add(store: Store, items: Iterable[tuple[Item, Project]]) -> Put:
             ingest.flush()
     ingest.flush()
     return ingest.report.put
+
+
+def rebuild_if_stale(store: Store) -> int:
+    """Another version's terms must not be mixed with ours: build the index anew before writing."""
+    if not store.stale():
+        return 0
+    with store.transaction():
+        return store.reindex()
 
 
 def apply_names(store: Store, projects: Projects) -> int:

@@ -7,6 +7,8 @@ import stat
 import apsw
 import pytest
 
+import yester
+
 
 def test_doctor_is_content_with_a_fresh_and_with_a_filled_store(run, transcript):
     assert run("doctor").code == 0
@@ -50,6 +52,28 @@ def test_reindex_builds_the_index_anew(run, transcript):
     run("index")
     assert run("reindex").out == "9 items indexed anew\n"
     assert run("recall", "checkout").code == 0
+
+
+@pytest.mark.requirement("STO-06")
+@pytest.mark.parametrize("writer", ["index", "program"])
+def test_an_index_of_another_tokenizer_is_said_and_rebuilt_by_the_next_writer(
+    run, transcript, home, writer
+):
+    t = transcript()
+    t.talk(2)
+    run("index")
+    db = apsw.Connection(str(home / "yester.db"))
+    db.execute("UPDATE meta SET value = '0' WHERE key = 'tokenizer'")
+    db.close()
+    assert "run: yester reindex" in run("recall", "checkout").err
+    if writer == "index":
+        assert "6 items indexed anew" in run("index").err
+    else:
+        with yester.open(home) as memory:
+            memory.add([{"ref": "1", "text": "new"}])
+    done = run("recall", "checkout")
+    assert (done.code, done.err) == (0, "")
+    assert run("doctor").code == 0
 
 
 @pytest.mark.requirement("STO-06")

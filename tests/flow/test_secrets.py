@@ -83,6 +83,8 @@ def test_no_secret_of_a_program_reaches_the_store(home):
                 "subtitle": example.text, "facts": [example.text], "sections": {"a": example.text},
                 "tags": [example.text], "concepts": [example.text], "files": [example.text],
             }])  # fmt: skip
+        assert (home / "yester.db-wal").stat().st_size > 0
+        assert left_behind(home) == []
     assert left_behind(home) == []
 
 

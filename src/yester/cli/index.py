@@ -17,7 +17,7 @@ from yester.agents import AGENTS
 from yester.agents.base import Agent, Options
 from yester.cli.app import App, count, pass_app, print_json
 from yester.errors import SourceError
-from yester.ingest import Ingest, Report, apply_names
+from yester.ingest import Ingest, Report, apply_names, rebuild_if_stale
 from yester.project import Projects
 
 
@@ -43,6 +43,10 @@ def command(
         assert oldest is not None
         found = [(agent, path) for agent, path in found if _changed(path) >= oldest]
     projects = Projects(app.config.projects)
+    if rebuilt := rebuild_if_stale(app.store):
+        click.echo(
+            f"words are taken apart in a new way; {count(rebuilt, 'item')} indexed anew", err=True
+        )
     apply_names(app.store, projects)
     options = Options(app.config.flag("thinking"), app.config.flag("subagents"))
     gc.set_threshold(100_000)  # nothing here makes cycles, and looking for them costs a tenth

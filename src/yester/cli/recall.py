@@ -47,6 +47,8 @@ def command(
     window = app.config.number("recency_window_days") * DAY
     asked = Asked(text, filters(app, given), limit, offset, order, explain, app.now, window)
     hits = recall(app.reading, asked)
+    if stale := app.reading.stale():
+        click.echo(f"yester: {stale}; run: yester reindex", err=True)
     took = (time.perf_counter() - began) * 1000
     full = raw or form == "full"
     if as_json_:

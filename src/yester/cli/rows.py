@@ -55,7 +55,7 @@ def print_index(app: App, hits: Sequence[Hit], query: str) -> None:
         head = " · ".join(
             filter(None, [first.project, session[:8] if first.session else "", first.agent])
         )
-        click.echo(("\n" if number else "") + click.style(head, bold=True, dim=not app.terminal))
+        click.echo(("\n" if number else "") + click.style(head, bold=True))
         for hit in group:
             score = f"{hit.score:.2f}  " if hit.score else ""
             more = f"  (+{hit.duplicates} alike)" if hit.duplicates else ""

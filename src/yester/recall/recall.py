@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from yester.errors import UsageError
-from yester.model import KINDS, Filters, Hit, Item
+from yester.model import Filters, Hit, Item
 from yester.recall.phrases import adjacent, fulfils
 from yester.recall.rank import Question, Ranked, Wanted, Weights, lifted, lowered
 from yester.redact import redact
@@ -89,8 +89,6 @@ def narrowed(filters: Filters, query: Query, now: int) -> Filters:
     """The filters together with those written into the question (`project:shop since:1w`)."""
     changes: dict[str, Any] = {}
     for name, value in query.filters:
-        if name == "kind" and value not in KINDS:
-            raise UsageError(f"kind:{value} is not known; the kinds are {', '.join(KINDS)}")
         if name in ("since", "until"):
             changes[name] = moment(value, now, option=f"{name}:")
         elif name in ("session", "agent", "tool"):

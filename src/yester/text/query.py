@@ -19,7 +19,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from yester.errors import UsageError
+from yester.model import KINDS
 from yester.text.terms import STOP, terms
+from yester.when import moment
 
 FIELDS = frozenset(
     {"project", "kind", "type", "concept", "file", "session", "agent", "tool", "since", "until"}
@@ -125,8 +128,11 @@ def _pieces(text: str) -> tuple[list[_Piece], list[tuple[str, str]]]:
     pieces: list[_Piece] = []
     filters: list[tuple[str, str]] = []
     for match in _TOKEN.finditer(text):
-        if match["field"]:
-            filters.append((match["field"], match["quoted"] or match["value"] or ""))
+        value = match["quoted"] or match["value"] or ""
+        if match["field"] and _usable(match["field"], value):
+            filters.append((match["field"], value))
+        elif match["field"]:
+            pieces.append(_Piece("word", match[0]))
         elif match["phrase"] is not None:
             if any(True for _ in terms(match["phrase"])):
                 pieces.append(_Piece("phrase", match["phrase"]))
@@ -142,6 +148,18 @@ def _pieces(text: str) -> tuple[list[_Piece], list[tuple[str, str]]]:
             operator = match["word"] in ("AND", "OR", "NOT")
             pieces.append(_Piece("operator" if operator else "word", match["word"]))
     return _only_real_operators(pieces), filters
+
+
+def _usable(name: str, value: str) -> bool:
+    """Can this be a filter? `kind:of` and `since:when` are words like any other."""
+    if name == "kind":
+        return value in KINDS
+    if name in ("since", "until"):
+        try:
+            moment(value, 0)
+        except UsageError:
+            return False
+    return bool(value)
 
 
 def _only_real_operators(pieces: Sequence[_Piece]) -> list[_Piece]:
