@@ -5,6 +5,7 @@
     │   └── ConfigError                       … and it stands in config.toml or a variable
     ├── NotFound                exit code 1   what was asked for is not in the store
     ├── SourceError                           a transcript or import cannot be read at all
+    ├── ModelError                            an embedding model cannot be fetched, read or run
     └── StoreError                            the store cannot be used
         ├── StoreNewer                        written by a newer yester
         ├── StoreDamaged                      not a database, or a broken one
@@ -32,6 +33,10 @@ class NotFound(YesterError):
 
 
 class SourceError(YesterError):
+    pass
+
+
+class ModelError(YesterError):
     pass
 
 

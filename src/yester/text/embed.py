@@ -1,0 +1,388 @@
+"""Texts as vectors of length one, so that a dot product says how near two texts are.
+
+    open_embedder   the one the settings name, or None: then search goes by words alone
+    why_not         the reason for None, one sentence
+    split           a long text as parts a model can read whole
+
+A text's vector depends on that text alone. With int8 models this is not so by itself: the scale of
+each layer is taken over the whole batch, and neighbours moved a vector to a cosine of .995.
+So texts go through one by one; there is no padding, and the same text always gives the same bytes.
+Heavy libraries are imported when an embedder is opened, not before.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import os
+import struct
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Protocol
+
+from yester.errors import ModelError
+from yester.text.models import (
+    DEFAULT,
+    MODELS,
+    PACKAGED,
+    Model,
+    folder,
+    missing,
+    vocabulary,
+)
+from yester.text.wordpiece import WordPiece, apart, cleaned
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vectors = NDArray[np.float32]
+
+DOCUMENT_TOKENS = 128
+QUERY_TOKENS = 64
+MOST_PARTS = 8
+NAMES = (*MODELS, "http", "none")
+
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+
+
+class Embedder(Protocol):
+    """`sha` names what the vectors were made with; vectors of another sha are not comparable."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def sha(self) -> str: ...
+    @property
+    def dims(self) -> int: ...
+    @property
+    def band(self) -> tuple[float, float]: ...
+
+    def embed(self, texts: Sequence[str], most_tokens: int = DOCUMENT_TOKENS) -> Vectors:
+        """One row for each text, in order."""
+
+    def embed_query(self, text: str, most_tokens: int = QUERY_TOKENS) -> Vectors:
+        """The vector of a question; some models read questions otherwise than documents."""
+
+
+def arrays() -> Any:
+    """numpy, with one thread: with two, a product of 0.24 ms was seen to take 48.
+
+    The libraries beneath read the variables once, when loaded; the environment is put back.
+    """
+    if loaded := sys.modules.get("numpy"):
+        return loaded
+    before = {name: os.environ.get(name) for name in _THREADS}
+    os.environ.update(dict.fromkeys(_THREADS, "1"))
+    try:
+        return importlib.import_module("numpy")
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+class OnnxEmbedder:
+    """A transformer: the first token's vector of the last layer."""
+
+    def __init__(self, model: Model, home: Path) -> None:
+        self.name, self.sha, self.dims = model.name, model.weights.sha256, model.dims
+        self.band = model.band
+        self._prefix = model.query_prefix
+        self._pieces = _wordpiece(vocabulary(model, home))
+        self._np = arrays()
+        ort = importlib.import_module("onnxruntime")
+        options = ort.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        # Both keep memory for the longest text ever seen; texts here differ in length.
+        options.enable_cpu_mem_arena = options.enable_mem_pattern = False
+        options.log_severity_level = 3
+        self._session = ort.InferenceSession(
+            str(folder(model, home) / model.weights.name),
+            options,
+            providers=["CPUExecutionProvider"],
+        )
+        self._output = self._session.get_outputs()[0].name
+
+    def embed(self, texts: Sequence[str], most_tokens: int = DOCUMENT_TOKENS) -> Vectors:
+        rows = self._np.zeros((len(texts), self.dims), self._np.float32)
+        for at, text in enumerate(texts):
+            rows[at] = self._vector(text, most_tokens)
+        return normalised(rows)
+
+    def embed_query(self, text: str, most_tokens: int = QUERY_TOKENS) -> Vectors:
+        vector: Vectors = self.embed([self._prefix + text], most_tokens)[0]
+        return vector
+
+    def _vector(self, text: str, most_tokens: int) -> Any:
+        np = self._np
+        ids = np.array([self._pieces.encode(text, most_tokens)], np.int64)
+        given = {
+            "input_ids": ids,
+            "attention_mask": np.ones_like(ids),
+            "token_type_ids": np.zeros_like(ids),
+        }
+        return self._session.run([self._output], given)[0][0, 0]
+
+
+class PotionEmbedder:
+    """A table of word vectors: the mean of a text's pieces, unknown ones left out."""
+
+    def __init__(self, model: Model, home: Path) -> None:
+        self.name, self.sha, self.dims = model.name, model.weights.sha256, model.dims
+        self.band = model.band
+        self._np = arrays()
+        self._pieces = _wordpiece(vocabulary(model, home))
+        self._table = _safetensors(folder(model, home) / model.weights.name, self.dims)
+
+    def embed(self, texts: Sequence[str], most_tokens: int = DOCUMENT_TOKENS) -> Vectors:
+        rows = self._np.zeros((len(texts), self.dims), self._np.float32)
+        unknown = self._pieces.unknown
+        for at, text in enumerate(texts):
+            numbers = [n for n in self._pieces.encode(text, most_tokens)[1:-1] if n != unknown]
+            if numbers:
+                rows[at] = self._table[numbers].mean(axis=0)
+        return normalised(rows)
+
+    def embed_query(self, text: str, most_tokens: int = QUERY_TOKENS) -> Vectors:
+        vector: Vectors = self.embed([text], most_tokens)[0]
+        return vector
+
+
+def _safetensors(path: Path, dims: int) -> Vectors:
+    """The one matrix of a safetensors file, mapped: only the rows in use come into memory.
+
+    The format: length of the header (8 bytes, little endian), header in JSON, data.
+    """
+    np = arrays()
+    with open(path, "rb") as file:
+        (length,) = struct.unpack("<Q", file.read(8))
+        header = json.loads(file.read(min(length, 1 << 20)))
+    entry = header["embeddings"]
+    rows, columns = entry["shape"]
+    if entry["dtype"] != "F32" or columns != dims:
+        raise ValueError(f"{path}: {entry['dtype']} of {columns} columns, not F32 of {dims}")
+    offset = 8 + length + entry["data_offsets"][0]
+    matrix: Vectors = np.memmap(path, np.float32, "r", offset, (rows, columns))
+    return matrix
+
+
+def normalised(rows: Vectors) -> Vectors:
+    """Every row to length one; a row of zeros, a text without words, stays near to nothing."""
+    np = arrays()
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    result: Vectors = rows / np.where(lengths > 0, lengths, 1).astype(np.float32)
+    return result
+
+
+class CachedEmbedder:
+    """Keeps vectors in a folder by (model sha, text sha), so that no text is embedded twice.
+
+    One small database for each model: any number of processes may use it at a time, and a killed
+    one leaves nothing half written. It holds hashes and vectors, no text.
+    """
+
+    def __init__(self, embedder: Embedder, place: Path) -> None:
+        import apsw
+
+        self._failure = apsw.Error
+        self._inner = embedder
+        self.name, self.sha = embedder.name, embedder.sha
+        self.dims, self.band = embedder.dims, embedder.band
+        self._np = arrays()
+        self._lock = Lock()
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._db = apsw.Connection(str(place / f"{self.sha[:16]}.db"))
+        self._db.set_busy_timeout(60_000)
+        self._db.execute("pragma journal_mode = wal")
+        self._db.execute("pragma synchronous = normal")
+        self._db.execute(
+            "create table if not exists vector(text blob not null unique, vector blob not null)"
+        )
+
+    def embed(self, texts: Sequence[str], most_tokens: int = DOCUMENT_TOKENS) -> Vectors:
+        return self._all(
+            texts, f"document {most_tokens}", lambda new: self._inner.embed(new, most_tokens)
+        )
+
+    def embed_query(self, text: str, most_tokens: int = QUERY_TOKENS) -> Vectors:
+        def ask(_: Sequence[str]) -> Vectors:
+            row: Vectors = self._inner.embed_query(text, most_tokens)[None]
+            return row
+
+        vector: Vectors = self._all([text], f"query {most_tokens}", ask)[0]
+        return vector
+
+    def _all(
+        self, texts: Sequence[str], read_as: str, make: Callable[[Sequence[str]], Vectors]
+    ) -> Vectors:
+        np = self._np
+        keys = [_text_sha(read_as, text) for text in texts]
+        found = self._look_up(set(keys))
+        new = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
+        if new:
+            made = dict(zip(new, make(list(new.values())), strict=True))
+            # A full disk or a broken file costs time, never an answer.
+            with suppress(self._failure), self._lock, self._db:
+                self._db.executemany(
+                    "insert or ignore into vector values (?, ?)",
+                    [(key, vector.tobytes()) for key, vector in made.items()],
+                )
+            found |= made
+        rows: Vectors = np.zeros((len(texts), self.dims), np.float32)
+        for at, key in enumerate(keys):
+            rows[at] = found[key]
+        return rows
+
+    def _look_up(self, keys: set[bytes]) -> dict[bytes, Vectors]:
+        np = self._np
+        found: dict[bytes, Vectors] = {}
+        with suppress(self._failure), self._lock:
+            for key in keys:
+                for (blob,) in self._db.execute("select vector from vector where text = ?", (key,)):
+                    if len(blob) == 4 * self.dims:
+                        found[key] = np.frombuffer(blob, np.float32)
+        return found
+
+    def close(self) -> None:
+        with self._lock:
+            self._db.close()
+
+
+def _text_sha(read_as: str, text: str) -> bytes:
+    """A text read as a question, or only to its 64th token, has another vector."""
+    return hashlib.sha256(f"{read_as}\n{text}".encode("utf-8", "surrogatepass")).digest()
+
+
+@cache
+def _wordpiece(path: Path) -> WordPiece:
+    if path.suffix == ".json":
+        return WordPiece(json.loads(path.read_bytes())["model"]["vocab"])
+    return WordPiece.read(path)
+
+
+def open_embedder(
+    values: Mapping[str, Any], home: Path, cache_folder: Path | None = None
+) -> Embedder | None:
+    """The embedder of the settings, or None with `why_not` knowing the reason; never an error."""
+    embedder, _ = _opened(values, home)
+    if embedder is None or cache_folder is None:
+        return embedder
+    import apsw
+
+    try:
+        return CachedEmbedder(embedder, cache_folder)
+    except (apsw.Error, OSError):
+        return embedder  # slower, but the same vectors
+
+
+def why_not(values: Mapping[str, Any], home: Path) -> str:
+    """Why there is no embedder with these settings; empty: there is one."""
+    return _opened(values, home)[1]
+
+
+def _opened(values: Mapping[str, Any], home: Path) -> tuple[Embedder | None, str]:
+    name = str(values.get("embedder", DEFAULT))
+    if name == "none":
+        return None, 'the setting embedder is "none"'
+    if name not in NAMES:
+        return None, f"the setting embedder is {name!r}, but must be one of {', '.join(NAMES)}"
+    try:
+        return (_http(values) if name == "http" else _local(MODELS[name], home)), ""
+    except ModelError as error:
+        return None, str(error)
+    except ImportError as error:
+        library = (error.name or "onnxruntime").partition(".")[0]
+        return None, f"{library} cannot be imported ({error}); run: pip install {library}"
+    except Exception as error:  # noqa: BLE001 -- a foreign library's fault must not cost the search
+        return None, f"{name} cannot be opened ({type(error).__name__}: {error})"
+
+
+def _http(values: Mapping[str, Any]) -> Embedder:
+    url, model, dims = (values.get(f"embed_{part}") for part in ("url", "model", "dims"))
+    if not url or not model or not dims:
+        raise ModelError(
+            'the setting embedder is "http", which needs embed_url, embed_model and embed_dims '
+            "(the length of the model's vectors) in config.toml"
+        )
+    from yester.text.embed_http import HttpEmbedder
+
+    return HttpEmbedder(str(url), str(model), int(dims), str(values.get("embed_key") or ""))
+
+
+def _local(model: Model, home: Path) -> Embedder:
+    if wrong := missing(model, home):
+        raise ModelError(wrong)
+    kind = OnnxEmbedder if model.pooling == "cls" else PotionEmbedder
+    return kind(model, home)
+
+
+# How good a place to cut is: between paragraphs, lines, sentences, words, within a word.
+_PARAGRAPH, _LINE, _SENTENCE, _SPACE, _INSIDE = 4, 3, 2, 1, 0
+_ENDS = tuple(".!?:;。！？；")
+_MOST_CHARACTERS = 64_000
+
+
+def split(text: str, most_tokens: int = DOCUMENT_TOKENS, most_parts: int = MOST_PARTS) -> list[str]:
+    """A text as parts of at most `most_tokens`, cut at the best border in the second half of each.
+
+    Of more than `most_parts` the first three quarters and the last ones stay: what it is about
+    stands at the beginning, what came of it at the end. A part is too long only where one word is.
+    """
+    text = cleaned(text)
+    if len(text) > _MOST_CHARACTERS:
+        text = text[: _MOST_CHARACTERS * 3 // 4] + "\n\n" + text[-_MOST_CHARACTERS // 4 :]
+    room = max(1, most_tokens - 2)
+    atoms = _atoms(text, room)
+    parts: list[str] = []
+    first = 0
+    while first < len(atoms):
+        used, last = 0, first
+        while last < len(atoms) and (used + atoms[last][2] <= room or last == first):
+            used += atoms[last][2]
+            last += 1
+        if last < len(atoms):
+            half = first + (last - first) // 2 + 1
+            last = max(range(half, last + 1), key=lambda at: (atoms[at - 1][3], at))
+        parts.append(text[atoms[first][0] : atoms[last - 1][1]])
+        first = last
+    if len(parts) > most_parts:
+        tail = most_parts // 4
+        parts = parts[: most_parts - tail] + parts[len(parts) - tail :]
+    return parts
+
+
+def _atoms(text: str, room: int) -> list[tuple[int, int, int, int]]:
+    """(start, end, tokens, border behind it) of what is not cut."""
+    pieces = _wordpiece(PACKAGED / DEFAULT / "vocab.txt")
+    atoms: list[tuple[int, int, int, int]] = []
+    at = 0
+    for chunk in text.split():
+        start = text.index(chunk, at)
+        end = start + len(chunk)
+        if atoms:
+            atoms[-1] = (*atoms[-1][:3], _border(text[at:start], atoms[-1][3]))
+        tokens = pieces.count(chunk)
+        if tokens <= room:
+            atoms.append((start, end, tokens, _SENTENCE if chunk.endswith(_ENDS) else _SPACE))
+        else:
+            for stretch in apart(chunk):
+                sentence = stretch in _ENDS and not stretch.isascii()
+                stop = start + len(stretch)
+                border = _SENTENCE if sentence else _INSIDE
+                atoms.append((start, stop, pieces.count(stretch), border))
+                start = stop
+        at = end
+    return atoms
+
+
+def _border(gap: str, before: int) -> int:
+    lines = gap.count("\n")
+    return _PARAGRAPH if lines > 1 else _LINE if lines else max(before, _SPACE)

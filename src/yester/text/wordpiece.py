@@ -1,0 +1,149 @@
+"""Uncased WordPiece, as BERT's models read text: text → the numbers of its pieces.
+
+    clean        control and format characters go, all white space is a blank
+    apart        every ideograph and every punctuation mark is a word of its own
+    plain        accents off (NFD), then lower case
+    pieces       the longest known piece first, then the longest known ##continuation
+
+The numbers are those of the reference implementation (`tokenizers`), but for some 500 characters
+of rare scripts that are younger than its tables (Unicode 8): Python's own decide there. And "[SEP]"
+in a text is five plain characters: what somebody wrote must not become a control token.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, islice
+from pathlib import Path
+
+_LONGEST_WORD = 100  # the reference reads longer words as unknown
+_CACHE = 50_000
+_LONGEST_CACHED = 64
+
+# Taken out, not blanks: "\x0b", "\x0c" and "\x85" join what stands around them, as in the
+# reference, though Python would split there.
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]+")
+_ASCII_WORD = re.compile(r"[a-z0-9]+|[^a-z0-9]")
+_DROPPED = frozenset({"Cc", "Cf", "Co", "Cs"})
+_IDEOGRAPHS = (
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002a6df"
+    "\U0002a700-\U0002b81f\U0002b920-\U0002ceaf\U0002f800-\U0002fa1f"
+)
+_IDEOGRAPH = re.compile(f"([{_IDEOGRAPHS}])")
+
+
+def cleaned(text: str) -> str:
+    """Without control characters; where a cleaned text has white space, so has the reference."""
+    return _CONTROL.sub("", text)
+
+
+class WordPiece:
+    """`vocabulary`: piece → number. Chunks between blanks are cut once and remembered."""
+
+    def __init__(self, vocabulary: Mapping[str, int]) -> None:
+        self._number = dict(vocabulary)
+        self.unknown = self._number["[UNK]"]
+        self._first, self._last = self._number["[CLS]"], self._number["[SEP]"]
+        self._longest_piece = max(map(len, self._number))
+        self._words: dict[str, tuple[int, ...]] = {}
+        self._chunks: dict[str, tuple[int, ...]] = {}
+
+    @classmethod
+    def read(cls, path: Path) -> WordPiece:
+        """From a vocab.txt: one piece a line, its number is the line's."""
+        lines = path.read_text("utf-8").split("\n")
+        return cls({piece: number for number, piece in enumerate(lines) if piece})
+
+    def encode(self, text: str, most: int) -> list[int]:
+        """[CLS] pieces [SEP], at most `most` numbers; what does not fit is cut off at the end."""
+        return [self._first, *islice(self.pieces(text), max(0, most - 2)), self._last]
+
+    def pieces(self, text: str) -> Iterator[int]:
+        return chain.from_iterable(map(self._chunk, cleaned(text).split()))
+
+    def count(self, chunk: str) -> int:
+        """How many pieces a stretch without white space has."""
+        return len(self._chunk(chunk))
+
+    def _chunk(self, chunk: str) -> tuple[int, ...]:
+        found = self._chunks.get(chunk)
+        if found is None:
+            words = _ASCII_WORD.findall(chunk.lower()) if chunk.isascii() else _words(chunk)
+            found = tuple(chain.from_iterable(map(self._word, words)))
+            _remember(self._chunks, chunk, found)
+        return found
+
+    def _word(self, word: str) -> tuple[int, ...]:
+        found = self._words.get(word)
+        if found is None:
+            found = self._cut(word)
+            _remember(self._words, word, found)
+        return found
+
+    def _cut(self, word: str) -> tuple[int, ...]:
+        if (whole := self._number.get(word)) is not None and len(word) <= _LONGEST_WORD:
+            return (whole,)
+        if len(word) > _LONGEST_WORD:
+            return (self.unknown,)
+        numbers: list[int] = []
+        start, prefix = 0, ""
+        while start < len(word):
+            for end in range(min(len(word), start + self._longest_piece), start, -1):
+                number = self._number.get(prefix + word[start:end])
+                if number is not None:
+                    break
+            else:
+                return (self.unknown,)
+            numbers.append(number)
+            start, prefix = end, "##"
+        return tuple(numbers)
+
+
+def _remember(cache: dict[str, tuple[int, ...]], key: str, value: tuple[int, ...]) -> None:
+    """Forgets everything when full, and never keeps the long: memory stays bounded."""
+    if len(key) > _LONGEST_CACHED:
+        return
+    if len(cache) >= _CACHE:
+        cache.clear()
+    cache[key] = value
+
+
+def _words(chunk: str) -> Iterable[str]:
+    """A chunk with other than ASCII characters, in the reference's order of steps."""
+    kept = "".join(c for c in chunk if c != "\ufffd" and unicodedata.category(c) not in _DROPPED)
+    spaced = _IDEOGRAPH.sub(r" \1 ", kept)
+    bare = "".join(
+        c for c in unicodedata.normalize("NFD", spaced) if unicodedata.category(c) != "Mn"
+    )
+    # Character by character: str.lower() alone would end a word in the final sigma.
+    plain = bare.replace("Σ", "σ").lower()
+    for run in plain.split():
+        start = 0
+        for at, c in enumerate(run):
+            if is_punctuation(c):
+                if at > start:
+                    yield run[start:at]
+                yield c
+                start = at + 1
+        if start < len(run):
+            yield run[start:]
+
+
+def is_punctuation(c: str) -> bool:
+    """As BERT has it: every ASCII symbol counts, $ and ^ included."""
+    if c.isascii():
+        return c.isprintable() and not c.isalnum() and c != " "
+    return unicodedata.category(c).startswith("P")
+
+
+def apart(chunk: str) -> list[str]:
+    """The stretches a chunk may be cut into without changing its pieces; joined, they are it."""
+    stretches: list[str] = []
+    start = 0
+    for at, c in enumerate(chunk):
+        if is_punctuation(c) or _IDEOGRAPH.match(c):
+            stretches += [chunk[start:at], c] if at > start else [c]
+            start = at + 1
+    return [*stretches, chunk[start:]] if start < len(chunk) else stretches
