@@ -25,6 +25,7 @@ class Setting:
     default: Value
     help: str
     env: bool = False
+    secret: bool = False  # never printed
     least: int | None = None
     most: int | None = None
 
@@ -87,7 +88,62 @@ SETTINGS: tuple[Setting, ...] = (
         env=True,
         least=0,
     ),
-    Setting("subagents", True, "Index what sub-agents said and did.", env=True),
+    Setting("subagents", True, "Keep what sub-agents said and did.", env=True),
+    Setting(
+        "exclude",
+        (),
+        "Folders (globs; everything below them) and project names of which nothing is kept.",
+    ),
+    Setting(
+        "skip_tools",
+        (
+            "TodoRead",
+            "TodoWrite",
+            "LS",
+            "TaskCreate",
+            "TaskUpdate",
+            "TaskList",
+            "ToolSearch",
+            "Skill",
+        ),
+        "Tools whose use is not worth an observation; $YESTER_SKIP_TOOLS sets it for a session.",
+        env=True,
+    ),
+    Setting(
+        "batch_window_ms",
+        3000,
+        "Uses of one tool that follow each other within so many ms are one piece of work; "
+        "$YESTER_BATCH_WINDOW_MS sets it for a session.",
+        env=True,
+        least=0,
+        most=600_000,
+    ),
+    Setting(
+        "spool_fsync",
+        True,
+        "A hook's event is on the disk, not only in its cache, before the hook ends.",
+    ),
+    Setting(
+        "worker_idle_minutes",
+        240,
+        "The worker ends after so many minutes without an event; the next session starts it.",
+        least=1,
+    ),
+    Setting(
+        "embedder",
+        "yester-embed-1",
+        "What turns texts into vectors: yester-embed-1, arctic-embed-s, potion-base-8M, http or "
+        "none (see `yester model`).",
+    ),
+    Setting(
+        "embed_url",
+        "",
+        "For embedder http: an OpenAI-compatible server, such as http://localhost:11434/v1; plain "
+        "http only to this machine.",
+    ),
+    Setting("embed_model", "", "For embedder http: the model's name there."),
+    Setting("embed_dims", 0, "For embedder http: the length of its vectors.", least=0),
+    Setting("embed_key", "", "For embedder http: the key sent as a bearer token.", secret=True),
     Setting(
         "backups_kept", 5, "How many backups stay in `backups/`; the oldest go first.", least=1
     ),

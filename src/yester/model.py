@@ -46,6 +46,7 @@ class Item:
     status: str = "active"
     supersedes: int = 0
     discovery_tokens: int = 0
+    alias: str = ""  # the ref a hook gave the same thing; not kept
     id: int = 0  # given by the store
 
     @property
@@ -77,6 +78,53 @@ class Session:
     prompts: int = 0
     items: int = 0
     id: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A prompt, what was done about it, and how it ended: the unit that is distilled."""
+
+    key: str  # the client's id of the turn, or the id of its first event
+    session: int = 0
+    prompt: int = 0  # items
+    closing: int = 0
+    started: int = 0
+    ended: int = 0
+    state: str = "open"  # open, done, interrupted, failed
+    transcript: str = ""
+    id: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What a hook told, as it is kept; `skipped` says why no observation is made of it."""
+
+    id: str  # the spool's
+    name: str
+    epoch: int
+    session: int = 0
+    turn: int = 0
+    actor: str = ""
+    tool: str = ""
+    failed: bool = False
+    item: int = 0
+    skipped: str = ""
+    window: int = 0  # ms within which the same tool again is the same piece of work
+    lag: int = 0  # ms from the hook to the store
+
+
+@dataclass(frozen=True, slots=True)
+class Injection:
+    """An item that was shown to an agent."""
+
+    session: int
+    event: str
+    item: int
+    score: float
+    tokens: int
+    epoch: int
+    reason: str = ""
+    prompt_number: int = 0
 
 
 @dataclass(frozen=True, slots=True)

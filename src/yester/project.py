@@ -14,7 +14,7 @@ longer readable name.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path, PureWindowsPath
 
 from yester.model import Project
@@ -28,10 +28,22 @@ _SCHEME = re.compile(
 )
 
 
-class Projects:
-    """Identities by folder, each looked at once. `overrides` is the user's [projects] table."""
+EXCLUDED = Project("excluded:", "excluded")
 
-    def __init__(self, overrides: Mapping[str, str], home: Path | None = None) -> None:
+
+class Projects:
+    """Identities by folder, each looked at once. `overrides` is the user's [projects] table.
+
+    A folder of which nothing may be kept (`refuses`) belongs to the project EXCLUDED.
+    """
+
+    def __init__(
+        self,
+        overrides: Mapping[str, str],
+        home: Path | None = None,
+        refuses: Callable[[str, Project], bool] | None = None,
+    ) -> None:
+        self._refuses = refuses
         user = home or Path.home()
         self._names: dict[str, str] = {}
         self._paths: list[tuple[Path, str]] = []
@@ -56,7 +68,8 @@ class Projects:
         return self._keys.get(key) or bare(key)
 
     def _identify(self, cwd: str) -> Project:
-        return self._by_path(cwd) or self.renamed(identify(cwd))
+        found = self._by_path(cwd) or self.renamed(identify(cwd))
+        return EXCLUDED if self._refuses and self._refuses(cwd, found) else found
 
     def renamed(self, project: Project) -> Project:
         """The project under the name the user gave its key or its folder, else as it is."""

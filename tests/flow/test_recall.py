@@ -213,8 +213,10 @@ def test_recent_shows_the_last_sessions_with_their_prompts(filled):
 def test_status_has_the_promised_numbers(filled):
     status = filled("status", "--json").json
     assert status["items"] == {"message": 4, "prompt": 2}
-    assert status["spool"] == {"waiting": 0, "oldest_s": None}
-    assert {"events", "skipped", "vectors", "lag_ms", "worker"} <= set(status)
+    assert status["spool"] == {"waiting": 0, "oldest_s": None, "bad": 0}
+    assert status["lag_ms"] == {"p50": None, "p99": None}
+    assert status["worker"]["running"] is False
+    assert {"events", "skipped", "vectors"} <= set(status)
     assert "items        6" in filled("status").out
 
 

@@ -11,7 +11,7 @@ SOURCE = Path(__file__).parent.parent.parent / "src" / "yester"
 
 # group → modules and packages, as docs/explanation.md draws them
 GROUPS = (
-    ("model", "errors", "config", "project", "redact_rules", "redact", "when"),
+    ("model", "errors", "config", "project", "redact_rules", "redact", "fence", "when"),
     ("capture",),
     ("agents",),
     ("text",),

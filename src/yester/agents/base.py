@@ -41,6 +41,7 @@ class Reading:
     state: Any = None  # the reader's own; a mapping when it comes back from the store
     messages: int = 0
     skipped: Counter[str] = field(default_factory=Counter)
+    excluded: bool = False  # something was left out because of its folder
     problems: list[str] = field(default_factory=list)
     _made: dict[str, Session] = field(default_factory=dict)
     _spans: dict[str, list[int]] = field(default_factory=dict)

@@ -48,6 +48,7 @@ class Line(msgspec.Struct):
     isSidechain: Any = None  # noqa: N815
     isCompactSummary: Any = None  # noqa: N815
     isApiErrorMessage: Any = None  # noqa: N815
+    promptId: Any = None  # noqa: N815
     agentId: Any = None  # noqa: N815
     sourceToolUseID: Any = None  # noqa: N815
     origin: Any = None
@@ -105,6 +106,23 @@ TOOLS: Mapping[str, tuple[tuple[str, ...], str, bool]] = {
 _TAG = re.compile(r"<(?P<tag>[a-z-]+)>(?P<text>.*?)</(?P=tag)>", re.S)
 _REMINDER = re.compile(r"<system-reminder>.*?(?:</system-reminder>|\Z)\s*", re.S)
 _LINE_NUMBER = re.compile(r"^ *\d+(?:→|\t)", re.M)  # the client's, not the file's
+# Results in which the client says that a call went well.
+_SAYS_NOTHING = re.compile(
+    r"\(Bash completed with no output\)|File created successfully at: [^\n]*"
+    r"|The file [^\n]* has been updated(?: successfully)?\.(?: All occurrences [^\n]*)?"
+    r"(?: \(file state is current in your context[^\n]*\))?"
+)
+# What the client puts around the summary when it compacts a session.
+_COMPACTED_HEAD = re.compile(
+    r"\AThis session is being continued from a previous conversation[^\n]*\n+(?:<analysis>.*?"
+    r"</analysis>\s*)?", re.S
+)  # fmt: skip
+_COMPACTED_TAIL = re.compile(
+    r"\n+If you need specific details from before compaction |\n+(?:Please c|C)ontinue the"
+    r" conversation from where (?:it|we) left"
+)
+_ANALYSIS = re.compile(r"<analysis>.*?</analysis>", re.S)
+_SUMMARY = re.compile(r"<summary>(.*?)</summary>", re.S)
 _TASK_NUMBER = re.compile(r"#(\d+)")
 _NOT_TYPED = ("<", "{", "/")  # notices of the client and its commands, in the queue of prompts
 
@@ -193,6 +211,8 @@ class ClaudeCode(Transcript[Place]):
         session = line.sessionId
         if isinstance(session, str) and session and session != self.state.session:
             self.state = replace(self.state, session=session)
+        if isinstance(line.promptId, str) and line.promptId != self.state.turn:
+            self.state = replace(self.state, turn=line.promptId)
         if not self.own_file:
             self.actor = str(line.agentId or "sub-agent") if line.isSidechain else ""
         self.place(line.timestamp, line.cwd, line.gitBranch)
@@ -232,7 +252,7 @@ class ClaudeCode(Transcript[Place]):
         if not text:
             self.reading.skip("reminder")
         elif line.isCompactSummary or treatment == "compaction":
-            yield self.compaction(line.uuid, text)
+            yield self.compaction(line.uuid, compacted(text))
         elif treatment.startswith("skip "):
             self.reading.skip(treatment.removeprefix("skip "))
         elif treatment == "shell":
@@ -328,12 +348,22 @@ class ClaudeCode(Transcript[Place]):
     def _result(self, block: dict[str, Any]) -> Iterator[Item]:
         key, text = block.get("tool_use_id"), _REMINDER.sub("", block_text(block.get("content")))
         call = self.waiting.get(key) if isinstance(key, str) else None
-        if call and call.item.tool == "Read":
+        if _SAYS_NOTHING.fullmatch(text):
+            text = ""
+        elif call and call.item.tool == "Read":
             text = _LINE_NUMBER.sub("", text)
         elif call and call.item.tool == "TaskCreate" and (match := _TASK_NUMBER.search(text)):
             task = (match[1], call.item.title, "pending")
             self.state = replace(self.state, tasks=(*self.state.tasks, task)[-200:])
         yield from self.answer(key, text, block.get("is_error") is True)
+
+
+def compacted(text: str) -> str:
+    """The summary of a compaction, the same from the transcript's form and from the hook's."""
+    text = _COMPACTED_TAIL.split(_COMPACTED_HEAD.sub("", text), maxsplit=1)[0]
+    text = _ANALYSIS.sub("", text, count=1)
+    text = _SUMMARY.sub(lambda found: f"Summary:\n{found[1].strip()}", text, count=1)
+    return re.sub(r"\n\n+", "\n\n", text).strip()
 
 
 def _actor_of(path: Path) -> str:

@@ -49,6 +49,7 @@ class State:
     root: str = ""
     title: str = ""
     prompts: int = 0
+    turn: str = ""  # the client's id of the prompt that is worked on
     answered: tuple[str, ...] = ()  # calls before this place whose result is behind it, but known
 
     @classmethod
@@ -201,8 +202,18 @@ class Transcript(ABC, Generic[S]):
         return Item(
             ref=ref, kind=kind, project=state.project or self.reading.projects.of("").key,
             session=state.session, source=self.agent, agent=self.agent, actor=self.actor, role=role,
-            epoch=self.epoch, body=body, **{"prompt_number": state.prompts, **more},
+            epoch=self.epoch, body=body, alias=self.alias(role, body),
+            **{"prompt_number": state.prompts, **more},
         )  # fmt: skip
+
+    def alias(self, role: str, text: str) -> str:
+        """What a hook would call this, which knows neither the record's id nor its place.
+
+        Tools have ids that both know.
+        """
+        if role == "tool":
+            return ""
+        return f"hook:{self.state.session}:{digest(self.state.turn, role, text.strip())}"
 
     def prompt(self, ref: str, text: str, number: int = 0) -> Item:
         """What the user typed; `number` is that of a prompt which is written again."""

@@ -24,11 +24,14 @@ COMMANDS = {
     "sessions": "sessions",
     "recent": "recent",
     "status": "status",
+    "worker": "worker",
+    "off": "off",
     "doctor": "doctor",
     "reindex": "reindex",
     "backup": "backup",
     "restore": "restore",
     "config": "config",
+    "model": "model",
 }
 
 

@@ -42,12 +42,14 @@ class App:
     def store(self) -> SqliteStore:
         from yester.backups import before_migration
         from yester.store.sqlite import SqliteStore
+        from yester.worker.launch import write_launch
 
         kept = self.config.number("backups_kept")
         store = SqliteStore.open(
             self.home, now=self.now, before_migration=before_migration(self.home, kept, self.now)
         )
         click.get_current_context().call_on_close(store.close)
+        write_launch(self.home)  # from now on a session can start the worker
         return store
 
     @cached_property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from yester.cli.app import App, pass_app, print_json
-from yester.config import SETTINGS
+from yester.config import SETTINGS, Setting, Value
 
 
 @click.command("config")
@@ -16,14 +16,19 @@ def command(app: App, as_json_: bool) -> None:
     config = app.config
     if as_json_:
         values = {
-            s.name: {"value": config[s.name], "from": config.origins[s.name]} for s in SETTINGS
+            s.name: {"value": _shown(s, config[s.name]), "from": config.origins[s.name]}
+            for s in SETTINGS
         }
         print_json({"file": str(app.home / "config.toml"), "settings": values})
         return
     click.echo(f"file  {app.home / 'config.toml'}")
     for setting in SETTINGS:
-        value = config[setting.name]
+        value = _shown(setting, config[setting.name])
         shown = ", ".join(value) if isinstance(value, tuple) else str(value).lower()
         click.echo(
             f"\n{setting.name} = {shown}  ({config.origins[setting.name]})\n    {setting.help}"
         )
+
+
+def _shown(setting: Setting, value: Value) -> Value:
+    return "(set, not shown)" if setting.secret and value else value

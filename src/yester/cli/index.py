@@ -15,6 +15,7 @@ import click
 
 from yester.agents import AGENTS
 from yester.agents.base import Agent, Options
+from yester.capture.rules import rules
 from yester.cli.app import App, count, pass_app, print_json
 from yester.errors import SourceError
 from yester.ingest import Ingest, Report, apply_names, rebuild_if_stale
@@ -42,7 +43,8 @@ def command(
         oldest = app.moment(since, "--since")
         assert oldest is not None
         found = [(agent, path) for agent, path in found if _changed(path) >= oldest]
-    projects = Projects(app.config.projects)
+    kept_out = rules(app.config)
+    projects = Projects(app.config.projects, refuses=kept_out.excludes)
     if rebuilt := rebuild_if_stale(app.store):
         click.echo(
             f"words are taken apart in a new way; {count(rebuilt, 'item')} indexed anew", err=True
@@ -50,7 +52,7 @@ def command(
     apply_names(app.store, projects)
     options = Options(app.config.flag("thinking"), app.config.flag("subagents"))
     gc.set_threshold(100_000)  # nothing here makes cycles, and looking for them costs a tenth
-    ingest = Ingest(app.store, projects, options)
+    ingest = Ingest(app.store, projects, options, kept_out)
     began = time.monotonic()
     with _progress(found) as advance, _stoppable():
         try:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import time
-from pathlib import Path
 from typing import Any
 
 import click
 
+from yester.capture.spool import Spool, age, trusted_runtime
 from yester.cli.app import App, count, pass_app, print_json
+from yester.cli.worker import summary
 
 
 @click.command("status")
@@ -19,7 +21,7 @@ def command(app: App, as_json_: bool) -> None:
     counts = app.reading.counts()
     status: dict[str, Any] = {
         "home": str(app.home),
-        "spool": spool(app.home, time.time()),
+        "spool": spool(app, time.time()),
         "events": counts.events,
         "skipped": dict(counts.skipped),
         "items": dict(counts.items),
@@ -27,8 +29,8 @@ def command(app: App, as_json_: bool) -> None:
         "sessions": counts.sessions,
         "transcripts": counts.sources,
         "vectors": {"done": counts.vectors, "waiting": 0},
-        "lag_ms": {"p50": None, "p99": None},
-        "worker": {"running": False},
+        "lag_ms": lag(app.reading.lags(1_000)),
+        "worker": summary(app),
         "bytes": counts.bytes,
         "oldest": counts.oldest / 1000 if counts.oldest else None,
         "newest": counts.newest / 1000 if counts.newest else None,
@@ -45,6 +47,19 @@ def command(app: App, as_json_: bool) -> None:
     if counts.oldest and counts.newest:
         click.echo(f"from         {app.day(counts.oldest)} to {app.day(counts.newest)}")
     click.echo(f"size         {counts.bytes / 1e6:,.1f} MB")
+    if counts.events:
+        late = status["lag_ms"]
+        click.echo(
+            f"events       {counts.events:,}; recallable after {late['p50']} ms (half of them), "
+            f"{late['p99']} ms (99 of 100)"
+        )
+    waiting = status["spool"]
+    if waiting["waiting"] or waiting["bad"]:
+        click.echo(f"spool        {waiting['waiting']:,} waiting, {waiting['bad']:,} unreadable")
+    found = status["worker"]
+    click.echo(
+        "worker       " + (f"running, pid {found['pid']}" if found["running"] else "not running")
+    )
     if counts.skipped:
         most = sorted(counts.skipped.items(), key=lambda pair: -pair[1])[:8]
         click.echo("left out     " + ", ".join(f"{number:,} {reason}" for reason, number in most))
@@ -52,10 +67,20 @@ def command(app: App, as_json_: bool) -> None:
         click.echo("Nothing is indexed yet. Run: yester index")
 
 
-def spool(home: Path, now: float) -> dict[str, Any]:
-    """What the hooks have left and nobody has taken in yet."""
-    try:
-        waiting = [entry.stat().st_mtime for entry in (home / "spool" / "new").iterdir()]
-    except OSError:
-        waiting = []
-    return {"waiting": len(waiting), "oldest_s": round(now - min(waiting), 1) if waiting else None}
+def spool(app: App, now: float) -> dict[str, Any]:
+    """What the hooks have left and nobody has taken in yet, and what nobody can."""
+    found = Spool(app.home, trusted_runtime(os.environ, os.getuid()))
+    waiting = found.waiting()
+    return {
+        "waiting": len(waiting),
+        "oldest_s": round(max(age(path, now) for path in waiting), 1) if waiting else None,
+        "bad": len(found.bad()),
+    }
+
+
+def lag(found: list[int]) -> dict[str, int | None]:
+    """From the hook to the store, over the last events."""
+    if not found:
+        return {"p50": None, "p99": None}
+    ordered = sorted(found)
+    return {"p50": ordered[len(ordered) // 2], "p99": ordered[len(ordered) * 99 // 100]}

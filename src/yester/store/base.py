@@ -13,7 +13,7 @@ from math import log
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from yester.model import Filters, Item, Project, Session, Source
+from yester.model import Event, Filters, Injection, Item, Project, Session, Source, Turn
 from yester.text.document import Document
 from yester.text.query import Expression
 
@@ -114,12 +114,28 @@ class Store(Protocol):
     def put(self, entries: Sequence[Entry]) -> Put:
         """Insert or replace by (source, kind, ref), rows and index in step.
 
-        The same content again is a no-op. Projects and sessions the items name
+        The same content again is a no-op. An item with an alias takes over the one a hook stored
+        under that ref. Projects and sessions the items name
         must have been put before; an unknown one is made from its key alone.
         """
 
     def put_source(self, source: Source, skipped: Mapping[str, int]) -> None:
         """Remember how far a transcript has been read, and add to the counts of skipped records."""
+
+    def put_skipped(self, agent: str, skipped: Mapping[str, int]) -> None:
+        """Add to the counts of what was left out, by reason."""
+
+    def put_events(self, events: Sequence[Event]) -> None:
+        """Remember what hooks told; one that is known stays as it is."""
+
+    def put_turn(self, turn: Turn) -> int:
+        """Its id; a known one (session, key) is replaced, except whether it is distilled."""
+
+    def put_injections(self, shown: Sequence[Injection]) -> None:
+        """Remember what an agent was shown."""
+
+    def mute(self, session: str, now: int) -> None:
+        """The user has switched yester off for this session of a client."""
 
     def merge_project(self, key: str, into: Project) -> int:
         """Make all items and sessions of one project another one's; the number of items moved."""
@@ -172,6 +188,35 @@ class Store(Protocol):
 
     def sessions(self, filters: Filters, limit: int, offset: int = 0) -> list[Session]:
         """Sessions that pass the filters, newest first, with their number of items and prompts."""
+
+    def session(self, key: str, agent: str) -> Session | None:
+        """A client's session with its number of prompts; where it has several projects, the first.
+
+        The number of items is not counted."""
+
+    def said(self, session: int, kind: str, text: str, since: int, until: int) -> int:
+        """The item of this session with exactly this text in this time, white space aside; or 0."""
+
+    def handled(self, ids: Sequence[str]) -> set[str]:
+        """Which of these events are stored."""
+
+    def events(self, turn: int) -> list[Event]:
+        """What hooks told in this turn, in order."""
+
+    def turn(self, session: int, key: str = "") -> Turn | None:
+        """The turn with this key; without one, the last that is open."""
+
+    def turns(self, session: int) -> list[Turn]:
+        """The turns of a session in the order they were met."""
+
+    def injections(self, session: int) -> list[Injection]:
+        """What the agent was shown in this session, in order."""
+
+    def muted(self) -> set[str]:
+        """The sessions yester is switched off for."""
+
+    def lags(self, limit: int) -> list[int]:
+        """Milliseconds from hook to store of the last events, newest first."""
 
     def source(self, path: str) -> Source | None:
         """How far this transcript has been read."""

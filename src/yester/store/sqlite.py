@@ -22,6 +22,7 @@ from yester.store import sqlite_rows as rows
 from yester.store.base import Candidate, Counts, Entry, Put, Statistics
 from yester.store.lock import write_lock
 from yester.store.migrate import Migration, migrate, migrations, pending, version
+from yester.store.sqlite_capture import CaptureRows
 from yester.store.sqlite_care import explained
 from yester.text import terms as tokenizer
 from yester.text.document import document
@@ -50,7 +51,7 @@ def _explained(
     return method
 
 
-class SqliteStore:
+class SqliteStore(CaptureRows):
     """One connection; not shared between threads. Open it with `SqliteStore.open(folder)`."""
 
     def __init__(self, db: apsw.Connection, path: Path, lock: Path, patience: float) -> None:
@@ -257,6 +258,7 @@ class SqliteStore:
         latest = {(e.item.source, e.item.kind, e.item.ref): e for e in entries}
         unchanged = 0
         next_id = self._one("SELECT coalesce(max(id), 0) + 1 FROM item")[0]
+        hooked = self._one("SELECT 1 FROM event LIMIT 1") is not None
         new: list[tuple[object, ...]] = []
         replaced: list[tuple[object, ...]] = []
         for (source, kind, ref), entry in latest.items():
@@ -264,10 +266,12 @@ class SqliteStore:
                 "SELECT id, hash, project FROM item WHERE ref = ? AND kind = ? AND source = ?",
                 ref, kind, source,
             )  # fmt: skip
+            item = entry.item
+            if old is None and hooked and item.alias:
+                old = self._adopted(item)
             if old is not None and old[1] == entry.hash:
                 unchanged += 1
                 continue
-            item = entry.item
             project = self.put_project(bare(item.project))
             session = self._session_id(item, project)
             if old is None:
@@ -286,6 +290,16 @@ class SqliteStore:
         self._link(chain(new, replaced))
         self._index.write()
         return Put(len(new), len(replaced), unchanged)
+
+    def _adopted(self, item: Item) -> Any:
+        """The row a hook made of the same thing, from now on under the transcript's ref."""
+        old = self._one(
+            "SELECT id, hash, project FROM item WHERE ref = ? AND kind = ? AND source = ?",
+            item.alias, item.kind, item.source,
+        )  # fmt: skip
+        if old is not None:
+            self._db.execute("UPDATE item SET ref = ? WHERE id = ?", (item.ref, old[0]))
+        return old
 
     def _link(self, item_rows: Iterable[tuple[object, ...]]) -> None:
         """Files and concepts into tables of their own."""
@@ -333,11 +347,7 @@ class SqliteStore:
             (source.path, source.agent, source.size, source.mtime_ns, source.offset, source.line,
              source.head, msgspec.json.encode(source.state).decode()),
         )  # fmt: skip
-        self._db.executemany(
-            "INSERT INTO skipped(agent, reason, records) VALUES (?, ?, ?)"
-            " ON CONFLICT DO UPDATE SET records = records + excluded.records",
-            [(source.agent, reason, number) for reason, number in skipped.items()],
-        )
+        self.put_skipped(source.agent, skipped)
 
     def reindex(self) -> int:
         self._index.clear()

@@ -8,100 +8,32 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from errno import EINVAL
 from hashlib import blake2b
 from pathlib import Path
 from stat import S_ISREG
-from typing import Any
 
 import msgspec
 
 from yester.agents.base import Agent, Options, Reading
+from yester.capture.rules import Rules
 from yester.errors import YesterError
+from yester.ingest.noise import echo, own_answer, shown_words
+from yester.ingest.prepare import prepared, redacted
 from yester.model import Item, Project, Session, Source
-from yester.project import Projects
+from yester.project import EXCLUDED, Projects
 from yester.redact import redact
 from yester.store.base import Entry, Put, Store
-from yester.text.document import document
 
-# Tool output longer than this is cut in the middle; the transcript keeps the rest.
-HEAD_CHARS, TAIL_CHARS = 6_000, 2_000
-_SHORT_TEXTS = (
-    "title", "subtitle", "facts", "sections", "concepts", "tags", "files_read",
-    "files_modified", "tool", "type", "actor",
-)  # fmt: skip
 # The write lock is held for one batch: other writers (a hook's event) must not wait longer.
 _LOCK_SECONDS = 0.18
 _SMALLEST, _LARGEST = 200, 4_000
 _LARGEST_TEXT = 8_000_000  # characters waiting in one batch, whatever their number
 _FINGERPRINT = 1024
 _SQLITE = b"SQLite format 3\0"
-
-
-def prepared(item: Item) -> Entry:
-    """Redact, then cut (never the other way round: half a secret has no shape), hash, expand."""
-    clean: dict[str, Any] = {}
-    body = redact(item.body)
-    if item.role == "tool":
-        body = cut(body)
-    if body is not item.body:
-        clean["body"] = body
-    for name in _SHORT_TEXTS:
-        value = getattr(item, name)
-        if value and (text := _redacted(value)) is not None:
-            clean[name] = text
-    if clean:
-        item = replace(item, **clean)
-    return Entry(item, content_hash(item), document(item))
-
-
-def _redacted(value: Any) -> Any:
-    """The value without secrets, or None where it has none: most have none."""
-    if not value:
-        return None
-    if isinstance(value, str):
-        clean = redact(value)
-        return None if clean is value else clean
-    if isinstance(value, Mapping):
-        parts = {key: _redacted(part) for key, part in value.items()}
-        if all(part is None for part in parts.values()):
-            return None
-        return {key: value[key] if part is None else part for key, part in parts.items()}
-    if isinstance(value, tuple | list):
-        found = [_redacted(part) for part in value]
-        if all(part is None for part in found):
-            return None
-        return type(value)(
-            old if part is None else part for old, part in zip(value, found, strict=True)
-        )
-    return None
-
-
-def cut(text: str) -> str:
-    """Long output with its middle left out, saying how much."""
-    left_out = len(text) - HEAD_CHARS - TAIL_CHARS
-    if left_out <= 0:
-        return text
-    return (
-        f"{text[:HEAD_CHARS]}\n[… {left_out:,} characters left out, see the transcript …]\n"
-        f"{text[-TAIL_CHARS:]}"
-    )
-
-
-def content_hash(item: Item) -> bytes:
-    """Equal for equal content, whoever said it and when."""
-    lists = (item.facts, item.concepts, item.tags, item.files_read, item.files_modified)
-    content = "\x1e".join(
-        (
-            item.type, item.tool, item.role, item.status, item.title, item.subtitle, item.body,
-            *("\x1f".join(values) for values in lists),
-            *(f"{name}\x1f{text}" for name, text in item.sections.items()),
-            f"{item.confidence} {item.supersedes} {item.discovery_tokens}",
-        )
-    )  # fmt: skip
-    return blake2b(content.encode("utf-8", "replace"), digest_size=16).digest()
+_EXCLUDED = "excluded"  # in a source's state: by which rules something was left out of it
 
 
 @dataclass(slots=True)
@@ -126,11 +58,15 @@ class Ingest:
         store: Store,
         projects: Projects,
         options: Options,
+        rules: Rules | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store = store
         self._projects = projects
         self._options = options
+        self._rules = rules or Rules()
+        self._muted = store.muted()
+        self._shown: dict[tuple[str, str], list[frozenset[str]]] = {}
         self._clock = clock
         self._size = 1_000
         self._entries: list[Entry] = []
@@ -143,9 +79,32 @@ class Ingest:
     def add(self, item: Item, project: Project | None = None) -> None:
         if project is not None:
             self._seen_projects[project.key] = project
-        entry = prepared(item)
+        self._take(prepared(item))
+
+    def _take(self, entry: Entry) -> None:
         self._entries.append(entry)
         self._text += len(entry.item.body)
+
+    def _refused(self, item: Item) -> str:
+        """Why this may not be kept, or ""."""
+        if item.project == EXCLUDED.key:
+            return "excluded"
+        root = self._projects.by_key(item.project).root
+        if item.session in self._muted or self._rules.off(root, item.session, item.epoch):
+            return "off"
+        return "own answer" if own_answer(item) else ""
+
+    def _repeats(self, entry: Entry) -> bool:
+        """Did the agent only say again what it was shown in this session?"""
+        item = entry.item
+        if item.role not in ("assistant", "thinking") or not item.session:
+            return False
+        key = (item.session, item.agent)
+        if key not in self._shown:
+            known = self._store.session(*key)
+            self._shown[key] = shown_words(self._store, known.id) if known else []
+        shown = self._shown[key]
+        return bool(shown) and echo(frozenset(entry.document.terms), shown)
 
     @property
     def full(self) -> bool:
@@ -175,8 +134,15 @@ class Ingest:
 
     def read(self, agent: Agent, path: Path, progress: Callable[[int], None]) -> None:
         """Read a transcript from where the last run ended; an unchanged one costs a stat."""
+        for _ in self.reading(agent, path, progress):
+            pass
+
+    def reading(
+        self, agent: Agent, path: Path, progress: Callable[[int], None] = lambda _: None
+    ) -> Iterator[None]:
+        """The same in small steps, for a caller that has other things to do between them."""
         try:
-            self._read(agent, path, progress)
+            yield from self._read(agent, path, progress)
         except OSError as error:
             self.report.failed += 1
             self.report.problems.append(f"{path}: cannot be read ({error.strerror or error})")
@@ -187,12 +153,15 @@ class Ingest:
             reason = f"{type(error).__name__}: {error}"
             self.report.problems.append(f"{path}: cannot be read, a fault in yester ({reason})")
 
-    def _read(self, agent: Agent, path: Path, progress: Callable[[int], None]) -> None:
+    def _read(self, agent: Agent, path: Path, progress: Callable[[int], None]) -> Iterator[None]:
         found = path.stat()
         if not S_ISREG(found.st_mode):
             raise OSError(EINVAL, "not a regular file")
         size, mtime_ns = agent.stamp(path) if agent.stamp else (found.st_size, found.st_mtime_ns)
         known = self._store.source(str(path))
+        left_out = known.state.get(_EXCLUDED) if known else None
+        if left_out is not None and left_out != self._rules.fingerprint():
+            known = None  # the user has changed what is excluded: begin again
         if known and (known.size, known.mtime_ns) == (size, mtime_ns):
             self.report.unchanged += 1
             progress(found.st_size)
@@ -209,7 +178,14 @@ class Ingest:
             self._note(agent, reading, size, mtime_ns, head)
 
         for item in agent.read(reading):
-            self.add(item)
+            if reason := self._refused(item):
+                reading.skip(reason)
+                reading.excluded = reading.excluded or reason == "excluded"
+            elif self._repeats(entry := prepared(item)):
+                reading.skip("echo")
+            else:
+                self._take(entry)
+            yield
             if reading.offset > shown:
                 progress(reading.offset - shown)
                 shown = reading.offset
@@ -226,14 +202,18 @@ class Ingest:
 
     def _note(self, agent: Agent, reading: Reading, size: int, mtime_ns: int, head: str) -> None:
         state = msgspec.to_builtins(reading.state) if reading.state is not None else {}
+        if reading.excluded:
+            state[_EXCLUDED] = self._rules.fingerprint()
         source = Source(
             str(reading.path), agent.name, size, mtime_ns, reading.offset, reading.line, head,
-            _redacted(state) or state,
+            redacted(state) or state,
         )  # fmt: skip
         self._sources[source.path] = (source, reading.skipped)
         self.report.skipped += reading.skipped
         reading.skipped = Counter()
         for session in reading.sessions():
+            if session.project == EXCLUDED.key:
+                continue
             clean = replace(session, title=redact(session.title), branch=redact(session.branch))
             self._sessions[session.key, session.agent] = clean
             self._seen_projects[session.project] = self._projects.by_key(session.project)

@@ -1,0 +1,64 @@
+"""`python3 -I -S hook.py EVENT`: put stdin into the spool, wake the worker, exit 0. Always.
+
+It runs at every tool call and is compiled every time: so it is short and takes only modules which
+the interpreter has loaded by itself. What is rare, slow or wants an answer stands in ask.py.
+"""
+
+import posix
+import sys
+import time
+
+ASKING = (b"SessionStart", b"UserPromptSubmit")
+HINTS = b"""CLAUDECODE COPILOT_CLI GEMINI_SESSION_ID CLAUDE_CODE_SESSION_ID CLAUDE_PROJECT_DIR
+YESTER_SKIP_TOOLS YESTER_BATCH_WINDOW_MS CLAUDE_MEM_SKIP_TOOLS CLAUDE_MEM_BATCH_WINDOW_MS""".split()
+
+
+def ours(path: bytes) -> bool:
+    """A folder of this user alone, not inside the current one: a repository may have named it."""
+    found, here = posix.stat(path), posix.stat(b".")
+    good = found.st_uid == posix.getuid() and not found.st_mode & 0o077
+    while good and (up := posix.stat(path := path + b"/.."))[1:3] != found[1:3]:  # inode, device
+        good = found[1:3] != here[1:3]
+        found = up
+    return good
+
+
+def put(spool: bytes, name: bytes, data: bytes, sync: bool = True) -> None:
+    file = posix.open(spool + b"/tmp/" + name, posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL, 0o600)
+    left = memoryview(data)
+    while left:
+        left = left[posix.write(file, left) :]
+    if sync:
+        posix.fsync(file)
+    posix.rename(spool + b"/tmp/" + name, spool + b"/new/" + name)  # returned: acknowledged
+
+
+def main(event: bytes, env: dict[bytes, bytes]) -> None:
+    began = time.monotonic()
+    name = b"%d-%d-%b" % (time.time_ns(), posix.getpid(), posix.urandom(4).hex().encode())
+    data = b"".join(iter(lambda: posix.read(0, 1 << 18), b""))
+    hints = [b"%b=%b" % (hint, env[hint]) for hint in HINTS if hint in env]
+    head = b"\t".join([b"yester/1", event, b"cwd=" + posix.getcwdb(), *hints])
+    data = head.replace(b"\n", b" ") + b"\n" + data
+    home = env.get(b"YESTER_HOME") or env.get(b"HOME", b"") + b"/.yester"
+    try:
+        usual = b"YESTER_OFF" not in env and not posix.access(home + b"/run/rules", 0)
+        if usual := usual and ours(home):
+            put(home + b"/spool", name, data)
+    except OSError:
+        usual = False
+    if usual and event not in ASKING:
+        posix.write(posix.open(home + b"/run/wake", posix.O_WRONLY | posix.O_NONBLOCK), b".")
+        return
+    sys.path.append(__file__.rpartition("/")[0] or ".")
+    from ask import ask, rare  # type: ignore[import-not-found,unused-ignore]
+
+    if usual or (home := rare(event, name, data, env, ours, put)):
+        ask(home, event, name, began, env, ours)
+
+
+try:
+    main(sys.argv[1].encode(), posix.environ)
+except BaseException:  # noqa: BLE001 -- whatever is wrong here must not reach the agent
+    pass
+posix._exit(0)

@@ -1,0 +1,155 @@
+"""What must not be captured: excluded folders and projects, and what the user has switched off.
+
+    config.toml   exclude = ["~/secret", "~/clients/*", "payroll"]   paths, globs, project names
+    off           in yester's home, kept by `yester off`; lines of kind, from, to (0: still), what:
+                  `all 1770000000000 0`, `path 1770000000000 1770000900000 /home/sam/code/shop`,
+                  `session 1770000000000 0 ID`
+    run/rules     what a hook can decide by its folder alone, written for it; absent when empty
+
+A path stands for everything below it. What happened while it was off stays out for good: the
+transcripts are read without it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from hashlib import blake2b
+from pathlib import Path
+
+from yester.config import Config
+from yester.model import Project
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    kind: str  # all, path, session
+    since: int
+    until: int = 0  # 0: it still is
+    what: str = ""
+
+    def line(self) -> str:
+        return f"{self.kind} {self.since} {self.until} {self.what}".rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    home: str = ""  # what yester itself has an agent do is no memory
+    excluded: tuple[str, ...] = ()  # globs of absolute paths
+    names: tuple[str, ...] = ()  # of projects
+    pauses: tuple[Pause, ...] = ()
+    sync: bool = True
+
+    def off(self, cwd: str, session: str, epoch: int) -> bool:
+        return any(
+            pause.since <= epoch and (not pause.until or epoch < pause.until)
+            for pause in self.pauses
+            if pause.kind == "all"
+            or (pause.kind == "session" and pause.what == session)
+            or (pause.kind == "path" and _within(cwd, (pause.what,)))
+        )
+
+    def excludes(self, cwd: str, project: Project) -> bool:
+        return _within(cwd, (self.home, *self.excluded)) or any(
+            fnmatchcase(text, glob) for glob in self.names for text in (project.name, project.key)
+        )
+
+    def fingerprint(self) -> str:
+        """Changes when the excluded change: what was left out may be wanted now."""
+        text = "\n".join((*self.excluded, "", *self.names))
+        return blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
+
+    def for_hooks(self) -> list[str]:
+        now = [pause for pause in self.pauses if not pause.until]
+        return [
+            *([] if self.sync else ["nosync"]),
+            *(f"path {glob}" for glob in self.excluded),
+            *(f"{pause.kind} {pause.what}".rstrip() for pause in now),
+        ]
+
+
+def rules(config: Config) -> Rules:
+    exclude = config.texts("exclude")
+    paths = [text for text in exclude if "/" in text or text.startswith("~")]
+    return Rules(
+        home=str(config.home),
+        excluded=tuple(_absolute(text) for text in paths),
+        names=tuple(text for text in exclude if text not in paths),
+        pauses=tuple(pauses(config.home)),
+        sync=config.flag("spool_fsync"),
+    )
+
+
+def pauses(home: Path) -> list[Pause]:
+    found = []
+    for line in _lines(home / "off"):
+        kind, since, until, *what = [*line.split(" ", 3), "", ""]
+        if since.isdigit() and until.isdigit():
+            found.append(Pause(kind, int(since), int(until), what[0]))
+    return found
+
+
+def pause(home: Path, kind: str, what: str, now: int) -> bool:
+    """Switch off; False where it was off already."""
+    known = pauses(home)
+    if any((one.kind, one.what, one.until) == (kind, what, 0) for one in known):
+        return False
+    _write_pauses(home, [*known, Pause(kind, now, 0, what)])
+    return True
+
+
+def resume(home: Path, kind: str, what: str, now: int) -> bool:
+    """Switch on again; False where nothing was off. What happened meanwhile stays out."""
+    known = pauses(home)
+    ended = [
+        replace(one, until=max(now, one.since + 1))
+        if (one.kind, one.what, one.until) == (kind, what, 0)
+        else one
+        for one in known
+    ]
+    if ended != known:
+        _write_pauses(home, ended)
+    return ended != known
+
+
+def _write_pauses(home: Path, known: list[Pause]) -> None:
+    replace_file(home / "off", "".join(f"{one.line()}\n" for one in known))
+
+
+def write_for_hooks(home: Path, found: Rules) -> None:
+    """run/rules as it must be; whole or not at all, and untouched where nothing has changed."""
+    path = home / "run" / "rules"
+    lines = found.for_hooks()
+    if not lines:
+        path.unlink(missing_ok=True)
+    elif _lines(path) != lines:
+        replace_file(path, "\n".join(lines) + "\n")
+
+
+def replace_file(path: Path, text: str) -> None:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    new = path.with_name(f"{path.name}.{os.getpid()}")
+    new.write_text(text, "utf-8")
+    new.chmod(0o600)
+    new.replace(path)
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return [line for line in path.read_text("utf-8", "replace").split("\n") if line]
+    except OSError:
+        return []
+
+
+def _absolute(text: str) -> str:
+    return str(Path(text).expanduser()).rstrip("/") or "/"
+
+
+def _within(cwd: str, globs: Iterable[str]) -> bool:
+    while cwd and cwd != "/":
+        if any(cwd == glob or ("*" in glob and fnmatchcase(cwd, glob)) for glob in globs):
+            return True
+        cwd = cwd.rpartition("/")[0]
+    return False

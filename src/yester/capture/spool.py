@@ -1,0 +1,132 @@
+"""The spool's reading side. A maildir: hooks write `tmp/N` and rename it to `new/N`; N is the
+event's id, and its first number the time. The worker unlinks a file after the store's commit.
+
+    first line    yester/1 TAB EVENT TAB name=value …    what the hook knew: cwd, the client's hints
+    the rest      the client's payload, byte for byte
+
+A file of a newer format stays where it is, for a newer worker. One that cannot be understood is
+moved to `bad/`, never deleted.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+FORMAT = 1
+_ABANDONED = 3600.0  # seconds after which a file in tmp/ has no hook any more
+
+
+class NewerFormat(Exception):
+    """Written by a hook that knows more than this yester."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spooled:
+    id: str
+    event: str
+    cwd: str
+    hints: Mapping[str, str]  # variables of the hook's environment, from a closed list
+    payload: bytes
+
+    @property
+    def epoch(self) -> int:
+        """When the hook began, in milliseconds."""
+        return moment(self.id)
+
+    @property
+    def off(self) -> bool:
+        return self.hints.get("off") == "1"
+
+
+def moment(name: str) -> int:
+    number = name.split("-", 1)[0]
+    return int(number) // 1_000_000 if number.isascii() and number.isdigit() else 0
+
+
+class Spool:
+    """The spools of one home: its own, and the second place hooks use when its disk is full."""
+
+    def __init__(self, home: Path, runtime: Path | None = None) -> None:
+        self.folders = [home / "spool"]
+        if runtime is not None:
+            self.folders.append(runtime / "yester" / "spool")
+
+    def make(self) -> None:
+        for name in ("tmp", "new", "bad"):
+            (self.folders[0] / name).mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.folders[0].chmod(0o700)
+
+    def waiting(self) -> list[Path]:
+        """What has been acknowledged and not been taken in, by time."""
+        found: list[tuple[str, Path]] = []
+        for folder in self.folders:
+            try:
+                found += [(entry.name, Path(entry.path)) for entry in os.scandir(folder / "new")]
+            except OSError:
+                continue
+        return [path for _, path in sorted(found)]
+
+    def find(self, name: str) -> Path | None:
+        for folder in self.folders:
+            path = folder / "new" / name
+            if "/" not in name and path.exists():
+                return path
+        return None
+
+    def bad(self) -> list[Path]:
+        return sorted(path for folder in self.folders for path in folder.glob("bad/*"))
+
+    def set_aside(self, path: Path) -> None:
+        folder = path.parent.parent / "bad"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        path.rename(folder / path.name)
+
+    def sweep(self, now: float) -> None:
+        """Remove what hooks that were killed left half written: it was never acknowledged."""
+        for folder in self.folders:
+            for path in folder.glob("tmp/*"):
+                if now - path.stat().st_mtime > _ABANDONED:
+                    path.unlink(missing_ok=True)
+
+
+def read(path: Path) -> Spooled:
+    """Raises FileNotFoundError (taken by another), NewerFormat, ValueError (not a spool file)."""
+    head, _, payload = path.read_bytes().partition(b"\n")
+    words = head.decode("utf-8", "replace").split("\t")
+    name, _, number = words[0].partition("/")
+    if name != "yester" or not number.isdigit() or len(words) < 2:
+        raise ValueError("no envelope")
+    if int(number) > FORMAT:
+        raise NewerFormat(words[0])
+    hints = dict(_pairs(words[2:]))
+    return Spooled(path.name, words[1], hints.pop("cwd", ""), hints, payload)
+
+
+def _pairs(words: list[str]) -> Iterator[tuple[str, str]]:
+    for word in words:
+        name, _, value = word.partition("=")
+        yield name, value
+
+
+def acknowledge(path: Path) -> None:
+    path.unlink(missing_ok=True)
+
+
+def age(path: Path, now: float) -> float:
+    """Seconds since the hook began; never negative, clocks are set back."""
+    return max(0.0, now - moment(path.name) / 1000)
+
+
+def trusted_runtime(environ: Mapping[str, str], uid: int) -> Path | None:
+    """$XDG_RUNTIME_DIR where it is this user's alone, else the usual place of it."""
+    for text in (environ.get("XDG_RUNTIME_DIR", ""), f"/run/user/{uid}"):
+        try:
+            found = Path(text).stat() if text else None
+        except OSError:
+            continue
+        if found and found.st_uid == uid and not found.st_mode & 0o077:
+            return Path(text)
+    return None

@@ -1,0 +1,193 @@
+"""`yester worker`: the process that takes in what the hooks leave, and answers them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from yester.capture.spool import trusted_runtime
+from yester.cli.app import App, count, pass_app, print_json
+from yester.errors import StoreBusy, YesterError
+from yester.worker import launch, seat
+from yester.worker.door import ask
+
+_STOPPING = 15.0  # seconds a worker may take to finish what it has
+
+
+@click.group("worker")
+def command() -> None:
+    """Start, stop and look at the worker.
+
+    Hooks only leave events in the spool; the worker takes them in and answers hooks that ask. It
+    is started by the first session and ends by itself after some hours without work.
+    """
+
+
+@command.command("run")
+@click.option("--idle", type=float, hidden=True, help="Seconds without an event to end after.")
+@pass_app
+def run(app: App, idle: float | None) -> None:
+    """Be the worker, in the foreground (for a service, or to look for a fault)."""
+    # Nothing of the caller's environment may change what a worker does or starts.
+    clean = launch.environment(os.environ)
+    os.environ.clear()
+    os.environ.update(clean)
+    taken = seat.take(app.home) or _relieve(app)
+    if taken is None:
+        click.echo(f"the worker is running already (pid {seat.holder(app.home)})")
+        return
+    from yester.worker.worker import Worker
+
+    os.umask(0o077)
+    launch.write_launch(app.home)
+    worker = Worker(app.home, trusted_runtime(os.environ, os.getuid()), idle)
+    try:
+        reason = worker.run()
+    finally:
+        worker.close()
+        taken.leave()
+    if reason == "new version":
+        words = launch.words(app.home)
+        os.execve(words[0], words, clean)  # noqa: S606 -- the same command, as installed now
+
+
+def _relieve(app: App) -> seat.Seat | None:
+    """The seat of an older worker, which finishes its batch first; a newer one keeps it."""
+    from yester import __version__
+
+    said = ask(app.home / "run", f"POST /leave?version={__version__}", 1.0)
+    if said is None or not msgspec.json.decode(said)["leaving"]:
+        return None
+    return seat.take(app.home, _STOPPING)
+
+
+@command.command("start")
+@pass_app
+def start(app: App) -> None:
+    """Start the worker in the background, if it is not running."""
+    running = health(app)
+    if running is not None and not _older(running):
+        click.echo(f"the worker is running already (pid {running['pid']})")
+        return
+    _ = app.store  # a damaged or newer store is said here, not in a log
+    if not launch.start(app.home, os.environ):
+        raise YesterError(
+            f"the worker did not start; see {app.home / 'logs' / 'worker.log'}, "
+            "or run it in the foreground: yester worker run"
+        )
+    running = health(app) or {}
+    click.echo(f"the worker is running (pid {running.get('pid')})")
+
+
+def _older(running: dict[str, Any]) -> bool:
+    from yester import __version__
+    from yester.worker.worker import release
+
+    return release(str(running.get("version"))) < release(__version__)
+
+
+@command.command("stop")
+@pass_app
+def stop(app: App) -> None:
+    """Let the worker finish what the spool holds, and end."""
+    pid = seat.holder(app.home)
+    if not pid:
+        click.echo("no worker is running")
+        return
+    if ask(app.home / "run", "POST /stop", 2.0) is None:
+        os.kill(pid, signal.SIGTERM)
+    free = seat.take(app.home, _STOPPING)
+    if free is None:
+        raise YesterError(
+            f"the worker (pid {pid}) has not ended within {_STOPPING:g} s; "
+            f"nothing is lost if you end it: kill -9 {pid}"
+        )
+    free.leave()
+    click.echo(f"the worker has ended (pid {pid})")
+
+
+@command.command("status")
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@pass_app
+def status(app: App, as_json: bool) -> None:
+    """Say whether the worker is running. Exit code 1: it is not."""
+    found = summary(app)
+    if as_json:
+        print_json(found)
+    elif found["running"]:
+        since = app.day(int(found["started"] * 1000)) if "started" in found else "?"
+        click.echo(
+            f"running since {since}: pid {found['pid']}, yester {found.get('version', '?')}, "
+            f"{found.get('rss_bytes', 0) / 1e6:.0f} MB, {count(found.get('events', 0), 'event')}"
+        )
+    elif found["pid"]:
+        click.echo(f"does not answer (pid {found['pid']}); end it with: yester worker stop")
+    else:
+        click.echo("not running; the next session starts it, or: yester worker start")
+    if not found["running"]:
+        click.get_current_context().exit(1)
+
+
+@command.command("drain")
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@pass_app
+def drain(app: App, as_json: bool) -> None:
+    """Take in what the spool holds, now and in the foreground, and end."""
+    events = 0
+    deadline = time.monotonic() + 600
+    while True:
+        free = seat.take(app.home)
+        if free is None:
+            said = ask(app.home / "run", "POST /drain", 600)
+            if said is not None:
+                told = msgspec.json.decode(said)
+                events += told["events"]
+                if not told["resting"]:
+                    break
+        else:
+            try:
+                taken, finished = _drain_here(app)
+            finally:
+                free.leave()
+            events += taken
+            if finished:
+                break
+        if time.monotonic() > deadline:
+            raise StoreBusy(f"{app.home}: the store could not be written to for 10 minutes")
+        time.sleep(0.05)
+    if as_json:
+        print_json({"events": events})
+    else:
+        click.echo(f"{count(events, 'event')} taken in")
+
+
+def _drain_here(app: App) -> tuple[int, bool]:
+    from yester.worker.worker import Worker
+
+    launch.write_launch(app.home)
+    worker = Worker(app.home, trusted_runtime(os.environ, os.getuid()))
+    here = Path.cwd()
+    try:
+        return worker.drain(), not worker.resting
+    finally:
+        worker.close()
+        os.chdir(here)
+
+
+def health(app: App) -> dict[str, Any] | None:
+    said = ask(app.home / "run", "GET /health", 1.0)
+    return None if said is None else msgspec.json.decode(said)
+
+
+def summary(app: App) -> dict[str, Any]:
+    """For `status`: is it running, and if so how it is."""
+    found = health(app)
+    if found is None:
+        return {"running": False, "pid": seat.holder(app.home) or None}
+    return {"running": True, **found}

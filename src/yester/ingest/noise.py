@@ -1,0 +1,91 @@
+"""Which events are worth an observation of their own, and which are one piece of work together.
+
+The rules work on what is stored, in event time, so a replay or a backfill gives the same result.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from yester.model import Event, Item
+from yester.store.base import Store
+from yester.text.document import document
+
+SHORTEST = 50  # characters of a tool's input and output that can be worth an observation
+# A text repeats another from this share of its words on; fewer words than so are no repetition.
+_REPEATED, _FEW = 0.8, 6
+_SWITCHES = {"skip_tools": "SKIP_TOOLS", "batch_window_ms": "BATCH_WINDOW_MS"}
+# `yester recall …` in a shell prints what is stored already; so does our MCP server.
+_OWN_COMMAND = re.compile(r"(?:^|[;&|(]\s*)(?:\S*/)?(?:yester|python\S* -m yester)\s+\w")
+_OWN_TOOL = re.compile(r"mcp__(?:plugin_)?yester_", re.IGNORECASE)
+
+
+def switch(hints: Mapping[str, str], name: str) -> str | None:
+    """A setting that a session's environment may change, under our name or claude-mem's."""
+    return hints.get(f"YESTER_{_SWITCHES[name]}", hints.get(f"CLAUDE_MEM_{_SWITCHES[name]}"))
+
+
+def skip_list(hints: Mapping[str, str], default: Sequence[str]) -> frozenset[str]:
+    text = switch(hints, "skip_tools")
+    if text is None:
+        return frozenset(default)
+    return frozenset(part.strip() for part in text.split(",") if part.strip())
+
+
+def window(hints: Mapping[str, str], default: int) -> int:
+    text = switch(hints, "batch_window_ms") or ""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 7 else default
+
+
+def no_observation(tool: str, size: int, failed: bool, skipped: frozenset[str]) -> str:
+    """Why a tool's use is not worth an observation, or "". A failure always is."""
+    if failed:
+        return ""
+    if tool in skipped:
+        return "skipped tool"
+    return "short" if size < SHORTEST else ""
+
+
+def own_answer(item: Item) -> bool:
+    """Is this the use of a tool that answers with what yester knows?"""
+    if item.role != "tool":
+        return False
+    return bool(_OWN_TOOL.match(item.tool) or _OWN_COMMAND.search(item.body.split("\n", 1)[0]))
+
+
+def batches(events: Iterable[Event]) -> list[list[Event]]:
+    """Uses of one tool by one agent that follow each other closely, together.
+
+    The events are those of one turn, in order: a batch never goes across a prompt. What is not
+    worth an observation neither makes nor breaks one.
+    """
+    found: list[list[Event]] = []
+    last: dict[str, list[Event]] = {}  # actor → the batch at hand
+    for event in events:
+        if not event.tool or event.skipped:
+            continue
+        batch = last.get(event.actor)
+        if batch and batch[-1].tool == event.tool and _near(batch[-1], event):
+            batch.append(event)
+        else:
+            last[event.actor] = [event]
+            found.append(last[event.actor])
+    return found
+
+
+def _near(before: Event, event: Event) -> bool:
+    return event.epoch - before.epoch <= event.window
+
+
+def echo(words: frozenset[str], shown: Iterable[frozenset[str]]) -> bool:
+    """Does a text repeat something the agent was shown?"""
+    return len(words) >= _FEW and any(
+        len(words & given) >= _REPEATED * len(words) for given in shown
+    )
+
+
+def shown_words(store: Store, session: int) -> list[frozenset[str]]:
+    """The words of everything an agent was shown in a session."""
+    given = list(dict.fromkeys(shown.item for shown in store.injections(session)))
+    return [frozenset(document(item).terms) for item in store.get(given)] if given else []

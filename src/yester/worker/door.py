@@ -1,0 +1,167 @@
+"""run/worker.sock: hooks and commands of this user ask here, in the least of HTTP/1.0.
+
+Nothing here blocks: a client that is slow, silent or gone costs the others nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import socket
+import struct
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import parse_qsl, urlsplit
+
+_LARGEST_REQUEST = 16_384
+_MOST_CLIENTS = 128
+_LONGEST_NAME = 100  # bytes; systems allow 104 or 108
+Answer = Callable[[str, dict[str, str]], "bytes | None"]  # ("POST /hook", {"id": …}) → body
+
+
+@dataclass(slots=True)
+class _Client:
+    socket: socket.socket
+    asked: bytes = b""
+    answer: bytes = b""
+
+
+class Door:
+    """A listening socket and its clients, driven by the caller's selector."""
+
+    def __init__(self, run: Path, selector: selectors.BaseSelector, answer: Answer) -> None:
+        self._selector = selector
+        self._answer = answer
+        self._clients: dict[int, _Client] = {}
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._socket.setblocking(False)
+        # A socket's name must be short, the folder's need not be: bind from inside the folder.
+        os.chdir(run)
+        Path("worker.sock").unlink(missing_ok=True)
+        mask = os.umask(0o177)
+        try:
+            self._socket.bind("worker.sock")
+        finally:
+            os.umask(mask)
+        self._path = run / "worker.sock"
+        self._inode = self._path.stat().st_ino
+        (run / "sock").write_text(f"{self._path}\n", "utf-8")
+        self._socket.listen(_MOST_CLIENTS)
+        selector.register(self._socket, selectors.EVENT_READ, self._accept)
+
+    def still_ours(self) -> bool:
+        """Can we still be found? Not if the folder is gone or another one listens there."""
+        try:
+            return self._path.stat().st_ino == self._inode
+        except OSError:
+            return False
+
+    def close(self) -> None:
+        if self.still_ours():
+            self._path.unlink(missing_ok=True)
+        self._selector.unregister(self._socket)
+        self._socket.close()
+        for client in list(self._clients.values()):
+            self._drop(client)
+
+    def _accept(self, _: int) -> None:
+        try:
+            accepted, _address = self._socket.accept()
+        except OSError:
+            return
+        if len(self._clients) >= _MOST_CLIENTS or not _same_user(accepted):
+            accepted.close()
+            return
+        accepted.setblocking(False)
+        client = _Client(accepted)
+        self._clients[accepted.fileno()] = client
+        self._selector.register(
+            accepted, selectors.EVENT_READ, lambda mask: self._serve(client, mask)
+        )
+        self._serve(client, selectors.EVENT_READ)  # a hook has written before we get here
+
+    def _serve(self, client: _Client, mask: int) -> None:
+        try:
+            if mask & selectors.EVENT_READ and not client.answer:
+                self._read(client)
+            if client.answer:
+                self._write(client)
+        except BlockingIOError:
+            return
+        except OSError:
+            self._drop(client)
+
+    def _read(self, client: _Client) -> None:
+        part = client.socket.recv(_LARGEST_REQUEST)
+        client.asked += part
+        if b"\r\n\r\n" not in client.asked:
+            if not part or len(client.asked) > _LARGEST_REQUEST:
+                self._drop(client)
+            return
+        line = client.asked.split(b"\r\n", 1)[0].decode("ascii", "replace").split(" ")
+        body = None
+        if len(line) == 3:
+            url = urlsplit(line[1])
+            body = self._answer(f"{line[0]} {url.path}", dict(parse_qsl(url.query)))
+        status = "404 Not Found" if body is None else "200 OK"
+        body = body or b""
+        client.answer = (
+            f"HTTP/1.0 {status}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+        ).encode() + body
+
+    def _write(self, client: _Client) -> None:
+        with suppress(BlockingIOError):
+            client.answer = client.answer[client.socket.send(client.answer) :]
+        if client.answer:
+            self._selector.modify(
+                client.socket, selectors.EVENT_WRITE, lambda mask: self._serve(client, mask)
+            )
+        else:
+            self._drop(client)
+
+    def _drop(self, client: _Client) -> None:
+        if self._clients.pop(client.socket.fileno(), None) is not None:
+            self._selector.unregister(client.socket)
+            client.socket.close()
+
+
+def _same_user(client: socket.socket) -> bool:
+    """The folder is closed to others; where the system tells who it is, we look all the same."""
+    option = getattr(socket, "SO_PEERCRED", None)
+    if option is None:
+        return True
+    found = client.getsockopt(socket.SOL_SOCKET, option, struct.calcsize("3i"))
+    return bool(struct.unpack("3i", found)[1] == os.getuid())
+
+
+def ask(run: Path, request: str, patience: float) -> bytes | None:
+    """What the worker answers; None where there is none, or not in time."""
+    client = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    client.settimeout(patience)
+    try:
+        _connect(client, run / "worker.sock")
+        client.sendall(f"{request} HTTP/1.0\r\n\r\n".encode())
+        answer = b""
+        while part := client.recv(1 << 16):
+            answer += part
+    except OSError:
+        return None
+    finally:
+        client.close()
+    head, _, body = answer.partition(b"\r\n\r\n")
+    return body if head.startswith(b"HTTP/1.0 200") else None
+
+
+def _connect(client: socket.socket, path: Path) -> None:
+    if len(os.fsencode(path)) <= _LONGEST_NAME:
+        client.connect(str(path))
+        return
+    here = os.open(".", os.O_RDONLY)
+    try:
+        os.chdir(path.parent)
+        client.connect(path.name)
+    finally:
+        os.fchdir(here)
+        os.close(here)

@@ -1,0 +1,72 @@
+"""How the worker is started: by a SessionStart hook, which reads run/launch, or by the command.
+
+Either way it begins in a session of its own, without our files, folder and environment: a
+repository can put variables into an agent's hooks, and PATH or PYTHONPATH would be enough.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from yester.capture.rules import replace_file
+from yester.capture.spool import trusted_runtime
+from yester.worker.door import ask
+
+PATH = "/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin"
+
+
+def words(home: Path) -> list[str]:
+    """The command line of the worker of this home; -P: nothing is imported from where it runs."""
+    return [sys.executable, "-P", "-m", "yester", "--home", str(home), "worker", "run"]
+
+
+def write_launch(home: Path) -> None:
+    """run/launch for the hooks, one word a line; untouched where it is right already."""
+    path = home / "run" / "launch"
+    text = "".join(f"{word}\n" for word in words(home))
+    try:
+        if path.read_text("utf-8") == text:
+            return
+    except (OSError, UnicodeDecodeError):
+        pass
+    replace_file(path, text)
+
+
+def environment(environ: Mapping[str, str]) -> dict[str, str]:
+    clean = {
+        "HOME": pwd.getpwuid(os.getuid()).pw_dir,
+        "PATH": PATH,
+        "LANG": "C.UTF-8",
+    }
+    if runtime := trusted_runtime(environ, os.getuid()):
+        clean["XDG_RUNTIME_DIR"] = str(runtime)
+    return clean
+
+
+def start(home: Path, environ: Mapping[str, str], patience: float = 10.0) -> bool:
+    """Start the worker and wait until it answers; False if it does not in time."""
+    write_launch(home)
+    process = subprocess.Popen(  # noqa: S603 -- our own interpreter and module
+        words(home),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd="/",
+        env=environment(environ),
+        start_new_session=True,
+        umask=0o077,
+    )
+    deadline = time.monotonic() + patience
+    while time.monotonic() < deadline:
+        if ask(home / "run", "GET /health", 1.0) is not None:
+            return True
+        if process.poll() is not None and process.returncode != 0:
+            return False
+        time.sleep(0.01)
+    return False

@@ -1,0 +1,403 @@
+"""The worker: one small process that takes in what hooks leave and answers those that ask.
+
+One thread and one selector. Work is done in slices of a few hundredths of a second, so that a hook
+that asks is answered between two of them, whatever else there is to do.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import selectors
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+
+import yester
+from yester.agents import AGENTS
+from yester.agents.base import Options
+from yester.agents.hooks import READ_TRANSCRIPT_AFTER, Told
+from yester.backups import before_migration
+from yester.capture.rules import rules, write_for_hooks
+from yester.capture.spool import NewerFormat, Spool, Spooled, acknowledge, read
+from yester.config import load
+from yester.deliver.context import Context, at_prompt, at_start
+from yester.deliver.hooks import answer
+from yester.errors import ConfigError, SourceError, StoreBusy, StoreError
+from yester.ingest import Ingest, rebuild_if_stale
+from yester.ingest.events import Events
+from yester.model import Injection
+from yester.store.sqlite import SqliteStore
+from yester.worker.door import Door
+from yester.worker.log import Log
+from yester.worker.wake import Fifo, Signals
+
+SLICE = 0.04  # seconds of work before somebody who asks gets a turn
+BATCH = 24  # events in one transaction
+TICK = 30.0  # seconds between looks at what no wake-up tells of
+SETTLE = 0.15  # seconds a client needs to write down what its hook has told
+_BUSY_PAUSE, _ERROR_PAUSE = 0.05, 5.0
+_RECENT = 64  # events whose hook may still ask
+_PATIENCE = 0.25  # seconds for another writer's batch; then others get a turn first
+_ASKING = ("start", "prompt")
+
+
+class Worker:
+    """Make it, `run` it, `close` it; the caller holds the seat."""
+
+    def __init__(
+        self,
+        home: Path,
+        runtime: Path | None,
+        idle: float | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.home = home
+        self.events = 0
+        self.leaving = ""  # why it ends: stopped, idle, new version, lost
+        self._log = Log(home / "logs")
+        self._started = time.time()
+        self._clock = clock
+        self._spool = Spool(home, runtime)
+        self._spool.make()
+        self._recent: OrderedDict[str, Told] = OrderedDict()
+        self._owed: dict[str, tuple[Told, Context]] = {}  # shown, and still to be written down
+        self._foreign: set[str] = set()  # spool files only a newer yester can read
+        self._due: dict[Path, tuple[float, Told]] = {}  # transcripts to be read, and when
+        self._reading: Iterator[None] | None = None
+        self.resting = 0.0  # until then: the store could not be written to
+        self._more = True
+        self._last = self._ticked = clock()
+        self._installed = installed_version()
+
+        self._selector = selectors.DefaultSelector()
+        self._fifo, self._signals = Fifo(home / "run" / "wake"), Signals()
+        self._selector.register(self._fifo, selectors.EVENT_READ, self._woken)
+        self._selector.register(self._signals, selectors.EVENT_READ, self._signalled)
+        self._door = Door(home / "run", self._selector, self._answer)
+        _mark_no_gap(home / "run" / "gap")
+
+        self._stamp = self._settings_stamp()
+        self._config = load(home, {})
+        kept, now = self._config.number("backups_kept"), int(time.time() * 1000)
+        self._store = SqliteStore.open(
+            home, now=now, patience=_PATIENCE, before_migration=before_migration(home, kept, now)
+        )
+        self._use_settings()
+        self._idle = self._config.number("worker_idle_minutes") * 60.0 if idle is None else idle
+
+    # --- the loop ----------------------------------------------------------------------------
+
+    def run(self) -> str:
+        """Until told to stop, idle for long, or replaced; the reason."""
+        self._log.say(f"started: yester {yester.__version__}, pid {os.getpid()}")
+        rebuild_if_stale(self._store)
+        while not self.leaving:
+            for key, mask in self._selector.select(self._timeout()):
+                key.data(mask)
+            self._work(self._clock() + SLICE)
+            self._tick()
+        self.drain()
+        return self.leaving
+
+    def close(self) -> None:
+        self._door.close()
+        self._store.close()
+        self._fifo.close()
+        self._signals.close()
+        self._selector.close()
+        self._log.say(f"ended: {self.leaving or 'closed'}, {self.events} events taken")
+
+    def drain(self) -> int:
+        """Take in everything the spool and the transcripts hold now; the number of events."""
+        before = self.events
+        self.resting, self._more = 0.0, True
+        while (self._more or self._due or self._reading) and not self.resting:
+            self._due = {path: (0.0, told) for path, (_, told) in self._due.items()}
+            self._work(self._clock() + 1.0)
+        return self.events - before
+
+    def _timeout(self) -> float:
+        now = self._clock()
+        if self.resting > now:
+            return min(self.resting - now, TICK)
+        if self._more or self._reading is not None:
+            return 0.0
+        due = min((when for when, _ in self._due.values()), default=now + TICK)
+        return max(0.0, min(TICK, self._idle, due - now))
+
+    def _tick(self) -> None:
+        now = self._clock()
+        if now - self._last >= self._idle and not self.leaving:
+            self.leaving = "idle"
+        if now - self._ticked < TICK:
+            return
+        self._ticked, self._more = now, True
+        self._spool.sweep(time.time())
+        if not self._door.still_ours():
+            self.leaving = "lost"
+        self._look_for_new_version()
+
+    def _look_for_new_version(self) -> None:
+        if installed_version() not in (self._installed, "") and not self.leaving:
+            self.leaving = "new version"
+
+    def _woken(self, _: int) -> None:
+        self._fifo.clear()
+        self._more = True
+
+    def _signalled(self, _: int) -> None:
+        os.read(self._signals.fileno(), 64)
+        self.leaving = "stopped"
+
+    # --- settings ----------------------------------------------------------------------------
+
+    def _settings_stamp(self) -> tuple[int, ...]:
+        stamp = []
+        for name in ("config.toml", "off"):
+            try:
+                stamp.append((self.home / name).stat().st_mtime_ns)
+            except OSError:
+                stamp.append(0)
+        return tuple(stamp)
+
+    def _use_settings(self) -> None:
+        self._rules = rules(self._config)
+        self._intake = Events(self._store, self._config, self._rules)
+        write_for_hooks(self.home, self._rules)
+
+    def _refresh_settings(self) -> None:
+        stamp = self._settings_stamp()
+        if stamp == self._stamp:
+            return
+        self._stamp = stamp
+        try:
+            self._config = load(self.home, {})
+        except ConfigError as error:  # half saved, or wrong: the ones we have still hold
+            self._log.failed("reading config.toml", error)
+        self._use_settings()
+
+    # --- work --------------------------------------------------------------------------------
+
+    def _work(self, until: float) -> None:
+        """What is to be done, for a while: events first, then transcripts."""
+        if self.resting > self._clock():
+            return
+        self.resting = 0.0
+        try:
+            self._refresh_settings()
+            while self._more and self._clock() < until:
+                self._more = self._take_batch()
+            while not self._more and self._clock() < until and self._read_on():
+                pass
+        except StoreBusy:
+            self.resting = self._clock() + _BUSY_PAUSE
+        except StoreError as error:
+            self._log.failed("writing", error)
+            self.resting = self._clock() + _ERROR_PAUSE
+
+    def _take_batch(self) -> bool:
+        """A batch from the spool; is there more?"""
+        waiting = [path for path in self._spool.waiting() if path.name not in self._foreign]
+        batch: list[tuple[Path, Spooled]] = []
+        for path in waiting[:BATCH]:
+            try:
+                batch.append((path, read(path)))
+            except FileNotFoundError:
+                continue
+            except NewerFormat:
+                self._foreign.add(path.name)
+            except ValueError:
+                self._spool.set_aside(path)
+                self._log.say(f"{path.name} is not an event; moved to spool/bad")
+        if batch:
+            self._store_batch(batch)
+        return len(waiting) > BATCH
+
+    def _store_batch(self, batch: list[tuple[Path, Spooled]]) -> None:
+        try:
+            taken = self._intake.take([spooled for _, spooled in batch])
+        except (StoreError, MemoryError):
+            raise
+        except Exception as error:  # noqa: BLE001 -- one event's fault must not keep the others out
+            if len(batch) > 1:
+                for one in batch:
+                    self._store_batch([one])
+                return
+            self._log.failed(f"taking {batch[0][1].id}", error)
+            self._spool.set_aside(batch[0][0])
+            return
+        self._write_down()
+        for path, spooled in batch:
+            if spooled.id in taken.unreadable:
+                self._spool.set_aside(path)
+                self._log.say(f"{path.name} is not a JSON object; moved to spool/bad")
+            else:
+                acknowledge(path)
+        for id_, told in taken.told.items():
+            self._remember(id_, told)
+        self.events += len(taken.told)
+        self._last = self._clock()
+
+    def _remember(self, id_: str, told: Told) -> None:
+        """What follows from an event: its hook may yet ask, its transcript has something new."""
+        if told.what in _ASKING:
+            self._recent[id_] = told
+            if len(self._recent) > _RECENT:
+                self._recent.popitem(last=False)
+        if told.what in READ_TRANSCRIPT_AFTER:
+            for path in told.transcripts:
+                self._due[path] = (self._clock() + SETTLE, told)
+
+    def _read_on(self) -> bool:
+        """A few steps through a transcript; False when there is nothing to read now."""
+        if self._reading is None:
+            path = min(self._due, key=lambda p: self._due[p][0], default=None)
+            if path is None or self._due[path][0] > self._clock():
+                return False
+            _, told = self._due.pop(path)
+            self._reading = self._read(path, told)
+        for _ in range(20):
+            if next(self._reading, self) is self:
+                self._reading = None
+                break
+        return True
+
+    def _read(self, path: Path, told: Told) -> Iterator[None]:
+        agent = AGENTS.get(told.agent)
+        if agent is None or self._intake.refused(told) or not path.is_file():
+            return
+        options = Options(self._config.flag("thinking"), self._config.flag("subagents"))
+        ingest = Ingest(self._store, self._intake.projects, options, self._rules)
+        yield from ingest.reading(agent, path)
+        ingest.flush()
+        self._intake.find_prompts(told.session, told.agent)
+        if ingest.report.failed:
+            self._log.say(f"a transcript of {told.agent} could not be read")
+
+    # --- answers -----------------------------------------------------------------------------
+
+    def _answer(self, request: str, given: dict[str, str]) -> bytes | None:
+        if request == "POST /hook":
+            return self._answer_hook(given.get("id", ""))
+        if request == "GET /health":
+            return msgspec.json.encode(self.health())
+        if request == "POST /drain":
+            return msgspec.json.encode({"events": self.drain(), "resting": bool(self.resting)})
+        if request == "POST /stop":
+            self.leaving = self.leaving or "stopped"
+            return b"{}"
+        if request == "POST /leave":
+            newer = release(given.get("version", "")) > release(yester.__version__)
+            if newer and not self.leaving:
+                self.leaving = "stopped"
+            return msgspec.json.encode({"leaving": newer})
+        return None
+
+    def health(self) -> dict[str, object]:
+        return {
+            "pid": os.getpid(),
+            "version": yester.__version__,
+            "started": self._started,
+            "events": self.events,
+            "rss_bytes": _resident(),
+        }
+
+    def _answer_hook(self, id_: str) -> bytes:
+        try:
+            told = self._told(id_)
+            if told is None or self._intake.refused(told):
+                return b""
+            if told.what == "start":
+                self._look_for_new_version()
+            context = self._context(told)
+        except Exception as error:  # noqa: BLE001 -- the agent goes on without us, whatever it is
+            self._log.failed("answering", error)
+            return b""
+        if context.text:
+            self._owed[id_] = (told, context)
+        self._more = True
+        return answer(told.agent, told.name, context.text)
+
+    def _told(self, id_: str) -> Told | None:
+        """What the asking hook has told: still in the spool, or just taken in."""
+        if id_ in self._recent:
+            return self._recent[id_]
+        path = self._spool.find(id_)
+        try:
+            return self._intake.understand(read(path))[0] if path else None
+        except (OSError, ValueError, NewerFormat, SourceError):
+            return None
+
+    def _context(self, told: Told) -> Context:
+        now = int(time.time() * 1000)
+        session = self._intake.session(told)
+        project = self._intake.projects.by_key(session.project)
+        if told.what == "start":
+            if told.source == "resume":  # the agent has its own words back
+                return Context("", ())
+            return at_start(self._store, project, told.session, now)
+        if told.what != "prompt":
+            return Context("", ())
+        shown = self._store.injections(session.id) if session.id else []
+        return at_prompt(
+            self._store, told.prompt, project, told.session, {one.item for one in shown},
+            sum(one.tokens for one in shown), now,
+        )  # fmt: skip
+
+    def _write_down(self) -> None:
+        """The ledger of what was shown; written when the event is, since only then the session
+        is sure to be known, and the agent does not wait for it."""
+        owed, self._owed = self._owed, {}
+        rows = []
+        for told, context in owed.values():
+            session = self._store.session(told.session, told.agent)
+            if session is None:
+                continue
+            rows += [
+                Injection(
+                    session.id, told.name, one.item, one.score, one.tokens, told.epoch, one.reason,
+                    session.prompts,
+                )
+                for one in context.shown
+            ]  # fmt: skip
+        if rows:
+            with self._store.transaction():
+                self._store.put_injections(rows)
+
+
+def installed_version() -> str:
+    """The version that a new process would run."""
+    try:
+        text = Path(yester.__file__).read_text("utf-8")
+    except OSError:
+        return ""
+    found = re.search(r'^__version__ = "([^"]+)"', text, re.M)
+    return found[1] if found else ""
+
+
+def release(version: str) -> tuple[int, ...]:
+    """A version as numbers, to see which is newer."""
+    return tuple(int(part) for part in re.findall(r"\d+", version)[:4])
+
+
+def _mark_no_gap(path: Path) -> None:
+    """A hook that can write nowhere touches this file; `doctor` sees it by the time."""
+    if not path.exists():
+        path.touch(0o600)
+        os.utime(path, (0, 0))
+
+
+def _resident() -> int:
+    try:
+        pages = int(Path("/proc/self/statm").read_text("ascii").split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        import resource
+        import sys
+
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return most if sys.platform == "darwin" else most * 1024
