@@ -12,8 +12,10 @@ import tempfile
 from pathlib import Path
 
 import click
+import msgspec
 
 from yester.agents import AGENTS
+from yester.agents.hooks import EVENTS
 from yester.cli import cli
 from yester.config import SETTINGS
 from yester.redact import RULES
@@ -35,6 +37,9 @@ def commands() -> str:
         command = cli.get_command(context, name)
         assert command is not None
         parts += [f"## yester {name}", f"```text\n{_help(command, f'yester {name}')}```"]
+        for below in command.commands.values() if isinstance(command, click.Group) else ():
+            full = f"{name} {below.name}"
+            parts += [f"### yester {full}", f"```text\n{_help(below, f'yester {full}')}```"]
     return "\n\n".join(parts) + "\n"
 
 
@@ -70,6 +75,37 @@ def settings() -> str:
 def agents() -> str:
     rows = "\n".join(f"| `{agent.name}` | {agent.label} |" for agent in AGENTS.values())
     return f"# Agents\n\n{_NOTE}\n| `--agent` | transcripts of |\n|---|---|\n{rows}\n"
+
+
+_EFFECTS = {
+    "start": "event; starts the worker; answered with what happened last in the project",
+    "prompt": "event; the prompt; a turn begins; answered with what fits the prompt",
+    "tool": "event; the call with its result",
+    "failure": "event; the call with its error",
+    "compaction": "event; the summary; the transcript is read",
+    "agent end": "event; the sub-agent's closing message; its transcript is read",
+    "stop": "event; the closing message; the turn ends; the transcript is read",
+    "end": "event; a turn still open was interrupted; the transcript is read",
+    "other": "event",
+}
+
+
+def hooks() -> str:
+    registered = msgspec.json.decode((ROOT / "plugin" / "hooks" / "hooks.json").read_bytes())
+    rows = "\n".join(
+        f"| `{name}`{_only(entries)} | {_EFFECTS[EVENTS.get(name, 'other')]} |"
+        for name, entries in registered["hooks"].items()
+    )
+    return (
+        f"# Hooks\n\n{_NOTE}\nThe plugin's hooks call `hook.py EVENT`, which leaves the payload in"
+        " the spool and ends; what\nis kept of it:\n\n| event | what is kept, and the answer |\n"
+        f"|---|---|\n{rows}\n"
+    )
+
+
+def _only(entries: list[dict[str, str]]) -> str:
+    matcher = entries[0].get("matcher", "*")
+    return "" if matcher == "*" else f" ({matcher})"
 
 
 def redaction() -> str:
@@ -122,6 +158,7 @@ PAGES = {
     "settings.md": settings,
     "agents.md": agents,
     "redaction.md": redaction,
+    "hooks.md": hooks,
 }
 
 

@@ -6,18 +6,24 @@ import os
 import shutil
 import stat
 import sys
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import apsw
+import msgspec
 
 from yester import __version__, backups
 from yester.agents import AGENTS
+from yester.capture.spool import NewerFormat, Spool, age, read, trusted_runtime
 from yester.config import Config, load
 from yester.errors import StoreDamaged, YesterError
 from yester.store.sqlite import SqliteStore
+from yester.worker import seat
+from yester.worker.door import ask
 
+_OLD_EVENT = 60.0  # seconds; a worker takes an event in at once
 _LITTLE_SPACE = 500 * 1024 * 1024
 
 
@@ -39,6 +45,8 @@ def examine(home: Path, now: int, fix: bool = False) -> list[Finding]:
         return [*findings, Finding("settings", "problem", str(error))]
     findings.append(Finding("settings", "ok", _settings(config)))
     findings += _transcripts(config)
+    findings += _spool(home, now, fix)
+    findings += _worker(home)
     findings += _store(home, config, now, fix)
     return findings
 
@@ -72,6 +80,10 @@ def _home(home: Path, fix: bool) -> Iterator[Finding]:
             home,
             *home.glob("yester.db*"),
             *home.glob("config.toml"),
+            *home.glob("run/*"),
+            *home.glob("logs/*"),
+            *home.glob("spool/*"),
+            *home.glob("off"),
             *home.glob("backups/*"),
         )
         if stat.S_IMODE(path.stat().st_mode) & 0o077
@@ -104,6 +116,86 @@ def _transcripts(config: Config) -> Iterator[Finding]:
             "transcripts", "note", f"CLAUDE_CONFIG_DIR={other} is not among claude_code_dirs",
             f"If its transcripts are yours, add it in {config.home / 'config.toml'}.",
         )  # fmt: skip
+
+
+def _spool(home: Path, now: int, fix: bool) -> Iterator[Finding]:
+    """What hooks have left, and whether they ever could not."""
+    spool = Spool(home, trusted_runtime(os.environ, os.getuid()))
+    waiting = spool.waiting()
+    oldest = max((age(path, now / 1000) for path in waiting), default=0.0)
+    foreign = sum(1 for path in waiting if _is_newer(path))
+    if foreign:
+        yield Finding(
+            "spool", "problem", f"{foreign:,} events were left by hooks of a newer yester",
+            "Update yester: pip install -U yester",
+        )  # fmt: skip
+    if len(waiting) > foreign and oldest > _OLD_EVENT:
+        yield Finding(
+            "spool", "problem", f"{len(waiting):,} events wait, the oldest for {oldest:,.0f} s",
+            "Run: yester worker start",
+        )  # fmt: skip
+    elif not foreign:
+        yield Finding("spool", "ok", f"{len(waiting):,} events wait")
+    if bad := spool.bad():
+        yield Finding(
+            "spool", "note", f"{len(bad):,} events could not be understood",
+            f"They are kept in {bad[0].parent}; delete them if you do not want them.",
+        )  # fmt: skip
+    gap = home / "run" / "gap"
+    if gap.exists() and (when := gap.stat().st_mtime) > 0:
+        moment = time.strftime("%Y-%m-%d %H:%M", time.localtime(when))
+        yield Finding(
+            "gap", "problem", f"hooks could not write their events, last on {moment}",
+            "Free some space, then: yester index (transcripts have what the hooks could not keep)"
+            " and yester doctor --fix",
+        )  # fmt: skip
+        if fix:
+            os.utime(gap, (0, 0))
+            yield Finding("gap", "ok", "noted")
+
+
+def _is_newer(path: Path) -> bool:
+    try:
+        read(path)
+    except NewerFormat:
+        return True
+    except (OSError, ValueError):
+        pass
+    return False
+
+
+def _worker(home: Path) -> Iterator[Finding]:
+    pid = seat.holder(home)
+    said = ask(home / "run", "GET /health", 1.0)
+    if said is None and pid:
+        yield Finding(
+            "worker", "problem", f"process {pid} does not answer", "Run: yester worker stop"
+        )
+        return
+    if said is None:
+        launch = (home / "run" / "launch").exists()
+        fix = "The next session starts it." if launch else "Run: yester worker start"
+        yield Finding("worker", "note", "not running", fix)
+        return
+    health = msgspec.json.decode(said)
+    if health["version"] != __version__:
+        yield Finding(
+            "worker", "note", f"runs yester {health['version']}", "Run: yester worker start"
+        )
+    children = _children(health["pid"])
+    yield Finding(
+        "worker", "problem" if children else "ok",
+        f"pid {health['pid']}, {health['rss_bytes'] / 1e6:.0f} MB, "
+        f"child processes: {', '.join(map(str, children)) or 'none'}",
+    )  # fmt: skip
+
+
+def _children(pid: int) -> list[int]:
+    try:
+        text = Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii")
+    except OSError:
+        return []  # not on this system
+    return [int(word) for word in text.split()]
 
 
 def _store(home: Path, config: Config, now: int, fix: bool) -> Iterator[Finding]:

@@ -20,9 +20,9 @@ GROUPS = (
     ("recall",),
     ("memories",),
     ("distil",),
-    ("backups", "importers", "export", "forget", "doctor", "team"),
+    ("backups", "importers", "export", "forget", "team"),
     ("deliver",),
-    ("worker", "install", "cli", "__main__"),
+    ("worker", "install", "doctor", "cli", "__main__"),
 )
 GROUP = {name: number for number, names in enumerate(GROUPS) for name in names}
 MODULES = sorted(SOURCE.rglob("*.py"))

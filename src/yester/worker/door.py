@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
+from yester.capture.rules import replace_file
+
 _LARGEST_REQUEST = 16_384
 _MOST_CLIENTS = 128
 _LONGEST_NAME = 100  # bytes; systems allow 104 or 108
@@ -47,7 +49,7 @@ class Door:
             os.umask(mask)
         self._path = run / "worker.sock"
         self._inode = self._path.stat().st_ino
-        (run / "sock").write_text(f"{self._path}\n", "utf-8")
+        replace_file(run / "sock", f"{self._path}\n")
         self._socket.listen(_MOST_CLIENTS)
         selector.register(self._socket, selectors.EVENT_READ, self._accept)
 
