@@ -61,8 +61,8 @@ def settings() -> str:
     for setting in SETTINGS:
         value = setting.default
         shown = ", ".join(value) if isinstance(value, tuple) else str(value).lower()
-        variable = f"`{setting.variable}`" if setting.env else "–"
-        rows.append(f"| `{setting.name}` | `{shown}` | {variable} | {setting.help} |")
+        variables = ", ".join(f"`{name}`" for name in setting.variables) or "–"
+        rows.append(f"| `{setting.name}` | `{shown}` | {variables} | {setting.help} |")
     parts[-1] += "\n" + "\n".join(rows)
     parts.append(
         "Besides, the table `[projects]` gives names: a folder (`~` may begin it) or a project key"

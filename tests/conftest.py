@@ -30,6 +30,7 @@ def nobodys_home(monkeypatch: pytest.MonkeyPatch) -> None:
         if name.startswith(_FOREIGN) and name != "YESTER_KILLS":
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", "/nonexistent")
+    monkeypatch.setenv("YESTER_EMBEDDER", "none")  # loading a model takes longer than most tests
     monkeypatch.setenv("TZ", "UTC")
 
 

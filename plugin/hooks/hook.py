@@ -38,7 +38,11 @@ def main(event: bytes, env: dict[bytes, bytes]) -> None:
     name = b"%d-%d-%b" % (time.time_ns(), posix.getpid(), posix.urandom(4).hex().encode())
     data = b"".join(iter(lambda: posix.read(0, 1 << 18), b""))
     hints = [b"%b=%b" % (hint, env[hint]) for hint in HINTS if hint in env]
-    head = b"\t".join([b"yester/1", event, b"cwd=" + posix.getcwdb(), *hints])
+    try:
+        words = [b"yester/1", event, b"cwd=" + posix.getcwdb(), *hints]
+    except OSError:  # the folder is gone
+        words = [b"yester/1", event, *hints]
+    head = b"\t".join([word.replace(b"\t", b" ") for word in words])  # a value must stay one
     data = head.replace(b"\n", b" ") + b"\n" + data
     home = env.get(b"YESTER_HOME") or env.get(b"HOME", b"") + b"/.yester"
     try:

@@ -30,4 +30,5 @@ def open(home: str | Path | None = None) -> Memory:  # noqa: A001
     from yester.deliver.library import open_home
 
     folder = home_folder(home, os.environ, Path.cwd())
-    return open_home(folder, load(folder, os.environ))
+    cache = os.environ.get("YESTER_VECTOR_CACHE")  # vectors by hash, for programs that ask for it
+    return open_home(folder, load(folder, os.environ), vector_cache=Path(cache) if cache else None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from shutil import copyfile, rmtree
 
@@ -11,6 +12,8 @@ from yester.errors import NotFound, StoreError, UsageError
 from yester.store.base import Store
 from yester.store.lock import write_lock
 from yester.store.sqlite import PATIENCE, SqliteStore
+
+_ABANDONED = 3600.0  # seconds without a page written
 
 
 def listed(home: Path) -> list[Path]:
@@ -22,6 +25,10 @@ def make(store: Store, home: Path, kept: int, now: int) -> Path:
     """A new backup; then the oldest beyond `kept` go."""
     folder = home / "backups"
     folder.mkdir(mode=0o700, exist_ok=True)
+    for part in folder.glob("*.part*"):  # of one that was killed
+        with suppress(OSError):
+            if time.time() - part.stat().st_mtime > _ABANDONED:
+                part.unlink()
     path = _free(folder, "yester", now)
     store.backup(path)
     for old in listed(home)[kept:]:

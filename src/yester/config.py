@@ -25,6 +25,8 @@ class Setting:
     default: Value
     help: str
     env: bool = False
+    also: str = ""  # a variable of another program that is read as well, where ours is not set
+    env_only: tuple[Value, ...] = ()  # what the environment may set it to; () is anything
     secret: bool = False  # never printed
     least: int | None = None
     most: int | None = None
@@ -32,6 +34,11 @@ class Setting:
     @property
     def variable(self) -> str:
         return f"YESTER_{self.name.upper()}"
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """What the environment may set it by, the first one first."""
+        return tuple(filter(None, (self.variable, self.also))) if self.env else ()
 
     @property
     def type_name(self) -> str:
@@ -88,6 +95,22 @@ SETTINGS: tuple[Setting, ...] = (
         env=True,
         least=0,
     ),
+    Setting(
+        "recency_halflife_days",
+        0,
+        "Days after which something counts half as new in recall; 0: by its type, 35 for most.",
+        env=True,
+        also="CLAUDE_MEM_RECENCY_HALFLIFE_DAYS",
+        least=0,
+    ),
+    Setting(
+        "cross_project",
+        True,
+        "Recall looks in all projects where none is named; false: in the current one alone.",
+        env=True,
+        env_only=(False,),
+        also="CLAUDE_MEM_CROSS_PROJECT",
+    ),
     Setting("subagents", True, "Keep what sub-agents said and did.", env=True),
     Setting(
         "exclude",
@@ -133,7 +156,9 @@ SETTINGS: tuple[Setting, ...] = (
         "embedder",
         "yester-embed-1",
         "What turns texts into vectors: yester-embed-1, arctic-embed-s, potion-base-8M, http or "
-        "none (see `yester model`).",
+        "none (see `yester model`). The environment can only set it to none.",
+        env=True,
+        env_only=("none",),
     ),
     Setting(
         "embed_url",
@@ -243,9 +268,14 @@ def load(home: Path, environ: Mapping[str, str]) -> Config:
         if setting.name in table:
             values[setting.name] = _checked(setting, table[setting.name], str(path))
             origins[setting.name] = "config.toml"
-        if setting.env and (text := environ.get(setting.variable)):
-            values[setting.name] = _checked(setting, _from_text(setting, text), setting.variable)
-            origins[setting.name] = setting.variable
+        for variable in setting.variables:
+            if text := environ.get(variable):
+                value = _checked(setting, _from_text(setting, text), variable)
+                if setting.env_only and value not in setting.env_only:
+                    break  # it would widen what the user's file allows
+                values[setting.name] = value
+                origins[setting.name] = variable
+                break
     return Config(home, values, origins, projects)
 
 

@@ -7,7 +7,7 @@ import shutil
 import stat
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,6 +46,7 @@ def examine(home: Path, now: int, fix: bool = False) -> list[Finding]:
     findings.append(Finding("settings", "ok", _settings(config)))
     findings += _transcripts(config)
     findings += _spool(home, now, fix)
+    findings += _interpreter(os.environ)
     findings += _worker(home)
     findings += _store(home, config, now, fix)
     return findings
@@ -162,6 +163,20 @@ def _is_newer(path: Path) -> bool:
     except (OSError, ValueError):
         pass
     return False
+
+
+def _interpreter(environ: Mapping[str, str]) -> Iterator[Finding]:
+    """Hooks are run by the python3 of the agent's PATH."""
+    found = shutil.which("python3", path=environ.get("PATH"))
+    if found is None:
+        yield Finding("python3", "problem", "not on the PATH, so hooks cannot run", "Install it.")
+    elif "/shims/" in found:
+        yield Finding(
+            "python3", "note", f"{found} is a script that looks for Python at every hook",
+            "Put a real python3 before it on the PATH your agent is started with.",
+        )  # fmt: skip
+    else:
+        yield Finding("python3", "ok", found)
 
 
 def _worker(home: Path) -> Iterator[Finding]:

@@ -13,10 +13,9 @@ import apsw
 import pytest
 
 import yester
+from tests.crash.killing import kills
 
 pytestmark = [pytest.mark.crash, pytest.mark.requirement("STO-05", "STO-01")]
-
-KILLS = int(os.environ.get("YESTER_KILLS", "12"))
 
 
 def index(home, folder):
@@ -51,38 +50,37 @@ def stored(home):
         db.close()
 
 
-def test_killed_again_and_again_it_ends_with_exactly_what_one_run_gives(transcript, tmp_path):
+def test_killed_again_and_again_it_ends_with_exactly_what_one_run_gives(
+    transcript, memory_folder, zygote
+):
     rng = random.Random(7)
     transcripts = [transcript(f"{n:08d}-0000-4000-8000-000000000000") for n in range(6)]
     for t in transcripts:
-        t.talk(400)
-    folder = transcripts[0].path.parent
+        t.talk(200)
+    folder = str(transcripts[0].path.parent)
     began = time.monotonic()
-    finished(index(tmp_path / "whole", folder))
+    zygote.run(memory_folder / "whole", "index", "--json", folder)
     whole_run = time.monotonic() - began
-    expected = contents(tmp_path / "whole")
+    expected = contents(memory_folder / "whole")
 
-    home, killed = tmp_path / "killed", 0
-    for _ in range(KILLS):
-        process = index(home, folder)
-        try:
-            process.wait(rng.uniform(0.05, whole_run))
-        except subprocess.TimeoutExpired:
-            process.kill()
-            killed += 1
-        process.communicate()
-        found = contents(home)
-        assert found.items() <= expected.items()
-    finished(index(home, folder))
+    home = memory_folder / "killed"
+    while zygote.killed < kills(20):
+        zygote.start(home, "index", folder)
+        zygote.wait(rng.uniform(0, whole_run / 2))
+        if not zygote.kill():  # it has got to the end: begin again
+            assert contents(home) == expected
+            home = memory_folder / f"killed{zygote.killed}"
+        elif zygote.killed % 4 == 0:
+            assert contents(home).items() <= expected.items()
+    zygote.run(home, "index", "--json", folder)
     assert contents(home) == expected
-    assert killed > 0
 
 
 def test_stopped_by_hand_it_writes_the_batch_at_hand_and_goes_on_later(transcript, tmp_path):
     import signal
 
     t = transcript()
-    t.talk(3000)
+    t.talk(1500)
     home = tmp_path / "stopped"
     process = index(home, t.path)
     while process.poll() is None and not stored(home):
@@ -98,7 +96,7 @@ def test_stopped_by_hand_it_writes_the_batch_at_hand_and_goes_on_later(transcrip
         [sys.executable, "-m", "yester", "--home", str(home), "index", "--json", str(t.path)],
         capture_output=True, check=True,
     )  # fmt: skip
-    assert before + json.loads(done.stdout)["added"] == 9000
+    assert before + json.loads(done.stdout)["added"] == 4500
 
 
 def test_eight_processes_at_once_store_everything_once(transcript, tmp_path):

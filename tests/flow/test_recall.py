@@ -148,8 +148,9 @@ def test_any_text_is_a_question(filled):
 
 def test_explain_names_the_factors(filled):
     hit = filled("recall", "utc", "--explain", "--json").json["hits"][0]
-    parts = [hit["factors"].get(name, 0) for name in ("keyword", "neighbours", "phrase")]
-    assert sum(parts) == pytest.approx(hit["score"], abs=1e-4)
+    added = {name: value for name, value in hit["factors"].items() if name != "matched"}
+    assert {"keyword", "recency", "importance"} <= set(added)
+    assert sum(added.values()) == pytest.approx(hit["score"], abs=1e-4)
     assert "keyword 0." in filled("recall", "utc", "--explain").out
 
 

@@ -11,7 +11,7 @@ SOURCE = Path(__file__).parent.parent.parent / "src" / "yester"
 
 # group → modules and packages, as docs/explanation.md draws them
 GROUPS = (
-    ("model", "errors", "config", "project", "redact_rules", "redact", "fence", "when"),
+    ("model", "errors", "config", "project", "git", "redact_rules", "redact", "fence", "when"),
     ("capture",),
     ("agents",),
     ("text",),
@@ -20,7 +20,7 @@ GROUPS = (
     ("recall",),
     ("memories",),
     ("distil",),
-    ("backups", "importers", "export", "forget", "team"),
+    ("backups", "bench", "importers", "export", "forget", "team"),
     ("deliver",),
     ("worker", "install", "doctor", "cli", "__main__"),
 )

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from yester.ingest import prepared
-from yester.model import Filters, Item, Project, Session, Source
+from yester.model import Event, Filters, Injection, Item, Project, Session, Source, Turn
 from yester.store.sqlite import SqliteStore
 
 BACKENDS = {"sqlite": lambda folder: SqliteStore.open(folder, now=1_000)}
@@ -355,6 +355,246 @@ def test_counts_are_the_numbers_of_what_is_there(store):
     assert (counts.projects, counts.sessions) == (2, 1)
     assert (counts.oldest, counts.newest) == (10 * DAY, 60 * DAY)
     assert counts.bytes > 0
+
+
+# --- what hooks told -----------------------------------------------------------------------------
+
+
+def session_of(store, key="s", agent="claude-code", project="name:shop", **more):
+    with store.transaction():
+        return store.put_session(Session(key, agent, project, 100, 200, "/x", **more))
+
+
+def event(id_, **more):
+    return Event(id_, "PostToolUse", 5_000, **more)
+
+
+@pytest.mark.requirement("CAP-03")
+def test_an_event_is_kept_once_and_as_it_was_first(store):
+    whole = Event(
+        "2-1-a", "PostToolUseFailure", 5_000, 3, 7, "Explore:1", "Bash", True, 11, "short", 3_000,
+        42,
+    )  # fmt: skip
+    with store.transaction():
+        store.put_events([whole, event("1-1-a", turn=7), event("3-1-a", turn=8), event("4-1-a")])
+        store.put_events([replace(whole, tool="Read", turn=9), event("5-1-a", turn=7)])
+        store.put_events([])
+    assert store.events(7) == [event("1-1-a", turn=7), whole, event("5-1-a", turn=7)]
+    assert [one.id for one in store.events(8)] == ["3-1-a"]
+    assert store.events(9) == []
+    assert store.counts().events == 5
+
+
+@pytest.mark.requirement("CAP-03")
+def test_which_events_are_stored_can_be_asked(open_store):
+    store = open_store()
+    with store.transaction():
+        store.put_events([event("1-1-a"), event("2-1-a")])
+    for one in (store, open_store()):
+        assert one.handled(["2-1-a", "9-9-z", "1-1-a"]) == {"1-1-a", "2-1-a"}
+        assert one.handled(["9-9-z"]) == set()
+        assert one.handled([]) == set()
+    with pytest.raises(ZeroDivisionError), store.transaction():
+        store.put_events([event("3-1-a")])
+        raise ZeroDivisionError
+    assert store.handled(["3-1-a"]) == set()
+
+
+@pytest.mark.requirement("DIS-11")
+def test_the_lags_of_the_last_events_come_newest_first(store):
+    assert store.lags(5) == []
+    with store.transaction():
+        store.put_events([event(f"{n}-1-a", lag=n * 10) for n in (3, 1, 2)])
+    assert store.lags(5) == [30, 20, 10]
+    assert store.lags(1) == [30]
+
+
+@pytest.mark.requirement("CAP-08")
+def test_a_turn_is_one_per_session_and_key_and_its_latest_state_counts(store):
+    one, other = session_of(store), session_of(store, "other")
+    turn = Turn("t-1", one, 1, 2, 10, 20, "done", "/a.jsonl")
+    with store.transaction():
+        first = store.put_turn(replace(turn, state="open", closing=0, ended=0))
+        assert store.put_turn(turn) == first
+        assert store.put_turn(replace(turn, session=other)) != first
+        last = store.put_turn(Turn("t-2", one, started=30))
+    assert store.turn(one, "t-1") == replace(turn, id=first)
+    assert store.turn(one, "t-9") is None
+    assert [found.key for found in store.turns(one)] == ["t-1", "t-2"]
+    assert [found.key for found in store.turns(other)] == ["t-1"]
+    assert store.turns(99) == []
+    assert store.turn(one).id == last
+    with store.transaction():
+        changed = replace(store.turn(one), state="interrupted", prompt=5)
+        assert store.put_turn(changed) == last
+    assert store.turn(one) is None
+    assert store.turn(one, "t-2") == changed
+
+
+def test_without_a_key_the_last_open_turn_is_meant(store):
+    session = session_of(store)
+    with store.transaction():
+        for key, state in (("a", "open"), ("b", "open"), ("c", "done"), ("d", "failed")):
+            store.put_turn(Turn(key, session, started=1, state=state))
+    assert store.turn(session).key == "b"
+    assert store.turn(session + 1) is None
+
+
+@pytest.mark.requirement("CAP-03")
+def test_a_session_is_found_by_its_client_with_its_number_of_prompts(store):
+    assert store.session("s", "claude-code") is None
+    id_ = session_of(store, title="Title", transcript="/a.jsonl")
+    put(
+        store,
+        item("1", "x", kind="prompt", session="s", agent="claude-code"),
+        item("2", "y", kind="prompt", session="s", agent="claude-code"),
+        item("3", "z", session="s", agent="claude-code"),
+    )
+    found = store.session("s", "claude-code")
+    assert (found.id, found.project, found.prompts) == (id_, "name:shop", 2)
+    assert (found.title, found.transcript, found.cwd) == ("Title", "/a.jsonl", "/x")
+    assert store.session("s", "codex") is None
+    session_of(store, project="name:later")
+    assert store.session("s", "claude-code").project == "name:shop"
+
+
+@pytest.mark.requirement("CAP-03")
+def test_what_was_said_is_found_by_its_words_in_its_time(store):
+    session = session_of(store)
+    told = {"session": "s", "agent": "claude-code", "role": "assistant"}
+    put(
+        store,
+        item("1", "  go on \n", epoch=1_000, **told),
+        item("2", "go on", epoch=5_000, kind="prompt", session="s", agent="claude-code"),
+        item("3", "go on", epoch=2_000, actor="Explore:1", **told),
+        item("4", "go on", epoch=1_500, session="other", agent="claude-code"),
+    )
+    ids = {found.ref: found.id for found in store.items()}
+
+    def said(kind="message", actor="", text="go on", since=0, until=9_000, of=session):
+        return store.said(of, kind, actor, text, since, until)
+
+    assert said() == ids["1"]
+    assert said("prompt") == ids["2"]
+    assert said(actor="Explore:1") == ids["3"]
+    assert said(until=1_000) == said(since=1_000) == ids["1"]
+    assert said(until=999) == said(since=1_001) == 0
+    assert said(text="go") == said(text="Go on") == said("summary") == said(of=99) == 0
+
+
+@pytest.mark.requirement("CAP-03")
+def test_what_an_event_has_told_is_not_found_for_another(store):
+    session = session_of(store)
+    told = {"session": "s", "agent": "claude-code", "kind": "prompt"}
+    put(store, item("1", "go on", epoch=1_000, **told), item("2", "go on", epoch=3_000, **told))
+    ids = {found.ref: found.id for found in store.items()}
+    assert store.said(session, "prompt", "", "go on", 0, 4_000) in ids.values()
+    assert store.said(session, "prompt", "", "go on", 0, 6_000) == ids["2"]  # nearest to 3,000
+    with store.transaction():
+        turn = store.put_turn(Turn("t", session, started=1))
+        store.put_events([event("1-1-a", session=session, turn=turn, item=ids["2"])])
+    assert store.said(session, "prompt", "", "go on", 0, 6_000) == ids["1"]
+    with store.transaction():
+        store.put_events([event("2-1-a", session=session, turn=turn, item=ids["1"])])
+    assert store.said(session, "prompt", "", "go on", 0, 6_000) == 0
+
+
+def test_what_was_left_out_is_counted_by_reason_over_all_agents(store):
+    with store.transaction():
+        store.put_skipped("claude-code", {"short": 2, "off": 1})
+        store.put_skipped("codex", {"short": 3})
+        store.put_skipped("claude-code", {"short": 1})
+        store.put_skipped("claude-code", {})
+    assert store.counts().skipped == {"short": 6, "off": 1}
+
+
+@pytest.mark.requirement("DEL-02")
+def test_what_an_agent_was_shown_is_a_list_in_order(store):
+    one, other = session_of(store), session_of(store, "other")
+    shown = [
+        Injection(one, "SessionStart", 7, 0.0, 40, 1_000, "recent", 0),
+        Injection(one, "UserPromptSubmit", 3, 0.75, 20, 2_000, "same project", 1),
+        Injection(one, "UserPromptSubmit", 7, 0.5, 20, 2_000, "same project", 2),
+    ]
+    with store.transaction():
+        store.put_injections(shown[:1])
+        store.put_injections([*shown[1:], Injection(other, "SessionStart", 9, 0.0, 1, 1_500)])
+    assert store.injections(one) == shown
+    assert [found.item for found in store.injections(other)] == [9]
+    assert store.injections(99) == []
+
+
+@pytest.mark.requirement("CAP-14")
+def test_a_muted_session_stays_muted(open_store):
+    store = open_store()
+    assert store.muted() == set()
+    with store.transaction():
+        store.mute("a", 1)
+        store.mute("a", 2)
+        store.mute("b", 3)
+    assert store.muted() == open_store().muted() == {"a", "b"}
+
+
+@pytest.mark.requirement("CAP-03")
+def test_a_transcripts_item_takes_over_what_a_hook_stored(store):
+    put(store, item("hook:s:1", "first words", concepts=("old",)), item("hook:s:2", "same words"))
+    ids = {found.ref: found.id for found in store.items()}
+    with store.transaction():
+        store.put_events([event("1-1-a", item=ids["hook:s:1"])])
+    again = put(
+        store,
+        item("uuid-1", "first words, and more", alias="hook:s:1"),
+        item("uuid-2", "same words", alias="hook:s:2"),
+        item("uuid-3", "new words", alias="hook:s:3"),
+    )
+    assert (again.added, again.changed, again.unchanged) == (1, 1, 1)
+    now = {found.ref: found.id for found in store.items()}
+    assert now["uuid-1"] == ids["hook:s:1"]
+    assert now["uuid-2"] == ids["hook:s:2"]
+    assert len(now) == 3
+    assert store.find("hook:s:1") == store.find("hook:s:2") == []
+    assert store.find("uuid-1")[0].body == "first words, and more"
+    assert sorted(found(store, "word")) == ["uuid-1", "uuid-2", "uuid-3"]
+    put(store, item("uuid-1", "first words, and more", alias="hook:s:1"))
+    assert len(list(store.items())) == 3
+    assert store.check() == []
+
+
+@pytest.mark.parametrize("other", [{"kind": "note"}, {"source": "codex"}])
+def test_an_alias_of_another_kind_or_source_takes_nothing_over(store, other):
+    put(store, item("hook:s:1", "words"))
+    with store.transaction():
+        store.put_events([event("1-1-a")])
+    put(store, item("uuid", "words", alias="hook:s:1", **other))
+    assert sorted(refs(store.items())) == ["hook:s:1", "uuid"]
+
+
+def test_an_item_that_is_known_adopts_nothing(store):
+    put(store, item("uuid", "words"), item("hook:s:1", "words"))
+    with store.transaction():
+        store.put_events([event("1-1-a")])
+    put(store, item("uuid", "words, corrected", alias="hook:s:1"))
+    assert {one.ref: one.body for one in store.items()} == {
+        "uuid": "words, corrected", "hook:s:1": "words"
+    }  # fmt: skip
+
+
+@pytest.mark.requirement("CAP-07")
+def test_turns_events_and_what_was_shown_go_with_a_merged_project(store):
+    gone, kept = session_of(store, project="name:old"), session_of(store, project="name:new")
+    moved = session_of(store, "only-old", project="name:old")
+    with store.transaction():
+        for session in (gone, moved):
+            turn = store.put_turn(Turn(f"t-{session}", session, started=1))
+            store.put_events([event(f"{session}-1-a", session=session, turn=turn)])
+            store.put_injections([Injection(session, "SessionStart", 1, 0.0, 1, 1)])
+        store.merge_project("name:old", Project("name:new", "new"))
+    assert store.session("s", "claude-code").id == kept
+    (turn,) = store.turns(kept)
+    assert [(one.id, one.session) for one in store.events(turn.id)] == [(f"{gone}-1-a", kept)]
+    assert len(store.injections(kept)) == 1
+    assert store.turns(gone) == store.injections(gone) == []
+    assert len(store.turns(moved)) == len(store.injections(moved)) == 1
 
 
 def test_closing_twice_is_harmless(store):

@@ -35,7 +35,9 @@ def test_the_environment_cannot_change_what_is_not_marked_so(tmp_path, setting):
 @pytest.mark.requirement("OPS-03")
 def test_no_setting_with_a_path_may_come_from_the_environment():
     told = [s.name for s in SETTINGS if s.env and isinstance(s.default, tuple | str)]
-    assert told == ["skip_tools"]  # names of tools; it can only make less of what is seen
+    # Names of tools, and a choice of one: both can only make less of what is seen.
+    assert told == ["skip_tools", "embedder"]
+    assert next(s for s in SETTINGS if s.name == "embedder").env_only == ("none",)
 
 
 @pytest.mark.parametrize(

@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from yester.cli.app import App
 from yester.cli.model import command, with_setting
 from yester.errors import ConfigError, ModelError, UsageError
+from yester.recall.factors import closeness
 from yester.text.models import (
     MODELS,
     Model,
     ModelFile,
-    closeness,
     fetch,
     folder,
     missing,
@@ -208,7 +208,8 @@ def called(home, *words):
     return CliRunner().invoke(command, words, obj=App(home))
 
 
-def test_the_list_shows_what_is_here_and_what_is_in_use(home):
+def test_the_list_shows_what_is_here_and_what_is_in_use(home, monkeypatch):
+    monkeypatch.delenv("YESTER_EMBEDDER")
     shown = called(home, "list")
     assert shown.exit_code == 0
     first, second, _ = shown.output.splitlines()

@@ -57,6 +57,7 @@ class Told:
     failed: bool = False
     interrupted: bool = False
     size: int = 0  # characters of a tool's input and output
+    lasted: int = 0  # ms; a transcript dates a call by its beginning
     prompt: str = ""
     source: str = ""
     transcripts: tuple[Path, ...] = ()
@@ -99,7 +100,7 @@ def understand(
     if what in ("tool", "failure"):
         return replace(
             told, tool=_text(payload, "tool_name"), failed=what == "failure",
-            interrupted=payload.get("is_interrupt") is True,
+            interrupted=payload.get("is_interrupt") is True, lasted=_milliseconds(payload),
             size=_characters(payload.get("tool_input"))
             + _characters(payload.get("tool_response", payload.get("error"))),
         )  # fmt: skip
@@ -120,11 +121,12 @@ def with_items(
     reading.state = Place(
         session=told.session, cwd=session.cwd, project=session.project,
         root=projects.by_key(session.project).root or session.cwd, title=session.title,
-        title_rank=1 if session.title else 0, prompts=session.prompts, turn=told.turn,
+        title_rank=1 if session.title else 0, turn=told.turn,
+        prompts=0 if told.actor else session.prompts,  # its file does not know them either
     )  # fmt: skip
     reader = ClaudeCode(reading)
     reader.own_file = reader.actor = told.actor
-    reader.epoch = told.epoch
+    reader.epoch = told.epoch - told.lasted
     found = [
         replace(item, source=told.agent, agent=told.agent)
         for record in _records(told, payload, fallback)
@@ -187,9 +189,16 @@ def result_text(tool: str, response: Any) -> str:
         names = [name for name in response["filenames"] if isinstance(name, str)]
         if content := _text(response, "content"):
             return content
+        if not names:
+            return "No matches found" if response.get("mode") == "content" else "No files found"
         counted = f"Found {len(names)} file{'s' * (len(names) != 1)}\n" if tool == "Grep" else ""
-        return counted + "\n".join(names) if names else "No files found"
+        return counted + "\n".join(names)
     return block_text(response.get("content")) or plain(response)
+
+
+def _milliseconds(payload: Mapping[str, Any]) -> int:
+    value = payload.get("duration_ms")
+    return int(value) if isinstance(value, int | float) and 0 <= value < 86_400_000 else 0
 
 
 def _characters(value: Any) -> int:

@@ -213,7 +213,8 @@ class Transcript(ABC, Generic[S]):
         """
         if role == "tool":
             return ""
-        return f"hook:{self.state.session}:{digest(self.state.turn, role, text.strip())}"
+        who = self.actor.rpartition(":")[2]  # its number; its type is told by another file
+        return f"hook:{self.state.session}:{digest(self.state.turn, who, role, text.strip())}"
 
     def prompt(self, ref: str, text: str, number: int = 0) -> Item:
         """What the user typed; `number` is that of a prompt which is written again."""

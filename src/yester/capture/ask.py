@@ -29,6 +29,8 @@ def ask(home: bytes, event: bytes, name: bytes, began: float, env: "Env", ours: 
     request = b"POST /hook?id=" + name + b" HTTP/1.0\r\n\r\n"
     starts = event == b"SessionStart"
     runtime = _runtime(env, ours) if starts else None  # before the current folder changes
+    if home[:1] != b"/":
+        home = posix.getcwdb() + b"/" + home
     found = _exchange(home, request, began + PATIENCE)
     if found is None and starts:
         if _launch(home, runtime):
@@ -57,7 +59,10 @@ def _exchange(home: bytes, request: bytes, deadline: float) -> "bytes | None":
     try:
         client.send(request)
         while True:
-            client.settimeout(max(deadline - time.monotonic(), 0.001))
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return b""
+            client.settimeout(left)
             part = client.recv(1 << 16)
             if not part:
                 break
@@ -65,13 +70,15 @@ def _exchange(home: bytes, request: bytes, deadline: float) -> "bytes | None":
     except OSError:
         return b""  # half an answer is none
     head, _, body = answer.partition(b"\r\n\r\n")
-    return body if head.startswith(b"HTTP/1.0 200") else b""
+    whole = b"\r\nContent-Length: %d\r\n" % len(body) in head + b"\r\n"
+    return body if whole and head.startswith(b"HTTP/1.0 200") else b""
 
 
 def _runtime(env: "Env", ours: "Ours") -> "bytes | None":
     """A second place for the spool, where it is ours."""
     try:
-        return env[b"XDG_RUNTIME_DIR"] if ours(env[b"XDG_RUNTIME_DIR"]) else None
+        named = env[b"XDG_RUNTIME_DIR"]
+        return named if named[:1] == b"/" and ours(named) else None
     except (KeyError, OSError):
         return None
 
@@ -131,6 +138,7 @@ def rare(
     if _forbidden(rules, env):
         return None
     sync = "nosync" not in rules
+    _remove(home + b"/spool/tmp/" + name)  # half of the usual way may have been gone already
     try:
         put(home + b"/spool", name, data, sync)
         return home
@@ -188,8 +196,8 @@ def _make(home: bytes) -> None:
     for folder in (b"", b"/run", b"/spool", b"/spool/tmp", b"/spool/new"):
         try:
             posix.mkdir(home + folder, 0o700)
-        except FileExistsError:
-            pass
+        except OSError:
+            pass  # it is there, or `put` will fail
 
 
 def _says_off(env: "Env") -> bool:
@@ -225,12 +233,14 @@ def _forbidden(rules: "list[str]", env: "Env") -> bool:
         kind, _, what = rule.partition(" ")
         if kind == "all" or (kind == "session" and what and what == session):
             return True
-        if kind == "path" and (what in here or ("*" in what and _matches(what, here))):
+        if kind == "path" and (what in here or _matches(what, here)):
             return True
     return False
 
 
 def _matches(pattern: str, paths: "list[str]") -> bool:
+    if not any(sign in pattern for sign in "*?["):
+        return False
     from fnmatch import fnmatchcase
 
     return any(fnmatchcase(path, pattern) for path in paths)
@@ -240,6 +250,7 @@ def _upwards(path: str) -> "Iterator[str]":
     while path:
         yield path
         path = path.rpartition("/")[0]
+    yield "/"
 
 
 def _remove(path: bytes) -> None:

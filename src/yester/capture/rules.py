@@ -13,7 +13,8 @@ transcripts are read without it.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from hashlib import blake2b
@@ -21,6 +22,9 @@ from pathlib import Path
 
 from yester.config import Config
 from yester.model import Project
+
+_PAUSE = re.compile(r"(all|path|session) (\d{1,15}) (\d{1,15})(?: (.*))?", re.ASCII)
+_GLOB = re.compile(r"[*?[]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +76,11 @@ class Rules:
 
 def rules(config: Config) -> Rules:
     exclude = config.texts("exclude")
-    paths = [text for text in exclude if "/" in text or text.startswith("~")]
+    # The key of a project has slashes, too: git:example.org/acme/shop.
+    paths = [text for text in exclude if text.startswith(("/", "~", "*/", "**/"))]
     return Rules(
         home=str(config.home),
-        excluded=tuple(_absolute(text) for text in paths),
+        excluded=tuple(dict.fromkeys(form for text in paths for form in _forms(text))),
         names=tuple(text for text in exclude if text not in paths),
         pauses=tuple(pauses(config.home)),
         sync=config.flag("spool_fsync"),
@@ -85,9 +90,9 @@ def rules(config: Config) -> Rules:
 def pauses(home: Path) -> list[Pause]:
     found = []
     for line in _lines(home / "off"):
-        kind, since, until, *what = [*line.split(" ", 3), "", ""]
-        if since.isdigit() and until.isdigit():
-            found.append(Pause(kind, int(since), int(until), what[0]))
+        if match := _PAUSE.fullmatch(line):
+            kind, since, until, what = match.groups("")
+            found.append(Pause(kind, int(since), int(until), what))
     return found
 
 
@@ -131,9 +136,13 @@ def write_for_hooks(home: Path, found: Rules) -> None:
 def replace_file(path: Path, text: str) -> None:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     new = path.with_name(f"{path.name}.{os.getpid()}")
-    new.write_text(text, "utf-8")
-    new.chmod(0o600)
-    new.replace(path)
+    try:
+        new.write_text(text, "utf-8")
+        new.chmod(0o600)
+        new.replace(path)
+    except OSError:
+        new.unlink(missing_ok=True)
+        raise
 
 
 def _lines(path: Path) -> list[str]:
@@ -143,13 +152,23 @@ def _lines(path: Path) -> list[str]:
         return []
 
 
-def _absolute(text: str) -> str:
-    return str(Path(text).expanduser()).rstrip("/") or "/"
+def _forms(text: str) -> Iterator[str]:
+    """A path as it is written, and as it is called where links have been followed."""
+    try:
+        path = Path(text).expanduser()
+    except RuntimeError:  # nobody is called so
+        path = Path(text)
+    yield str(path)
+    if not path.is_absolute():
+        return
+    parts = path.parts
+    plain = next((at for at, part in enumerate(parts) if _GLOB.search(part)), len(parts))
+    yield str(Path(*parts[:plain]).resolve().joinpath(*parts[plain:]))
 
 
 def _within(cwd: str, globs: Iterable[str]) -> bool:
-    while cwd and cwd != "/":
-        if any(cwd == glob or ("*" in glob and fnmatchcase(cwd, glob)) for glob in globs):
+    while cwd:
+        if any(cwd == glob or (_GLOB.search(glob) and fnmatchcase(cwd, glob)) for glob in globs):
             return True
-        cwd = cwd.rpartition("/")[0]
+        cwd = cwd.rpartition("/")[0] or "/" * (cwd[:1] == "/" != cwd)
     return False

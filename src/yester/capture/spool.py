@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,9 +56,11 @@ class Spool:
             self.folders.append(runtime / "yester" / "spool")
 
     def make(self) -> None:
-        for name in ("tmp", "new", "bad"):
-            (self.folders[0] / name).mkdir(mode=0o700, parents=True, exist_ok=True)
-        self.folders[0].chmod(0o700)
+        """Where that cannot be done hooks use the second place."""
+        with suppress(OSError):
+            self.folders[0].mkdir(mode=0o700, exist_ok=True)
+            for name in ("tmp", "new", "bad"):
+                (self.folders[0] / name).mkdir(mode=0o700, exist_ok=True)
 
     def waiting(self) -> list[Path]:
         """What has been acknowledged and not been taken in, by time."""
@@ -88,8 +91,9 @@ class Spool:
         """Remove what hooks that were killed left half written: it was never acknowledged."""
         for folder in self.folders:
             for path in folder.glob("tmp/*"):
-                if now - path.stat().st_mtime > _ABANDONED:
-                    path.unlink(missing_ok=True)
+                with suppress(OSError):  # its hook has finished it meanwhile
+                    if now - path.stat().st_mtime > _ABANDONED:
+                        path.unlink()
 
 
 def read(path: Path) -> Spooled:

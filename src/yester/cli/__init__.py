@@ -20,7 +20,9 @@ from yester.errors import YesterError
 COMMANDS = {
     "index": "index",
     "recall": "recall",
+    "search": "recall",
     "show": "show",
+    "timeline": "timeline",
     "sessions": "sessions",
     "recent": "recent",
     "status": "status",
@@ -32,6 +34,7 @@ COMMANDS = {
     "restore": "restore",
     "config": "config",
     "model": "model",
+    "bench": "bench",
 }
 
 

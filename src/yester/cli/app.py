@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
@@ -15,13 +16,18 @@ import click
 import msgspec
 
 from yester.config import Config, home_folder, load
-from yester.errors import NotFound
-from yester.model import KINDS, Filters
+from yester.errors import NotFound, UsageError
+from yester.model import KINDS, Filters, Hit
 from yester.when import moment
 
 if TYPE_CHECKING:
+    from yester.recall.rank import Weights
+    from yester.recall.recall import Asked
+    from yester.store.base import Store
     from yester.store.sqlite import SqliteStore
+    from yester.text.embed import Embedder
 
+_LONGEST_REQUEST = 16_000  # characters
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -41,6 +47,7 @@ class App:
     @cached_property
     def store(self) -> SqliteStore:
         from yester.backups import before_migration
+        from yester.capture.rules import rules, write_for_hooks
         from yester.store.sqlite import SqliteStore
         from yester.worker.launch import write_launch
 
@@ -50,6 +57,7 @@ class App:
         )
         click.get_current_context().call_on_close(store.close)
         write_launch(self.home)  # from now on a session can start the worker
+        write_for_hooks(self.home, rules(self.config))
         return store
 
     @cached_property
@@ -66,6 +74,41 @@ class App:
         store = SqliteStore.open(Path(folder), now=self.now)
         context.call_on_close(store.close)
         return store
+
+    @cached_property
+    def embedder(self) -> Embedder | None:
+        """What makes vectors; None: search goes by words alone."""
+        if self.config["embedder"] == "none" or not self.reading.has_vectors():
+            return None
+        from yester.text.embed import open_embedder
+
+        return open_embedder(self.config.values, self.home)
+
+    @property
+    def weights(self) -> Weights:
+        from yester.recall.rank import Weights
+
+        return Weights().with_half_life(self.config.number("recency_halflife_days"))
+
+    def recall(self, store: Store, asked: Asked) -> list[Hit]:
+        """Answers of the worker, which has the model loaded, else our own."""
+        from yester.recall.recall import recall
+
+        hits = self._asked_of_worker(asked)
+        if hits is None:
+            hits = recall(store, asked, self.weights, self.embedder if asked.query else None)
+        return hits
+
+    def _asked_of_worker(self, asked: Asked) -> list[Hit] | None:
+        from urllib.parse import quote
+
+        from yester.worker.door import ask
+
+        request = f"POST /recall?asked={quote(msgspec.json.encode(asked))}"
+        if self.config["embedder"] == "none" or not asked.query or len(request) > _LONGEST_REQUEST:
+            return None
+        said = ask(self.home / "run", request, 2.0)
+        return None if said is None else msgspec.json.decode(said, type=list[Hit])
 
     @property
     def terminal(self) -> bool:
@@ -108,6 +151,7 @@ def filter_options(command: F) -> F:
     options = (
         click.option("--project", "-p", "projects", multiple=True, metavar="NAME",
                      help="Only this project (repeatable)."),
+        click.option("--all-projects", "everywhere", is_flag=True, help="All projects."),
         click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS),
                      help="Only this kind (repeatable)."),
         click.option("--type", "types", multiple=True, metavar="TYPE",
@@ -138,6 +182,22 @@ def session_options(command: F) -> F:
         click.option("--until", metavar="WHEN", help="Begun before then."),
     )  # fmt: skip
     return _with(command, options)
+
+
+def searched(app: App, given: Mapping[str, Any], query: str) -> Filters:
+    """The filters of a question. One that names no project means all of them or, where the user has
+    set `cross_project` to false, that of the current folder."""
+    if given["everywhere"] and given["projects"]:
+        raise UsageError("--project and --all-projects exclude each other; leave out one of them")
+    chosen = filters(app, given)
+    if chosen.projects or given["everywhere"] or app.config.flag("cross_project"):
+        return chosen
+    from yester.project import Projects
+    from yester.text.query import parse
+
+    if any(name == "project" for name, _ in parse(query).filters):
+        return chosen
+    return replace(chosen, projects=(Projects(app.config.projects).of(str(Path.cwd())).key,))
 
 
 def filters(app: App, given: Mapping[str, Any]) -> Filters:

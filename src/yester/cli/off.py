@@ -39,7 +39,7 @@ def command(
     elif session is not None:
         kind, what = "session", session
     else:
-        folder = (path or Path.cwd()).absolute()
+        folder = (path or Path.cwd()).resolve()
         kind, what = "path", Projects(app.config.projects).of(str(folder)).root or str(folder)
     shown = {"all": "everywhere", "session": f"in session {what}"}.get(kind, f"in {what}")
     change = rules.resume if undo else rules.pause

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Any
 
 import click
 
-from yester.cli.app import App, filter_options, filters, pass_app, print_json
+from yester.cli.app import App, filter_options, pass_app, print_json, searched
 from yester.cli.rows import as_json, print_full, print_index
-from yester.recall.recall import DAY, ORDERS, Asked, recall
+from yester.project import Projects
+from yester.recall.factors import DAY
+from yester.recall.recall import ORDERS, Asked
 from yester.text.terms import query_terms
 
 # How far the search had to go, where it was farther than the words themselves.
@@ -45,8 +48,10 @@ def command(
     text = " ".join(query)
     began = time.perf_counter()
     window = app.config.number("recency_window_days") * DAY
-    asked = Asked(text, filters(app, given), limit, offset, order, explain, app.now, window)
-    hits = recall(app.reading, asked)
+    filters = searched(app, given, text)
+    here = Projects(app.config.projects).of(str(Path.cwd())).key
+    asked = Asked(text, filters, limit, offset, order, explain, app.now, window, here)
+    hits = app.recall(app.reading, asked)
     if stale := app.reading.stale():
         click.echo(f"yester: {stale}; run: yester reindex", err=True)
     took = (time.perf_counter() - began) * 1000
@@ -66,8 +71,10 @@ def command(
         return
     if not as_json_:
         empty = not sum(app.reading.counts().items.values())
+        own = filters.projects and not given["projects"]
         click.echo(
             "Nothing is indexed yet. Run: yester index" if empty
+            else "Nothing found in this project. To look in all of them: --all-projects" if own
             else "Nothing found. Try fewer or other words, or fewer filters.",
             err=True,
         )  # fmt: skip

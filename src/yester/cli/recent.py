@@ -7,14 +7,9 @@ from typing import Any
 import click
 
 from yester.cli.app import App, filters, pass_app, print_json, session_options
-from yester.cli.rows import ICONS, as_json, print_full, title
+from yester.cli.rows import ICONS, as_json, print_full, title, tokens
 from yester.cli.sessions import line
-from yester.model import Filters
-from yester.recall.recall import hit
-from yester.redact import redact
-
-# What tells a session's story: not every message of it.
-_KINDS = ("prompt", "note", "summary", "observation", "memory")
+from yester.recall.recent import recent
 
 
 @click.command("recent")
@@ -28,8 +23,11 @@ _KINDS = ("prompt", "note", "summary", "observation", "memory")
 @click.option("--json", "as_json_", is_flag=True, help="Print as JSON.")
 @pass_app
 def command(app: App, /, limit: int, rows: int, form: str, as_json_: bool, **given: Any) -> None:
-    """Show the last sessions with their prompts, plans, todo lists and summaries."""
-    sessions = app.reading.sessions(filters(app, given), limit)
+    """Show the last sessions: summary, prompts and closing message, and what they left behind.
+
+    A summary speaks for the prompts before it.
+    """
+    sessions = recent(app.reading, filters(app, given), limit, rows)
     if not sessions:
         if as_json_:
             print_json({"sessions": []})
@@ -37,14 +35,11 @@ def command(app: App, /, limit: int, rows: int, form: str, as_json_: bool, **giv
             click.echo("No sessions. Run: yester index", err=True)
         click.get_current_context().exit(1)
     answer = []
-    for number, session in enumerate(sessions):
-        chosen = Filters(projects=(session.project,), kinds=_KINDS, session=session.key)
-        hits = [hit(item, app.names) for item in reversed(app.reading.newest(chosen, rows))]
+    for number, (session, hits) in enumerate(sessions):
         if as_json_:
             answer.append({
-                "session": session.key, "title": redact(session.title),
-                "started": session.started / 1000,
-                "project": app.names.get(session.project, session.project),
+                "session": session.key, "title": session.title,
+                "started": session.started / 1000, "project": session.project,
                 "hits": [as_json(one, (), form == "full") for one in hits],
             })  # fmt: skip
             continue
@@ -52,6 +47,9 @@ def command(app: App, /, limit: int, rows: int, form: str, as_json_: bool, **giv
         if form == "full":
             print_full(app, hits)
         for one in hits if form == "index" else ():
-            click.echo(f"  {ICONS.get(one.kind, '·')} #{one.id}  {title(one, ())}")
+            click.echo(
+                f"  {ICONS.get(one.kind, '·')} #{one.id}  {app.day(int(one.epoch * 1000))}"
+                f"  {title(one, ())}  ~{tokens(one.text)}t"
+            )
     if as_json_:
         print_json({"sessions": answer})

@@ -16,6 +16,7 @@ from yester.text.terms import query_terms
 ICONS = {
     "prompt": "❯", "message": "·", "note": "▤", "summary": "Σ", "observation": "●", "memory": "★",
 }  # fmt: skip
+MARK = "▶"  # the one that was asked for, among others
 
 
 def tokens(text: str) -> int:
@@ -73,7 +74,7 @@ def _repeats(title: str, text: str) -> bool:
     return " ".join(text.split()).strip("# ") == title
 
 
-def print_full(app: App, hits: Sequence[Hit]) -> None:
+def print_full(app: App, hits: Sequence[Hit], marked: int = 0) -> None:
     """Everything there is of each hit."""
     for number, hit in enumerate(hits):
         if number:
@@ -86,7 +87,8 @@ def print_full(app: App, hits: Sequence[Hit]) -> None:
             hit.tool,
             app.day(int(hit.epoch * 1000)),
         ]
-        click.echo(click.style(f"#{hit.id}  ", bold=True) + " · ".join(filter(None, facts)))
+        name = f"{MARK} #{hit.id}  " if hit.id == marked else f"#{hit.id}  "
+        click.echo(click.style(name, bold=True) + " · ".join(filter(None, facts)))
         if hit.session:
             click.echo(f"session {hit.session}, prompt {hit.prompt_number}")
         if hit.files:

@@ -28,7 +28,7 @@ def command(app: App, as_json_: bool) -> None:
         "projects": counts.projects,
         "sessions": counts.sessions,
         "transcripts": counts.sources,
-        "vectors": {"done": counts.vectors, "waiting": 0},
+        "vectors": {"done": counts.vectors, "waiting": counts.unembedded},
         "lag_ms": lag(app.reading.lags(1_000)),
         "worker": summary(app),
         "bytes": counts.bytes,

@@ -38,7 +38,8 @@ def run(app: App, idle: float | None) -> None:
     clean = launch.environment(os.environ)
     os.environ.clear()
     os.environ.update(clean)
-    taken = seat.take(app.home) or _relieve(app)
+    # `status` looks at the seat by touching it, for a moment: that is nobody.
+    taken = seat.take(app.home, 0.05) or _relieve(app)
     if taken is None:
         click.echo(f"the worker is running already (pid {seat.holder(app.home)})")
         return
@@ -152,7 +153,7 @@ def drain(app: App, as_json: bool) -> None:
                     break
         else:
             try:
-                taken, finished = _drain_here(app)
+                taken, finished = _drain_here(app, deadline)
             finally:
                 free.leave()
             events += taken
@@ -167,14 +168,18 @@ def drain(app: App, as_json: bool) -> None:
         click.echo(f"{count(events, 'event')} taken in")
 
 
-def _drain_here(app: App) -> tuple[int, bool]:
+def _drain_here(app: App, deadline: float) -> tuple[int, bool]:
     from yester.worker.worker import Worker
 
     launch.write_launch(app.home)
     worker = Worker(app.home, trusted_runtime(os.environ, os.getuid()))
     here = Path.cwd()
     try:
-        return worker.drain(), not worker.resting
+        events = worker.drain()
+        while worker.resting and time.monotonic() < deadline:
+            time.sleep(0.05)
+            events += worker.drain()
+        return events, not worker.resting
     finally:
         worker.close()
         os.chdir(here)

@@ -11,15 +11,20 @@ from collections.abc import Container, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 from math import log10, sqrt
+from typing import TYPE_CHECKING
 
 from yester.deliver.gate import trivial
 from yester.fence import MOST_UNITS, fenced, neutral, strip_fenced, units
 from yester.model import Filters, Hit, Item, Project, Session
+from yester.recall.arms import OneQuestion
 from yester.recall.recall import Asked, recall
 from yester.recall.snippet import snippet
 from yester.redact import redact
 from yester.store.base import Store
 from yester.text.terms import query_terms
+
+if TYPE_CHECKING:
+    from yester.text.embed import Embedder
 
 # Provisional, until a calibrated floor takes the place of `worth_showing`. A score is a share of
 # what the prompt could reach. The longer a prompt, the less of it any text holds: measured, scores
@@ -125,6 +130,7 @@ def at_prompt(
     budget: int = 600,
     session_budget: int = 6_000,
     zone: tzinfo | None = None,
+    embedder: Embedder | None = None,
 ) -> Context:
     """What is recorded elsewhere about what this prompt is about.
 
@@ -147,7 +153,7 @@ def at_prompt(
     asked = query_terms(prompt)
     items = store.statistics((), Filters()).items
     calendar = _Calendar(now, zone)
-    for hit, own in _found(store, prompt, project, now):
+    for hit, own in _found(store, prompt, project, now, embedder):
         if len(page.shown) >= most:
             break
         if hit.id in known or (session and hit.session == session):
@@ -172,16 +178,19 @@ def worth_showing(score: float, terms: int, items: int, own: bool) -> bool:
     return evidence >= (floor if own else floor * ELSEWHERE)
 
 
-def _found(store: Store, prompt: str, project: Project, now: int) -> list[tuple[Hit, bool]]:
+def _found(
+    store: Store, prompt: str, project: Project, now: int, embedder: Embedder | None
+) -> list[tuple[Hit, bool]]:
     """Hits, the best first, and whether they are of this project, whose come first among equals."""
     # On lines of their own the words are words: nobody writes operators to an agent.
     query = "\n".join(prompt.split())
-    own = {
-        hit.id: hit
-        for hit in recall(store, Asked(query, Filters(projects=(project.key,)), _ASKED, now=now))
-    }
-    # Found both ways, the score over everything counts: in a small project every word is rare.
-    merged = own | {hit.id: hit for hit in recall(store, Asked(query, k=_ASKED, now=now))}
+    asked = Asked(query, k=_ASKED, now=now, project=project.key)
+    asked_here = replace(asked, filters=Filters(projects=(project.key,)))
+    once = OneQuestion(embedder) if embedder is not None else None
+    # Asked for itself as well, no busy project can push the present one out. Found both ways, the
+    # score over everything counts: in a small project every word is rare.
+    own = {hit.id: hit for hit in recall(store, asked_here, embedder=once)}
+    merged = own | {hit.id: hit for hit in recall(store, asked, embedder=once)}
     names = {known.key: known.name for known in store.projects()}
     name = names.get(project.key)  # two projects may call themselves the same
     said_here = {(hit.title, hit.text) for hit in own.values()}

@@ -5,18 +5,26 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from yester import ingest
 from yester.config import Config
 from yester.errors import UsageError
-from yester.model import KINDS, Filters, Hit, Item, Project
+from yester.model import KINDS, Filters, Hit, Item, Project, Session
 from yester.project import named
-from yester.recall.recall import DAY, Asked, hit, recall
+from yester.recall.factors import DAY
+from yester.recall.rank import Weights
+from yester.recall.recall import Asked, hit, recall
+from yester.recall.recent import recent
+from yester.recall.timeline import Timeline, timeline
 from yester.store.base import Store
 from yester.when import moment
+
+if TYPE_CHECKING:
+    from yester.text.embed import Embedder
 
 Moment = float | int | datetime | str | None
 
@@ -39,9 +47,19 @@ _KNOWN = frozenset((*_TEXTS, *_LISTS, *_OTHERS))
 class Memory:
     """A store that is open. Use it as a context manager, or call close()."""
 
-    def __init__(self, store: Store, config: Config) -> None:
+    def __init__(self, store: Store, config: Config, vector_cache: Path | None = None) -> None:
         self.store = store
         self.config = config
+        self._vector_cache = vector_cache
+
+    @cached_property
+    def embedder(self) -> Embedder | None:
+        """What makes vectors, loaded when first wanted; None: search goes by words alone."""
+        if self.config["embedder"] == "none":
+            return None
+        from yester.text.embed import open_embedder
+
+        return open_embedder(self.config.values, self.config.home, self._vector_cache)
 
     def __enter__(self) -> Self:
         return self
@@ -68,7 +86,13 @@ class Memory:
         projects = {project.name: project for project in self.store.projects()}
         now = int(time.time() * 1000)
         converted = (_item(given, projects, now) for given in items)
-        return ingest.add(self.store, converted).written
+        written = ingest.add(self.store, converted).written
+        if written and embed == "now" and self.embedder is not None:
+            from yester.ingest.embedding import embed_waiting
+
+            for _ in embed_waiting(self.store, self.embedder, since=now):
+                pass
+        return written
 
     def recall(
         self,
@@ -76,8 +100,8 @@ class Memory:
         k: int = 10,
         *,
         project: str | None = None,
-        scope: str = "all",
-        files: Sequence[str] = (),  # noqa: ARG002 -- the file arm comes with ranking
+        scope: str | None = None,
+        files: Sequence[str] = (),
         kinds: Sequence[str] = (),
         types: Sequence[str] = (),
         concepts: Sequence[str] = (),
@@ -91,13 +115,15 @@ class Memory:
         offset: int = 0,
         explain: bool = False,
     ) -> list[Hit]:
-        """The best k answers. `scope="project"` looks in `project` alone; `files` are what the
-        caller is touching, not a filter; times are seconds, datetimes or texts such as "3d"."""
-        if scope not in ("all", "project"):
-            raise UsageError(f'scope is {scope!r}, but must be "all" or "project"')
+        """The best k answers. `scope="project"` looks in `project` alone, "all" everywhere; without
+        it the setting `cross_project` decides. `files` are what the caller is touching, not a
+        filter; times are seconds, datetimes or texts such as "3d"."""
+        if scope is None:
+            scope = "all" if self.config.flag("cross_project") or not project else "project"
+        _check_scope(scope)
         if scope == "project" and not project:
             raise UsageError('scope="project" needs the name of a project')
-        present = int((time.time() if now is None else now) * 1000)
+        present = _present(now)
         filters = Filters(
             projects=(project,) if project and scope == "project" else (),
             kinds=_kinds(kinds),
@@ -109,13 +135,94 @@ class Memory:
             since=_moment(since, present, "since"),
             until=_moment(until, present, "until"),
         )
-        window = self.config.number("recency_window_days") * DAY
-        return recall(self.store, Asked(query, filters, k, offset, order, explain, present, window))
+        asked = Asked(
+            query, filters, k, offset, order, explain, present, self._window,
+            project or "", tuple(files),
+        )  # fmt: skip
+        return self._recall(self.store, asked)
+
+    def _recall(self, store: Store, asked: Asked) -> list[Hit]:
+        embedder = self.embedder if asked.query else None
+        return recall(store, asked, self._weights, embedder)
+
+    @cached_property
+    def _weights(self) -> Weights:
+        return Weights().with_half_life(self.config.number("recency_halflife_days"))
+
+    @property
+    def _window(self) -> int:
+        return self.config.number("recency_window_days") * DAY
+
+    def timeline(
+        self,
+        anchor: int | str | datetime | None = None,
+        before: int = 10,
+        after: int = 10,
+        *,
+        query: str = "",
+        project: str | None = None,
+        scope: str = "project",
+        kinds: Sequence[str] = (),
+        types: Sequence[str] = (),
+        concepts: Sequence[str] = (),
+        session: str | None = None,
+        agent: str | None = None,
+        tool: str | None = None,
+        since: Moment = None,
+        until: Moment = None,
+        now: float | None = None,
+    ) -> Timeline:
+        """What happened around an item (its id), the first item of a session ("S" and its id), a
+        time, the "latest" item, or what fits a text best.
+
+        With `query` and "latest" it is the newest item that fits the query well. The neighbours are
+        of `project`, else of the anchor's own; of all projects with `scope="all"`. The timeline is
+        an iterable of hits, the oldest first, with `.before`, `.anchor` and `.after`.
+        """
+        _check_scope(scope)
+        present = _present(now)
+        if isinstance(anchor, datetime):
+            anchor = anchor.astimezone().isoformat()
+        filters = Filters(
+            projects=(project,) if project else (),
+            kinds=_kinds(kinds),
+            types=tuple(types),
+            concepts=tuple(concepts),
+            session=session or "",
+            agent=agent or "",
+            tool=tool or "",
+            since=_moment(since, present, "since"),
+            until=_moment(until, present, "until"),
+        )
+        return timeline(
+            self.store, anchor, before, after, filters, present,
+            query=query, everywhere=scope == "all", window=self._window, answer=self._recall,
+        )  # fmt: skip
+
+    def recent(
+        self, limit: int = 3, project: str | None = None, rows: int = 12
+    ) -> list[tuple[Session, list[Hit]]]:
+        """The last sessions, the newest first, each with what tells its story, the oldest first:
+        its summary (without one its prompts and closing message), observations, notes and memories.
+
+        A session's times are in milliseconds.
+        """
+        filters = Filters(projects=(project,) if project else ())
+        return recent(self.store, filters, limit, rows)
 
     def get(self, ids: Sequence[int]) -> list[Hit]:
         """Items by id, in this order; unknown ids are left out."""
         names = {project.key: project.name for project in self.store.projects()}
         return [hit(item, names) for item in self.store.get(ids)]
+
+
+def _present(now: float | None) -> int:
+    return int((time.time() if now is None else now) * 1000)
+
+
+def _check_scope(scope: str) -> None:
+    if scope not in ("all", "project"):
+        raise UsageError(f'scope is {scope!r}, but must be "all" or "project"')
 
 
 def _kinds(kinds: Sequence[str]) -> tuple[str, ...]:
@@ -183,8 +290,13 @@ def _list(name: str, value: Any) -> tuple[str, ...]:
     return tuple(_text(name, part) for part in value)
 
 
-def open_home(home: Path, config: Config, now: int | None = None) -> Memory:
+def open_home(
+    home: Path, config: Config, now: int | None = None, vector_cache: Path | None = None
+) -> Memory:
+    from yester.backups import before_migration
     from yester.store.sqlite import SqliteStore
 
     present = int(time.time() * 1000) if now is None else now
-    return Memory(SqliteStore.open(home, now=present), config)
+    copy = before_migration(home, config.number("backups_kept"), present)
+    store = SqliteStore.open(home, now=present, before_migration=copy)
+    return Memory(store, config, vector_cache)

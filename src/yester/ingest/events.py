@@ -9,13 +9,12 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
-
-import msgspec
 
 from yester.agents import hooks
 from yester.agents.base import Options
+from yester.agents.conversation import an_object
 from yester.agents.hooks import Told
 from yester.capture.rules import Rules
 from yester.capture.spool import Spooled
@@ -29,7 +28,6 @@ from yester.redact import redact
 from yester.store.base import Entry, Store
 
 _SAME_TIME = 10 * 60_000  # ms between a hook and the record of the same thing in the transcript
-_payload = msgspec.json.Decoder(dict[str, Any])
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +41,11 @@ class _Weighed:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What became of a batch: the events that were new, and those that are no JSON objects."""
+    """What became of a batch: the events that were new, those that were met again (what follows
+    from them may not have happened), and those that are no JSON objects."""
 
     told: Mapping[str, Told]  # by event id
+    again: Mapping[str, Told] = field(default_factory=dict)
     unreadable: frozenset[str] = frozenset()
 
 
@@ -68,13 +68,11 @@ class Events:
 
     def understand(self, spooled: Spooled) -> tuple[Told, dict[str, Any]]:
         """Raises SourceError for a payload that is no JSON object."""
-        if not spooled.payload.strip():
-            payload: dict[str, Any] = {}
-        else:
-            try:
-                payload = _payload.decode(spooled.payload.decode("utf-8", "replace"))
-            except (msgspec.MsgspecError, RecursionError) as error:
-                raise SourceError(f"event {spooled.id} is not a JSON object") from error
+        payload: dict[str, Any] | None = {}
+        if spooled.payload.strip():
+            payload = an_object(spooled.payload.decode("utf-8", "replace"))
+        if payload is None:
+            raise SourceError(f"event {spooled.id} is not a JSON object")
         told = hooks.understand(spooled.event, spooled.cwd, spooled.hints, payload, spooled.epoch)
         return told, payload
 
@@ -99,6 +97,9 @@ class Events:
 
     def take(self, batch: Sequence[Spooled]) -> Taken:
         """Store a batch, all of it or nothing."""
+        ids = [spooled.id for spooled in batch]
+        known = self._store.handled(ids)
+        again: dict[str, Told] = {}
         sessions: dict[tuple[str, str], Session] = {}
         weighed: list[tuple[Spooled, _Weighed]] = []
         for spooled in batch:
@@ -107,6 +108,9 @@ class Events:
             except SourceError:
                 nobody = Told(spooled.event, "other", "", "", spooled.cwd, spooled.epoch)
                 weighed.append((spooled, _Weighed(nobody, skipped="unreadable")))
+                continue
+            if spooled.id in known:  # it must not count for the numbers of prompts a second time
+                again[spooled.id] = told
                 continue
             key = (told.session, told.agent)
             if key not in sessions:
@@ -120,13 +124,13 @@ class Events:
                 )  # fmt: skip
             weighed.append((spooled, one))
         with self._store.transaction():
-            known = self._store.handled([spooled.id for spooled in batch])
+            known = self._store.handled(ids)
             new = [pair for pair in weighed if pair[0].id not in known]
-            ids = self._put_sessions(new, sessions)
-            items = self._put_items(new, ids)
-            self._put_events(new, ids, items)
+            rows = self._put_sessions(new, sessions)
+            self._put_events(new, rows, self._put_items(new, rows))
         return Taken(
             {spooled.id: one.told for spooled, one in new},
+            again,
             frozenset(s.id for s, one in weighed if one.skipped == "unreadable"),
         )
 
@@ -216,7 +220,9 @@ class Events:
         if item.role == "tool" or not session:
             return 0
         text = item.body.strip()
-        return self._store.said(session, item.kind, text, epoch - _SAME_TIME, epoch + _SAME_TIME)
+        return self._store.said(
+            session, item.kind, item.actor, text, epoch - _SAME_TIME, epoch + _SAME_TIME
+        )
 
     def _repeats(self, entry: Entry, session: int) -> bool:
         return entry.item.role in ("assistant", "thinking") and noise.echo(
@@ -260,7 +266,10 @@ class Events:
                 turn = Turn(told.turn or spooled.id, session, item, started=told.epoch)
             turn = replace(turn, prompt=turn.prompt or item)
         else:
-            turn = turn or self._store.turn(session)
+            if turn is None and not told.turn:
+                turn = self._store.turn(session)
+            if turn is None and told.what == "compaction":
+                return 0  # /compact, between two turns
             turn = turn or Turn(told.turn or spooled.id, session, started=told.epoch)
         if told.what in ENDS and not told.actor:
             turn = replace(
@@ -283,13 +292,16 @@ class Events:
         known = self._store.session(session, agent)
         if known is None:
             return
-        for turn in self._store.turns(known.id):
+        turns = self._store.turns(known.id)
+        answered = {turn.prompt for turn in turns}
+        for turn in turns:
             if turn.prompt or not turn.ended:
                 continue
-            filters = Filters(session=session, kinds=("prompt",), until=turn.ended + 1)
+            filters = Filters(session=session, kinds=("prompt",), until=turn.started + 1)
             for prompt in self._store.newest(filters, 1):
-                with self._store.transaction():
-                    self._store.put_turn(replace(turn, prompt=prompt.id))
+                if prompt.id not in answered:
+                    with self._store.transaction():
+                        self._store.put_turn(replace(turn, prompt=prompt.id))
 
 
 ENDS = {"stop": "done", "stop failure": "failed", "interrupt": "interrupted"}

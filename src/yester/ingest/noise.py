@@ -17,7 +17,17 @@ SHORTEST = 50  # characters of a tool's input and output that can be worth an ob
 _REPEATED, _FEW = 0.8, 6
 _SWITCHES = {"skip_tools": "SKIP_TOOLS", "batch_window_ms": "BATCH_WINDOW_MS"}
 # `yester recall …` in a shell prints what is stored already; so does our MCP server.
-_OWN_COMMAND = re.compile(r"(?:^|[;&|(]\s*)(?:\S*/)?(?:yester|python\S* -m yester)\s+\w")
+_SHELLS = frozenset(
+    {
+        "bash", "exec_command", "local_shell", "powershell", "run_shell_command",
+        "run_terminal_cmd", "run_terminal_command", "run_terminal_command_v2", "shell",
+        "shell_command",
+    }
+)  # fmt: skip
+_OWN_COMMAND = re.compile(
+    r"(?:^|[;&|(`])\s*(?:(?:\w{1,40}=\S{0,200}|env|exec|sudo|time|uvx|uv run|pipx run)\s+){0,8}"
+    r"(?:\S{0,200}/)?(?:yester|python\S{0,9} -m yester)\s+[\w-]", re.M
+)  # fmt: skip
 _OWN_TOOL = re.compile(r"mcp__(?:plugin_)?yester_", re.IGNORECASE)
 
 
@@ -51,7 +61,10 @@ def own_answer(item: Item) -> bool:
     """Is this the use of a tool that answers with what yester knows?"""
     if item.role != "tool":
         return False
-    return bool(_OWN_TOOL.match(item.tool) or _OWN_COMMAND.search(item.body.split("\n", 1)[0]))
+    if item.tool.lower() not in _SHELLS:
+        return _OWN_TOOL.match(item.tool) is not None
+    command = item.body.split("\n\n", 1)[0].split("<<", 1)[0]  # without output and documents
+    return _OWN_COMMAND.search(command) is not None
 
 
 def batches(events: Iterable[Event]) -> list[list[Event]]:

@@ -34,6 +34,7 @@ _LARGEST_TEXT = 8_000_000  # characters waiting in one batch, whatever their num
 _FINGERPRINT = 1024
 _SQLITE = b"SQLite format 3\0"
 _EXCLUDED = "excluded"  # in a source's state: by which rules something was left out of it
+_SPOKEN = ("title", "todos", "tasks", "queued")  # in a source's state: what somebody said
 
 
 @dataclass(slots=True)
@@ -66,6 +67,7 @@ class Ingest:
         self._options = options
         self._rules = rules or Rules()
         self._muted = store.muted()
+        self._unnamed: set[str] = set()  # sessions whose first prompt may not be kept
         self._shown: dict[tuple[str, str], list[frozenset[str]]] = {}
         self._clock = clock
         self._size = 1_000
@@ -181,6 +183,8 @@ class Ingest:
             if reason := self._refused(item):
                 reading.skip(reason)
                 reading.excluded = reading.excluded or reason == "excluded"
+                if item.kind == "prompt" and item.title:
+                    self._unnamed.add(item.session)
             elif self._repeats(entry := prepared(item)):
                 reading.skip("echo")
             else:
@@ -202,6 +206,9 @@ class Ingest:
 
     def _note(self, agent: Agent, reading: Reading, size: int, mtime_ns: int, head: str) -> None:
         state = msgspec.to_builtins(reading.state) if reading.state is not None else {}
+        silent = self._muted | self._unnamed
+        if state.get("session") in silent or state.get("project") == EXCLUDED.key:
+            state = {name: value for name, value in state.items() if name not in _SPOKEN}
         if reading.excluded:
             state[_EXCLUDED] = self._rules.fingerprint()
         source = Source(
@@ -212,9 +219,10 @@ class Ingest:
         self.report.skipped += reading.skipped
         reading.skipped = Counter()
         for session in reading.sessions():
-            if session.project == EXCLUDED.key:
+            if session.project == EXCLUDED.key or session.key in self._muted:
                 continue
-            clean = replace(session, title=redact(session.title), branch=redact(session.branch))
+            title = "" if session.key in silent else redact(session.title)
+            clean = replace(session, title=title, branch=redact(session.branch))
             self._sessions[session.key, session.agent] = clean
             self._seen_projects[session.project] = self._projects.by_key(session.project)
 

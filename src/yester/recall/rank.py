@@ -7,9 +7,10 @@ alone, so an item's score does not depend on k, on the engine or on what else wa
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from yester.recall.factors import HALF_LIFE, IMPORTANCE, SEED_HALF_LIFE, SEED_IMPORTANCE
 from yester.store.base import Candidate, Statistics, inverse_frequency
 from yester.text.document import FIELDS, matches, pattern
 from yester.text.terms import term_hash
@@ -37,8 +38,29 @@ FIELD_WEIGHTS: Mapping[str, tuple[float, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """All constants of a score, one set for everything: docs/quality.md has what they reach."""
+    """All constants of a score, one set for everything: docs/quality.md has what they reach.
 
+    A score is the weighted mean of the factors a question can use: without files or vectors, theirs
+    drop out. Found by `bench/learn.py` on all development sets together.
+    """
+
+    keyword: float = 1.0
+    vector: float = 1.0
+    files: float = 0.4
+    recency: float = 0.25
+    named: float = 0.1  # files the question names
+    importance: float = 0.02
+    concepts: float = 0.1
+    project: float = 0.1
+    stale: float = 0.05
+    spread: float = 3.5  # of half-lives: 10 and 120 days where it is 35
+    half_life: Mapping[str, float] = field(default_factory=lambda: HALF_LIFE)
+    importances: Mapping[str, float] = field(default_factory=lambda: IMPORTANCE)
+    # What has no vector is taken to be about as near as its words say.
+    unembedded: float = 0.9
+    # A long question names many things; what holds its most telling terms is a full match.
+    telling_terms: int = 8
+    relative: bool = False  # keyword over the best one found, not over the possible; sum, no mean
     k1: float = 1.2
     b: float = 0.9
     # Terms added to a length before it is compared with the mean: among short texts length says
@@ -47,10 +69,24 @@ class Weights:
     thinking: float = 0.7  # what was thought counts less than what was said
     synonym: float = 0.4
     prefix: float = 0.4
-    neighbour: float = 0.3  # share of the message before and of the one behind
+    neighbour: float = 0.5  # share of the words of the message before and of the one behind
     phrase: float = 0.1
     outside: float = 0.7  # what is older than the recency window, where one is set
     fields: Mapping[str, tuple[float, ...]] = field(default_factory=lambda: FIELD_WEIGHTS)
+
+    def with_half_life(self, days: int) -> Weights:
+        """The same with one half-life for everything; 0: as they are."""
+        return replace(self, half_life={"": float(days)}, spread=1.0) if days else self
+
+    @classmethod
+    def seed(cls) -> Weights:
+        """The published formula the project began with: a sum of recency (half-life 2 days), type,
+        similarity (words over the best match, half a point for concepts), files and project."""
+        return cls(
+            keyword=1.0, vector=0.0, files=1.0, recency=1.0, importance=1.0, concepts=0.5,
+            project=0.1, stale=0.0, named=0.0, spread=1.0, half_life=SEED_HALF_LIFE,
+            importances=SEED_IMPORTANCE, neighbour=0.0, phrase=0.0, telling_terms=0, relative=True,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,14 +132,16 @@ class Question:
                     self._groups.append((number, hashes, share))
         grouped = (term for _, group, _ in self._groups for term in group)
         self._wanted = [(term, pattern(term)) for term in {*self._shares, *grouped}]
+        most = sorted(self._telling, reverse=True)[: weights.telling_terms or None]
         self.possible = sum(self._telling) * (weights.k1 + 1)
+        self._full = sum(most) * (weights.k1 + 1)
         self._scales: dict[tuple[str, int], tuple[float, float, float]] = {}
 
     def rank(self, candidate: Candidate) -> Ranked:
-        keyword, matched = self._bm25f(candidate)
+        keyword, matched = self.words(candidate)
         return Ranked(candidate, keyword, {"keyword": keyword, "matched": matched})
 
-    def _bm25f(self, candidate: Candidate) -> tuple[float, float]:
+    def words(self, candidate: Candidate) -> tuple[float, float]:
         """BM25F over its possible maximum, and the share of the question's weight that matched."""
         frequencies: dict[int, float] = {}
         for part, length, found in matches(candidate.vector, self._wanted):
@@ -128,7 +166,7 @@ class Question:
             telling = self._telling[number]
             total += telling * (k1 + 1) * frequency / (k1 + frequency)
             matched += telling
-        keyword = total / self.possible
+        keyword = min(1.0, total / self._full)
         if candidate.role == "thinking":
             keyword *= self._weights.thinking
         return keyword, matched * (k1 + 1) / self.possible
@@ -144,6 +182,50 @@ class Question:
             by_field = weights.fields.get(kind, weights.fields["message"])
             known = self._scales[kind, part] = (by_field[part], flat, slope)
         return known
+
+
+class Signals(NamedTuple):
+    """What is known of a candidate, each from 0 to 1; `vector` is None where it has none."""
+
+    keyword: float = 0.0
+    vector: float | None = None
+    files: float = 0.0
+    named: float = 0.0
+    recency: float = 0.0
+    importance: float = 0.0
+    concepts: float = 0.0
+    project: float = 0.0
+
+
+class Scale:
+    """The weights of the factors that one question can use, shared out."""
+
+    def __init__(self, weights: Weights, usable: frozenset[str]) -> None:
+        self._unembedded = weights.unembedded
+        used = {name: getattr(weights, name) for name in Signals._fields if name in usable}
+        whole = 1.0 if weights.relative else sum(used.values())
+        self.shares = {name: weight / (whole or 1.0) for name, weight in used.items()}
+
+    def ranked(self, candidate: Candidate, signals: Signals, matched: float) -> Ranked:
+        """The score, and what each factor added to it."""
+        factors: dict[str, float] = {}
+        score = 0.0
+        for name, part in self.shares.items():
+            value = getattr(signals, name)
+            if value is None:
+                value = self._unembedded * signals.keyword
+            factors[name] = part * value
+            score += factors[name]
+        factors["matched"] = matched
+        return Ranked(candidate, score, factors)
+
+
+def aged(ranked: Ranked, staleness: float, weight: float) -> Ranked:
+    """A candidate whose files have changed or gone since counts less, by at most the weight."""
+    if not staleness:
+        return ranked
+    score = max(0.0, ranked.score - weight * staleness)
+    return Ranked(ranked.candidate, score, {**ranked.factors, "stale": score - ranked.score})
 
 
 def lowered(ranked: Ranked, oldest: int, share: float) -> Ranked:

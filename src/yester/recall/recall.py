@@ -9,29 +9,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from yester.errors import UsageError
 from yester.model import Filters, Hit, Item
-from yester.recall.phrases import adjacent, fulfils
-from yester.recall.rank import Question, Ranked, Wanted, Weights, lifted, lowered
+from yester.recall.arms import Around, Asks, in_order, ranked
+from yester.recall.rank import Ranked, Weights, aged, lowered
 from yester.redact import redact
-from yester.store.base import Store, inverse_frequency
+from yester.store.base import Store
 from yester.text.document import decode
 from yester.text.query import Query, parse
-from yester.text.synonyms import alternatives
 from yester.when import moment
 
-CANDIDATES = 220
-DAY = 86_400_000
+_LOOKED_AT = 30  # answers whose files are compared with what they are now
 ORDERS = ("relevance", "date_desc", "date_asc")
-_LIFTED = 60  # candidates whose neighbours are looked at
-_READ = 8  # candidates whose text is read for words side by side
-_ALIKE = 12
-_MOST_TERMS = 80
-_CONVERSATION = ("message", "prompt")
 # Share of common terms from which two texts say the same; shorter ones must be equal.
 _SAME, _SHORT = 0.9, 8
 
@@ -46,10 +39,19 @@ class Asked:
     explain: bool = False
     now: int = 0
     window: int = 0  # milliseconds; what is older counts less
+    project: str = ""  # where it is asked, by name or key; no filter
+    files: tuple[str, ...] = ()  # what is being touched; no filter
 
 
-def recall(store: Store, asked: Asked, weights: Weights | None = None) -> list[Hit]:
+def recall(
+    store: Store,
+    asked: Asked,
+    weights: Weights | None = None,
+    embedder: Asks | None = None,
+    staleness: Callable[[list[Item]], Mapping[int, float]] | None = None,
+) -> list[Hit]:
     """The k best answers after `offset`. Without a query the filters alone decide, newest first."""
+    weights = weights or Weights()
     if asked.order not in ORDERS:
         raise UsageError(f"order {asked.order!r} is not known; it is one of {', '.join(ORDERS)}")
     if asked.k < 0 or asked.offset < 0:
@@ -62,15 +64,18 @@ def recall(store: Store, asked: Asked, weights: Weights | None = None) -> list[H
             return []  # signs and brackets: nothing in it that could be looked for
         items = store.newest(filters, asked.k, asked.offset, asked.order == "date_asc")
         return [hit(item, names, rung="recent") for item in items]
-    ranked, rung = _ranked(store, query, filters, weights or Weights())
-    if not ranked and query.quoted:
+    around = Around(asked.now, asked.project, asked.files)
+    found, rung = ranked(store, asked.query, query, filters, around, weights, embedder)
+    if not found and query.quoted:
         # Quotation marks may be just that: better the words than nothing.
         query = replace(query, must=None)
-        ranked, rung = _ranked(store, query, filters, weights or Weights())
+        found, rung = ranked(store, asked.query, query, filters, around, weights, embedder)
     if asked.window:
-        share = (weights or Weights()).outside
-        ranked = _sorted(lowered(one, asked.now - asked.window, share) for one in ranked)
-    chosen = collapse(ranked, asked.offset + asked.k)
+        oldest = asked.now - asked.window
+        found = in_order(lowered(one, oldest, weights.outside) for one in found)
+    if staleness is not None and found:
+        found = _aged(store, found, staleness, weights.stale)
+    chosen = collapse(found, asked.offset + asked.k)
     if asked.order != "relevance":
         newest_first = asked.order == "date_desc"
         chosen.sort(key=lambda pair: pair[0].candidate.epoch, reverse=newest_first)
@@ -80,8 +85,8 @@ def recall(store: Store, asked: Asked, weights: Weights | None = None) -> list[H
     for best, duplicates in chosen:
         if item := texts.get(best.candidate.id):
             factors = best.factors if asked.explain else {}
-            found = hit(item, names, best.score, rung)
-            hits.append(replace(found, factors=factors, duplicates=duplicates))
+            one = hit(item, names, best.score, rung)
+            hits.append(replace(one, factors=factors, duplicates=duplicates))
     return hits
 
 
@@ -99,97 +104,25 @@ def narrowed(filters: Filters, query: Query, now: int) -> Filters:
     return replace(filters, **changes)
 
 
-def _ranked(
-    store: Store, query: Query, filters: Filters, weights: Weights
-) -> tuple[list[Ranked], str]:
-    terms = query.terms
-    if len(terms) > _MOST_TERMS:  # a pasted file: its most telling words ask the same
-        known = store.statistics(terms, filters).frequencies
-        rarest = sorted((n, term) for term, n in known.items() if n)[:_MOST_TERMS]
-        kept = {term for _, term in rarest}
-        query = replace(query, terms=tuple(term for term in terms if term in kept))
-    names = alternatives(query.terms)
-    asked = {*query.terms, *(term for groups in names.values() for g in groups for term in g)}
-    statistics = store.statistics(list(asked), filters)
-    wanted = []
-    for term in query.terms:
-        others = [(group, weights.synonym) for group in names.get(term, ())]
-        if not statistics.frequencies[term]:
-            others += [((name,), weights.prefix) for name in store.alike(term, _ALIKE)]
-        wanted.append(Wanted(term, tuple(others)))
-    for prefix in query.prefixes:
-        wanted.append(Wanted(prefix, tuple(((n,), 1.0) for n in store.alike(prefix, _ALIKE))))
-    held = any(statistics.frequencies.values())
-    rung = "stem" if held or not query.terms else "prefix"
-    shares = _shares(wanted)
-    if shares.keys() - asked:
-        statistics = store.statistics(list(shares), filters)
-    question = Question(wanted, statistics, weights)
-    postings = [
-        (term, share * inverse_frequency(n, statistics.items), n)
-        for term, share in shares.items()
-        if (n := statistics.frequencies[term])
-    ]
-    if not postings and query.must is None:
-        return [], rung
-    found = store.candidates(postings, filters, CANDIDATES, query.must)
-    ranked = _sorted(map(question.rank, found))
-    if not query.terms and not query.prefixes:
-        return [one._replace(score=1.0) for one in ranked], rung  # nothing but exclusions
-    ranked = _with_neighbours(store, ranked, weights.neighbour)
-    return _with_text(store, ranked, query, question.telling, weights.phrase), rung
-
-
-def _shares(wanted: Sequence[Wanted]) -> dict[str, float]:
-    """Every term to be looked for, with the most it can count for."""
-    shares = {one.term: 1.0 for one in wanted}
-    for one in wanted:
-        for group, share in one.others:
-            for term in group:
-                shares[term] = max(shares.get(term, 0.0), share / len(group))
-    return shares
-
-
-def _sorted(ranked: Iterable[Ranked]) -> list[Ranked]:
-    return sorted(ranked, key=lambda r: (-r.score, -r.candidate.epoch, -r.candidate.id))
-
-
-def _with_neighbours(store: Store, ranked: list[Ranked], share: float) -> list[Ranked]:
-    """In a conversation the answer often stands beside the words of the question."""
-    scores = {one.candidate.id: one.score for one in ranked}
-    talk = [r.candidate.id for r in ranked[:_LIFTED] if r.candidate.kind in _CONVERSATION]
-    beside = store.neighbours(talk) if share and len(ranked) > 1 else {}
-    raised = []
-    for one in ranked:
-        before, behind = beside.get(one.candidate.id, (0, 0))
-        near = scores.get(before, 0.0) + scores.get(behind, 0.0)
-        raised.append(lifted(one, "neighbours", share * near))
-    return _sorted(raised)
-
-
-def _with_text(
-    store: Store, ranked: list[Ranked], query: Query, telling: Mapping[str, float], share: float
+def _aged(
+    store: Store,
+    found: list[Ranked],
+    staleness: Callable[[list[Item]], Mapping[int, float]],
+    weight: float,
 ) -> list[Ranked]:
-    """Look into the texts: drop what only seemed to hold a phrase, lift words side by side."""
-    if query.must is not None:
-        texts = {item.id: item for item in store.get([one.candidate.id for one in ranked])}
-        ranked = [r for r in ranked if fulfils(texts[r.candidate.id], query.must)]
-    if not share or len(query.terms) < 2 or len(ranked) < 2:
-        return ranked
-    first = ranked[:_READ]
-    texts = {item.id: item for item in store.get([one.candidate.id for one in first])}
-    raised = [
-        lifted(one, "phrase", share * adjacent(texts[one.candidate.id], query.terms, telling))
-        for one in first
-    ]
-    return _sorted(raised) + ranked[_READ:]
+    first = found[:_LOOKED_AT]
+    stale = staleness(store.get([one.candidate.id for one in first]))
+    return (
+        in_order([aged(one, stale.get(one.candidate.id, 0.0), weight) for one in first])
+        + found[_LOOKED_AT:]
+    )
 
 
-def collapse(ranked: Iterable[Ranked], most: int) -> list[tuple[Ranked, int]]:
+def collapse(found: Iterable[Ranked], most: int) -> list[tuple[Ranked, int]]:
     """The first `most` different ones, each with the number of near-duplicates it stands for."""
     kept: list[tuple[Ranked, set[int], int]] = []
     by_hash: dict[bytes, int] = {}
-    for one in ranked:
+    for one in found:
         if one.score <= 0:
             break
         at = by_hash.get(one.candidate.hash)

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from math import log
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from yester.model import Event, Filters, Injection, Item, Project, Session, Source, Turn
 from yester.text.document import Document
@@ -80,7 +80,8 @@ class Counts:
     sessions: int = 0
     sources: int = 0
     events: int = 0
-    vectors: int = 0
+    vectors: int = 0  # items that have them
+    unembedded: int = 0  # items that are to have them
     skipped: Mapping[str, int] = field(default_factory=dict)  # reason → number
     oldest: int | None = None
     newest: int | None = None
@@ -134,6 +135,15 @@ class Store(Protocol):
     def put_injections(self, shown: Sequence[Injection]) -> None:
         """Remember what an agent was shown."""
 
+    def use_model(self, model: str) -> int:
+        """Vectors of this model are wanted from now on; the number of items still without them.
+
+        Items told in words want vectors; what tools print, and thinking, does not.
+        """
+
+    def put_vectors(self, item: int, model: str, vectors: Sequence[Any]) -> None:
+        """The vectors of an item's parts, instead of those it had."""
+
     def mute(self, session: str, now: int) -> None:
         """The user has switched yester off for this session of a client."""
 
@@ -169,6 +179,34 @@ class Store(Protocol):
         at the text.
         """
 
+    def unembedded(self, limit: int, since: int = 0) -> list[int]:
+        """Items whose vectors are still to be made, newest first; only those stored since then."""
+
+    def has_vectors(self) -> bool:
+        """Is there anything a vector could be compared with?"""
+
+    def nearest(
+        self, vector: Any, model: str, filters: Filters, limit: int
+    ) -> list[tuple[int, float]]:
+        """The active items nearest to a vector that pass every filter, each with the cosine of its
+        nearest part, lowered a little for every doubling of its parts; nearest first."""
+
+    def cosines(self, vector: Any, model: str, items: Sequence[int]) -> dict[int, float]:
+        """The same for given items; those without vectors of this model are left out."""
+
+    def load(self, ids: Sequence[int]) -> list[Candidate]:
+        """The active items with these ids, as candidates, in no order."""
+
+    def touching(self, files: Sequence[str], filters: Filters, limit: int) -> dict[int, int]:
+        """At most `limit` items about any of these files that pass every filter, with how many of
+        the files each is about; most of them first, then newest. The end of a path will do."""
+
+    def concepts(self, names: Sequence[str], items: Sequence[int]) -> tuple[int, dict[int, int]]:
+        """How many of these names are concepts, and item → how many of those it has."""
+
+    def project_number(self, name: str) -> int:
+        """What `Candidate.project` is for the project with this name or key; 0: unknown."""
+
     def neighbours(self, ids: Sequence[int]) -> dict[int, tuple[int, int]]:
         """id → the ids before and behind it in its session (else its project) by time; 0: none."""
 
@@ -194,8 +232,9 @@ class Store(Protocol):
 
         The number of items is not counted."""
 
-    def said(self, session: int, kind: str, text: str, since: int, until: int) -> int:
-        """The item of this session with exactly this text in this time, white space aside; or 0."""
+    def said(self, session: int, kind: str, actor: str, text: str, since: int, until: int) -> int:
+        """The item of this session and actor with exactly this text, white space aside, that no
+        event has told yet; the one nearest to the middle of this time, or 0."""
 
     def handled(self, ids: Sequence[str]) -> set[str]:
         """Which of these events are stored."""

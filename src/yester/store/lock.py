@@ -10,7 +10,7 @@ import fcntl
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from yester.errors import StoreBusy
@@ -36,8 +36,8 @@ def write_lock(path: Path, patience: float) -> Iterator[None]:
                         "wait for it or stop it"
                     ) from None
                 time.sleep(_POLL)
-        os.ftruncate(handle, 0)
-        os.pwrite(handle, str(os.getpid()).encode(), 0)
+        with suppress(OSError):  # a full disk; there may be room where it matters
+            os.pwrite(handle, f"{os.getpid():<10}\n".encode(), 0)
         yield
     finally:
         os.close(handle)  # lets go of the lock

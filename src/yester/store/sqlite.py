@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import wraps
 from itertools import chain
 from pathlib import Path
@@ -24,6 +25,7 @@ from yester.store.lock import write_lock
 from yester.store.migrate import Migration, migrate, migrations, pending, version
 from yester.store.sqlite_capture import CaptureRows
 from yester.store.sqlite_care import explained
+from yester.store.sqlite_vectors import NOT_EMBEDDED, Codes, VectorRows
 from yester.text import terms as tokenizer
 from yester.text.document import document
 from yester.text.query import Expression
@@ -51,7 +53,7 @@ def _explained(
     return method
 
 
-class SqliteStore(CaptureRows):
+class SqliteStore(CaptureRows, VectorRows):
     """One connection; not shared between threads. Open it with `SqliteStore.open(folder)`."""
 
     def __init__(self, db: apsw.Connection, path: Path, lock: Path, patience: float) -> None:
@@ -65,6 +67,7 @@ class SqliteStore(CaptureRows):
         self._writes = 0
         self._members = index.Members()
         self._moves: Any = None
+        self._codes: dict[str, Codes] = {}
         self._measured: tuple[tuple[int, int], dict[tuple[int, ...], Any]] = ((0, -1), {})
 
     @classmethod
@@ -94,7 +97,7 @@ class SqliteStore(CaptureRows):
                 lock = folder / "run" / "write.lock"
                 if db.execute("PRAGMA journal_mode").fetchone() != ("wal",):
                     # Several openings of a new file at once: the switch does not wait by itself.
-                    with write_lock(lock, patience):
+                    with write_lock(lock, max(patience, PATIENCE)):
                         db.execute("PRAGMA journal_mode = WAL")
                 for pragma in (
                     "synchronous = FULL",  # a committed batch survives a power cut
@@ -105,17 +108,28 @@ class SqliteStore(CaptureRows):
                     db.execute(f"PRAGMA {pragma}")
                 store = cls(db, path, lock, patience)
                 if pending(db, known, str(path)):
-                    fresh = version(db) == 0
-                    if before_migration is not None and not fresh:
-                        before_migration(store)
-                    with write_lock(store._lock, patience):
-                        migrate(db, known, str(path), now)
-                        if fresh:
-                            store._set_meta("tokenizer", str(tokenizer.VERSION))
+                    with write_lock(lock, max(patience, PATIENCE)):
+                        store._migrate(known, now, before_migration)
                 return store
             except BaseException:
                 db.close()
                 raise
+
+    def _migrate(
+        self,
+        steps: Sequence[Migration],
+        now: int,
+        before: Callable[[SqliteStore], None] | None,
+    ) -> None:
+        """Under the lock: another process may have been faster, or be half way through."""
+        if not pending(self._db, steps, str(self._path)):
+            return
+        fresh = version(self._db) == 0
+        if before is not None and not fresh:
+            before(self)
+        migrate(self._db, steps, str(self._path), now)
+        if fresh:
+            self._set_meta("tokenizer", str(tokenizer.VERSION))
 
     @property
     def location(self) -> str:
@@ -216,7 +230,10 @@ class SqliteStore(CaptureRows):
         if twin is None:
             self._db.execute("UPDATE session SET project = ? WHERE id = ?", (project, id_))
         else:
-            self._db.execute("UPDATE item SET session = ? WHERE session = ?", (twin[0], id_))
+            for table in ("item", "event", "turn", "injection"):
+                self._db.execute(
+                    f"UPDATE OR IGNORE {table} SET session = ? WHERE session = ?", (twin[0], id_)
+                )
             self._db.execute("DELETE FROM session WHERE id = ?", (id_,))
 
     def put_session(self, session: Session) -> int:
@@ -288,6 +305,7 @@ class SqliteStore(CaptureRows):
         self._db.executemany(rows.INSERT, new)
         self._db.executemany(rows.REPLACE, replaced)
         self._link(chain(new, replaced))
+        self._want_vectors(chain(new, replaced))
         self._index.write()
         return Put(len(new), len(replaced), unchanged)
 
@@ -325,8 +343,21 @@ class SqliteStore(CaptureRows):
         )
         self._db.executemany("INSERT OR IGNORE INTO item_concept VALUES (?, ?)", concepts)
 
+    def _want_vectors(self, item_rows: Iterable[tuple[object, ...]]) -> None:
+        role, status, epoch = (rows.COLUMNS.index(name) for name in ("role", "status", "epoch"))
+        self._db.executemany(
+            "INSERT OR REPLACE INTO unembedded"
+            " VALUES (?, ?, cast(1000 * unixepoch('subsec') AS INTEGER))",
+            [
+                (row[0], row[epoch])
+                for row in item_rows
+                if row[role] not in NOT_EMBEDDED and row[status] == "active"
+            ],
+        )
+
     def _unlink(self, id_: int, project: int, kind: str) -> None:
         self._index.remove(id_, project, kind)
+        self._forget_vectors(id_)
         (old,) = self.get([id_])
         for path in old.files:
             self._db.execute(
@@ -403,12 +434,37 @@ class SqliteStore(CaptureRows):
         ids = index.likeliest(self._db, terms, narrowing, excluded, exact, limit, members)
         return index.load(self._db, ids)
 
+    def _mask(self, filters: Filters) -> bytearray | None:
+        """Which items pass, for filters that name one project and nothing else."""
+        if replace(filters, projects=()) != Filters() or len(filters.projects) != 1:
+            return None
+        project = self._filter_ids(filters)[0][0]
+        return self._members_of(project) if project != _NO_SUCH_ID else bytearray()
+
     def _members_of(self, project: int) -> bytearray:
         moves = self._one("SELECT value FROM meta WHERE key = 'moves'")
         if moves != self._moves:
             self._moves = moves
             self._members.forget()
         return self._members.of(self._db, project)
+
+    @_explained
+    def load(self, ids: Sequence[int]) -> list[Candidate]:
+        return index.load(self._db, ids) if ids else []
+
+    @_explained
+    def touching(self, files: Sequence[str], filters: Filters, limit: int) -> dict[int, int]:
+        condition, args = rows.where(filters, *self._filter_ids(filters))
+        return index.touching(self._db, files, condition, args, limit)
+
+    @_explained
+    def concepts(self, names: Sequence[str], items: Sequence[int]) -> tuple[int, dict[int, int]]:
+        return index.concepts(self._db, names, items)
+
+    @_explained
+    def project_number(self, name: str) -> int:
+        found = self._one("SELECT id FROM project WHERE name = ?1 OR key = ?1", name)
+        return int(found[0]) if found else 0
 
     @_explained
     def neighbours(self, ids: Sequence[int]) -> dict[int, tuple[int, int]]:
@@ -521,7 +577,8 @@ class SqliteStore(CaptureRows):
             sessions=number("session"),
             sources=number("source"),
             events=number("event"),
-            vectors=number("vector"),
+            vectors=int(self._one("SELECT count(DISTINCT item) FROM vector_code")[0]),
+            unembedded=number("unembedded"),
             skipped=dict(skipped),
             oldest=oldest,
             newest=newest,

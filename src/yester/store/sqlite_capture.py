@@ -100,11 +100,15 @@ class CaptureRows:
         ).fetchone()
         return Session(*row) if row else None
 
-    def said(self, session: int, kind: str, text: str, since: int, until: int) -> int:
+    def said(self, session: int, kind: str, actor: str, text: str, since: int, until: int) -> int:
         row = self._db.execute(
-            "SELECT id FROM item WHERE session = ? AND epoch BETWEEN ? AND ? AND kind = ?"
-            " AND trim(body, ' ' || char(9, 10, 13)) = ? LIMIT 1",
-            (session, since, until, kind, text),
+            "SELECT i.id FROM item i WHERE i.session = ?1 AND i.epoch BETWEEN ?2 AND ?3"
+            " AND i.kind = ?4 AND trim(i.body, ' ' || char(9, 10, 13)) = ?5"
+            " AND iif(?6 = '', i.actor = '', i.actor LIKE '%' || ?6)"
+            " AND NOT EXISTS (SELECT 1 FROM turn t JOIN event e ON e.turn = t.id"
+            "  WHERE t.session = ?1 AND e.item = i.id)"
+            " ORDER BY abs(2 * i.epoch - ?2 - ?3) LIMIT 1",
+            (session, since, until, kind, text, actor.rpartition(":")[2]),
         ).fetchone()
         return int(row[0]) if row else 0
 

@@ -18,6 +18,7 @@ import msgspec
 
 from yester.model import Filters, Item
 from yester.store.base import Candidate
+from yester.store.sqlite_rows import file_name
 from yester.text.document import Document, decode
 from yester.text.query import Every, Expression, Phrase, Prefix, Some, Without, Word
 from yester.text.terms import term_hash
@@ -275,7 +276,8 @@ def likeliest(
     """
     chosen: list[tuple[str, float]] = []
     left = POSTINGS
-    for term, weight, postings in sorted(weighted, key=lambda entry: entry[2]):
+    by_rarity = sorted(weighted, key=lambda entry: entry[2])
+    for term, weight, postings in by_rarity:
         if left <= 0 or len(chosen) >= _LISTS or (chosen and postings > left):
             break
         chosen.append((f'"{term}"', weight))
@@ -288,6 +290,13 @@ def likeliest(
     for weight, ids in search.lists(chosen):
         for id_ in ids:
             scores[id_] = held(id_, 0.0) + weight
+    if search.filtered:
+        # How rare a term is says nothing of what passes: the rarest may be nowhere there.
+        for term, weight, _ in by_rarity[len(chosen) : _LISTS]:
+            if len(scores) >= limit:
+                break
+            for id_ in search.narrowed(f'"{term}"', POSTINGS):
+                scores[id_] = held(id_, 0.0) + weight
     best = nlargest(limit, zip(scores.values(), scores.keys(), strict=True))
     return [id_ for _, id_ in best]
 
@@ -339,6 +348,10 @@ class _Search:
         self._condition, self._args = exact
         self._plain = not (narrowing or excluded or self._condition)
         self._members = members
+
+    @property
+    def filtered(self) -> bool:
+        return not self._plain
 
     def lists(self, chosen: Sequence[tuple[str, float]]) -> Iterator[tuple[float, Sequence[int]]]:
         rare: list[tuple[str, float, list[int]]] = []
@@ -431,3 +444,47 @@ def load(db: apsw.Connection, ids: Sequence[int]) -> list[Candidate]:
         (str(list(ids)),),
     )
     return list(map(Candidate._make, rows))
+
+
+def touching(
+    db: apsw.Connection, files: Sequence[str], condition: str, args: tuple[object, ...], limit: int
+) -> dict[int, int]:
+    wanted = [
+        {"name": file_name(path), "path": "/" + path.lower().strip("/")}
+        for path in dict.fromkeys(files)
+    ]
+    found = db.execute(
+        "SELECT f.item, count(DISTINCT j.key) AS n, i.epoch FROM json_each(?) j"
+        " CROSS JOIN item_file f ON f.name = j.value ->> 'name'"
+        " CROSS JOIN item i ON i.id = f.item"
+        # Either may be the longer one: a stored path is relative where it could be.
+        " WHERE (substr(j.value ->> 'path', -length(f.path) - 1) = '/' || lower(f.path)"
+        "  OR substr('/' || lower(f.path), -length(j.value ->> 'path')) = j.value ->> 'path')"
+        f" AND {condition} GROUP BY f.item ORDER BY n DESC, i.epoch DESC, f.item DESC LIMIT ?",
+        (msgspec.json.encode(wanted).decode(), *args, limit),
+    )
+    return {item: number for item, number, _ in found}
+
+
+def concepts(
+    db: apsw.Connection, names: Sequence[str], items: Sequence[int]
+) -> tuple[int, dict[int, int]]:
+    if not names:
+        return 0, {}
+    known = [
+        row[0]
+        for row in db.execute(
+            "SELECT j.value FROM json_each(?) j WHERE EXISTS"
+            " (SELECT 1 FROM item_concept c WHERE c.concept = j.value)",
+            (msgspec.json.encode(list(dict.fromkeys(names))).decode(),),
+        )
+    ]
+    if not known:
+        return 0, {}
+    marks = ",".join("?" * len(known))
+    found = db.execute(
+        "SELECT c.item, count(*) FROM json_each(?) j CROSS JOIN item_concept c"
+        f" ON c.item = j.value AND c.concept IN ({marks}) GROUP BY c.item",
+        (str(list(items)), *known),
+    )
+    return len(known), dict(found)

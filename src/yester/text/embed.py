@@ -15,9 +15,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import json
-import os
 import struct
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
@@ -26,6 +24,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol
 
 from yester.errors import ModelError
+from yester.text.arrays import arrays
 from yester.text.models import (
     DEFAULT,
     MODELS,
@@ -48,8 +47,6 @@ QUERY_TOKENS = 64
 MOST_PARTS = 8
 NAMES = (*MODELS, "http", "none")
 
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
-
 
 class Embedder(Protocol):
     """`sha` names what the vectors were made with; vectors of another sha are not comparable."""
@@ -68,25 +65,6 @@ class Embedder(Protocol):
 
     def embed_query(self, text: str, most_tokens: int = QUERY_TOKENS) -> Vectors:
         """The vector of a question; some models read questions otherwise than documents."""
-
-
-def arrays() -> Any:
-    """numpy, with one thread: with two, a product of 0.24 ms was seen to take 48.
-
-    The libraries beneath read the variables once, when loaded; the environment is put back.
-    """
-    if loaded := sys.modules.get("numpy"):
-        return loaded
-    before = {name: os.environ.get(name) for name in _THREADS}
-    os.environ.update(dict.fromkeys(_THREADS, "1"))
-    try:
-        return importlib.import_module("numpy")
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
 
 
 class OnnxEmbedder:

@@ -13,7 +13,8 @@ from urllib.parse import urlsplit
 import msgspec
 
 from yester.errors import ModelError
-from yester.text.embed import DOCUMENT_TOKENS, QUERY_TOKENS, arrays, normalised
+from yester.text.arrays import arrays
+from yester.text.embed import DOCUMENT_TOKENS, QUERY_TOKENS, normalised
 
 if TYPE_CHECKING:
     from yester.text.embed import Vectors

@@ -134,12 +134,6 @@ _TABLE = (
 MODELS: Mapping[str, Model] = {model.name: model for model in _TABLE}
 
 
-def closeness(cosine: float, band: tuple[float, float]) -> float:
-    """A cosine as 0–1: 0 at or below what unrelated texts have, 1 at or above what equals have."""
-    low, high = band
-    return min(1.0, max(0.0, (cosine - low) / (high - low)))
-
-
 def named(name: str) -> Model:
     if name not in MODELS:
         raise UsageError(f"no model is called {name!r}; there is {', '.join(MODELS)}")

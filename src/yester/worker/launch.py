@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from yester.capture.rules import replace_file
@@ -35,7 +36,8 @@ def write_launch(home: Path) -> None:
             return
     except (OSError, UnicodeDecodeError):
         pass
-    replace_file(path, text)
+    with suppress(OSError):  # no room, or not ours to write: sessions do without it
+        replace_file(path, text)
 
 
 def environment(environ: Mapping[str, str]) -> dict[str, str]:
@@ -44,6 +46,8 @@ def environment(environ: Mapping[str, str]) -> dict[str, str]:
         "PATH": PATH,
         "LANG": "C.UTF-8",
     }
+    if environ.get("YESTER_EMBEDDER") == "none":
+        clean["YESTER_EMBEDDER"] = "none"
     if runtime := trusted_runtime(environ, os.getuid()):
         clean["XDG_RUNTIME_DIR"] = str(runtime)
     return clean

@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -17,13 +18,13 @@ class Seat:
         self._handle = handle
 
     def leave(self) -> None:
-        os.ftruncate(self._handle, 0)
         os.close(self._handle)
 
 
 def take(home: Path, patience: float = 0.0) -> Seat | None:
     """The seat, or None where another process has it for longer than `patience` seconds."""
-    (home / "run").mkdir(mode=0o700, parents=True, exist_ok=True)
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)  # the mode is that of the last one alone
+    (home / "run").mkdir(mode=0o700, exist_ok=True)
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
     handle = os.open(home / "run" / "worker.lock", flags, 0o600)
     deadline = time.monotonic() + patience
@@ -36,8 +37,8 @@ def take(home: Path, patience: float = 0.0) -> Seat | None:
                 os.close(handle)
                 return None
             time.sleep(0.005)
-    os.ftruncate(handle, 0)
-    os.pwrite(handle, str(os.getpid()).encode(), 0)
+    with suppress(OSError):  # never shorter than before: on a full disk the old block is still ours
+        os.pwrite(handle, f"{os.getpid():<10}\n".encode(), 0)
     return Seat(handle)
 
 
@@ -51,7 +52,7 @@ def holder(home: Path) -> int:
         fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
         return 0
     except BlockingIOError:
-        text = os.pread(handle, 32, 0)
+        text = os.pread(handle, 32, 0).strip()
         return int(text) if text.isdigit() else 0
     finally:
         os.close(handle)

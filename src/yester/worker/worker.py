@@ -10,9 +10,12 @@ import os
 import re
 import selectors
 import time
-from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -30,10 +33,16 @@ from yester.errors import ConfigError, SourceError, StoreBusy, StoreError
 from yester.ingest import Ingest, rebuild_if_stale
 from yester.ingest.events import Events
 from yester.model import Injection
+from yester.recall.rank import Weights
+from yester.recall.recall import Asked, recall
 from yester.store.sqlite import SqliteStore
 from yester.worker.door import Door
 from yester.worker.log import Log
 from yester.worker.wake import Fifo, Signals
+
+if TYPE_CHECKING:
+    from yester.text.embed import Embedder
+    from yester.worker.embedding import Embedding
 
 SLICE = 0.04  # seconds of work before somebody who asks gets a turn
 BATCH = 24  # events in one transaction
@@ -43,6 +52,16 @@ _BUSY_PAUSE, _ERROR_PAUSE = 0.05, 5.0
 _RECENT = 64  # events whose hook may still ask
 _PATIENCE = 0.25  # seconds for another writer's batch; then others get a turn first
 _ASKING = ("start", "prompt")
+_MODEL_SETTINGS = ("embedder", "embed_url", "embed_model", "embed_dims", "embed_key")
+
+
+@dataclass(slots=True)
+class _Due:
+    """A transcript that is to be read, when, and the spool files that must stay until it is."""
+
+    when: float
+    told: Told
+    files: list[Path]
 
 
 class Worker:
@@ -65,9 +84,11 @@ class Worker:
         self._spool.make()
         self._recent: OrderedDict[str, Told] = OrderedDict()
         self._owed: dict[str, tuple[Told, Context]] = {}  # shown, and still to be written down
-        self._foreign: set[str] = set()  # spool files only a newer yester can read
-        self._due: dict[Path, tuple[float, Told]] = {}  # transcripts to be read, and when
+        self._left: set[str] = set()  # spool files of a newer yester, or that cannot be removed
+        self._due: dict[Path, _Due] = {}  # transcripts to be read
+        self._held: Counter[Path] = Counter()  # spool files that go when theirs have been read
         self._reading: Iterator[None] | None = None
+        self._embedding: Embedding | None = None
         self.resting = 0.0  # until then: the store could not be written to
         self._more = True
         self._last = self._ticked = clock()
@@ -81,7 +102,7 @@ class Worker:
         _mark_no_gap(home / "run" / "gap")
 
         self._stamp = self._settings_stamp()
-        self._config = load(home, {})
+        self._config = load(home, os.environ)  # scrubbed: it can only have switched vectors off
         kept, now = self._config.number("backups_kept"), int(time.time() * 1000)
         self._store = SqliteStore.open(
             home, now=now, patience=_PATIENCE, before_migration=before_migration(home, kept, now)
@@ -94,7 +115,7 @@ class Worker:
     def run(self) -> str:
         """Until told to stop, idle for long, or replaced; the reason."""
         self._log.say(f"started: yester {yester.__version__}, pid {os.getpid()}")
-        rebuild_if_stale(self._store)
+        self._embed()
         while not self.leaving:
             for key, mask in self._selector.select(self._timeout()):
                 key.data(mask)
@@ -103,7 +124,20 @@ class Worker:
         self.drain()
         return self.leaving
 
+    def _embed(self) -> None:
+        """Make vectors in the background, by the model the settings name."""
+        if self._embedding is not None:
+            self._embedding.close()
+            self._embedding = None
+        if self._config["embedder"] != "none":
+            from yester.worker.embedding import Embedding
+
+            now = int(time.time() * 1000)
+            self._embedding = Embedding(self.home, self._config.values, now, self._log)
+
     def close(self) -> None:
+        if self._embedding is not None:
+            self._embedding.close()
         self._door.close()
         self._store.close()
         self._fifo.close()
@@ -116,7 +150,8 @@ class Worker:
         before = self.events
         self.resting, self._more = 0.0, True
         while (self._more or self._due or self._reading) and not self.resting:
-            self._due = {path: (0.0, told) for path, (_, told) in self._due.items()}
+            for due in self._due.values():
+                due.when = 0.0
             self._work(self._clock() + 1.0)
         return self.events - before
 
@@ -126,7 +161,7 @@ class Worker:
             return min(self.resting - now, TICK)
         if self._more or self._reading is not None:
             return 0.0
-        due = min((when for when, _ in self._due.values()), default=now + TICK)
+        due = min((due.when for due in self._due.values()), default=now + TICK)
         return max(0.0, min(TICK, self._idle, due - now))
 
     def _tick(self) -> None:
@@ -136,6 +171,7 @@ class Worker:
         if now - self._ticked < TICK:
             return
         self._ticked, self._more = now, True
+        self._left.clear()
         self._spool.sweep(time.time())
         if not self._door.still_ours():
             self.leaving = "lost"
@@ -174,11 +210,14 @@ class Worker:
         if stamp == self._stamp:
             return
         self._stamp = stamp
+        model = [self._config[name] for name in _MODEL_SETTINGS]
         try:
-            self._config = load(self.home, {})
+            self._config = load(self.home, os.environ)
         except ConfigError as error:  # half saved, or wrong: the ones we have still hold
             self._log.failed("reading config.toml", error)
         self._use_settings()
+        if self._embedding and model != [self._config[name] for name in _MODEL_SETTINGS]:
+            self._embed()
 
     # --- work --------------------------------------------------------------------------------
 
@@ -189,19 +228,24 @@ class Worker:
         self.resting = 0.0
         try:
             self._refresh_settings()
+            rebuild_if_stale(self._store)
             while self._more and self._clock() < until:
                 self._more = self._take_batch()
             while not self._more and self._clock() < until and self._read_on():
                 pass
         except StoreBusy:
             self.resting = self._clock() + _BUSY_PAUSE
-        except StoreError as error:
+        except (StoreError, OSError) as error:
             self._log.failed("writing", error)
             self.resting = self._clock() + _ERROR_PAUSE
 
     def _take_batch(self) -> bool:
         """A batch from the spool; is there more?"""
-        waiting = [path for path in self._spool.waiting() if path.name not in self._foreign]
+        waiting = [
+            path
+            for path in self._spool.waiting()
+            if path.name not in self._left and path not in self._held
+        ]
         batch: list[tuple[Path, Spooled]] = []
         for path in waiting[:BATCH]:
             try:
@@ -209,12 +253,15 @@ class Worker:
             except FileNotFoundError:
                 continue
             except NewerFormat:
-                self._foreign.add(path.name)
+                self._left.add(path.name)
             except ValueError:
-                self._spool.set_aside(path)
-                self._log.say(f"{path.name} is not an event; moved to spool/bad")
+                self._set_aside(path, "is not an event")
+            except OSError as error:
+                self._left.add(path.name)
+                self._log.failed(f"reading {path.name}", error)
         if batch:
             self._store_batch(batch)
+        self._write_down()
         return len(waiting) > BATCH
 
     def _store_batch(self, batch: list[tuple[Path, Spooled]]) -> None:
@@ -228,53 +275,92 @@ class Worker:
                     self._store_batch([one])
                 return
             self._log.failed(f"taking {batch[0][1].id}", error)
-            self._spool.set_aside(batch[0][0])
+            self._set_aside(batch[0][0], "could not be taken in")
             return
-        self._write_down()
-        for path, spooled in batch:
-            if spooled.id in taken.unreadable:
-                self._spool.set_aside(path)
-                self._log.say(f"{path.name} is not a JSON object; moved to spool/bad")
-            else:
-                acknowledge(path)
-        for id_, told in taken.told.items():
-            self._remember(id_, told)
         self.events += len(taken.told)
         self._last = self._clock()
+        if self._embedding is not None:
+            self._embedding.wake()
+        told = {**taken.told, **taken.again}
+        for path, spooled in batch:
+            if spooled.id in taken.unreadable:
+                self._set_aside(path, "is not a JSON object")
+                continue
+            self._held[path] = 1
+            if spooled.id in told:
+                self._remember(path, spooled.id, told[spooled.id])
+            self._let_go([path])
 
-    def _remember(self, id_: str, told: Told) -> None:
+    def _set_aside(self, path: Path, why: str) -> None:
+        try:
+            self._spool.set_aside(path)
+            self._log.say(f"{path.name} {why}; moved to spool/bad")
+        except OSError as error:
+            self._left.add(path.name)
+            self._log.failed(f"moving {path.name} to spool/bad", error)
+
+    def _let_go(self, paths: Iterable[Path]) -> None:
+        """Remove spool files nobody holds any more: all that follows from them is stored."""
+        for path in paths:
+            self._held[path] -= 1
+            if self._held[path] > 0:
+                continue
+            del self._held[path]
+            try:
+                acknowledge(path)
+            except OSError as error:
+                self._left.add(path.name)
+                self._log.failed(f"removing {path.name}", error)
+
+    def _remember(self, path: Path, id_: str, told: Told) -> None:
         """What follows from an event: its hook may yet ask, its transcript has something new."""
         if told.what in _ASKING:
             self._recent[id_] = told
             if len(self._recent) > _RECENT:
                 self._recent.popitem(last=False)
         if told.what in READ_TRANSCRIPT_AFTER:
-            for path in told.transcripts:
-                self._due[path] = (self._clock() + SETTLE, told)
+            for transcript in told.transcripts:
+                self._held[path] += 1
+                self._read_later(transcript, told, [path])
+
+    def _read_later(self, transcript: Path, told: Told, files: list[Path]) -> None:
+        known = self._due.get(transcript)
+        files = [*known.files, *files] if known else files
+        self._due[transcript] = _Due(self._clock() + SETTLE, told, files)
 
     def _read_on(self) -> bool:
         """A few steps through a transcript; False when there is nothing to read now."""
         if self._reading is None:
-            path = min(self._due, key=lambda p: self._due[p][0], default=None)
-            if path is None or self._due[path][0] > self._clock():
+            path = min(self._due, key=lambda p: self._due[p].when, default=None)
+            if path is None or self._due[path].when > self._clock():
                 return False
-            _, told = self._due.pop(path)
-            self._reading = self._read(path, told)
+            self._reading = self._read(path, self._due.pop(path))
         for _ in range(20):
             if next(self._reading, self) is self:
                 self._reading = None
                 break
         return True
 
-    def _read(self, path: Path, told: Told) -> Iterator[None]:
+    def _read(self, path: Path, due: _Due) -> Iterator[None]:
+        try:
+            yield from self._read_transcript(path, due.told)
+        except (StoreError, OSError):
+            self._reading = None
+            self._read_later(path, due.told, due.files)
+            raise
+        self._let_go(due.files)
+
+    def _read_transcript(self, path: Path, told: Told) -> Iterator[None]:
         agent = AGENTS.get(told.agent)
-        if agent is None or self._intake.refused(told) or not path.is_file():
-            return
+        if agent is None or self._intake.refused(told) or not os.path.isfile(path):  # noqa: PTH113
+            return  # (Path.is_file() raises where a folder is closed to us)
         options = Options(self._config.flag("thinking"), self._config.flag("subagents"))
         ingest = Ingest(self._store, self._intake.projects, options, self._rules)
         yield from ingest.reading(agent, path)
         ingest.flush()
         self._intake.find_prompts(told.session, told.agent)
+        if self._embedding is not None:
+            self._embedding.wake()
         if ingest.report.failed:
             self._log.say(f"a transcript of {told.agent} could not be read")
 
@@ -285,6 +371,8 @@ class Worker:
             return self._answer_hook(given.get("id", ""))
         if request == "GET /health":
             return msgspec.json.encode(self.health())
+        if request == "POST /recall":
+            return self._answer_recall(given.get("asked", ""))
         if request == "POST /drain":
             return msgspec.json.encode({"events": self.drain(), "resting": bool(self.resting)})
         if request == "POST /stop":
@@ -306,8 +394,20 @@ class Worker:
             "rss_bytes": _resident(),
         }
 
-    def _answer_hook(self, id_: str) -> bytes:
+    def _answer_recall(self, text: str) -> bytes | None:
+        """For the command line, which would have to load the model first."""
         try:
+            asked = msgspec.json.decode(text, type=Asked)
+            days = self._config.number("recency_halflife_days")
+            weights = Weights().with_half_life(days)
+            return msgspec.json.encode(recall(self._store, asked, weights, self._embedder))
+        except msgspec.MsgspecError:
+            return None
+
+    def _answer_hook(self, id_: str) -> bytes:
+        self._more = True  # a hook that asks does not poke: its event lies in the spool
+        try:
+            self._refresh_settings()
             told = self._told(id_)
             if told is None or self._intake.refused(told):
                 return b""
@@ -319,7 +419,6 @@ class Worker:
             return b""
         if context.text:
             self._owed[id_] = (told, context)
-        self._more = True
         return answer(told.agent, told.name, context.text)
 
     def _told(self, id_: str) -> Told | None:
@@ -345,13 +444,21 @@ class Worker:
         shown = self._store.injections(session.id) if session.id else []
         return at_prompt(
             self._store, told.prompt, project, told.session, {one.item for one in shown},
-            sum(one.tokens for one in shown), now,
+            sum(one.tokens for one in shown), now, embedder=self._embedder,
         )  # fmt: skip
 
+    @property
+    def _embedder(self) -> Embedder | None:
+        return self._embedding.embedder if self._embedding is not None else None
+
     def _write_down(self) -> None:
-        """The ledger of what was shown; written when the event is, since only then the session
-        is sure to be known, and the agent does not wait for it."""
-        owed, self._owed = self._owed, {}
+        """The ledger of what was shown; written after the event, since only then the session is
+        sure to be known, and the agent does not wait for it."""
+        owed = {
+            id_: one
+            for id_, one in self._owed.items()
+            if id_ in self._left or self._spool.find(id_) is None
+        }
         rows = []
         for told, context in owed.values():
             session = self._store.session(told.session, told.agent)
@@ -367,6 +474,8 @@ class Worker:
         if rows:
             with self._store.transaction():
                 self._store.put_injections(rows)
+        for id_ in owed:
+            del self._owed[id_]
 
 
 def installed_version() -> str:
@@ -387,8 +496,9 @@ def release(version: str) -> tuple[int, ...]:
 def _mark_no_gap(path: Path) -> None:
     """A hook that can write nowhere touches this file; `doctor` sees it by the time."""
     if not path.exists():
-        path.touch(0o600)
-        os.utime(path, (0, 0))
+        with suppress(OSError):
+            path.touch(0o600)
+            os.utime(path, (0, 0))
 
 
 def _resident() -> int:

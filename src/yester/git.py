@@ -1,0 +1,508 @@
+"""Git, asked without trusting the repository. The only place that starts it.
+
+A repository's configuration can make git run programs (fsmonitor, hooks, filters, textconv,
+helpers, commands of remotes …), and every version of git adds a way. So none of it is read: git
+works on a folder of our own, made for one question, with a HEAD and three lines of configuration;
+the repository's objects, index and files are shown to it through the environment. What
+.gitattributes names then has no command behind it, and a missing object has nowhere to come from.
+
+Who owns what is checked here, because git does not check a folder it has been given; branch and
+HEAD are read from files without a process. Whatever fails, is late or is too much is no answer.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import selectors
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+MOST_SECONDS = 0.150  # one question, however late the caller's own deadline is
+_MOST_BYTES = 4 << 20
+_MOST_NAMES = 500
+_RECENT_COMMITS = 20
+
+# Not the environment's: a repository may set it. On macOS /usr/bin/git is a stand-in that can open
+# a window offering to install the real one.
+PATH = os.pathsep.join(
+    (
+        "/opt/homebrew/bin",
+        "/usr/local/bin",
+        "/opt/local/bin",
+        "/Library/Developer/CommandLineTools/usr/bin",
+        "/Applications/Xcode.app/Contents/Developer/usr/bin",
+    )
+    if sys.platform == "darwin"
+    else ("/usr/bin", "/usr/local/bin", "/bin", "/run/current-system/sw/bin")
+)
+
+# Second lines of defence, should a version of git look elsewhere than at the folder it is given;
+# and two settings that keep mere differences between file systems from looking like changes.
+_SETTINGS = (
+    "core.fsmonitor=false",
+    "core.hooksPath=/dev/null",
+    "core.attributesFile=/dev/null",
+    "core.pager=cat",
+    "protocol.allow=never",
+    "credential.helper=",
+    "core.fileMode=false",
+    "core.precomposeUnicode=true",
+)
+_BEFORE = (
+    "--no-pager",
+    "--no-replace-objects",
+    "--literal-pathspecs",
+    "--no-optional-locks",
+    *(word for setting in _SETTINGS for word in ("-c", setting)),
+)
+_LOG = (
+    "log",
+    "-z",
+    "--name-status",
+    "--format=%H %ct %at",
+    "--no-color",
+    "--no-decorate",
+    "--no-notes",
+    "--no-mailmap",
+    "--no-show-signature",
+    "--no-ext-diff",
+    "--no-textconv",
+    "--max-count={number}",
+    "--skip={number}",
+)
+# `git diff` is not here: it takes the index's lock even when told not to. Submodules are not looked
+# into: git would start itself in them, with their configuration.
+COMMANDS: Mapping[str, tuple[str, ...]] = {
+    "changed": (
+        "status", "--porcelain=v1", "-z", "--untracked-files=no", "--no-renames",
+        "--ignore-submodules=all",
+    ),
+    "untracked": (
+        "ls-files", "-z", "--others", "--exclude-standard", "--directory", "--no-empty-directory",
+    ),
+    "history": (*_LOG, "-M", "-l50", "{commit}", "--"),
+    # without reading the contents of files, which may be many or not there
+    "history by name": (*_LOG, "-M100%", "{commit}", "--"),
+    "news": (*_LOG, "-M", "-l50", "{commit}", "^{commit}", "--"),
+    "base": ("merge-base", "{commit}", "{commit}"),
+}  # fmt: skip
+# Values are numbers and commit ids and nothing else, so none can be read as an option.
+_VALUES = {
+    "{number}": re.compile(r"[0-9]{1,9}", re.A),
+    "{commit}": re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})", re.A),
+}
+_PLACE = re.compile(r"\{(?:number|commit)\}")
+_ENVIRONMENT = {
+    "PATH": PATH,
+    "LC_ALL": "C",
+    "HOME": "/nonexistent",
+    "XDG_CONFIG_HOME": "/nonexistent",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_SYSTEM": "/dev/null",
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_PAGER": "cat",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_ALLOW_PROTOCOL": "none",
+}
+_ONE_AT_A_TIME = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A work tree as its `.git` files describe it at one moment."""
+
+    top: Path
+    folder: Path  # of this work tree: HEAD, index
+    common: Path  # of all its work trees: objects, refs
+    branch: str = ""  # "" when HEAD is a commit
+    head: str = ""  # "" before the first commit
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What git printed; only the beginning of it when it did not end as it should."""
+
+    out: bytes
+    end: str  # whole, late (or too much), failed, not begun
+
+
+class Change(NamedTuple):
+    how: str  # A added, M changed, D deleted, R renamed, T another kind of file
+    path: str
+    old: str = ""  # the name before, where it was renamed
+    same: bool = False  # renamed, and not a byte changed
+
+
+class Commit(NamedTuple):
+    id: str
+    committed: int  # ms
+    authored: int  # ms; stays the same when a commit is moved to another place
+    changes: tuple[Change, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Signals:
+    """What a folder tells about the work at hand. Files are named from that folder."""
+
+    branch: str = ""
+    head: str = ""
+    changed: tuple[str, ...] = ()  # not committed; a folder that is new as a whole ends with /
+    recent: tuple[str, ...] = ()  # in the last commits, newest first
+    manifests: tuple[tuple[str, str], ...] = ()  # (file, the project's name in it)
+
+
+def signals(root: str, deadline: float, path: str = PATH) -> Signals:
+    """The signals of a folder by `deadline` (time.monotonic()); what is late is left out."""
+    manifests = tuple(_manifests(Path(root)))
+    repository = find(root)
+    if repository is None:
+        return Signals(manifests=manifests)
+
+    def tell(name: str, *values: int | str) -> bytes:
+        return run(name, repository, *values, deadline=deadline, path=path) or b""
+
+    changed = [name[3:] for name in tell("changed").split(b"\0")]
+    changed += tell("untracked").split(b"\0")
+    log = tell("history", _RECENT_COMMITS, 0, repository.head) if repository.head else b""
+    recent = (change.path for commit in commits(log) for change in commit.changes)
+    prefix = below(repository, root)
+    return Signals(
+        repository.branch,
+        repository.head,
+        _names(map(_text, changed), prefix),
+        _names(recent, prefix),
+        manifests,
+    )
+
+
+def _names(names: Iterator[str], prefix: str) -> tuple[str, ...]:
+    found = (name.removeprefix(prefix) for name in names if name.startswith(prefix))
+    return tuple(dict.fromkeys(filter(None, found)))[:_MOST_NAMES]
+
+
+def below(repository: Repository, root: str) -> str:
+    """What git's names of the files under `root` begin with."""
+    path = os.path.relpath(os.path.realpath(root), os.path.realpath(repository.top))
+    return "" if path == "." else f"{path}/"
+
+
+# --- what can be read without a process ----------------------------------------------------------
+
+
+def find(folder: str) -> Repository | None:
+    """The repository a folder is in, if it belongs to this user. A bare one is none."""
+    here = Path(folder)
+    if not here.is_absolute() or not here.is_dir():
+        return None
+    for top in (here, *here.parents):
+        found = _folder(top)
+        if found is None:
+            continue
+        common = _pointed(found, read_text(found / "commondir")) or found
+        head = read_text(found / "HEAD").strip()
+        if not head:
+            continue
+        if not all(_ours(place) for place in (top, top / ".git", found, common)):
+            return None
+        if not head.startswith("ref:"):
+            return Repository(top, found, common, "", head if _is_commit(head) else "")
+        ref = head.removeprefix("ref:").strip()
+        branch = ref.removeprefix("refs/heads/") if ref.startswith("refs/heads/") else ""
+        return Repository(top, found, common, branch, _resolve(found, common, ref))
+    return None
+
+
+def tip(repository: Repository, branch: str) -> str:
+    """The commit a local branch is at, or ""."""
+    return _resolve(repository.folder, repository.common, f"refs/heads/{branch}")
+
+
+def shallow(repository: Repository) -> frozenset[str]:
+    """The commits at which a shallow clone ends: they look as if they had added every file."""
+    return frozenset(read_text(repository.common / "shallow", 1 << 20).split())
+
+
+def _folder(top: Path) -> Path | None:
+    mark = top / ".git"
+    try:
+        kind = mark.stat().st_mode
+    except (OSError, ValueError):
+        return None
+    if stat.S_ISDIR(kind):
+        return mark
+    text = read_text(mark)
+    return _pointed(top, text.removeprefix("gitdir:")) if text.startswith("gitdir:") else None
+
+
+def _pointed(base: Path, text: str) -> Path | None:
+    """The folder a `.git` or `commondir` file names."""
+    name = text.strip()
+    if not name or "\0" in name:
+        return None
+    found = Path(os.path.realpath(base / name))
+    return found if found.is_dir() else None
+
+
+def _ours(path: Path) -> bool:
+    try:
+        return path.stat().st_uid == os.getuid()
+    except OSError:
+        return False
+
+
+def _resolve(folder: Path, common: Path, ref: str) -> str:
+    for _ in range(4):  # a ref may name another
+        parts = ref.split("/")
+        if parts[0] != "refs" or any(part in ("", ".", "..") for part in parts) or "\0" in ref:
+            return ""
+        value = (read_text(common / ref) or read_text(folder / ref)).strip()
+        if not value:
+            return _packed(common, ref)
+        if not value.startswith("ref:"):
+            return value if _is_commit(value) else ""
+        ref = value.removeprefix("ref:").strip()
+    return ""
+
+
+def _packed(common: Path, ref: str) -> str:
+    text = read_text(common / "packed-refs", 16 << 20)
+    end = text.find(f" {ref}\n")
+    value = text[:end].rpartition("\n")[2] if end > 0 else ""
+    return value if _is_commit(value) else ""
+
+
+def _is_commit(text: str) -> bool:
+    return _VALUES["{commit}"].fullmatch(text) is not None
+
+
+def read_text(path: Path, most: int = 1 << 16) -> str:
+    """A small file, or "": not there, not a plain file (reading a pipe would not end), too long."""
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (OSError, ValueError):
+        return ""
+    try:
+        with open(file, "rb") as opened:
+            facts = os.fstat(file)
+            if not stat.S_ISREG(facts.st_mode) or facts.st_size > most:
+                return ""
+            return opened.read(most).decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+# --- manifests -----------------------------------------------------------------------------------
+
+
+def _manifests(root: Path) -> Iterator[tuple[str, str]]:
+    for file, name_in in _MANIFESTS.items():
+        text = read_text(root / file, 200_000)
+        if text:
+            with suppress(ValueError, RecursionError):
+                name = name_in(text)
+                if name:
+                    yield file, "".join(filter(str.isprintable, name))[:200]
+
+
+def _at(data: Any, *keys: str) -> str:
+    for key in keys:
+        data = data.get(key) if isinstance(data, dict) else None
+    return data if isinstance(data, str) else ""
+
+
+def _pyproject(text: str) -> str:
+    data = tomllib.loads(text)
+    return _at(data, "project", "name") or _at(data, "tool", "poetry", "name")
+
+
+def _go(text: str) -> str:
+    match = re.search(r"^module[ \t]+(\S+)", text, re.M)
+    return match[1].strip('"') if match else ""
+
+
+_MANIFESTS: Mapping[str, Callable[[str], str]] = {
+    "pyproject.toml": _pyproject,
+    "package.json": lambda text: _at(json.loads(text), "name"),
+    "Cargo.toml": lambda text: _at(tomllib.loads(text), "package", "name"),
+    "go.mod": _go,
+}
+
+
+# --- the process ---------------------------------------------------------------------------------
+
+
+def run(
+    name: str, repository: Repository, *values: int | str, deadline: float, path: str = PATH
+) -> bytes | None:
+    """All that a command of the table prints, or None."""
+    answer = ask(name, repository, *values, deadline=deadline, path=path)
+    return answer.out if answer.end == "whole" else None
+
+
+def ask(
+    name: str, repository: Repository, *values: int | str, deadline: float, path: str = PATH
+) -> Answer:
+    """Run a command of the table until `deadline` (time.monotonic()), 150 ms at most."""
+    words = _fill(COMMANDS[name], [str(value) for value in values])
+    program = shutil.which("git", path=path)
+    if words is None or program is None:
+        return Answer(b"", "failed")
+    left = deadline - time.monotonic()
+    if left <= 0 or not _ONE_AT_A_TIME.acquire(timeout=left):
+        return Answer(b"", "not begun")
+    try:
+        # Not where TMPDIR says: a repository may set that, too.
+        with tempfile.TemporaryDirectory(prefix="yester-git-", dir="/tmp") as own:
+            environment = _prepare(Path(own), repository)
+            until = min(deadline, time.monotonic() + MOST_SECONDS)
+            return _read([program, *_BEFORE, *words], repository.top, environment, until)
+    except (OSError, ValueError):
+        return Answer(b"", "failed")
+    finally:
+        _ONE_AT_A_TIME.release()
+
+
+def _fill(pattern: tuple[str, ...], values: list[str]) -> list[str] | None:
+    """The command's words with the values in their places, or None if one is not of its kind."""
+    words = []
+    for word in pattern:
+        if place := _PLACE.search(word):
+            value = values.pop(0)
+            if not _VALUES[place[0]].fullmatch(value):
+                return None
+            word = word.replace(place[0], value)
+        words.append(word)
+    return words
+
+
+def _prepare(own: Path, repository: Repository) -> dict[str, str]:
+    """Make the folder git is to take for the repository's; the environment that shows the rest."""
+    (own / "refs").mkdir()
+    (own / "HEAD").write_text(f"{repository.head or 'ref: refs/heads/unborn'}\n")
+    long_ids = len(repository.head) == 64
+    (own / "config").write_text(
+        f"[core]\n\trepositoryformatversion = {int(long_ids)}\n\tbare = false\n"
+        + ("[extensions]\n\tobjectFormat = sha256\n" if long_ids else "")
+    )
+    # Data that git looks for beside HEAD, and that says nothing but which files and commits.
+    for name in ("shallow", "info/exclude"):
+        if (repository.common / name).is_file():
+            (own / name).parent.mkdir(exist_ok=True)
+            (own / name).symlink_to(repository.common / name)
+    for shared in repository.folder.glob("sharedindex.*"):
+        (own / shared.name).symlink_to(shared)
+    return {
+        **_ENVIRONMENT,
+        "GIT_DIR": str(own),
+        "GIT_WORK_TREE": str(repository.top),
+        "GIT_OBJECT_DIRECTORY": str(repository.common / "objects"),
+        "GIT_INDEX_FILE": str(repository.folder / "index"),
+    }
+
+
+def _read(words: list[str], cwd: Path, environment: dict[str, str], until: float) -> Answer:
+    process = subprocess.Popen(  # noqa: S603 -- absolute path, arguments from the table
+        words,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        cwd=cwd,
+        env=environment,
+        start_new_session=True,  # a group to end as a whole, and no terminal to ask at
+    )
+    assert process.stdout is not None
+    out = bytearray()
+    try:
+        with process.stdout as stream:
+            ended = _drain(stream.fileno(), out, until)
+        if not ended:
+            return Answer(bytes(out), "late")
+        code = process.wait(max(until - time.monotonic(), 0.001))
+        return Answer(bytes(out), "whole" if code == 0 else "failed")
+    except subprocess.TimeoutExpired:
+        return Answer(bytes(out), "late")
+    finally:
+        if process.returncode is None:
+            # Not yet waited for, so the number is still its own and its group's.
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(0.05)  # longer only if the kernel cannot end it: a dead disk
+
+
+def _drain(file: int, out: bytearray, until: float) -> bool:
+    """Read to the end; False when time or room ran out before."""
+    with selectors.DefaultSelector() as selector:
+        selector.register(file, selectors.EVENT_READ)
+        while len(out) <= _MOST_BYTES:
+            left = until - time.monotonic()
+            if left <= 0 or not selector.select(left):
+                return False
+            part = os.read(file, 1 << 16)
+            if not part:
+                return True
+            out += part
+    return False
+
+
+# --- the form of the log -------------------------------------------------------------------------
+
+
+def commits(out: bytes, whole: bool = True) -> Iterator[Commit]:
+    """The commits of a log as COMMANDS prints it; of a beginning, those that are surely complete.
+
+    ID TIME TIME NUL, then for each file `HOW NUL path NUL`, or `Rnn NUL old NUL new NUL`; the
+    first HOW of a commit has a line break before it.
+    """
+    fields = out.split(b"\0")
+    fields.pop()  # behind the last NUL: nothing, or half a field
+    place = 0
+    heading: list[str] | None = None
+    changes: list[Change] = []
+    while place < len(fields):
+        word = fields[place].lstrip(b"\n").decode("ascii", "replace")
+        if word[:1].isupper():
+            taken = 3 if word[0] in "RC" else 2
+            names = [_text(name) for name in fields[place + 1 : place + taken]]
+            if len(names) < taken - 1:
+                return
+            if word[0] == "R":
+                changes.append(Change("R", names[1], names[0], word == "R100"))
+            else:
+                changes.append(Change("A" if word[0] == "C" else word[0], names[-1]))
+            place += taken
+            continue
+        if heading:
+            yield _commit(heading, changes)
+        heading, changes = word.split(" "), []
+        if len(heading) != 3 or not (heading[1] + heading[2]).isdigit():
+            return
+        place += 1
+    if heading and whole:
+        yield _commit(heading, changes)
+
+
+def _commit(heading: list[str], changes: list[Change]) -> Commit:
+    return Commit(heading[0], int(heading[1]) * 1000, int(heading[2]) * 1000, tuple(changes))
+
+
+def _text(name: bytes) -> str:
+    return name.decode("utf-8", "replace")

@@ -1,0 +1,257 @@
+"""Candidates from every side, and one score for each of them.
+
+    words      what holds the most telling terms
+    vectors    what is nearest in meaning, where a model is there
+    files      what was about the files that are touched now
+
+Each arm finds on its own; what one found is scored by all factors.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Protocol
+
+from yester.model import Filters
+from yester.recall.factors import by_type, closeness, recency, share
+from yester.recall.phrases import adjacent, fulfils
+from yester.recall.rank import Question, Ranked, Scale, Signals, Wanted, Weights, lifted
+from yester.store.base import Candidate, Store, inverse_frequency
+from yester.text.query import Query
+from yester.text.synonyms import alternatives
+
+if TYPE_CHECKING:
+    from yester.text.embed import Embedder
+
+WORDS, NEAREST, TOUCHING = 220, 200, 100
+_LIFTED = 100  # candidates whose neighbours are looked at
+_READ = 8  # candidates whose text is read for words side by side
+_ALIKE = 12
+_MOST_TERMS = 80
+_FAR = 0.15  # nearness below which a vector alone is no reason to be an answer
+_CONVERSATION = ("message", "prompt")
+_MOST_PATHS = 20
+_PATH = re.compile(r"[\w.+-]+(?:/[\w.+-]+)+|\b[\w-]+\.[a-z]{1,4}\b")
+_WORD = re.compile(r"[\w-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What is known besides the question: when and where it is asked, and what is being touched."""
+
+    now: int = 0
+    project: str = ""  # name or key
+    files: tuple[str, ...] = ()
+
+
+class OneQuestion:
+    """An embedder for several searches with one question, which is embedded once."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self.sha, self.band = embedder.sha, embedder.band
+        self._embedder = embedder
+        self._known: tuple[str, Any] = ("", None)
+
+    def embed_query(self, text: str) -> Any:
+        if self._known[0] != text:
+            self._known = (text, self._embedder.embed_query(text))
+        return self._known[1]
+
+
+class Asks(Protocol):
+    """What a search needs of an embedder."""
+
+    @property
+    def sha(self) -> str: ...
+    @property
+    def band(self) -> tuple[float, float]: ...
+    def embed_query(self, text: str) -> Any: ...
+
+
+def ranked(
+    store: Store,
+    text: str,
+    query: Query,
+    filters: Filters,
+    around: Around,
+    weights: Weights,
+    embedder: Asks | None,
+) -> tuple[list[Ranked], str]:
+    """Everything found, the best first, and how far the search by words had to go."""
+    question, found, rung = _by_words(store, query, filters, weights)
+    if query.must is not None and not query.terms and not query.prefixes:
+        plain = [Ranked(one, 1.0, {}) for one in found]  # nothing but exclusions
+        return _fulfilling(store, in_order(plain), query), rung
+    vector = None
+    if embedder is not None and weights.vector and query.must is None:
+        vector = embedder.embed_query(text)
+    near: dict[int, float] = {}
+    if vector is not None and embedder is not None:
+        near = dict(store.nearest(vector, embedder.sha, filters, NEAREST))
+    touching = store.touching(around.files, filters, TOUCHING) if around.files else {}
+    paths = tuple(dict.fromkeys(_PATH.findall(text)))[:_MOST_PATHS]
+    named = store.touching(paths, filters, TOUCHING) if paths and weights.named else {}
+    known = {one.id for one in found}
+    if query.must is None:
+        found += store.load([id_ for id_ in (*near, *touching, *named) if id_ not in known])
+    words = {one.id: question.words(one) for one in found}
+    beside: dict[int, tuple[int, int]] = {}
+    if weights.neighbour and query.must is None:
+        beside = _beside(store, found, words, near)
+        missing = {id_ for pair in beside.values() for id_ in pair if id_ and id_ not in words}
+        more = store.load(sorted(missing))
+        words |= {one.id: question.words(one) for one in more}
+        found += more
+    if vector is not None and embedder is not None:
+        near |= store.cosines(vector, embedder.sha, [id_ for id_ in words if id_ not in near])
+    keyword = _lifted(words, beside, weights.neighbour)
+    if weights.relative:
+        best = max(keyword.values(), default=0.0)
+        keyword = {id_: value / best if best else 0.0 for id_, value in keyword.items()}
+    concepts, held = store.concepts(_names(text), list(words))
+    own = store.project_number(around.project) if around.project else 0
+    usable = {
+        "keyword": True, "recency": True, "importance": True, "vector": vector is not None,
+        "files": bool(around.files), "named": bool(named), "concepts": concepts > 0,
+        "project": own > 0,
+    }  # fmt: skip
+    scale = Scale(weights, frozenset(name for name, yes in usable.items() if yes))
+    result = []
+    for one in found:
+        cosine = near.get(one.id)
+        close = None
+        if cosine is not None and embedder is not None:
+            close = closeness(cosine, embedder.band)
+        about = one.id in touching or one.id in named
+        if not keyword[one.id] and (close or 0.0) < _FAR and not about:
+            continue
+        signals = Signals(
+            keyword=keyword[one.id],
+            vector=close,
+            files=share(touching.get(one.id, 0), len(around.files)),
+            named=share(named.get(one.id, 0), len(paths)),
+            recency=recency(
+                around.now - one.epoch,
+                by_type(weights.half_life, one.kind, one.type),
+                weights.spread,
+            ),
+            importance=by_type(weights.importances, one.kind, one.type),
+            concepts=share(held.get(one.id, 0), concepts),
+            project=1.0 if own and one.project == own else 0.0,
+        )
+        result.append(scale.ranked(one, signals, words[one.id][1]))
+    result = _fulfilling(store, in_order(result), query)
+    return _side_by_side(store, result, query, question.telling, weights.phrase), rung
+
+
+def _by_words(
+    store: Store, query: Query, filters: Filters, weights: Weights
+) -> tuple[Question, list[Candidate], str]:
+    terms = query.terms
+    if len(terms) > _MOST_TERMS:  # a pasted file: its most telling words ask the same
+        known = store.statistics(terms, filters).frequencies
+        rarest = sorted((n, term) for term, n in known.items() if n)[:_MOST_TERMS]
+        kept = {term for _, term in rarest}
+        query = replace(query, terms=tuple(term for term in terms if term in kept))
+    names = alternatives(query.terms)
+    asked = {*query.terms, *(term for groups in names.values() for g in groups for term in g)}
+    statistics = store.statistics(list(asked), filters)
+    wanted = []
+    for term in query.terms:
+        others = [(group, weights.synonym) for group in names.get(term, ())]
+        if not statistics.frequencies[term]:
+            others += [((name,), weights.prefix) for name in store.alike(term, _ALIKE)]
+        wanted.append(Wanted(term, tuple(others)))
+    for prefix in query.prefixes:
+        wanted.append(Wanted(prefix, tuple(((n,), 1.0) for n in store.alike(prefix, _ALIKE))))
+    held = any(statistics.frequencies.values())
+    rung = "stem" if held or not query.terms else "prefix"
+    shares = _shares(wanted)
+    if shares.keys() - asked:
+        statistics = store.statistics(list(shares), filters)
+    question = Question(wanted, statistics, weights)
+    postings = [
+        (term, share_ * inverse_frequency(n, statistics.items), n)
+        for term, share_ in shares.items()
+        if (n := statistics.frequencies[term])
+    ]
+    if not postings and query.must is None:
+        return question, [], rung
+    return question, store.candidates(postings, filters, WORDS, query.must), rung
+
+
+def _shares(wanted: Sequence[Wanted]) -> dict[str, float]:
+    """Every term to be looked for, with the most it can count for."""
+    shares = {one.term: 1.0 for one in wanted}
+    for one in wanted:
+        for group, part in one.others:
+            for term in group:
+                shares[term] = max(shares.get(term, 0.0), part / len(group))
+    return shares
+
+
+def _names(text: str) -> list[str]:
+    """What in a question could be a concept: its words, and two or three joined (how-it-works)."""
+    words = _WORD.findall(text.lower())
+    pairs = [f"{a}-{b}" for a, b in pairwise(words)]
+    triples = [f"{a}-{b}-{c}" for (a, b), (_, c) in pairwise(pairwise(words))]
+    return [*words, *pairs, *triples] if len(words) <= _MOST_TERMS else []
+
+
+def in_order(found: Iterable[Ranked]) -> list[Ranked]:
+    return sorted(found, key=lambda r: (-r.score, -r.candidate.epoch, -r.candidate.id))
+
+
+def _beside(
+    store: Store,
+    found: list[Candidate],
+    words: Mapping[int, tuple[float, float]],
+    near: Mapping[int, float],
+) -> dict[int, tuple[int, int]]:
+    """What stands before and behind the likeliest messages. In a conversation the answer often
+    stands beside the words of the question."""
+    talk = sorted(
+        (one.id for one in found if one.kind in _CONVERSATION),
+        key=lambda id_: -(words[id_][0] + near.get(id_, 0.0)),
+    )
+    return store.neighbours(talk[:_LIFTED]) if talk else {}
+
+
+def _lifted(
+    words: Mapping[int, tuple[float, float]], beside: Mapping[int, tuple[int, int]], part: float
+) -> dict[int, float]:
+    """The keyword score of each, raised by those of its neighbours."""
+    scores = {id_: keyword for id_, (keyword, _) in words.items()}
+    raised: dict[int, float] = dict(scores)
+    for id_, pair in beside.items():
+        for other in filter(None, pair):
+            raised[id_] += part * scores.get(other, 0.0)
+            if other in scores and other not in beside:
+                raised[other] += part * scores[id_]
+    return {id_: min(1.0, score) for id_, score in raised.items()}
+
+
+def _fulfilling(store: Store, found: list[Ranked], query: Query) -> list[Ranked]:
+    """Without what only seemed to hold a phrase, or cannot be told by terms."""
+    if query.must is None:
+        return found
+    texts = {item.id: item for item in store.get([one.candidate.id for one in found])}
+    return [one for one in found if fulfils(texts[one.candidate.id], query.must)]
+
+
+def _side_by_side(
+    store: Store, found: list[Ranked], query: Query, telling: Mapping[str, float], part: float
+) -> list[Ranked]:
+    """Words asked side by side that stand side by side in a text lift it."""
+    if not part or len(query.terms) < 2 or len(found) < 2:
+        return found
+    first = found[:_READ]
+    texts = {item.id: item for item in store.get([one.candidate.id for one in first])}
+    raised = [
+        lifted(one, "phrase", part * adjacent(texts[one.candidate.id], query.terms, telling))
+        for one in first
+    ]
+    return in_order(raised) + found[_READ:]

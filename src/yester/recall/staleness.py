@@ -1,0 +1,396 @@
+"""Whether what an item says may be out of date: its files changed, moved or vanished since.
+
+`Cache.facts` asks git and the file system once for many items; `stale` judges from these facts
+alone. Where git was silent or late nothing is claimed; what it did say is kept for the next time.
+
+Which commit was the item's own work? What an item changed is in the first commit of that file from
+then on, however late it was made; so of the commits of a file an item MODIFIED the first does not
+count. Of a file it only READ, those of the next few minutes do not. Times are the authors': a
+rebase moves a commit, it does not make the change again.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import OrderedDict, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from math import exp2
+from pathlib import Path
+from time import monotonic
+from typing import NamedTuple
+
+from yester import git
+from yester.model import Item
+
+MARGIN = 10 * 60_000  # ms around an item in which a commit is of the same piece of work
+_PAGE = 500  # commits asked for at once
+_MOST_COMMITS = 2_000
+_MOST_CHANGES = 50_000  # of files, remembered per repository
+_MOST_FILES = 50  # looked at per item
+_MOST_BRANCHES = 4  # asked about per call
+_MOST_MOVES = 20
+_RESERVE = 0.015  # seconds before the deadline for taking in what git said
+_FAIR_SECONDS = 0.05  # a page that does not yield a commit in this time never will
+
+# What each fate of a file makes of 0 (as it was) to 1 (gone).
+_CHANGED = 0.6  # approached by ever more changes: half of it at
+_HALF = 3.0
+_RENAMED = 0.1
+_OTHER_BRANCH = 0.3
+
+
+class Work(NamedTuple):
+    """What must be known of an item to judge it."""
+
+    item: int
+    epoch: int  # ms
+    modified: tuple[str, ...] = ()  # as seen from the project's root
+    read: tuple[str, ...] = ()
+    branch: str = ""  # of its session
+
+
+class Touch(NamedTuple):
+    """A commit's effect on a file. `to`: the name the file has from then on."""
+
+    epoch: int  # ms
+    how: str  # A M D T, R: away from this name
+    to: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of some files, as of one HEAD."""
+
+    present: Mapping[str, bool] = field(default_factory=dict)  # not in it: not known
+    touches: Mapping[str, tuple[Touch, ...]] = field(default_factory=dict)
+    reach: int | None = None  # ms; from here on `touches` is complete. None: nothing is known
+    branch: str = ""
+    parted: Mapping[str, int] = field(default_factory=dict)  # branch not merged → since when, ms
+
+
+@dataclass(frozen=True, slots=True)
+class Staleness:
+    state: str = ""  # "", changed, gone, renamed, other branch
+    text: str = ""  # for people: what happened to which file
+    factor: float = 0.0  # 0 as it was … 1 gone
+
+
+FRESH = Staleness()
+
+
+class _Fate(NamedTuple):
+    """What became of one file."""
+
+    file: str
+    state: str  # "", changed, gone, renamed
+    changes: int = 0
+    now: str = ""
+
+
+def work(item: Item, branch: str = "") -> Work:
+    return Work(item.id, item.epoch, item.files_modified, item.files_read, branch)
+
+
+# --- the judgement: pure -------------------------------------------------------------------------
+
+
+def stale(works: Iterable[Work], facts: Facts) -> dict[int, Staleness]:
+    """By item; an item of which nothing can be said is not in it."""
+    judged = ((one.item, _judge(one, facts)) for one in works)
+    return {item: found for item, found in judged if found is not None}
+
+
+def _judge(one: Work, facts: Facts) -> Staleness | None:
+    looked = [(weight, _fate(file, weight, one.epoch, facts)) for file, weight in _files(one)]
+    known = [(weight, fate) for weight, fate in looked if fate is not None]
+    total = sum(weight for weight, _ in known)
+    factor = sum(weight * _factor(fate) for weight, fate in known) / total if total else 0.0
+    if one.branch != facts.branch and facts.parted.get(one.branch, one.epoch) < one.epoch:
+        text = f"made on branch {_shown(one.branch)}, which is not merged here"
+        return Staleness("other branch", text, max(factor, _OTHER_BRANCH))
+    if not known:
+        return None
+    fates = [fate for _, fate in known if fate.state]
+    if not fates:
+        return FRESH if len(known) == len(looked) else None
+    gone = sum(fate.state == "gone" for fate in fates)
+    least = facts.reach is None or facts.reach > one.epoch  # there may be changes not seen
+    if gone == len(looked):
+        return Staleness("gone", _told(fates, least), 1.0)
+    moved = all(fate.state == "renamed" for fate in fates)
+    return Staleness("renamed" if moved else "changed", _told(fates, least), factor)
+
+
+def _files(one: Work) -> list[tuple[str, int]]:
+    """Its files within the project, each once, with weights: what it changed is what it is about.
+
+    Sorted, so that nothing depends on the order in which they were met.
+    """
+    modified = {file for file in one.modified if _inside(file)}
+    read = {file for file in one.read if _inside(file)} - modified
+    weighed = [(file, 2) for file in sorted(modified)] + [(file, 1) for file in sorted(read)]
+    return weighed[:_MOST_FILES]
+
+
+def _inside(file: str) -> bool:
+    parts = file.replace("\\", "/").split("/")
+    return bool(file) and parts[0] not in ("", "~") and ".." not in parts and "\0" not in file
+
+
+def _fate(file: str, weight: int, epoch: int, facts: Facts) -> _Fate | None:
+    """What became of a file since; None: not known."""
+    name, since, changes = file, epoch - MARGIN, 0
+    own = weight > 1  # its first commit is still to come
+    for _ in range(_MOST_MOVES):
+        if name not in facts.present:
+            return None
+        touches = sorted(touch for touch in facts.touches.get(name, ()) if touch.epoch >= since)
+        away = None if facts.present[name] else _away(touches)
+        if away is not None:
+            touches = touches[: touches.index(away)]
+        counted, own = _count(touches, epoch, own)
+        changes += counted
+        if away is None:
+            break
+        name, since = away.to, away.epoch
+    if facts.present.get(name):
+        if name != file:
+            return _Fate(file, "renamed", changes, name)
+        if changes:
+            return _Fate(file, "changed", changes)
+        return _Fate(file, "") if _complete(facts, epoch) else None
+    seen = any(touch.how == "D" and touch.epoch >= since for touch in facts.touches.get(name, ()))
+    return _Fate(file, "gone") if seen or _complete(facts, epoch) else None
+
+
+def _complete(facts: Facts, epoch: int) -> bool:
+    return facts.reach is not None and facts.reach <= epoch
+
+
+def _away(touches: list[Touch]) -> Touch | None:
+    return next((touch for touch in touches if touch.how == "R"), None)
+
+
+def _count(touches: list[Touch], epoch: int, own: bool) -> tuple[int, bool]:
+    """How many of a file's commits are changes to what the item knew; is its own still to come?"""
+    if own:
+        return max(len(touches) - 1, 0), not touches
+    # that a file came to git, or to this name, says nothing of what is in it
+    return sum(touch.epoch > epoch + MARGIN and touch.how != "A" for touch in touches), False
+
+
+def _factor(fate: _Fate) -> float:
+    if fate.state == "gone":
+        return 1.0
+    changed = _CHANGED * (1.0 - exp2(-fate.changes / _HALF))
+    return _RENAMED + (1.0 - _RENAMED) * changed if fate.state == "renamed" else changed
+
+
+def _told(fates: list[_Fate], least: bool) -> str:
+    """The worst in words, the others as a number."""
+    worst = min(fates, key=lambda fate: (-_factor(fate), fate.file))
+    others = len(fates) - 1
+    more = f"; {others} more file{'s' if others > 1 else ''} changed, moved or gone"
+    return _told_of(worst, least) + (more if others else "")
+
+
+def _told_of(fate: _Fate, least: bool) -> str:
+    times = "once" if fate.changes == 1 else f"{fate.changes} times"
+    changed = f"changed {'at least ' if least else ''}{times} since"
+    if fate.state == "gone":
+        return f"{_shown(fate.file)} is gone"
+    if fate.state == "renamed":
+        moved = f"{_shown(fate.file)} renamed to {_shown(fate.now)}"
+        return f"{moved}, {changed}" if fate.changes else moved
+    return f"{_shown(fate.file)} {changed}"
+
+
+def _shown(name: str) -> str:
+    """A name as one short line: whoever made the repository chose it."""
+    clean = "".join(char if char.isprintable() else "?" for char in name)
+    return clean if len(clean) <= 120 else f"…{clean[-119:]}"
+
+
+# --- the facts -----------------------------------------------------------------------------------
+
+
+class _History:
+    """What has been read of the commits before one HEAD, newest first."""
+
+    def __init__(self, head: str) -> None:
+        self.head = head
+        self.start = head  # pages are counted from here: HEAD when reading began
+        self.read = 0
+        self.reach: int | None = None
+        self.ended = False
+        self.by_name = False  # contents are missing or take too long: exact renames only
+        self.changes = 0
+        self.touches: defaultdict[str, list[Touch]] = defaultdict(list)
+        self.times: dict[str, int] = {}
+        self.parted: dict[str, int | None] = {}  # tip of a branch → when; None: it is merged
+
+    def add(self, commits: Iterable[git.Commit], edge: frozenset[str]) -> None:
+        """Take in commits. What those at the `edge` of a shallow clone changed is not known."""
+        for commit in commits:
+            self.times[commit.id] = commit.committed
+            when = min(commit.authored, commit.committed)
+            for change in () if commit.id in edge else commit.changes:
+                self.changes += 1
+                if change.old:
+                    self.touches[change.old].append(Touch(when, "R", change.path))
+                how = ("A" if change.same else "M") if change.how == "R" else change.how
+                self.touches[change.path].append(Touch(when, how))
+
+    def wants_more(self, oldest: int) -> bool:
+        if self.ended or self.read >= _MOST_COMMITS or self.changes >= _MOST_CHANGES:
+            return False
+        return self.reach is None or self.reach > oldest
+
+
+class Cache:
+    """Facts by repository and HEAD; the least recently used is forgotten. Safe across threads."""
+
+    def __init__(self, size: int = 8, path: str = git.PATH) -> None:
+        self._size = size
+        self._path = path
+        self._kept: OrderedDict[tuple[str, str], _History] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def facts(self, root: str, works: Iterable[Work], deadline: float) -> Facts:
+        """What can be known by `deadline` (time.monotonic()) about the files of these items."""
+        asked = list(works)
+        files = {file for one in asked for file, _ in _files(one)}
+        branches = {one.branch for one in asked} - {"", "HEAD"}
+        if not (files or branches) or not Path(root).is_dir():
+            return Facts()
+        repository = git.find(root)
+        if repository is None:
+            # Without versions there is nothing to know but what is there.
+            return Facts(_present(root, files, deadline), reach=0)
+        present = _present(root, files, deadline)
+        until = deadline - _RESERVE
+        if not self._lock.acquire(timeout=max(until - monotonic(), 0)):
+            return Facts(present, branch=repository.branch)
+        try:
+            history = self._history(repository, until)
+            if repository.head:
+                self._read_on(history, repository, min(one.epoch for one in asked), until)
+            touches = _touches(history, files, git.below(repository, root))
+            parted = self._parted(history, repository, branches, until)
+        finally:
+            self._lock.release()
+        targets = {touch.to for several in touches.values() for touch in several} - {""}
+        present |= _present(root, targets - files, deadline)
+        return Facts(present, touches, history.reach, repository.branch, parted)
+
+    def _history(self, repository: git.Repository, deadline: float) -> _History:
+        """That of this HEAD, continued from an earlier one where it can be."""
+        root, head = str(repository.top), repository.head
+        history = self._kept.pop((root, head), None)
+        if history is None and head:
+            history = self._continued(repository, deadline)
+        history = history or _History(head)
+        self._kept[root, head] = history
+        while len(self._kept) > self._size:
+            self._kept.popitem(last=False)
+        return history
+
+    def _continued(self, repository: git.Repository, deadline: float) -> _History | None:
+        """The newest history of the same work tree, if HEAD has only moved on from there."""
+        root, head = str(repository.top), repository.head
+        same = (kept for (place, _), kept in reversed(self._kept.items()) if place == root)
+        before = next((kept for kept in same if kept.head), None)
+        if before is None or before.reach is None:
+            return None
+        base = git.run("base", repository, before.head, head, deadline=deadline, path=self._path)
+        if base is None or base.decode().strip() != before.head:
+            return None
+        news = git.run(
+            "news", repository, _PAGE, 0, head, before.head, deadline=deadline, path=self._path
+        )
+        if news is None:
+            return None
+        new = list(git.commits(news))
+        if len(new) >= _PAGE:
+            return None  # there may be more of them than were asked for
+        del self._kept[root, before.head]
+        before.add(new, git.shallow(repository))
+        before.head, before.parted = head, {}
+        return before
+
+    def _read_on(
+        self, history: _History, repository: git.Repository, oldest: int, deadline: float
+    ) -> None:
+        edge = git.shallow(repository)
+        while history.wants_more(oldest - MARGIN) and (left := deadline - monotonic()) > 0:
+            name = "history by name" if history.by_name else "history"
+            answer = git.ask(
+                name, repository, _PAGE, history.read, history.start,
+                deadline=deadline, path=self._path,
+            )  # fmt: skip
+            whole = answer.end == "whole"
+            new = list(git.commits(answer.out, whole))
+            history.add(new, edge)
+            history.read += len(new)
+            if new:
+                history.reach = new[-1].committed
+            if whole and len(new) < _PAGE:
+                history.ended = True
+                history.reach = history.reach if edge else 0
+            stuck = answer.end == "late" and not new and left > _FAIR_SECONDS
+            if answer.end == "failed" or stuck:
+                # A second time is final: from here on this history cannot be read.
+                history.ended = history.by_name and not new
+                history.by_name = True
+
+    def _parted(
+        self, history: _History, repository: git.Repository, branches: set[str], deadline: float
+    ) -> dict[str, int]:
+        """Of branches that are not merged: since when they have gone their own way."""
+        found: dict[str, int] = {}
+        for branch in sorted(branches - {repository.branch})[:_MOST_BRANCHES]:
+            tip = git.tip(repository, branch)
+            if not tip or history.reach is None or tip in history.times:
+                continue  # deleted: usually because it was merged
+            if tip not in history.parted:
+                base = git.run(
+                    "base", repository, tip, repository.head, deadline=deadline, path=self._path
+                )
+                if base is None:
+                    continue
+                id_ = base.decode().strip()
+                # older than what was read: at that time or before
+                since = history.times.get(id_, history.reach)
+                history.parted[tip] = None if id_ == tip else since
+            if (since_then := history.parted[tip]) is not None:
+                found[branch] = since_then
+        return found
+
+
+def _touches(history: _History, files: set[str], prefix: str) -> dict[str, tuple[Touch, ...]]:
+    """The touches of these files and of those they were renamed to, named from the root."""
+    found: dict[str, tuple[Touch, ...]] = {}
+    waiting = list(files)
+    while waiting:
+        file = waiting.pop()
+        if file in found or prefix + file not in history.touches:
+            continue
+        found[file] = tuple(
+            touch._replace(to=touch.to.removeprefix(prefix))
+            for touch in history.touches[prefix + file]
+            if touch.to.startswith(prefix) or not touch.to  # moved out of the root is gone
+        )
+        waiting += [touch.to for touch in found[file] if touch.to]
+    return found
+
+
+def _present(root: str, files: set[str], deadline: float) -> dict[str, bool]:
+    """Which of the files are there now; those not looked at in time are not in it."""
+    found: dict[str, bool] = {}
+    for number, file in enumerate(sorted(files)):
+        if number % 64 == 63 and monotonic() > deadline:
+            break
+        found[file] = _inside(file) and os.path.lexists(f"{root}/{file}")
+    return found

@@ -1,0 +1,199 @@
+"""What happened around something: the items before and after an anchor, by time (then id).
+
+    12, "12", "#12"       an item
+    "S4f2a91c0…"          the first item of a session: its id, or 6 characters of it
+    "2026-03-01", "3d"    a point in time, as `yester.when` reads it; it has no item of its own
+    "latest"              the newest item; with a query, the newest of those that fit it well
+    any other text        what fits it best; the same as a query without an anchor
+
+The anchor is shown whatever the filters say; they choose what stands around it.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from yester.errors import NotFound, UsageError
+from yester.model import Filters, Hit, Item
+from yester.recall.recall import Asked, hit, recall
+from yester.store.base import Store
+from yester.when import moment
+
+LATEST = "latest"
+_Answer = Callable[[Store, Asked], list[Hit]]
+_EVERYTHING = Filters()
+_ASKED = 50  # answers among which the newest is looked for
+_RELEVANT = 0.5  # … of those that reach this share of the best one's score
+_SESSIONS_NAMED = 4
+_LIKE_A_SESSION = re.compile(r"(?=.*\d)[0-9a-f-]{6,}", re.I)
+_LIKE_A_DATE = re.compile(r"\d{4}-\d\d?(-\d\d?\S*)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """Hits by time, the oldest first. Around a point in time there is no `anchor`."""
+
+    epoch: float  # seconds; where it is anchored
+    before: tuple[Hit, ...] = ()
+    anchor: Hit | None = None
+    after: tuple[Hit, ...] = ()
+
+    def __iter__(self) -> Iterator[Hit]:
+        yield from self.before
+        if self.anchor is not None:
+            yield self.anchor
+        yield from self.after
+
+    def __len__(self) -> int:
+        return len(self.before) + (self.anchor is not None) + len(self.after)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    epoch: int
+    item: Item | None = None
+    score: float = 0.0
+
+
+def timeline(
+    store: Store,
+    anchor: int | str | None = None,
+    before: int = 10,
+    after: int = 10,
+    filters: Filters = _EVERYTHING,
+    now: int = 0,
+    *,
+    query: str = "",
+    everywhere: bool = False,
+    window: int = 0,
+    answer: _Answer = recall,
+) -> Timeline:
+    """At most `before` items, the anchor, and at most `after`.
+
+    Where the filters name no project it is the anchor's own, unless `everywhere`. `window` is the
+    recency window of a question (`Asked.window`), `answer` is who finds what fits one.
+    """
+    if before < 0 or after < 0:
+        raise UsageError(f"before and after must not be negative (before={before}, after={after})")
+    asked = Asked(query, filters, now=now, window=window)
+    resolved = _found if query.strip() else _named
+    place = resolved(store, asked, anchor, answer)
+    if place.item and not filters.projects and not everywhere:
+        filters = replace(filters, projects=(place.item.project,))
+    names = {project.key: project.name for project in store.projects()}
+    earlier, later = _around(store, place, before, after, filters)
+    return Timeline(
+        epoch=place.epoch / 1000,
+        before=tuple(hit(item, names) for item in earlier),
+        anchor=hit(place.item, names, place.score) if place.item else None,
+        after=tuple(hit(item, names) for item in later),
+    )
+
+
+def _named(store: Store, asked: Asked, anchor: int | str | None, answer: _Answer) -> _Place:
+    if isinstance(anchor, int):
+        return _item(store, anchor)
+    text = (anchor or "").strip() or LATEST
+    number = text.removeprefix("#")
+    if number.isdecimal():
+        return _item(store, int(number))
+    if text.lower() == LATEST:
+        for item in store.newest(asked.filters, 1):
+            return _Place(item.epoch, item)
+        raise NotFound("there is nothing to begin from; run `yester index`, or use fewer filters")
+    if text[0] == "S" and (place := _session(store, text[1:])):
+        return place
+    try:
+        return _Place(moment(text, asked.now, option="anchor"))
+    except UsageError:
+        if _LIKE_A_DATE.fullmatch(text):
+            raise
+    return _found(store, replace(asked, query=text), None, answer)
+
+
+def _item(store: Store, id_: int) -> _Place:
+    for item in store.get([id_]):
+        if item.status != "active":
+            raise NotFound(f"item #{id_} is {item.status}; a timeline shows active items only")
+        return _Place(item.epoch, item)
+    raise NotFound(f"no item #{id_}; `yester recall` shows ids")
+
+
+def _session(store: Store, key: str) -> _Place | None:
+    """None where the text is not meant as a session: a word may begin with S as well."""
+    keys = list(
+        dict.fromkeys(s.key for s in store.sessions(Filters(session=key), 20)) if key else ()
+    )
+    if len(keys) > 1:
+        alike = ", ".join(f"S{one}" for one in keys[:_SESSIONS_NAMED])
+        raise UsageError(f"S{key} may be {alike}; write more of the id")
+    for item in store.newest(Filters(session=keys[0]), 1, oldest_first=True) if keys else ():
+        return _Place(item.epoch, item)
+    if keys or _LIKE_A_SESSION.fullmatch(key):
+        raise NotFound(f"no item of a session S{key}; `yester sessions` shows their ids")
+    return None
+
+
+def _found(store: Store, asked: Asked, anchor: int | str | None, answer: _Answer) -> _Place:
+    latest = isinstance(anchor, str) and anchor.strip().lower() == LATEST
+    if anchor is not None and not latest:
+        raise UsageError(f"a query has no other anchor than {LATEST!r}, but it is {anchor!r}")
+    hits = answer(store, replace(asked, k=_ASKED if latest else 1))
+    if latest:
+        relevant = [one for one in hits if one.score >= _RELEVANT * hits[0].score]
+        hits = sorted(relevant, key=lambda one: (one.epoch, one.id), reverse=True)
+    for one in hits:
+        for item in store.get([one.id]):
+            return _Place(item.epoch, item, one.score)
+    raise NotFound(
+        f"nothing fits {asked.query!r}; an anchor is an item's id (12 or #12), S and a session's "
+        f"id, a time (3d, 2026-03-01), {LATEST}, or words to look for"
+    )
+
+
+def _around(
+    store: Store, place: _Place, before: int, after: int, filters: Filters
+) -> tuple[list[Item], list[Item]]:
+    """The nearest on both sides, oldest first.
+
+    Many items may share one moment: a program's import has it for thousands.
+    """
+    same = _within(filters, place.epoch, place.epoch + 1)
+    own = place.item.id if place.item else 0
+    rank = _rank(store, same, own)
+    near = min(before, rank)
+    earlier = store.newest(same, near, rank - near, oldest_first=True) if near else []
+    if near < before:
+        past = store.newest(_within(filters, None, place.epoch), before - near)
+        earlier = past[::-1] + earlier
+    later: list[Item] = []
+    if after:
+        found = store.newest(same, after + 1, rank, oldest_first=True)
+        later = [item for item in found if item.id != own][:after]
+        if len(later) < after:
+            coming = _within(filters, place.epoch + 1, None)
+            later += store.newest(coming, after - len(later), oldest_first=True)
+    return earlier, later
+
+
+def _rank(store: Store, same: Filters, id_: int) -> int:
+    """How many items of one moment have a smaller id, without reading them all."""
+
+    def id_at(offset: int) -> int:
+        found = store.newest(same, 1, offset, oldest_first=True)
+        return found[0].id if found else sys.maxsize
+
+    most = 1
+    while id_at(most) < id_:
+        most *= 2
+    return bisect_left(range(most + 1), id_, key=id_at)
+
+
+def _within(filters: Filters, since: int | None, until: int | None) -> Filters:
+    since = max((s for s in (since, filters.since) if s is not None), default=None)
+    until = min((u for u in (until, filters.until) if u is not None), default=None)
+    return replace(filters, since=since, until=until)

@@ -1,0 +1,55 @@
+"""The stored form of a vector, and how many bits two codes share.
+
+Stored: a 32-bit scale and one signed byte a dimension, little endian. A code has one bit a
+dimension, its sign; codes are compared first, by the thousand, and values only of the nearest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from yester.text.arrays import arrays
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vector = NDArray[np.float32]
+
+_SCALE = 4  # bytes
+
+
+def packed(vector: Vector) -> bytes:
+    np = arrays()
+    largest = float(np.abs(vector).max()) or 1.0
+    scale = np.array([largest / 127.0], "<f4")
+    values = np.round(vector / scale[0]).astype(np.int8)
+    return bytes(scale.tobytes() + values.tobytes())
+
+
+def unpacked(stored: Sequence[bytes]) -> Vector:
+    """One row for each; they must have one length."""
+    np = arrays()
+    raw = np.frombuffer(b"".join(stored), np.uint8).reshape(len(stored), -1)
+    scales = raw[:, :_SCALE].copy().view("<f4")
+    rows: Vector = raw[:, _SCALE:].view(np.int8).astype(np.float32) * scales
+    return rows
+
+
+def code(vector: Vector) -> bytes:
+    np = arrays()
+    return bytes(np.packbits(vector > 0).tobytes())
+
+
+def unlike(codes: Any, wanted: bytes) -> Any:
+    """For each code the number of bits it does not share with the wanted one."""
+    np = arrays()
+    differing = codes ^ np.frombuffer(wanted, codes.dtype)
+    if hasattr(np, "bitwise_count"):
+        return np.bitwise_count(differing).sum(axis=1, dtype=np.uint16)
+    return _BITS(np)[differing.view(np.uint8)].sum(axis=1, dtype=np.uint16)
+
+
+def _BITS(np: Any) -> Any:  # noqa: N802 -- a table, made where numpy is there
+    return np.array([bin(byte).count("1") for byte in range(256)], np.uint8)

@@ -1,0 +1,774 @@
+"""The worker as a process: one at a time, quick, quiet, obedient, and nothing is lost when it ends.
+
+Every worker here is one that a test has started; each is ended at its test's end.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import yester
+from tests.capturing import ROOT, Told, hook, leave, made, until, waiting
+from yester.model import Filters
+from yester.store.sqlite import SqliteStore
+from yester.worker import launch, seat
+from yester.worker.door import ask
+from yester.worker.log import KEPT, LARGEST, Log
+from yester.worker.worker import TICK, Worker, release
+
+pytestmark = pytest.mark.requirement("OPS-02")
+
+LONG = "x" * 60
+
+
+class Running:
+    """`yester worker run`, started by this test."""
+
+    def __init__(self, home, *words, python=sys.executable):
+        self.home = home
+        self.process = subprocess.Popen(
+            [python, "-P", "-m", "yester", "--home", str(home), "worker", "run", *words],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=home.parent,
+            env={name: os.environ[name] for name in os.environ if name != "PYTHONPATH"},
+        )  # fmt: skip
+
+    def ready(self):
+        until(lambda: (said := self.health()) and said["pid"] == self.process.pid)
+        return self
+
+    def health(self):
+        return health(self.home)
+
+    def ended(self):
+        out, err = self.process.communicate(timeout=30)
+        return self.process.returncode, out, err
+
+    def close(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate()
+
+
+@pytest.fixture
+def worker(home, own_home):
+    """Starts workers of this home; none of them is left at the end."""
+    running = []
+
+    def start(*words, **more):
+        running.append(Running(home, *words, **more))
+        return running[-1]
+
+    yield start
+    for one in running:
+        one.close()
+    if ask(home / "run", "POST /stop", 5.0) is not None:  # started by a hook or by the command
+        until(lambda: not seat.holder(home))
+
+
+@pytest.fixture
+def project(tmp_path):
+    folder = tmp_path / "project"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def env(home, own_home):
+    made(home)
+    return {"HOME": str(own_home), "YESTER_HOME": str(home), "CLAUDECODE": "1"}
+
+
+@pytest.fixture
+def store(home):
+    """What the store holds, seen by somebody else than the worker."""
+    opened = []
+
+    def open_():
+        if not opened:
+            opened.append(SqliteStore.open(home, now=1))
+        return opened[0]
+
+    yield open_
+    for one in opened:
+        one.close()
+
+
+def health(home):
+    said = ask(home / "run", "GET /health", 2.0)
+    return None if said is None else json.loads(said)
+
+
+def opened(pid):
+    """Where its input and output go."""
+    return {str(Path(f"/proc/{pid}/fd/{number}").readlink()) for number in (0, 1, 2)}
+
+
+def log(home):
+    return (home / "logs" / "worker.log").read_text()
+
+
+def earlier(cwd):
+    """A session of another day in this folder."""
+    told = Told("eeeeeeee-0000-4000-8000-00000000000e", str(cwd), clock=1_769_000_000_000)
+    return [
+        told.prompt("Which queue library shall we take for the invoices?"),
+        told.stop("arq was chosen over celery, since everything else is asyncio already."),
+    ]
+
+
+# --- one worker ----------------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("OPS-03")
+def test_it_is_started_looked_at_and_stopped(run, worker, home):
+    nothing = run("worker", "status")
+    assert (nothing.code, nothing.out.split(";")[0]) == (1, "not running")
+    assert run("worker", "stop").out == "no worker is running\n"
+    hostile = {
+        "PYTHONPATH": "/evil", "YESTER_SKIP_TOOLS": "Bash", "YESTER_OFF": "1", "LD_DEBUG": "none",
+        "PATH": f"/evil:{os.environ['PATH']}", "GIT_DIR": "/evil", "YESTER_THINKING": "false",
+    }  # fmt: skip
+    started = run("worker", "start", env=hostile)
+    pid = health(home)["pid"]
+    assert started.out == f"the worker is running (pid {pid})\n"
+    again = run("worker", "start")
+    assert (again.code, again.out) == (0, f"the worker is running already (pid {pid})\n")
+    found = run("worker", "status", "--json").json
+    assert (found["running"], found["pid"], found["events"]) == (True, pid, 0)
+    assert found["version"] == yester.__version__
+    assert f"pid {pid}, yester {yester.__version__}" in run("worker", "status").out
+    assert run("status", "--json").json["worker"]["pid"] == pid
+    if Path("/proc/self/environ").exists():
+        given = Path(f"/proc/{pid}/environ").read_bytes().rstrip(b"\0").split(b"\0")
+        names = {entry.split(b"=")[0].decode() for entry in given} - {"YESTER_EMBEDDER"}
+        assert {"HOME", "PATH", "LANG"} <= names <= {"HOME", "PATH", "LANG", "XDG_RUNTIME_DIR"}
+        assert b"evil" not in b"".join(given)
+        assert Path(f"/proc/{pid}/cwd").resolve() == (home / "run").resolve()
+        assert os.getsid(pid) == pid
+        assert opened(pid) == {"/dev/null"}
+    assert run("worker", "stop").out == f"the worker has ended (pid {pid})\n"
+    assert health(home) is None
+    assert run("worker", "status").code == 1
+    assert not (home / "run" / "worker.sock").exists()
+
+
+@pytest.mark.requirement("OPS-03")
+def test_of_the_environment_it_gets_only_what_can_harm_nobody(tmp_path):
+    evil = ("HOME", "PATH", "LANG", "PYTHONPATH", "LD_PRELOAD", "XDG_RUNTIME_DIR", "HTTPS_PROXY",
+            "YESTER_HOME", "YESTER_EMBEDDER", "YESTER_EMBED_URL", "SSL_CERT_FILE")  # fmt: skip
+    given = launch.environment(dict.fromkeys(evil, "/evil"))
+    assert set(given) <= {"HOME", "PATH", "LANG", "XDG_RUNTIME_DIR"}
+    assert "/evil" not in given.values()
+    (tmp_path / "closed").mkdir(mode=0o700)
+    given = launch.environment({"XDG_RUNTIME_DIR": str(tmp_path / "closed")})
+    assert given["XDG_RUNTIME_DIR"] == str(tmp_path / "closed")
+
+
+@pytest.mark.requirement("OPS-03")
+def test_its_files_are_closed_to_others_whatever_the_umask(run, home, worker, project):
+    leave(home, *earlier(project))
+    home.chmod(0o700)
+    old = os.umask(0)
+    try:
+        assert run("worker", "drain").code == 0
+        worker().ready()
+    finally:
+        os.umask(old)
+    modes = {
+        str(path.relative_to(home)): stat.S_IMODE(path.lstat().st_mode)
+        for path in (home, *home.rglob("*"))
+    }
+    folders = {name for name in modes if (home / name).is_dir()}
+    assert {"run", "logs", "spool", "spool/new", "spool/tmp", "spool/bad"} <= folders
+    assert {modes[name] for name in folders} == {0o700}
+    files = {name: mode for name, mode in modes.items() if name not in folders}
+    assert {"run/worker.sock", "run/wake", "run/launch", "run/sock", "yester.db"} <= set(files)
+    assert {name: mode for name, mode in files.items() if mode != 0o600} == {}
+
+
+def test_of_two_started_at_once_one_works_and_the_other_says_so(worker, home):
+    both = [worker(), worker()]
+    pid = until(lambda: (health(home) or {}).get("pid"))
+    (other,) = (one for one in both if one.process.pid != pid)
+    code, out, err = other.ended()
+    assert (code, err) == (0, "")
+    assert out.startswith("the worker is running already")
+    (winner,) = (one for one in both if one.process.pid == pid)
+    assert winner.process.poll() is None
+    assert health(home)["pid"] == pid
+
+
+def test_a_pid_in_the_lock_file_is_not_believed(run, worker, home):
+    """A worker that was killed leaves its pid behind, and the number may be another's by now."""
+    made(home)
+    for text in ("", "nonsense", "4194303", "-1", str(os.getpid())):
+        (home / "run" / "worker.lock").write_text(text)
+        assert seat.holder(home) == 0
+    assert run("worker", "stop").out == "no worker is running\n"
+    assert worker().ready().health()["events"] == 0
+
+
+def test_a_killed_worker_leaves_nothing_in_the_way(run, worker, home):
+    first = worker().ready()
+    first.process.kill()
+    first.ended()
+    assert (home / "run" / "worker.sock").exists()
+    assert run("worker", "status", "--json").json == {"running": False, "pid": None}
+    assert worker().ready().health()["pid"] != first.process.pid
+
+
+def test_looking_at_the_seat_does_not_keep_a_worker_away(worker, home):
+    made(home)
+    with open(home / "run" / "worker.lock", "w") as looked_at:
+        fcntl.flock(looked_at, fcntl.LOCK_SH)
+        starting = worker()
+        until(lambda: Path(f"/proc/{starting.process.pid}/stat").exists())
+    starting.ready()
+
+
+def test_a_worker_that_does_not_answer_is_told_apart_from_none(run, home):
+    made(home)
+    with open(home / "run" / "worker.lock", "w") as held:
+        held.write(f"{os.getpid()}\n")
+        held.flush()
+        fcntl.flock(held, fcntl.LOCK_EX)
+        done = run("worker", "status")
+    assert done.code == 1
+    assert done.out.startswith(f"does not answer (pid {os.getpid()})")
+
+
+# --- the end -------------------------------------------------------------------------------------
+
+
+def test_without_work_it_ends_by_itself(worker, home):
+    code, _, err = worker("--idle", "0.3").ended()
+    assert (code, err) == (0, "")
+    assert "ended: idle, 0 events taken" in log(home)
+    assert seat.holder(home) == 0
+
+
+@pytest.mark.requirement("CAP-03")
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, "stop"])
+def test_before_it_ends_it_takes_in_what_the_spool_holds(worker, run, home, store, how):
+    running = worker().ready()
+    told = Told()
+    leave(home, told.prompt("go"), *(told.ran(f"echo {n}", LONG) for n in range(60)))
+    if how == "stop":
+        assert run("worker", "stop").code == 0
+    else:
+        running.process.send_signal(how)
+    assert running.ended() == (0, "", "")
+    assert waiting(home) == []
+    assert store().counts().events == 61
+    assert "ended: stopped, 61 events taken" in log(home)
+
+
+def test_one_that_cannot_be_found_any_more_ends(home, tmp_path, monkeypatch):
+    """Its folder was removed, or another listens there: nobody will ever ask it to."""
+    monkeypatch.chdir(tmp_path)
+    made(home)
+    now = [0.0]
+    found = Worker(home, None, idle=1e9, clock=lambda: now[0])
+    (home / "run" / "worker.sock").unlink()
+    now[0] += 2 * TICK
+    try:
+        assert found.run() == "lost"
+    finally:
+        found.close()
+
+
+# --- versions ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "newer"),
+    [
+        ("0.1.0", "0.1.1", True), ("0.1.9", "0.1.10", True), ("0.2", "0.10", True),
+        ("1.0", "1.0.1", True), ("0.1.0", "0.1.0", False), ("0.2.0", "0.1.9", False),
+        ("1.0.0", "", False), ("1.0.0", "nonsense", False), ("", "0.0.1", True),
+    ],
+)  # fmt: skip
+def test_versions_are_numbers(one, other, newer):
+    assert (release(other) > release(one)) is newer
+
+
+def test_it_does_not_leave_for_an_older_or_the_same_version(worker, home):
+    running = worker().ready()
+    for version in (yester.__version__, "0.0.1", "", "nonsense", "9" * 9_000):
+        said = ask(home / "run", f"POST /leave?version={version}", 5.0)
+        assert said is None or json.loads(said) == {"leaving": False}
+        assert running.health()["pid"] == running.process.pid
+
+
+def test_it_finishes_and_leaves_for_a_newer_version(worker, home, store):
+    running = worker().ready()
+    told = Told()
+    leave(home, *(told.ran(f"echo {n}", LONG) for n in range(30)))
+    assert json.loads(ask(home / "run", "POST /leave?version=9.9.9", 5.0)) == {"leaving": True}
+    assert running.ended()[0] == 0
+    assert (waiting(home), store().counts().events) == ([], 30)
+
+
+@pytest.fixture
+def installed(tmp_path):
+    """yester installed in an environment of its own, where it can be upgraded."""
+    place = tmp_path / "env"
+    library = f"lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages"
+    package = place / library / "yester"
+    package.mkdir(parents=True)
+    (place / "bin").mkdir()
+    base = Path(sys._base_executable)
+    (place / "bin" / "python").symlink_to(base)
+    (place / "pyvenv.cfg").write_text(f"home = {base.parent}\n")
+    for path in (ROOT / "src" / "yester").iterdir():
+        if path.name not in ("__init__.py", "__pycache__"):
+            (package / path.name).symlink_to(path)
+    others = [path for path in sys.path if path.endswith("site-packages")]
+    (place / library / "others.pth").write_text("\n".join(others) + "\n")
+    source = Path(yester.__file__).read_text("utf-8")
+
+    def install(version):
+        text = source.replace(f'"{yester.__version__}"', f'"{version}"')
+        assert text.count(version) == 1
+        (package / "__init__.py.new").write_text(text, "utf-8")
+        (package / "__init__.py.new").rename(package / "__init__.py")
+        return str(place / "bin" / "python")
+
+    return install
+
+
+def test_an_upgrade_takes_over_at_the_next_session_in_the_same_process(
+    installed, worker, home, env, project, store
+):
+    running = worker(python=installed("8.0.0")).ready()
+    leave(home, *earlier(project))
+    assert running.health()["version"] == "8.0.0"
+    installed("8.0.1")
+    told = Told(cwd=str(project))
+    for number in range(20):  # a busy machine may keep the hook from being answered in time
+        payload = told.payload("SessionStart", source="startup", session_id=f"s-{number}")
+        hook("SessionStart", cwd=project, env=env, payload=payload)
+        if running.health() is None or running.health()["version"] != "8.0.0":
+            break
+    until(lambda: (running.health() or {}).get("version") == "8.0.1")
+    assert running.health()["pid"] == running.process.pid
+    assert "ended: new version" in log(home)
+    hook("Stop", cwd=project, env=env, payload=told.payload("Stop", last_assistant_message="Bye."))
+    until(lambda: [i.body for i in store().items() if i.role == "assistant"][1:] == ["Bye."])
+
+
+def test_a_newer_version_relieves_an_older_worker_and_not_the_other_way_round(
+    installed, worker, run, home
+):
+    old = worker().ready()
+    new = worker(python=installed("9.9.9")).ready()
+    assert old.ended()[0] == 0
+    assert new.health()["version"] == "9.9.9"
+    again = run("worker", "start")
+    assert again.out == f"the worker is running already (pid {new.process.pid})\n"
+    code, out, _ = worker().ended()
+    assert (code, out.split(" (")[0]) == (0, "the worker is running already")
+    assert new.health()["pid"] == new.process.pid
+
+
+# --- taking in -----------------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("DIS-11", "CAP-03")
+def test_what_a_hook_leaves_is_recallable_at_once(worker, run, home, env, project, transcript):
+    t = transcript()
+    t.cwd = str(project)
+    t.user("Why is the invoice empty for refunds?", promptId="turn-1")
+    t.assistant("Let me look at the templates.")
+    t.assistant("A refund has no lines of its own.")
+    running = worker().ready()
+    told = Told(cwd=str(project), transcript=str(t.path))
+    for event, more in (
+        ("SessionStart", {"source": "startup"}),
+        ("UserPromptSubmit", {"prompt": "Why is the invoice empty for refunds?"}),
+        ("PostToolUse", {"tool_name": "Bash", "tool_input": {"command": "grep -r refund"},
+                         "tool_response": {"stdout": f"a.py {LONG}"}}),
+        ("Stop", {"last_assistant_message": "A refund has no lines of its own."}),
+    ):  # fmt: skip
+        assert hook(event, cwd=project, env=env, payload=told.payload(event, **more)).code == 0
+    until(lambda: running.health()["events"] == 4)
+    until(lambda: waiting(home) == [])  # the transcript has been read
+    hits = run("recall", "--raw", "--json", "--limit", "20").json["hits"]
+    assert sorted(hit["text"] for hit in hits) == [
+        "A refund has no lines of its own.", "Let me look at the templates.",
+        "Why is the invoice empty for refunds?", f"grep -r refund\n\na.py {LONG}",
+    ]  # fmt: skip
+    assert {hit["project"] for hit in hits} == {"project"}
+    if Path(f"/proc/{running.process.pid}/task").exists():
+        tasks = Path(f"/proc/{running.process.pid}/task")
+        assert [path.joinpath("children").read_text() for path in tasks.iterdir()] == [""]
+    said = log(home)
+    assert "started: yester" in said
+    for word in ("refund", "invoice", "templates", "grep"):
+        assert word not in said
+    assert running.health()["rss_bytes"] < 100_000_000
+
+
+@pytest.mark.requirement("CAP-03", "OPS-05")
+def test_it_survives_what_should_not_be_in_a_spool(worker, run, home, store, tmp_path):
+    told = Told(transcript=str(tmp_path / ("n" * 300)))
+    new = made(home) / "spool" / "new"
+    (new / "1-a-folder").mkdir()
+    (new / "2-nonsense").write_bytes(b"\xff\x00")
+    (new / "3-newer").write_bytes(b"yester/2\tStop\n{}")
+    (new / "4-no-json").write_bytes(b"yester/1\tStop\n[1]")
+    (new / ".hidden").write_bytes(b"")
+    leave(home, told.prompt("still here?"), told.stop("Yes."))
+    running = worker().ready()
+    assert run("worker", "drain").code == 0
+    assert running.health()["pid"] == running.process.pid
+    assert [item.body for item in store().items()] == ["still here?", "Yes."]
+    assert sorted(path.name for path in new.iterdir()) == ["1-a-folder", "3-newer"]
+    bad = sorted(path.name for path in (home / "spool" / "bad").iterdir())
+    assert bad == [".hidden", "2-nonsense", "4-no-json"]
+    assert running.process.poll() is None
+
+
+@pytest.mark.requirement("CAP-03")
+def test_the_second_place_is_emptied_too(worker, run, home, store, tmp_path):
+    runtime = tmp_path / "runtime"
+    runtime.mkdir(mode=0o700)
+    told = Told()
+    leave(home, told.prompt("one"))
+    leave(runtime / "yester", told.ran("two", LONG))
+    assert run("worker", "drain", env={"XDG_RUNTIME_DIR": str(runtime)}).code == 0
+    assert waiting(home) == waiting(runtime / "yester") == []
+    assert store().counts().events == 2
+
+
+@pytest.mark.requirement("CAP-03")
+def test_another_writer_delays_it_and_nothing_more(worker, home, store, transcript):
+    running = worker().ready()
+    t = transcript()
+    t.user("hello", promptId="turn-1")
+    t.assistant("only the transcript has this")
+    told = Told(transcript=str(t.path))
+    with open(home / "run" / "write.lock", "w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        leave(home, told.prompt("hello"), told.stop("bye"))
+        wake(home)
+        began = time.monotonic()
+        assert running.health()["events"] == 0  # it answers meanwhile
+        assert time.monotonic() - began < 2
+    until(lambda: running.health()["events"] == 2)
+    with open(home / "run" / "write.lock", "w") as held:  # now the transcript's turn
+        fcntl.flock(held, fcntl.LOCK_EX)
+        time_of_two_attempts(running)
+    until(lambda: waiting(home) == [])
+    assert sorted(item.body for item in store().items()) == [
+        "bye", "hello", "only the transcript has this"
+    ]  # fmt: skip
+
+
+def wake(home):
+    handle = os.open(home / "run" / "wake", os.O_WRONLY | os.O_NONBLOCK)
+    os.write(handle, b".")
+    os.close(handle)
+
+
+def time_of_two_attempts(running):
+    """An attempt to write takes a quarter of a second; health is answered between them."""
+    for _ in range(2):
+        began = time.monotonic()
+        until(lambda: running.health(), 10)
+        until(lambda began=began: time.monotonic() - began > 0.3)
+
+
+def test_draining_works_with_and_without_a_worker(worker, run, home, store):
+    told = Told()
+    assert run("worker", "drain").out == "0 events taken in\n"
+    leave(home, told.prompt("one"))
+    assert run("worker", "drain").out == "1 event taken in\n"
+    running = worker().ready()
+    leave(home, told.ran("two", LONG), told.stop("three"))
+    assert run("worker", "drain", "--json").json["events"] <= 2  # some it took by itself
+    assert running.health()["events"] == 2
+    assert store().counts().events == 3
+
+
+# --- answering -----------------------------------------------------------------------------------
+
+
+def context(printed):
+    return json.loads(printed)["hookSpecificOutput"]["additionalContext"] if printed else ""
+
+
+def asked(event, project, env, **more):
+    """A hook's answer; a busy machine may keep the first one from being in time."""
+    payload = Told(cwd=str(project)).payload(event, **more)
+    return until(lambda: context(hook(event, cwd=project, env=env, payload=payload).out))
+
+
+@pytest.mark.requirement("DEL-01", "DEL-02", "DEL-04")
+def test_a_session_is_told_what_an_earlier_one_said_and_it_is_written_down(
+    worker, home, env, project, store
+):
+    leave(home, *earlier(project))
+    running = worker().ready()
+    until(lambda: running.health()["events"] == 2)
+    text = asked("SessionStart", project, env, source="startup")
+    assert "arq was chosen over celery" in text
+    assert text.startswith("<yester-memory")
+    assert text.endswith("</yester-memory>")
+    session = until(lambda: store().session(Told().session, "claude-code"))
+    shown = until(lambda: store().injections(session.id))
+    assert {one.event for one in shown} == {"SessionStart"}
+    texts = {item.body for item in store().get([one.item for one in shown])}
+    assert "arq was chosen over celery, since everything else is asyncio already." in texts
+    for prompt in ("yes", "what is the weather like in Kyoto in autumn"):
+        payload = Told(cwd=str(project)).payload("UserPromptSubmit", prompt=prompt)
+        assert hook("UserPromptSubmit", cwd=project, env=env, payload=payload).silent
+
+
+@pytest.mark.requirement("DEL-02")
+def test_what_was_shown_is_written_down_also_when_the_event_was_faster(
+    worker, home, project, store
+):
+    leave(home, *earlier(project))
+    running = worker().ready()
+    start = Told(cwd=str(project)).event("SessionStart", source="startup")
+    leave(home, start)
+    wake(home)
+    until(lambda: running.health()["events"] == 3)
+    assert context(ask(home / "run", f"POST /hook?id={start.id}", 5.0))
+    session = store().session(Told().session, "claude-code")
+    until(lambda: store().injections(session.id))
+
+
+@pytest.mark.parametrize(
+    "request_",
+    ["POST /hook?id=none", "POST /hook", "POST /hook?id=../../config.toml", "POST /hook?id="],
+)
+def test_a_hook_nobody_knows_gets_no_answer(worker, home, request_):
+    worker().ready()
+    assert ask(home / "run", request_, 5.0) == b""
+
+
+@pytest.mark.requirement("OPS-03", "OPS-05")
+def test_its_door_takes_anything(worker, home):
+    running = worker().ready()
+
+    def said(data):
+        here = Path.cwd()
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+            client.settimeout(10)
+            os.chdir(home / "run")
+            try:
+                client.connect("worker.sock")
+            finally:
+                os.chdir(here)
+            client.sendall(data)
+            client.shutdown(socket.SHUT_WR)
+            try:
+                return client.recv(4096)
+            except ConnectionError:
+                return b""
+
+    assert said(b"GET /health HTTP/1.0\r\n\r\n").startswith(b"HTTP/1.0 200 OK\r\n")
+    for request in (
+        b"GET /other HTTP/1.0", b"GET /hook HTTP/1.0", b"DELETE /health HTTP/1.0",
+        b"GET //[ HTTP/1.0", b"\xff\xfe \x00 \x00", b"POST /leave?version=%FF HTTP/1.0",
+        b"POST /leave?version=" + b"9" * 9_000 + b" HTTP/1.0", b"POST /nothing HTTP/1.0",
+    ):  # fmt: skip
+        answer = said(request + b"\r\n\r\n")
+        if not request.startswith(b"POST /leave?version=%"):
+            assert answer.startswith(b"HTTP/1.0 404"), request
+    for unfinished in (b"", b"G", b"GET /health HTTP/1.0\r\n", b"x" * 40_000, b"\r\n\r\n"):
+        assert not said(unfinished).startswith(b"HTTP/1.0 200")
+    silent = [socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) for _ in range(20)]
+    here = Path.cwd()
+    os.chdir(home / "run")
+    try:
+        for client in silent:
+            client.connect("worker.sock")
+    finally:
+        os.chdir(here)
+    assert running.health()["pid"] == running.process.pid
+    for client in silent:
+        client.close()
+    assert running.health()["pid"] == running.process.pid
+
+
+def test_a_hook_is_answered_while_there_is_much_to_read(
+    worker, home, env, project, transcript, store
+):
+    leave(home, *earlier(project))
+    t = transcript("ffffffff-0000-4000-8000-00000000000f", cwd=str(project))
+    t.user("the first of many")
+    line = t.path.read_text().strip()
+    number = 8_000
+    t.raw("".join(
+        line.replace("ffffffff-0001", f"ffffffff-{n:06}").replace("first", f"word{n}") + "\n"
+        for n in range(2, number)
+    ))  # fmt: skip
+    running = worker().ready()
+    told = Told(t.session, str(project), str(t.path))
+    leave(home, told.stop("."))
+    wake(home)
+    until(lambda: running.health()["events"] == 3)
+    assert "arq was chosen" in asked("SessionStart", project, env, source="startup")
+    assert len(store().newest(Filters(session=t.session), 10_000)) < number - 1
+
+
+# --- settings while it runs ----------------------------------------------------------------------
+
+
+@pytest.mark.requirement("CAP-14")
+def test_what_is_switched_off_or_excluded_meanwhile_is_obeyed(
+    worker, run, home, env, project, store
+):
+    leave(home, *earlier(project))
+    running = worker().ready()
+    until(lambda: running.health()["events"] == 2)
+    assert run("off", "--all").code == 0
+    start = Told(cwd=str(project), clock=int(time.time() * 1000)).event("SessionStart")
+    leave(home, start)  # as if the hook had not seen it yet
+    assert ask(home / "run", f"POST /hook?id={start.id}", 5.0) == b""
+    until(lambda: waiting(home) == [])
+    assert store().counts().skipped == {"off": 1}
+    assert hook("SessionStart", cwd=project, env=env).silent
+    assert waiting(home) == []
+    assert run("off", "--all", "--undo").code == 0
+    (home / "config.toml").write_text(f'exclude = ["{project}"]')
+    told = Told(cwd=str(project), clock=int(time.time() * 1000) + 60_000)
+    start = told.event("SessionStart")
+    leave(home, start)
+    assert ask(home / "run", f"POST /hook?id={start.id}", 5.0) == b""
+    until(lambda: store().counts().skipped == {"off": 1, "excluded": 1})
+    until(lambda: (home / "run" / "rules").exists())
+    assert (home / "run" / "rules").read_text() == f"path {project}\n"
+    assert hook("SessionStart", cwd=project, env=env).silent
+    (home / "config.toml").write_text("exclude = [")  # half saved
+    leave(home, told.prompt("still out"))
+    wake(home)
+    until(lambda: store().counts().skipped == {"off": 1, "excluded": 2})
+    (home / "config.toml").write_text("")
+    leave(home, told.prompt("in again"))
+    wake(home)
+    until(lambda: "in again" in [item.body for item in store().items()])
+    assert "reading config.toml failed: ConfigError" in log(home)
+    assert not (home / "run" / "rules").exists()
+
+
+# --- how a session starts it ---------------------------------------------------------------------
+
+
+@pytest.mark.requirement("DEL-01", "OPS-03")
+def test_the_first_session_starts_it_and_gets_its_answer(worker, run, home, env, project):
+    leave(home, *earlier(project))
+    assert run("worker", "drain").code == 0
+    assert stat.S_IMODE((home / "run" / "launch").stat().st_mode) == 0o600
+    hostile = {"PYTHONPATH": "/evil", "LD_LIBRARY_PATH": "/evil", "PATH": "/evil"}
+    payload = Told(cwd=str(project)).payload("SessionStart", source="startup")
+    done = hook("SessionStart", cwd=project, env=env | hostile, payload=payload)
+    assert (done.code, done.err) == (0, b"")
+    pid = until(lambda: (health(home) or {}).get("pid"))
+    if Path(f"/proc/{pid}/environ").exists():
+        given = Path(f"/proc/{pid}/environ").read_bytes()
+        assert b"evil" not in given
+        assert {entry.split(b"=")[0] for entry in given.rstrip(b"\0").split(b"\0")} == {
+            b"HOME", b"PATH", b"LANG"
+        }  # fmt: skip
+        assert opened(pid) == {"/dev/null"}
+        assert os.getsid(pid) != os.getsid(0)
+        assert b"yester\0--home" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    if done.out:  # in time, though it had to be started
+        assert "arq was chosen over celery" in context(done.out)
+    assert "arq was chosen" in asked("SessionStart", project, env, source="startup")
+    assert health(home)["pid"] == pid
+    until(lambda: waiting(home) == [])
+
+
+@pytest.mark.requirement("OPS-03")
+@pytest.mark.parametrize(
+    "how",
+    ["ours", "missing", "open to others", "of another home", "empty", "a folder", "another user's"],
+)
+def test_a_way_to_start_it_that_is_not_ours_is_not_taken(home, env, project, how):
+    file = home / "run" / "launch"
+    mark = home.parent / "started"
+    meant = home.parent if how == "of another home" else home
+    words = ["/bin/sh", "-c", 'touch "$0"', str(mark), "--home", str(meant)]
+    file.write_text("" if how == "empty" else "\n".join(words) + "\n")
+    file.chmod(0o644 if how == "open to others" else 0o600)
+    if how == "another user's":
+        if os.geteuid():
+            pytest.skip("needs root to give a file away")
+        os.chown(file, 65534, 65534)
+    if how in ("missing", "a folder"):
+        file.unlink()
+    if how == "a folder":
+        file.mkdir()
+    done = hook("SessionStart", cwd=project, env=env)
+    if how == "ours":
+        until(mark.exists)
+        return
+    assert (done.code, done.err) == (0, b"")
+    assert done.out.count(b"\n") <= 1
+    assert json.loads(done.out)["systemMessage"].endswith("yester worker start")
+    assert not mark.exists()
+    assert len(waiting(home)) == 1
+    del env["CLAUDECODE"]
+    assert hook("SessionStart", cwd=project, env=env).silent
+
+
+# --- its log -------------------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("CAP-10")
+def test_the_log_says_where_something_failed_and_not_what_it_said(tmp_path):
+    log = Log(tmp_path / "logs", clock=lambda: 1_770_000_000.0)
+    try:
+        raise ValueError("the walrus")
+    except ValueError as error:
+        log.failed("taking 1-2-3", error)
+    log.say("ended")
+    text = (tmp_path / "logs" / "worker.log").read_text()
+    first, second = text.splitlines()
+    assert first.startswith(
+        "2026-02-02T02:40:00Z taking 1-2-3 failed: ValueError at test_worker.py:"
+    )
+    assert second == "2026-02-02T02:40:00Z ended"
+    assert "walrus" not in text
+
+
+@pytest.mark.requirement("OPS-03")
+def test_the_log_rotates_and_keeps_only_so_much(tmp_path):
+    log = Log(tmp_path / "logs")
+    path = tmp_path / "logs" / "worker.log"
+    for number in range(KEPT + 3):
+        log.say(f"round {number}")
+        with open(path, "a") as file:
+            file.write("x" * LARGEST + "\n")
+    log.say("now")
+    files = sorted(found.name for found in path.parent.iterdir())
+    assert files == ["worker.log", *(f"worker.log.{n}" for n in range(1, KEPT + 1))]
+    assert path.read_text().endswith("now\n")
+    assert len(path.read_text()) < 100
+    for number in range(1, KEPT + 1):
+        older = path.with_name(f"worker.log.{number}")
+        assert f"round {KEPT + 3 - number} " not in older.read_text()
+        assert f"round {KEPT + 3 - number}\n" in older.read_text()
+    assert {stat.S_IMODE(found.stat().st_mode) for found in path.parent.iterdir()} == {0o600}
+
+
+def test_a_log_that_cannot_be_written_stops_nothing(tmp_path):
+    log = Log(tmp_path / "logs")
+    (tmp_path / "logs" / "worker.log").mkdir()
+    log.say("hello")
