@@ -8,6 +8,7 @@ import random
 import subprocess
 import sys
 import time
+from itertools import count
 
 import apsw
 import pytest
@@ -60,16 +61,18 @@ def test_killed_again_and_again_it_ends_with_exactly_what_one_run_gives(
     folder = str(transcripts[0].path.parent)
     began = time.monotonic()
     zygote.run(memory_folder / "whole", "index", "--json", folder)
-    whole_run = time.monotonic() - began
+    longest = (time.monotonic() - began) / 2
     expected = contents(memory_folder / "whole")
 
-    home = memory_folder / "killed"
+    homes = (memory_folder / f"killed{number}" for number in count())
+    home = next(homes)
     while zygote.killed < kills(20):
         zygote.start(home, "index", folder)
-        zygote.wait(rng.uniform(0, whole_run / 2))
-        if not zygote.kill():  # it has got to the end: begin again
+        zygote.wait(rng.uniform(0, longest))
+        if not zygote.kill():  # it has got to the end: begin again, and die earlier
             assert contents(home) == expected
-            home = memory_folder / f"killed{zygote.killed}"
+            longest *= 0.7
+            home = next(homes)
         elif zygote.killed % 4 == 0:
             assert contents(home).items() <= expected.items()
     zygote.run(home, "index", "--json", folder)

@@ -10,11 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from yester.deliver import context
-from yester.deliver.context import Context, tokens, worth_showing
+from yester.deliver.context import Context, tokens
 from yester.fence import MOST_UNITS, fenced, units
 from yester.ingest import content_hash
 from yester.model import Item, Project, Session
 from yester.project import named
+from yester.recall.floor import worth_showing
 from yester.store.base import Entry
 from yester.text.document import document
 
@@ -327,13 +328,13 @@ def test_what_was_injected_does_not_ask_again(filled):
 
 
 def test_the_floor_rises_with_the_store_and_falls_with_the_prompt():
-    assert worth_showing(0.5, 4, 30_000, own=True)
-    assert not worth_showing(0.5, 4, 30_000, own=False)
-    assert not worth_showing(0.5, 4, 300_000, own=True)
-    assert not worth_showing(0.35, 4, 30_000, own=True)
-    assert worth_showing(0.3, 16, 30_000, own=True)
-    assert worth_showing(0.35, 4, 100, own=True)
-    assert not worth_showing(0.0, 80, 0, own=True)
+    assert worth_showing({"fit": 0.5}, 4, 30_000, own=True)
+    assert not worth_showing({"fit": 0.5}, 4, 30_000, own=False)
+    assert not worth_showing({"fit": 0.5}, 4, 300_000, own=True)
+    assert not worth_showing({"fit": 0.35}, 4, 30_000, own=True)
+    assert worth_showing({"fit": 0.3}, 16, 30_000, own=True)
+    assert worth_showing({"fit": 0.35}, 4, 100, own=True)
+    assert not worth_showing({"fit": 0.0}, 80, 0, own=True)
 
 
 # --- safe to read ------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 import yester
+from yester.recall.rank import TOLD
 
 
 @pytest.fixture
@@ -148,7 +149,7 @@ def test_any_text_is_a_question(filled):
 
 def test_explain_names_the_factors(filled):
     hit = filled("recall", "utc", "--explain", "--json").json["hits"][0]
-    added = {name: value for name, value in hit["factors"].items() if name != "matched"}
+    added = {name: value for name, value in hit["factors"].items() if name not in TOLD}
     assert {"keyword", "recency", "importance"} <= set(added)
     assert sum(added.values()) == pytest.approx(hit["score"], abs=1e-4)
     assert "keyword 0." in filled("recall", "utc", "--explain").out

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
-from math import log10, sqrt
 from typing import TYPE_CHECKING
 
 from yester.deliver.gate import trivial
 from yester.fence import MOST_UNITS, fenced, neutral, strip_fenced, units
 from yester.model import Filters, Hit, Item, Project, Session
 from yester.recall.arms import OneQuestion
+from yester.recall.floor import worth_showing
 from yester.recall.recall import Asked, recall
 from yester.recall.snippet import snippet
 from yester.redact import redact
@@ -25,20 +25,6 @@ from yester.text.terms import query_terms
 
 if TYPE_CHECKING:
     from yester.text.embed import Embedder
-
-# Provisional, until a calibrated floor takes the place of `worth_showing`. A score is a share of
-# what the prompt could reach. The longer a prompt, the less of it any text holds: measured, scores
-# fall with the square root of its terms, so that is what they are multiplied by. The more there is,
-# the more shares words by chance: the floor rises with every tenfold. And what another project has
-# must fit better. Chosen on 27,000 commit messages of three projects, 34,000 messages of sessions
-# and 1,900 turns of talk (no data kept back): something is shown for 1 % of one-line and 0.3 % of
-# long questions about projects that are not there, for none of 200 about other talks, and for 3 to
-# 8 % of prompts typed in other projects; of the right answers among the first five 74 % (one line),
-# 64 % (long) and 37 % (talk) stay.
-FLOOR, FLOOR_ITEMS, FLOOR_RISE = 1.0, 30_000, 0.15
-LOWEST_FLOOR = 0.5
-ELSEWHERE = 1.3
-_FEWEST_TERMS, _MOST_TERMS = 4, 80  # below, chance rules; above, recall asks with the rarest 80
 
 _LOOKED_AT = 10  # last sessions, of which some tell nothing
 _ASKED = 30  # hits, of which some are known, of this session or below the floor
@@ -158,7 +144,7 @@ def at_prompt(
             break
         if hit.id in known or (session and hit.session == session):
             continue
-        if not worth_showing(hit.score, len(asked), items, own):
+        if not worth_showing(hit.factors, len(asked), items, own):
             continue
         text = _titled(hit.title, snippet(_clean(hit.text), asked, _SNIPPET))
         origin = "" if own else f" [from: {_line(hit.project, _NAME)}]"
@@ -168,23 +154,13 @@ def at_prompt(
     return page.context()
 
 
-def worth_showing(score: float, terms: int, items: int, own: bool) -> bool:
-    """Is a hit about what a prompt of so many terms is about, or does it only share some words?
-
-    `items` is the size of the store, `own` whether the hit is of the present project.
-    """
-    floor = max(LOWEST_FLOOR, FLOOR + FLOOR_RISE * log10(max(items, 1) / FLOOR_ITEMS))
-    evidence = score * sqrt(min(max(terms, _FEWEST_TERMS), _MOST_TERMS))
-    return evidence >= (floor if own else floor * ELSEWHERE)
-
-
 def _found(
     store: Store, prompt: str, project: Project, now: int, embedder: Embedder | None
 ) -> list[tuple[Hit, bool]]:
     """Hits, the best first, and whether they are of this project, whose come first among equals."""
     # On lines of their own the words are words: nobody writes operators to an agent.
     query = "\n".join(prompt.split())
-    asked = Asked(query, k=_ASKED, now=now, project=project.key)
+    asked = Asked(query, k=_ASKED, explain=True, now=now, project=project.key)
     asked_here = replace(asked, filters=Filters(projects=(project.key,)))
     once = OneQuestion(embedder) if embedder is not None else None
     # Asked for itself as well, no busy project can push the present one out. Found both ways, the

@@ -18,7 +18,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 from yester.model import Filters
 from yester.recall.factors import by_type, closeness, recency, share
 from yester.recall.phrases import adjacent, fulfils
-from yester.recall.rank import Question, Ranked, Scale, Signals, Wanted, Weights, lifted
+from yester.recall.rank import (
+    Question,
+    Ranked,
+    Scale,
+    Signals,
+    Wanted,
+    Weights,
+    Words,
+    lifted,
+)
 from yester.store.base import Candidate, Store, inverse_frequency
 from yester.text.query import Query
 from yester.text.synonyms import alternatives
@@ -126,7 +135,7 @@ def ranked(
         if cosine is not None and embedder is not None:
             close = closeness(cosine, embedder.band)
         about = one.id in touching or one.id in named
-        if not keyword[one.id] and (close or 0.0) < _FAR and not about:
+        if not words[one.id].keyword and (close or 0.0) < _FAR and not about:
             continue
         signals = Signals(
             keyword=keyword[one.id],
@@ -142,7 +151,10 @@ def ranked(
             concepts=share(held.get(one.id, 0), concepts),
             project=1.0 if own and one.project == own else 0.0,
         )
-        result.append(scale.ranked(one, signals, words[one.id][1]))
+        told = {"matched": words[one.id].matched, "fit": words[one.id].fit}
+        if cosine is not None:
+            told["cosine"] = cosine
+        result.append(scale.ranked(one, signals, told))
     result = _fulfilling(store, in_order(result), query)
     return _side_by_side(store, result, query, question.telling, weights.phrase), rung
 
@@ -208,23 +220,23 @@ def in_order(found: Iterable[Ranked]) -> list[Ranked]:
 def _beside(
     store: Store,
     found: list[Candidate],
-    words: Mapping[int, tuple[float, float]],
+    words: Mapping[int, Words],
     near: Mapping[int, float],
 ) -> dict[int, tuple[int, int]]:
     """What stands before and behind the likeliest messages. In a conversation the answer often
     stands beside the words of the question."""
     talk = sorted(
         (one.id for one in found if one.kind in _CONVERSATION),
-        key=lambda id_: -(words[id_][0] + near.get(id_, 0.0)),
+        key=lambda id_: -(words[id_].keyword + near.get(id_, 0.0)),
     )
     return store.neighbours(talk[:_LIFTED]) if talk else {}
 
 
 def _lifted(
-    words: Mapping[int, tuple[float, float]], beside: Mapping[int, tuple[int, int]], part: float
+    words: Mapping[int, Words], beside: Mapping[int, tuple[int, int]], part: float
 ) -> dict[int, float]:
     """The keyword score of each, raised by those of its neighbours."""
-    scores = {id_: keyword for id_, (keyword, _) in words.items()}
+    scores = {id_: one.keyword for id_, one in words.items()}
     raised: dict[int, float] = dict(scores)
     for id_, pair in beside.items():
         for other in filter(None, pair):

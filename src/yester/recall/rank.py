@@ -103,6 +103,18 @@ class Ranked(NamedTuple):
     factors: Mapping[str, float]
 
 
+class Words(NamedTuple):
+    """What a candidate's words say: how well it matches what is most telling in the question, the
+    share of the question's weight that matched, and how well it matches the whole of it."""
+
+    keyword: float
+    matched: float
+    fit: float
+
+
+NO_WORDS = Words(0.0, 0.0, 0.0)
+
+
 class Question:
     """The terms asked for with their weights, ready to score many candidates."""
 
@@ -138,10 +150,11 @@ class Question:
         self._scales: dict[tuple[str, int], tuple[float, float, float]] = {}
 
     def rank(self, candidate: Candidate) -> Ranked:
-        keyword, matched = self.words(candidate)
-        return Ranked(candidate, keyword, {"keyword": keyword, "matched": matched})
+        words = self.words(candidate)
+        told = {"keyword": words.keyword, "matched": words.matched, "fit": words.fit}
+        return Ranked(candidate, words.keyword, told)
 
-    def words(self, candidate: Candidate) -> tuple[float, float]:
+    def words(self, candidate: Candidate) -> Words:
         """BM25F over its possible maximum, and the share of the question's weight that matched."""
         frequencies: dict[int, float] = {}
         for part, length, found in matches(candidate.vector, self._wanted):
@@ -160,7 +173,7 @@ class Question:
                         more = together * scale * share
                         frequencies[number] = frequencies.get(number, 0.0) + more
         if not frequencies or not self.possible:
-            return 0.0, 0.0
+            return NO_WORDS
         k1, total, matched = self._weights.k1, 0.0, 0.0
         for number, frequency in frequencies.items():
             telling = self._telling[number]
@@ -169,7 +182,7 @@ class Question:
         keyword = min(1.0, total / self._full)
         if candidate.role == "thinking":
             keyword *= self._weights.thinking
-        return keyword, matched * (k1 + 1) / self.possible
+        return Words(keyword, matched * (k1 + 1) / self.possible, total / self.possible)
 
     def _scale(self, kind: str, part: int) -> tuple[float, float, float]:
         """(weight, a, b) of a field: a term counts weight / (a + b * length of the field)."""
@@ -197,6 +210,9 @@ class Signals(NamedTuple):
     project: float = 0.0
 
 
+TOLD = ("matched", "fit", "cosine")  # in a hit's factors, but no part of its score
+
+
 class Scale:
     """The weights of the factors that one question can use, shared out."""
 
@@ -206,8 +222,8 @@ class Scale:
         whole = 1.0 if weights.relative else sum(used.values())
         self.shares = {name: weight / (whole or 1.0) for name, weight in used.items()}
 
-    def ranked(self, candidate: Candidate, signals: Signals, matched: float) -> Ranked:
-        """The score, and what each factor added to it."""
+    def ranked(self, candidate: Candidate, signals: Signals, told: Mapping[str, float]) -> Ranked:
+        """The score, and what each factor added to it; `told` are facts that added nothing."""
         factors: dict[str, float] = {}
         score = 0.0
         for name, part in self.shares.items():
@@ -216,8 +232,7 @@ class Scale:
                 value = self._unembedded * signals.keyword
             factors[name] = part * value
             score += factors[name]
-        factors["matched"] = matched
-        return Ranked(candidate, score, factors)
+        return Ranked(candidate, score, {**factors, **told})
 
 
 def aged(ranked: Ranked, staleness: float, weight: float) -> Ranked:
