@@ -15,7 +15,7 @@ help:
 	@echo "make docs    write the reference pages from the code"
 	@echo "make bench   measure indexing (MEMDATA=folder of transcripts; default: the samples)"
 	@echo "make fuzz    fuzz every reader for SECONDS=120"
-	@echo "make e2e     build the wheel and use it in a fresh environment"
+	@echo "make e2e     the built wheel in a fresh environment; real Claude Code ($$YESTER_CLIENTS)"
 	@echo "make clean   remove what the other targets made"
 
 $(VENV)/made:
@@ -38,7 +38,8 @@ demo: $(VENV)/installed
 	@$(BIN)/python examples/demo.py
 
 test: $(VENV)/installed-dev
-	$(BIN)/python -m pytest -q -n auto -m "not e2e and not browser"
+	$(BIN)/python -m pytest -q -n auto -m "not e2e and not browser and not crash"
+	$(BIN)/python -m pytest -q -n auto -m crash
 
 crash: $(VENV)/installed-dev
 	YESTER_KILLS=200 $(BIN)/python -m pytest -q -m crash

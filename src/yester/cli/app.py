@@ -104,8 +104,13 @@ class App:
 
         from yester.worker.door import ask
 
-        request = f"POST /recall?asked={quote(msgspec.json.encode(asked))}"
-        if self.config["embedder"] == "none" or not asked.query or len(request) > _LONGEST_REQUEST:
+        if self.config["embedder"] == "none" or not asked.query:
+            return None
+        try:
+            request = f"POST /recall?asked={quote(msgspec.json.encode(asked))}"
+        except UnicodeEncodeError:  # an argument that is no text has no form in JSON
+            return None
+        if len(request) > _LONGEST_REQUEST:
             return None
         said = ask(self.home / "run", request, 2.0)
         return None if said is None else msgspec.json.decode(said, type=list[Hit])

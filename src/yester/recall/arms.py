@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Protocol
 
+from yester.errors import ModelError
 from yester.model import Filters
-from yester.recall.factors import by_type, closeness, recency, share
+from yester.recall.factors import by_type, closeness, overlap, recency, share
 from yester.recall.phrases import adjacent, fulfils
 from yester.recall.rank import (
     Question,
@@ -96,7 +98,9 @@ def ranked(
         return _fulfilling(store, in_order(plain), query), rung
     vector = None
     if embedder is not None and weights.vector and query.must is None:
-        vector = embedder.embed_query(text)
+        # A server that is down must not cost the answer: then the words alone decide.
+        with suppress(ModelError):
+            vector = embedder.embed_query(text)
     near: dict[int, float] = {}
     if vector is not None and embedder is not None:
         near = dict(store.nearest(vector, embedder.sha, filters, NEAREST))
@@ -111,15 +115,17 @@ def ranked(
     if weights.neighbour and query.must is None:
         beside = _beside(store, found, words, near)
         missing = {id_ for pair in beside.values() for id_ in pair if id_ and id_ not in words}
-        more = store.load(sorted(missing))
-        words |= {one.id: question.words(one) for one in more}
-        found += more
+        words |= {one.id: question.words(one) for one in store.load(sorted(missing))}
+        found += store.load(sorted(missing), filters)  # they lift others, but must pass themselves
     if vector is not None and embedder is not None:
         near |= store.cosines(vector, embedder.sha, [id_ for id_ in words if id_ not in near])
     keyword = _lifted(words, beside, weights.neighbour)
     if weights.relative:
         best = max(keyword.values(), default=0.0)
         keyword = {id_: value / best if best else 0.0 for id_, value in keyword.items()}
+    files = {id_: share(number, len(around.files)) for id_, number in touching.items()}
+    if weights.relative and around.files:
+        files = {item.id: overlap(item.files, around.files) for item in store.get(list(words))}
     concepts, held = store.concepts(_names(text), list(words))
     own = store.project_number(around.project) if around.project else 0
     usable = {
@@ -140,7 +146,7 @@ def ranked(
         signals = Signals(
             keyword=keyword[one.id],
             vector=close,
-            files=share(touching.get(one.id, 0), len(around.files)),
+            files=files.get(one.id, 0.0),
             named=share(named.get(one.id, 0), len(paths)),
             recency=recency(
                 around.now - one.epoch,

@@ -5,7 +5,7 @@ None of them knows what else was found, how many answers are wanted or what time
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 DAY = 86_400_000
 
@@ -27,6 +27,16 @@ def recency(age: int, half_life: float, spread: float = 1.0) -> float:
 
 def share(matched: int, wanted: int) -> float:
     return min(1.0, matched / wanted) if wanted > 0 else 0.0
+
+
+def overlap(files: Collection[str], here: Collection[str]) -> float:
+    """The share of an item's files that are among those here; the end of a path will do."""
+    ends = {"/" + path.strip("/").lower() for path in here}
+    found = 0
+    for path in files:
+        end = "/" + path.strip("/").lower()
+        found += any(one.endswith(end) or end.endswith(one) for one in ends)
+    return share(found, len(files))
 
 
 def closeness(cosine: float, band: tuple[float, float]) -> float:

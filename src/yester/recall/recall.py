@@ -65,11 +65,12 @@ def recall(
         items = store.newest(filters, asked.k, asked.offset, asked.order == "date_asc")
         return [hit(item, names, rung="recent") for item in items]
     around = Around(asked.now, asked.project, asked.files)
-    found, rung = ranked(store, asked.query, query, filters, around, weights, embedder)
+    text = _without_filters(asked.query, query)
+    found, rung = ranked(store, text, query, filters, around, weights, embedder)
     if not found and query.quoted:
         # Quotation marks may be just that: better the words than nothing.
         query = replace(query, must=None)
-        found, rung = ranked(store, asked.query, query, filters, around, weights, embedder)
+        found, rung = ranked(store, text, query, filters, around, weights, embedder)
     if asked.window:
         oldest = asked.now - asked.window
         found = in_order(lowered(one, oldest, weights.outside) for one in found)
@@ -88,6 +89,14 @@ def recall(
             one = hit(item, names, best.score, rung)
             hits.append(replace(one, factors=factors, duplicates=duplicates))
     return hits
+
+
+def _without_filters(text: str, query: Query) -> str:
+    """The question as it would be said: what restricts it is not what it is about."""
+    for name, value in query.filters:
+        for written in (f"{name}:{value}", f'{name}:"{value}"'):
+            text = text.replace(written, " ")
+    return text
 
 
 def narrowed(filters: Filters, query: Query, now: int) -> Filters:

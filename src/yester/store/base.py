@@ -194,8 +194,8 @@ class Store(Protocol):
     def cosines(self, vector: Any, model: str, items: Sequence[int]) -> dict[int, float]:
         """The same for given items; those without vectors of this model are left out."""
 
-    def load(self, ids: Sequence[int]) -> list[Candidate]:
-        """The active items with these ids, as candidates, in no order."""
+    def load(self, ids: Sequence[int], filters: Filters | None = None) -> list[Candidate]:
+        """The active items with these ids that pass every filter, as candidates, in no order."""
 
     def touching(self, files: Sequence[str], filters: Filters, limit: int) -> dict[int, int]:
         """At most `limit` items about any of these files that pass every filter, with how many of

@@ -6,10 +6,9 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import wraps
 from itertools import chain
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any
 
 import apsw
 import msgspec
@@ -24,7 +23,7 @@ from yester.store.base import Candidate, Counts, Entry, Put, Statistics
 from yester.store.lock import write_lock
 from yester.store.migrate import Migration, migrate, migrations, pending, version
 from yester.store.sqlite_capture import CaptureRows
-from yester.store.sqlite_care import explained
+from yester.store.sqlite_care import explained, explains
 from yester.store.sqlite_vectors import NOT_EMBEDDED, Codes, VectorRows
 from yester.text import terms as tokenizer
 from yester.text.document import document
@@ -34,23 +33,6 @@ PATIENCE = 10.0  # seconds to wait for another writer's batch of a fraction of a
 _BATCH = 2_000  # documents held while the whole index is written
 _SHORTEST_PREFIX = 6  # of a session's id, as `yester sessions` shows it
 _NO_SUCH_ID = -1  # a filter that names something unknown must find nothing, not everything
-
-
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
-def _explained(
-    read: Callable[Concatenate[SqliteStore, P], R],
-) -> Callable[Concatenate[SqliteStore, P], R]:
-    """A reading method whose database errors come out as sentences."""
-
-    @wraps(read)
-    def method(store: SqliteStore, /, *args: P.args, **more: P.kwargs) -> R:
-        with explained(store._path):
-            return read(store, *args, **more)
-
-    return method
 
 
 class SqliteStore(CaptureRows, VectorRows):
@@ -392,7 +374,7 @@ class SqliteStore(CaptureRows, VectorRows):
 
     # --- reading -----------------------------------------------------------------------------
 
-    @_explained
+    @explains
     def get(self, ids: Sequence[int]) -> list[Item]:
         found = {
             row[0]: rows.item(row)
@@ -406,12 +388,12 @@ class SqliteStore(CaptureRows, VectorRows):
         for row in self._db.execute(rows.SELECT + " WHERE i.id > ? ORDER BY i.id", (after,)):
             yield rows.item(row)
 
-    @_explained
+    @explains
     def find(self, ref: str) -> list[Item]:
         found = self._db.execute(rows.SELECT + " WHERE i.ref = ? ORDER BY i.id", (ref,))
         return [rows.item(row) for row in found]
 
-    @_explained
+    @explains
     def candidates(
         self,
         terms: Sequence[tuple[str, float, int]],
@@ -448,33 +430,36 @@ class SqliteStore(CaptureRows, VectorRows):
             self._members.forget()
         return self._members.of(self._db, project)
 
-    @_explained
-    def load(self, ids: Sequence[int]) -> list[Candidate]:
-        return index.load(self._db, ids) if ids else []
+    @explains
+    def load(self, ids: Sequence[int], filters: Filters | None = None) -> list[Candidate]:
+        if not ids:
+            return []
+        filters = filters or Filters()
+        return index.load(self._db, ids, rows.where(filters, *self._filter_ids(filters)))
 
-    @_explained
+    @explains
     def touching(self, files: Sequence[str], filters: Filters, limit: int) -> dict[int, int]:
         condition, args = rows.where(filters, *self._filter_ids(filters))
         return index.touching(self._db, files, condition, args, limit)
 
-    @_explained
+    @explains
     def concepts(self, names: Sequence[str], items: Sequence[int]) -> tuple[int, dict[int, int]]:
         return index.concepts(self._db, names, items)
 
-    @_explained
+    @explains
     def project_number(self, name: str) -> int:
         found = self._one("SELECT id FROM project WHERE name = ?1 OR key = ?1", name)
         return int(found[0]) if found else 0
 
-    @_explained
+    @explains
     def neighbours(self, ids: Sequence[int]) -> dict[int, tuple[int, int]]:
         return index.neighbours(self._db, ids)
 
-    @_explained
+    @explains
     def alike(self, term: str, most: int) -> list[str]:
         return index.alike(self._db, term, most)
 
-    @_explained
+    @explains
     def newest(
         self, filters: Filters, limit: int, offset: int = 0, oldest_first: bool = False
     ) -> list[Item]:
@@ -486,7 +471,7 @@ class SqliteStore(CaptureRows, VectorRows):
         )
         return [rows.item(row) for row in found]
 
-    @_explained
+    @explains
     def statistics(self, terms: Sequence[str], filters: Filters) -> Statistics:
         projects = self._filter_ids(filters)[0]
         items, lengths = self._lengths(tuple(projects))
@@ -521,12 +506,12 @@ class SqliteStore(CaptureRows, VectorRows):
             sessions = sessions or [_NO_SUCH_ID]
         return projects, sessions
 
-    @_explained
+    @explains
     def projects(self) -> list[Project]:
         found = self._db.execute("SELECT key, name, root, parent FROM project ORDER BY name")
         return [Project(*row) for row in found]
 
-    @_explained
+    @explains
     def sessions(self, filters: Filters, limit: int, offset: int = 0) -> list[Session]:
         projects, sessions = self._filter_ids(filters)
         parts, args = ["1"], list[object]()
@@ -553,7 +538,7 @@ class SqliteStore(CaptureRows, VectorRows):
         )
         return [Session(*row) for row in found]
 
-    @_explained
+    @explains
     def source(self, path: str) -> Source | None:
         row = self._one(
             "SELECT path, agent, size, mtime_ns, offset, line, head, state FROM source"
@@ -564,7 +549,7 @@ class SqliteStore(CaptureRows, VectorRows):
         where, agent, size, mtime_ns, offset, line, head, state = row
         return Source(where, agent, size, mtime_ns, offset, line, head, msgspec.json.decode(state))
 
-    @_explained
+    @explains
     def counts(self) -> Counts:
         def number(table: str) -> int:
             return int(self._one(f"SELECT count(*) FROM {table}")[0])

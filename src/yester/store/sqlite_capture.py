@@ -9,6 +9,7 @@ from typing import Any
 import apsw
 
 from yester.model import Event, Injection, Session, Turn
+from yester.store.sqlite_care import explains
 
 _EVENT = "id, name, epoch, session, turn, actor, tool, failed, item, skipped, window, lag"
 _TURN = "key, session, prompt, closing, started, ended, state, transcript, id"
@@ -66,15 +67,18 @@ class CaptureRows:
 
     # --- reading -----------------------------------------------------------------------------
 
+    @explains
     def handled(self, ids: Sequence[str]) -> set[str]:
         marks = ",".join("?" * len(ids))
         found = self._db.execute(f"SELECT id FROM event WHERE id IN ({marks})", tuple(ids))
         return {row[0] for row in found}
 
+    @explains
     def events(self, turn: int) -> list[Event]:
         found = self._db.execute(f"SELECT {_EVENT} FROM event WHERE turn = ? ORDER BY id", (turn,))
         return [replace(Event(*row), failed=bool(row[7])) for row in found]
 
+    @explains
     def turn(self, session: int, key: str = "") -> Turn | None:
         wanted, args = ("key = ?", (key,)) if key else ("state = 'open'", ())
         row = self._db.execute(
@@ -83,12 +87,14 @@ class CaptureRows:
         ).fetchone()
         return Turn(*row) if row else None
 
+    @explains
     def turns(self, session: int) -> list[Turn]:
         found = self._db.execute(
             f"SELECT {_TURN} FROM turn WHERE session = ? ORDER BY id", (session,)
         )
         return [Turn(*row) for row in found]
 
+    @explains
     def session(self, key: str, agent: str) -> Session | None:
         row = self._db.execute(
             "SELECT s.key, s.agent, p.key, s.started, s.ended, s.cwd, s.branch, s.title,"
@@ -100,6 +106,7 @@ class CaptureRows:
         ).fetchone()
         return Session(*row) if row else None
 
+    @explains
     def said(self, session: int, kind: str, actor: str, text: str, since: int, until: int) -> int:
         row = self._db.execute(
             "SELECT i.id FROM item i WHERE i.session = ?1 AND i.epoch BETWEEN ?2 AND ?3"
@@ -112,6 +119,7 @@ class CaptureRows:
         ).fetchone()
         return int(row[0]) if row else 0
 
+    @explains
     def injections(self, session: int) -> list[Injection]:
         found = self._db.execute(
             "SELECT session, event, item, score, tokens, epoch, reason, prompt_number"
@@ -120,9 +128,11 @@ class CaptureRows:
         )
         return [Injection(*row) for row in found]
 
+    @explains
     def muted(self) -> set[str]:
         return {row[0] for row in self._db.execute("SELECT session FROM muted")}
 
+    @explains
     def lags(self, limit: int) -> list[int]:
         found = self._db.execute("SELECT lag FROM event ORDER BY id DESC LIMIT ?", (limit,))
         return [row[0] for row in found]

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import apsw
 
 from yester.errors import StoreBusy, StoreDamaged, StoreError, YesterError
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def check(db: apsw.Connection) -> list[str]:
@@ -98,3 +103,14 @@ def explain(error: Exception, path: Path) -> YesterError:
             reason = error.strerror or str(error)
             return StoreError(f"{error.filename or path}: {reason}; check the folder and the disk")
     return StoreError(f"{path}: {error}")
+
+
+def explains(read: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], R]:
+    """A reading method of a store whose database errors come out as sentences."""
+
+    @wraps(read)
+    def method(store: Any, /, *args: P.args, **more: P.kwargs) -> R:
+        with explained(store._path):
+            return read(store, *args, **more)
+
+    return method

@@ -437,11 +437,15 @@ def alike(db: apsw.Connection, term: str, most: int) -> list[str]:
     return [name for name in (*names, *shorter) if held[name]][:most]
 
 
-def load(db: apsw.Connection, ids: Sequence[int]) -> list[Candidate]:
+def load(
+    db: apsw.Connection, ids: Sequence[int], exact: tuple[str, tuple[object, ...]] = ("", ())
+) -> list[Candidate]:
+    condition, args = exact
     rows = db.execute(
         "SELECT i.id, i.kind, i.role, i.type, i.project, i.session, i.epoch, i.hash, t.vector"
-        " FROM json_each(?) j JOIN item i ON i.id = j.value JOIN item_terms t ON t.item = i.id",
-        (str(list(ids)),),
+        " FROM json_each(?) j JOIN item i ON i.id = j.value JOIN item_terms t ON t.item = i.id"
+        + (f" WHERE {condition}" if condition else ""),
+        (str(list(ids)), *args),
     )
     return list(map(Candidate._make, rows))
 

@@ -14,6 +14,7 @@ import apsw
 
 from yester.model import Filters
 from yester.store import sqlite_rows as rows
+from yester.store.sqlite_care import explains
 from yester.text.arrays import arrays
 from yester.text.vectors import code, packed, unlike, unpacked
 
@@ -110,6 +111,7 @@ class VectorRows:
 
     # --- reading -----------------------------------------------------------------------------
 
+    @explains
     def unembedded(self, limit: int, since: int = 0) -> list[int]:
         found = self._db.execute(
             "SELECT item FROM unembedded WHERE queued >= ? ORDER BY epoch DESC, item DESC LIMIT ?",
@@ -117,9 +119,11 @@ class VectorRows:
         )
         return [row[0] for row in found]
 
+    @explains
     def has_vectors(self) -> bool:
         return self._db.execute("SELECT 1 FROM vector LIMIT 1").fetchone() is not None
 
+    @explains
     def nearest(
         self, vector: Any, model: str, filters: Filters, limit: int
     ) -> list[tuple[int, float]]:
@@ -151,6 +155,7 @@ class VectorRows:
         ordered = sorted(found.items(), key=lambda pair: (-pair[1], -pair[0]))
         return ordered[:limit]
 
+    @explains
     def cosines(self, vector: Any, model: str, items: Sequence[int]) -> dict[int, float]:
         found = self._db.execute(
             "SELECT v.item, v.parts, v.value FROM json_each(?) j"

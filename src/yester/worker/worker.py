@@ -89,6 +89,7 @@ class Worker:
         self._held: Counter[Path] = Counter()  # spool files that go when theirs have been read
         self._reading: Iterator[None] | None = None
         self._embedding: Embedding | None = None
+        self._embeds = False  # not where it only drains
         self.resting = 0.0  # until then: the store could not be written to
         self._more = True
         self._last = self._ticked = clock()
@@ -115,6 +116,7 @@ class Worker:
     def run(self) -> str:
         """Until told to stop, idle for long, or replaced; the reason."""
         self._log.say(f"started: yester {yester.__version__}, pid {os.getpid()}")
+        self._embeds = True
         self._embed()
         while not self.leaving:
             for key, mask in self._selector.select(self._timeout()):
@@ -216,7 +218,7 @@ class Worker:
         except ConfigError as error:  # half saved, or wrong: the ones we have still hold
             self._log.failed("reading config.toml", error)
         self._use_settings()
-        if self._embedding and model != [self._config[name] for name in _MODEL_SETTINGS]:
+        if self._embeds and model != [self._config[name] for name in _MODEL_SETTINGS]:
             self._embed()
 
     # --- work --------------------------------------------------------------------------------
@@ -397,11 +399,15 @@ class Worker:
     def _answer_recall(self, text: str) -> bytes | None:
         """For the command line, which would have to load the model first."""
         try:
+            self._refresh_settings()
             asked = msgspec.json.decode(text, type=Asked)
             days = self._config.number("recency_halflife_days")
             weights = Weights().with_half_life(days)
             return msgspec.json.encode(recall(self._store, asked, weights, self._embedder))
         except msgspec.MsgspecError:
+            return None
+        except Exception as error:  # noqa: BLE001 -- who asks can search alone; others still need us
+            self._log.failed("recalling", error)
             return None
 
     def _answer_hook(self, id_: str) -> bytes:

@@ -1,0 +1,119 @@
+"""The stored form of a vector: what it loses, and how codes are compared."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from yester.text.vectors import code, packed, unlike, unpacked
+
+pytestmark = pytest.mark.requirement("REC-03")
+
+_dims = st.sampled_from([8, 16, 40, 64, 256, 384])
+_seed = st.integers(0, 2**32 - 1)
+
+
+def units(seed, dims, number=1):
+    rows = np.random.default_rng(seed).normal(size=(number, dims)).astype(np.float32)
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def table(vectors):
+    """Codes as a search has them: whole words where they fill some, else bytes."""
+    rows = np.frombuffer(b"".join(code(one) for one in vectors), np.uint8)
+    rows = rows.reshape(len(vectors), -1)
+    return rows.view(np.uint64) if rows.shape[1] % 8 == 0 else rows
+
+
+def naive(one, other):
+    return sum(bool(a > 0) != bool(b > 0) for a, b in zip(one, other, strict=True))
+
+
+@given(_seed, _dims)
+def test_a_value_comes_back_to_within_half_a_step(seed, dims):
+    vector = units(seed, dims)[0]
+    (back,) = unpacked([packed(vector)])
+    step = float(np.abs(vector).max()) / 127
+    assert float(np.abs(back - vector).max()) <= step / 2 * 1.001
+
+
+@given(_seed, _dims)
+def test_a_cosine_of_stored_vectors_is_off_by_less_than_a_hundredth(seed, dims):
+    one, other = units(seed, dims, 2)
+    (back,) = unpacked([packed(one)])
+    assert float(back @ other) == pytest.approx(float(one @ other), abs=0.01)
+
+
+@given(_seed, st.integers(1, 6))
+def test_many_come_back_as_each_alone(seed, number):
+    vectors = units(seed, 64, number)
+    stored = [packed(one) for one in vectors]
+    together = unpacked(stored)
+    assert together.dtype == np.float32
+    assert together.shape == vectors.shape
+    for at, one in enumerate(stored):
+        assert np.array_equal(together[at], unpacked([one])[0])
+
+
+def test_a_stored_vector_has_a_byte_a_dimension_and_four_for_the_scale():
+    assert len(packed(units(1, 384)[0])) == 4 + 384
+    assert len(code(units(1, 384)[0])) == 48
+
+
+def test_a_vector_of_nothing_stays_nothing():
+    zero = np.zeros(16, np.float32)
+    assert not unpacked([packed(zero)]).any()
+    assert code(zero) == b"\0\0"
+
+
+@given(_seed, _dims)
+def test_what_is_stored_twice_is_stored_alike(seed, dims):
+    vector = units(seed, dims)[0]
+    assert packed(vector) == packed(vector.copy())
+    assert packed(unpacked([packed(vector)])[0]) == packed(vector)
+
+
+@given(_seed, _dims)
+def test_a_code_has_one_bit_a_dimension_its_sign(seed, dims):
+    vector = units(seed, dims)[0]
+    bits = "".join(f"{byte:08b}" for byte in code(vector))
+    assert bits[:dims] == "".join("1" if value > 0 else "0" for value in vector)
+    assert set(bits[dims:]) <= {"0"}
+
+
+@pytest.mark.parametrize("counting", ["numpy's own", "a table"])
+@given(_seed, st.sampled_from([8, 20, 40, 64, 384, 2_048]), st.integers(1, 6))
+def test_unlike_bits_are_counted_as_one_by_one(counting, seed, dims, number):
+    vectors = units(seed, dims, number)
+    wanted = units(seed + 1, dims)[0]
+    with pytest.MonkeyPatch.context() as patch:
+        if counting == "a table":  # numpy before 2.0
+            patch.delattr(np, "bitwise_count", raising=False)
+        found = unlike(table(vectors), code(wanted))
+    assert found.tolist() == [naive(one, wanted) for one in vectors]
+
+
+def test_opposites_share_no_bit_even_of_the_longest_codes():
+    vector = np.ones(4_096, np.float32)
+    assert unlike(table([vector, -vector]), code(vector)).tolist() == [0, 4_096]
+
+
+@pytest.mark.parametrize("given_", [{}, {"OMP_NUM_THREADS": "3"}])
+def test_loading_numpy_leaves_the_environment_as_it_was(given_):
+    program = (
+        "import os; before = dict(os.environ)\n"
+        "from yester.text.arrays import arrays\n"
+        "import sys; assert 'numpy' not in sys.modules\n"
+        "assert arrays() is arrays() is sys.modules['numpy']\n"
+        "assert dict(os.environ) == before"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], env={**os.environ, **given_}, capture_output=True
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
