@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yester.text.vectors import code, packed, unlike, unpacked
+from yester.text.models import DEFAULT, MODELS
+from yester.text.vectors import CENTRE_DIMS, CENTRED, code, packed, unlike, unpacked
 
 pytestmark = pytest.mark.requirement("REC-03")
 
@@ -85,6 +86,23 @@ def test_a_code_has_one_bit_a_dimension_its_sign(seed, dims):
     bits = "".join(f"{byte:08b}" for byte in code(vector))
     assert bits[:dims] == "".join("1" if value > 0 else "0" for value in vector)
     assert set(bits[dims:]) <= {"0"}
+
+
+def test_a_code_of_the_packaged_model_says_what_is_beyond_the_mean_of_its_vectors():
+    zero = np.zeros(CENTRE_DIMS, np.float32)
+    mean = np.array([bit == "0" for byte in code(zero, CENTRED) for bit in f"{byte:08b}"])
+    assert mean.any()
+    assert not mean.all()  # else nothing would be told by it
+    far = np.where(mean, 1.0, -1.0).astype(np.float32)  # beyond it, whichever way it points
+    bits = "".join(f"{byte:08b}" for byte in code(far, CENTRED))
+    assert bits == "".join("1" if value > 0 else "0" for value in far)
+    assert code(zero, "another model") == code(zero) == bytes(48)
+    assert code(np.zeros(64, np.float32), CENTRED) == bytes(8)  # of another length: no centre
+
+
+def test_the_centre_belongs_to_the_packaged_model():
+    assert MODELS[DEFAULT].weights.sha256 == CENTRED
+    assert MODELS[DEFAULT].dims == CENTRE_DIMS
 
 
 @pytest.mark.parametrize("counting", ["numpy's own", "a table"])

@@ -27,8 +27,9 @@ def embed_waiting(
 
     `since` (ms): only what was stored since then.
     """
-    with store.transaction():
-        store.use_model(embedder.sha)
+    if store.model() != embedder.sha:
+        with store.transaction():
+            store.use_model(embedder.sha)
     while not stop():
         items = store.get(store.unembedded(BATCH, since))
         if not items:

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from math import log
 from typing import TYPE_CHECKING, Any, Protocol
 
 from yester.errors import ModelError
@@ -30,7 +31,7 @@ from yester.recall.rank import (
     Words,
     lifted,
 )
-from yester.store.base import Candidate, Store, inverse_frequency
+from yester.store.base import Candidate, Near, Store, inverse_frequency
 from yester.text.query import Query
 from yester.text.synonyms import alternatives
 
@@ -46,6 +47,7 @@ _FAR = 0.15  # nearness below which a vector alone is no reason to be an answer
 _CONVERSATION = ("message", "prompt")
 _MOST_PATHS = 20
 _PATH = re.compile(r"[\w.+-]+(?:/[\w.+-]+)+|\b[\w-]+\.[a-z]{1,4}\b")
+_NOWHERE = Near(0.0, 1)
 _WORD = re.compile(r"[\w-]+")
 
 
@@ -101,7 +103,7 @@ def ranked(
         # A server that is down must not cost the answer: then the words alone decide.
         with suppress(ModelError):
             vector = embedder.embed_query(text)
-    near: dict[int, float] = {}
+    near: dict[int, Near] = {}
     if vector is not None and embedder is not None:
         near = dict(store.nearest(vector, embedder.sha, filters, NEAREST))
     touching = store.touching(around.files, filters, TOUCHING) if around.files else {}
@@ -134,12 +136,15 @@ def ranked(
         "project": own > 0,
     }  # fmt: skip
     scale = Scale(weights, frozenset(name for name, yes in usable.items() if yes))
+    cosines = sorted((part.cosine for part in near.values()), reverse=True)
+    twentieth = cosines[min(19, len(cosines) - 1)] if cosines else 0.0
     result = []
     for one in found:
-        cosine = near.get(one.id)
+        part = near.get(one.id)
         close = None
-        if cosine is not None and embedder is not None:
-            close = closeness(cosine, embedder.band)
+        if part is not None and embedder is not None:
+            many = weights.parts * log(part.parts) if one.kind in _CONVERSATION else 0.0
+            close = closeness(part.cosine - many, embedder.band)
         about = one.id in touching or one.id in named
         if not words[one.id].keyword and (close or 0.0) < _FAR and not about:
             continue
@@ -158,11 +163,21 @@ def ranked(
             project=1.0 if own and one.project == own else 0.0,
         )
         told = {"matched": words[one.id].matched, "fit": words[one.id].fit}
-        if cosine is not None:
-            told["cosine"] = cosine
+        if part is not None:
+            told["cosine"] = part.cosine
+            told["ahead"] = part.cosine - twentieth
         result.append(scale.ranked(one, signals, told))
-    result = _fulfilling(store, in_order(result), query)
+    result = _leading(_fulfilling(store, in_order(result), query))
     return _side_by_side(store, result, query, question.telling, weights.phrase), rung
+
+
+def _leading(found: list[Ranked]) -> list[Ranked]:
+    """How far each is above the tenth: what stands out is more likely to be meant."""
+    tenth = found[min(9, len(found) - 1)].score if found else 0.0
+    return [
+        Ranked(one.candidate, one.score, {**one.factors, "lead": one.score - tenth})
+        for one in found
+    ]
 
 
 def _by_words(
@@ -227,13 +242,13 @@ def _beside(
     store: Store,
     found: list[Candidate],
     words: Mapping[int, Words],
-    near: Mapping[int, float],
+    near: Mapping[int, Near],
 ) -> dict[int, tuple[int, int]]:
     """What stands before and behind the likeliest messages. In a conversation the answer often
     stands beside the words of the question."""
     talk = sorted(
         (one.id for one in found if one.kind in _CONVERSATION),
-        key=lambda id_: -(words[id_].keyword + near.get(id_, 0.0)),
+        key=lambda id_: -(words[id_].keyword + near.get(id_, _NOWHERE).cosine),
     )
     return store.neighbours(talk[:_LIFTED]) if talk else {}
 

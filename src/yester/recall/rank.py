@@ -56,6 +56,8 @@ class Weights:
     spread: float = 3.5  # of half-lives: 10 and 120 days where it is 35
     half_life: Mapping[str, float] = field(default_factory=lambda: HALF_LIFE)
     importances: Mapping[str, float] = field(default_factory=lambda: IMPORTANCE)
+    # Of the many parts of a long message one is near by chance: so much less, times ln(parts).
+    parts: float = 0.04
     # What has no vector is taken to be about as near as its words say.
     unembedded: float = 0.9
     # A long question names many things; what holds its most telling terms is a full match.
@@ -210,7 +212,7 @@ class Signals(NamedTuple):
     project: float = 0.0
 
 
-TOLD = ("matched", "fit", "cosine")  # in a hit's factors, but no part of its score
+TOLD = ("matched", "fit", "cosine", "ahead", "lead")  # in a hit's factors, but no part of its score
 
 
 class Scale:

@@ -59,6 +59,13 @@ class Candidate(NamedTuple):
     vector: bytes
 
 
+class Near(NamedTuple):
+    """How near an item is to a vector: by its nearest part, and of how many."""
+
+    cosine: float
+    parts: int
+
+
 @dataclass(frozen=True, slots=True)
 class Statistics:
     """What scoring needs to know of the collection (or of the projects filtered for)."""
@@ -179,6 +186,9 @@ class Store(Protocol):
         at the text.
         """
 
+    def model(self) -> str:
+        """The model whose vectors are wanted; "" before the first one."""
+
     def unembedded(self, limit: int, since: int = 0) -> list[int]:
         """Items whose vectors are still to be made, newest first; only those stored since then."""
 
@@ -187,11 +197,11 @@ class Store(Protocol):
 
     def nearest(
         self, vector: Any, model: str, filters: Filters, limit: int
-    ) -> list[tuple[int, float]]:
-        """The active items nearest to a vector that pass every filter, each with the cosine of its
-        nearest part, lowered a little for every doubling of its parts; nearest first."""
+    ) -> list[tuple[int, Near]]:
+        """The active items nearest to a vector that pass every filter, each with its nearest part;
+        nearest first."""
 
-    def cosines(self, vector: Any, model: str, items: Sequence[int]) -> dict[int, float]:
+    def cosines(self, vector: Any, model: str, items: Sequence[int]) -> dict[int, Near]:
         """The same for given items; those without vectors of this model are left out."""
 
     def load(self, ids: Sequence[int], filters: Filters | None = None) -> list[Candidate]:

@@ -134,6 +134,7 @@ class SqliteStore(CaptureRows, VectorRows):
                 self._sessions.clear()
                 self._index.forget()
                 self._members.forget()
+                self._codes.clear()
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
                 raise
@@ -340,6 +341,7 @@ class SqliteStore(CaptureRows, VectorRows):
     def _unlink(self, id_: int, project: int, kind: str) -> None:
         self._index.remove(id_, project, kind)
         self._forget_vectors(id_)
+        self._db.execute("DELETE FROM unembedded WHERE item = ?", (id_,))
         (old,) = self.get([id_])
         for path in old.files:
             self._db.execute(

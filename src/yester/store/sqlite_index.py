@@ -18,7 +18,7 @@ import msgspec
 
 from yester.model import Filters, Item
 from yester.store.base import Candidate
-from yester.store.sqlite_rows import file_name
+from yester.store.sqlite_rows import file_name, rooted, same_file
 from yester.text.document import Document, decode
 from yester.text.query import Every, Expression, Phrase, Prefix, Some, Without, Word
 from yester.text.terms import term_hash
@@ -453,18 +453,14 @@ def load(
 def touching(
     db: apsw.Connection, files: Sequence[str], condition: str, args: tuple[object, ...], limit: int
 ) -> dict[int, int]:
-    wanted = [
-        {"name": file_name(path), "path": "/" + path.lower().strip("/")}
-        for path in dict.fromkeys(files)
-    ]
+    wanted = [{"name": file_name(path), "path": rooted(path)} for path in dict.fromkeys(files)]
+    same = same_file("f.path", "(j.value ->> 'path')")
     found = db.execute(
         "SELECT f.item, count(DISTINCT j.key) AS n, i.epoch FROM json_each(?) j"
         " CROSS JOIN item_file f ON f.name = j.value ->> 'name'"
         " CROSS JOIN item i ON i.id = f.item"
-        # Either may be the longer one: a stored path is relative where it could be.
-        " WHERE (substr(j.value ->> 'path', -length(f.path) - 1) = '/' || lower(f.path)"
-        "  OR substr('/' || lower(f.path), -length(j.value ->> 'path')) = j.value ->> 'path')"
-        f" AND {condition} GROUP BY f.item ORDER BY n DESC, i.epoch DESC, f.item DESC LIMIT ?",
+        f" WHERE {same} AND {condition} GROUP BY f.item"
+        " ORDER BY n DESC, i.epoch DESC, f.item DESC LIMIT ?",
         (msgspec.json.encode(wanted).decode(), *args, limit),
     )
     return {item: number for item, number, _ in found}

@@ -101,19 +101,29 @@ def where(
         parts.append(
             "i.id IN ("
             + " UNION ".join(
-                [
-                    "SELECT item FROM item_file WHERE name = ? AND"
-                    " ('/' || lower(path) LIKE ? ESCAPE '\\' OR ? LIKE '%/' || lower(path))"
-                ]
+                [f"SELECT item FROM item_file WHERE name = ? AND {same_file('path', '?')}"]
                 * len(filters.files)
             )
             + ")"
         )
         for file in filters.files:
-            # Either may be the longer one: a stored path is relative where it could be.
-            path = file.lower().strip("/")
-            args += [file_name(file), "%/" + _escaped(path), "/" + path]
+            args += [file_name(file), *[rooted(file)] * 3]
     return " AND ".join(parts), tuple(args)
+
+
+def same_file(stored: str, asked: str) -> str:
+    """SQL: one path is the end of the other. `asked` stands there three times, `rooted`.
+
+    Either may be the longer one: a stored path is relative where it could be. SQLite folds ASCII
+    alone, so both go through it."""
+    return (
+        f"(substr(lower({asked}), -length({stored}) - 1) = '/' || lower({stored})"
+        f" OR substr('/' || lower({stored}), -length({asked})) = lower({asked}))"
+    )
+
+
+def rooted(path: str) -> str:
+    return "/" + path.strip("/")
 
 
 def file_name(path: str) -> str:

@@ -6,20 +6,19 @@ stay in the file; a search reads those of the nearest few hundred.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import log
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import apsw
 
 from yester.model import Filters
 from yester.store import sqlite_rows as rows
+from yester.store.base import Near
 from yester.store.sqlite_care import explains
 from yester.text.arrays import arrays
 from yester.text.vectors import code, packed, unlike, unpacked
 
 NEAREST = 600  # codes whose values are looked at
-_MANY_PARTS = 0.05  # measured: long chats fall to .60 of R@10 without it, to .70 with it
 _WIDER = 8  # times as many, when filters leave too few
 # What is told in words is embedded; what tools print is found by its words.
 NOT_EMBEDDED = ("tool", "thinking", "task")  # roles
@@ -61,6 +60,12 @@ class Codes:
         self.items = np.concatenate([self.items, np.array(items, np.int64)])
         self.codes = new if self.codes is None else np.concatenate([self.codes, new])
 
+    def forget(self, gone: Collection[int]) -> None:
+        """Those whose values are no longer there."""
+        np = arrays()
+        kept = ~np.isin(self.ids, list(gone))
+        self.ids, self.items, self.codes = self.ids[kept], self.items[kept], self.codes[kept]
+
     def __len__(self) -> int:
         return len(self.ids)
 
@@ -75,8 +80,12 @@ class VectorRows:
 
     def use_model(self, model: str) -> int:
         """Vectors of this model are wanted from now on; the number of items still without them."""
-        row = self._db.execute("SELECT value FROM meta WHERE key = 'embedder'").fetchone()
-        if row is None or row[0] != model:
+        if self.model() != model:
+            self._db.execute(
+                "DELETE FROM unembedded WHERE EXISTS"
+                " (SELECT 1 FROM vector v WHERE v.item = unembedded.item AND v.model = ?)",
+                (model,),
+            )
             self._db.execute(
                 "INSERT OR IGNORE INTO unembedded"
                 f" SELECT i.id, i.epoch, 0 FROM item i WHERE {_WORTH}"
@@ -92,16 +101,32 @@ class VectorRows:
 
     def put_vectors(self, item: int, model: str, vectors: Sequence[Any]) -> None:
         self._forget_vectors(item)
-        for part, vector in enumerate(vectors):
+        ids = self._new_ids(len(vectors))
+        for part, (id_, vector) in enumerate(zip(ids, vectors, strict=True)):
             self._db.execute(
-                "INSERT INTO vector(item, part, parts, model, value) VALUES (?, ?, ?, ?, ?)",
-                (item, part, len(vectors), model, packed(vector)),
+                "INSERT INTO vector(id, item, part, parts, model, value) VALUES (?, ?, ?, ?, ?, ?)",
+                (id_, item, part, len(vectors), model, packed(vector)),
             )
             self._db.execute(
                 "INSERT INTO vector_code(id, item, model, code) VALUES (?, ?, ?, ?)",
-                (self._db.last_insert_rowid(), item, model, code(vector)),
+                (id_, item, model, code(vector, model)),
             )
         self._db.execute("DELETE FROM unembedded WHERE item = ?", (item,))
+
+    def _new_ids(self, number: int) -> range:
+        """Ids nobody has had: whoever holds codes in memory knows them by theirs."""
+        row = self._db.execute(
+            "SELECT max((SELECT coalesce(max(id), 0) FROM vector), coalesce("
+            "(SELECT cast(value AS INTEGER) FROM meta WHERE key = 'last_vector'), 0))"
+        ).fetchone()
+        assert row is not None
+        first = row[0] + 1
+        self._db.execute(
+            "INSERT INTO meta VALUES ('last_vector', ?)"
+            " ON CONFLICT DO UPDATE SET value = excluded.value",
+            (str(row[0] + number),),
+        )
+        return range(first, first + number)
 
     def _forget_vectors(self, item: int) -> None:
         self._db.execute(
@@ -110,6 +135,11 @@ class VectorRows:
         self._db.execute("DELETE FROM vector WHERE item = ?", (item,))
 
     # --- reading -----------------------------------------------------------------------------
+
+    @explains
+    def model(self) -> str:
+        row = self._db.execute("SELECT value FROM meta WHERE key = 'embedder'").fetchone()
+        return str(row[0]) if row else ""
 
     @explains
     def unembedded(self, limit: int, since: int = 0) -> list[int]:
@@ -126,12 +156,12 @@ class VectorRows:
     @explains
     def nearest(
         self, vector: Any, model: str, filters: Filters, limit: int
-    ) -> list[tuple[int, float]]:
+    ) -> list[tuple[int, Near]]:
         np = arrays()
         known = self._known(model)
         if not len(known):
             return []
-        far = unlike(known.codes, code(vector))
+        far = unlike(known.codes, code(vector, model))
         mask = self._mask(filters)
         narrowed = filters != Filters() and mask is None
         if narrowed:
@@ -148,15 +178,21 @@ class VectorRows:
                 ids = ids[np.isin(items, passing)]
             elif mask is not None:
                 ids = ids[_marked(mask, items)]
-            found = self._cosines(vector, ids)
+            found, gone = self._cosines(vector, model, ids)
+            if gone:
+                if 2 * len(gone) > len(ids):
+                    del self._codes[model]  # most of it: read anew
+                else:
+                    known.forget(gone)
+                return self.nearest(vector, model, filters, limit)
             if len(found) >= limit or near is None or (not narrowed and wanted >= NEAREST):
                 break
             wanted = min(wanted * _WIDER, len(known))
-        ordered = sorted(found.items(), key=lambda pair: (-pair[1], -pair[0]))
+        ordered = sorted(found.items(), key=lambda pair: (-pair[1].cosine, -pair[0]))
         return ordered[:limit]
 
     @explains
-    def cosines(self, vector: Any, model: str, items: Sequence[int]) -> dict[int, float]:
+    def cosines(self, vector: Any, model: str, items: Sequence[int]) -> dict[int, Near]:
         found = self._db.execute(
             "SELECT v.item, v.parts, v.value FROM json_each(?) j"
             " CROSS JOIN vector v ON v.item = j.value"
@@ -179,14 +215,16 @@ class VectorRows:
         )
         return [row[0] for row in found]
 
-    def _cosines(self, vector: Any, ids: Any) -> dict[int, float]:
+    def _cosines(self, vector: Any, model: str, ids: Any) -> tuple[dict[int, Near], set[int]]:
+        """item → cosine for vectors by id, and the ids that are no longer there."""
+        wanted = ids.tolist()
         found = self._db.execute(
-            "SELECT v.item, v.parts, v.value FROM json_each(?) j"
+            "SELECT v.item, v.parts, v.value, v.id FROM json_each(?) j"
             " CROSS JOIN vector v ON v.id = j.value"
-            " JOIN item i ON i.id = v.item WHERE i.status = 'active'",
-            (str(ids.tolist()),),
+            " JOIN item i ON i.id = v.item WHERE i.status = 'active' AND v.model = ?",
+            (str(wanted), model),
         ).fetchall()
-        return _best(vector, found)
+        return _best(vector, [row[:3] for row in found]), {*wanted} - {row[3] for row in found}
 
     def _waiting(self) -> int:
         row = self._db.execute("SELECT count(*) FROM unembedded").fetchone()
@@ -208,14 +246,14 @@ def _marked(mask: bytearray, items: Any) -> Any:
     return marks[items]
 
 
-def _best(vector: Any, found: Sequence[Any]) -> dict[int, float]:
-    """item → cosine of its nearest part; of many parts one is near by chance, so it counts less."""
+def _best(vector: Any, found: Sequence[Any]) -> dict[int, Near]:
+    """item → its nearest part."""
     if not found:
         return {}
     values = unpacked([value for _, _, value in found]) @ vector
-    best: dict[int, float] = {}
+    best: dict[int, Near] = {}
     for (item, parts, _), cosine in zip(found, values.tolist(), strict=True):
-        value = cosine - _MANY_PARTS * log(parts)
-        if value > best.get(item, -2.0):
-            best[item] = value
+        known = best.get(item)
+        if known is None or cosine > known.cosine:
+            best[item] = Near(cosine, parts)
     return best

@@ -94,7 +94,7 @@ class Query:
     def quoted(self) -> bool:
         """Nothing but quoted words restricts the answers."""
         parts = self.must.parts if isinstance(self.must, Every) else (self.must,)
-        return all(isinstance(part, Phrase) for part in parts)
+        return all(isinstance(part, Phrase) and not part.distance for part in parts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,8 @@ dimension, its sign; codes are compared first, by the thousand, and values only 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from yester.text.arrays import arrays
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
     Vector = NDArray[np.float32]
 
 _SCALE = 4  # bytes
+# centre.f32 is the mean of yester-embed-1's vectors over 20,000 texts about code and talk.
+CENTRED = "0208c2270dfcb40eeb4c13d47aed8aacd93160ec2a5e6a1cf63cac7076fe2087"
+CENTRE_DIMS = 384
 
 
 def packed(vector: Vector) -> bytes:
@@ -37,9 +42,22 @@ def unpacked(stored: Sequence[bytes]) -> Vector:
     return rows
 
 
-def code(vector: Vector) -> bytes:
+def code(vector: Vector, model: str = "") -> bytes:
+    """The signs of what a vector has beyond the mean of its model's vectors.
+
+    Vectors of one model all point the same way, more or less: the mean of those of the packaged one
+    has a length of .84. With signs of the bare vectors, eight times as many values must be read.
+    """
     np = arrays()
-    return bytes(np.packbits(vector > 0).tobytes())
+    return bytes(np.packbits(vector > _centre(model, len(vector))).tobytes())
+
+
+@cache
+def _centre(model: str, dims: int) -> Any:
+    np = arrays()
+    if model == CENTRED and dims == CENTRE_DIMS:
+        return np.frombuffer((Path(__file__).parent / "centre.f32").read_bytes(), "<f4")
+    return np.zeros(dims, np.float32)
 
 
 def unlike(codes: Any, wanted: bytes) -> Any:

@@ -1,7 +1,8 @@
 """Vectors, made in the background: a thread of low priority with a connection of its own.
 
-It loads the model, works off what waits, newest first, and then waits to be told of more. Those who
-ask a question use the same model; a question never waits for more than one text.
+It loads the model when it is first wanted, works off what waits, newest first, and then waits to be
+told of more. Those who ask a question use the same model; a question never waits for more than one
+text.
 """
 
 from __future__ import annotations
@@ -34,13 +35,21 @@ class Embedding:
         self._now = now
         self._log = log
         self._more = threading.Event()
+        self._asked = False
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="embedding", daemon=True)
         self._thread.start()
         self.wake()
 
     def wake(self) -> None:
+        """Items were stored."""
         self._more.set()
+
+    def want(self) -> None:
+        """Questions will be asked: have the model ready, if there is anything to compare with."""
+        if self.embedder is None:
+            self._asked = True
+            self._more.set()
 
     def close(self) -> None:
         self._ended.set()
@@ -54,25 +63,27 @@ class Embedding:
         except OSError:
             pass  # it is a courtesy
         try:
-            self.embedder = open_embedder(self._settings, self._home)
-            if self.embedder is None:
-                return
             store = SqliteStore.open(self._home, now=self._now, patience=0.5)
-        except Exception as error:  # noqa: BLE001 -- without vectors everything else still works
-            self._log.failed("opening the embedding model", error)
+        except StoreError as error:
+            self._log.failed("opening the store for vectors", error)
             return
         try:
-            self._loop(store, self.embedder)
+            self._loop(store)
         finally:
             store.close()
 
-    def _loop(self, store: SqliteStore, embedder: Embedder) -> None:
+    def _loop(self, store: SqliteStore) -> None:
         while not self._ended.is_set():
             self._more.wait()
             self._more.clear()
             try:
-                for _ in embed_waiting(store, embedder, self._ended.is_set):
-                    pass
+                if self.embedder is None and self._is_wanted(store):
+                    self.embedder = open_embedder(self._settings, self._home)
+                    if self.embedder is None:
+                        return
+                if self.embedder is not None:
+                    for _ in embed_waiting(store, self.embedder, self._ended.is_set):
+                        pass
             except StoreBusy:
                 self._ended.wait(_BUSY_PAUSE)
                 self._more.set()
@@ -84,3 +95,7 @@ class Embedding:
                 self._log.failed("embedding", error)
                 self._ended.wait(_ERROR_PAUSE)
                 self._more.set()
+
+    def _is_wanted(self, store: SqliteStore) -> bool:
+        """A model takes a hundred megabytes: not before there is something to do with it."""
+        return bool(store.unembedded(1)) or (self._asked and store.has_vectors())

@@ -398,6 +398,10 @@ class Worker:
 
     def _answer_recall(self, text: str) -> bytes | None:
         """For the command line, which would have to load the model first."""
+        if self._embedding is not None and self._embedder is None:
+            self._embedding.want()
+            if self._store.has_vectors():
+                return None  # not loaded yet: the command does it itself
         try:
             self._refresh_settings()
             asked = msgspec.json.decode(text, type=Asked)
@@ -419,6 +423,8 @@ class Worker:
                 return b""
             if told.what == "start":
                 self._look_for_new_version()
+            if self._embedding is not None:
+                self._embedding.want()
             context = self._context(told)
         except Exception as error:  # noqa: BLE001 -- the agent goes on without us, whatever it is
             self._log.failed("answering", error)
