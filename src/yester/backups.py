@@ -8,6 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from shutil import copyfile, rmtree
 
+import apsw
+
 from yester.errors import NotFound, StoreError, UsageError
 from yester.store.base import Store
 from yester.store.lock import write_lock
@@ -67,21 +69,32 @@ def restore(home: Path, given: str, now: int) -> tuple[Path, Path | None]:
     try:
         copyfile(backup, trial / "yester.db")
         _check(trial, backup, now)
+        (trial / "yester.db").chmod(0o600)
         with write_lock(home / "run" / "write.lock", PATIENCE):
-            aside = _move_aside(path, now) if path.exists() else None
-            (trial / "yester.db").chmod(0o600)
-            (trial / "yester.db").rename(path)
+            aside = _keep_aside(path, now) if path.exists() else None
+            (trial / "yester.db").replace(path)  # at every moment there is a whole store
     finally:
         rmtree(trial, ignore_errors=True)
     return backup, aside
 
 
-def _move_aside(path: Path, now: int) -> Path:
+def _keep_aside(path: Path, now: int) -> Path:
+    """A second name for the present store, with all that its log still held."""
     aside = _free(path.parent, "yester-before-restore", now)
-    for end in ("-wal", "-shm", ""):
+    with suppress(apsw.Error):  # a damaged one goes aside as it is
+        db = apsw.Connection(str(path))
+        try:
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        finally:
+            db.close()
+    for end in ("-wal", "-shm"):
         part = Path(f"{path}{end}")
         if part.exists():
             part.rename(f"{aside}{end}")
+    try:
+        aside.hardlink_to(path)
+    except OSError:  # a file system without second names
+        copyfile(path, aside)
     return aside
 
 

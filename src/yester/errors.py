@@ -9,7 +9,8 @@
     └── StoreError                            the store cannot be used
         ├── StoreNewer                        written by a newer yester
         ├── StoreDamaged                      not a database, or a broken one
-        └── StoreBusy                         another process keeps the write lock
+        ├── StoreBusy                         another process keeps the write lock
+        └── StoreReplaced                     another file is in its place: open it anew
 
 Messages are one sentence for the person who must act: the thing, the value, the fix.
 The library raises; only the command line prints.
@@ -53,4 +54,8 @@ class StoreDamaged(StoreError):
 
 
 class StoreBusy(StoreError):
+    pass
+
+
+class StoreReplaced(StoreError):
     pass

@@ -8,6 +8,7 @@ import apsw
 import pytest
 
 import yester
+from yester.errors import StoreReplaced
 
 
 def test_doctor_is_content_with_a_fresh_and_with_a_filled_store(run, transcript):
@@ -184,3 +185,33 @@ def test_an_unknown_project_is_named_with_what_there_is(run, transcript):
     done = run("recall", "checkout", "--project", "shpo")
     assert done.code == 1
     assert "no project is called 'shpo'; there is shop" in done.err
+
+
+@pytest.mark.requirement("STO-05", "OPS-02")
+def test_who_had_the_former_store_open_does_not_write_into_it(run, home, transcript):
+    transcript().talk(2)
+    run("index")
+    run("backup")
+    with yester.open(home) as memory:
+        memory.add([{"ref": "before", "text": "the last word before the restore"}])
+        assert run("restore", "latest").code == 0
+        with pytest.raises(StoreReplaced, match="is another file now; open it anew"):
+            memory.add([{"ref": "lost", "text": "this would have been lost"}])
+    with yester.open(home) as memory:
+        assert memory.recall("last word before the restore") == []
+    (aside,) = home.glob("yester-before-restore*.db")
+    db = apsw.Connection(str(aside))
+    assert db.execute("SELECT count(*) FROM item WHERE ref = 'before'").fetchone() == (1,)
+    db.close()
+
+
+@pytest.mark.requirement("OPS-02")
+def test_a_running_worker_ends_before_a_restore(run, home, transcript):
+    transcript().talk(1)
+    run("index")
+    run("backup")
+    assert run("worker", "start").code == 0
+    done = run("restore", "latest")
+    assert done.code == 0
+    assert "the worker has ended" in done.err
+    assert run("worker", "status").code == 1

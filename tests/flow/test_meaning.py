@@ -16,7 +16,7 @@ import apsw
 import pytest
 
 import yester
-from tests.capturing import Told, leave, made, until
+from tests.capturing import Told, answered, leave, made, until, worker_that
 from yester.ingest.embedding import embed_waiting, parts
 from yester.recall.rank import TOLD
 from yester.store.sqlite import SqliteStore
@@ -562,6 +562,21 @@ def test_a_worker_embeds_what_hooks_bring_and_answers_as_one_would_in_process(
     if resident.exists():
         pages = int(resident.read_text().split()[1])
         assert pages * os.sysconf("SC_PAGE_SIZE") < 260e6
+
+
+def test_the_command_prints_what_the_worker_says_and_searches_itself_where_it_says_nothing(
+    home, run, opened, vectors_on
+):
+    opened(None).add(notes())
+    said = {"id": 1, "ref": "r", "kind": "note", "type": "", "project": "shop", "session": "",
+            "title": "From the worker", "text": "", "epoch": NOW, "score": 0.5}  # fmt: skip
+    for answer, expected in (
+        (answered(json.dumps([said]).encode()), ["r"]),
+        (answered(b"", b"404 Not Found"), ["colour"]),
+        (b"", ["colour"]),
+    ):
+        with worker_that(home, lambda client, say=answer: (client.sendall(say), client.close())):
+            assert [hit["ref"] for hit in run("recall", "teal", "--json").json["hits"]] == expected
 
 
 def test_switching_the_model_off_and_on_again_while_the_worker_runs(home, worker, store, run):

@@ -6,6 +6,8 @@ import click
 
 from yester import backups
 from yester.cli.app import App, pass_app
+from yester.cli.worker import end
+from yester.worker import seat
 
 
 @click.command("restore")
@@ -16,7 +18,14 @@ def command(app: App, backup: str) -> None:
 
     The backup is checked first, and the present store is moved aside, not deleted.
     """
-    path, aside = backups.restore(app.home, backup, app.now)
+    if end(app):  # it would go on writing into the former store
+        click.echo("the worker has ended; the next session starts it again", err=True)
+    free = seat.take(app.home, 1.0)
+    try:
+        path, aside = backups.restore(app.home, backup, app.now)
+    finally:
+        if free is not None:
+            free.leave()
     click.echo(f"restored {path}")
     if aside:
         click.echo(f"the former store is now {aside}")

@@ -97,10 +97,15 @@ def _older(running: dict[str, Any]) -> bool:
 @pass_app
 def stop(app: App) -> None:
     """Let the worker finish what the spool holds, and end."""
+    pid = end(app)
+    click.echo(f"the worker has ended (pid {pid})" if pid else "no worker is running")
+
+
+def end(app: App) -> int:
+    """Its process, which is no more; 0 where there was none."""
     pid = seat.holder(app.home)
     if not pid:
-        click.echo("no worker is running")
-        return
+        return 0
     if ask(app.home / "run", "POST /stop", 2.0) is None:
         os.kill(pid, signal.SIGTERM)
     free = seat.take(app.home, _STOPPING)
@@ -110,7 +115,7 @@ def stop(app: App) -> None:
             f"nothing is lost if you end it: kill -9 {pid}"
         )
     free.leave()
-    click.echo(f"the worker has ended (pid {pid})")
+    return pid
 
 
 @command.command("status")

@@ -13,7 +13,7 @@ from typing import Any
 import apsw
 import msgspec
 
-from yester.errors import StoreError
+from yester.errors import StoreError, StoreReplaced
 from yester.model import Filters, Item, Project, Session, Source
 from yester.project import bare
 from yester.store import sqlite_care as care
@@ -50,6 +50,7 @@ class SqliteStore(CaptureRows, VectorRows):
         self._members = index.Members()
         self._moves: Any = None
         self._codes: dict[str, Codes] = {}
+        self._inode = path.stat().st_ino
         self._measured: tuple[tuple[int, int], dict[tuple[int, ...], Any]] = ((0, -1), {})
 
     @classmethod
@@ -113,6 +114,13 @@ class SqliteStore(CaptureRows, VectorRows):
         if fresh:
             self._set_meta("tokenizer", str(tokenizer.VERSION))
 
+    def _in_place(self) -> bool:
+        """A restored backup takes the file's name; what we would write would be lost."""
+        try:
+            return self._path.stat().st_ino == self._inode
+        except OSError:
+            return False
+
     @property
     def location(self) -> str:
         return str(self._path)
@@ -123,6 +131,8 @@ class SqliteStore(CaptureRows, VectorRows):
     @contextmanager
     def transaction(self) -> Iterator[None]:
         with explained(self._path), write_lock(self._lock, self._patience):
+            if not self._in_place():
+                raise StoreReplaced(f"{self._path} is another file now; open it anew")
             self._db.execute("BEGIN IMMEDIATE")
             self._writes += 1
             try:

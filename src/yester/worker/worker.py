@@ -29,7 +29,7 @@ from yester.capture.spool import NewerFormat, Spool, Spooled, acknowledge, read
 from yester.config import load
 from yester.deliver.context import Context, at_prompt, at_start
 from yester.deliver.hooks import answer
-from yester.errors import ConfigError, SourceError, StoreBusy, StoreError
+from yester.errors import ConfigError, SourceError, StoreBusy, StoreError, StoreReplaced
 from yester.ingest import Ingest, rebuild_if_stale
 from yester.ingest.events import Events
 from yester.model import Injection
@@ -236,6 +236,9 @@ class Worker:
             while not self._more and self._clock() < until and self._read_on():
                 pass
         except StoreBusy:
+            self.resting = self._clock() + _BUSY_PAUSE
+        except StoreReplaced:
+            self.leaving = self.leaving or "new version"  # begin anew, with what is there now
             self.resting = self._clock() + _BUSY_PAUSE
         except (StoreError, OSError) as error:
             self._log.failed("writing", error)
