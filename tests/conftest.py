@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.zygote import Zygote
 
 settings.register_profile(
     "yester", deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
@@ -59,20 +60,27 @@ def home(tmp_path: Path) -> Path:
     return tmp_path / "memory"
 
 
+@pytest.fixture(scope="session")
+def zygote_of_commands() -> Iterator[Zygote]:
+    zygote = Zygote()
+    yield zygote
+    zygote.close()
+
+
 @pytest.fixture
-def run(home: Path, tmp_path: Path, own_home: Path) -> Callable[..., Ran]:
+def run(
+    home: Path, tmp_path: Path, own_home: Path, zygote_of_commands: Zygote
+) -> Callable[..., Ran]:
     """The real command in a process of its own, with a store of its own."""
+    calls = count()
 
     def run(*words: str, env: dict[str, str] | None = None, cwd: Path | None = None) -> Ran:
-        done = subprocess.run(
-            [sys.executable, "-m", "yester", "--home", str(home), *words],
-            capture_output=True,
-            text=True,
-            cwd=cwd or tmp_path,
-            env={**os.environ, **(env or {})},
-            timeout=120,
+        printed = tmp_path.parent / f"{tmp_path.name}-printed-{next(calls)}"
+        out, err = Path(f"{printed}.out"), Path(f"{printed}.err")
+        code = zygote_of_commands.call(
+            ["--home", str(home), *words], cwd or tmp_path, {**os.environ, **(env or {})}, out, err
         )
-        return Ran(done.returncode, done.stdout, done.stderr)
+        return Ran(code, out.read_text("utf-8"), err.read_text("utf-8"))
 
     return run
 
