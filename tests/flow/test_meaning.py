@@ -411,7 +411,7 @@ def test_any_text_can_be_asked_with_a_model(opened):
 @pytest.mark.requirement("REC-02")
 def test_an_argument_that_is_no_text_is_asked_all_the_same(run, home, opened):
     opened(None).add(notes())
-    done = run("recall", "\udcff", "teal", env={"YESTER_EMBEDDER": "none"})
+    done = run("recall", "\udcff", "teal")
     assert (done.code, done.err) == (0, "")
     assert "teal" in done.out
 
