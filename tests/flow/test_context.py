@@ -327,6 +327,7 @@ def test_what_was_injected_does_not_ask_again(filled):
     assert at_prompt(filled, f"{block}\nwrite a haiku about autumn in Kyoto") == Context()
 
 
+@pytest.mark.requirement("REC-17")
 def test_the_floor_rises_with_the_store_and_falls_with_the_prompt():
     assert worth_showing({"fit": 0.5}, 4, 30_000, own=True)
     assert not worth_showing({"fit": 0.5}, 4, 30_000, own=False)

@@ -147,6 +147,7 @@ def test_any_text_is_a_question(filled):
         assert filled("recall", "--", text).code in (0, 1), text
 
 
+@pytest.mark.requirement("REC-16")
 def test_explain_names_the_factors(filled):
     hit = filled("recall", "utc", "--explain", "--json").json["hits"][0]
     added = {name: value for name, value in hit["factors"].items() if name not in TOLD}

@@ -412,7 +412,7 @@ def test_what_a_hook_leaves_is_recallable_at_once(worker, run, home, env, projec
     assert {hit["project"] for hit in hits} == {"project"}
     if Path(f"/proc/{running.process.pid}/task").exists():
         tasks = Path(f"/proc/{running.process.pid}/task")
-        assert [path.joinpath("children").read_text() for path in tasks.iterdir()] == [""]
+        assert {path.joinpath("children").read_text() for path in tasks.iterdir()} == {""}
     said = log(home)
     assert "started: yester" in said
     for word in ("refund", "invoice", "templates", "grep"):

@@ -117,10 +117,12 @@ def at_prompt(
     session_budget: int = 6_000,
     zone: tzinfo | None = None,
     embedder: Embedder | None = None,
+    files: tuple[str, ...] = (),
 ) -> Context:
     """What is recorded elsewhere about what this prompt is about.
 
-    `known` are the items this session was given before, `spent` the tokens of all it was given.
+    `known` are the items this session was given before, `spent` the tokens of all it was given,
+    `files` what is being worked on.
     """
     prompt = strip_fenced(prompt)  # Gemini hands back what it was given at the start
     if trivial(prompt):
@@ -139,7 +141,7 @@ def at_prompt(
     asked = query_terms(prompt)
     items = store.statistics((), Filters()).items
     calendar = _Calendar(now, zone)
-    for hit, own in _found(store, prompt, project, now, embedder):
+    for hit, own in _found(store, prompt, project, now, embedder, files):
         if len(page.shown) >= most:
             break
         if hit.id in known or (session and hit.session == session):
@@ -155,12 +157,17 @@ def at_prompt(
 
 
 def _found(
-    store: Store, prompt: str, project: Project, now: int, embedder: Embedder | None
+    store: Store,
+    prompt: str,
+    project: Project,
+    now: int,
+    embedder: Embedder | None,
+    files: tuple[str, ...],
 ) -> list[tuple[Hit, bool]]:
     """Hits, the best first, and whether they are of this project, whose come first among equals."""
     # On lines of their own the words are words: nobody writes operators to an agent.
     query = "\n".join(prompt.split())
-    asked = Asked(query, k=_ASKED, explain=True, now=now, project=project.key)
+    asked = Asked(query, k=_ASKED, explain=True, now=now, project=project.key, files=files)
     asked_here = replace(asked, filters=Filters(projects=(project.key,)))
     once = OneQuestion(embedder) if embedder is not None else None
     # Asked for itself as well, no busy project can push the present one out. Found both ways, the

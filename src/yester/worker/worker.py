@@ -38,6 +38,7 @@ from yester.recall.recall import Asked, recall
 from yester.store.sqlite import SqliteStore
 from yester.worker.door import Door
 from yester.worker.log import Log
+from yester.worker.surroundings import Surroundings
 from yester.worker.wake import Fifo, Signals
 
 if TYPE_CHECKING:
@@ -89,6 +90,7 @@ class Worker:
         self._held: Counter[Path] = Counter()  # spool files that go when theirs have been read
         self._reading: Iterator[None] | None = None
         self._embedding: Embedding | None = None
+        self._surroundings = Surroundings(self._log)
         self._embeds = False  # not where it only drains
         self.resting = 0.0  # until then: the store could not be written to
         self._more = True
@@ -140,6 +142,7 @@ class Worker:
     def close(self) -> None:
         if self._embedding is not None:
             self._embedding.close()
+        self._surroundings.close()
         self._door.close()
         self._store.close()
         self._fifo.close()
@@ -450,6 +453,7 @@ class Worker:
         now = int(time.time() * 1000)
         session = self._intake.session(told)
         project = self._intake.projects.by_key(session.project)
+        files = self._surroundings.touched(told.cwd)
         if told.what == "start":
             if told.source == "resume":  # the agent has its own words back
                 return Context("", ())
@@ -459,7 +463,7 @@ class Worker:
         shown = self._store.injections(session.id) if session.id else []
         return at_prompt(
             self._store, told.prompt, project, told.session, {one.item for one in shown},
-            sum(one.tokens for one in shown), now, embedder=self._embedder,
+            sum(one.tokens for one in shown), now, embedder=self._embedder, files=files,
         )  # fmt: skip
 
     @property
