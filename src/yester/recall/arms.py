@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from yester.text.embed import Embedder
 
 WORDS, NEAREST, TOUCHING = 220, 200, 100
-_LIFTED = 100  # candidates whose neighbours are looked at
+_LIFTED = 40  # candidates whose neighbours are looked at
 _READ = 8  # candidates whose text is read for words side by side
 _ALIKE = 12
 _MOST_TERMS = 80
@@ -117,8 +117,12 @@ def ranked(
     if weights.neighbour and query.must is None:
         beside = _beside(store, found, words, near)
         missing = {id_ for pair in beside.values() for id_ in pair if id_ and id_ not in words}
-        words |= {one.id: question.words(one) for one in store.load(sorted(missing))}
-        found += store.load(sorted(missing), filters)  # they lift others, but must pass themselves
+        more = store.load(sorted(missing))
+        words |= {one.id: question.words(one) for one in more}
+        # They lift others whatever they are, but must pass the filters themselves. A session is of
+        # one project, so that much they do.
+        in_project = replace(filters, projects=()) == Filters()
+        found += more if in_project else store.load(sorted(missing), filters)
     if vector is not None and embedder is not None:
         near |= store.cosines(vector, embedder.sha, [id_ for id_ in words if id_ not in near])
     keyword = _lifted(words, beside, weights.neighbour)
