@@ -445,8 +445,7 @@ def load(
         "SELECT i.id, i.kind, i.role, i.type, i.project, i.session, i.epoch, i.hash, t.vector"
         # CROSS: with filters the planner would walk a whole project to find a few hundred items.
         " FROM json_each(?) j CROSS JOIN item i ON i.id = j.value"
-        " CROSS JOIN item_terms t ON t.item = i.id"
-        + (f" WHERE {condition}" if condition else ""),
+        " CROSS JOIN item_terms t ON t.item = i.id" + (f" WHERE {condition}" if condition else ""),
         (str(list(ids)), *args),
     )
     return list(map(Candidate._make, rows))
