@@ -179,3 +179,4 @@ class Hit:
     files: tuple[str, ...] = ()
     prompt_number: int = 0
     rung: str = ""  # stem, prefix or recent: how far the search had to go
+    stale: str = ""  # what has happened to its files since, where that was looked up

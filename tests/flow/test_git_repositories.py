@@ -808,3 +808,29 @@ def test_a_cache_keeps_only_so_many_repositories(tmp_path):
 
 def test_facts_of_a_folder_that_is_gone_are_none(tmp_path):
     assert Cache().facts(str(tmp_path / "gone"), [made(0, "a.py")], soon()) == Facts()
+
+
+@pytest.mark.requirement("REC-19")
+def test_recall_says_what_has_happened_to_the_files_of_a_hit(run, home, tmp_path):
+    import yester
+
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    (folder / "charge.py").write_text("one\n")
+    plain(folder, "init", "-q")
+    plain(folder, "add", ".")
+    plain(folder, "commit", "-qm", "begin")
+    key = f"dir:{folder}"
+    with yester.open(home) as memory:
+        from yester import ingest
+        from yester.model import Item
+        from yester.project import identify
+
+        gone = Item("1", "observation", project=key, epoch=1_000, body="retry the charge",
+                    files_modified=("refund.py",))  # fmt: skip
+        ingest.add(memory.store, [(gone, identify(str(folder)))])
+    (hit,) = run("recall", "retry charge", "--json", cwd=folder).json["hits"]
+    assert "refund.py" in hit["stale"]
+    assert f"! {hit['stale']}" in run("recall", "retry charge", cwd=folder).out
+    (elsewhere,) = run("recall", "retry charge", "--json").json["hits"]
+    assert "stale" not in elsewhere

@@ -124,9 +124,9 @@ def test_the_best_match_of_the_words_has_a_full_point_however_weak_it_is(store):
     assert [hit.factors["keyword"] for hit in hits.values()] == [1.0]
 
 
-def test_neither_vectors_nor_neighbours_nor_phrases_nor_age_of_files_play_a_part():
+def test_neither_vectors_nor_neighbours_nor_phrases_play_a_part():
     seed = Weights.seed()
-    assert (seed.vector, seed.neighbour, seed.phrase, seed.stale, seed.named) == (0, 0, 0, 0, 0)
+    assert (seed.vector, seed.neighbour, seed.phrase, seed.named) == (0, 0, 0, 0)
 
 
 def test_the_learned_profile_differs_and_stays_within_one(store):

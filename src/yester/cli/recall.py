@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,11 @@ import click
 
 from yester.cli.app import App, filter_options, pass_app, print_json, searched
 from yester.cli.rows import as_json, print_full, print_index
+from yester.model import Hit, Project
 from yester.project import Projects
 from yester.recall.factors import DAY
 from yester.recall.recall import ORDERS, Asked
+from yester.recall.staleness import FRESH, Cache, stale, work
 from yester.text.terms import query_terms
 
 # How far the search had to go, where it was farther than the words themselves.
@@ -20,6 +23,8 @@ _RUNGS = {
     "prefix": "No such word; these begin alike:",
     "recent": "The question names nothing to look for; the newest:",
 }
+
+_PATIENCE = 0.15  # seconds for git; what is late is left out
 
 
 @click.command("recall")
@@ -49,11 +54,11 @@ def command(
     began = time.perf_counter()
     window = app.config.number("recency_window_days") * DAY
     filters = searched(app, given, text)
-    here = Projects(app.config.projects).of(str(Path.cwd())).key
-    asked = Asked(text, filters, limit, offset, order, explain, app.now, window, here)
-    hits = app.recall(app.reading, asked)
-    if stale := app.reading.stale():
-        click.echo(f"yester: {stale}; run: yester reindex", err=True)
+    here = Projects(app.config.projects).of(str(Path.cwd()))
+    asked = Asked(text, filters, limit, offset, order, explain, app.now, window, here.key)
+    hits = _with_fates(app, app.recall(app.reading, asked), here)
+    if outdated := app.reading.stale():
+        click.echo(f"yester: {outdated}; run: yester reindex", err=True)
     took = (time.perf_counter() - began) * 1000
     full = raw or form == "full"
     if as_json_:
@@ -79,3 +84,13 @@ def command(
             err=True,
         )  # fmt: skip
     click.get_current_context().exit(1)
+
+
+def _with_fates(app: App, hits: list[Hit], here: Project) -> list[Hit]:
+    """The hits of the present project with what git knows of their files since."""
+    own = [hit.id for hit in hits if app.names.get(here.key) == hit.project and hit.files]
+    if not own or not here.root:
+        return hits
+    works = [work(item) for item in app.reading.get(own)]
+    fates = stale(works, Cache().facts(here.root, works, time.monotonic() + _PATIENCE))
+    return [replace(hit, stale=fates.get(hit.id, FRESH).text) for hit in hits]

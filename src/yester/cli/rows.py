@@ -30,6 +30,8 @@ def as_json(hit: Hit, asked: Collection[str], full: bool) -> dict[str, Any]:
         "session": hit.session, "title": hit.title, "snippet": snippet(hit.text, asked),
         "epoch": hit.epoch, "score": round(hit.score, 4), "factors": hit.factors,
     }  # fmt: skip
+    if hit.stale:
+        row["stale"] = hit.stale
     if full:
         row |= {
             "text": hit.text, "role": hit.role, "tool": hit.tool, "agent": hit.agent,
@@ -66,6 +68,8 @@ def print_index(app: App, hits: Sequence[Hit], query: str) -> None:
             )
             if hit.title and not _repeats(hit.title, hit.text):
                 click.echo(f"      {snippet(hit.text, asked, 160, mark)}")
+            if hit.stale:
+                click.echo(f"      ! {hit.stale}")
             for name, value in hit.factors.items():
                 click.echo(f"      {name} {value:.3f}")
 
@@ -93,6 +97,8 @@ def print_full(app: App, hits: Sequence[Hit], marked: int = 0) -> None:
             click.echo(f"session {hit.session}, prompt {hit.prompt_number}")
         if hit.files:
             click.echo(f"files {', '.join(hit.files)}")
+        if hit.stale:
+            click.echo(f"! {hit.stale}")
         for name, value in hit.factors.items():
             click.echo(f"{name} {value:.3f}")
         click.echo("")

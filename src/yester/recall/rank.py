@@ -52,7 +52,6 @@ class Weights:
     importance: float = 0.02
     concepts: float = 0.1
     project: float = 0.1
-    stale: float = 0.05
     spread: float = 3.5  # of half-lives: 10 and 120 days where it is 35
     half_life: Mapping[str, float] = field(default_factory=lambda: HALF_LIFE)
     importances: Mapping[str, float] = field(default_factory=lambda: IMPORTANCE)
@@ -86,7 +85,7 @@ class Weights:
         similarity (words over the best match, half a point for concepts), files and project."""
         return cls(
             keyword=1.0, vector=0.0, files=1.0, recency=1.0, importance=1.0, concepts=0.5,
-            project=0.1, stale=0.0, named=0.0, spread=1.0, half_life=SEED_HALF_LIFE,
+            project=0.1, named=0.0, spread=1.0, half_life=SEED_HALF_LIFE,
             importances=SEED_IMPORTANCE, neighbour=0.0, phrase=0.0, telling_terms=0, relative=True,
         )  # fmt: skip
 
@@ -235,14 +234,6 @@ class Scale:
             factors[name] = part * value
             score += factors[name]
         return Ranked(candidate, score, {**factors, **told})
-
-
-def aged(ranked: Ranked, staleness: float, weight: float) -> Ranked:
-    """A candidate whose files have changed or gone since counts less, by at most the weight."""
-    if not staleness:
-        return ranked
-    score = max(0.0, ranked.score - weight * staleness)
-    return Ranked(ranked.candidate, score, {**ranked.factors, "stale": score - ranked.score})
 
 
 def lowered(ranked: Ranked, oldest: int, share: float) -> Ranked:

@@ -9,21 +9,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from yester.errors import UsageError
 from yester.model import Filters, Hit, Item
 from yester.recall.arms import Around, Asks, in_order, ranked
-from yester.recall.rank import Ranked, Weights, aged, lowered
+from yester.recall.rank import Ranked, Weights, lowered
 from yester.redact import redact
 from yester.store.base import Store
 from yester.text.document import decode
 from yester.text.query import Query, parse
 from yester.when import moment
 
-_LOOKED_AT = 30  # answers whose files are compared with what they are now
 ORDERS = ("relevance", "date_desc", "date_asc")
 # Share of common terms from which two texts say the same; shorter ones must be equal.
 _SAME, _SHORT = 0.9, 8
@@ -48,7 +47,6 @@ def recall(
     asked: Asked,
     weights: Weights | None = None,
     embedder: Asks | None = None,
-    staleness: Callable[[list[Item]], Mapping[int, float]] | None = None,
 ) -> list[Hit]:
     """The k best answers after `offset`. Without a query the filters alone decide, newest first."""
     weights = weights or Weights()
@@ -74,8 +72,6 @@ def recall(
     if asked.window:
         oldest = asked.now - asked.window
         found = in_order(lowered(one, oldest, weights.outside) for one in found)
-    if staleness is not None and found:
-        found = _aged(store, found, staleness, weights.stale)
     chosen = collapse(found, asked.offset + asked.k)
     if asked.order != "relevance":
         newest_first = asked.order == "date_desc"
@@ -111,20 +107,6 @@ def narrowed(filters: Filters, query: Query, now: int) -> Filters:
             many = f"{name}s"
             changes[many] = (*changes.get(many, getattr(filters, many)), value)
     return replace(filters, **changes)
-
-
-def _aged(
-    store: Store,
-    found: list[Ranked],
-    staleness: Callable[[list[Item]], Mapping[int, float]],
-    weight: float,
-) -> list[Ranked]:
-    first = found[:_LOOKED_AT]
-    stale = staleness(store.get([one.candidate.id for one in first]))
-    return (
-        in_order([aged(one, stale.get(one.candidate.id, 0.0), weight) for one in first])
-        + found[_LOOKED_AT:]
-    )
 
 
 def collapse(found: Iterable[Ranked], most: int) -> list[tuple[Ranked, int]]:

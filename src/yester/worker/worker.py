@@ -87,6 +87,7 @@ class Worker:
         self._owed: dict[str, tuple[Told, Context]] = {}  # shown, and still to be written down
         self._left: set[str] = set()  # spool files of a newer yester, or that cannot be removed
         self._due: dict[Path, _Due] = {}  # transcripts to be read
+        self._waiting: list[Path] = []  # of the spool, as it was last listed
         self._held: Counter[Path] = Counter()  # spool files that go when theirs have been read
         self._reading: Iterator[None] | None = None
         self._embedding: Embedding | None = None
@@ -249,13 +250,15 @@ class Worker:
 
     def _take_batch(self) -> bool:
         """A batch from the spool; is there more?"""
-        waiting = [
-            path
-            for path in self._spool.waiting()
-            if path.name not in self._left and path not in self._held
-        ]
+        if not self._waiting:  # listed once for many batches: there may be thousands
+            self._waiting = [
+                path
+                for path in self._spool.waiting()
+                if path.name not in self._left and path not in self._held
+            ]
+        now, self._waiting = self._waiting[:BATCH], self._waiting[BATCH:]
         batch: list[tuple[Path, Spooled]] = []
-        for path in waiting[:BATCH]:
+        for path in now:
             try:
                 batch.append((path, read(path)))
             except FileNotFoundError:
@@ -270,7 +273,7 @@ class Worker:
         if batch:
             self._store_batch(batch)
         self._write_down()
-        return len(waiting) > BATCH
+        return bool(now)  # until a new listing has nothing: more may have come meanwhile
 
     def _store_batch(self, batch: list[tuple[Path, Spooled]]) -> None:
         try:
