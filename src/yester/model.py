@@ -159,7 +159,8 @@ class Filters:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One answer. `factors` says where its score came from, `duplicates` how many are alike."""
+    """One answer. `factors` says where its score came from, `arms` which searches found it (both
+    only where it was asked to explain itself), `duplicates` how many are alike."""
 
     id: int
     ref: str
@@ -179,4 +180,5 @@ class Hit:
     files: tuple[str, ...] = ()
     prompt_number: int = 0
     rung: str = ""  # stem, prefix or recent: how far the search had to go
+    arms: tuple[str, ...] = ()
     stale: str = ""  # what has happened to its files since, where that was looked up

@@ -9,8 +9,9 @@ import pytest
 
 from yester.deliver.context import at_prompt
 from yester.project import named
+from yester.recall.beginning import MOST_FILES, at_hand
 from yester.worker.log import Log
-from yester.worker.surroundings import MOST, Surroundings
+from yester.worker.surroundings import Surroundings
 
 pytestmark = pytest.mark.requirement("REC-08", "OPS-02")
 
@@ -45,21 +46,20 @@ def surroundings(tmp_path):
 
 def test_what_is_changed_is_known_after_the_first_look(repository, surroundings):
     (repository / "payments" / "charge.py").write_text("two\n")
-    assert surroundings.touched(str(repository)) == ()  # nobody waits for git
-    assert surroundings.wait(str(repository), 30)
-    assert surroundings.touched(str(repository)) == ("payments/charge.py",)
+    assert at_hand(surroundings.around(str(repository))) == ()  # nobody waits for git
+    seen = surroundings.around(str(repository), patience=30)
+    assert at_hand(seen) == ("payments/charge.py",)
+    assert seen.recent == ("payments/charge.py", "payments/refund.py")
 
 
 def test_a_folder_without_git_or_with_too_many_changes_tells_nothing(
     repository, surroundings, tmp_path
 ):
-    for number in range(MOST + 1):
+    for number in range(MOST_FILES + 1):
         (repository / "payments" / f"new{number}.py").write_text("x\n")
         git(repository, "add", ".")
     for folder in (str(repository), str(tmp_path), "/nonexistent/place"):
-        surroundings.touched(folder)
-        assert surroundings.wait(folder, 30)
-        assert surroundings.touched(folder) == ()
+        assert at_hand(surroundings.around(folder, patience=30)) == ()
 
 
 def test_a_memory_about_the_file_at_hand_comes_first(memory):

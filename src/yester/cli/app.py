@@ -22,12 +22,14 @@ from yester.when import moment
 
 if TYPE_CHECKING:
     from yester.recall.rank import Weights
-    from yester.recall.recall import Asked
+    from yester.recall.recall import Answer, Asked
+    from yester.recall.staleness import Staleness, Work
     from yester.store.base import Store
     from yester.store.sqlite import SqliteStore
     from yester.text.embed import Embedder
 
 _LONGEST_REQUEST = 16_000  # characters
+_PATIENCE = 0.15  # seconds for git; what is late is left out
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -91,29 +93,43 @@ class App:
         return Weights().with_half_life(self.config.number("recency_halflife_days"))
 
     def recall(self, store: Store, asked: Asked) -> list[Hit]:
-        """Answers of the worker, which has the model loaded, else our own."""
-        from yester.recall.recall import recall
+        return self.answer(store, asked).hits
 
-        hits = self._asked_of_worker(asked)
-        if hits is None:
-            hits = recall(store, asked, self.weights, self.embedder if asked.query else None)
-        return hits
+    def answer(self, store: Store, asked: Asked, root: str = "") -> Answer:
+        """Answers of the worker, which has the model loaded, else our own. With the `root` of the
+        project it is asked in they say what has become of their files."""
+        from yester.recall.recall import answer
+        from yester.recall.staleness import Cache, stale
 
-    def _asked_of_worker(self, asked: Asked) -> list[Hit] | None:
+        found = self._asked_of_worker(asked, root)
+        if found is not None:
+            return found
+
+        def fates(works: Sequence[Work]) -> Mapping[int, Staleness]:
+            return stale(works, Cache().facts(root, works, time.monotonic() + _PATIENCE))
+
+        embedder = self.embedder if asked.query else None
+        return answer(store, asked, self.weights, embedder, fates if root else None)
+
+    def _asked_of_worker(self, asked: Asked, root: str) -> Answer | None:
         from urllib.parse import quote
 
+        from yester.recall.recall import Answer
         from yester.worker.door import ask
 
         if self.config["embedder"] == "none" or not asked.query:
             return None
         try:
-            request = f"POST /recall?asked={quote(msgspec.json.encode(asked))}"
+            request = f"POST /recall?asked={quote(msgspec.json.encode(asked))}&root={quote(root)}"
         except UnicodeEncodeError:  # an argument that is no text has no form in JSON
             return None
         if len(request) > _LONGEST_REQUEST:
             return None
         said = ask(self.home / "run", request, 2.0)
-        return None if said is None else msgspec.json.decode(said, type=list[Hit])
+        try:
+            return None if said is None else msgspec.json.decode(said, type=Answer)
+        except msgspec.MsgspecError:  # of another version
+            return None
 
     @property
     def terminal(self) -> bool:

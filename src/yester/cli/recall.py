@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
+from yester import git
 from yester.cli.app import App, filter_options, pass_app, print_json, searched
-from yester.cli.rows import as_json, print_full, print_index
-from yester.model import Hit, Project
+from yester.cli.rows import as_explained, as_json, print_explained, print_full, print_index
 from yester.project import Projects
+from yester.recall.beginning import at_hand
 from yester.recall.factors import DAY
 from yester.recall.recall import ORDERS, Asked
-from yester.recall.staleness import FRESH, Cache, stale, work
 from yester.text.terms import query_terms
 
 # How far the search had to go, where it was farther than the words themselves.
@@ -38,7 +37,9 @@ _PATIENCE = 0.15  # seconds for git; what is late is left out
               show_default=True, help="A line per hit, or everything.")  # fmt: skip
 @click.option("--raw", is_flag=True, help="Hits with their full text: the same as --format full.")
 @click.option("--json", "as_json_", is_flag=True, help="Print the hits as JSON.")
-@click.option("--explain", is_flag=True, help="Show the factors of every score.")
+@click.option(
+    "--explain", is_flag=True, help="Show the factors of every score, and what was left out."
+)
 @pass_app
 def command(
     app: App, /, query: tuple[str, ...], limit: int, offset: int, order: str, form: str, raw: bool,
@@ -55,8 +56,11 @@ def command(
     window = app.config.number("recency_window_days") * DAY
     filters = searched(app, given, text)
     here = Projects(app.config.projects).of(str(Path.cwd()))
-    asked = Asked(text, filters, limit, offset, order, explain, app.now, window, here.key)
-    hits = _with_fates(app, app.recall(app.reading, asked), here)
+    signals = git.signals(here.root, time.monotonic() + _PATIENCE) if text and here.root else None
+    files = at_hand(signals) if signals else ()
+    asked = Asked(text, filters, limit, offset, order, explain, app.now, window, here.key, files)
+    answer = app.answer(app.reading, asked, here.root)
+    hits = answer.hits
     if outdated := app.reading.stale():
         click.echo(f"yester: {outdated}; run: yester reindex", err=True)
     took = (time.perf_counter() - began) * 1000
@@ -64,14 +68,17 @@ def command(
     if as_json_:
         terms = query_terms(text)
         rows = [as_json(hit, terms, full) for hit in hits]
-        print_json({"query": text, "hits": rows, "took_ms": round(took, 2)})
+        told = {"explain": as_explained(answer)} if explain else {}
+        print_json({"query": text, "hits": rows, "took_ms": round(took, 2), **told})
     else:
         if hits and text and (said := _RUNGS.get(hits[0].rung)):
             click.echo(said, err=True)
         if full:
-            print_full(app, hits)
+            print_full(app, hits, weights=answer.weights)
         elif hits:
-            print_index(app, hits, text)
+            print_index(app, hits, text, answer.weights)
+        if explain:
+            print_explained(answer)
     if hits:
         return
     if not as_json_:
@@ -84,13 +91,3 @@ def command(
             err=True,
         )  # fmt: skip
     click.get_current_context().exit(1)
-
-
-def _with_fates(app: App, hits: list[Hit], here: Project) -> list[Hit]:
-    """The hits of the present project with what git knows of their files since."""
-    own = [hit.id for hit in hits if app.names.get(here.key) == hit.project and hit.files]
-    if not own or not here.root:
-        return hits
-    works = [work(item) for item in app.reading.get(own)]
-    fates = stale(works, Cache().facts(here.root, works, time.monotonic() + _PATIENCE))
-    return [replace(hit, stale=fates.get(hit.id, FRESH).text) for hit in hits]

@@ -14,10 +14,13 @@ from typing import TYPE_CHECKING
 
 from yester.deliver.gate import trivial
 from yester.fence import MOST_UNITS, fenced, neutral, strip_fenced, units
+from yester.git import Signals
 from yester.model import Filters, Hit, Item, Project, Session
 from yester.recall.arms import OneQuestion
+from yester.recall.beginning import relevant
 from yester.recall.floor import worth_showing
-from yester.recall.recall import Asked, recall
+from yester.recall.rank import Weights
+from yester.recall.recall import Asked, Fates, recall
 from yester.recall.snippet import snippet
 from yester.redact import redact
 from yester.store.base import Store
@@ -31,7 +34,10 @@ _ASKED = 30  # hits, of which some are known, of this session or below the floor
 _LONGEST_PROMPT = 20_000  # characters; the question stands at the beginning or the end
 _TAIL = 40  # last messages of a session among which its closing words are looked for
 _PROMPTS = (4, 2, 2)  # shown of the newest session, of the one before, …: so many sessions
+_RELEVANT = 5  # about the work at hand
+_TALK = ("message", "prompt")
 _ENDING, _PROMPT, _NOTE, _TITLE, _SNIPPET, _NAME = 500, 160, 300, 100, 240, 40  # characters
+_STALE = 100
 
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _SPEAKERS = {
@@ -69,8 +75,13 @@ def at_start(
     now: int,
     budget: int = 2_000,
     zone: tzinfo | None = None,
+    signals: Signals | None = None,
+    weights: Weights | None = None,
+    embedder: Embedder | None = None,
+    fates: Fates | None = None,
 ) -> Context:
-    """What happened last in this project, before the session that begins now."""
+    """What happened last in this project, before the session that begins now, and what is known
+    about the work at hand (`signals`)."""
     here = Filters(projects=(project.key,))
     number = store.statistics((), here).items
     if not number:
@@ -97,7 +108,21 @@ def at_start(
             line = _said(item, calendar, _line(item.body or item.title, entry.most), entry.label)
             page.add(line, item.id, entry.reason, (place, item.epoch, item.id), heading=heading)
         place += 1
+    told = {one.item for one in page.shown}
+    if signals is not None:
+        found = relevant(
+            store, project.key, signals, now, _RELEVANT + len(told), weights, embedder, fates
+        )
+        new = [hit for hit in found if hit.id not in told and hit.session != session]
+        for number, hit in enumerate(new[:_RELEVANT]):
+            line = _found_line(hit, calendar, _titled(hit.title, _line(hit.text, _NOTE)))
+            heading = f"About the work at hand{_at_hand(signals)}:"
+            page.add(line, hit.id, "at hand", (place, number, 0), hit.score, heading)
+        place += 1
+        told |= {hit.id for hit in new}
     for item in _loose(store, here):
+        if item.id in told:
+            continue
         line = _said(item, calendar, _titled(item.title, _line(item.body, _NOTE)))
         order = (place, -item.epoch, -item.id)
         page.add(line, item.id, "recent", order, heading="Recorded outside of sessions:")
@@ -118,11 +143,14 @@ def at_prompt(
     zone: tzinfo | None = None,
     embedder: Embedder | None = None,
     files: tuple[str, ...] = (),
+    weights: Weights | None = None,
+    fates: Fates | None = None,
+    everywhere: bool = True,
 ) -> Context:
     """What is recorded elsewhere about what this prompt is about.
 
     `known` are the items this session was given before, `spent` the tokens of all it was given,
-    `files` what is being worked on.
+    `files` what is being worked on. Other projects are looked at where `everywhere` allows it.
     """
     prompt = strip_fenced(prompt)  # Gemini hands back what it was given at the start
     if trivial(prompt):
@@ -141,19 +169,34 @@ def at_prompt(
     asked = query_terms(prompt)
     items = store.statistics((), Filters()).items
     calendar = _Calendar(now, zone)
-    for hit, own in _found(store, prompt, project, now, embedder, files):
+    turns: set[tuple[str, int]] = set()
+    asks = _Asks(weights, embedder, fates)
+    for hit, own in _found(store, prompt, project, now, files, asks, everywhere):
         if len(page.shown) >= most:
             break
         if hit.id in known or (session and hit.session == session):
             continue
         if not worth_showing(hit.factors, len(asked), items, own):
             continue
+        turn = (hit.session, hit.prompt_number)
+        if hit.session and hit.kind in _TALK and turn in turns:
+            continue  # the best of a turn stands for it
+        turns.add(turn)
         text = _titled(hit.title, snippet(_clean(hit.text), asked, _SNIPPET))
         origin = "" if own else f" [from: {_line(hit.project, _NAME)}]"
         reason = "same project" if own else "other project"
         order = (0, len(page.shown), 0)
-        page.add(_said(hit, calendar, text, origin), hit.id, reason, order, hit.score)
+        page.add(_found_line(hit, calendar, text, origin), hit.id, reason, order, hit.score)
     return page.context()
+
+
+@dataclass(frozen=True, slots=True)
+class _Asks:
+    """What a search needs besides its question."""
+
+    weights: Weights | None
+    embedder: Embedder | None
+    fates: Fates | None
 
 
 def _found(
@@ -161,19 +204,22 @@ def _found(
     prompt: str,
     project: Project,
     now: int,
-    embedder: Embedder | None,
     files: tuple[str, ...],
+    asks: _Asks,
+    everywhere: bool,
 ) -> list[tuple[Hit, bool]]:
     """Hits, the best first, and whether they are of this project, whose come first among equals."""
     # On lines of their own the words are words: nobody writes operators to an agent.
     query = "\n".join(prompt.split())
     asked = Asked(query, k=_ASKED, explain=True, now=now, project=project.key, files=files)
     asked_here = replace(asked, filters=Filters(projects=(project.key,)))
-    once = OneQuestion(embedder) if embedder is not None else None
+    once = OneQuestion(asks.embedder) if asks.embedder is not None else None
     # Asked for itself as well, no busy project can push the present one out. Found both ways, the
     # score over everything counts: in a small project every word is rare.
-    own = {hit.id: hit for hit in recall(store, asked_here, embedder=once)}
-    merged = own | {hit.id: hit for hit in recall(store, asked, embedder=once)}
+    own = {hit.id: hit for hit in recall(store, asked_here, asks.weights, once, asks.fates)}
+    merged = dict(own)
+    if everywhere:
+        merged |= {h.id: h for h in recall(store, asked, asks.weights, once, asks.fates)}
     names = {known.key: known.name for known in store.projects()}
     name = names.get(project.key)  # two projects may call themselves the same
     said_here = {(hit.title, hit.text) for hit in own.values()}
@@ -285,6 +331,21 @@ def _said(one: Item | Hit, calendar: _Calendar, text: str, more: str = "") -> st
     who = ", ".join(filter(None, (speaker, _what(one)))) or one.kind
     epoch = one.epoch if isinstance(one, Item) else int(one.epoch * 1000)
     return f"#{one.id} {who}, {calendar.day(epoch)}{more}: {text or '(empty)'}"
+
+
+def _found_line(hit: Hit, calendar: _Calendar, text: str, origin: str = "") -> str:
+    """The same for what was looked for, with what has happened to its files since."""
+    stale = f" (since then: {_line(hit.stale, _STALE)})" if hit.stale else ""
+    return _said(hit, calendar, text + stale, origin)
+
+
+def _at_hand(signals: Signals) -> str:
+    """(branch fix/retries, 3 files changed)"""
+    number = len(signals.changed)
+    changed = f"{number} file{'' if number == 1 else 's'} changed" if number else ""
+    branch = f"branch {_line(signals.branch, _NAME)}" if signals.branch else ""
+    told = ", ".join(filter(None, (branch, changed)))
+    return f" ({told})" if told else ""
 
 
 def _what(one: Item | Hit) -> str:

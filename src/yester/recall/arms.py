@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import log
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from yester.errors import ModelError
 from yester.model import Filters
@@ -60,6 +60,16 @@ class Around:
     files: tuple[str, ...] = ()
 
 
+class Search(NamedTuple):
+    """What a search found, the best first, and how."""
+
+    found: list[Ranked]
+    rung: str  # how far the search by words had to go
+    arms: Mapping[str, int] = {}  # how many each arm found
+    shares: Mapping[str, float] = {}  # of each factor in a score, for this question
+    far: int = 0  # found, but neither in words nor in meaning near enough
+
+
 class OneQuestion:
     """An embedder for several searches with one question, which is embedded once."""
 
@@ -92,12 +102,11 @@ def ranked(
     around: Around,
     weights: Weights,
     embedder: Asks | None,
-) -> tuple[list[Ranked], str]:
-    """Everything found, the best first, and how far the search by words had to go."""
+) -> Search:
     question, found, rung = _by_words(store, query, filters, weights)
     if query.must is not None and not query.terms and not query.prefixes:
         plain = [Ranked(one, 1.0, {}) for one in found]  # nothing but exclusions
-        return _fulfilling(store, in_order(plain), query), rung
+        return Search(_fulfilling(store, in_order(plain), query), rung)
     vector = None
     if embedder is not None and weights.vector and query.must is None:
         # A server that is down must not cost the answer: then the words alone decide.
@@ -110,6 +119,8 @@ def ranked(
     paths = tuple(dict.fromkeys(_PATH.findall(text)))[:_MOST_PATHS]
     named = store.touching(paths, filters, TOUCHING) if paths and weights.named else {}
     known = {one.id for one in found}
+    arms = {"words": known, "vectors": near.keys(), "files": touching.keys() | named.keys()}
+    by_arm = {name: frozenset(ids) for name, ids in arms.items()}
     if query.must is None:
         found += store.load([id_ for id_ in (*near, *touching, *named) if id_ not in known])
     words = {one.id: question.words(one) for one in found}
@@ -143,6 +154,7 @@ def ranked(
     cosines = sorted((part.cosine for part in near.values()), reverse=True)
     twentieth = cosines[min(19, len(cosines) - 1)] if cosines else 0.0
     result = []
+    far = 0
     for one in found:
         part = near.get(one.id)
         close = None
@@ -151,6 +163,7 @@ def ranked(
             close = closeness(part.cosine - many, embedder.band)
         about = one.id in touching or one.id in named
         if not words[one.id].keyword and (close or 0.0) < _FAR and not about:
+            far += 1
             continue
         signals = Signals(
             keyword=keyword[one.id],
@@ -170,18 +183,18 @@ def ranked(
         if part is not None:
             told["cosine"] = part.cosine
             told["ahead"] = part.cosine - twentieth
-        result.append(scale.ranked(one, signals, told))
+        found_by = tuple(name for name, ids in by_arm.items() if one.id in ids)
+        result.append(scale.ranked(one, signals, told, found_by or ("neighbours",)))
     result = _leading(_fulfilling(store, in_order(result), query))
-    return _side_by_side(store, result, query, question.telling, weights.phrase), rung
+    result = _side_by_side(store, result, query, question.telling, weights.phrase)
+    numbers = {name: len(ids) for name, ids in by_arm.items() if ids}
+    return Search(result, rung, numbers, scale.shares, far)
 
 
 def _leading(found: list[Ranked]) -> list[Ranked]:
     """How far each is above the tenth: what stands out is more likely to be meant."""
     tenth = found[min(9, len(found) - 1)].score if found else 0.0
-    return [
-        Ranked(one.candidate, one.score, {**one.factors, "lead": one.score - tenth})
-        for one in found
-    ]
+    return [one._replace(factors={**one.factors, "lead": one.score - tenth}) for one in found]
 
 
 def _by_words(

@@ -73,6 +73,7 @@ class Weights:
     neighbour: float = 0.5  # share of the words of the message before and of the one behind
     phrase: float = 0.1
     outside: float = 0.7  # what is older than the recency window, where one is set
+    stale: float = 0.15  # so much less where all its files are gone
     fields: Mapping[str, tuple[float, ...]] = field(default_factory=lambda: FIELD_WEIGHTS)
 
     def with_half_life(self, days: int) -> Weights:
@@ -86,7 +87,8 @@ class Weights:
         return cls(
             keyword=1.0, vector=0.0, files=1.0, recency=1.0, importance=1.0, concepts=0.5,
             project=0.1, named=0.0, spread=1.0, half_life=SEED_HALF_LIFE,
-            importances=SEED_IMPORTANCE, neighbour=0.0, phrase=0.0, telling_terms=0, relative=True,
+            importances=SEED_IMPORTANCE, neighbour=0.0, phrase=0.0, stale=0.0, telling_terms=0,
+            relative=True,
         )  # fmt: skip
 
 
@@ -102,6 +104,7 @@ class Ranked(NamedTuple):
     candidate: Candidate
     score: float
     factors: Mapping[str, float]
+    arms: tuple[str, ...] = ()  # which of them found it
 
 
 class Words(NamedTuple):
@@ -223,7 +226,13 @@ class Scale:
         whole = 1.0 if weights.relative else sum(used.values())
         self.shares = {name: weight / (whole or 1.0) for name, weight in used.items()}
 
-    def ranked(self, candidate: Candidate, signals: Signals, told: Mapping[str, float]) -> Ranked:
+    def ranked(
+        self,
+        candidate: Candidate,
+        signals: Signals,
+        told: Mapping[str, float],
+        arms: tuple[str, ...] = (),
+    ) -> Ranked:
         """The score, and what each factor added to it; `told` are facts that added nothing."""
         factors: dict[str, float] = {}
         score = 0.0
@@ -233,16 +242,20 @@ class Scale:
                 value = self._unembedded * signals.keyword
             factors[name] = part * value
             score += factors[name]
-        return Ranked(candidate, score, {**factors, **told})
+        return Ranked(candidate, score, {**factors, **told}, arms)
 
 
 def lowered(ranked: Ranked, oldest: int, share: float) -> Ranked:
     """A candidate from before the recency window counts less; nothing is ever left out."""
     if ranked.candidate.epoch >= oldest:
         return ranked
-    score = ranked.score * share
-    factors = {**ranked.factors, "window": score - ranked.score}
-    return Ranked(ranked.candidate, score, factors)
+    return _changed(ranked, "window", ranked.score * share)
+
+
+def outdated(ranked: Ranked, staleness: float, weight: float) -> Ranked:
+    """A candidate whose files have changed since counts less, the more they have (0 to 1)."""
+    lost = weight * min(max(staleness, 0.0), 1.0)
+    return _changed(ranked, "stale", ranked.score * (1.0 - lost)) if lost else ranked
 
 
 def lifted(ranked: Ranked, name: str, by: float) -> Ranked:
@@ -250,6 +263,9 @@ def lifted(ranked: Ranked, name: str, by: float) -> Ranked:
     share = min(max(by, 0.0), 1.0)
     if not share:
         return ranked
-    score = ranked.score + share * (1.0 - ranked.score)
-    factors = {**ranked.factors, name: score - ranked.score}
-    return Ranked(ranked.candidate, score, factors)
+    return _changed(ranked, name, ranked.score + share * (1.0 - ranked.score))
+
+
+def _changed(ranked: Ranked, why: str, score: float) -> Ranked:
+    factors = {**ranked.factors, why: score - ranked.score}
+    return ranked._replace(score=score, factors=factors)

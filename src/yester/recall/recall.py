@@ -9,14 +9,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from yester.errors import UsageError
 from yester.model import Filters, Hit, Item
 from yester.recall.arms import Around, Asks, in_order, ranked
-from yester.recall.rank import Ranked, Weights, lowered
+from yester.recall.rank import Ranked, Weights, lowered, outdated
+from yester.recall.staleness import Staleness, Work, work
 from yester.redact import redact
 from yester.store.base import Store
 from yester.text.document import decode
@@ -24,6 +25,10 @@ from yester.text.query import Query, parse
 from yester.when import moment
 
 ORDERS = ("relevance", "date_desc", "date_asc")
+_JUDGED = 30  # of the best whose files are looked at
+_CUT = 5  # of what is left out that are told one by one
+# What has become of the files of these items; those of which nothing is known are not in it.
+Fates = Callable[[Sequence[Work]], Mapping[int, Staleness]]
 # Share of common terms from which two texts say the same; shorter ones must be equal.
 _SAME, _SHORT = 0.9, 8
 
@@ -42,13 +47,48 @@ class Asked:
     files: tuple[str, ...] = ()  # what is being touched; no filter
 
 
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Found, and not among the answers."""
+
+    item: int
+    score: float
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The hits and, where it was asked to explain itself, how they came about."""
+
+    hits: list[Hit]
+    arms: Mapping[str, int] = field(default_factory=dict)  # how many candidates each found
+    weights: Mapping[str, float] = field(default_factory=dict)  # of each factor, shared out
+    cut: tuple[Cut, ...] = ()  # the best of what was left out
+    more: int = 0  # left out besides
+
+
 def recall(
     store: Store,
     asked: Asked,
     weights: Weights | None = None,
     embedder: Asks | None = None,
+    fates: Fates | None = None,
 ) -> list[Hit]:
-    """The k best answers after `offset`. Without a query the filters alone decide, newest first."""
+    return answer(store, asked, weights, embedder, fates).hits
+
+
+def answer(
+    store: Store,
+    asked: Asked,
+    weights: Weights | None = None,
+    embedder: Asks | None = None,
+    fates: Fates | None = None,
+) -> Answer:
+    """The k best answers after `offset`. Without a query the filters alone decide, newest first.
+
+    `fates` is asked about the best ones of the project it is asked in; outdated ones sink a little
+    and say so.
+    """
     weights = weights or Weights()
     if asked.order not in ORDERS:
         raise UsageError(f"order {asked.order!r} is not known; it is one of {', '.join(ORDERS)}")
@@ -59,32 +99,81 @@ def recall(
     filters = narrowed(asked.filters, query, asked.now)
     if not query.named and query.must is None:
         if asked.query.strip() and not (query.terms or query.filters):
-            return []  # signs and brackets: nothing in it that could be looked for
+            return Answer([])  # signs and brackets: nothing in it that could be looked for
         items = store.newest(filters, asked.k, asked.offset, asked.order == "date_asc")
-        return [hit(item, names, rung="recent") for item in items]
+        return Answer([hit(item, names, rung="recent") for item in items])
     around = Around(asked.now, asked.project, asked.files)
     text = _without_filters(asked.query, query)
-    found, rung = ranked(store, text, query, filters, around, weights, embedder)
-    if not found and query.quoted:
+    search = ranked(store, text, query, filters, around, weights, embedder)
+    if not search.found and query.quoted:
         # Quotation marks may be just that: better the words than nothing.
         query = replace(query, must=None)
-        found, rung = ranked(store, text, query, filters, around, weights, embedder)
+        search = ranked(store, text, query, filters, around, weights, embedder)
+    found = search.found
     if asked.window:
         oldest = asked.now - asked.window
         found = in_order(lowered(one, oldest, weights.outside) for one in found)
-    chosen = collapse(found, asked.offset + asked.k)
+    told: Mapping[int, Staleness] = {}
+    if fates is not None and weights.stale and asked.project:
+        found, told = _judged(store, found, asked.project, fates, weights.stale)
+    most = asked.offset + asked.k
+    chosen = collapse(found, most)
+    cut, more = _cut(found, chosen, most) if asked.explain else ((), 0)
     if asked.order != "relevance":
         newest_first = asked.order == "date_desc"
-        chosen.sort(key=lambda pair: pair[0].candidate.epoch, reverse=newest_first)
+        chosen.sort(key=lambda one: one.best.candidate.epoch, reverse=newest_first)
     chosen = chosen[asked.offset :]
-    texts = {item.id: item for item in store.get([best.candidate.id for best, _ in chosen])}
+    texts = {item.id: item for item in store.get([one.best.candidate.id for one in chosen])}
     hits = []
-    for best, duplicates in chosen:
+    for best, alike in chosen:
         if item := texts.get(best.candidate.id):
-            factors = best.factors if asked.explain else {}
-            one = hit(item, names, best.score, rung)
-            hits.append(replace(one, factors=factors, duplicates=duplicates))
-    return hits
+            stale = told[item.id].text if item.id in told else ""
+            one = hit(item, names, best.score, search.rung)
+            one = replace(one, duplicates=len(alike), stale=stale)
+            hits.append(
+                replace(one, factors=best.factors, arms=best.arms) if asked.explain else one
+            )
+    if not asked.explain:
+        return Answer(hits)
+    return Answer(hits, search.arms, search.shares, cut, more + search.far)
+
+
+def _judged(
+    store: Store, found: list[Ranked], project: str, fates: Fates, weight: float
+) -> tuple[list[Ranked], Mapping[int, Staleness]]:
+    """The best ones again, those lower that git says are out of date."""
+    own, first = store.project_number(project), found[:_JUDGED]
+    items = store.get([one.candidate.id for one in first if one.candidate.project == own])
+    items = [item for item in items if item.files]
+    if not items:
+        return found, {}
+    pairs = {(item.session, item.agent) for item in items if item.session}
+    sessions = {pair: store.session(*pair) for pair in pairs}
+    branches = {pair: one.branch for pair, one in sessions.items() if one is not None}
+    told = fates([work(item, branches.get((item.session, item.agent), "")) for item in items])
+    judged = (
+        outdated(one, told[one.candidate.id].factor, weight) if one.candidate.id in told else one
+        for one in first
+    )
+    return in_order(judged) + found[_JUDGED:], told
+
+
+def _cut(found: list[Ranked], chosen: list[Chosen], most: int) -> tuple[tuple[Cut, ...], int]:
+    """What was found and is not shown, and why: the best of it one by one, the rest as a number."""
+    shown = {one.best.candidate.id for one in chosen}
+    alike = {other: one.best.candidate.id for one in chosen for other in one.alike}
+    left = [one for one in found if one.candidate.id not in shown]
+    told = tuple(
+        Cut(
+            id_ := one.candidate.id,
+            one.score,
+            f"says the same as #{alike[id_]}" if id_ in alike
+            else f"below the first {most}" if one.score > 0
+            else "does not fit",
+        )
+        for one in left[:_CUT]
+    )  # fmt: skip
+    return told, len(left) - len(told)
 
 
 def _without_filters(text: str, query: Query) -> str:
@@ -109,9 +198,14 @@ def narrowed(filters: Filters, query: Query, now: int) -> Filters:
     return replace(filters, **changes)
 
 
-def collapse(found: Iterable[Ranked], most: int) -> list[tuple[Ranked, int]]:
-    """The first `most` different ones, each with the number of near-duplicates it stands for."""
-    kept: list[tuple[Ranked, set[int], int]] = []
+class Chosen(NamedTuple):
+    best: Ranked
+    alike: list[int]  # near-duplicates it stands for
+
+
+def collapse(found: Iterable[Ranked], most: int) -> list[Chosen]:
+    """The first `most` different ones."""
+    kept: list[tuple[Chosen, set[int]]] = []
     by_hash: dict[bytes, int] = {}
     for one in found:
         if one.score <= 0:
@@ -119,16 +213,15 @@ def collapse(found: Iterable[Ranked], most: int) -> list[tuple[Ranked, int]]:
         at = by_hash.get(one.candidate.hash)
         words = _words(one)
         if at is None:
-            at = next((i for i, (_, other, _) in enumerate(kept) if _same(words, other)), None)
+            at = next((i for i, (_, other) in enumerate(kept) if _same(words, other)), None)
         if at is not None:
-            best, other, number = kept[at]
-            kept[at] = (best, other, number + 1)
+            kept[at][0].alike.append(one.candidate.id)
             continue
         if len(kept) >= most:
             break
         by_hash[one.candidate.hash] = len(kept)
-        kept.append((one, words, 0))
-    return [(best, number) for best, _, number in kept]
+        kept.append((Chosen(one, []), words))
+    return [one for one, _ in kept]
 
 
 def _words(one: Ranked) -> set[int]:

@@ -1,19 +1,24 @@
-"""Which files the work is about right now: what git calls changed, asked in the background.
+"""What a folder says about the work in it, as git tells it, asked in the background.
 
-A hook does not wait for git. What was seen last is used, and looked at again for the next time.
+A hook does not wait for git, or not for long. What was seen last is used, and looked at again for
+the next time.
 """
 
 from __future__ import annotations
 
 import threading
 import time
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
 
 from yester import git
+from yester.recall.staleness import Cache, Staleness, Work, stale
 from yester.worker.log import Log
 
-MOST = 20  # files; of a larger change no single one says what it is about
-_PATIENCE = 0.15  # seconds for all that git is asked
+_PATIENCE = 0.15  # seconds for all that git is asked about a folder
 _FOLDERS = 32  # remembered
+_BACK = 90 * 86_400_000  # ms of history read ahead
+_NOTHING = git.Signals()
 
 
 class Surroundings:
@@ -21,26 +26,34 @@ class Surroundings:
 
     def __init__(self, log: Log) -> None:
         self._log = log
-        self._known: dict[str, tuple[str, ...]] = {}
+        self._known: OrderedDict[str, git.Signals] = OrderedDict()
+        self._looks: dict[str, int] = {}
         self._wanted: dict[str, None] = {}
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._ended = False
+        self._cache = Cache()
 
-    def touched(self, folder: str) -> tuple[str, ...]:
-        """The files that were changed there when it was last looked at; then look again."""
+    def around(self, folder: str, patience: float = 0.0) -> git.Signals:
+        """What it looked like last; new within `patience` seconds, and looked at again anyway."""
         with self._changed:
+            before = self._looks.get(folder, 0)
             self._wanted[folder] = None
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="git", daemon=True)
                 self._thread.start()
             self._changed.notify_all()
-            return self._known.get(folder, ())
+            if patience:
+                self._changed.wait_for(lambda: self._looks.get(folder, 0) > before, patience)
+            return self._known.get(folder, _NOTHING)
 
-    def wait(self, folder: str, seconds: float) -> bool:
-        """Has it been looked at, at least once?"""
-        with self._changed:
-            return self._changed.wait_for(lambda: folder in self._known, seconds)
+    def fates(self, folder: str, works: Sequence[Work], patience: float) -> Mapping[int, Staleness]:
+        """What has become of these items' files, as far as it is known or quickly found out."""
+        try:
+            return stale(works, self._cache.facts(folder, works, time.monotonic() + patience))
+        except Exception as error:  # noqa: BLE001 -- whatever a repository holds, recall goes on
+            self._log.failed("asking git", error)
+            return {}
 
     def close(self) -> None:
         with self._changed:
@@ -57,18 +70,25 @@ class Surroundings:
                     return
                 folder = next(iter(self._wanted))
                 del self._wanted[folder]
-            files = self._look(folder)
+            seen = self._look(folder)
             with self._changed:
-                if len(self._known) >= _FOLDERS:
-                    self._known.clear()
-                self._known[folder] = files
+                self._known[folder] = seen
+                self._known.move_to_end(folder)
+                if len(self._known) > _FOLDERS:
+                    self._looks.pop(self._known.popitem(last=False)[0], None)
+                self._looks[folder] = self._looks.get(folder, 0) + 1
                 self._changed.notify_all()
+            self._read_ahead(folder, seen)
 
-    def _look(self, folder: str) -> tuple[str, ...]:
+    def _look(self, folder: str) -> git.Signals:
         try:
-            told = git.signals(folder, time.monotonic() + _PATIENCE)
+            return git.signals(folder, time.monotonic() + _PATIENCE)
         except Exception as error:  # noqa: BLE001 -- whatever a repository holds, recall goes on
             self._log.failed("asking git", error)
-            return ()
-        files = tuple(name for name in told.changed if not name.endswith("/"))
-        return files if len(files) <= MOST else ()
+            return _NOTHING
+
+    def _read_ahead(self, folder: str, seen: git.Signals) -> None:
+        """The history, before a hook needs it to judge what it found."""
+        if seen.head and seen.recent:
+            since = int(time.time() * 1000) - _BACK
+            self.fates(folder, [Work(0, since, seen.recent[:1])], _PATIENCE)

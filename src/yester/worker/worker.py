@@ -10,7 +10,7 @@ import os
 import re
 import selectors
 import time
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -27,22 +27,16 @@ from yester.backups import before_migration
 from yester.capture.rules import rules, write_for_hooks
 from yester.capture.spool import NewerFormat, Spool, Spooled, acknowledge, read
 from yester.config import load
-from yester.deliver.context import Context, at_prompt, at_start
-from yester.deliver.hooks import answer
-from yester.errors import ConfigError, SourceError, StoreBusy, StoreError, StoreReplaced
+from yester.errors import ConfigError, StoreBusy, StoreError, StoreReplaced
 from yester.ingest import Ingest, rebuild_if_stale
 from yester.ingest.events import Events
-from yester.model import Injection
-from yester.recall.rank import Weights
-from yester.recall.recall import Asked, recall
 from yester.store.sqlite import SqliteStore
+from yester.worker.answers import Answers
 from yester.worker.door import Door
 from yester.worker.log import Log
-from yester.worker.surroundings import Surroundings
 from yester.worker.wake import Fifo, Signals
 
 if TYPE_CHECKING:
-    from yester.text.embed import Embedder
     from yester.worker.embedding import Embedding
 
 SLICE = 0.04  # seconds of work before somebody who asks gets a turn
@@ -50,9 +44,7 @@ BATCH = 24  # events in one transaction
 TICK = 30.0  # seconds between looks at what no wake-up tells of
 SETTLE = 0.15  # seconds a client needs to write down what its hook has told
 _BUSY_PAUSE, _ERROR_PAUSE = 0.05, 5.0
-_RECENT = 64  # events whose hook may still ask
 _PATIENCE = 0.25  # seconds for another writer's batch; then others get a turn first
-_ASKING = ("start", "prompt")
 _MODEL_SETTINGS = ("embedder", "embed_url", "embed_model", "embed_dims", "embed_key")
 
 
@@ -83,15 +75,12 @@ class Worker:
         self._clock = clock
         self._spool = Spool(home, runtime)
         self._spool.make()
-        self._recent: OrderedDict[str, Told] = OrderedDict()
-        self._owed: dict[str, tuple[Told, Context]] = {}  # shown, and still to be written down
         self._left: set[str] = set()  # spool files of a newer yester, or that cannot be removed
         self._due: dict[Path, _Due] = {}  # transcripts to be read
         self._waiting: list[Path] = []  # of the spool, as it was last listed
         self._held: Counter[Path] = Counter()  # spool files that go when theirs have been read
         self._reading: Iterator[None] | None = None
         self._embedding: Embedding | None = None
-        self._surroundings = Surroundings(self._log)
         self._embeds = False  # not where it only drains
         self.resting = 0.0  # until then: the store could not be written to
         self._more = True
@@ -111,6 +100,7 @@ class Worker:
         self._store = SqliteStore.open(
             home, now=now, patience=_PATIENCE, before_migration=before_migration(home, kept, now)
         )
+        self._answers = Answers(self._spool, self._store, self._log)
         self._use_settings()
         self._idle = self._config.number("worker_idle_minutes") * 60.0 if idle is None else idle
 
@@ -133,17 +123,18 @@ class Worker:
         """Make vectors in the background, by the model the settings name."""
         if self._embedding is not None:
             self._embedding.close()
-            self._embedding = None
+            self._embedding = self._answers.embedding = None
         if self._config["embedder"] != "none":
             from yester.worker.embedding import Embedding
 
             now = int(time.time() * 1000)
             self._embedding = Embedding(self.home, self._config.values, now, self._log)
+            self._answers.embedding = self._embedding
 
     def close(self) -> None:
         if self._embedding is not None:
             self._embedding.close()
-        self._surroundings.close()
+        self._answers.close()
         self._door.close()
         self._store.close()
         self._fifo.close()
@@ -209,6 +200,7 @@ class Worker:
     def _use_settings(self) -> None:
         self._rules = rules(self._config)
         self._intake = Events(self._store, self._config, self._rules)
+        self._answers.use(self._config, self._intake)
         write_for_hooks(self.home, self._rules)
 
     def _refresh_settings(self) -> None:
@@ -272,7 +264,7 @@ class Worker:
                 self._log.failed(f"reading {path.name}", error)
         if batch:
             self._store_batch(batch)
-        self._write_down()
+        self._answers.write_down(self._left)
         return bool(now)  # until a new listing has nothing: more may have come meanwhile
 
     def _store_batch(self, batch: list[tuple[Path, Spooled]]) -> None:
@@ -325,10 +317,7 @@ class Worker:
 
     def _remember(self, path: Path, id_: str, told: Told) -> None:
         """What follows from an event: its hook may yet ask, its transcript has something new."""
-        if told.what in _ASKING:
-            self._recent[id_] = told
-            if len(self._recent) > _RECENT:
-                self._recent.popitem(last=False)
+        self._answers.remember(id_, told)
         if told.what in READ_TRANSCRIPT_AFTER:
             for transcript in told.transcripts:
                 self._held[path] += 1
@@ -383,7 +372,7 @@ class Worker:
         if request == "GET /health":
             return msgspec.json.encode(self.health())
         if request == "POST /recall":
-            return self._answer_recall(given.get("asked", ""))
+            return self._answer_recall(given.get("asked", ""), given.get("root", ""))
         if request == "POST /drain":
             return msgspec.json.encode({"events": self.drain(), "resting": bool(self.resting)})
         if request == "POST /stop":
@@ -405,20 +394,10 @@ class Worker:
             "rss_bytes": _resident(),
         }
 
-    def _answer_recall(self, text: str) -> bytes | None:
-        """For the command line, which would have to load the model first."""
-        if self._embedding is not None and self._embedder is None:
-            self._embedding.want()
-            if self._store.has_vectors():
-                return None  # not loaded yet: the command does it itself
+    def _answer_recall(self, text: str, root: str) -> bytes | None:
         try:
             self._refresh_settings()
-            asked = msgspec.json.decode(text, type=Asked)
-            days = self._config.number("recency_halflife_days")
-            weights = Weights().with_half_life(days)
-            return msgspec.json.encode(recall(self._store, asked, weights, self._embedder))
-        except msgspec.MsgspecError:
-            return None
+            return self._answers.recall(text, root)
         except Exception as error:  # noqa: BLE001 -- who asks can search alone; others still need us
             self._log.failed("recalling", error)
             return None
@@ -427,77 +406,15 @@ class Worker:
         self._more = True  # a hook that asks does not poke: its event lies in the spool
         try:
             self._refresh_settings()
-            told = self._told(id_)
-            if told is None or self._intake.refused(told):
+            told = self._answers.told(id_)
+            if told is None:
                 return b""
             if told.what == "start":
                 self._look_for_new_version()
-            if self._embedding is not None:
-                self._embedding.want()
-            context = self._context(told)
+            return self._answers.hook(id_, told)
         except Exception as error:  # noqa: BLE001 -- the agent goes on without us, whatever it is
             self._log.failed("answering", error)
             return b""
-        if context.text:
-            self._owed[id_] = (told, context)
-        return answer(told.agent, told.name, context.text)
-
-    def _told(self, id_: str) -> Told | None:
-        """What the asking hook has told: still in the spool, or just taken in."""
-        if id_ in self._recent:
-            return self._recent[id_]
-        path = self._spool.find(id_)
-        try:
-            return self._intake.understand(read(path))[0] if path else None
-        except (OSError, ValueError, NewerFormat, SourceError):
-            return None
-
-    def _context(self, told: Told) -> Context:
-        now = int(time.time() * 1000)
-        session = self._intake.session(told)
-        project = self._intake.projects.by_key(session.project)
-        files = self._surroundings.touched(told.cwd)
-        if told.what == "start":
-            if told.source == "resume":  # the agent has its own words back
-                return Context("", ())
-            return at_start(self._store, project, told.session, now)
-        if told.what != "prompt":
-            return Context("", ())
-        shown = self._store.injections(session.id) if session.id else []
-        return at_prompt(
-            self._store, told.prompt, project, told.session, {one.item for one in shown},
-            sum(one.tokens for one in shown), now, embedder=self._embedder, files=files,
-        )  # fmt: skip
-
-    @property
-    def _embedder(self) -> Embedder | None:
-        return self._embedding.embedder if self._embedding is not None else None
-
-    def _write_down(self) -> None:
-        """The ledger of what was shown; written after the event, since only then the session is
-        sure to be known, and the agent does not wait for it."""
-        owed = {
-            id_: one
-            for id_, one in self._owed.items()
-            if id_ in self._left or self._spool.find(id_) is None
-        }
-        rows = []
-        for told, context in owed.values():
-            session = self._store.session(told.session, told.agent)
-            if session is None:
-                continue
-            rows += [
-                Injection(
-                    session.id, told.name, one.item, one.score, one.tokens, told.epoch, one.reason,
-                    session.prompts,
-                )
-                for one in context.shown
-            ]  # fmt: skip
-        if rows:
-            with self._store.transaction():
-                self._store.put_injections(rows)
-        for id_ in owed:
-            del self._owed[id_]
 
 
 def installed_version() -> str:

@@ -1,0 +1,82 @@
+"""What is worth knowing before anything was asked: what the folder itself is about right now.
+
+A session begins without a question. The branch, the files that are changed or were committed last,
+and the names in the manifests ask in its place; their candidates are ranked like any others.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import PurePath
+
+from yester.git import Signals
+from yester.model import Filters, Hit
+from yester.recall.arms import Asks
+from yester.recall.floor import worth_showing
+from yester.recall.rank import Weights
+from yester.recall.recall import Asked, Fates, recall
+from yester.store.base import Store
+from yester.text.terms import query_terms
+
+MOST_FILES = 20  # of a larger change no single file says what it is about
+_RECENT = 10  # files of the last commits, where nothing is changed
+_NAMED = 12  # files whose names are part of the question
+_SPARE = 3  # times as many hits as wanted: some are known, some do not fit
+# What was said for its own sake; what tools printed and what was said on the way is not.
+_KINDS = ("prompt", "observation", "summary", "memory", "note")
+_BRANCHES_OF_ALL = frozenset({"main", "master", "develop", "dev", "trunk", "head"})
+_WORDS = re.compile(r"[^\W_]+")
+
+
+def at_hand(signals: Signals) -> tuple[str, ...]:
+    """The files the work is about: those changed and not committed."""
+    files = tuple(name for name in signals.changed if not name.endswith("/"))
+    return files if len(files) <= MOST_FILES else ()
+
+
+def question(signals: Signals) -> str:
+    """What the folder would ask, in words: the branch, the files' names, what the project is."""
+    branch = "" if signals.branch.lower() in _BRANCHES_OF_ALL else signals.branch
+    stems = [PurePath(file).stem for file in _files(signals)[:_NAMED]]
+    names = [name for _, name in signals.manifests]
+    # On lines of their own they are words: a branch may be called anything.
+    words = (word for text in (branch, *stems, *names) for word in _WORDS.findall(text))
+    return "\n".join(dict.fromkeys(words))
+
+
+def relevant(
+    store: Store,
+    project: str,
+    signals: Signals,
+    now: int,
+    k: int,
+    weights: Weights | None = None,
+    embedder: Asks | None = None,
+    fates: Fates | None = None,
+) -> list[Hit]:
+    """The best k of this project for the work at hand; none where nothing is about it."""
+    asked = question(signals)
+    files = _files(signals)
+    if not asked and not files:
+        return []
+    here = Filters(projects=(project,), kinds=_KINDS)
+    items = store.statistics((), here).items
+    terms = len(query_terms(asked))
+    found = recall(
+        store,
+        Asked(asked, here, _SPARE * k, explain=True, now=now, project=project, files=files),
+        weights,
+        embedder,
+        fates,
+    )
+    return [hit for hit in found if _fits(hit.factors, terms, items)][:k]
+
+
+def _files(signals: Signals) -> tuple[str, ...]:
+    return at_hand(signals) or signals.recent[:_RECENT]
+
+
+def _fits(factors: Mapping[str, float], terms: int, items: int) -> bool:
+    """About one of the files, or as near as an answer to a prompt would have to be."""
+    return bool(factors.get("files")) or worth_showing(factors, terms, items, own=True)
