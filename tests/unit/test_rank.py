@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from yester.ingest import prepared
 from yester.model import KINDS, Item
-from yester.recall.rank import FIELD_WEIGHTS, Question, Wanted, Weights
+from yester.recall.rank import FIELD_WEIGHTS, Question, Ranked, Wanted, Weights, outdated
 from yester.recall.recall import collapse
 from yester.store.base import Candidate, Statistics
 
@@ -98,3 +98,15 @@ def test_collapsing_keeps_at_most_what_was_asked_and_no_empty_match(bodies, most
     kept = collapse(ranked(*bodies), most)
     assert len(kept) <= most
     assert all(best.score > 0 for best, _ in kept)
+
+
+@pytest.mark.requirement("REC-19")
+@given(st.floats(0, 1), st.floats(-1, 2), st.floats(-1, 2), st.floats(0, 1))
+def test_the_more_outdated_the_lower_and_never_below_what_the_weight_allows(
+    score, one, other, weight
+):
+    ranked = Ranked(candidate(1, Item("1", "message", body="cache")), score, {})
+    low, high = sorted((one, other))
+    assert outdated(ranked, high, weight).score <= outdated(ranked, low, weight).score <= score
+    assert outdated(ranked, high, weight).score >= score * (1 - weight) - 1e-9
+    assert outdated(ranked, 0.0, weight) is ranked
