@@ -234,6 +234,19 @@ def test_a_trivial_prompt_is_not_searched_for(filled, prompt):
     assert at_prompt(filled, prompt) == Context()
 
 
+@pytest.mark.requirement("REC-08")
+def test_a_later_prompt_is_ranked_anew_with_what_was_stored_meanwhile(filled):
+    prompt = "which queue library shall we take for mails?"
+    first = at_prompt(filled, prompt)
+    filled.add([said("mail", 1, "For mails the queue library is rq: their provider ships it.",
+                     "assistant", 0.1)])  # fmt: skip
+    later = at_prompt(filled, prompt)
+    assert "rq: their provider" not in first.text
+    assert "rq: their provider" in entries(later.text)[0]
+    another = at_prompt(filled, "is the invoice PDF of a refund still empty?")
+    assert "invoice PDF" in another.text
+
+
 @pytest.mark.requirement("DEL-02")
 def test_nothing_is_given_twice_in_a_session(filled):
     prompt = "did we decide on UTC or local time for the orders table?"

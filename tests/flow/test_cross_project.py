@@ -6,7 +6,9 @@ import pytest
 
 import yester
 from yester.config import load
+from yester.deliver.context import at_prompt
 from yester.errors import ConfigError
+from yester.project import named
 
 pytestmark = pytest.mark.requirement("REC-06")
 
@@ -37,6 +39,22 @@ def test_another_project_is_neither_penalised_nor_capped(memory):
     elsewhere = memory.recall(PROMPT, k=20, project="B", now=NOW)
     assert [(h.ref, h.score) for h in nowhere] == [(h.ref, h.score) for h in elsewhere]
     assert len(elsewhere) == 13
+
+
+def test_a_busy_project_cannot_push_the_own_one_out_of_what_an_agent_gets(memory):
+    busy = (
+        {**FIX, "ref": f"n{n}", "epoch": NOW - n, "title": f"Webhook signature {n}",
+         "text": f"webhook refused: the signature does not match the proxy, case{n} part{n} at{n}"}
+        for n in range(2_000)
+    )  # fmt: skip
+    own = {
+        **OTHER,
+        "text": "Since we have the proxy every webhook is refused, no signature matches.",
+    }
+    memory.add([*busy, own])
+    given = at_prompt(memory.store, PROMPT, named("B"), "now", (), 0, NOW * 1000)
+    lines = [line for line in given.text.splitlines() if line.startswith("#")]
+    assert any("no signature matches" in line and "[from" not in line for line in lines)
 
 
 @pytest.mark.parametrize("variable", ["YESTER_CROSS_PROJECT", "CLAUDE_MEM_CROSS_PROJECT"])

@@ -18,7 +18,9 @@ import pytest
 import yester
 from tests.capturing import Told, answered, leave, made, until, worker_that
 from yester.ingest.embedding import embed_waiting, parts
+from yester.model import Filters
 from yester.recall.rank import TOLD
+from yester.recall.recall import Asked, recall
 from yester.store.sqlite import SqliteStore
 from yester.text.embed import CachedEmbedder, open_embedder
 from yester.text.models import DEFAULT, PACKAGED
@@ -186,6 +188,21 @@ def test_filters_hold_for_what_is_found_by_meaning_too(opened):
     assert {hit.kind for hit in memory.recall(ask, kinds=["message"])} == {"message"}
     assert {hit.kind for hit in memory.recall(ask, until=NOW - 10 * 86_400)} == {"message"}
     assert memory.recall(ask, project="nowhere", scope="project") == []
+
+
+@pytest.mark.requirement("REC-13")
+def test_what_is_about_a_file_of_a_concept_or_of_a_type_is_ranked_by_meaning(opened):
+    memory = opened()
+    about = {"files_modified": ["src/a.py"], "concepts": ["gotcha"], "type": "bugfix"}
+    memory.add([*notes(**about), *notes("login", source="elsewhere")])
+    for filters in ({"concepts": ["gotcha"]}, {"types": ["bugfix"]}):
+        hits = memory.recall("users cannot authenticate", **filters)
+        assert hits[0].ref == "login"
+        assert "elsewhere" not in {item.source for item in memory.store.get([h.id for h in hits])}
+    by_file = Asked("users cannot authenticate", Filters(files=("a.py",)), now=NOW * 1000)
+    found = recall(memory.store, by_file, embedder=memory.embedder)
+    assert found[0].ref == "login"
+    assert all(hit.files == ("src/a.py",) for hit in found)
 
 
 @pytest.mark.requirement("REC-09")
