@@ -240,6 +240,10 @@ def test_an_answer_names_the_arms_the_weights_and_what_was_left_out(memory):
     assert len(found.cut) + found.more == 15 - len(found.hits)
     arms = {hit.ref: hit.arms for hit in answer(memory.store, replace(asked, k=20)).hits}
     assert arms["file"] == ("files",)
+    same = memory.recall("the nightly export", k=3, explain=True, project="shop",
+                         files=["jobs/dusk.py"], now=NOW / 1000)  # fmt: skip
+    assert list(same) == found.hits
+    assert (same.arms, same.weights, same.cut) == (found.arms, found.weights, found.cut)
 
 
 @pytest.mark.requirement("REC-16")

@@ -17,7 +17,7 @@ from yester.model import KINDS, Filters, Hit, Item, Project, Session
 from yester.project import named
 from yester.recall.factors import DAY
 from yester.recall.rank import Weights
-from yester.recall.recall import Asked, hit, recall
+from yester.recall.recall import Answer, Asked, answer, hit
 from yester.recall.recent import recent
 from yester.recall.timeline import Timeline, timeline
 from yester.store.base import Store
@@ -42,6 +42,18 @@ _OTHERS = (
     "discovery_tokens",
 )
 _KNOWN = frozenset((*_TEXTS, *_LISTS, *_OTHERS))
+
+
+class Explained(list[Hit]):
+    """Hits, and how they came about: `arms` (how many candidates each search found), `weights` (the
+    most each factor can add), `cut` (the best of what was left out, and why), `more` (left out
+    besides)."""
+
+    def __init__(self, found: Answer) -> None:
+        super().__init__(found.hits)
+        self.arms, self.weights, self.cut, self.more = (
+            found.arms, found.weights, found.cut, found.more,
+        )  # fmt: skip
 
 
 class Memory:
@@ -117,7 +129,8 @@ class Memory:
     ) -> list[Hit]:
         """The best k answers. `scope="project"` looks in `project` alone, "all" everywhere; without
         it the setting `cross_project` decides. `files` are what the caller is touching, not a
-        filter; times are seconds, datetimes or texts such as "3d"."""
+        filter; times are seconds, datetimes or texts such as "3d". With `explain` every hit has its
+        factors, and the list says what was left out (`Explained`)."""
         if scope is None:
             scope = "all" if self.config.flag("cross_project") or not project else "project"
         _check_scope(scope)
@@ -139,11 +152,15 @@ class Memory:
             query, filters, k, offset, order, explain, present, self._window,
             project or "", tuple(files),
         )  # fmt: skip
-        return self._recall(self.store, asked)
+        found = self._answer(self.store, asked)
+        return Explained(found) if explain else found.hits
 
     def _recall(self, store: Store, asked: Asked) -> list[Hit]:
+        return self._answer(store, asked).hits
+
+    def _answer(self, store: Store, asked: Asked) -> Answer:
         embedder = self.embedder if asked.query else None
-        return recall(store, asked, self._weights, embedder)
+        return answer(store, asked, self._weights, embedder)
 
     @cached_property
     def _weights(self) -> Weights:
