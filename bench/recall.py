@@ -1,13 +1,15 @@
 """Recall measured at size: latency in process, warm, over stores made of real messages.
 
-    python bench/recall.py MESSAGES.jsonl SIZE [SIZE …] [--keep FOLDER]
+    python bench/recall.py MESSAGES.jsonl SIZE [SIZE …] [--keep FOLDER] [--vectors N]
 
 MESSAGES.jsonl has one message per line: `text`, `project`, `session`, `epoch`, `role`, `kind`. A
 store larger than the file is filled by going round: words that occur in at most three of the
 messages get a number from the second round on, so rare words stay as rare as they are in life and
 the vocabulary keeps growing, while frequent words grow with the store. Projects and sessions are
 numbered likewise.
-Questions: the first 12 words of 200 prompts, drawn with a fixed seed.
+Questions: the first 12 words of 200 prompts, drawn with a fixed seed. With `--vectors` so many of
+the newest items that are not tool output get a random vector about the model's mean (real ones take
+hours to make and cost a search the same); the time then includes the question's own vector.
 """
 
 from __future__ import annotations
@@ -22,7 +24,11 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy
+
 import yester
+from yester.deliver.library import Memory
+from yester.text.vectors import centre
 
 WORD = re.compile(r"[A-Za-z_]{4,}")
 RARE = 3
@@ -52,6 +58,26 @@ def grown(source: list[dict], size: int) -> Iterator[dict]:
         }  # fmt: skip
 
 
+def give_vectors(memory: Memory, number: int) -> None:
+    """Vectors for the newest items that want them; those that have one keep it."""
+    embedder = memory.embedder
+    store = memory.store
+    with store.transaction():
+        store.use_model(embedder.sha)
+    chance = numpy.random.default_rng(4)
+    while (missing := number - store.counts().vectors) > 0:
+        waiting = store.unembedded(min(missing, 5_000))
+        if not waiting:
+            return
+        with store.transaction():
+            for item in waiting:
+                vector = centre(embedder.sha, embedder.dims) + 0.03 * chance.standard_normal(
+                    embedder.dims
+                )
+                unit = (vector / numpy.linalg.norm(vector)).astype("float32")
+                store.put_vectors(item, embedder.sha, [unit])
+
+
 def percentile(values: list[float], share: float) -> float:
     return sorted(values)[min(int(share * len(values)), len(values) - 1)]
 
@@ -61,6 +87,9 @@ def main() -> None:
     parser.add_argument("messages", type=Path)
     parser.add_argument("sizes", type=int, nargs="+")
     parser.add_argument("--keep", type=Path)
+    parser.add_argument(
+        "--vectors", type=int, default=0, help="items with a vector; 0: words alone"
+    )
     given = parser.parse_args()
     source = messages(given.messages)
     prompts = [
@@ -75,7 +104,11 @@ def main() -> None:
         with yester.open(home) as memory:
             began = time.process_time()
             if not sum(memory.store.counts().items.values()):
-                memory.add(grown(source, size))
+                memory.add(grown(source, size), embed="later")
+            if given.vectors:
+                give_vectors(memory, given.vectors)
+            else:
+                memory.embedder = None
             built = time.process_time() - began
             stored = memory.store.counts().bytes / size
             times = {}

@@ -49,11 +49,11 @@ def code(vector: Vector, model: str = "") -> bytes:
     has a length of .84. With signs of the bare vectors, eight times as many values must be read.
     """
     np = arrays()
-    return bytes(np.packbits(vector > _centre(model, len(vector))).tobytes())
+    return bytes(np.packbits(vector > centre(model, len(vector))).tobytes())
 
 
 @cache
-def _centre(model: str, dims: int) -> Any:
+def centre(model: str, dims: int) -> Any:
     np = arrays()
     if model == CENTRED and dims == CENTRE_DIMS:
         return np.frombuffer((Path(__file__).parent / "centre.f32").read_bytes(), "<f4")
