@@ -28,7 +28,7 @@ _FOREIGN = ("YESTER_", "CLAUDE", "CODEX", "GEMINI", "COPILOT", "OPENCODE", "XDG_
 def nobodys_home(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test sees the developer's home or an agent's variables."""
     for name in list(os.environ):
-        if name.startswith(_FOREIGN) and name != "YESTER_KILLS":
+        if name.startswith(_FOREIGN) and name not in ("YESTER_KILLS", "YESTER_GOLDEN"):
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", "/nonexistent")
     monkeypatch.setenv("YESTER_EMBEDDER", "none")  # loading a model takes longer than most tests

@@ -230,6 +230,15 @@ def find(folder: str) -> Repository | None:
     return None
 
 
+def top(folder: str, root: str) -> str:
+    """Where a project's files are, seen from a folder: `root` if it is in there, else the work tree
+    at hand, which need not be the main one."""
+    if root and Path(folder).is_relative_to(root):
+        return root
+    repository = find(folder)
+    return str(repository.top) if repository else root
+
+
 def tip(repository: Repository, branch: str) -> str:
     """The commit a local branch is at, or ""."""
     return _resolve(repository.folder, repository.common, f"refs/heads/{branch}")

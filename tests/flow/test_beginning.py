@@ -12,7 +12,8 @@ from time import monotonic
 import pytest
 
 from yester import git
-from yester.deliver import context
+from yester.deliver.prompt import Search, at_prompt
+from yester.deliver.start import Here, at_start
 from yester.model import Filters
 from yester.project import named
 from yester.recall.beginning import MOST_FILES, at_hand, question, relevant
@@ -97,14 +98,14 @@ def test_a_session_begins_with_what_is_known_about_the_changed_files(memory, rep
     memory.add(NOTES)
     in_git(repository, "switch", "-qc", "fix/charges")
     (repository / "payments" / "charge.py").write_text("two\n")
-    given = context.at_start(memory.store, SHOP, "new", NOW, zone=UTC, signals=signals(repository))
+    given = at_start(memory.store, Here(SHOP, "new", NOW, UTC, signals(repository)))
     lines = given.text.splitlines()
     heading = lines.index("About the work at hand (branch fix/charges, 1 file changed):")
     assert "idempotency key" in lines[heading + 1]
     assert [one.reason for one in given.shown if "charge" in memory.get([one.item])[0].ref] == [
         "at hand"
     ]
-    without = context.at_start(memory.store, SHOP, "new", NOW, zone=UTC)
+    without = at_start(memory.store, Here(SHOP, "new", NOW, UTC))
     assert "work at hand" not in without.text
 
 
@@ -184,11 +185,11 @@ def test_an_agent_is_told_what_has_changed_since(memory, repository):
     memory.add(NOTES)
     (repository / "payments" / "charge.py").unlink()
     in_git(repository, "commit", "-qam", "gone", when=NOW - DAY)
-    given = context.at_prompt(
-        memory.store, "do retries carry the same idempotency key?", SHOP, "new", (), 0, NOW,
-        zone=UTC, fates=fates_in(repository),
+    given = at_prompt(
+        memory.store, "do retries carry the same idempotency key?", SHOP, "new", NOW,
+        search=Search(fates=fates_in(repository)), zone=UTC,
     )  # fmt: skip
-    assert "(since then: payments/charge.py is gone)" in given.text
+    assert "(payments/charge.py is gone)" in given.text
 
 
 @pytest.mark.requirement("REC-19")
@@ -291,11 +292,11 @@ def test_the_command_line_prefers_what_is_about_the_changed_files(memory, reposi
 def test_other_projects_stay_out_where_the_user_wants_it(memory):
     memory.add([about("charge", "Retries must carry the same idempotency key.", project="blog")])
     asked = partial(
-        context.at_prompt, memory.store, "must retries carry the same idempotency key?", SHOP,
-        "new", (), 0, NOW, zone=UTC,
+        at_prompt, memory.store, "must retries carry the same idempotency key?", SHOP, "new", NOW,
+        zone=UTC,
     )  # fmt: skip
     assert "[from: blog]" in asked().text
-    assert asked(everywhere=False).text == ""
+    assert asked(search=Search(everywhere=False)).text == ""
 
 
 @pytest.mark.requirement("REC-15")
@@ -310,10 +311,9 @@ def test_one_line_stands_for_a_turn(memory):
             (2, "user", "Make the idempotency key of payment retries from the order."),
         ])
     )  # fmt: skip
-    given = context.at_prompt(
-        memory.store, "which idempotency key do payment retries use?", SHOP, "new", (), 0, NOW,
-        zone=UTC,
-    )  # fmt: skip
+    given = at_prompt(
+        memory.store, "which idempotency key do payment retries use?", SHOP, "new", NOW, zone=UTC
+    )
     turns = [memory.get([one.item])[0].prompt_number for one in given.shown]
     assert sorted(turns) == [1, 2]
 

@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from yester.deliver import context
-from yester.deliver.context import Context, tokens
+from yester.deliver import prompt as prompts
+from yester.deliver import start
+from yester.deliver.lines import tokens
+from yester.deliver.page import Context
 from yester.fence import MOST_UNITS, fenced, units
 from yester.ingest import content_hash
 from yester.model import Item, Project, Session
@@ -79,14 +81,14 @@ def filled(memory):
     return memory
 
 
-def at_start(memory, project=SHOP, session="now", **more) -> Context:
-    return context.at_start(memory.store, project, session, NOW * 1000, zone=UTC, **more)
+def at_start(memory, project=SHOP, session="now", rules=(), signals=None, **more) -> Context:
+    here = start.Here(project, session, NOW * 1000, UTC, signals, rules)
+    return start.at_start(memory.store, here, **more)
 
 
-def at_prompt(memory, prompt, project=SHOP, session="now", known=(), spent=0, **more) -> Context:
-    return context.at_prompt(
-        memory.store, prompt, project, session, known, spent, NOW * 1000, zone=UTC, **more
-    )
+def at_prompt(memory, prompt, project=SHOP, session="now", **more) -> Context:
+    given = prompts.Given(**more)
+    return prompts.at_prompt(memory.store, prompt, project, session, NOW * 1000, given, zone=UTC)
 
 
 def entries(text: str) -> list[str]:
@@ -105,8 +107,14 @@ def stored_as_it_is(memory, text, **more):
 
 
 @pytest.mark.requirement("DEL-01")
-def test_an_empty_project_gets_nothing_at_all(filled):
-    assert at_start(filled, named("new")) == Context("", ())
+def test_an_empty_project_gets_one_line(filled):
+    given = at_start(filled, named("new"))
+    assert given.shown == ()
+    assert given.text.splitlines()[2:-1] == [
+        "Project new: nothing is recorded yet. What happens in this session will be."
+    ]
+    assert at_start(filled, named("new"), of_session=True) == Context()
+    assert at_start(filled, named("new"), again=True) == Context()
 
 
 @pytest.mark.requirement("DEL-01")
@@ -189,7 +197,8 @@ def test_what_was_recorded_without_a_session_is_told_too(memory):
         ]
     )  # fmt: skip
     (line,) = entries(at_start(memory).text)
-    assert line.endswith("decision, 27 May: Prices are integers: All prices are integer cents.")
+    assert line == "#1 ◆ 20:26 Prices are integers: All prices are integer cents."
+    assert "\n27 May:\n#1" in at_start(memory).text
 
 
 @pytest.mark.requirement("DEL-01")
@@ -225,7 +234,7 @@ def test_what_fits_the_prompt_is_given(filled):
 @pytest.mark.requirement("DEL-02")
 @pytest.mark.parametrize("prompt", UNRELATED)
 def test_an_unrelated_prompt_gets_nothing(filled, prompt):
-    assert at_prompt(filled, prompt) == Context("", ())
+    assert at_prompt(filled, prompt).text == ""
 
 
 @pytest.mark.requirement("DEL-02")
@@ -259,7 +268,7 @@ def test_nothing_is_given_twice_in_a_session(filled):
 @pytest.mark.requirement("DEL-02")
 def test_the_present_session_is_not_told_what_it_said_itself(filled):
     prompt = "did we decide on UTC or local time for the orders table?"
-    assert at_prompt(filled, prompt, session="s0") == Context()
+    assert at_prompt(filled, prompt, session="s0").text == ""
 
 
 @pytest.mark.requirement("DEL-02")
@@ -292,7 +301,7 @@ def test_another_project_of_the_same_name_is_another_project(filled):
     namesake = Project("dir:/elsewhere/shop", "shop")
     prompt = "did we decide on UTC or local time for the orders table?"
     assert "[from: shop]" in at_prompt(filled, prompt, namesake).text
-    assert at_start(filled, namesake) == Context()
+    assert "nothing is recorded yet" in at_start(filled, namesake).text
 
 
 @pytest.mark.requirement("DEL-02")
@@ -337,7 +346,7 @@ def test_operators_in_a_prompt_are_words(filled):
 @pytest.mark.requirement("DEL-02")
 def test_what_was_injected_does_not_ask_again(filled):
     block = fenced("memory", "orders table local time UTC")
-    assert at_prompt(filled, f"{block}\nwrite a haiku about autumn in Kyoto") == Context()
+    assert at_prompt(filled, f"{block}\nwrite a haiku about autumn in Kyoto").text == ""
 
 
 @pytest.mark.requirement("REC-17")

@@ -6,7 +6,7 @@ import pytest
 
 import yester
 from yester.config import load
-from yester.deliver.context import at_prompt
+from yester.deliver.prompt import at_prompt
 from yester.errors import ConfigError
 from yester.project import named
 
@@ -52,7 +52,7 @@ def test_a_busy_project_cannot_push_the_own_one_out_of_what_an_agent_gets(memory
         "text": "Since we have the proxy every webhook is refused, no signature matches.",
     }
     memory.add([*busy, own])
-    given = at_prompt(memory.store, PROMPT, named("B"), "now", (), 0, NOW * 1000)
+    given = at_prompt(memory.store, PROMPT, named("B"), "now", NOW * 1000)
     lines = [line for line in given.text.splitlines() if line.startswith("#")]
     assert any("no signature matches" in line and "[from" not in line for line in lines)
 

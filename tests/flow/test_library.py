@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 import yester
 from yester.errors import UsageError
+from yester.model import Project
+from yester.project import identify
 
 pytestmark = pytest.mark.requirement("DEL-13")
 
@@ -151,3 +153,44 @@ def test_any_texts_can_be_added_and_any_text_asked(tmp_path_factory, texts, quer
         assert len(memory.recall("", k=10)) == len(texts)
         for hit in memory.recall(query):
             assert 0 < hit.score <= 1 or hit.rung == "recent"
+
+
+def test_the_context_an_agent_would_get(memory, tmp_path):
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    key = identify(str(folder)).key
+    assert "nothing is recorded yet" in memory.context(cwd=folder)
+    memory.add([{"ref": "1", "project": "shop", "title": "Prices are whole cents",
+                 "text": "Floating point lost a penny in March.", "files": ["money.py"]}]
+               )  # fmt: skip
+    with memory.store.transaction():
+        memory.store.merge_project("name:shop", Project(key, "shop", str(folder)))
+    assert "Prices are whole cents" in memory.context("SessionStart", cwd=folder)
+    asked = memory.context("UserPromptSubmit", folder, "why are prices kept as whole cents?")
+    assert "lost a penny" in asked
+    assert memory.context("UserPromptSubmit", folder, "yes") == ""
+    assert "Prices" in memory.context("PreToolUse", folder, file=str(folder / "money.py"))
+    assert memory.context("SubagentStart", folder) == ""
+    with pytest.raises(UsageError, match="event is 'Stop', but must be one of SessionStart"):
+        memory.context("Stop", folder)
+
+
+def test_the_command_shows_it_with_the_reasons(memory, tmp_path, run):
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    memory.add([{"ref": str(n), "project": "shop", "text": text} for n, text in enumerate((
+        "Prices are kept as whole cents, since floats lose money.",
+        "The price page is yellow."))])  # fmt: skip
+    with memory.store.transaction():
+        found = Project(identify(str(folder)).key, "shop", str(folder))
+        memory.store.merge_project("name:shop", found)
+    memory.close()
+    done = run("context", "are prices kept as whole cents or as floats?", "--why", cwd=folder)
+    assert done.out.startswith("<yester-memory")
+    assert "shown #1" in done.err
+    assert "left out #2" in done.err
+    assert "below the floor" in done.err
+    told = run("context", "--cwd", str(folder), "--json").json
+    assert [one["reason"] for one in told["shown"]] == ["timeline", "timeline"]
+    nothing = run("context", "yes", cwd=folder)
+    assert (nothing.code, nothing.out, nothing.err) == (1, "", "Nothing would be given.\n")

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from yester.deliver.context import at_prompt
+from yester.deliver.prompt import Search, at_prompt
 from yester.project import named
 from yester.recall.beginning import MOST_FILES, at_hand
 from yester.worker.log import Log
@@ -73,7 +73,12 @@ def test_a_memory_about_the_file_at_hand_comes_first(memory):
     now = 1_770_000_100_000
     for first in ("charge", "refund"):
         context = at_prompt(
-            memory.store, asked, named("shop"), "s", (), 0, now, files=(f"payments/{first}.py",)
+            memory.store,
+            asked,
+            named("shop"),
+            "s",
+            now,
+            search=Search(files=(f"payments/{first}.py",)),
         )
         lines = [line for line in context.text.splitlines() if line.startswith("#")]
         assert f"Retries of the {first}" in lines[0]

@@ -20,7 +20,9 @@ import pytest
 
 import yester
 from tests.capturing import ROOT, Told, hook, leave, made, until, waiting
-from yester.model import Filters
+from yester.ingest import add
+from yester.model import Filters, Item
+from yester.project import identify
 from yester.store.sqlite import SqliteStore
 from yester.worker import launch, seat
 from yester.worker.door import ask
@@ -534,6 +536,72 @@ def test_a_session_is_told_what_an_earlier_one_said_and_it_is_written_down(
     for prompt in ("yes", "what is the weather like in Kyoto in autumn"):
         payload = Told(cwd=str(project)).payload("UserPromptSubmit", prompt=prompt)
         assert hook("UserPromptSubmit", cwd=project, env=env, payload=payload).silent
+
+
+def recorded(home, project):
+    """An observation about a file, in the project of this folder."""
+    found = identify(str(project))
+    note = Item(
+        "n1", "observation", found.key, session="before", type="bugfix", epoch=1_770_000_000_000,
+        title="The import locked the table", files_modified=("jobs/stock.py",),
+        body="The transaction is opened after the download now.",
+    )  # fmt: skip
+    store = SqliteStore.open(made(home), now=1)
+    add(store, [(note, found)])
+    store.close()
+
+
+@pytest.mark.requirement("DEL-03")
+def test_before_a_file_is_read_what_is_known_about_it_is_told_once(
+    worker, home, env, project, store
+):
+    recorded(home, project)
+    worker().ready()
+    read = {"tool_name": "Read", "tool_input": {"file_path": str(project / "jobs" / "stock.py")}}
+    payload = Told(cwd=str(project)).payload("PreToolUse", **read)
+    printed = until(lambda: hook("PreToolUse", cwd=project, env=env, payload=payload).out)
+    said = json.loads(printed)["hookSpecificOutput"]
+    assert set(said) == {"hookEventName", "additionalContext"}  # nothing that touches the tool
+    assert "Recorded about jobs/stock.py" in said["additionalContext"]
+    assert "opened after the download" in said["additionalContext"]
+    session = until(lambda: store().session(Told().session, "claude-code"))
+    until(lambda: store().injections(session.id))
+    assert hook("PreToolUse", cwd=project, env=env, payload=payload).silent
+    other = Told(cwd=str(project)).payload(
+        "PreToolUse", tool_name="Read", tool_input={"file_path": str(project / "README.md")}
+    )
+    assert hook("PreToolUse", cwd=project, env=env, payload=other).silent
+    for strange in (None, "x", ["a"], {"file_path": 7}, {}):
+        odd = Told(cwd=str(project)).payload("PreToolUse", tool_name="Read", tool_input=strange)
+        assert hook("PreToolUse", cwd=project, env=env, payload=odd).silent
+
+
+@pytest.mark.requirement("DEL-03")
+def test_a_sub_agent_gets_what_is_known_about_the_work_at_hand(worker, home, env, project):
+    (project / "jobs").mkdir()
+    (project / "jobs" / "stock.py").write_text("one\n")
+    subprocess.run(["git", "init", "-q"], cwd=project, check=True)
+    subprocess.run(["git", "add", "."], cwd=project, check=True)
+    recorded(home, project)
+    worker().ready()
+    text = asked("SubagentStart", project, env, agent_type="Explore", agent_id="a1")
+    assert "About the work at hand" in text
+    assert "opened after the download" in text
+
+
+@pytest.mark.requirement("DEL-03")
+def test_a_resumed_session_is_told_what_others_did_meanwhile_and_one_compacted_everything(
+    worker, home, env, project, store
+):
+    leave(home, *earlier(project))
+    running = worker().ready()
+    until(lambda: running.health()["events"] == 2)
+    mine = json.loads(earlier(project)[0].payload)["session_id"]
+    back = Told(mine, str(project)).payload("SessionStart", source="resume")
+    assert hook("SessionStart", cwd=project, env=env, payload=back).silent
+    again = Told(mine, str(project)).payload("SessionStart", source="compact")
+    text = until(lambda: context(hook("SessionStart", cwd=project, env=env, payload=again).out))
+    assert "arq was chosen over celery" in text
 
 
 @pytest.mark.requirement("DEL-02")

@@ -35,7 +35,7 @@ from tests.capturing import (
 pytestmark = pytest.mark.requirement("CAP-02")
 
 PLUGIN = ROOT / "plugin" / "hooks"
-ASKING = ("SessionStart", "UserPromptSubmit")
+ASKING = ("SessionStart", "UserPromptSubmit", "PreToolUse", "SubagentStart")
 
 
 @pytest.fixture

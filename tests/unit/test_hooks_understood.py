@@ -56,8 +56,8 @@ def made(told, event, options=None, session=None, **more):
     ("event", "what"),
     [
         ("SessionStart", "start"), ("UserPromptSubmit", "prompt"), ("PostToolUse", "tool"),
-        ("PostToolUseFailure", "failure"), ("PreToolUse", "other"), ("PreCompact", "other"),
-        ("PostCompact", "compaction"), ("SubagentStart", "other"), ("Stop", "stop"),
+        ("PostToolUseFailure", "failure"), ("PreToolUse", "read"), ("PreCompact", "other"),
+        ("PostCompact", "compaction"), ("SubagentStart", "agent start"), ("Stop", "stop"),
         ("StopFailure", "stop failure"), ("Interrupt", "interrupt"), ("SessionEnd", "end"),
         ("SomethingNew", "other"),
     ],

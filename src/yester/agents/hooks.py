@@ -24,6 +24,8 @@ from yester.project import Projects
 EVENTS: Mapping[str, str] = {
     "SessionStart": "start",
     "UserPromptSubmit": "prompt",
+    "PreToolUse": "read",
+    "SubagentStart": "agent start",
     "PostToolUse": "tool",
     "PostToolUseFailure": "failure",
     "PostCompact": "compaction",
@@ -60,6 +62,7 @@ class Told:
     lasted: int = 0  # ms; a transcript dates a call by its beginning
     prompt: str = ""
     source: str = ""
+    file: str = ""  # about to be read
     transcripts: tuple[Path, ...] = ()
     items: tuple[Item, ...] = ()
     skipped: Mapping[str, int] = field(default_factory=dict)
@@ -97,6 +100,10 @@ def understand(
     )  # fmt: skip
     if what == "prompt":
         return replace(told, prompt=_text(payload, "prompt"))
+    if what == "read":
+        given = payload.get("tool_input")
+        file = _text(given, "file_path") if isinstance(given, Mapping) else ""
+        return replace(told, tool=_text(payload, "tool_name"), file=file)
     if what in ("tool", "failure"):
         return replace(
             told, tool=_text(payload, "tool_name"), failed=what == "failure",

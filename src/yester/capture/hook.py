@@ -8,7 +8,7 @@ import posix
 import sys
 import time
 
-ASKING = (b"SessionStart", b"UserPromptSubmit")
+ASKING = (b"SessionStart", b"UserPromptSubmit", b"PreToolUse", b"SubagentStart")
 HINTS = b"""CLAUDECODE COPILOT_CLI GEMINI_SESSION_ID CLAUDE_CODE_SESSION_ID CLAUDE_PROJECT_DIR
 YESTER_SKIP_TOOLS YESTER_BATCH_WINDOW_MS CLAUDE_MEM_SKIP_TOOLS CLAUDE_MEM_BATCH_WINDOW_MS""".split()
 

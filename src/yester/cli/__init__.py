@@ -23,6 +23,7 @@ COMMANDS = {
     "search": "recall",
     "show": "show",
     "timeline": "timeline",
+    "context": "context",
     "sessions": "sessions",
     "recent": "recent",
     "status": "status",

@@ -10,15 +10,22 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from yester import ingest
+from yester import git, ingest
+from yester.agents.base import relative
 from yester.config import Config
+from yester.deliver.context import EVENTS, Moment, context
+from yester.deliver.page import Context
+from yester.deliver.prompt import Search
+from yester.deliver.start import Here
 from yester.errors import UsageError
 from yester.model import KINDS, Filters, Hit, Item, Project, Session
-from yester.project import named
+from yester.project import Projects, named
+from yester.recall.beginning import at_hand
 from yester.recall.factors import DAY
 from yester.recall.rank import Weights
 from yester.recall.recall import Answer, Asked, answer, hit
 from yester.recall.recent import recent
+from yester.recall.staleness import Cache, Staleness, Work, stale
 from yester.recall.timeline import Timeline, timeline
 from yester.store.base import Store
 from yester.when import moment
@@ -26,7 +33,8 @@ from yester.when import moment
 if TYPE_CHECKING:
     from yester.text.embed import Embedder
 
-Moment = float | int | datetime | str | None
+_PATIENCE = 0.15  # seconds for git
+Time = float | int | datetime | str | None
 
 # What `add` takes, and what of it becomes which field of an item.
 _TEXTS = ("ref", "title", "subtitle", "type", "session", "role", "source", "agent", "tool")
@@ -120,8 +128,8 @@ class Memory:
         session: str | None = None,
         agent: str | None = None,
         tool: str | None = None,
-        since: Moment = None,
-        until: Moment = None,
+        since: Time = None,
+        until: Time = None,
         now: float | None = None,
         order: str = "relevance",
         offset: int = 0,
@@ -185,8 +193,8 @@ class Memory:
         session: str | None = None,
         agent: str | None = None,
         tool: str | None = None,
-        since: Moment = None,
-        until: Moment = None,
+        since: Time = None,
+        until: Time = None,
         now: float | None = None,
     ) -> Timeline:
         """What happened around an item (its id), the first item of a session ("S" and its id), a
@@ -227,6 +235,43 @@ class Memory:
         filters = Filters(projects=(project,) if project else ())
         return recent(self.store, filters, limit, rows)
 
+    def context(
+        self,
+        event: str = "SessionStart",
+        cwd: str | Path | None = None,
+        prompt: str | None = None,
+        budget: int = 2_000,
+        *,
+        file: str = "",
+    ) -> str:
+        """The text an agent would get: at "SessionStart", for a `prompt` at "UserPromptSubmit",
+        about a `file` at "PreToolUse", or at "SubagentStart". "" where there is nothing to say."""
+        return self.given(event, str(cwd or Path.cwd()), prompt or "", file, budget).text
+
+    def given(
+        self, event: str, cwd: str, prompt: str = "", file: str = "", budget: int = 2_000
+    ) -> Context:
+        """The same with what each line is there for, and what was left out."""
+        if event not in EVENTS:
+            raise UsageError(f"event is {event!r}, but must be one of {', '.join(EVENTS)}")
+        project = Projects(self.config.projects).of(cwd)
+        root = git.top(cwd, project.root)
+        signals = git.signals(cwd, time.monotonic() + _PATIENCE)
+        cache = Cache()
+
+        def fates(works: Sequence[Work]) -> Mapping[int, Staleness]:
+            return stale(works, cache.facts(root, works, time.monotonic() + _PATIENCE))
+
+        embedder = self.embedder if self.store.has_vectors() else None
+        everywhere = self.config.flag("cross_project")
+        search = Search(self._weights, embedder, fates, at_hand(signals), everywhere)
+        here = Here(
+            project, "", int(time.time() * 1000), signals=signals, weights=self._weights,
+            embedder=embedder, fates=fates,
+        )  # fmt: skip
+        moment = Moment(EVENTS[event], prompt, relative(file, root), budget=budget)
+        return context(self.store, moment, here, search=search)
+
     def get(self, ids: Sequence[int]) -> list[Hit]:
         """Items by id, in this order; unknown ids are left out."""
         names = {project.key: project.name for project in self.store.projects()}
@@ -249,7 +294,7 @@ def _kinds(kinds: Sequence[str]) -> tuple[str, ...]:
     return tuple(kinds)
 
 
-def _moment(value: Moment, now: int, option: str) -> int | None:
+def _moment(value: Time, now: int, option: str) -> int | None:
     if value is None:
         return None
     if isinstance(value, str):

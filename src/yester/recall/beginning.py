@@ -14,7 +14,7 @@ from yester.git import Signals
 from yester.model import Filters, Hit
 from yester.recall.arms import Asks
 from yester.recall.floor import worth_showing
-from yester.recall.rank import Weights
+from yester.recall.rank import FEWEST, Weights
 from yester.recall.recall import Asked, Fates, recall
 from yester.store.base import Store
 from yester.text.terms import query_terms
@@ -61,7 +61,7 @@ def relevant(
     if not asked and not files:
         return []
     here = Filters(projects=(project,), kinds=_KINDS)
-    items = store.statistics((), here).items
+    items = max(store.statistics((), here).items, FEWEST)
     terms = len(query_terms(asked))
     found = recall(
         store,

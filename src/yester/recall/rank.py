@@ -36,6 +36,11 @@ FIELD_WEIGHTS: Mapping[str, tuple[float, ...]] = {
 }
 
 
+# Among a handful of items a word that one of them has would tell nothing, and one that none has
+# everything. So a small collection is taken to be a part of one of this size.
+FEWEST = 200
+
+
 @dataclass(frozen=True, slots=True)
 class Weights:
     """All constants of a score, one set for everything: docs/quality.md has what they reach.
@@ -136,7 +141,7 @@ class Question:
                 # is no full match.
                 names = [statistics.frequencies.get(t, 0) for group, _ in one.others for t in group]
                 held = min((n for n in names if n), default=0)
-            telling = inverse_frequency(held, statistics.items)
+            telling = inverse_frequency(held, max(statistics.items, FEWEST))
             self.telling[one.term] = telling
             self._telling.append(telling)
             self._shares.setdefault(term_hash(one.term), []).append((number, 1.0))

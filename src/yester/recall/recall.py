@@ -101,7 +101,13 @@ def answer(
         if asked.query.strip() and not (query.terms or query.filters):
             return Answer([])  # signs and brackets: nothing in it that could be looked for
         items = store.newest(filters, asked.k, asked.offset, asked.order == "date_asc")
-        return Answer([hit(item, names, rung="recent") for item in items])
+        known: Mapping[int, Staleness] = {}
+        if fates is not None and asked.project:
+            here = (asked.project, names.get(asked.project))
+            own = [one for one in items if one.project in here or names.get(one.project) in here]
+            known = _told(store, own, fates)
+        return Answer([replace(hit(one, names, rung="recent"), stale=_said(known, one.id))
+                       for one in items])  # fmt: skip
     around = Around(asked.now, asked.project, asked.files)
     text = _without_filters(asked.query, query)
     search = ranked(store, text, query, filters, around, weights, embedder)
@@ -127,9 +133,8 @@ def answer(
     hits = []
     for best, alike in chosen:
         if item := texts.get(best.candidate.id):
-            stale = told[item.id].text if item.id in told else ""
             one = hit(item, names, best.score, search.rung)
-            one = replace(one, duplicates=len(alike), stale=stale)
+            one = replace(one, duplicates=len(alike), stale=_said(told, item.id))
             hits.append(
                 replace(one, factors=best.factors, arms=best.arms) if asked.explain else one
             )
@@ -144,18 +149,27 @@ def _judged(
     """The best ones again, those lower that git says are out of date."""
     own, first = store.project_number(project), found[:_JUDGED]
     items = store.get([one.candidate.id for one in first if one.candidate.project == own])
-    items = [item for item in items if item.files]
-    if not items:
-        return found, {}
-    pairs = {(item.session, item.agent) for item in items if item.session}
-    sessions = {pair: store.session(*pair) for pair in pairs}
-    branches = {pair: one.branch for pair, one in sessions.items() if one is not None}
-    told = fates([work(item, branches.get((item.session, item.agent), "")) for item in items])
+    told = _told(store, items, fates)
     judged = (
         outdated(one, told[one.candidate.id].factor, weight) if one.candidate.id in told else one
         for one in first
     )
     return in_order(judged) + found[_JUDGED:], told
+
+
+def _told(store: Store, items: Sequence[Item], fates: Fates) -> Mapping[int, Staleness]:
+    """What has become of the files of these items, which are of one project."""
+    items = [item for item in items if item.files]
+    if not items:
+        return {}
+    pairs = {(item.session, item.agent) for item in items if item.session}
+    sessions = {pair: store.session(*pair) for pair in pairs}
+    branches = {pair: one.branch for pair, one in sessions.items() if one is not None}
+    return fates([work(item, branches.get((item.session, item.agent), "")) for item in items])
+
+
+def _said(told: Mapping[int, Staleness], item: int) -> str:
+    return told[item].text if item in told else ""
 
 
 def _cut(found: list[Ranked], chosen: list[Chosen], most: int) -> tuple[tuple[Cut, ...], int]:

@@ -9,20 +9,23 @@ import time
 from collections import OrderedDict
 from collections.abc import Container
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from yester import git
+from yester.agents.base import relative
 from yester.agents.hooks import Told
 from yester.capture.spool import NewerFormat, Spool, read
 from yester.config import Config
-from yester.deliver.context import Context, at_prompt, at_start
+from yester.deliver.context import EVENTS, Moment, context
 from yester.deliver.hooks import answer
+from yester.deliver.page import Context
+from yester.deliver.prompt import Given, Search
+from yester.deliver.start import Here
 from yester.errors import SourceError
 from yester.ingest.events import Events
-from yester.model import Injection, Project
+from yester.model import Injection
 from yester.recall.beginning import at_hand
 from yester.recall.rank import Weights
 from yester.recall.recall import Asked
@@ -35,7 +38,7 @@ if TYPE_CHECKING:
     from yester.text.embed import Embedder
     from yester.worker.embedding import Embedding
 
-ASKING = ("start", "prompt")
+ASKING = frozenset(EVENTS.values())
 _RECENT = 64  # events whose hook may still ask
 # Seconds git may take: before the first prompt, at a prompt (what was read ahead must do), and
 # where a person waits who has asked.
@@ -83,10 +86,10 @@ class Answers:
             return b""
         if self.embedding is not None:
             self.embedding.want()
-        context = self._context(told)
-        if context.text:
-            self._owed[id_] = (told, context)
-        return answer(told.agent, told.name, context.text)
+        given = self._context(told)
+        if given.text:
+            self._owed[id_] = (told, given)
+        return answer(told.agent, told.name, given.text)
 
     def recall(self, text: str, root: str) -> bytes | None:
         """For the command line, which would have to load the model first."""
@@ -112,7 +115,7 @@ class Answers:
             if id_ in left or self._spool.find(id_) is None
         }
         rows = []
-        for told, context in owed.values():
+        for told, given in owed.values():
             session = self._store.session(told.session, told.agent)
             if session is None:
                 continue
@@ -121,7 +124,7 @@ class Answers:
                     session.id, told.name, one.item, one.score, one.tokens, told.epoch, one.reason,
                     session.prompts,
                 )
-                for one in context.shown
+                for one in given.shown
             ]  # fmt: skip
         if rows:
             with self._store.transaction():
@@ -133,24 +136,26 @@ class Answers:
         now = int(time.time() * 1000)
         session = self._intake.session(told)
         project = self._intake.projects.by_key(session.project)
-        fates = partial(self._surroundings.fates, _root(told.cwd, project), patience=_AT_PROMPT)
-        if told.what == "start":
-            signals = self._surroundings.around(told.cwd, _AT_START)
-            if told.source == "resume":  # the agent has its own words back
-                return Context("", ())
-            return at_start(
-                self._store, project, told.session, now, signals=signals, weights=self._weights,
-                embedder=self._embedder, fates=fates,
-            )  # fmt: skip
-        if told.what != "prompt":
-            return Context("", ())
-        signals = self._surroundings.around(told.cwd)
-        shown = self._store.injections(session.id) if session.id else []
-        return at_prompt(
-            self._store, told.prompt, project, told.session, {one.item for one in shown},
-            sum(one.tokens for one in shown), now, files=at_hand(signals), weights=self._weights,
-            embedder=self._embedder, fates=fates, everywhere=self._config.flag("cross_project"),
+        root = git.top(told.cwd, project.root)
+        at_start = told.what in ("start", "agent start")
+        signals = self._surroundings.around(told.cwd, _AT_START if at_start else 0.0)
+        search = Search(
+            self._weights, self._embedder, partial(self._surroundings.fates, root,
+            patience=_AT_PROMPT), at_hand(signals), self._config.flag("cross_project"),
         )  # fmt: skip
+        shown = self._store.injections(session.id) if session.id and not at_start else []
+        file = relative(told.file, root) if told.file else ""
+        if told.what == "read" and any(one.reason == f"file {file}" for one in shown):
+            return Context()  # once per session
+        known, spent = {one.item for one in shown}, sum(one.tokens for one in shown)
+        given = Given(known, spent) if told.what == "prompt" else Given(known, spent, 3, 250)
+        here = Here(
+            project, told.session, now, signals=signals, weights=search.weights,
+            embedder=search.embedder, fates=search.fates,
+        )  # fmt: skip
+        return context(
+            self._store, Moment(told.what, told.prompt, file, told.source), here, given, search
+        )
 
     @property
     def _weights(self) -> Weights:
@@ -159,11 +164,3 @@ class Answers:
     @property
     def _embedder(self) -> Embedder | None:
         return self.embedding.embedder if self.embedding is not None else None
-
-
-def _root(cwd: str, project: Project) -> str:
-    """Where the project's files are: in the work tree at hand, which need not be the main one."""
-    if project.root and Path(cwd).is_relative_to(project.root):
-        return project.root
-    repository = git.find(cwd)
-    return str(repository.top) if repository else project.root

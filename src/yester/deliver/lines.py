@@ -1,0 +1,118 @@
+"""Items as lines for a model: whose words, of which day, what they are, what the whole would cost.
+
+Everything shown is somebody's words of another day. No line is without the name of who said it, and
+nothing in it can leave its line, hide from a reader or pass for a tag.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, tzinfo
+
+from yester.fence import neutral, strip_fenced
+from yester.model import Hit, Item
+from yester.redact import redact
+
+TITLE, NAME = 100, 40  # characters
+_STALE = 100
+_SHORT = 40  # tokens
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_SPEAKERS = {
+    "user": "user", "assistant": "agent", "thinking": "agent (thinking)", "task": "agent (task)",
+}  # fmt: skip
+# A sign for each type, else for each kind.
+ICONS: Mapping[str, str] = {
+    "decision": "◆", "bugfix": "✔", "feature": "✚", "refactor": "↻", "change": "△",
+    "discovery": "○", "constraint": "▣", "preference": "♥", "runbook": "☰", "tech_debt": "⚑",
+    "session_summary": "Σ", "rule": "§", "prompt": "❯", "message": "·", "note": "▤",
+    "summary": "Σ", "observation": "●", "memory": "★",
+}  # fmt: skip
+
+
+def icon(kind: str, type_: str = "") -> str:
+    return ICONS.get(type_) or ICONS.get(kind, "·")
+
+
+def tokens(text: str) -> int:
+    """What a text costs a model, about."""
+    return (len(text) + 3) // 4
+
+
+def cost(item: Item) -> int:
+    """What the whole of an item would cost to read, about."""
+    return tokens("\n".join((item.title, item.body, *item.facts, *item.sections.values())))
+
+
+def clean(text: str) -> str:
+    """Without secrets, without what we injected ourselves, without anything that could harm."""
+    return neutral(strip_fenced(redact(text)))
+
+
+def line(text: str, most: int) -> str:
+    """The beginning of a text on one line."""
+    joined = " ".join(clean(text).split())
+    return joined if len(joined) <= most else joined[: most - 1].rstrip() + "…"
+
+
+def titled(title: str, text: str) -> str:
+    title = line(title, TITLE)
+    if not title or text.lstrip("# ").startswith(title.rstrip("…")):
+        return text
+    return f"{title}: {text}" if text else title
+
+
+@dataclass(frozen=True, slots=True)
+class Calendar:
+    now: int
+    zone: tzinfo | None
+
+    def day(self, epoch: int) -> str:
+        """12 Nov; with the year where it is another one."""
+        date = self._date(epoch)
+        if date is None:
+            return "undated"
+        this_year = datetime.fromtimestamp(self.now / 1000, self.zone).year
+        year = "" if date.year == this_year else f" {date.year}"
+        return f"{date.day} {_MONTHS[date.month - 1]}{year}"
+
+    def time(self, epoch: int) -> str:
+        date = self._date(epoch)
+        return "" if date is None else f"{date.hour:02}:{date.minute:02}"
+
+    def _date(self, epoch: int) -> datetime | None:
+        try:
+            return datetime.fromtimestamp(epoch / 1000, self.zone) if epoch > 0 else None
+        except (ValueError, OverflowError, OSError):
+            return None
+
+
+def said(one: Item | Hit, calendar: Calendar, text: str, more: str = "") -> str:
+    """`#12 user, 12 Nov: …`"""
+    tool = line(one.tool, NAME) or "tool"
+    speaker = tool if one.role == "tool" else _SPEAKERS.get(one.role, "")
+    who = ", ".join(filter(None, (speaker, what(one)))) or one.kind
+    epoch = one.epoch if isinstance(one, Item) else int(one.epoch * 1000)
+    return f"#{one.id} {who}, {calendar.day(epoch)}{more}: {text or '(empty)'}"
+
+
+def found(hit: Hit, calendar: Calendar, text: str, origin: str = "") -> str:
+    """The same for what was looked for, with what has happened to its files since."""
+    stale = f" ({line(hit.stale, _STALE)})" if hit.stale else ""
+    return said(hit, calendar, text + stale, origin)
+
+
+def row(item: Item, calendar: Calendar) -> str:
+    """`#12 ◆ 14:03 Orders keep UTC ~85t`: a line of an index, under its day; what is short is told
+    as a whole."""
+    head = f"#{item.id} {icon(item.kind, item.type)} {calendar.time(item.epoch)}"
+    if cost(item) <= _SHORT:
+        return f"{head} {titled(item.title, line(item.body, 4 * _SHORT))}"
+    return f"{head} {line(item.title or item.body, TITLE)} ~{cost(item)}t"
+
+
+def what(one: Item | Hit) -> str:
+    """plan, todo, decision, summary …; talk needs no name."""
+    if one.kind in ("message", "prompt"):
+        return ""
+    return one.kind if one.kind == "summary" else line(one.type, NAME) or one.kind

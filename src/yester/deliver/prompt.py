@@ -1,0 +1,173 @@
+"""What an agent gets at a prompt: what is recorded about what the prompt is about, or nothing.
+
+And before it reads a file: what is known about that file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from dataclasses import dataclass, replace
+from datetime import tzinfo
+from typing import TYPE_CHECKING
+
+from yester.deliver.gate import trivial
+from yester.deliver.lines import NAME, Calendar, clean, found, line, titled
+from yester.deliver.page import Context, Left, Page
+from yester.fence import strip_fenced
+from yester.model import Filters, Hit, Project
+from yester.recall.arms import OneQuestion
+from yester.recall.floor import worth_showing
+from yester.recall.rank import FEWEST, Weights
+from yester.recall.recall import Asked, Fates, recall
+from yester.recall.snippet import snippet
+from yester.store.base import Store
+from yester.text.terms import query_terms
+
+if TYPE_CHECKING:
+    from yester.text.embed import Embedder
+
+_ASKED = 30  # hits, of which some are known, of this session or below the floor
+_LONGEST_PROMPT = 20_000  # characters; the question stands at the beginning or the end
+_SNIPPET, _NOTE = 240, 200  # characters
+_TALK = ("message", "prompt")
+# What can be known about a file besides that it was opened.
+_ABOUT_FILES = ("observation", "memory", "note")
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a session has been given before, and how much it may still get."""
+
+    known: Container[int] = ()  # items
+    spent: int = 0  # tokens
+    most: int = 5  # items
+    budget: int = 600  # tokens
+    session_budget: int = 6_000
+
+    @property
+    def room(self) -> int:
+        return min(self.budget, self.session_budget - self.spent)
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What a search needs besides its question."""
+
+    weights: Weights | None = None
+    embedder: Embedder | None = None
+    fates: Fates | None = None
+    files: tuple[str, ...] = ()  # being worked on
+    everywhere: bool = True  # look in other projects too
+
+
+def at_prompt(
+    store: Store,
+    prompt: str,
+    project: Project,
+    session: str,
+    now: int,
+    given: Given | None = None,
+    search: Search | None = None,
+    zone: tzinfo | None = None,
+) -> Context:
+    given, search = given or Given(), search or Search()
+    prompt = strip_fenced(prompt)  # Gemini hands back what it was given at the start
+    if trivial(prompt):
+        return Context()
+    page = Page(
+        "memory", "what fits the prompt",
+        "Found in earlier sessions for this prompt; one as a whole: yester show ID.", "",
+        given.room,
+    )  # fmt: skip
+    if not page.room:
+        return Context()
+    if len(prompt) > _LONGEST_PROMPT:
+        half = _LONGEST_PROMPT // 2
+        prompt = f"{prompt[:half]}\n{prompt[-half:]}"
+    asked = query_terms(prompt)
+    items = max(store.statistics((), Filters()).items, FEWEST)
+    calendar = Calendar(now, zone)
+    turns: dict[tuple[str, int], int] = {}
+    for hit, own in _found(store, prompt, project, now, search):
+        if session and hit.session == session:
+            continue
+        turn = (hit.session, hit.prompt_number)
+        why = (
+            "below the floor" if not worth_showing(hit.factors, len(asked), items, own)
+            else "given before" if hit.id in given.known
+            else f"of the same turn as #{turns[turn]}"
+            if hit.session and hit.kind in _TALK and turn in turns
+            else f"more than {given.most}" if len(page.shown) >= given.most
+            else ""
+        )  # fmt: skip
+        if why:
+            page.left.append(Left(hit.id, hit.score, why))
+            continue
+        text = titled(hit.title, snippet(clean(hit.text), asked, _SNIPPET))
+        origin = "" if own else f" [from: {line(hit.project, NAME)}]"
+        reason = "same project" if own else "other project"
+        order = (0, len(page.shown), 0)
+        if page.add(found(hit, calendar, text, origin), hit.id, reason, order, hit.score):
+            turns[turn] = hit.id
+    return page.context()
+
+
+def _found(
+    store: Store, prompt: str, project: Project, now: int, search: Search
+) -> list[tuple[Hit, bool]]:
+    """Hits, the best first, and whether they are of this project, whose come first among equals."""
+    # On lines of their own the words are words: nobody writes operators to an agent.
+    query = "\n".join(prompt.split())
+    asked = Asked(query, k=_ASKED, explain=True, now=now, project=project.key, files=search.files)
+    asked_here = replace(asked, filters=Filters(projects=(project.key,)))
+    once = OneQuestion(search.embedder) if search.embedder is not None else None
+
+    def hits(question: Asked) -> dict[int, Hit]:
+        return {h.id: h for h in recall(store, question, search.weights, once, search.fates)}
+
+    # Asked for itself as well, no busy project can push the present one out. Found both ways, the
+    # score over everything counts: in a small project every word is rare.
+    own = hits(asked_here)
+    merged = own | (hits(asked) if search.everywhere else {})
+    names = {known.key: known.name for known in store.projects()}
+    name = names.get(project.key)  # two projects may call themselves the same
+    said_here = {(hit.title, hit.text) for hit in own.values()}
+    ranked = [
+        (hit, here)
+        for hit in merged.values()
+        if (here := hit.project == name) or (hit.title, hit.text) not in said_here
+    ]
+    ranked.sort(key=lambda pair: (-round(pair[0].score, 2), not pair[1], -pair[0].epoch))
+    return ranked
+
+
+def at_read(
+    store: Store,
+    file: str,
+    project: Project,
+    session: str,
+    now: int,
+    given: Given | None = None,
+    search: Search | None = None,
+    zone: tzinfo | None = None,
+) -> Context:
+    """What is recorded about a file that is about to be read; `file` as seen from the project."""
+    given, search = given or Given(most=3, budget=250), search or Search()
+    page = Page(
+        "memory", "the file", f"Recorded about {line(file, 120)}; one as a whole: yester show ID.",
+        "", given.room,
+    )  # fmt: skip
+    if not page.room or not file:
+        return Context()
+    about = Filters(projects=(project.key,), kinds=_ABOUT_FILES, files=(file,))
+    asked = Asked("", about, _ASKED, now=now, project=project.key)
+    calendar = Calendar(now, zone)
+    for hit in recall(store, asked, search.weights, None, search.fates):
+        if hit.id in given.known or (session and hit.session == session):
+            continue
+        if len(page.shown) >= given.most:
+            page.left.append(Left(hit.id, hit.score, f"more than {given.most}"))
+            continue
+        text = titled(hit.title, line(hit.text, _NOTE))
+        page.add(found(hit, calendar, text), hit.id, f"file {file}", (0, len(page.shown), 0))
+    return page.context()
