@@ -292,7 +292,7 @@ def _index(
         and not (item.kind == "note" and item.session)  # plans and lists of a session long over
     ]
     days: list[str] = []
-    shown = []
+    shown: list[Item] = []
     for number, item in enumerate(items):
         day = calendar.day(item.epoch)
         if day not in days:
