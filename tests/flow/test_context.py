@@ -247,11 +247,11 @@ def test_a_trivial_prompt_is_not_searched_for(filled, prompt):
 def test_a_later_prompt_is_ranked_anew_with_what_was_stored_meanwhile(filled):
     prompt = "which queue library shall we take for mails?"
     first = at_prompt(filled, prompt)
-    filled.add([said("mail", 1, "For mails the queue library is rq: their provider ships it.",
+    filled.add([said("mail", 1, "We take rq as the queue library for mails.",
                      "assistant", 0.1)])  # fmt: skip
     later = at_prompt(filled, prompt)
-    assert "rq: their provider" not in first.text
-    assert "rq: their provider" in later.text
+    assert "We take rq" not in first.text
+    assert "We take rq" in later.text
     another = at_prompt(filled, "is the invoice PDF of a refund still empty?")
     assert "invoice PDF" in another.text
 

@@ -37,7 +37,8 @@ FIELD_WEIGHTS: Mapping[str, tuple[float, ...]] = {
 
 
 # Among a handful of items a word that one of them has would tell nothing, and one that none has
-# everything. So a small collection is taken to be a part of one of this size.
+# everything. To judge how well a question is matched at all (not to rank: that measured worse), a
+# small collection is taken to be a part of one of this size.
 FEWEST = 200
 
 
@@ -132,6 +133,7 @@ class Question:
         self._lengths = statistics.lengths
         self.telling: dict[str, float] = {}
         self._telling: list[float] = []
+        self._fair: list[float] = []
         self._shares: dict[int, list[tuple[int, float]]] = {}  # hash → (number of the term, share)
         self._groups: list[tuple[int, tuple[int, ...], float]] = []  # several terms as one
         for number, one in enumerate(wanted):
@@ -141,9 +143,10 @@ class Question:
                 # is no full match.
                 names = [statistics.frequencies.get(t, 0) for group, _ in one.others for t in group]
                 held = min((n for n in names if n), default=0)
-            telling = inverse_frequency(held, max(statistics.items, FEWEST))
+            telling = inverse_frequency(held, statistics.items)
             self.telling[one.term] = telling
             self._telling.append(telling)
+            self._fair.append(inverse_frequency(held, max(statistics.items, FEWEST)))
             self._shares.setdefault(term_hash(one.term), []).append((number, 1.0))
             for group, share in one.others:
                 hashes = tuple(map(term_hash, group))
@@ -154,7 +157,7 @@ class Question:
         grouped = (term for _, group, _ in self._groups for term in group)
         self._wanted = [(term, pattern(term)) for term in {*self._shares, *grouped}]
         most = sorted(self._telling, reverse=True)[: weights.telling_terms or None]
-        self.possible = sum(self._telling) * (weights.k1 + 1)
+        self.possible = sum(self._fair) * (weights.k1 + 1)
         self._full = sum(most) * (weights.k1 + 1)
         self._scales: dict[tuple[str, int], tuple[float, float, float]] = {}
 
@@ -183,15 +186,16 @@ class Question:
                         frequencies[number] = frequencies.get(number, 0.0) + more
         if not frequencies or not self.possible:
             return NO_WORDS
-        k1, total, matched = self._weights.k1, 0.0, 0.0
+        k1, total, fit, matched = self._weights.k1, 0.0, 0.0, 0.0
         for number, frequency in frequencies.items():
-            telling = self._telling[number]
-            total += telling * (k1 + 1) * frequency / (k1 + frequency)
-            matched += telling
+            held = (k1 + 1) * frequency / (k1 + frequency)
+            total += self._telling[number] * held
+            fit += self._fair[number] * held
+            matched += self._fair[number]
         keyword = min(1.0, total / self._full)
         if candidate.role == "thinking":
             keyword *= self._weights.thinking
-        return Words(keyword, matched * (k1 + 1) / self.possible, total / self.possible)
+        return Words(keyword, matched * (k1 + 1) / self.possible, fit / self.possible)
 
     def _scale(self, kind: str, part: int) -> tuple[float, float, float]:
         """(weight, a, b) of a field: a term counts weight / (a + b * length of the field)."""
