@@ -128,6 +128,16 @@ class Injection:
 
 
 @dataclass(frozen=True, slots=True)
+class Feedback:
+    """Something came of an item; `session` is the agent's, 0 where it was not an agent."""
+
+    item: int
+    what: str  # fetched, opened, acted, useful, useless
+    epoch: int
+    session: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Source:
     """How far a transcript has been read. `state` is the reader's own small memory between runs."""
 

@@ -24,6 +24,7 @@ COMMANDS = {
     "show": "show",
     "timeline": "timeline",
     "context": "context",
+    "feedback": "feedback",
     "sessions": "sessions",
     "recent": "recent",
     "status": "status",

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import click
 
 from yester.cli.app import App, pass_app, print_json
 from yester.cli.rows import as_json, print_full, print_index
-from yester.errors import NotFound
+from yester.errors import NotFound, StoreError
+from yester.model import Feedback
 from yester.recall.recall import hit
 
 
@@ -26,6 +29,8 @@ def command(app: App, ids: tuple[str, ...], form: str, as_json_: bool) -> None:
         if not items:
             missing.append(text)
     hits = [hit(item, app.names) for item in found]
+    if form == "full":
+        _note(app, [one.id for one in hits])
     if as_json_:
         rows = [as_json(one, (), form == "full") for one in hits]
         print_json({"query": " ".join(ids), "hits": rows, "took_ms": 0})
@@ -35,3 +40,12 @@ def command(app: App, ids: tuple[str, ...], form: str, as_json_: bool) -> None:
         print_index(app, hits, "")
     if missing:
         raise NotFound(f"no item {', '.join(missing)}; `yester recall` shows ids")
+
+
+def _note(app: App, ids: list[int]) -> None:
+    """Of what an agent was shown, somebody wanted the whole: it was of use. Not worth waiting for,
+    and no reason to fail where nothing can be written."""
+    shown = [id_ for id_, used in app.reading.used(ids).items() if used.shown]
+    if shown:
+        with suppress(StoreError, OSError), app.reading.transaction():
+            app.reading.put_feedback([Feedback(id_, "fetched", app.now) for id_ in shown])

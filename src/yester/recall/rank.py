@@ -80,6 +80,7 @@ class Weights:
     phrase: float = 0.1
     outside: float = 0.7  # what is older than the recency window, where one is set
     stale: float = 0.15  # so much less where all its files are gone
+    use: float = 0.1  # so much more or less for what was of use, or never
     fields: Mapping[str, tuple[float, ...]] = field(default_factory=lambda: FIELD_WEIGHTS)
 
     def with_half_life(self, days: int) -> Weights:
@@ -93,8 +94,8 @@ class Weights:
         return cls(
             keyword=1.0, vector=0.0, files=1.0, recency=1.0, importance=1.0, concepts=0.5,
             project=0.1, named=0.0, spread=1.0, half_life=SEED_HALF_LIFE,
-            importances=SEED_IMPORTANCE, neighbour=0.0, phrase=0.0, stale=0.0, telling_terms=0,
-            relative=True,
+            importances=SEED_IMPORTANCE, neighbour=0.0, phrase=0.0, stale=0.0, use=0.0,
+            telling_terms=0, relative=True,
         )  # fmt: skip
 
 
@@ -265,6 +266,16 @@ def outdated(ranked: Ranked, staleness: float, weight: float) -> Ranked:
     """A candidate whose files have changed since counts less, the more they have (0 to 1)."""
     lost = weight * min(max(staleness, 0.0), 1.0)
     return _changed(ranked, "stale", ranked.score * (1.0 - lost)) if lost else ranked
+
+
+def used(ranked: Ranked, usefulness: float, weight: float) -> Ranked:
+    """A candidate that was of use counts more, one that was in the way less (1 to -1)."""
+    change = weight * min(max(usefulness, -1.0), 1.0)
+    if not change:
+        return ranked
+    if change > 0:
+        return lifted(ranked, "use", change)
+    return _changed(ranked, "use", ranked.score * (1.0 + change))
 
 
 def lifted(ranked: Ranked, name: str, by: float) -> Ranked:

@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 from yester.errors import UsageError
 from yester.model import Filters, Hit, Item
 from yester.recall.arms import Around, Asks, in_order, ranked
-from yester.recall.rank import Ranked, Weights, lowered, outdated
+from yester.recall.rank import Ranked, Weights, lowered, outdated, used
 from yester.recall.staleness import Staleness, Work, work
+from yester.recall.use import usefulness
 from yester.redact import redact
 from yester.store.base import Store
 from yester.text.document import decode
@@ -122,6 +123,8 @@ def answer(
     told: Mapping[int, Staleness] = {}
     if fates is not None and weights.stale and asked.project:
         found, told = _judged(store, found, asked.project, fates, weights.stale)
+    if weights.use:
+        found = _by_use(store, found, weights.use)
     most = asked.offset + asked.k
     chosen = collapse(found, most)
     cut, more = _cut(found, chosen, most) if asked.explain else ((), 0)
@@ -155,6 +158,18 @@ def _judged(
         for one in first
     )
     return in_order(judged) + found[_JUDGED:], told
+
+
+def _by_use(store: Store, found: list[Ranked], weight: float) -> list[Ranked]:
+    first = found[:_JUDGED]
+    known = store.used([one.candidate.id for one in first]) if first else {}
+    if not known:
+        return found
+    ranked_anew = (
+        used(one, usefulness(known[one.candidate.id]), weight) if one.candidate.id in known else one
+        for one in first
+    )
+    return in_order(ranked_anew) + found[_JUDGED:]
 
 
 def _told(store: Store, items: Sequence[Item], fates: Fates) -> Mapping[int, Staleness]:

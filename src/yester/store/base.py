@@ -13,7 +13,7 @@ from math import log
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from yester.model import Event, Filters, Injection, Item, Project, Session, Source, Turn
+from yester.model import Event, Feedback, Filters, Injection, Item, Project, Session, Source, Turn
 from yester.text.document import Document
 from yester.text.query import Expression
 
@@ -95,6 +95,15 @@ class Counts:
     bytes: int = 0
 
 
+class Used(NamedTuple):
+    """In how many sessions an item was shown, in how many of these something came of it, and what
+    came of it at all (kind of feedback → number)."""
+
+    shown: int
+    used_in: int
+    feedback: Mapping[str, int]
+
+
 class Store(Protocol):
     """All writing happens inside `transaction()`; reading needs nothing."""
 
@@ -141,6 +150,12 @@ class Store(Protocol):
 
     def put_injections(self, shown: Sequence[Injection]) -> None:
         """Remember what an agent was shown."""
+
+    def put_feedback(self, rows: Sequence[Feedback]) -> int:
+        """Remember what came of items, each kind once per item and session; how many were new."""
+
+    def drop_feedback(self, item: int, what: Sequence[str]) -> int:
+        """Take back feedback of these kinds; how many there were."""
 
     def use_model(self, model: str) -> int:
         """Vectors of this model are wanted from now on; the number of items still without them.
@@ -260,6 +275,12 @@ class Store(Protocol):
 
     def injections(self, session: int) -> list[Injection]:
         """What the agent was shown in this session, in order."""
+
+    def feedback(self, item: int) -> list[Feedback]:
+        """What came of an item, in order."""
+
+    def used(self, items: Sequence[int]) -> dict[int, Used]:
+        """Of which of these items it is known whether they were of use."""
 
     def muted(self) -> set[str]:
         """The sessions yester is switched off for."""

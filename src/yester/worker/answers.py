@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -25,7 +25,7 @@ from yester.deliver.prompt import Given, Search
 from yester.deliver.start import Here
 from yester.errors import SourceError
 from yester.ingest.events import Events
-from yester.model import Injection
+from yester.model import Feedback, Injection
 from yester.recall.beginning import at_hand
 from yester.recall.rank import Weights
 from yester.recall.recall import Asked
@@ -69,6 +69,24 @@ class Answers:
             self._recent[id_] = told
             if len(self._recent) > _RECENT:
                 self._recent.popitem(last=False)
+
+    def noticed(self, told: Sequence[Told]) -> None:
+        """An edited file that something shown in this session is about: it was acted on."""
+        rows = []
+        for one in told:
+            edited = {name for item in one.items for name in item.files_modified}
+            session = self._store.session(one.session, one.agent) if edited else None
+            if session is None:
+                continue
+            shown = {row.item for row in self._store.injections(session.id)}
+            rows += [
+                Feedback(item.id, "acted", one.epoch, session.id)
+                for item in self._store.get(sorted(shown))
+                if edited & set(item.files_modified)
+            ]
+        if rows:
+            with self._store.transaction():
+                self._store.put_feedback(rows)
 
     def told(self, id_: str) -> Told | None:
         """What the asking hook has told: still in the spool, or just taken in."""

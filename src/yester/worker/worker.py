@@ -285,6 +285,7 @@ class Worker:
         if self._embedding is not None:
             self._embedding.wake()
         told = {**taken.told, **taken.again}
+        self._answers.noticed(list(taken.told.values()))
         for path, spooled in batch:
             if spooled.id in taken.unreadable:
                 self._set_aside(path, "is not a JSON object")

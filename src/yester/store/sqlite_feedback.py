@@ -1,0 +1,65 @@
+"""What came of what was shown, in SQLite."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+import apsw
+
+from yester.model import Feedback
+from yester.store.base import Used
+from yester.store.sqlite_care import explains
+
+
+class FeedbackRows:
+    """The part of `SqliteStore` that knows what was of use."""
+
+    _db: apsw.Connection
+
+    def put_feedback(self, rows: Sequence[Feedback]) -> int:
+        before = self._db.total_changes()
+        self._db.executemany(
+            "INSERT INTO feedback(item, epoch, what, session) SELECT ?1, ?2, ?3, ?4 WHERE NOT"
+            " EXISTS (SELECT 1 FROM feedback WHERE item = ?1 AND what = ?3 AND session = ?4)",
+            [(one.item, one.epoch, one.what, one.session) for one in rows],
+        )
+        return self._db.total_changes() - before
+
+    def drop_feedback(self, item: int, what: Sequence[str]) -> int:
+        before = self._db.total_changes()
+        marks = ",".join("?" * len(what))
+        self._db.execute(
+            f"DELETE FROM feedback WHERE item = ? AND what IN ({marks})", (item, *what)
+        )
+        return self._db.total_changes() - before
+
+    @explains
+    def feedback(self, item: int) -> list[Feedback]:
+        rows = self._db.execute(
+            "SELECT item, what, epoch, session FROM feedback WHERE item = ? ORDER BY id", (item,)
+        )
+        return [Feedback(*row) for row in rows]
+
+    @explains
+    def used(self, items: Sequence[int]) -> dict[int, Used]:
+        marks = ",".join("?" * len(items))
+        told: defaultdict[int, dict[str, int]] = defaultdict(dict)
+        for item, what, number in self._db.execute(
+            f"SELECT item, what, count(*) FROM feedback WHERE item IN ({marks})"
+            " GROUP BY item, what",
+            tuple(items),
+        ):
+            told[item][what] = number
+        shown = {
+            item: (number, used)
+            for item, number, used in self._db.execute(
+                "SELECT i.item, count(DISTINCT i.session), count(DISTINCT f.session)"
+                " FROM injection i LEFT JOIN feedback f ON f.item = i.item"
+                f" AND f.session = i.session WHERE i.item IN ({marks}) GROUP BY i.item",
+                tuple(items),
+            )
+        }
+        return {
+            item: Used(*shown.get(item, (0, 0)), told.get(item, {})) for item in {*told, *shown}
+        }
