@@ -17,7 +17,7 @@ import msgspec
 from yester.agents import AGENTS
 from yester.agents.hooks import EVENTS
 from yester.cli import cli
-from yester.config import SETTINGS
+from yester.config import LLM, SETTINGS, Setting
 from yester.redact import RULES
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -57,19 +57,29 @@ def settings() -> str:
         "\nhooks, and must not be able to say where data comes from or goes to.",
         "| setting | default | variable | what it does |\n|---|---|---|---|",
     ]
-    rows = []
-    for setting in SETTINGS:
-        value = setting.default
-        shown = ", ".join(value) if isinstance(value, tuple) else str(value).lower()
-        variables = ", ".join(f"`{name}`" for name in setting.variables) or "–"
-        rows.append(f"| `{setting.name}` | `{shown}` | {variables} | {setting.help} |")
-    parts[-1] += "\n" + "\n".join(rows)
+    parts[-1] += "\n" + _rows(SETTINGS)
     parts.append(
         "Besides, the table `[projects]` gives names: a folder (`~` may begin it) or a project key"
         "\non the left, the name on the right. What is below the folder then belongs to that name."
         '\n\n```toml\n[projects]\n"~/code/api" = "shop-api"\n```'
     )
+    parts += [
+        "## The section [llm]",
+        "For those who want a [language model](../how-to.md#use-a-language-model). `llm.model` is"
+        "\n`model` below `[llm]`.",
+        "| setting | default | variable | what it does |\n|---|---|---|---|\n" + _rows(LLM),
+    ]
     return "\n\n".join(parts) + "\n"
+
+
+def _rows(table: tuple[Setting, ...]) -> str:
+    rows = []
+    for setting in table:
+        value = setting.default
+        shown = ", ".join(value) if isinstance(value, tuple) else str(value).lower()
+        variables = ", ".join(f"`{name}`" for name in setting.variables) or "–"
+        rows.append(f"| `{setting.name}` | `{shown}` | {variables} | {setting.help} |")
+    return "\n".join(rows)
 
 
 def agents() -> str:

@@ -11,12 +11,13 @@ import stat
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from yester.errors import ConfigError, UsageError
 
-Value = bool | int | str | tuple[str, ...]
+Value = bool | int | float | str | tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +29,8 @@ class Setting:
     also: str = ""  # a variable of another program that is read as well, where ours is not set
     env_only: tuple[Value, ...] = ()  # what the environment may set it to; () is anything
     secret: bool = False  # never printed
-    least: int | None = None
-    most: int | None = None
+    least: float | None = None
+    most: float | None = None
 
     @property
     def variable(self) -> str:
@@ -45,6 +46,7 @@ class Setting:
         return {
             bool: "true or false",
             int: "a whole number",
+            float: "a number",
             str: "a text",
             tuple: "a list of texts",
         }[type(self.default)]
@@ -170,11 +172,65 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("embed_dims", 0, "For embedder http: the length of its vectors.", least=0),
     Setting("embed_key", "", "For embedder http: the key sent as a bearer token.", secret=True),
     Setting(
+        "digest",
+        False,
+        "`yester recall` begins with a digest of what it found; `--raw` never does.",
+    ),
+    Setting(
         "backups_kept", 5, "How many backups stay in `backups/`; the oldest go first.", least=1
     ),
 )
 
-_BY_NAME = {setting.name: setting for setting in SETTINGS}
+# The section [llm] of config.toml: of interest to those alone who want a language model. None of it
+# can be set by the environment, since all of it sends data or spends money.
+LLM: tuple[Setting, ...] = (
+    Setting(
+        "llm.provider",
+        "none",
+        "The language model that refines what is distilled: none, anthropic, openai (any server "
+        "that speaks its protocol, such as Ollama) or claude (the program).",
+    ),
+    Setting("llm.model", "", "Its name there; with anthropic and claude: claude-haiku-5-5."),
+    Setting(
+        "llm.url",
+        "",
+        "Where it answers, such as http://localhost:11434/v1; plain http only to this machine. "
+        "Empty: the provider's own address.",
+    ),
+    Setting(
+        "llm.key",
+        "",
+        "The key, or the path (`/…` or `~/…`) of a file of yours that holds nothing else.",
+        secret=True,
+    ),
+    Setting(
+        "llm.program",
+        "",
+        "For claude: the path of the program; empty: where its installers put it.",
+    ),
+    Setting(
+        "llm.price",
+        "",
+        'Dollars for a million tokens in and out, such as "0.10/0.50"; empty: by the table in '
+        "`yester stats --prices`, and nothing on this machine.",
+    ),
+    Setting(
+        "llm.daily_dollars",
+        0.20,
+        "No call that could cost more than what is left of this for the day (UTC).",
+        least=0,
+    ),
+    Setting(
+        "llm.daily_tokens",
+        2_000_000,
+        "The same for tokens, in and out together.",
+        least=0,
+    ),
+    Setting("llm.in_flight", 1, "Calls under way at the same time.", least=1, most=8),
+)
+EVERY = (*SETTINGS, *LLM)
+
+_BY_NAME = {setting.name: setting for setting in EVERY}
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +251,16 @@ class Config:
     def number(self, name: str) -> int:
         value = self.values[name]
         assert isinstance(value, int)
+        return value
+
+    def decimal(self, name: str) -> float:
+        value = self.values[name]
+        assert isinstance(value, float)
+        return value
+
+    def text(self, name: str) -> str:
+        value = self.values[name]
+        assert isinstance(value, str)
         return value
 
     def texts(self, name: str) -> tuple[str, ...]:
@@ -257,13 +323,14 @@ def load(home: Path, environ: Mapping[str, str]) -> Config:
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read ({error.strerror}); check its mode") from None
     projects = _projects(path, table.pop("projects", {}))
+    table |= _section(path, "llm", table.pop("llm", {}))
     values: dict[str, Value] = {}
     origins: dict[str, str] = {}
     for name in table:
         if name not in _BY_NAME:
             known = ", ".join(_BY_NAME)
             raise ConfigError(f"{path}: no setting is called {name!r}; the settings are {known}")
-    for setting in SETTINGS:
+    for setting in EVERY:
         values[setting.name], origins[setting.name] = setting.default, "default"
         if setting.name in table:
             values[setting.name] = _checked(setting, table[setting.name], str(path))
@@ -287,6 +354,13 @@ def _projects(path: Path, table: Any) -> dict[str, str]:
     return dict(table)
 
 
+def _section(path: Path, name: str, table: Any) -> dict[str, Any]:
+    """[llm] model = … is the setting `llm.model`."""
+    if not isinstance(table, dict):
+        raise ConfigError(f"{path}: {name} must be a section: [{name}] on a line of its own")
+    return {f"{name}.{key}": value for key, value in table.items()}
+
+
 def _from_text(setting: Setting, text: str) -> object:
     if isinstance(setting.default, bool):
         return {"true": True, "1": True, "false": False, "0": False}.get(text.lower(), text)
@@ -299,7 +373,8 @@ def _from_text(setting: Setting, text: str) -> object:
 
 def _checked(setting: Setting, value: object, where: str) -> Value:
     wrong = ConfigError(
-        f"{where}: {setting.name} is {value!r}, but must be {setting.type_name}"
+        f"{where}: {setting.name} is {'(not shown)' if setting.secret else repr(value)}, "
+        f"but must be {setting.type_name}"
         + (f" of at least {setting.least}" if setting.least is not None else "")
         + (f" and at most {setting.most}" if setting.most is not None else "")
     )
@@ -307,12 +382,16 @@ def _checked(setting: Setting, value: object, where: str) -> Value:
         if isinstance(value, list) and all(isinstance(part, str) for part in value):
             return tuple(value)
         raise wrong
-    if type(value) is not type(setting.default):
+    if isinstance(setting.default, float) and type(value) is int:
+        value = float(value)
+    if type(value) is not type(setting.default) or (
+        isinstance(value, float) and not isfinite(value)
+    ):
         raise wrong
-    if isinstance(value, int) and not isinstance(value, bool):
+    if isinstance(value, int | float) and not isinstance(value, bool):
         too_small = setting.least is not None and value < setting.least
         too_large = setting.most is not None and value > setting.most
         if too_small or too_large:
             raise wrong
-    assert isinstance(value, bool | int | str)
+    assert isinstance(value, bool | int | float | str)
     return value

@@ -6,6 +6,13 @@
     ├── NotFound                exit code 1   what was asked for is not in the store
     ├── SourceError                           a transcript or import cannot be read at all
     ├── ModelError                            an embedding model cannot be fetched, read or run
+    ├── LlmError                              a language model gave nothing that can be used
+    │   ├── Busy                              it asks to be left alone for a while
+    │   ├── Refused                           it will not answer this
+    │   ├── Truncated                         the answer ends in the middle
+    │   ├── Malformed                         the answer is not of the shape asked for
+    │   ├── Unreachable                       no answer came
+    │   └── OverBudget                        the day's money, tokens or calls are used up
     └── StoreError                            the store cannot be used
         ├── StoreNewer                        written by a newer yester
         ├── StoreDamaged                      not a database, or a broken one
@@ -38,6 +45,42 @@ class SourceError(YesterError):
 
 
 class ModelError(YesterError):
+    pass
+
+
+class LlmError(YesterError):
+    """`sent`: the question may have been read, and then it may have to be paid."""
+
+    def __init__(self, text: str, sent: bool = False) -> None:
+        super().__init__(text)
+        self.sent = sent
+
+
+class Busy(LlmError):
+    """`retry_after` are the seconds it asks for, None where it did not say."""
+
+    def __init__(self, text: str, retry_after: float | None = None) -> None:
+        super().__init__(text)
+        self.retry_after = retry_after
+
+
+class Refused(LlmError):
+    pass
+
+
+class Truncated(LlmError):
+    pass
+
+
+class Malformed(LlmError):
+    pass
+
+
+class Unreachable(LlmError):
+    pass
+
+
+class OverBudget(LlmError):
     pass
 
 

@@ -138,6 +138,20 @@ class Feedback:
 
 
 @dataclass(frozen=True, slots=True)
+class Spend:
+    """A call of a language model: the most it can cost, and once it has an outcome, what it did."""
+
+    epoch: int
+    model: str
+    purpose: str
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost: float = 0.0  # dollars
+    until: int = 0  # it has ended by then, whatever happened
+    outcome: str = ""  # "": under way
+
+
+@dataclass(frozen=True, slots=True)
 class Source:
     """How far a transcript has been read. `state` is the reader's own small memory between runs."""
 

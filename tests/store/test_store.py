@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from yester.ingest import prepared
-from yester.model import Event, Filters, Injection, Item, Project, Session, Source, Turn
+from yester.model import Event, Filters, Injection, Item, Project, Session, Source, Spend, Turn
 from yester.store.sqlite import SqliteStore
 
 BACKENDS = {"sqlite": lambda folder: SqliteStore.open(folder, now=1_000)}
@@ -620,3 +620,60 @@ def test_any_text_can_be_stored_and_asked_for(tmp_path_factory, body, title, que
         assert store.check() == []
     finally:
         store.close()
+
+
+@pytest.mark.requirement("DIS-05")
+def test_what_was_spent_is_summed_from_a_time_on_and_seen_by_others(store, open_store):
+    with store.transaction():
+        store.put_spend(Spend(5, "m", "turn/1", 10, 1, 0.1, outcome="ok"))
+        first = store.put_spend(Spend(DAY, "m", "turn/1", 100, 10, 0.5, until=DAY + 9))
+        store.put_spend(Spend(DAY + 1, "m", "turn/1", 1, 1, 0.25, until=DAY + 2))
+    other = open_store()
+    assert other.spent(0, DAY + 1) == (0.85, 123, 2)
+    assert other.spent(DAY, DAY + 2) == (0.75, 112, 1)
+    assert other.spent(2 * DAY, DAY + 9) == (0.0, 0, 0)
+    with other.transaction():
+        other.settle_spend(first, 50, 5, 0.2, "ok")
+    assert store.spent(DAY, DAY + 1) == (0.45, 57, 1)
+
+
+@pytest.mark.requirement("DIS-05")
+def test_spending_is_grouped_by_day_model_purpose_and_outcome(store):
+    with store.transaction():
+        for epoch, model, outcome in (
+            (1, "a", "ok"), (DAY - 1, "a", "ok"), (DAY, "a", "ok"), (DAY, "a", ""),
+            (DAY, "b", "ok"),
+        ):  # fmt: skip
+            store.put_spend(Spend(epoch, model, "turn/1", 3, 2, 0.5, outcome=outcome))
+    assert [tuple(row) for row in store.spending(0)] == [
+        ("1970-01-02", "a", "turn/1", "", 1, 3, 2, 0.5),
+        ("1970-01-02", "a", "turn/1", "ok", 1, 3, 2, 0.5),
+        ("1970-01-02", "b", "turn/1", "ok", 1, 3, 2, 0.5),
+        ("1970-01-01", "a", "turn/1", "ok", 2, 6, 4, 1.0),
+    ]
+    assert len(store.spending(DAY)) == 3
+
+
+@pytest.mark.requirement("DIS-05")
+def test_a_call_entered_in_a_transaction_that_fails_was_never_entered(store):
+    with pytest.raises(ZeroDivisionError), store.transaction():
+        store.put_spend(Spend(5, "m", "turn/1", 10, 1, 0.1))
+        raise ZeroDivisionError
+    assert store.spending(0) == []
+
+
+@pytest.mark.requirement("DEL-11")
+def test_what_was_shown_counts_what_it_was_made_from(store):
+    put(store, item("a", "one", discovery_tokens=40), item("b", "two"))
+    one, two = (store.find(ref)[0].id for ref in "ab")
+    with store.transaction():
+        store.put_injections(
+            [Injection(1, "Start", one, 0.0, 5, 10), Injection(1, "Start", two, 0.0, 6, 10),
+             Injection(1, "Start", 4711, 0.0, 7, 11), Injection(2, "Prompt", one, 0.0, 5, 3)]
+        )  # fmt: skip
+    assert [tuple(row) for row in store.shown(0)] == [
+        ("Prompt", 1, 1, 5, 40),
+        ("Start", 2, 3, 18, 40),
+    ]
+    assert [row.event for row in store.shown(10)] == ["Start"]
+    assert [tuple(row) for row in store.distilled()] == [("message", 1, 40, 3)]

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from yester.config import SETTINGS, home_folder, load
+from yester.config import EVERY, LLM, SETTINGS, home_folder, load
 from yester.errors import ConfigError, UsageError
 
 
 def test_without_a_file_every_setting_has_its_default(tmp_path):
     config = load(tmp_path, {})
-    assert {s.name: config[s.name] for s in SETTINGS} == {s.name: s.default for s in SETTINGS}
+    assert {s.name: config[s.name] for s in EVERY} == {s.name: s.default for s in EVERY}
     assert set(config.origins.values()) == {"default"}
 
 
@@ -26,7 +26,7 @@ def test_the_file_goes_over_the_default_and_the_variable_over_the_file(tmp_path)
 
 
 @pytest.mark.requirement("OPS-03")
-@pytest.mark.parametrize("setting", [s for s in SETTINGS if not s.env], ids=lambda s: s.name)
+@pytest.mark.parametrize("setting", [s for s in EVERY if not s.env], ids=lambda s: s.name)
 def test_the_environment_cannot_change_what_is_not_marked_so(tmp_path, setting):
     config = load(tmp_path, {setting.variable: "7"})
     assert config[setting.name] == setting.default
@@ -38,6 +38,12 @@ def test_no_setting_with_a_path_may_come_from_the_environment():
     # Names of tools, and a choice of one: both can only make less of what is seen.
     assert told == ["skip_tools", "embedder"]
     assert next(s for s in SETTINGS if s.name == "embedder").env_only == ("none",)
+
+
+@pytest.mark.requirement("OPS-03")
+def test_nothing_about_language_models_may_come_from_the_environment():
+    assert [s.name for s in LLM if s.env] == []
+    assert all(s.name.startswith("llm.") for s in LLM)
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ COMMANDS = {
     "sessions": "sessions",
     "recent": "recent",
     "status": "status",
+    "stats": "stats",
     "worker": "worker",
     "off": "off",
     "doctor": "doctor",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from yester.cli.app import App, pass_app, print_json
-from yester.config import SETTINGS, Setting, Value
+from yester.config import EVERY, Setting, Value
 
 
 @click.command("config")
@@ -17,12 +17,12 @@ def command(app: App, as_json_: bool) -> None:
     if as_json_:
         values = {
             s.name: {"value": _shown(s, config[s.name]), "from": config.origins[s.name]}
-            for s in SETTINGS
+            for s in EVERY
         }
         print_json({"file": str(app.home / "config.toml"), "settings": values})
         return
     click.echo(f"file  {app.home / 'config.toml'}")
-    for setting in SETTINGS:
+    for setting in EVERY:
         value = _shown(setting, config[setting.name])
         shown = ", ".join(value) if isinstance(value, tuple) else str(value).lower()
         click.echo(

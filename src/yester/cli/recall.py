@@ -10,7 +10,9 @@ import click
 
 from yester import git
 from yester.cli.app import App, filter_options, pass_app, print_json, searched
+from yester.cli.digest import make_digest, print_digest
 from yester.cli.rows import as_explained, as_json, print_explained, print_full, print_index
+from yester.errors import UsageError
 from yester.project import Projects
 from yester.recall.beginning import at_hand
 from yester.recall.factors import DAY
@@ -35,7 +37,11 @@ _PATIENCE = 0.15  # seconds for git; what is late is left out
 @click.option("--order", type=click.Choice(ORDERS), default="relevance", show_default=True)
 @click.option("--format", "form", type=click.Choice(["index", "full"]), default="index",
               show_default=True, help="A line per hit, or everything.")  # fmt: skip
-@click.option("--raw", is_flag=True, help="Hits with their full text: the same as --format full.")
+@click.option("--raw", is_flag=True,
+              help="Hits with their full text, as --format full; never a digest.")  # fmt: skip
+@click.option("--digest", "wanted", is_flag=True,
+              help="First what the hits say together: decisions, attempts, files, warnings, what "
+              "is open. A language model is asked only if config.toml names one.")  # fmt: skip
 @click.option("--json", "as_json_", is_flag=True, help="Print the hits as JSON.")
 @click.option(
     "--explain", is_flag=True, help="Show the factors of every score, and what was left out."
@@ -43,7 +49,7 @@ _PATIENCE = 0.15  # seconds for git; what is late is left out
 @pass_app
 def command(
     app: App, /, query: tuple[str, ...], limit: int, offset: int, order: str, form: str, raw: bool,
-    as_json_: bool, explain: bool, **given: Any,
+    wanted: bool, as_json_: bool, explain: bool, **given: Any,
 ) -> None:  # fmt: skip
     """Search everything that was said and done; without QUERY, the newest that pass the filters.
 
@@ -51,6 +57,8 @@ def command(
     `yester show`, when, how well it fits (0 to 1), and what it would cost a model to read whole
     (~40t = about 40 tokens).
     """
+    if raw and wanted:
+        raise UsageError("--raw and --digest exclude each other; leave out one of them")
     text = " ".join(query)
     began = time.perf_counter()
     window = app.config.number("recency_window_days") * DAY
@@ -65,12 +73,19 @@ def command(
         click.echo(f"yester: {outdated}; run: yester reindex", err=True)
     took = (time.perf_counter() - began) * 1000
     full = raw or form == "full"
+    made = None
+    if (wanted or app.config.flag("digest")) and not raw:
+        made = make_digest(app, text, hits)
     if as_json_:
         terms = query_terms(text)
         rows = [as_json(hit, terms, full) for hit in hits]
-        told = {"explain": as_explained(answer)} if explain else {}
-        print_json({"query": text, "hits": rows, "took_ms": round(took, 2), **told})
+        more: dict[str, object] = {} if made is None else {"digest": made}
+        if explain:
+            more["explain"] = as_explained(answer)
+        print_json({"query": text, "hits": rows, "took_ms": round(took, 2), **more})
     else:
+        if made is not None and hits:
+            print_digest(made)
         if hits and text and (said := _RUNGS.get(hits[0].rung)):
             click.echo(said, err=True)
         if full:

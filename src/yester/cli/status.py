@@ -31,6 +31,7 @@ def command(app: App, as_json_: bool) -> None:
         "vectors": {"done": counts.vectors, "waiting": counts.unembedded},
         "lag_ms": lag(app.reading.lags(1_000)),
         "worker": summary(app),
+        "spend": spend(app),
         "bytes": counts.bytes,
         "oldest": counts.oldest / 1000 if counts.oldest else None,
         "newest": counts.newest / 1000 if counts.newest else None,
@@ -56,6 +57,9 @@ def command(app: App, as_json_: bool) -> None:
     waiting = status["spool"]
     if waiting["waiting"] or waiting["bad"]:
         click.echo(f"spool        {waiting['waiting']:,} waiting, {waiting['bad']:,} unreadable")
+    paid = status["spend"]
+    if paid["today"] or app.config["llm.provider"] != "none":
+        click.echo(f"spent today  ${paid['today']:.4f} of ${paid['limit']:.2f} (yester stats)")
     found = status["worker"]
     click.echo(
         "worker       " + (f"running, pid {found['pid']}" if found["running"] else "not running")
@@ -76,6 +80,14 @@ def spool(app: App, now: float) -> dict[str, Any]:
         "oldest_s": round(max(age(path, now) for path in waiting), 1) if waiting else None,
         "bad": len(found.bad()),
     }
+
+
+def spend(app: App) -> dict[str, float]:
+    """Dollars for language models today (UTC), and how many there may be."""
+    from yester.distil.budget import day_of
+
+    today = app.reading.spent(day_of(app.now), app.now)
+    return {"today": round(today.cost, 6), "limit": app.config.decimal("llm.daily_dollars")}
 
 
 def lag(found: list[int]) -> dict[str, int | None]:

@@ -13,7 +13,18 @@ from math import log
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from yester.model import Event, Feedback, Filters, Injection, Item, Project, Session, Source, Turn
+from yester.model import (
+    Event,
+    Feedback,
+    Filters,
+    Injection,
+    Item,
+    Project,
+    Session,
+    Source,
+    Spend,
+    Turn,
+)  # fmt: skip
 from yester.text.document import Document
 from yester.text.query import Expression
 
@@ -104,6 +115,48 @@ class Used(NamedTuple):
     feedback: Mapping[str, int]
 
 
+class Spent(NamedTuple):
+    """What language models have cost, calls under way at the most they can."""
+
+    cost: float
+    tokens: int
+    in_flight: int
+
+
+class Spending(NamedTuple):
+    """The calls of a day (UTC) to a model for a purpose that ended in the same way."""
+
+    day: str
+    model: str
+    purpose: str
+    outcome: str
+    calls: int
+    tokens_in: int
+    tokens_out: int
+    cost: float
+
+
+class Distilled(NamedTuple):
+    """The items of a kind that were made from something: what that was, and what reading costs."""
+
+    kind: str
+    items: int
+    discovery_tokens: int
+    characters: int
+
+
+class Shown(NamedTuple):
+    """What agents were shown at an event, how often, and what it had taken to find it out.
+
+    What an item was made from counts once for each time it was shown."""
+
+    event: str
+    times: int
+    items: int
+    tokens: int
+    discovery_tokens: int
+
+
 class Store(Protocol):
     """All writing happens inside `transaction()`; reading needs nothing."""
 
@@ -156,6 +209,14 @@ class Store(Protocol):
 
     def drop_feedback(self, item: int, what: Sequence[str]) -> int:
         """Take back feedback of these kinds; how many there were."""
+
+    def put_spend(self, spend: Spend) -> int:
+        """Its id. Look at `spent` in the same transaction, and no two calls take the same money."""
+
+    def settle_spend(
+        self, spend: int, tokens_in: int, tokens_out: int, cost: float, outcome: str
+    ) -> None:
+        """What a call has cost in the end, and how it ended."""
 
     def use_model(self, model: str) -> int:
         """Vectors of this model are wanted from now on; the number of items still without them.
@@ -281,6 +342,18 @@ class Store(Protocol):
 
     def used(self, items: Sequence[int]) -> dict[int, Used]:
         """Of which of these items it is known whether they were of use."""
+
+    def spent(self, since: int, now: int) -> Spent:
+        """What was spent from then on; also what a clock that was wrong has put into the future."""
+
+    def spending(self, since: int) -> list[Spending]:
+        """The calls from then on, by day, model, purpose and outcome; the newest day first."""
+
+    def distilled(self) -> list[Distilled]:
+        """Kinds with items that say how many tokens they were made from, by name."""
+
+    def shown(self, since: int) -> list[Shown]:
+        """What agents were shown from then on, by event."""
 
     def muted(self) -> set[str]:
         """The sessions yester is switched off for."""

@@ -25,6 +25,7 @@ from yester.store.migrate import Migration, migrate, migrations, pending, versio
 from yester.store.sqlite_capture import CaptureRows
 from yester.store.sqlite_care import explained, explains
 from yester.store.sqlite_feedback import FeedbackRows
+from yester.store.sqlite_spend import SpendRows
 from yester.store.sqlite_vectors import NOT_EMBEDDED, Codes, VectorRows
 from yester.text import terms as tokenizer
 from yester.text.document import document
@@ -36,7 +37,7 @@ _SHORTEST_PREFIX = 6  # of a session's id, as `yester sessions` shows it
 _NO_SUCH_ID = -1  # a filter that names something unknown must find nothing, not everything
 
 
-class SqliteStore(CaptureRows, FeedbackRows, VectorRows):
+class SqliteStore(CaptureRows, FeedbackRows, SpendRows, VectorRows):
     """One connection; not shared between threads. Open it with `SqliteStore.open(folder)`."""
 
     def __init__(self, db: apsw.Connection, path: Path, lock: Path, patience: float) -> None:

@@ -1,0 +1,54 @@
+"""A digest on the terminal and as JSON, for `yester recall --digest`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from yester.cli.app import App
+from yester.errors import ConfigError
+from yester.model import Hit
+
+if TYPE_CHECKING:
+    from yester.distil.digest import Digest
+
+
+def make_digest(app: App, query: str, hits: Sequence[Hit]) -> Digest:
+    """Imported when asked for: a plain search pays nothing for it."""
+    from yester.distil.digest import Digest, digest, extracted
+
+    if app.config["llm.provider"] == "none" or not hits:
+        return Digest(extracted(query, hits))
+    from yester.distil.asking import open_asker
+
+    try:
+        asker = open_asker(app.config, app.store, _tell)
+    except ConfigError as error:
+        made = Digest(extracted(query, hits), reason=str(error))
+    else:
+        made = digest(query, hits, asker)
+    if made.reason:
+        _tell(f"the digest is made without a language model: {made.reason}")
+    return made
+
+
+def _tell(text: str) -> None:
+    click.echo(f"yester: {text}", err=True)
+
+
+def print_digest(made: Digest) -> None:
+    from yester.distil.prompts import HEADINGS
+
+    for name, heading in HEADINGS.items():
+        entries = getattr(made.headings, name)
+        if not entries:
+            continue
+        click.echo(click.style(heading, bold=True))
+        for entry in entries:
+            numbers = " ".join(f"#{item}" for item in entry.items[:6])
+            click.echo(f"  - {entry.text}  {click.style(numbers, dim=True)}")
+    if not made.headings:
+        click.echo("No sentence of the hits tells of a decision, an attempt or a warning.")
+    click.echo("")

@@ -1,0 +1,130 @@
+"""What hits say about a question under five headings: decisions, attempts, files, warnings, open.
+
+Without a language model it is made of sentences of the hits, each with the number of the item it
+stands in; with one, of its sentences, each with the numbers of the items that bear it out. Asked
+for by a person (`yester recall --digest`), never while a prompt waits for its context.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from yester.distil.asking import SECONDS, Asker
+from yester.distil.prompts import HEADINGS, digest_prompt
+from yester.distil.validate import Entry, Headings, line, safe
+from yester.distil.validate import digest as checked
+from yester.model import Hit
+from yester.text.terms import query_terms, terms
+
+LINES = 5  # under one heading
+LONGEST = 260  # characters of a line
+_SCANNED = 12_000  # characters of a hit
+_SHORTEST = 20  # characters of a sentence that says something
+
+# What a sentence says about itself. The first heading that fits takes it, so the sharper signs
+# stand first. Types of observations count like words.
+SIGNS: Mapping[str, re.Pattern[str]] = {
+    "tried": re.compile(
+        r"\b(?:tried|attempt(?:ed|s)?|did(?:n't| not) (?:work|help)|does(?:n't| not) work"
+        r"|fail(?:ed|s)|in vain|gave up|revert(?:ed|ing)?|rolled back|no effect|broke"
+        r"|still (?:fails|wrong))\b",
+        re.I,
+    ),
+    "open": re.compile(
+        r"\b(?:todo(?! list)|fixme|next steps?|still (?:open|to do|missing|needs?)|not yet"
+        r"|unresolved|remain(?:s|ing)?|left to do|follow[- ]up|open question|to be done|unclear"
+        r"|pending)\b",
+        re.I,
+    ),
+    # "Never" is a warning where it tells somebody what to do, not where it says how often.
+    "warnings": re.compile(
+        r"(?:^|[:;,(–—]\s*|\b(?:must|should|please|rule)\s+)(?:never|always)\b"
+        r"|\b(?:beware|careful|warning|caution|gotcha|pitfall|must(?:n't| not)|do not|don't"
+        r"|make sure|watch out|lesson|caveat)\b",
+        re.I,
+    ),
+    "decisions": re.compile(
+        r"\b(?:decid(?:ed|e)|decision|chose|chosen|choose|instead of|rather than|because"
+        r"|we (?:use|will use|went with|settled)|agreed|in favou?r of|dropped|replac(?:ed|es)"
+        r"|reason)\b",
+        re.I,
+    ),
+}
+TYPES = {"decision": "decisions", "gotcha": "warnings", "constraint": "warnings"}
+_SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|\n+")
+_BULLET = re.compile(r"^(?:[-*•>#]+|\d+[.)])\s+")
+_PATH = re.compile(r"(?<![\w/.:])(?:[\w.-]{1,60}/){1,12}[\w-]{1,60}(?:\.[A-Za-z]\w{0,7})\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """`model` made it, or nobody; then `reason` says why not, where one was to be asked."""
+
+    headings: Headings
+    model: str = ""
+    reason: str = ""
+
+
+def digest(
+    query: str, hits: Sequence[Hit], asker: Asker | None = None, seconds: float = SECONDS
+) -> Digest:
+    """Never raises; without hits it is empty, and nobody is asked."""
+    if asker is None or not hits:
+        return Digest(extracted(query, hits))
+    given = {hit.id: "\n".join((hit.title, hit.text, *hit.files)) for hit in hits}
+    said = asker.ask(digest_prompt(query, hits), partial(checked, given=given), seconds)
+    if said.value is None:
+        return Digest(extracted(query, hits), reason=said.reason)
+    return Digest(said.value, asker.model.name)
+
+
+def extracted(query: str, hits: Sequence[Hit]) -> Headings:
+    """Sentences of the hits, those first that speak of the question and of better hits."""
+    asked = frozenset(query_terms(query))
+    found: dict[str, list[tuple[float, int, Entry]]] = {name: [] for name in HEADINGS}
+    seen: set[tuple[str, ...]] = set()
+    for rank, hit in enumerate(hits):
+        for position, sentence in enumerate(_sentences(hit)):
+            heading = _heading(sentence, hit)
+            words = tuple(terms(sentence))
+            if not heading or words in seen:
+                continue
+            seen.add(words)
+            worth = len(asked.intersection(words)) / (len(asked) or 1) + 1 / (2 + rank)
+            entry = Entry(line(sentence, LONGEST), (hit.id,))
+            found[heading].append((-worth, rank * _SCANNED + position, entry))
+    kept = {
+        name: tuple(entry for _, _, entry in sorted(entries, key=lambda e: e[:2])[:LINES])
+        for name, entries in found.items()
+        if name != "files"
+    }
+    return Headings(files=_files(hits), **kept)
+
+
+def _sentences(hit: Hit) -> list[str]:
+    # What a tool printed is no sentence of anybody.
+    text = hit.title if hit.role == "tool" else f"{hit.title}\n{hit.text[:_SCANNED]}"
+    parts = (_BULLET.sub("", part.strip()) for part in _SENTENCE.split(safe(text)))
+    return [part for part in parts if len(part) >= _SHORTEST and " " in part]
+
+
+def _heading(sentence: str, hit: Hit) -> str:
+    for name, sign in SIGNS.items():
+        if sign.search(sentence):
+            return name
+    first = bool(hit.title) and hit.title.startswith(sentence[:40])
+    return TYPES.get(hit.type, "") if first else ""
+
+
+def _files(hits: Sequence[Hit]) -> tuple[Entry, ...]:
+    """Paths and the items they stand in; those of several items first."""
+    where: dict[str, dict[int, None]] = {}
+    for hit in hits:
+        named = () if hit.files else _PATH.findall(safe(hit.text[:_SCANNED]))
+        for path in (*hit.files, *named):
+            where.setdefault(line(path, LONGEST), {})[hit.id] = None
+    ordered = sorted(where.items(), key=lambda pair: -len(pair[1]))
+    return tuple(Entry(path, tuple(ids)) for path, ids in ordered[: 2 * LINES])
