@@ -1,0 +1,196 @@
+"""What in a prompt is the user's own, sentence by sentence, with its place.
+
+A prompt carries much that the user did not write: code, logs, quoted text, a pasted review, a plan
+an agent wrote, notices of the client. Nothing in there is an instruction of the user's. It is
+masked here, character for character, so that every sentence keeps its offsets.
+
+Kept linear: each pass walks the text once, and every repetition in a pattern is bounded.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+MASK = "\x1a"  # stands for one character of somebody else's
+# People type at the top of what they paste, or below it.
+_HEAD, _TAIL = 4_000, 2_000
+_PROSE = 0.7  # share of letters and spaces below which a line is output of a program
+_SHORT_LINE = 12
+_DEEP = 20  # tags that stand open
+
+# How a prompt begins that a program or an agent has written.
+BY_A_PROGRAM = (
+    r"<[a-z][\w-]{0,40}[ >]", r"\[(?:request interrupted|image)", r"this session is being cont",
+    r"implement the following plan", r"base directory for this skill", r"caveat:", r"---\s*\n",
+    r"#{1,3} \w", r"you are (?:a|an|the|acting|now)\b", r"\*\*action required",
+    r"operation stopped by", r"stop hook feedback", r"unknown (?:skill|slash command)",
+    r"review target:", r"invoke the \S{1,60} skill", r"\[\[ ##", r"reply with exactly\b",
+    r"system:", r"\(running a ",
+)  # fmt: skip
+_BY_A_PROGRAM = re.compile(rf"\s{{0,80}}(?:{'|'.join(BY_A_PROGRAM)})", re.I)
+
+# From a line like these on, the words are somebody else's.
+_PASTED = re.compile(
+    r"\s{0,20}#{1,6}\s{1,4}\w|.{0,200}\b(?:feedback|comments?|errors?|logs?|outputs?|reviews?"
+    r"|reports?|messages?|says|said|wrote|writes|transcripts?|summary|description|issues?|plan"
+    r"|docs?|readme|text|research|following|below|result|getting|showing|see(?:ing)?"
+    r"|testing)\b[^:.?!]{0,60}[:>]\s{0,20}\Z",
+    re.I,
+)
+_OF_RULES = re.compile(r"(?i)\b(?:rules?|guidelines?|conventions?|remember|from now on|follow)\b")
+# A line that no one types: prompts of shells and agents, quotes, tables, diffs, logs, traces.
+_FOREIGN_LINE = re.compile(
+    r"\s{0,40}(?:#{1,6}\s|[>❯⏺⎿│├└╭╰╮✓✗⨯|$%{}\[]|[-+]{3}|={3}|at \S{1,200}\(|\d{2}:\d{2}:\d{2}"
+    r"|\d{4}-\d\d-\d\d|(?:[A-Z][a-z]{2} ){1,2}\s{0,3}\d{1,2} \d\d:|\w{1,40}(?:Error|Exception"
+    r"|Warning):|(?:error|warning|fatal|remote|hint|traceback|usage)\b[^:]{0,30}:"
+    r"|[+-]\s{0,8}(?://|\w{1,40}\s{0,3}(?:[:=(]|:=)))"
+)  # fmt: skip
+_INDENTED = re.compile(r"(?: {4}|\t)\s{0,40}(?![-*•\d\s])")
+
+_BLOCK = re.compile(r'```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|""".*?(?:"""|\Z)', re.S)
+_QUOTED = re.compile(
+    r'"[^"\n]{1,400}"|“[^”\n]{1,400}”|«[^»\n]{1,400}»|„[^“”\n]{1,400}[“”]'
+    r"|(?<!\w)'[^'\n]{1,200}'(?!\w)|(?<!\w)‘[^’\n]{1,200}’(?!\w)|`[^`\n]{1,400}`|https?://\S{1,400}"
+)
+_SPACE = re.compile(r"\s")
+_TAG = re.compile(r"<(/?)([A-Za-z][\w-]{0,40})\b[^<>\n]{0,200}>")
+
+_END = re.compile(r"(?<!\be\.g)(?<!\bi\.e)(?<!\betc)(?<!\bvs)[.!?…]{1,5}(?=[\s)\]*_]|\Z)")
+# Where the user turns to something else within a sentence: a question, or on to himself.
+_TURN = re.compile(
+    r"[,–-]?\s{1,3}(?=(?:so |and |but |also )?(?:can|could|would|will) you\b)"
+    r"|\s{1,3}[-–—]\s{1,3}(?=(?:please|let's|always|never|don't|make sure|remember|from now on)\b)"
+    r"|[,–]\s{1,3}(?=(?:how|what|which|why|where|do|does|should|is)\s{1,3}"
+    r"(?:can|do|does|should|is|are|you|i|it|the|would|makes?|why)\b)"
+    r"|[,–]\s{1,3}(?=(?:and|but|so)\s{1,3}(?:also\s{1,3})?"
+    r"(?:i|i'm|i’m|i've|i’ve|i'd|how|what|please|then)\b)",
+    re.I,
+)
+_MARKER = re.compile(r"\s{0,80}(?:(?:[-*•–]|\d{1,2}[.)]|[A-Za-z][.)]|\[[ x]\])\s{1,4}){0,2}")
+_CONTINUES = re.compile(r"[a-z(]")
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """`text` is prompt[start:end] with MASK for what is not the user's own."""
+
+    start: int
+    end: int
+    text: str
+    asked: bool  # ends in a question mark
+
+
+def sentences(prompt: str) -> Iterator[Sentence]:
+    """The user's own sentences, in order; long ones clause by clause."""
+    if _BY_A_PROGRAM.match(prompt):
+        return
+    masked = _masked(prompt)
+    for start, end in _passages(masked):
+        for first, last, asked in _cut(masked, start, end):
+            if last <= _HEAD or first >= len(prompt) - _TAIL:
+                yield Sentence(first, last, masked[first:last], asked)
+
+
+def _masked(prompt: str) -> str:
+    text = _BLOCK.sub(lambda m: _blank(m[0]), prompt)
+    parts: list[str] = []
+    at = 0
+    for start, end in _tagged(text):
+        parts += (text[at:start], _blank(text[start:end]))
+        at = end
+    return _QUOTED.sub(_hidden, "".join((*parts, text[at:])))
+
+
+def _hidden(quoted: re.Match[str]) -> str:
+    """`pnpm` is a name the user uses; `pnpm test` and "pnpm" are somebody else's words."""
+    text = quoted[0]
+    return text if text[0] == "`" and not _SPACE.search(text) else MASK * len(text)
+
+
+def _blank(text: str) -> str:
+    """Line by line, so that what stands before and after does not become one line."""
+    return "\n".join(MASK * len(line) for line in text.split("\n"))
+
+
+def _tagged(text: str) -> list[tuple[int, int]]:
+    """What stands between a tag and its end, tags included; the outermost only."""
+    found: list[tuple[int, int]] = []
+    standing: list[tuple[str, int]] = []
+    for tag in _TAG.finditer(text):
+        if not tag[1]:
+            standing.append((tag[2], tag.start()))
+            del standing[:-_DEEP]
+            continue
+        for depth in range(len(standing) - 1, -1, -1):
+            if standing[depth][0] == tag[2]:
+                start = standing[depth][1]
+                del standing[depth:]
+                while found and found[-1][0] >= start:
+                    found.pop()
+                found.append((start, tag.end()))
+                break
+    return found
+
+
+def _passages(masked: str) -> Iterator[tuple[int, int]]:
+    """Runs of lines that belong together and are prose."""
+    start = end = at = 0
+    for line in masked.split("\n"):
+        own = _own(line)
+        if start < end and not (own and _goes_on(masked[end - 1], line)):
+            yield start, end
+            start = end = at
+        if own:
+            start, end = (at if start == end else start), at + len(line)
+        if _PASTED.match(line) and not _OF_RULES.search(line):
+            break
+        at += len(line) + 1
+    if start < end:
+        yield start, end
+
+
+def _own(line: str) -> bool:
+    bare = line.replace(MASK, "").strip()
+    if not bare or _FOREIGN_LINE.match(line) or _INDENTED.match(line):
+        return False
+    letters = sum(c.isalpha() or c.isspace() for c in bare)
+    return len(bare) < _SHORT_LINE or letters >= _PROSE * len(bare)
+
+
+def _goes_on(last: str, line: str) -> bool:
+    """A sentence wrapped by hand: nothing ended the line, and the next begins in lower case."""
+    return last not in ".!?:;" and _CONTINUES.match(line) is not None
+
+
+def _cut(masked: str, start: int, end: int) -> Iterator[tuple[int, int, bool]]:
+    at = start
+    while at < end:
+        marker = _MARKER.match(masked, at, end)
+        stop = _END.search(masked, marker.end() if marker else at, end)
+        last = stop.end() if stop else end
+        asked = stop is not None and "?" in stop[0]
+        yield from _clauses(masked, at, last, asked)
+        at = last
+
+
+def _clauses(masked: str, start: int, end: int, asked: bool) -> Iterator[tuple[int, int, bool]]:
+    """A question mark asks of the last clause alone."""
+    at = start
+    turns = [turn for turn in _TURN.finditer(masked, start, end) if turn.start() > start]
+    for turn in turns:
+        yield from _trimmed(masked, at, turn.start(), False)
+        at = turn.end()
+    yield from _trimmed(masked, at, end, asked)
+
+
+def _trimmed(masked: str, start: int, end: int, asked: bool) -> Iterator[tuple[int, int, bool]]:
+    marker = _MARKER.match(masked, start, end)
+    start = marker.end() if marker else start
+    while start < end and masked[start] in " \t\r\n":
+        start += 1
+    while end > start and masked[end - 1] in " \t\r\n":
+        end -= 1
+    if start < end:
+        yield start, end, asked

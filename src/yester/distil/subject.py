@@ -1,0 +1,92 @@
+"""What a rule or a decision is about, as a key: two texts about the same thing share it.
+
+A thing chosen among alternatives (pnpm, npm, yarn) is about the choice, not about the thing:
+CHOICES names the choice. Anything else is about its telling words, stemmed and in a fixed order.
+"""
+
+from __future__ import annotations
+
+import re
+
+from yester.text.terms import query_terms
+
+# the choice → what can be chosen; a thing may stand in several, a pair decides which is meant
+CHOICES: dict[str, frozenset[str]] = {
+    name: frozenset(things.split())
+    for name, things in (
+        ("javascript packages", "npm pnpm yarn bun"),
+        ("javascript runtime", "node nodejs deno bun"),
+        ("javascript tests", "jest vitest mocha jasmine ava"),
+        ("browser tests", "playwright cypress selenium puppeteer"),
+        ("python packages", "pip uv poetry pipenv conda pdm hatch"),
+        ("python tests", "pytest unittest nose"),
+        ("web code", "typescript javascript"),
+        ("formatter", "prettier biome black yapf autopep8 dprint gofmt gofumpt"),
+        ("linter", "eslint tslint oxlint ruff flake8 pylint golangci-lint"),
+        ("type checker", "mypy pyright pyre"),
+        ("indentation", "tabs spaces tab"),
+        ("spelling", "british american"),
+        ("containers", "docker podman nerdctl"),
+        ("database", "postgres postgresql mysql mariadb sqlite mongodb duckdb"),
+        ("file search", "grep rg ripgrep ag ack"),
+        ("shell", "bash zsh fish nushell powershell"),
+        ("build", "make just gradle maven bazel cmake ninja mise"),
+        ("bundler", "webpack vite rollup esbuild parcel turbopack"),
+        ("python web", "flask django fastapi starlette"),
+        ("web interface", "react vue svelte angular solid preact htmx"),
+        ("styles", "tailwind bootstrap sass scss styled-components"),
+        ("merging", "merge rebase squash"),
+        ("cache", "redis memcached valkey"),
+        ("queue", "kafka rabbitmq sqs nats celery"),
+        ("interface", "rest graphql grpc trpc"),
+    )
+}
+THINGS = frozenset().union(*CHOICES.values())
+
+# Words that say how a thing is ruled or decided, not what it is.
+_MANNER = frozenset(
+    """
+    alway never prefer instead rather not dont don longer anymor again ever onli also just rememb
+    now going forward futur time sure ensur avoid stop wherev everywher possibl decid decis chose
+    choos chosen pick select switch switch adopt revert back replac drop abandon use run keep
+    here repo project codebas everi each whenev thing way new old realli general
+    """.split()  # noqa: SIM905 -- a table of words reads better as words
+)
+# Many of the things are everyday words: "tabs", "tabs for code", but not "make small steps".
+_NAMED = re.compile(
+    r"\W{0,3}(?:(?P<thing>[a-z][\w.+-]*)(?=\W*\Z|\W+(?:for|in|as|to|on|when|and|with|everywhere)\b)"
+    r"|(?P<spelling>us|uk|british|american)(?= (?:english|spelling)))",
+    re.I,
+)
+_SPELLINGS = {"us": "american", "uk": "british"}
+
+
+def thing(text: str) -> str:
+    """The name that a phrase is, if it stands in CHOICES; else ""."""
+    match = _NAMED.match(text)
+    spelling = (match["spelling"] or "").lower() if match else ""
+    name = _SPELLINGS.get(spelling, spelling) or (match["thing"].lower() if match else "")
+    return name.rstrip(".") if name.rstrip(".") in THINGS else ""
+
+
+def choice(*named: str) -> str:
+    """The one choice that all of these phrases are answers to, or ""."""
+    asked = {thing(text) for text in named if text}
+    if not asked:
+        return ""
+    return next((name for name, answers in CHOICES.items() if asked <= answers), "")
+
+
+def telling(text: str) -> frozenset[str]:
+    """The terms of a text that say what it is about."""
+    return frozenset(term for term in query_terms(text) if term not in _MANNER and len(term) > 1)
+
+
+def key(text: str) -> str:
+    """The telling terms as one string; equal for equal terms in any order."""
+    return " ".join(sorted(telling(text)))
+
+
+def alike(one: frozenset[str], other: frozenset[str]) -> float:
+    """Share of the terms that both have, of all that either has."""
+    return len(one & other) / len(one | other) if one and other else 0.0
