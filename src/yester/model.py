@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 KINDS = ("message", "prompt", "observation", "summary", "memory", "note")
 STATUSES = ("active", "retired", "archived", "superseded")
 ORIGINS = ("user", "agent", "tool", "file", "import")
+CURATED = ("memory-md", "claude-md")  # sources that are files an agent loads by itself
 
 
 @dataclass(frozen=True, slots=True)

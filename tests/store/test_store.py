@@ -192,6 +192,8 @@ def test_a_source_is_remembered(store):
         store.put_source(replace(source, offset=9), {"progress": 1, "mode": 1})
     assert store.source("/a.jsonl") == replace(source, offset=9)
     assert store.source("/b.jsonl") is None
+    assert store.sources(source.agent) == [replace(source, offset=9)]
+    assert store.sources("nobody") == []
     assert store.counts().skipped == {"progress": 3, "mode": 1}
 
 

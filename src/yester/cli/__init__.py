@@ -27,6 +27,8 @@ COMMANDS = {
     "feedback": "feedback",
     "sessions": "sessions",
     "recent": "recent",
+    "promote": "promote",
+    "import": "imports",
     "status": "status",
     "stats": "stats",
     "worker": "worker",

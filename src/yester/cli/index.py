@@ -13,12 +13,15 @@ from typing import Any
 
 import click
 
-from yester.agents import AGENTS
+from yester.agents import AGENTS, claude_code
 from yester.agents.base import Agent, Options
-from yester.capture.rules import rules
+from yester.capture.rules import Rules, rules
 from yester.cli.app import App, count, pass_app, print_json
+from yester.cli.imports import notes_json, notes_said
 from yester.errors import SourceError
+from yester.importers.notes import NotesReport, drop_vanished, memory_file, take
 from yester.ingest import Ingest, Report, apply_names, rebuild_if_stale
+from yester.memories.places import MEMORY, memory_files
 from yester.project import Projects
 
 
@@ -35,13 +38,12 @@ def command(
     """Index transcripts: those the agents keep, or the files and folders named by PATHS.
 
     Only what is new is read, so run it as often as you like. Stopping it loses nothing: the next
-    run goes on where it ended.
+    run goes on where it ended. The notes in Claude Code's MEMORY.md files are indexed beside them.
     """
     agents = [AGENTS[name] for name in only] or list(AGENTS.values())
     found = list(_named(paths, agents) if paths else _kept(app, agents))
-    if since is not None:
-        oldest = app.moment(since, "--since")
-        assert oldest is not None
+    oldest = app.moment(since, "--since")
+    if oldest is not None:
         found = [(agent, path) for agent, path in found if _changed(path) >= oldest]
     kept_out = rules(app.config)
     projects = Projects(app.config.projects, refuses=kept_out.excludes)
@@ -60,15 +62,43 @@ def command(
                 ingest.read(agent, path, advance)
         finally:
             ingest.flush()
-    report = ingest.report
+    report, notes = ingest.report, _notes(app, paths, only, projects, kept_out, oldest)
     if as_json:
-        print_json(_as_json(report))
+        print_json({**_as_json(report), "notes": notes_json(notes)})
     else:
-        _say(report, len(found), time.monotonic() - began)
+        _say(report, len(found), time.monotonic() - began, notes)
     if found and report.failed == len(found):
         raise SourceError(f"none of the {len(found)} transcripts could be read; see above")
-    if not found:
+    if not (found or notes.files or notes.unchanged):
         click.get_current_context().exit(1)
+
+
+def _notes(
+    app: App,
+    paths: tuple[Path, ...],
+    only: tuple[str, ...],
+    projects: Projects,
+    kept_out: Rules,
+    oldest: int | None,
+) -> NotesReport:
+    """The curated notes: of all of Claude Code's projects, or of those below the folders named."""
+    if only and claude_code.NAME not in only:
+        return NotesReport()
+    configs = [Path(text).expanduser() for text in app.config.texts("claude_code_dirs")]
+    found = list(_notes_below(paths) if paths else memory_files(configs))
+    fresh = (file for file in found if oldest is None or _changed(file) >= oldest)
+    report = take(app.store, (memory_file(file, app.store) for file in fresh), projects, kept_out)
+    if not paths:
+        report.gone += drop_vanished(app.store, configs)
+    return report
+
+
+def _notes_below(paths: tuple[Path, ...]) -> Iterator[Path]:
+    """A MEMORY.md counts where transcripts lie beside its folder: then it is the client's."""
+    for path in paths:
+        for file in sorted(path.resolve().rglob(f"memory/{MEMORY}")) if path.is_dir() else ():
+            if any(file.parent.parent.glob("*.jsonl")):
+                yield file
 
 
 def _kept(app: App, agents: list[Agent]) -> Iterator[tuple[Agent, Path]]:
@@ -158,13 +188,17 @@ def _as_json(report: Report) -> dict[str, Any]:
     }
 
 
-def _say(report: Report, found: int, seconds: float) -> None:
-    for problem in report.problems[:20]:
+def _say(report: Report, found: int, seconds: float, notes: NotesReport) -> None:
+    problems = report.problems + notes.problems
+    for problem in problems[:20]:
         click.echo(f"yester: {problem}", err=True)
-    if len(report.problems) > 20:
-        click.echo(f"yester: … and {len(report.problems) - 20} more", err=True)
+    if len(problems) > 20:
+        click.echo(f"yester: … and {len(problems) - 20} more", err=True)
+    if said := notes_said(notes):
+        click.echo(said)
     if not found:
-        click.echo("No transcripts found. Name a folder: yester index PATH")
+        if not (notes.files or notes.unchanged):
+            click.echo("No transcripts found. Name a folder: yester index PATH")
         return
     if not report.files and not report.failed:
         click.echo(f"nothing new in {count(report.unchanged, 'transcript')}")

@@ -14,6 +14,7 @@ from yester.deliver.gate import trivial
 from yester.deliver.lines import NAME, Calendar, clean, found, line, titled
 from yester.deliver.page import Context, Left, Page
 from yester.fence import strip_fenced
+from yester.memories.places import is_curated
 from yester.model import Filters, Hit, Project
 from yester.recall.arms import OneQuestion
 from yester.recall.floor import worth_showing
@@ -93,7 +94,8 @@ def at_prompt(
             continue
         turn = (hit.session, hit.prompt_number)
         why = (
-            "below the floor" if not worth_showing(hit.factors, len(asked), items, own)
+            "in the agent's own notes" if own and is_curated(hit.ref)
+            else "below the floor" if not worth_showing(hit.factors, len(asked), items, own)
             else "given before" if hit.id in given.known
             else f"of the same turn as #{turns[turn]}"
             if hit.session and hit.kind in _TALK and turn in turns
@@ -163,7 +165,7 @@ def at_read(
     asked = Asked("", about, _ASKED, now=now, project=project.key)
     calendar = Calendar(now, zone)
     for hit in recall(store, asked, search.weights, None, search.fates):
-        if hit.id in given.known or (session and hit.session == session):
+        if hit.id in given.known or (session and hit.session == session) or is_curated(hit.ref):
             continue
         if len(page.shown) >= given.most:
             page.left.append(Left(hit.id, hit.score, f"more than {given.most}"))

@@ -33,7 +33,8 @@ from yester.deliver.lines import (
 from yester.deliver.page import Context, Page, joined
 from yester.fence import MOST_UNITS, fenced, units
 from yester.git import Signals
-from yester.model import Filters, Item, Project, Session
+from yester.memories.places import is_curated
+from yester.model import CURATED, Filters, Item, Project, Session
 from yester.recall.beginning import relevant
 from yester.recall.rank import Weights
 from yester.recall.recall import Fates
@@ -254,7 +255,11 @@ def _at_hand(
         store, here.project.key, here.signals, here.now, 2 * _RELEVANT, here.weights,
         here.embedder, here.fates,
     )  # fmt: skip
-    new = [hit for hit in hits if hit.id not in told and not (own and hit.session == own)]
+    new = [
+        hit
+        for hit in hits
+        if hit.id not in told and not (own and hit.session == own) and not is_curated(hit.ref)
+    ]
     heading = f"About the work at hand{_signs(here.signals)}:"
     for number, hit in enumerate(new[:_RELEVANT]):
         text = found(hit, calendar, titled(hit.title, line(hit.text, _NOTE)))
@@ -290,6 +295,7 @@ def _index(
         if item.id not in told
         and not (own and item.session == own)
         and not (item.kind == "note" and item.session)  # plans and lists of a session long over
+        and item.source not in CURATED  # the agent has it before its eyes
     ]
     days: list[str] = []
     shown: list[Item] = []

@@ -364,6 +364,9 @@ class Store(Protocol):
     def source(self, path: str) -> Source | None:
         """How far this transcript has been read."""
 
+    def sources(self, agent: str) -> list[Source]:
+        """All that was read of this agent, by path."""
+
     def counts(self) -> Counts:
         """Numbers for `status`."""
 

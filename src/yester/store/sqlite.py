@@ -14,7 +14,7 @@ import apsw
 import msgspec
 
 from yester.errors import StoreError, StoreReplaced
-from yester.model import Filters, Item, Project, Session, Source
+from yester.model import CURATED, Filters, Item, Project, Session, Source
 from yester.project import bare
 from yester.store import sqlite_care as care
 from yester.store import sqlite_index as index
@@ -554,14 +554,13 @@ class SqliteStore(CaptureRows, FeedbackRows, SpendRows, VectorRows):
 
     @explains
     def source(self, path: str) -> Source | None:
-        row = self._one(
-            "SELECT path, agent, size, mtime_ns, offset, line, head, state FROM source"
-            " WHERE path = ?", path,
-        )  # fmt: skip
-        if row is None:
-            return None
-        where, agent, size, mtime_ns, offset, line, head, state = row
-        return Source(where, agent, size, mtime_ns, offset, line, head, msgspec.json.decode(state))
+        found = self._db.execute(f"{rows.SOURCE} WHERE path = ?", (path,)).fetchone()
+        return None if found is None else rows.source(found)
+
+    @explains
+    def sources(self, agent: str) -> list[Source]:
+        found = self._db.execute(f"{rows.SOURCE} WHERE agent = ? ORDER BY path", (agent,))
+        return [rows.source(row) for row in found]
 
     @explains
     def counts(self) -> Counts:
@@ -574,7 +573,7 @@ class SqliteStore(CaptureRows, FeedbackRows, SpendRows, VectorRows):
             items=dict(self._db.execute("SELECT kind, count(*) FROM item GROUP BY kind")),
             projects=number("project"),
             sessions=number("session"),
-            sources=number("source"),
+            sources=number(f"source WHERE agent NOT IN {CURATED}"),
             events=number("event"),
             vectors=int(self._one("SELECT count(DISTINCT item) FROM vector_code")[0]),
             unembedded=number("unembedded"),

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from yester.model import Filters, Item
+from yester.model import Filters, Item, Source
 
 COLUMNS = (
     "id", "ref", "kind", "source", "hash", "project", "session", "agent", "actor", "role",
@@ -29,6 +29,7 @@ SELECT = (
     " i.files_modified, i.concepts, i.tags, i.facts, i.sections, i.body, i.project, i.session"
     " FROM item i JOIN project p ON p.id = i.project LEFT JOIN session s ON s.id = i.session"
 )
+SOURCE = "SELECT path, agent, size, mtime_ns, offset, line, head, state FROM source"
 
 
 def _json(value: Sequence[str] | Mapping[str, str]) -> str:
@@ -68,6 +69,11 @@ def item(values: tuple[Any, ...]) -> Item:
         origin=origin, trust=trust, confidence=confidence, status=status, supersedes=supersedes,
         discovery_tokens=discovery_tokens, id=id_,
     )  # fmt: skip
+
+
+def source(values: tuple[Any, ...]) -> Source:
+    path, agent, size, mtime_ns, offset, line, head, state = values
+    return Source(path, agent, size, mtime_ns, offset, line, head, msgspec.json.decode(state))
 
 
 def where(

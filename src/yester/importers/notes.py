@@ -1,0 +1,216 @@
+"""MEMORY.md and CLAUDE.md as items: a note each, kept in step with the file.
+
+A note is known by its file and a name of its own there, which an edit does not change: so an edited
+line is the same item with another text, and reading a file twice stores it once. What stands there
+no more is retired: it is not found any more, and comes back as the same item when it is written
+down again. What was there when a file was first read has no date, since it may be years old or new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+
+from yester.agents.transcript import opening
+from yester.capture.rules import Rules
+from yester.errors import SourceError
+from yester.fence import strip_fenced
+from yester.ingest.prepare import prepared
+from yester.memories.curated import Entry, Known, named, page
+from yester.memories.disk import contents
+from yester.memories.places import MEMORY, folder_of, ref_of, source_of
+from yester.model import CURATED, Item, Project, Source
+from yester.project import EXCLUDED, Projects
+from yester.project import named as named_project
+from yester.redact import redact
+from yester.store.base import Put, Store
+
+KIND = TYPE = "note"
+_AGENT = "claude-code"
+_NOTES = "notes"  # in a source's state: the refs of its notes
+_TRANSCRIPTS = 3  # of a project, looked at for the folder they were written in
+_RECORDS = 20
+
+
+@dataclass(slots=True)
+class NotesReport:
+    """What a run did. `gone` are notes that stand in no file any more."""
+
+    files: int = 0
+    unchanged: int = 0
+    added: int = 0
+    changed: int = 0
+    gone: int = 0
+    problems: list[str] = field(default_factory=list)
+
+    def count(self, put: Put, gone: int) -> None:
+        self.added += put.added
+        self.changed += put.changed - gone
+        self.gone += gone
+
+
+@dataclass(frozen=True, slots=True)
+class NoteFile:
+    """`folder` says which folder its notes are about, "" where nobody knows; asked when needed."""
+
+    path: Path
+    folder: Callable[[], str]
+
+
+def items(
+    text: str, path: str, project: str, written: int, known: Sequence[Item] = ()
+) -> tuple[list[Item], list[Item]]:
+    """The notes of a file as items, and those of `known` (its active items) that are gone, retired.
+
+    `written` is the file's time. Secrets and private spans go before anything is compared, since
+    they are not in what is known either."""
+    clean = [
+        replace(entry, text=said, heading=tuple(map(redact, entry.heading)))
+        for entry in page(text).entries
+        if (said := redact(strip_fenced(entry.text)).strip())
+    ]
+    before = {item.ref: item for item in known}
+    names = [Known(ref.rpartition("#")[2], i.title, i.body) for ref, i in before.items()]
+    source = source_of(Path(path))
+    found = [
+        _item(ref_of(path, name), source, entry, project, written, before)
+        for name, entry in named(clean, names)
+    ]
+    present = {item.ref for item in found}
+    return found, [_retired(item) for item in known if item.ref not in present]
+
+
+def _item(
+    ref: str, source: str, entry: Entry, project: str, written: int, before: Mapping[str, Item]
+) -> Item:
+    old = before.get(ref)
+    epoch = old.epoch if old else written if before else 0
+    return Item(
+        ref=ref, kind=KIND, project=project, source=source, agent=_AGENT, epoch=epoch,
+        updated=written, type=TYPE, title=entry.title, body=entry.text, origin="file",
+    )  # fmt: skip
+
+
+def _retired(item: Item) -> Item:
+    return replace(item, status="retired")
+
+
+# --- into the store ----------------------------------------------------------------------------
+
+
+def take(
+    store: Store,
+    files: Iterable[NoteFile],
+    projects: Projects,
+    rules: Rules,
+    again: bool = False,
+) -> NotesReport:
+    """Read these files into the store; one that has not changed costs a stat, unless `again`."""
+    report = NotesReport()
+    for file in files:
+        path = str(file.path)
+        try:
+            state = file.path.stat()
+            known = store.source(path)
+            same = known and (known.size, known.mtime_ns) == (state.st_size, state.st_mtime_ns)
+            if same and not again:
+                report.unchanged += 1
+                continue
+            data = contents(file.path.resolve())
+        except OSError as error:
+            report.problems.append(f"{path}: cannot be read ({error.strerror or error})")
+            continue
+        except SourceError as error:
+            report.problems.append(str(error))
+            continue
+        if data is None:
+            continue
+        before, folder = notes_of(store, known), file.folder()
+        project = projects.of(folder) if folder else _unknown(file.path, before)
+        written = state.st_mtime_ns // 1_000_000
+        if project == EXCLUDED or rules.off(folder or project.root, "", written):
+            continue
+        text = data.decode("utf-8", "replace")
+        now, gone = items(text, path, project.key, written, before)
+        source = _source(path, now, state.st_size, state.st_mtime_ns)
+        report.files += 1
+        report.count(_put(store, [*now, *gone], project, source), len(gone))
+    return report
+
+
+def drop_vanished(store: Store, configs: Iterable[Path]) -> int:
+    """Retire the notes of every MEMORY.md of these configuration folders that is there no more.
+
+    Of a folder that is not there itself (a disk that is not mounted) nothing is taken to be gone.
+    What was imported from elsewhere stays."""
+    above = [f"{config / 'projects'}/" for config in configs if (config / "projects").is_dir()]
+    number = 0
+    for source in store.sources(source_of(Path(MEMORY))) if above else ():
+        gone = source.path.startswith(tuple(above)) and not Path(source.path).exists()
+        if gone and (before := notes_of(store, source)):
+            _put(store, [_retired(item) for item in before], None, _source(source.path, ()))
+            number += len(before)
+    return number
+
+
+def notes_of(store: Store, source: Source | None) -> list[Item]:
+    """The notes of a file that are in force, as they were when it was last read."""
+    refs = source.state.get(_NOTES) if source else None
+    if not isinstance(refs, list):
+        return []
+    return [
+        item
+        for ref in refs
+        for item in store.find(str(ref))
+        if item.source in CURATED and item.status == "active"
+    ]
+
+
+def _source(path: str, notes: Sequence[Item], size: int = -1, mtime_ns: int = 0) -> Source:
+    state = {_NOTES: [item.ref for item in notes]}
+    return Source(path, source_of(Path(path)), size, mtime_ns, max(size, 0), 0, "", state)
+
+
+def _put(store: Store, changed: Sequence[Item], project: Project | None, source: Source) -> Put:
+    entries = [prepared(item) for item in changed]
+    with store.transaction():
+        if project:
+            store.put_project(project)
+        put = store.put(entries)
+        store.put_source(source, {})
+    return put
+
+
+def _unknown(path: Path, before: Sequence[Item]) -> Project:
+    """The project of a file nobody can place: the one it had, else one called as its folder is."""
+    if before:
+        return Project(before[0].project, "")
+    return named_project(path.parent.parent.name if path.name == MEMORY else path.parent.name)
+
+
+# --- which files -------------------------------------------------------------------------------
+
+
+def memory_file(path: Path, store: Store) -> NoteFile:
+    """A MEMORY.md in a project's folder of Claude Code."""
+    place = path.parent.parent
+    return NoteFile(path, lambda: folder_of(place.name, _hints(place, store)))
+
+
+def project_file(path: Path) -> NoteFile:
+    """A file that stands in the folder it is about, or in its `.claude`."""
+    folder = path.absolute().parent
+    return NoteFile(path, lambda: str(folder.parent if folder.name == ".claude" else folder))
+
+
+def _hints(place: Path, store: Store) -> Iterator[str]:
+    """Folders a project may be in: those its transcripts name, then all that are known."""
+    for transcript in islice(sorted(place.glob("*.jsonl")), _TRANSCRIPTS):
+        for record in islice(opening(transcript), _RECORDS):
+            if isinstance(cwd := record.get("cwd"), str) and cwd:
+                yield cwd
+    for project in store.projects():
+        if project.root:
+            yield project.root

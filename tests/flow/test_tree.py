@@ -1,0 +1,219 @@
+"""A `.claude/memory/` folder as others leave it: read with care, written without harm."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.written import HOSTILE, memory
+from yester.errors import SourceError
+from yester.memories import tree as trees
+from yester.memories.disk import LARGEST
+from yester.memories.listing import entries
+from yester.memories.tree import drop, put, read, refresh_index
+
+pytestmark = pytest.mark.requirement("MEM-06")
+
+FOLDERS = {
+    "decision": "decisions",
+    "session_summary": "sessions",
+    "runbook": "runbooks",
+    "constraint": "constraints",
+    "tech_debt": "tech-debt",
+    "preference": "preferences",
+}
+
+
+@pytest.fixture
+def root(tmp_path) -> Path:
+    return tmp_path / "shop" / ".claude" / "memory"
+
+
+def write(root: Path, path: str, data) -> Path:
+    at = root / path
+    at.parent.mkdir(parents=True, exist_ok=True)
+    at.write_bytes(data if isinstance(data, bytes) else data.bytes())
+    return at
+
+
+def snapshot(root: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(root)): p.read_bytes() for p in root.rglob("*") if p.is_file()}
+
+
+def test_each_category_has_its_folder(root):
+    tree = read(root)
+    for category in FOLDERS:
+        tree = put(tree, memory("one", category))
+    assert {str(p.relative_to(root)) for p in root.rglob("*.json")} == {
+        f"{folder}/one.json" for folder in FOLDERS.values()
+    }
+    again = read(root)
+    assert sorted(again.memories) == sorted(f"{category}/one" for category in FOLDERS)
+    assert again.problems == ()
+
+
+def test_a_tree_of_somebody_else_is_read_and_written_back_byte_for_byte(root):
+    other = json.dumps({**memory("b").values, "x-tool": {"a": [1.50]}}, indent=4).encode()
+    write(root, "decisions/use-postgres.json", memory())
+    write(root, "decisions/b.json", other)
+    before = snapshot(root)
+    tree = read(root)
+    for one in tree.memories.values():
+        tree = put(tree, one)
+    assert snapshot(root) == before
+
+
+def test_one_unreadable_file_is_named_and_left_out(root):
+    write(root, "decisions/good.json", memory("good"))
+    bad = write(root, "decisions/bad.json", b'{"category": "decision", ')
+    write(root, "runbooks/worse.json", b"\xff\xfe")
+    tree = read(root)
+    assert list(tree.memories) == ["decision/good"]
+    assert tree.problems[0].startswith(f"{bad}: is not JSON (line 1: ")
+    assert len(tree.problems) == 2
+
+
+def test_links_are_not_followed_out_of_the_tree(root, tmp_path):
+    secret = write(tmp_path, "secret.json", memory("secret"))
+    outside = write(tmp_path, "outside/x.json", memory("x")).parent
+    write(root, "decisions/good.json", memory("good"))
+    (root / "decisions" / "linked.json").symlink_to(secret)
+    (root / "runbooks").symlink_to(outside)
+    tree = read(root)
+    assert list(tree.memories) == ["decision/good"]
+    assert [p for p in tree.problems if "is a link, which is not followed" in p] == [
+        f"{root / 'decisions/linked.json'}: is a link, which is not followed",
+        f"{root / 'runbooks'}: is a link, which is not followed",
+    ]
+    with pytest.raises(SourceError, match="leads out of"):
+        put(tree, memory("new", "runbook"))
+    with pytest.raises(SourceError, match="cannot be read, so it is kept"):
+        put(tree, memory("linked"))
+    assert sorted(p.name for p in outside.iterdir()) == ["x.json"]
+    assert secret.read_bytes() == memory("secret").bytes()
+
+
+def test_a_file_that_is_too_large_or_no_file_is_refused(root):
+    write(root, "decisions/huge.json", memory("huge", blob="x" * LARGEST))
+    os.mkfifo(root / "decisions" / "pipe.json")
+    (root / "decisions" / "folder.json").mkdir()
+    tree = read(root)
+    assert tree.memories == {}
+    assert ["larger than" in p or "not a regular file" in p for p in tree.problems] == [True, True]
+
+
+def test_hidden_files_and_files_beside_the_folders_are_somebody_elses(root):
+    for path in (".staging/a.json", "decisions/.b.json.tmp", "decisions/.c.json", "state.json"):
+        write(root, path, b"not ours")
+    write(root, "memory-config.json", b"{}")
+    write(root, "decisions/readme.md", b"hello")
+    assert read(root).problems == ()
+    assert read(root).memories == {}
+
+
+def test_the_same_memory_twice_is_the_one_whose_file_has_its_name(root):
+    write(root, "decisions/a-copy.json", memory(title="copy"))
+    write(root, "decisions/use-postgres.json", memory(title="original"))
+    tree = read(root)
+    assert tree.memories["decision/use-postgres"].title == "original"
+    assert "once more" in tree.problems[0]
+
+
+def test_a_memory_stays_in_the_file_it_has_whatever_that_is_called(root):
+    at = write(root, "decisions/0001-old-name.json", memory())
+    put(read(root), read(root).memories["decision/use-postgres"].changed(title="New"))
+    assert json.loads(at.read_bytes())["title"] == "New"
+    assert [p.name for p in at.parent.iterdir()] == ["0001-old-name.json"]
+
+
+def test_a_name_another_memory_has_is_not_taken(root):
+    write(root, "decisions/use-postgres.json", memory("something-else"))
+    tree = put(read(root), memory())
+    assert tree.paths["decision/use-postgres"] == "decisions/use-postgres.2.json"
+    assert len(read(root).memories) == 2
+
+
+def test_what_has_changed_since_it_was_read_is_left_alone(root):
+    at = write(root, "decisions/use-postgres.json", memory())
+    tree = read(root)
+    at.write_bytes(memory(title="the agent was faster").bytes())
+    for change in (lambda: put(tree, memory(title="mine")), lambda: drop(tree, memory().key)):
+        with pytest.raises(SourceError, match="has changed while it was looked at"):
+            change()
+    assert read(root).memories[memory().key].title == "the agent was faster"
+    empty = trees.Tree(root, {}, {})
+    with pytest.raises(SourceError, match="has changed"):
+        put(empty, memory(title="mine"))
+
+
+def test_a_file_keeps_its_mode_and_leaves_nothing_behind(root):
+    at = write(root, "decisions/use-postgres.json", memory())
+    at.chmod(0o640)
+    put(read(root), memory(title="New"))
+    assert at.stat().st_mode & 0o777 == 0o640
+    assert [p.name for p in at.parent.iterdir()] == ["use-postgres.json"]
+    drop(read(root), memory().key)
+    assert list(at.parent.iterdir()) == []
+
+
+@pytest.mark.parametrize("wrong", [{"id": "../../up"}, {"category": "../x"}, {"title": ""}])
+def test_what_nobody_could_read_back_is_not_written(root, wrong):
+    with pytest.raises(SourceError):
+        put(read(root), memory(**wrong))
+    assert not root.exists()
+
+
+def test_a_folder_that_cannot_be_written_to_is_named(root):
+    root.parent.mkdir(parents=True)
+    root.write_text("a file where the folder should be")
+    with pytest.raises(SourceError, match=str(root)):
+        put(read(root), memory())
+
+
+def test_a_missing_index_is_rebuilt_and_a_right_one_left_alone(root):
+    for number, title in enumerate(HOSTILE.values()):
+        put(read(root), memory(f"m{number}", title=title))
+    put(read(root), memory("old", record_status="retired"))
+    tree = read(root)
+    assert refresh_index(tree)
+    text = (root / "index.md").read_text("utf-8")
+    assert set(entries(text)) == {
+        f".claude/memory/decisions/m{n}.json" for n in range(len(HOSTILE))
+    }
+    assert len(text.splitlines()) == 2 + len(HOSTILE)
+    assert not refresh_index(tree)
+
+
+def test_an_index_keeps_the_form_its_paths_have(tmp_path):
+    root = tmp_path / "a copy"
+    write(root, "decisions/a.json", memory("a"))
+    write(root, "decisions/b.json", memory("b"))
+    line = "- [DECISION] Use Postgres for the ledger -> .claude/memory/decisions/{}.json"
+    tags = " #tags:postgres,data-base\n"
+    (root / "index.md").write_text(line.format("a") + tags)
+    refresh_index(read(root))
+    expected = line.format("a") + tags + line.format("b") + tags
+    assert (root / "index.md").read_text() == expected
+
+
+def test_a_linked_index_is_not_written_through(root, tmp_path):
+    (tmp_path / "victim").write_text("keep")
+    put(read(root), memory())
+    (root / "index.md").symlink_to(tmp_path / "victim")
+    with pytest.raises(SourceError, match="is a link"):
+        refresh_index(read(root))
+    assert (tmp_path / "victim").read_text() == "keep"
+
+
+def test_the_config_says_where_new_memories_go_and_a_bad_one_is_a_warning(root):
+    config = {"categories": {"decision": {"folder": "adr"}, "runbook": {"folder": "../../up"}}}
+    write(root, "memory-config.json", json.dumps(config).encode())
+    tree = put(put(read(root), memory()), memory("fix", "runbook"))
+    assert sorted(tree.paths.values()) == ["adr/use-postgres.json", "runbooks/fix.json"]
+    assert "../../up" in tree.problems[0]
+    assert sorted(read(root).memories) == ["decision/use-postgres", "runbook/fix"]
+    write(root, "memory-config.json", b"{")
+    assert "defaults are used" in read(root).problems[0]

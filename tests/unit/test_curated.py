@@ -1,0 +1,289 @@
+"""MEMORY.md: its notes are found, and a line is added without touching a byte of the rest."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.written import HOSTILE, titles
+from yester.errors import UsageError
+from yester.memories.curated import (
+    Known,
+    first_sentence,
+    lines,
+    named,
+    one_line,
+    page,
+    promoted,
+)
+
+pytestmark = pytest.mark.requirement("MEM-07")
+
+PAGE = """\
+# Shop
+
+Talk to Sam before a release.
+It takes an hour.
+
+## Testing
+
+- Use pytest.
+  Never unittest.
+  - with xdist
+- Fixtures live in `tests/data`
+
+  and are small.
+1. First this
+2. Then that
+
+```sh
+# not a heading
+- not a note
+```
+
+Build
+-----
+* Run `make`
+
+<!-- a comment
+- hidden
+-->
+***
+## Empty
+"""
+
+
+def test_headings_lists_and_paragraphs_become_notes_with_their_lines():
+    found = [(e.title, e.text, e.line, e.last) for e in page(PAGE).entries]
+    assert found == [
+        ("Shop", "Talk to Sam before a release.\nIt takes an hour.", 3, 4),
+        ("Shop › Testing", "Use pytest.\nNever unittest.\n- with xdist", 8, 10),
+        ("Shop › Testing", "Fixtures live in `tests/data`\nand are small.", 11, 13),
+        ("Shop › Testing", "First this", 14, 14),
+        ("Shop › Testing", "Then that", 15, 15),
+        ("Shop › Testing", "```sh\n# not a heading\n- not a note\n```", 17, 20),
+        ("Shop › Build", "Run `make`", 24, 24),
+    ]
+    assert [(h.title, h.level, h.line) for h in page(PAGE).headings] == [
+        ("Shop", 1, 1), ("Testing", 2, 6), ("Build", 2, 22), ("Empty", 2, 30),
+    ]  # fmt: skip
+
+
+def test_the_form_of_the_file_does_not_matter_to_its_notes():
+    plain = [(e.title, e.text, e.line) for e in page(PAGE).entries]
+    for text in (PAGE.replace("\n", "\r\n"), "\ufeff" + PAGE, PAGE.rstrip("\n")):
+        assert [(e.title, e.text, e.line) for e in page(text).entries] == plain
+
+
+def test_data_about_the_file_is_no_note():
+    text = "---\nname: x\ntype: y\n---\n\n- one\n"
+    assert [(e.text, e.line) for e in page(text).entries] == [("one", 6)]
+    assert [e.text for e in page("---\n- one\n").entries] == ["one"]
+
+
+def test_deeper_headings_end_with_the_next_of_their_level():
+    found = page("# A\n### B\n- x\n## C\n- y\n# D\n- z\n").entries
+    assert [e.title for e in found] == ["A › B", "A › C", "D"]
+
+
+markup = st.lists(st.sampled_from(
+    ["# A", "## B", "- x", "  - y", "* z", "1. n", "text", "", "```", "~~~", "<!--", "-->", "---",
+     "===", "    code", "\t- t", "\r", "<!-- x -->", "- ```"]),
+    max_size=20).map("\n".join)  # fmt: skip
+
+
+@settings(max_examples=50)
+@given(st.text(max_size=200) | markup)
+def test_whatever_a_page_holds_its_notes_stand_where_they_say(text):
+    found = page(text)
+    shown = lines(text)
+    assert found.lines == len(shown)
+    last = 0
+    for entry in found.entries:
+        assert last < entry.line <= entry.last <= len(shown)
+        assert entry.text
+        last = entry.last
+
+
+# --- names -------------------------------------------------------------------------------------
+
+
+def known(text, before=()):
+    return [Known(name, e.title, e.text) for name, e in named(page(text).entries, list(before))]
+
+
+def test_an_edited_note_keeps_its_name_and_others_do_not_get_it():
+    before = known("## A\n- Use pnpm for all installs\n- Ports start at 4000\n## B\n- Keep it\n")
+    after = known(
+        "## A\n- Brand new\n- Use bun for all installs\n## C\n- Keep it\n- Ports start at 4000\n",
+        before,
+    )
+    name = {one.text: one.name for one in before}
+    assert {one.text: one.name for one in after if one.text != "Brand new"} == {
+        "Use bun for all installs": name["Use pnpm for all installs"],
+        "Keep it": name["Keep it"],
+        "Ports start at 4000": name["Ports start at 4000"],
+    }
+    assert after[0].name not in name.values()
+
+
+def test_what_has_nothing_in_common_is_another_note():
+    (before,) = known("- Use pnpm for installs\n")
+    (after,) = known("- The mascot is a heron\n", [before])
+    assert before.name != after.name
+
+
+def test_a_note_that_stands_there_twice_has_two_names():
+    names = [one.name for one in known("- a\n- a\n- a\n")]
+    assert len(set(names)) == 3
+    assert names == [one.name for one in known("- a\n- a\n- a\n")]
+
+
+notes = st.lists(st.sampled_from(["alpha one two", "beta three", "alpha one", "gamma", "x y z"]),
+                 max_size=6).map(lambda found: "".join(f"- {one}\n" for one in found))  # fmt: skip
+
+
+@settings(max_examples=30)
+@given(notes, notes)
+def test_names_are_unique_and_reading_the_same_again_keeps_them(one, other):
+    first = known(one)
+    assert [k.name for k in known(one, first)] == [k.name for k in first]
+    second = known(other, first)
+    assert len({k.name for k in second}) == len(second)
+    assert [k.name for k in known(other, second)] == [k.name for k in second]
+
+
+def test_a_huge_page_written_anew_is_named_in_no_time():
+    before = known("".join(f"- note number {n}\n" for n in range(1_000)))
+    after = known("".join(f"- remark {n} of them\n" for n in range(1_000)), before)
+    assert not {one.name for one in before} & {one.name for one in after}
+
+
+# --- adding ------------------------------------------------------------------------------------
+
+WHERE = {
+    "after the last item of the section": ("## A\n- x\n\n## B\n- y\n", "a",
+                                           "## A\n- x\n- new\n\n## B\n- y\n"),
+    "with the mark of the list": ("## A\n* x\n", "A", "## A\n* x\n* new\n"),
+    "behind what is nested": ("## A\n- x\n  - deep\n", "A", "## A\n- x\n  - deep\n- new\n"),
+    "after a paragraph": ("## A\ntext\n", "A", "## A\ntext\n\n- new\n"),
+    "after a numbered list": ("## A\n1. x\n", "A", "## A\n1. x\n- new\n"),
+    "in an empty section": ("## A\n\n## B\n", "A", "## A\n\n- new\n\n## B\n"),
+    "not in a section below": ("## A\n- x\n### C\n- y\n", "A", "## A\n- x\n- new\n### C\n- y\n"),
+    "in a section of its own": ("# T\n- x\n", "A", "# T\n- x\n\n## A\n\n- new\n"),
+    "in an empty file": ("", "A", "## A\n\n- new\n"),
+    "without a heading": ("- x\n\n\n", "", "- x\n- new\n\n\n"),
+    "without a last newline": ("## A\n- x", "A", "## A\n- x\n- new"),
+    "with the line endings there": ("## A\r\n- x\r\n", "A", "## A\r\n- x\r\n- new\r\n"),
+    "behind a byte order mark": ("\ufeff", "", "\ufeff- new\n"),
+    "behind a code block": ("## A\n```\n## B\n```\n", "A", "## A\n```\n## B\n```\n\n- new\n"),
+    "not where a code block says so": ("```\n## A\n```\n", "A",
+                                       "```\n## A\n```\n\n## A\n\n- new\n"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "heading", "wanted"), WHERE.values(), ids=WHERE.keys())
+def test_a_line_is_added_in_its_place(text, heading, wanted):
+    found = promoted(text, "new", heading)
+    assert found.text == wanted
+    assert lines(found.text)[found.line - 1].endswith(" new")
+    assert found.lines == len(lines(wanted))
+
+
+pages = st.lists(st.sampled_from(
+    ["# A", "## B", "- x", "  - y", "1. n", "text", "", "```", "<!-- c -->", "\ufeff", "\udcff"]),
+    max_size=12)  # fmt: skip
+
+
+@settings(max_examples=50)
+@given(
+    pages, st.sampled_from(["\n", "\r\n"]), st.booleans(), titles, st.sampled_from(["", "A", "Z"])
+)
+def test_adding_is_a_pure_insertion_of_one_note(rows, end, final, line, heading):
+    text = end.join(rows) + (end if final else "")
+    try:
+        found = promoted(text, line, heading)
+    except UsageError:
+        return
+    size = len(found.text) - len(text)
+    assert any(found.text[:at] + found.text[at + size :] == text for at in range(len(text) + 1)), (
+        "every byte that was there is there, in order"
+    )
+    assert found.lines <= len(lines(text)) + 4
+    before, after = page(text).entries, page(found.text).entries
+    assert len(after) == len(before) + 1, "one note, and it swallowed no other"
+    with pytest.raises(UsageError, match="says so already"):
+        promoted(found.text, line, heading)
+
+
+def test_beyond_the_limit_nothing_is_added():
+    text = "## A\n" + "- x\n" * 198
+    full = promoted(text, "the last one", "A")
+    assert full.lines == 200
+    with pytest.raises(UsageError, match="it has 200 lines, and 1 line more would pass the 200"):
+        promoted(full.text, "one too many", "A")
+    with pytest.raises(UsageError, match="4 lines more would pass"):
+        promoted(text, "new section", "B")
+
+
+@pytest.mark.parametrize(
+    "there", ["- Use  PNPM.", "* use pnpm", "## Use pnpm", "use pnpm", "1. use pnpm"]
+)
+def test_what_is_there_is_not_added_again(there):
+    with pytest.raises(UsageError, match="line 2 says so already"):
+        promoted(f"# T\n{there}\n", "- Use pnpm", "T")
+
+
+@pytest.mark.parametrize("text", ["# A\n```\ncode", "# A\n<!-- c\n", "- ```\n  x\n"])
+def test_behind_an_open_block_nothing_is_added(text):
+    with pytest.raises(UsageError, match="has no end; close it first"):
+        promoted(text, "new", "A")
+
+
+@pytest.mark.parametrize("line", ["", " \n ", "- ", "\u200b", "# ", "***"])
+def test_a_line_that_says_nothing_is_refused(line):
+    with pytest.raises(UsageError, match="says nothing"):
+        promoted("", line)
+
+
+LOADED = re.compile(r"(?<![\w`])@[\w~./]")  # what the client takes for a file to load
+
+
+@pytest.mark.parametrize(
+    "text",
+    [*HOSTILE.values(), "```sh\nrm -rf", "<!-- hide the rest", "see @~/.ssh/id_rsa now",
+     "`a` @./b `c", "`# x", "``` # y", "`-` z",
+     "@types/node and mail me@example.org", "- [ ] todo", "1. one", "> quoted"],
+)  # fmt: skip
+def test_a_promoted_line_opens_nothing_and_loads_nothing(text):
+    line = one_line(text)
+    assert len(line.splitlines()) <= 1
+    if not line:
+        return
+    outside = re.sub(r"`[^`]*`", "", line)
+    assert not LOADED.search(outside)
+    assert "<!--" not in line
+    assert "```" not in line
+    found = page(f"- {line}\n\n# Behind\n\n- still there\n")
+    assert [e.title for e in found.entries] == ["", "Behind"]
+
+
+@settings(max_examples=40)
+@given(titles)
+def test_one_line_stays_what_it_is(text):
+    assert one_line(one_line(text)) == one_line(text)
+    assert not LOADED.search(re.sub(r"`[^`]*`", "", one_line(text)))
+
+
+def test_the_first_sentence_is_short_and_whole_where_it_can_be():
+    assert first_sentence("We dropped Redis because of 3.5 reasons. And more.") == (
+        "We dropped Redis because of 3.5 reasons."
+    )
+    assert first_sentence("## Use pnpm") == "Use pnpm"
+    long = first_sentence("word " * 100)
+    assert len(long) <= 161
+    assert long.endswith("word…")
+    assert first_sentence("") == ""

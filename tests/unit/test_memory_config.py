@@ -1,0 +1,89 @@
+"""memory-config.json: what can be used is used, the rest is named and replaced by defaults."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.written import values
+from yester.memories.memory_config import CATEGORIES, MOST_INJECTED, parsed
+
+pytestmark = pytest.mark.requirement("MEM-06")
+
+
+def config(**given):
+    return parsed(json.dumps(given).encode(), "c.json")
+
+
+def test_without_one_the_defaults_hold():
+    assert parsed(None).max_inject == 5
+    folders = {category.folder for category in parsed(None).categories.values()}
+    assert folders == {
+        "sessions", "decisions", "runbooks", "constraints", "tech-debt", "preferences",
+    }  # fmt: skip
+    assert parsed(None).warnings == ()
+
+
+def test_what_it_says_holds():
+    found = config(
+        retrieval={"max_inject": 9},
+        categories={
+            "decision": {"description": "why", "folder": "adr", "retention_days": 30},
+            "meeting": {"folder": "notes/meetings"},
+        },
+    )
+    assert (found.max_inject, found.warnings) == (9, ())
+    decision = found.categories["decision"]
+    assert (decision.folder, decision.description, decision.retention_days) == ("adr", "why", 30)
+    assert found.folder("meeting") == "notes/meetings"
+    assert found.folder("tech_debt") == "tech-debt"
+    assert found.folder("never_heard_of") == "never-heard-of"
+
+
+@pytest.mark.parametrize(
+    ("given", "most"),
+    [(0, 0), (-3, 0), (20, 20), (21, 20), (5.7, 5), ("7", 7), (1e300, MOST_INJECTED)],
+)
+def test_how_many_are_injected_lies_between_none_and_twenty(given, most):
+    found = config(retrieval={"max_inject": given})
+    assert (found.max_inject, found.warnings) == (most, ())
+
+
+@pytest.mark.parametrize("given", ["all", True, [], {}, "inf", "nan"])
+def test_a_number_that_is_none_is_named_and_the_default_used(given):
+    found = config(retrieval={"max_inject": given})
+    assert found.max_inject == 5
+    assert found.warnings[0].startswith("c.json: retrieval.max_inject is ")
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"[1]", b"\xff", b"[" * 100_000])
+def test_a_malformed_file_means_the_defaults_and_one_warning(data):
+    found = parsed(data, "c.json")
+    assert found.categories == CATEGORIES
+    assert len(found.warnings) == 1
+    assert found.warnings[0].startswith("c.json: is not ")
+
+
+@pytest.mark.parametrize(
+    "folder", ["../out", "/etc", "a/../../b", "", ".", "..", ".hidden", "a/.b", 5, "a\0b", "a\\b"]
+)
+def test_a_folder_outside_of_the_tree_is_refused(folder):
+    found = config(categories={"decision": {"folder": folder}})
+    assert found.folder("decision") == "decisions"
+    assert "categories.decision.folder" in found.warnings[0]
+
+
+@settings(max_examples=25)
+@given(st.fixed_dictionaries({}, optional={
+    "retrieval": values | st.fixed_dictionaries({"max_inject": values}),
+    "categories": values | st.dictionaries(st.text(max_size=4), st.fixed_dictionaries(
+        {}, optional={"folder": values, "description": values, "retention_days": values}),
+        max_size=2),
+}))  # fmt: skip
+def test_no_file_is_an_error(given):
+    found = parsed(json.dumps(given).encode())
+    assert 0 <= found.max_inject <= MOST_INJECTED
+    assert set(CATEGORIES) <= set(found.categories)
