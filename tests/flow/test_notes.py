@@ -9,7 +9,8 @@ import pytest
 
 import yester
 from tests.written import HOSTILE
-from yester.deliver.context import at_prompt, at_start
+from yester.deliver.prompt import at_prompt
+from yester.deliver.start import Here, at_start
 from yester.project import identify
 
 PAGE = """\
@@ -213,10 +214,10 @@ def test_what_the_agent_loads_by_itself_is_not_injected_again(run, memory_md, ho
     with yester.open(home) as memory:
         store, now = memory.store, 1_770_000_000_000
         (here,) = store.projects()
-        assert at_start(store, here, "s1", now).text == ""
+        assert at_start(store, Here(here, "s1", now)).text == ""
         prompt = "Does the heron deploy script need VPN or not?"
-        assert at_prompt(store, prompt, here, "s1", (), 0, now).text == ""
-        other = at_prompt(store, prompt, identify("/elsewhere"), "s1", (), 0, now)
+        assert at_prompt(store, prompt, here, "s1", now).text == ""
+        other = at_prompt(store, prompt, identify("/elsewhere"), "s1", now)
         assert "heron deploy script needs VPN" in other.text
 
 
