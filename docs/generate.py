@@ -37,8 +37,11 @@ def commands() -> str:
         command = cli.get_command(context, name)
         assert command is not None
         parts += [f"## yester {name}", f"```text\n{_help(command, f'yester {name}')}```"]
-        for below in command.commands.values() if isinstance(command, click.Group) else ():
-            full = f"{name} {below.name}"
+        group = command if isinstance(command, click.Group) else click.Group()
+        for part in group.commands or group.list_commands(context):
+            below = group.get_command(context, part)
+            assert below is not None
+            full = f"{name} {part}"
             parts += [f"### yester {full}", f"```text\n{_help(below, f'yester {full}')}```"]
     return "\n\n".join(parts) + "\n"
 
@@ -62,6 +65,13 @@ def settings() -> str:
         "Besides, the table `[projects]` gives names: a folder (`~` may begin it) or a project key"
         "\non the left, the name on the right. What is below the folder then belongs to that name."
         '\n\n```toml\n[projects]\n"~/code/api" = "shop-api"\n```'
+    )
+    parts.append(
+        "The table `[retention]` says what happens to old memories, by their type: a number of days"
+        "\nafter the last change, or `retire DAYS`, `archive DAYS`, `keep NUMBER` (the newest of"
+        "\neach project). `yester memory gc` does it; without a rule nothing goes."
+        '\n\n```toml\n[retention]\nnote = 90\ntech_debt = "archive 365"\n'
+        'session_summary = "keep 50"\n```'
     )
     parts += [
         "## The section [llm]",

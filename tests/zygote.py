@@ -20,6 +20,7 @@ _MODULES = (
     "yester.cli", "yester.cli.index", "yester.cli.recall", "yester.cli.status", "yester.cli.worker",
     "yester.cli.doctor", "yester.cli.timeline", "yester.cli.recent", "yester.store.sqlite",
     "yester.ingest", "yester.backups", "yester.agents", "yester.recall.recall",
+    "yester.cli.remember", "yester.cli.memory.listing", "yester.memories.review",
 )  # fmt: skip
 
 

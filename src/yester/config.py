@@ -31,6 +31,7 @@ class Setting:
     secret: bool = False  # never printed
     least: float | None = None
     most: float | None = None
+    lenient: bool = False  # out of range becomes the nearest, nonsense the default; with a warning
 
     @property
     def variable(self) -> str:
@@ -172,6 +173,15 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("embed_dims", 0, "For embedder http: the length of its vectors.", least=0),
     Setting("embed_key", "", "For embedder http: the key sent as a bearer token.", secret=True),
     Setting(
+        "max_inject",
+        5,
+        "At most so many items of all kinds are shown for a prompt, 0 to 20; 0: none.",
+        env=True,
+        least=0,
+        most=20,
+        lenient=True,
+    ),
+    Setting(
         "digest",
         False,
         "`yester recall` begins with a digest of what it found; `--raw` never does.",
@@ -235,12 +245,15 @@ _BY_NAME = {setting.name: setting for setting in EVERY}
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """The settings in force. `projects` maps paths and project keys to names the user gave."""
+    """The settings in force. `projects` maps paths and project keys to names the user gave,
+    `retention` the types of memories to what happens to old ones (`yester.memories.retention`)."""
 
     home: Path
     values: Mapping[str, Value]
     origins: Mapping[str, str]
     projects: Mapping[str, str] = field(default_factory=dict)
+    retention: Mapping[str, int | str] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
 
     def __getitem__(self, name: str) -> Value:
         return self.values[name]
@@ -323,6 +336,8 @@ def load(home: Path, environ: Mapping[str, str]) -> Config:
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read ({error.strerror}); check its mode") from None
     projects = _projects(path, table.pop("projects", {}))
+    retention = _retention(path, table.pop("retention", {}))
+    warnings: list[str] = []
     table |= _section(path, "llm", table.pop("llm", {}))
     values: dict[str, Value] = {}
     origins: dict[str, str] = {}
@@ -333,23 +348,32 @@ def load(home: Path, environ: Mapping[str, str]) -> Config:
     for setting in EVERY:
         values[setting.name], origins[setting.name] = setting.default, "default"
         if setting.name in table:
-            values[setting.name] = _checked(setting, table[setting.name], str(path))
+            values[setting.name] = _checked(setting, table[setting.name], str(path), warnings)
             origins[setting.name] = "config.toml"
         for variable in setting.variables:
             if text := environ.get(variable):
-                value = _checked(setting, _from_text(setting, text), variable)
+                value = _checked(setting, _from_text(setting, text), variable, warnings)
                 if setting.env_only and value not in setting.env_only:
                     break  # it would widen what the user's file allows
                 values[setting.name] = value
                 origins[setting.name] = variable
                 break
-    return Config(home, values, origins, projects)
+    return Config(home, values, origins, projects, retention, tuple(warnings))
 
 
 def _projects(path: Path, table: Any) -> dict[str, str]:
     if not isinstance(table, dict) or not all(isinstance(v, str) and v for v in table.values()):
         raise ConfigError(
             f'{path}: [projects] must map paths or project keys to names ("~/code/api" = "api")'
+        )
+    return dict(table)
+
+
+def _retention(path: Path, table: Any) -> dict[str, int | str]:
+    if not isinstance(table, dict) or not all(isinstance(v, int | str) for v in table.values()):
+        raise ConfigError(
+            f"{path}: [retention] must map types of memories to what happens to old ones "
+            '(note = 90, session_summary = "keep 50")'
         )
     return dict(table)
 
@@ -371,7 +395,9 @@ def _from_text(setting: Setting, text: str) -> object:
     return text
 
 
-def _checked(setting: Setting, value: object, where: str) -> Value:
+def _checked(setting: Setting, value: object, where: str, warnings: list[str]) -> Value:
+    if setting.lenient:
+        return _nearest(setting, value, where, warnings)
     wrong = ConfigError(
         f"{where}: {setting.name} is {'(not shown)' if setting.secret else repr(value)}, "
         f"but must be {setting.type_name}"
@@ -395,3 +421,23 @@ def _checked(setting: Setting, value: object, where: str) -> Value:
             raise wrong
     assert isinstance(value, bool | int | float | str)
     return value
+
+
+def _nearest(setting: Setting, value: object, where: str, warnings: list[str]) -> int:
+    """What was meant, about: a hook must not fail over a number."""
+    default, least, most = setting.default, setting.least, setting.most
+    assert isinstance(default, int)
+    assert least is not None
+    assert most is not None
+    try:
+        found = default if isinstance(value, bool) else int(float(value))  # type: ignore[arg-type]
+        nonsense = isinstance(value, bool)
+    except (TypeError, ValueError, OverflowError):
+        found, nonsense = default, True
+    used = int(min(max(found, least), most))
+    if nonsense or used != value:
+        warnings.append(
+            f"{where}: {setting.name} is {value!r}, but must be a whole number from {least} to "
+            f"{most}; {used} is used"
+        )
+    return used

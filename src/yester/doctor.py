@@ -44,6 +44,7 @@ def examine(home: Path, now: int, fix: bool = False) -> list[Finding]:
     except YesterError as error:
         return [*findings, Finding("settings", "problem", str(error))]
     findings.append(Finding("settings", "ok", _settings(config)))
+    findings += [Finding("settings", "note", warning) for warning in config.warnings]
     findings += _transcripts(config)
     findings += _spool(home, now, fix)
     findings += _interpreter(os.environ)

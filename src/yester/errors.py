@@ -17,6 +17,7 @@
         ├── StoreNewer                        written by a newer yester
         ├── StoreDamaged                      not a database, or a broken one
         ├── StoreBusy                         another process keeps the write lock
+        ├── StoreChanged                      what was read has been written anew since
         └── StoreReplaced                     another file is in its place: open it anew
 
 Messages are one sentence for the person who must act: the thing, the value, the fix.
@@ -97,6 +98,10 @@ class StoreDamaged(StoreError):
 
 
 class StoreBusy(StoreError):
+    pass
+
+
+class StoreChanged(StoreError):
     pass
 
 

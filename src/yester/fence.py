@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-__all__ = ["KINDS", "MOST_UNITS", "Fence", "fenced", "neutral", "strip_fenced", "units"]
+__all__ = ["KINDS", "MOST_UNITS", "Fence", "fenced", "neutral", "strip_fenced", "units", "visible"]
 
 # Claude Code and Codex cut an injection at 10,000 characters; they count as JavaScript does.
 MOST_UNITS = 9_500
@@ -93,11 +93,16 @@ def neutral(text: str) -> str:
 
     Doing it twice changes nothing. Line breaks of all kinds become newlines, tabs stay.
     """
+    return _DEFUSED.sub(_defused, visible(text))
+
+
+def visible(text: str) -> str:
+    """The text with nothing left that steers a terminal or hides from a reader; tags stay."""
     text = _ESCAPES.sub("", text)
     text = _BREAKS.sub("\n", text)
     while (seen := _INVISIBLE.sub("", text)) != text:
         text = seen  # what held two emoji together may have lost one of them
-    return _DEFUSED.sub(_defused, text)
+    return text
 
 
 def _defused(tag: re.Match[str]) -> str:

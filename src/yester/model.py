@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 KINDS = ("message", "prompt", "observation", "summary", "memory", "note")
 STATUSES = ("active", "retired", "archived", "superseded")
 ORIGINS = ("user", "agent", "tool", "file", "import")
+SCOPES = ("global", "project", "path")
 CURATED = ("memory-md", "claude-md")  # sources that are files an agent loads by itself
 
 
@@ -53,6 +55,36 @@ class Item:
     @property
     def files(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(self.files_modified + self.files_read))
+
+
+@dataclass(frozen=True, slots=True)
+class Memo:
+    """A structured memory: an item of kind memory, and what an item has no place for."""
+
+    item: Item
+    slug: str = ""  # a readable id, unique in its project
+    scope: str = "project"
+    path: str = ""  # the glob of scope "path"
+    content: Mapping[str, Any] = field(default_factory=dict)  # by the fields of its category
+    version: int = 0  # how often it has been written; 0: it came as a plain item
+    since: int = 0  # when it got its status
+    reason: str = ""  # why it has it
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A line of a memory's history. `before` and `after` hold what became different; `before` is
+    None where there was nothing. What was done together has one `act`."""
+
+    item: int
+    epoch: int
+    who: str
+    what: str  # create, update, retire, archive, restore, supersede, undo
+    why: str = ""
+    before: Mapping[str, Any] | None = None
+    after: Mapping[str, Any] = field(default_factory=dict)
+    act: int = 0  # the id of the first change of it; given by the store
+    id: int = 0
 
 
 @dataclass(frozen=True, slots=True)

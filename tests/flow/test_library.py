@@ -155,6 +155,54 @@ def test_any_texts_can_be_added_and_any_text_asked(tmp_path_factory, texts, quer
             assert 0 < hit.score <= 1 or hit.rung == "recent"
 
 
+@pytest.mark.requirement("MEM-01", "MEM-02", "MEM-03")
+def test_remember_and_what_can_be_done_with_it(memory):
+    text = "Use UTC because reports broke"
+    id_ = memory.remember(text, type="decision", project="shop", tags=["Time"], files=["db/o.py"])
+    assert memory.remember("Use UTC", type="decision", project="shop", tags=["time"]) == id_
+    (hit,) = memory.recall("reports broke", project="shop")
+    assert (hit.id, hit.kind, hit.type, hit.project) == (id_, "memory", "decision", "shop")
+    memories = memory.memories
+    (memo,) = memories.list("shop")
+    assert memo.content["rationale"] == ["reports broke"]
+    assert memories.get("use-utc") == memories.get(id_) == memo
+    edited = memories.edit(id_, {"content": {"context": "orders"}, "confidence": 0.9})
+    assert (edited.content["context"], edited.content["rationale"]) == ("orders", ["reports broke"])
+    assert memories.undo(id_)[0].content == memo.content
+    assert memories.candidate("utc time", "decision", "shop").action == "UPDATE"
+    new = memory.remember("Use TAI", type="decision", project="shop", supersedes=id_)
+    assert [m.item.id for m in memories.list("shop", status="superseded")] == [id_]
+    assert memories.archive(new).item.status == "archived"
+    assert memories.restore(new).item.status == "active"
+    with pytest.raises(UsageError, match="is not deleted"):
+        memories.retire(new)
+    assert memories.retire(new, force=True).item.status == "retired"
+    assert memory.recall("tai") == []
+    assert [change.what for change in memories.history(new)][:3] == ["retire", "restore", "archive"]
+    assert memories.gc({}) == []
+
+
+def test_without_a_project_a_memory_holds_everywhere(memory):
+    id_ = memory.remember("Always write English")
+    memo = memory.memories.get(id_)
+    assert (memo.scope, memo.item.type, memory.get([id_])[0].project) == (
+        "global",
+        "rule",
+        "global",
+    )
+
+
+def test_two_memories_are_put_in_one_anothers_place(memory):
+    old, new = (memory.remember(text, project="shop") for text in ("one", "two"))
+    assert memory.memories.supersede(old, new).item.supersedes == old
+
+
+@pytest.mark.parametrize("bad", [{"tags": "a,b"}, {"text": 3}, {"files": [1]}, {"embed": "soon"}])
+def test_remember_says_what_it_cannot_use(memory, bad):
+    with pytest.raises(UsageError, match="but must be"):
+        memory.remember(**{"text": "x", **bad})
+
+
 def test_the_context_an_agent_would_get(memory, tmp_path):
     folder = tmp_path / "shop"
     folder.mkdir()

@@ -1,7 +1,7 @@
 """The weaknesses of the keyword scorer in seed 003, each fixed, each with a test named after it.
 
-What is tested here is the tokenizer, the scorer and what they find; the categories themselves come
-with the structured memories, and learning from use with feedback.
+What is tested here is the tokenizer, the scorer and what they find, for items and for structured
+memories; learning from use comes with feedback.
 """
 
 from __future__ import annotations
@@ -65,6 +65,25 @@ def test_weakness_3_no_category_bleeds_into_its_entries(remember):
     assert "Unrelated summary of goals" not in titles(hits)
 
 
+def test_weakness_3_no_category_bleeds_into_structured_memories_either(memory):
+    """Its name, the tag it fills in and the names of its fields are no words of a memory."""
+    for text in ("Initial database setup", "Goals of the winter", "Payment retries"):
+        content = {"completed": ["alpha"], "next_actions": ["beta"], "outcome": "success"}
+        memory.remember(text, type="session_summary", project="p", content=content)
+        memory.remember(text, type="decision", project="p", content={"rationale": ["gamma"]})
+    for question in (
+        "next steps after the session", "summary of coding sessions", "which decision", "rationale",
+        "what was the outcome", "completed actions", "why was it rejected",
+    ):  # fmt: skip
+        assert memory.recall(question) == [], question
+
+
+def test_weakness_4_missing_tags_are_filled_and_others_pointed_to_those_in_use(memory):
+    memory.remember("Images are built there", tags=["Docker"], project="p")
+    id_ = memory.remember("docker is slow", files=["ci/build_images.yml"], project="p")
+    assert memory.memories.get(id_).item.tags == ("build-images", "docker")
+
+
 def test_weakness_4_entries_without_tags_are_found_by_their_text(remember):
     memory = remember(
         {"title": "Decision 12", "text": "We build images with docker-compose on the server."},
@@ -102,6 +121,31 @@ def test_weakness_7_what_is_not_active_surfaces_at_no_rank(memory):
     found = memory.recall("needle", k=100)
     assert len(found) == 40
     assert all(int(hit.ref) % 2 == 0 for hit in found)
+
+
+def test_weakness_7_a_retired_or_superseded_memory_surfaces_at_no_rank_and_no_offset(memory):
+    ids = [
+        memory.remember(f"needle number {n} of {' '.join(f'w{n}x{i}' for i in range(9))}",
+                        type="constraint", project="p", tags=["needle"])
+        for n in range(60)
+    ]  # fmt: skip
+    for number, id_ in enumerate(ids):
+        if number % 3 == 0:
+            memory.memories.retire(id_)
+        elif number % 3 == 1:
+            memory.memories.archive(id_)
+    active = set(ids[2::3])
+    found = [
+        hit.id for offset in range(0, 60, 7) for hit in memory.recall("needle", 7, offset=offset)
+    ]
+    assert sorted(found) == sorted(active)
+    for order in ("date_desc", "date_asc"):
+        assert {hit.id for hit in memory.recall("needle", 99, order=order)} == active
+    assert {hit.id for hit in memory.recall("", 99)} == active
+    assert {
+        hit.id for hit in memory.recall("needle number", 99, project="p", scope="project")
+    } == active
+    assert {hit.id for hit in memory.timeline(min(active), 99, 99)} == active
 
 
 def test_weakness_8_the_weights_are_data_and_not_fixed(remember):
@@ -143,6 +187,17 @@ def test_weakness_10_many_tags_do_not_beat_a_fitting_title(remember):
     assert titles(hits)[0] == "Configure PostgreSQL connection pooling"
 
 
+def test_weakness_10_neither_in_recall_nor_among_candidates_of_structured_memories(memory):
+    many = ["database", "connection", "setup", "postgres", "pool", "retry", "timeout"]
+    memory.remember("Database connection setup", type="decision", project="p", tags=many)
+    title = "Configure PostgreSQL connection pooling"
+    fits = memory.remember(title, type="decision", project="p", tags=["x"])
+    said = "configure postgresql connection pooling"
+    assert memory.recall(said)[0].id == fits
+    choice = memory.memories.candidate(said + " soon", "decision", "p")
+    assert choice.best.memo.item.id == fits
+
+
 @pytest.mark.requirement("REC-01")
 def test_further_weakness_text_outside_ascii_is_found(remember):
     memory = remember("数据库迁移计划", "Überarbeitung der Schnittstelle", "план миграции базы")
@@ -155,6 +210,15 @@ def test_further_weakness_delimiters_in_a_title_are_plain_text(remember):
     title = "Move a -> b #tags:evil,worse [DECISION]"
     memory = remember(title, "something else")
     assert titles(memory.recall("move evil")) == [title]
+
+
+def test_further_weakness_delimiters_in_the_title_of_a_memory_make_no_tags(memory):
+    title = "Move a -> b #tags:evil,worse [DECISION]"
+    id_ = memory.remember("x", title=title, type="note", tags=["#tags:evil -> x"], project="p")
+    memo = memory.memories.get(id_)
+    assert (memo.item.title, memo.item.tags, memo.slug) == (
+        title, ("tags-evil-x",), "move-a-b-tags-evil-worse-decision",
+    )  # fmt: skip
 
 
 def test_further_weakness_paths_with_spaces_are_whole(memory):
@@ -180,3 +244,16 @@ def test_further_weakness_there_is_one_tokenizer():
     }
     assert cutters == set()
     assert list(terms("one tokenizer")) == ["one", "token"]
+
+
+def test_further_weakness_retrieval_and_candidates_see_the_same_words(memory):
+    """Stems, spellings, scripts: what the search finds is what a write is compared with."""
+    pairs = (
+        ("migrations", "migration"), ("Überblick", "uberblick"), ("CI", "ci"),
+        ("数据库", "数据库"), ("v2.1.325", "2.1.325"), ("docker_compose", "docker compose"),
+    )  # fmt: skip
+    for number, (stored, asked) in enumerate(pairs):
+        id_ = memory.remember(f"Entry {number}", type="tech_debt", project="p", tags=[stored])
+        (hit,) = memory.recall(asked)
+        choice = memory.memories.candidate(asked, "tech_debt", "p")
+        assert hit.id == id_ == choice.best.memo.item.id, (stored, asked)

@@ -37,7 +37,12 @@ def test_an_old_database_opens_keeps_its_rows_and_equals_a_fresh_one(old, tmp_pa
     store = SqliteStore.open(folder, now=1)
     fresh = SqliteStore.open(tmp_path / "fresh", now=1)
     try:
-        assert store.counts().items == {"message": 2, "prompt": 1}
+        memories = {"memory": 1} if int(old.stem.removeprefix("yester-")) >= 4 else {}
+        assert store.counts().items == {"message": 2, "prompt": 1, **memories}
+        assert [(m.slug, m.version, m.content) for m in store.memories(Filters())] == [
+            ("round-the-totals-last", 1, {"text": "Round the totals last"}) for _ in memories
+        ]
+        assert [change.what for change in store.changes()] == ["create" for _ in memories]
         assert [i.body for i in store.find("kept")] == ["Use UTC in the orders table"]
         assert len(store.candidates([("utc", 1.0, 1)], Filters(), 5)) == 1
         assert store.check() == []

@@ -124,3 +124,18 @@ def test_another_tokenizer_version_asks_for_reindex(store, folder):
     with store.transaction():
         store.reindex()
     assert store.stale() == ""
+
+
+@pytest.mark.requirement("MEM-01")
+def test_the_history_of_memories_cannot_be_edited(tmp_path):
+    store = SqliteStore.open(tmp_path, now=1)
+    store._db.execute("INSERT INTO project(id, key, name) VALUES (1, 'name:p', 'p')")
+    with store.transaction():
+        store.put([prepared(Item("a", "memory", project="name:p"))])
+    store._db.execute(
+        "INSERT INTO memory_change(act, item, epoch, who, what, before, after)"
+        " VALUES (1, 1, 1, 'sam', 'create', 'null', '{}')"
+    )
+    with pytest.raises(apsw.ConstraintError, match="never edited"):
+        store._db.execute("UPDATE memory_change SET who = 'eve'")
+    store.close()

@@ -101,3 +101,40 @@ def test_yester_home_counts_only_when_it_is_the_users_own_closed_folder(tmp_path
             home_folder(None, {"YESTER_HOME": str(bad)}, project)
     with pytest.raises(UsageError, match="belongs to another user"):
         home_folder(None, {"YESTER_HOME": str(good)}, project, uid=good.stat().st_uid + 1)
+
+
+@pytest.mark.requirement("MEM-05")
+@pytest.mark.parametrize(
+    ("given", "used", "told"),
+    [
+        ("7", 7, False), ("0", 0, False), ("20", 20, False), ("-3", 0, True), ("99", 20, True),
+        ("5.7", 5, True), ("all", 5, True), ("null", 5, True), ("inf", 5, True), ("nan", 5, True),
+        ("1e400", 5, True),
+    ],
+)  # fmt: skip
+def test_max_inject_is_kept_within_0_and_20_and_nonsense_is_5_with_a_warning(
+    tmp_path, given, used, told
+):
+    config = load(tmp_path, {"YESTER_MAX_INJECT": given})
+    assert config.number("max_inject") == used
+    assert len(config.warnings) == told
+    if told:
+        assert config.warnings[0].startswith("YESTER_MAX_INJECT: max_inject is ")
+        assert config.warnings[0].endswith(f"from 0 to 20; {used} is used")
+
+
+@pytest.mark.requirement("MEM-05")
+@pytest.mark.parametrize("given", ["true", '"all"', "[3]", "1979-05-27", "inf"])
+def test_nonsense_for_max_inject_in_the_file_is_no_error_either(tmp_path, given):
+    (tmp_path / "config.toml").write_text(f"max_inject = {given}\n")
+    config = load(tmp_path, {})
+    assert config.number("max_inject") == 5
+    assert str(tmp_path / "config.toml") in config.warnings[0]
+
+
+@pytest.mark.requirement("STO-08")
+@pytest.mark.parametrize("table", ["[retention]\nnote = [1]", "retention = 3"])
+def test_a_bad_table_of_retention_is_named_with_the_fix(tmp_path, table):
+    (tmp_path / "config.toml").write_text(table)
+    with pytest.raises(ConfigError, match=r"\[retention\] must map types of memories"):
+        load(tmp_path, {})

@@ -27,6 +27,8 @@ COMMANDS = {
     "feedback": "feedback",
     "sessions": "sessions",
     "recent": "recent",
+    "remember": "remember",
+    "memory": "memory",
     "promote": "promote",
     "import": "imports",
     "status": "status",

@@ -44,7 +44,10 @@ class App:
 
     @cached_property
     def config(self) -> Config:
-        return load(self.home, os.environ)
+        config = load(self.home, os.environ)
+        for warning in config.warnings:
+            click.echo(f"yester: {warning}", err=True)
+        return config
 
     @cached_property
     def store(self) -> SqliteStore:

@@ -38,6 +38,9 @@ def command(app: App, ids: tuple[str, ...], form: str, as_json_: bool) -> None:
         print_full(app, hits)
     else:
         print_index(app, hits, "")
+    for item in found:
+        if item.status != "active":
+            click.echo(f"#{item.id} is {item.status}: yester memory show {item.id}", err=True)
     if missing:
         raise NotFound(f"no item {', '.join(missing)}; `yester recall` shows ids")
 

@@ -14,10 +14,14 @@ from yester import git, ingest
 from yester.agents.base import relative
 from yester.config import Config
 from yester.deliver.context import EVENTS, Moment, context
+from yester.deliver.memories import Memories
 from yester.deliver.page import Context
-from yester.deliver.prompt import Search
+from yester.deliver.prompt import Given, Search
 from yester.deliver.start import Here
 from yester.errors import UsageError
+from yester.memories.memo import By
+from yester.memories.remember import Draft
+from yester.memories.rules import standing
 from yester.model import KINDS, Filters, Hit, Item, Project, Session
 from yester.project import Projects, named
 from yester.recall.beginning import at_hand
@@ -101,18 +105,21 @@ class Memory:
         Idempotent by (source, kind, ref); without a ref the content is its own identity. `embed`
         is "now" or "later" and matters where an embedding model is present.
         """
-        if embed not in ("now", "later"):
-            raise UsageError(f'embed is {embed!r}, but must be "now" or "later"')
+        _check_embed(embed)
         projects = {project.name: project for project in self.store.projects()}
         now = int(time.time() * 1000)
         converted = (_item(given, projects, now) for given in items)
         written = ingest.add(self.store, converted).written
-        if written and embed == "now" and self.embedder is not None:
+        if written:
+            self._embed(embed, now)
+        return written
+
+    def _embed(self, when: str, since: int) -> None:
+        if when == "now" and self.embedder is not None:
             from yester.ingest.embedding import embed_waiting
 
-            for _ in embed_waiting(self.store, self.embedder, since=now):
+            for _ in embed_waiting(self.store, self.embedder, since=since):
                 pass
-        return written
 
     def recall(
         self,
@@ -235,6 +242,47 @@ class Memory:
         filters = Filters(projects=(project,) if project else ())
         return recent(self.store, filters, limit, rows)
 
+    def remember(
+        self,
+        text: str = "",
+        *,
+        type: str = "",  # noqa: A002 -- the word of the data model
+        project: str | None = None,
+        title: str = "",
+        tags: Sequence[str] = (),
+        files: Sequence[str] = (),
+        scope: str = "",
+        path: str = "",
+        content: Mapping[str, Any] | None = None,
+        confidence: float = 1.0,
+        update: int = 0,
+        supersedes: int = 0,
+        who: str = "python",
+        why: str = "",
+        origin: str = "user",
+        embed: str = "now",
+    ) -> int:
+        """Keep something for good; the id of the memory. What is known already is not kept twice.
+
+        `type` is a category (decision, constraint, preference, runbook, tech_debt, session_summary,
+        rule, note); without one, what the text obviously is. `content` gives its fields one by one.
+        Without a project it holds everywhere. `memory.memories` changes what is there.
+        """
+        _check_embed(embed)
+        by = By(who, _present(None), origin, why)
+        draft = Draft(
+            _text("text", text), type, _text("title", title), content or {}, tags, files,
+            scope=scope, path=path, confidence=confidence,
+        )  # fmt: skip
+        kept = self.memories.keep(draft, project, by, update=update, supersedes=supersedes)
+        self._embed(embed, by.now)
+        return kept.memo.item.id
+
+    @cached_property
+    def memories(self) -> Memories:
+        """What was remembered: list, show, edit, retire, archive, restore, supersede, undo …"""
+        return Memories(self.store)
+
     def context(
         self,
         event: str = "SessionStart",
@@ -266,11 +314,14 @@ class Memory:
         everywhere = self.config.flag("cross_project")
         search = Search(self._weights, embedder, fates, at_hand(signals), everywhere)
         here = Here(
-            project, "", int(time.time() * 1000), signals=signals, weights=self._weights,
+            project, "", int(time.time() * 1000), signals=signals,
+            rules=standing(self.store, project, search.files), weights=self._weights,
             embedder=embedder, fates=fates,
         )  # fmt: skip
         moment = Moment(EVENTS[event], prompt, relative(file, root), budget=budget)
-        return context(self.store, moment, here, search=search)
+        most = self.config.number("max_inject")
+        given = Given(most=most) if event == "UserPromptSubmit" else Given((), 0, min(most, 3), 250)
+        return context(self.store, moment, here, given, search)
 
     def get(self, ids: Sequence[int]) -> list[Hit]:
         """Items by id, in this order; unknown ids are left out."""
@@ -280,6 +331,11 @@ class Memory:
 
 def _present(now: float | None) -> int:
     return int((time.time() if now is None else now) * 1000)
+
+
+def _check_embed(embed: str) -> None:
+    if embed not in ("now", "later"):
+        raise UsageError(f'embed is {embed!r}, but must be "now" or "later"')
 
 
 def _check_scope(scope: str) -> None:

@@ -15,6 +15,7 @@ from yester.deliver.lines import NAME, Calendar, clean, found, line, titled
 from yester.deliver.page import Context, Left, Page
 from yester.fence import strip_fenced
 from yester.memories.places import is_curated
+from yester.memories.selection import in_order
 from yester.model import Filters, Hit, Project
 from yester.recall.arms import OneQuestion
 from yester.recall.floor import worth_showing
@@ -134,13 +135,11 @@ def _found(
     names = {known.key: known.name for known in store.projects()}
     name = names.get(project.key)  # two projects may call themselves the same
     said_here = {(hit.title, hit.text) for hit in own.values()}
-    ranked = [
-        (hit, here)
-        for hit in merged.values()
-        if (here := hit.project == name) or (hit.title, hit.text) not in said_here
+    here = {hit.id for hit in merged.values() if hit.project == name}
+    found = [
+        hit for hit in merged.values() if hit.id in here or (hit.title, hit.text) not in said_here
     ]
-    ranked.sort(key=lambda pair: (-round(pair[0].score, 2), not pair[1], -pair[0].epoch))
-    return ranked
+    return [(hit, hit.id in here) for hit in in_order(found, here)]
 
 
 def at_read(

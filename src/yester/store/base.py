@@ -14,11 +14,13 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from yester.model import (
+    Change,
     Event,
     Feedback,
     Filters,
     Injection,
     Item,
+    Memo,
     Project,
     Session,
     Source,
@@ -65,7 +67,7 @@ class Candidate(NamedTuple):
     type: str
     project: int
     session: int
-    epoch: int
+    epoch: int  # of a memory: when it was last written
     hash: bytes
     vector: bytes
 
@@ -186,8 +188,24 @@ class Store(Protocol):
 
         The same content again is a no-op. An item with an alias takes over the one a hook stored
         under that ref. Projects and sessions the items name
-        must have been put before; an unknown one is made from its key alone.
+        must have been put before; an unknown one is made from its key alone. A structured memory is
+        left as it is (`put_memo`), and so is one that is no longer active or was let go.
         """
+
+    def put_memo(self, entry: Entry, memo: Memo, change: Change) -> int:
+        """Write a structured memory, its item and the line of its history together; its id.
+
+        `memo` is to be stored with the id and version it was read with (0 and 0: it is new): where
+        the store has another version, StoreChanged. Changes with one `act` (`new_act`) belong
+        together.
+        """
+
+    def drop_memo(self, item: int, epoch: int, why: str) -> None:
+        """Let a memory go with all that is stored of it and its history; its ref stays known, so
+        that it does not come back, and no other item ever gets its id."""
+
+    def new_act(self) -> int:
+        """A number for changes that are made together in this transaction."""
 
     def put_source(self, source: Source, skipped: Mapping[str, int]) -> None:
         """Remember how far a transcript has been read, and add to the counts of skipped records."""
@@ -247,6 +265,41 @@ class Store(Protocol):
     def find(self, ref: str) -> list[Item]:
         """Items by the caller's own id, over all sources and kinds."""
 
+    def memos(self, ids: Sequence[int]) -> list[Memo]:
+        """The memories with these ids whatever their status, in this order; others are left out.
+
+        An item of kind memory that was put as a plain item is one too: version 0, its body as the
+        content."""
+
+    def memories(
+        self,
+        filters: Filters,
+        statuses: Sequence[str] = ("active",),
+        tags: Sequence[str] = (),
+        limit: int = -1,
+        offset: int = 0,
+    ) -> list[Memo]:
+        """Memories of these statuses with all of these tags that pass the filters, the last written
+        first; a negative limit is none."""
+
+    def memories_named(self, slug: str) -> list[Memo]:
+        """The memories with this slug in any project, by id."""
+
+    def free_slug(self, project: str, slug: str) -> str:
+        """The slug, with a number where a memory of the project (a key) has or had it."""
+
+    def replaced_by(self, item: int) -> int:
+        """The memory that supersedes this one, or 0."""
+
+    def changes(self, item: int = 0, act: int = 0, limit: int = -1) -> list[Change]:
+        """The history of one memory, of what was done together, or of all; the newest first."""
+
+    def gone(self, source: str, ref: str) -> bool:
+        """Was there a memory of this identity that was let go?"""
+
+    def tags(self) -> dict[str, int]:
+        """The tags of active structured memories and how many have them, most first."""
+
     def candidates(
         self,
         terms: Sequence[tuple[str, float, int]],
@@ -294,7 +347,8 @@ class Store(Protocol):
         """What `Candidate.project` is for the project with this name or key; 0: unknown."""
 
     def neighbours(self, ids: Sequence[int]) -> dict[int, tuple[int, int]]:
-        """id → the ids before and behind it in its session (else its project) by time; 0: none."""
+        """id → the ids of the active items before and behind it in its session (else its project)
+        by time; 0: none."""
 
     def alike(self, term: str, most: int) -> list[str]:
         """Known terms that begin with this one, then those it begins with; frequent ones first."""

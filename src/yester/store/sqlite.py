@@ -25,6 +25,7 @@ from yester.store.migrate import Migration, migrate, migrations, pending, versio
 from yester.store.sqlite_capture import CaptureRows
 from yester.store.sqlite_care import explained, explains
 from yester.store.sqlite_feedback import FeedbackRows
+from yester.store.sqlite_memories import MemoryRows
 from yester.store.sqlite_spend import SpendRows
 from yester.store.sqlite_vectors import NOT_EMBEDDED, Codes, VectorRows
 from yester.text import terms as tokenizer
@@ -37,7 +38,7 @@ _SHORTEST_PREFIX = 6  # of a session's id, as `yester sessions` shows it
 _NO_SUCH_ID = -1  # a filter that names something unknown must find nothing, not everything
 
 
-class SqliteStore(CaptureRows, FeedbackRows, SpendRows, VectorRows):
+class SqliteStore(CaptureRows, FeedbackRows, SpendRows, VectorRows, MemoryRows):
     """One connection; not shared between threads. Open it with `SqliteStore.open(folder)`."""
 
     def __init__(self, db: apsw.Connection, path: Path, lock: Path, patience: float) -> None:
@@ -266,10 +267,15 @@ class SqliteStore(CaptureRows, FeedbackRows, SpendRows, VectorRows):
         return known
 
     def put(self, entries: Sequence[Entry]) -> Put:
+        return self._put(entries)
+
+    def _put(self, entries: Sequence[Entry], lifted: bool = False) -> Put:
+        """`lifted`: structured memories may be written as well; what changed of one need not stand
+        in its texts."""
         # The same identity twice in one batch: the later one is the truth.
         latest = {(e.item.source, e.item.kind, e.item.ref): e for e in entries}
         unchanged = 0
-        next_id = self._one("SELECT coalesce(max(id), 0) + 1 FROM item")[0]
+        next_id = self._next_id()
         hooked = self._one("SELECT 1 FROM event LIMIT 1") is not None
         new: list[tuple[object, ...]] = []
         replaced: list[tuple[object, ...]] = []
@@ -281,7 +287,10 @@ class SqliteStore(CaptureRows, FeedbackRows, SpendRows, VectorRows):
             item = entry.item
             if old is None and hooked and item.alias:
                 old = self._adopted(item)
-            if old is not None and old[1] == entry.hash:
+            same = old is not None and old[1] == entry.hash
+            if not lifted and kind == "memory":
+                same = same or self._stays(old[0] if old else 0, source, ref)
+            if same and not lifted:
                 unchanged += 1
                 continue
             project = self.put_project(bare(item.project))
@@ -303,6 +312,20 @@ class SqliteStore(CaptureRows, FeedbackRows, SpendRows, VectorRows):
         self._want_vectors(chain(new, replaced))
         self._index.write()
         return Put(len(new), len(replaced), unchanged)
+
+    def _next_id(self) -> int:
+        """No id is given twice: what was let go is still named in ledgers and on screens."""
+        row = self._one(
+            "SELECT max((SELECT coalesce(max(id), 0) FROM item), coalesce("
+            "(SELECT cast(value AS INTEGER) FROM meta WHERE key = 'last_item'), 0))"
+        )
+        return int(row[0]) + 1
+
+    def _drop_item(self, id_: int, project: int, kind: str) -> None:
+        self._set_meta("last_item", str(self._next_id() - 1))
+        self._unlink(id_, project, kind)
+        self._index.write()
+        self._db.execute("DELETE FROM item WHERE id = ?", (id_,))
 
     def _adopted(self, item: Item) -> Any:
         """The row a hook made of the same thing, from now on under the transcript's ref."""

@@ -410,6 +410,7 @@ def neighbours(db: apsw.Connection, ids: Sequence[int]) -> dict[int, tuple[int, 
         own = "n.session <> 0" if scope == "session" else "n.session = 0"
         return (
             f"(SELECT n.id FROM item n WHERE n.{scope} = c.{scope} AND {own}"
+            " AND n.status = 'active'"
             f" AND (n.epoch, n.id) {sign} (c.epoch, c.id)"
             f" ORDER BY n.epoch {order}, n.id {order} LIMIT 1)"
         )
@@ -442,7 +443,8 @@ def load(
 ) -> list[Candidate]:
     condition, args = exact
     rows = db.execute(
-        "SELECT i.id, i.kind, i.role, i.type, i.project, i.session, i.epoch, i.hash, t.vector"
+        "SELECT i.id, i.kind, i.role, i.type, i.project, i.session,"
+        " iif(i.kind = 'memory', i.updated, i.epoch), i.hash, t.vector"
         # CROSS: with filters the planner would walk a whole project to find a few hundred items.
         " FROM json_each(?) j CROSS JOIN item i ON i.id = j.value"
         " CROSS JOIN item_terms t ON t.item = i.id" + (f" WHERE {condition}" if condition else ""),

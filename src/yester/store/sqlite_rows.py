@@ -22,13 +22,14 @@ REPLACE = f"{INSERT} ON CONFLICT(id) DO UPDATE SET " + ", ".join(
 )
 
 # Reads give the project's key and the session's own id; the row numbers come last.
-SELECT = (
-    "SELECT i.id, i.ref, i.kind, i.source, p.key, coalesce(s.key, ''), i.agent, i.actor, i.role,"
+READ = (
+    "i.id, i.ref, i.kind, i.source, p.key, coalesce(s.key, ''), i.agent, i.actor, i.role,"
     " i.prompt_number, i.epoch, i.updated, i.type, i.tool, i.origin, i.trust, i.confidence,"
     " i.status, i.supersedes, i.discovery_tokens, i.title, i.subtitle, i.files_read,"
     " i.files_modified, i.concepts, i.tags, i.facts, i.sections, i.body, i.project, i.session"
-    " FROM item i JOIN project p ON p.id = i.project LEFT JOIN session s ON s.id = i.session"
 )
+FROM = " FROM item i JOIN project p ON p.id = i.project LEFT JOIN session s ON s.id = i.session"
+SELECT = f"SELECT {READ}{FROM}"
 SOURCE = "SELECT path, agent, size, mtime_ns, offset, line, head, state FROM source"
 
 
@@ -77,10 +78,13 @@ def source(values: tuple[Any, ...]) -> Source:
 
 
 def where(
-    filters: Filters, projects: Sequence[int], sessions: Sequence[int]
+    filters: Filters,
+    projects: Sequence[int],
+    sessions: Sequence[int],
+    status: str = "i.status = 'active'",
 ) -> tuple[str, tuple[object, ...]]:
     """The filters as an exact condition on `item i` (never empty: only active items are shown)."""
-    parts, args = ["i.status = 'active'"], list[object]()
+    parts, args = [status], list[object]()
 
     def among(column: str, values: Sequence[object], collate: str = "") -> None:
         if values:

@@ -38,7 +38,7 @@ def document(item: Item) -> Document:
         item.subtitle,
         item.body,
         "\n".join(item.facts) if item.facts else "",
-        " ".join((*item.concepts, *item.tags)) if item.concepts or item.tags else "",
+        " ".join((*item.concepts, *_telling_tags(item))) if item.concepts or item.tags else "",
         " ".join(item.files) if item.files_read or item.files_modified else "",
         item.tool,
         "\n".join(item.sections.values()) if item.sections else "",
@@ -64,6 +64,12 @@ def document(item: Item) -> Document:
         lengths.append((number, length))
         fields.append(counts)
     return Document(_distinct(fields), b"".join(vector), tuple(lengths))
+
+
+def _telling_tags(item: Item) -> list[str]:
+    """A tag that repeats the type would make all of a type answers to a question with its name."""
+    own = item.type.replace("_", "-")
+    return [tag for tag in item.tags if tag != own]
 
 
 def _distinct(fields: list[Counter[str]]) -> list[str]:
@@ -136,6 +142,22 @@ def matches(
                 held.append((term, vector[end + ((place - begin) >> 2)]))
         if held:
             found.append((number, length, held))
+    return found
+
+
+def held(vector: bytes, wanted: Sequence[int]) -> dict[int, set[int]]:
+    """field number → the terms it holds, of these fields alone."""
+    found, at, size = {}, 0, len(vector)
+    while at < size:
+        number, distinct, _ = _HEADER.unpack_from(vector, at)
+        begin = at + _HEADER.size
+        end = begin + 4 * distinct
+        at = end + distinct
+        if number in wanted:
+            hashes = array("I", vector[begin:end])
+            if _SWAP:
+                hashes.byteswap()
+            found[number] = set(hashes)
     return found
 
 

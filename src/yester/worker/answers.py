@@ -25,6 +25,7 @@ from yester.deliver.prompt import Given, Search
 from yester.deliver.start import Here
 from yester.errors import SourceError
 from yester.ingest.events import Events
+from yester.memories.rules import standing
 from yester.model import Feedback, Injection
 from yester.recall.beginning import at_hand
 from yester.recall.rank import Weights
@@ -166,10 +167,14 @@ class Answers:
         if told.what == "read" and any(one.reason == f"file {file}" for one in shown):
             return Context()  # once per session
         known, spent = {one.item for one in shown}, sum(one.tokens for one in shown)
-        given = Given(known, spent) if told.what == "prompt" else Given(known, spent, 3, 250)
+        most = self._config.number("max_inject")
+        given = Given(known, spent, most)
+        if told.what != "prompt":
+            given = Given(known, spent, min(most, 3), 250)
         here = Here(
-            project, told.session, now, signals=signals, weights=search.weights,
-            embedder=search.embedder, fates=search.fates,
+            project, told.session, now, signals=signals,
+            rules=standing(self._store, project, search.files) if at_start else (),
+            weights=search.weights, embedder=search.embedder, fates=search.fates,
         )  # fmt: skip
         return context(
             self._store, Moment(told.what, told.prompt, file, told.source), here, given, search

@@ -1,0 +1,18 @@
+"""`yester memory show`: memories whole."""
+
+from __future__ import annotations
+
+import click
+
+from yester.cli.app import App, pass_app
+from yester.cli.memory.said import form_options, show
+from yester.memories.lifecycle import named
+
+
+@click.command("show")
+@click.argument("memories", nargs=-1, required=True, metavar="MEMORY...")
+@form_options("full")
+@pass_app
+def command(app: App, memories: tuple[str, ...], form: str, as_json_: bool) -> None:
+    """Show memories with all their fields, whatever their status, and what they replace."""
+    show(app, [named(app.reading, name) for name in memories], form, as_json_, " ".join(memories))

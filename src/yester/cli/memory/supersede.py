@@ -1,0 +1,48 @@
+"""`yester memory supersede`: one memory in the place of another."""
+
+from __future__ import annotations
+
+import click
+
+from yester.cli.app import App, pass_app
+from yester.cli.memory.said import by, done, here, why_option
+from yester.errors import NotFound
+from yester.memories import lifecycle
+from yester.memories.memo import GLOBAL
+from yester.memories.remember import Draft, remember
+from yester.model import Memo
+
+
+@click.command("supersede")
+@click.argument("old")
+@click.argument("new", nargs=-1, required=True)
+@why_option
+@click.option("--json", "as_json_", is_flag=True, help="Print as JSON.")
+@pass_app
+def command(app: App, old: str, new: tuple[str, ...], why: str, as_json_: bool) -> None:
+    """Put NEW in the place of OLD: a memory there is, or the text of one, which then has the type,
+    scope, tags and files of OLD. OLD stays as history of NEW."""
+    memo = lifecycle.named(app.store, old)
+    text = " ".join(new)
+    known = _known(app, text)
+    if known is not None:
+        _, newer = lifecycle.supersede(app.store, memo.item.id, known.item.id, by(app, why))
+    else:
+        item = memo.item
+        draft = Draft(
+            text, item.type, tags=item.tags, files=item.files, scope=memo.scope, path=memo.path
+        )
+        project = GLOBAL if memo.scope == "global" else here(app, item.project)
+        newer = remember(app.store, draft, project, by(app, why), supersedes=item.id).memo
+    done(app, newer, f"superseded #{memo.item.id}:", as_json_)
+
+
+def _known(app: App, text: str) -> Memo | None:
+    if " " in text:
+        return None
+    try:
+        return lifecycle.named(app.store, text)
+    except NotFound:
+        if text.removeprefix("#").isdecimal():
+            raise
+        return None

@@ -1,0 +1,128 @@
+"""Structured memories for Python: `yester.open().memories`. Every change goes into the history."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from yester.memories import lifecycle
+from yester.memories.candidates import Choice, candidate
+from yester.memories.content import clean, known
+from yester.memories.memo import GLOBAL, By, plain
+from yester.memories.remember import Draft, Kept, remember
+from yester.memories.retention import Due, Rule, collect, due
+from yester.model import STATUSES, Change, Filters, Memo, Project
+from yester.project import named
+from yester.store.base import Store
+
+# The class has a method called list.
+_Memos = list[Memo]
+_Changes = list[Change]
+_Dues = list[Due]
+_NOBODY = By("python", 0)
+
+
+class Memories:
+    """A memory is named by its id or its slug; `by` says who changes it (default: the user)."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def list(
+        self,
+        project: str | None = None,
+        *,
+        types: Sequence[str] = (),
+        status: str = "active",
+        tags: Sequence[str] = (),
+        limit: int = -1,
+    ) -> _Memos:
+        """Memories, the last changed first; `status` may be "all"."""
+        filters = Filters(projects=(project,) if project else (), types=tuple(types))
+        statuses = STATUSES if status == "all" else (status,)
+        return self._store.memories(filters, statuses, tags, limit)
+
+    def get(self, name: int | str) -> Memo:
+        return lifecycle.named(self._store, str(name))
+
+    def keep(
+        self,
+        draft: Draft,
+        project: str | None = None,
+        by: By = _NOBODY,
+        *,
+        update: int = 0,
+        supersedes: int = 0,
+    ) -> Kept:
+        """What `remember` does, with everything that came of it. Without a project it holds
+        everywhere."""
+        where = GLOBAL if draft.scope == "global" or not project else self._project(project)
+        if where is GLOBAL and not (draft.scope or draft.path):
+            draft = replace(draft, scope="global")
+        return remember(self._store, draft, where, _now(by), update=update, supersedes=supersedes)
+
+    def candidate(
+        self,
+        text: str,
+        type: str,  # noqa: A002 -- the word of the data model
+        project: str | None = None,
+        tags: Sequence[str] = (),
+    ) -> Choice:
+        """What would become of a text; nothing is written."""
+        where = self._project(project) if project else GLOBAL
+        return candidate(self._store, known(type), clean(text), where.key, tags)
+
+    def edit(self, name: int | str, changes: Mapping[str, Any], by: By = _NOBODY) -> Memo:
+        """Change title, tags, files, confidence, scope, path, type or fields of the content."""
+        memo = self.get(name)
+
+        def changed(have: dict[str, Any]) -> dict[str, Any]:
+            new = dict(changes)
+            if "content" in new and new.get("type", have["type"]) == have["type"]:
+                new["content"] = {**have["content"], **new["content"]}
+            return new
+
+        return lifecycle.edit(self._store, memo.item.id, changed, _now(by))
+
+    def retire(self, name: int | str, by: By = _NOBODY, *, force: bool = False) -> Memo:
+        return lifecycle.retire(self._store, self.get(name).item.id, _now(by), force=force)
+
+    def archive(self, name: int | str, by: By = _NOBODY) -> Memo:
+        return lifecycle.archive(self._store, self.get(name).item.id, _now(by))
+
+    def restore(self, name: int | str, by: By = _NOBODY) -> Memo:
+        return lifecycle.restore(self._store, self.get(name).item.id, _now(by))
+
+    def supersede(self, old: int | str, new: int | str, by: By = _NOBODY) -> Memo:
+        """Let `new` stand in the place of `old`; what is new."""
+        ids = self.get(old).item.id, self.get(new).item.id
+        return lifecycle.supersede(self._store, *ids, _now(by))[1]
+
+    def undo(self, name: int | str = 0, by: By = _NOBODY) -> _Memos:
+        """Take back the last change, of this memory or at all."""
+        return lifecycle.undo(self._store, _now(by), self.get(name).item.id if name else 0)
+
+    def history(self, name: int | str = 0, limit: int = -1) -> _Changes:
+        return self._store.changes(self.get(name).item.id if name else 0, limit=limit)
+
+    def gc(self, rules: Mapping[str, Rule], *, dry_run: bool = True) -> _Dues:
+        """What is due by these rules (`yester.memories.retention.rules`) and by grace."""
+        now = _now(_NOBODY).now
+        return list(due(self._store, rules, now)) if dry_run else collect(self._store, rules, now)
+
+    @staticmethod
+    def plain(memo: Memo) -> dict[str, Any]:
+        """A memory as plain values."""
+        return plain(memo)
+
+    def _project(self, name: str) -> Project:
+        for project in self._store.projects():
+            if name in (project.name, project.key):
+                return project
+        return named(name)
+
+
+def _now(by: By) -> By:
+    return by if by.now else By(by.who, int(time.time() * 1000), by.origin, by.why)

@@ -1,0 +1,255 @@
+"""The life of a memory: written, changed, retired or archived, superseded, brought back, let go.
+
+    active ──retire──► retired ──30 days, gc──► gone: its ref never comes back
+      │  ▲◄─restore──────┘
+      ├──archive──► archived ──restore──► active
+      └──supersede──► superseded: the newer one shows what it replaces
+
+Only active memories are found or shown to an agent. Every function reads inside the transaction it
+writes in, so of several writers none overwrites another, and each change and its line in the
+history are committed together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from yester.errors import NotFound, UsageError
+from yester.ingest import prepared, rebuild_if_stale
+from yester.memories.categories import category
+from yester.memories.memo import (
+    EDITABLE,
+    By,
+    Plain,
+    applied,
+    different,
+    less_trusted,
+    plain,
+    reason,
+    settled,
+)
+from yester.memories.merge import merged
+from yester.model import Change, Memo
+from yester.recall.factors import DAY
+from yester.store.base import Store
+
+GRACE = 30 * DAY  # from being retired to being let go
+# what is done → the statuses it can be done from, and the one it leads to
+STEPS: Mapping[str, tuple[tuple[str, ...], str]] = {
+    "retire": (("active", "archived", "superseded"), "retired"),
+    "archive": (("active",), "archived"),
+    "restore": (("retired", "archived"), "active"),
+}
+
+
+@contextmanager
+def writing(store: Store) -> Iterator[None]:
+    """A transaction to write memories in."""
+    rebuild_if_stale(store)
+    with store.transaction():
+        yield
+
+
+def found(store: Store, id_: int) -> Memo:
+    for memo in store.memos([id_]):
+        return memo
+    raise NotFound(f"no memory #{id_}; `yester memory list --status all` shows them")
+
+
+def named(store: Store, name: str) -> Memo:
+    """A memory by its id (12 or #12) or its slug."""
+    number = name.strip().removeprefix("#")
+    if number.isdecimal():
+        return found(store, int(number))
+    alike = store.memories_named(name.strip())
+    if len(alike) > 1:
+        ids = ", ".join(f"#{memo.item.id}" for memo in alike)
+        raise UsageError(f"{name!r} is the name of {ids}; say which one by its number")
+    if not alike:
+        raise NotFound(f"no memory {name!r}; `yester memory list --status all` shows them")
+    return alike[0]
+
+
+def write(
+    store: Store, old: Memo, values: Plain, by: By, what: str, act: int = 0, new: bool = False
+) -> Memo:
+    """One change, inside a transaction: the memory with these settled values and its history line.
+
+    All writing goes through here. Without a difference nothing is written.
+    """
+    refuse_rules(by, old.item.type, str(values["type"]))
+    before = {} if new else plain(old)
+    was, is_ = different(before, values)
+    if not is_:
+        return old
+    replaces = next(iter(store.memos([values["supersedes"]])), None)
+    memo = applied(old, values, by, replaces)
+    change = Change(
+        memo.item.id, by.now, reason(by.who), what, reason(by.why), None if new else was, is_, act
+    )
+    id_ = store.put_memo(prepared(memo.item), memo, change)
+    return found(store, id_)
+
+
+def refuse_rules(by: By, *types: str) -> None:
+    """A rule is what the user has said. Nobody else makes, changes or ends one."""
+    if by.origin != "user" and "rule" in types:
+        raise UsageError(
+            f"a rule must come from you, not from {by.origin} ({by.who}); type it in your own "
+            "terminal: yester remember --type rule …"
+        )
+
+
+def edit(
+    store: Store,
+    id_: int,
+    change: Callable[[Plain], Mapping[str, Any]],
+    by: By,
+    *,
+    base: Mapping[str, Any] | None = None,
+    root: str = "",
+) -> Memo:
+    """Change what a memory says. `change` gets its plain form and returns what is different.
+
+    With `base`, the form an editor was given, what others have changed meanwhile is kept.
+    """
+    with writing(store):
+        old = found(store, id_)
+        have = plain(old)
+        if base is not None:
+            mine = {**base, **change(dict(base))}
+            wanted = merged(base, mine, {name: have[name] for name in base})
+        else:
+            wanted = {**change(dict(have))}
+        for name in wanted:
+            if name not in EDITABLE:
+                raise UsageError(f"{name!r} cannot be edited; what can is {', '.join(EDITABLE)}")
+        values = settled({**have, **wanted}, root)
+        if any(values[name] != have[name] for name in ("title", "content")):
+            values["origin"] = less_trusted(have["origin"], by.origin)
+        return write(store, old, values, by, "update")
+
+
+def retire(store: Store, id_: int, by: By, *, force: bool = False) -> Memo:
+    """Take it out of use; after the grace it may be let go.
+
+    What is never deleted (a decision, a preference, a session's summary) needs `force`, which is
+    the user's alone.
+    """
+    memo = found(store, id_)
+    if not category(memo.item.type).deletable and not (force and by.origin == "user"):
+        raise UsageError(
+            f"{memo.item.type} #{id_} is not deleted, so that what was once true can be told; "
+            f"supersede it (yester memory supersede {id_} …) or archive it (yester memory archive "
+            f"{id_})" + ("; --force retires it all the same" if by.origin == "user" else "")
+        )
+    return _step(store, id_, by, "retire")
+
+
+def archive(store: Store, id_: int, by: By) -> Memo:
+    """Put it away for good: never shown, never let go."""
+    return _step(store, id_, by, "archive")
+
+
+def restore(store: Store, id_: int, by: By) -> Memo:
+    return _step(store, id_, by, "restore")
+
+
+def _step(store: Store, id_: int, by: By, what: str) -> Memo:
+    with writing(store):
+        return step(store, found(store, id_), by, what)
+
+
+def step(store: Store, memo: Memo, by: By, what: str, act: int = 0) -> Memo:
+    """Another status, inside a transaction."""
+    allowed, status = STEPS[what]
+    have = memo.item.status
+    if have not in allowed:
+        newer = store.replaced_by(memo.item.id) if have == "superseded" else 0
+        more = f" by #{newer}; retire that one, or undo" if newer else ""
+        raise UsageError(f"memory #{memo.item.id} is {have}{more}, so you cannot {what} it")
+    values = {**plain(memo), "status": status, "reason": reason(by.why)}
+    return write(store, memo, values, by, what, act)
+
+
+def supersede(store: Store, old: int, new: int, by: By) -> tuple[Memo, Memo]:
+    """Let one memory stand in the place of another; (the old one, the new one)."""
+    with writing(store):
+        return superseded(store, found(store, old), found(store, new), by, store.new_act())
+
+
+def superseded(store: Store, old: Memo, new: Memo, by: By, act: int) -> tuple[Memo, Memo]:
+    """The same inside a transaction."""
+    if old.item.id == new.item.id:
+        raise UsageError(f"memory #{old.item.id} cannot supersede itself")
+    if new.item.supersedes and new.item.supersedes != old.item.id:
+        raise UsageError(
+            f"memory #{new.item.id} supersedes #{new.item.supersedes} already; "
+            "one memory takes the place of one"
+        )
+    for memo in (old, new):
+        if memo.item.status != "active":
+            raise UsageError(
+                f"memory #{memo.item.id} is {memo.item.status}; restore it first, or name the one "
+                "that is active"
+            )
+    refuse_rules(by, old.item.type, new.item.type)
+    changes = {"supersedes": old.item.id}
+    new = write(store, new, {**plain(new), **changes}, by, "supersede", act)
+    changed = {"status": "superseded", "reason": f"by #{new.item.id}"}
+    return write(store, old, {**plain(old), **changed}, by, "supersede", act), new
+
+
+def undo(store: Store, by: By, id_: int = 0) -> list[Memo]:
+    """Take back the last thing that was done, to this memory or at all; what comes out of it.
+
+    Undoing is a change like others: done again, it brings back what was undone.
+    """
+    with writing(store):
+        last = store.changes(id_, limit=1)
+        if not last:
+            raise NotFound("there is nothing to undo" + (f" for memory #{id_}" if id_ else ""))
+        done = store.changes(act=last[0].act)
+        for item in {change.item for change in done}:
+            newest = store.changes(item, limit=1)[0]
+            if newest.act != last[0].act:
+                raise UsageError(
+                    f"memory #{item} has been changed since ({newest.what}); undo that first: "
+                    f"yester memory undo {item}"
+                )
+        act = store.new_act()
+        for change in done:
+            memo = found(store, change.item)
+            before = change.before or {"status": "retired", "reason": "undone"}
+            values = {**plain(memo), **before}
+            write(store, memo, values, by.because(f"undo of {change.what}"), "undo", act)
+        return [found(store, item) for item in dict.fromkeys(change.item for change in done)]
+
+
+def expired(memo: Memo, now: int) -> bool:
+    """Is its grace over?"""
+    return memo.item.status == "retired" and memo.since + GRACE <= now
+
+
+def chain(store: Store, memo: Memo) -> list[Memo]:
+    """What it replaces, and what that replaced: the newest first, without itself."""
+    seen, older = {memo.item.id}, []
+    while (id_ := memo.item.supersedes) and id_ not in seen:
+        seen.add(id_)
+        before = store.memos([id_])
+        if not before:
+            break
+        memo = before[0]
+        older.append(memo)
+    return older
+
+
+def newest(store: Store, memo: Memo) -> Memo:
+    """What stands in its place today."""
+    seen = {memo.item.id}
+    while (id_ := store.replaced_by(memo.item.id)) and id_ not in seen:
+        seen.add(id_)
+        memo = found(store, id_)
+    return memo

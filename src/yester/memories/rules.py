@@ -1,0 +1,106 @@
+"""Standing rules: what the user has told their agents once, for good.
+
+No search finds them, since the prompt they apply to need not name them; so all that apply are
+shown, in a small budget. Of two rules about the same the newer one stands: within a scope it takes
+the other's place when it is written, between scopes the narrower one is heard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Any
+
+from yester.memories.memo import GLOBAL
+from yester.model import SCOPES, Filters, Item, Memo, Project
+from yester.store.base import Store
+from yester.text.terms import query_terms, terms
+
+BUDGET = 300  # tokens
+_SAME = 0.75  # share of common terms from which two rules are about the same
+# What a rule says about its subject, not the subject itself.
+_CUES = frozenset(
+    terms(
+        "always never don't do not from now on stop make sure use instead of rather than over "
+        "prefer avoid should must only every any all ever again please"
+    )
+)
+
+
+def subject(content: Mapping[str, Any]) -> frozenset[str]:
+    """What a rule is about: as it says itself, else the words it is made of."""
+    named = content.get("subject")
+    text = str(named or content.get("rule", ""))
+    said = frozenset(query_terms(text))
+    return said if named else (said - _CUES or said)
+
+
+def same_subject(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    mine, theirs = subject(one), subject(other)
+    return bool(mine) and len(mine & theirs) >= _SAME * len(mine | theirs)
+
+
+def about_the_same(store: Store, values: Mapping[str, Any]) -> Memo | None:
+    """The active rule of the same scope that a new one (plain values) takes the place of."""
+    if values["type"] != "rule":
+        return None
+    scope = values["scope"], values["path"]
+    for memo in _active(store, (values["project"],)):
+        if (memo.scope, memo.path) == scope and same_subject(memo.content, values["content"]):
+            return memo
+    return None
+
+
+def standing(
+    store: Store, project: Project, files: Sequence[str] = (), budget: int = BUDGET
+) -> list[Item]:
+    """The rules that apply here, as many as the budget (tokens) allows.
+
+    Those for the files that are touched first, then the project's, then those for everywhere; the
+    newest first. `files` are relative to the project or absolute below its root.
+    """
+    here = [_relative(path, project.root) for path in files]
+    applying = [
+        memo
+        for memo in _active(store, (project.key, GLOBAL.key))
+        if memo.scope != "path" or any(matches(memo.path, path) for path in here)
+    ]
+    applying.sort(key=lambda memo: -SCOPES.index(memo.scope))  # stable: the newest stay first
+    heard: list[Memo] = []
+    left = 4 * budget  # characters
+    for memo in applying:
+        if any(same_subject(memo.content, other.content) for other in heard):
+            continue
+        left -= len(memo.item.body) + 1
+        if left < 0:
+            left += len(memo.item.body) + 1
+            continue
+        heard.append(memo)
+    return [memo.item for memo in heard]
+
+
+def _active(store: Store, projects: tuple[str, ...]) -> list[Memo]:
+    filters = Filters(projects=projects, types=("rule",))
+    # Only what the user said is a rule, whatever another program has stored as one.
+    return [memo for memo in store.memories(filters) if memo.item.origin == "user" and memo.version]
+
+
+def matches(glob: str, path: str) -> bool:
+    """`*` within a folder, `**` over folders; a pattern without a slash fits a name anywhere, and
+    what names a folder fits everything in it."""
+    return _fits(glob.strip("/").split("/"), path.strip("/").split("/"), "/" not in glob.strip("/"))
+
+
+def _fits(glob: Sequence[str], path: Sequence[str], anywhere: bool) -> bool:
+    if anywhere:
+        return any(fnmatchcase(part, glob[0]) for part in path)
+    if not glob:
+        return True
+    if glob[0] == "**":
+        return any(_fits(glob[1:], path[at:], False) for at in range(len(path) + 1))
+    return bool(path) and fnmatchcase(path[0], glob[0]) and _fits(glob[1:], path[1:], False)
+
+
+def _relative(path: str, root: str) -> str:
+    start = root.rstrip("/") + "/"
+    return path[len(start) :] if root and path.startswith(start) else path

@@ -1,0 +1,294 @@
+"""Structured memories in a store, run against every backend: whole, versioned, gone when gone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.store.test_store import BACKENDS, DAY, found, item, put, refs
+from yester.errors import StoreChanged
+from yester.ingest import prepared
+from yester.model import Change, Filters, Memo, Project
+
+NOT_ACTIVE = ("retired", "archived", "superseded")
+CONTENT = {"decision": "Use UTC ✓", "rationale": ["a", "b\nc"], "active": True}
+
+
+@pytest.fixture(params=BACKENDS)
+def open_store(request, tmp_path):
+    """Opens the same store again and again; everything is closed at the end."""
+    opened = []
+
+    def open_():
+        opened.append(BACKENDS[request.param](tmp_path / "store"))
+        return opened[-1]
+
+    yield open_
+    for store in opened:
+        store.close()
+
+
+@pytest.fixture
+def store(open_store):
+    return open_store()
+
+
+def memory(ref, body="", **more):
+    more.setdefault("type", "decision")
+    more.setdefault("title", body)
+    return item(ref, body, kind="memory", **more)
+
+
+def memo(ref, body="", **more):
+    return Memo(memory(ref, body, **more), ref, content=CONTENT, since=5, reason="because")
+
+
+def entry(memo):
+    return prepared(memo.item)
+
+
+def write(store, memo, what="create", act=0):
+    before = None if what == "create" else {"title": "old"}
+    with store.transaction():
+        change = Change(memo.item.id, 7, "sam", what, "why not", before, {"title": "new"}, act)
+        id_ = store.put_memo(entry(memo), memo, change)
+    return store.memos([id_])[0]
+
+
+def with_status(memo, status):
+    return replace(memo, item=replace(memo.item, status=status))
+
+
+@pytest.mark.requirement("MEM-01")
+def test_a_memory_comes_back_as_it_went_in(open_store):
+    given = Memo(
+        memory("r", "Use UTC", tags=("time", "db"), files_read=("a b/c.py",), confidence=0.7,
+               origin="user", trust=1.0, updated=1_001 * DAY, sections={"decision": "Use UTC"}),
+        "use-utc", "path", "src/**", CONTENT, since=5, reason="said so",
+    )  # fmt: skip
+    back = write(open_store(), given)
+    assert replace(back, item=replace(back.item, id=0), version=0) == given
+    assert back.version == 1
+    assert open_store().memos([back.item.id, 99]) == [back]
+    assert open_store().memories_named("use-utc") == [back]
+
+
+@pytest.mark.requirement("MEM-01", "MEM-02")
+def test_every_write_adds_a_line_to_the_history_and_a_version(store):
+    one = write(store, memo("a", "first"))
+    two = write(store, replace(one, reason="other"), "update")
+    assert (two.item.id, two.version, two.reason) == (one.item.id, 2, "other")
+    later, earlier = store.changes(one.item.id)
+    assert (later.what, later.who, later.why, later.epoch) == ("update", "sam", "why not", 7)
+    assert (later.before, later.after) == ({"title": "old"}, {"title": "new"})
+    assert (earlier.what, earlier.before) == ("create", None)
+    assert later.id > earlier.id
+    assert store.changes(limit=1) == [later]
+
+
+@pytest.mark.requirement("MEM-02")
+def test_who_writes_what_they_have_not_seen_is_told_and_writes_nothing(store):
+    one = write(store, memo("a", "first"))
+    write(store, with_status(one, "active"), "update")
+    with pytest.raises(StoreChanged, match="'a' has been written by somebody else meanwhile"):
+        write(store, one, "update")
+    with pytest.raises(StoreChanged):
+        write(store, memo("a", "the same identity as if it were new"))
+    assert len(store.changes(one.item.id)) == 2
+    assert store.check() == []
+
+
+@pytest.mark.requirement("MEM-02")
+def test_a_memory_and_its_history_are_written_together_or_not_at_all(store):
+    one = write(store, memo("a", "first"))
+    with pytest.raises(ZeroDivisionError), store.transaction():
+        store.put_memo(
+            entry(with_status(one, "retired")), with_status(one, "retired"),
+            Change(one.item.id, 7, "sam", "retire"),
+        )  # fmt: skip
+        raise ZeroDivisionError
+    assert store.memos([one.item.id]) == [one]
+    assert [change.what for change in store.changes(one.item.id)] == ["create"]
+    assert store.tags() == {}
+
+
+@pytest.mark.requirement("MEM-02")
+def test_changes_made_together_are_found_together(store):
+    one, two = write(store, memo("a", "first")), write(store, memo("b", "second"))
+    with store.transaction():
+        act = store.new_act()
+        for memo_ in (one, two):
+            change = Change(memo_.item.id, 7, "sam", "update", act=act)
+            store.put_memo(entry(memo_), memo_, change)
+    assert [c.item for c in store.changes(act=act)] == [two.item.id, one.item.id]
+    with store.transaction():
+        assert store.new_act() > act
+
+
+@pytest.mark.requirement("MEM-02")
+@pytest.mark.parametrize("status", NOT_ACTIVE)
+def test_what_is_not_active_is_supplied_by_no_way_of_finding(store, status):
+    seen = {
+        "files_read": ("src/db.py",),
+        "tags": ("utc",),
+        "session": "s",
+        "agent": "x",
+        "concepts": ("c",),
+    }
+    one = write(store, memo("a", "walrus needle", **seen))
+    put(store, item("before", "walrus", epoch=999 * DAY, **seen))
+    put(store, item("after", "walrus", epoch=1_001 * DAY, **seen))
+    vector = np.ones(64, np.float32) / 8
+    with store.transaction():
+        store.use_model("m")
+        store.put_vectors(one.item.id, "m", [vector])
+    before, after = (store.find(ref)[0].id for ref in ("before", "after"))
+    id_ = one.item.id
+    assert found(store, "needl") == ["a"]
+    assert store.nearest(vector, "m", Filters(), 9)[0][0] == id_
+    assert store.neighbours([before])[before] == (0, id_)
+    gone = write(store, with_status(one, status), "retire")
+    assert gone.item.status == status
+    for filters in (Filters(), Filters(projects=("shop",)), Filters(kinds=("memory",))):
+        assert "a" not in found(store, "walrus needl", filters)
+        assert "a" not in refs(store.newest(filters, 9))
+        assert id_ not in store.touching(["src/db.py"], filters, 9)
+        assert id_ not in dict(store.nearest(vector, "m", filters, 9))
+    assert store.neighbours([before])[before] == (0, after)
+    assert store.load([id_]) == []
+    assert store.cosines(vector, "m", [id_]) == {}
+    assert id_ not in store.unembedded(9)
+    assert store.alike("needle", 9) == []
+    assert store.tags() == {}
+    assert store.memories(Filters()) == []
+    assert store.memories(Filters(), (status,)) == [gone]
+    with store.transaction():
+        store.reindex()
+    assert found(store, "needl") == []
+    assert store.check() == []
+    back = write(store, with_status(gone, "active"), "restore")
+    assert found(store, "needl") == ["a"]
+    assert store.touching(["src/db.py"], Filters(), 9).keys() >= {back.item.id}
+
+
+@pytest.mark.requirement("MEM-02")
+@pytest.mark.parametrize("status", ["active", *NOT_ACTIVE])
+def test_putting_an_item_changes_no_structured_memory(store, status):
+    kept = write(store, with_status(memo("a", "as it was"), status))
+    assert put(store, memory("a", "as an import has it")).unchanged == 1
+    assert store.memos([kept.item.id]) == [kept]
+
+
+@pytest.mark.requirement("MEM-02")
+def test_a_plain_memory_that_was_retired_is_not_brought_back_by_an_import(store):
+    put(store, memory("a", "walrus", status="retired"))
+    assert put(store, memory("a", "walrus")).unchanged == 1
+    assert found(store, "walrus") == []
+
+
+@pytest.mark.requirement("MEM-02")
+def test_what_was_let_go_is_gone_and_does_not_come_back(store):
+    kept = write(store, memo("kept", "about walruses"))
+    gone = write(store, memo("a", "walrus", files_read=("x.py",), tags=("sea",)))
+    with store.transaction():
+        store.drop_memo(gone.item.id, 9, "grace over")
+    assert store.memos([gone.item.id]) == []
+    assert store.changes(gone.item.id) == []
+    assert store.find("a") == []
+    assert found(store, "walrus") == ["kept"]
+    assert store.tags() == {}
+    assert store.gone("", "a")
+    assert not store.gone("", "kept")
+    assert put(store, memory("a", "walrus")).unchanged == 1
+    assert store.find("a") == []
+    assert store.check() == []
+    new = write(store, memo("new", "another"))
+    assert new.item.id > gone.item.id > kept.item.id
+
+
+def test_no_id_is_given_twice_whoever_opens_the_store(open_store):
+    store = open_store()
+    one = write(store, memo("a", "first"))
+    with store.transaction():
+        store.drop_memo(one.item.id, 9, "")
+    store.close()
+    later = open_store()
+    put(later, item("b", "second"))
+    assert later.find("b")[0].id > one.item.id
+
+
+@pytest.mark.requirement("MEM-01")
+def test_memories_are_listed_by_status_type_project_and_tag_the_last_written_first(store):
+    for number, (ref, more) in enumerate({
+        "a": {"tags": ("x", "y")}, "b": {"tags": ("x",), "type": "runbook"},
+        "c": {"project": "name:blog"}, "d": {"status": "archived", "tags": ("x",)},
+    }.items()):  # fmt: skip
+        write(store, memo(ref, ref, updated=(2_000 - number) * DAY, **more))
+    put(store, item("no memory", "x"))
+
+    def listed(filters=Filters(), **more):  # noqa: B008
+        return [one.slug for one in store.memories(filters, **more)]
+
+    assert listed() == ["a", "b", "c"]
+    assert listed(limit=1, offset=1) == ["b"]
+    assert listed(Filters(types=("runbook",))) == ["b"]
+    assert listed(Filters(projects=("shop",))) == ["a", "b"]
+    assert listed(tags=("x",)) == ["a", "b"]
+    assert listed(tags=("x", "y")) == ["a"]
+    assert listed(statuses=("active", "archived")) == ["a", "b", "c", "d"]
+    assert store.tags() == {"x": 2, "y": 1}
+
+
+def test_a_memory_a_program_gave_is_one_too(store):
+    put(store, memory("plain", "just a text", tags=("x",), updated=7))
+    (one,) = store.memories(Filters())
+    assert (one.version, one.slug, one.content) == (
+        0,
+        f"item-{one.item.id}",
+        {"text": "just a text"},
+    )
+    again = write(store, with_status(one, "archived"), "archive")
+    assert (again.version, again.item.id, again.item.status) == (1, one.item.id, "archived")
+
+
+def test_a_slug_is_made_free_within_its_project(store):
+    with store.transaction():
+        store.put_project(Project("name:shop", "shop"))
+    assert store.free_slug("name:shop", "use-utc") == "use-utc"
+    one = write(store, replace(memo("r", "x"), slug="use-utc"))
+    assert store.free_slug("name:shop", "use-utc") == "use-utc-2"
+    assert store.free_slug("name:blog", "use-utc") == "use-utc"
+    with store.transaction():
+        store.drop_memo(one.item.id, 9, "")
+    assert store.free_slug("name:shop", "use-utc") == "use-utc-2"
+    long = "a" * 80
+    write(store, replace(memo("s", "x"), slug=long))
+    assert store.free_slug("name:shop", long) == "a" * 72 + "-2"
+
+
+@pytest.mark.requirement("DIS-08")
+def test_what_replaces_a_memory_is_found_from_it(store):
+    old = write(store, memo("old", "first"))
+    assert store.replaced_by(old.item.id) == 0
+    new = write(store, memo("new", "second", supersedes=old.item.id))
+    assert store.replaced_by(old.item.id) == new.item.id
+    assert store.replaced_by(0) == 0
+
+
+@pytest.mark.requirement("MEM-05")
+def test_the_time_of_a_candidate_is_a_memorys_last_write_and_an_items_own(store):
+    put(store, memory("m", "walrus", epoch=DAY, updated=9 * DAY), item("i", "walrus", epoch=DAY))
+    times = {one.kind: one.epoch for one in store.load([1, 2])}
+    assert times == {"memory": 9 * DAY, "message": DAY}
+
+
+def test_a_project_that_becomes_another_takes_its_memories_along(store):
+    with store.transaction():
+        store.put_project(Project("name:shop", "shop"))
+    one = write(store, memo("a", "walrus"))
+    with store.transaction():
+        store.merge_project("name:shop", Project("name:new", "new"))
+    (moved,) = store.memories(Filters(projects=("new",)))
+    assert (moved.item.project, moved.slug, moved.version) == ("name:new", one.slug, 1)
