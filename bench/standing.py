@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from yester.distil.standing import Rule, rules_in
+from yester.memories.standing import Rule, rules_in
 
 LABELS = Path(__file__).with_name("standing-labels.tsv")
 HALVES = ("develop", "held-out")

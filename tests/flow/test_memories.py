@@ -756,3 +756,14 @@ def test_lint_names_what_does_not_hold_to_its_form(store):
         store.put([prepared(Item("x", "memory", project=SHOP.key, type="decision", body="b"))])
     checks = [finding.check for finding in lint(store, Filters())]
     assert checks == ["content"] * 5 + ["title", "tags"]
+
+
+@pytest.mark.requirement("DIS-07", "MEM-02")
+def test_of_two_rules_that_choose_differently_about_the_same_the_newer_one_stands(home, run):
+    for text in ("Use pnpm, not npm", "Never commit to main", "Use yarn, not npm"):
+        assert run("remember", text, "--global").code == 0
+    told = run("context").out
+    assert "Use yarn, not npm" in told
+    assert "Never commit to main" in told
+    assert "pnpm, not npm" not in told
+    assert run("recall", "pnpm").code == 1

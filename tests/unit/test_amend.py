@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from yester.distil.amend import TURNS, amends, find_amended
-from yester.distil.subject import CHOICES, choice, thing
+from yester.memories.subject import CHOICES, choice, thing
 from yester.model import Item
 
 pytestmark = pytest.mark.requirement("DIS-08")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yester.distil.own_words import MASK, sentences
+from yester.memories.own_words import MASK, sentences
 
 pytestmark = pytest.mark.requirement("DIS-07")
 

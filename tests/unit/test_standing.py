@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yester.distil.standing import LONGEST, contradicts, in_force, rules_in, same_subject
-from yester.distil.standing_rules import CUES
-from yester.distil.standing_vetoes import VETOES
+from yester.memories.standing import LONGEST, contradicts, in_force, rules_in, same_subject
+from yester.memories.standing_rules import CUES
+from yester.memories.standing_vetoes import VETOES
 
 pytestmark = pytest.mark.requirement("DIS-07")
 

@@ -296,6 +296,7 @@ def _index(
         and not (own and item.session == own)
         and not (item.kind == "note" and item.session)  # plans and lists of a session long over
         and item.source not in CURATED  # the agent has it before its eyes
+        and item.type != "rule"  # it stands above
     ]
     days: list[str] = []
     shown: list[Item] = []

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol, TypeVar
 
-from yester.distil.subject import THINGS, alike, choice, telling
+from yester.memories.subject import THINGS, alike, choice, telling
 
 _READ = 1_200  # characters of a decision that are looked at
 _SAME_THING = 0.6  # share of common terms from which two phrases name the same thing

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from typing import Any
 
 from yester.memories.memo import GLOBAL
@@ -36,8 +37,19 @@ def subject(content: Mapping[str, Any]) -> frozenset[str]:
 
 
 def same_subject(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    if (thing := _thing(str(one.get("rule", "")))) and thing == _thing(str(other.get("rule", ""))):
+        return True
     mine, theirs = subject(one), subject(other)
     return bool(mine) and len(mine & theirs) >= _SAME * len(mine | theirs)
+
+
+@lru_cache(1_000)
+def _thing(rule: str) -> str:
+    """What the wording of a rule is about ("use pnpm, not npm": JavaScript packages), or ""."""
+    from yester.memories.standing import rules_in  # its patterns take a while to compile
+
+    found = rules_in(rule)
+    return found[0].subject if found else ""
 
 
 def about_the_same(store: Store, values: Mapping[str, Any]) -> Memo | None:

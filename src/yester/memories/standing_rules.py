@@ -16,7 +16,7 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
-from yester.distil.phrases import (
+from yester.memories.phrases import (
     ALLOWED,
     DO,
     DONE,

@@ -16,11 +16,11 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from yester.distil.own_words import MASK, sentences
-from yester.distil.phrases import LEAD, OVER, SOME, THING, TO_LEAVE
-from yester.distil.standing_rules import CUES, Cue
-from yester.distil.standing_vetoes import VETOES
-from yester.distil.subject import alike, choice, key, telling, thing
+from yester.memories.own_words import MASK, sentences
+from yester.memories.phrases import LEAD, OVER, SOME, THING, TO_LEAVE
+from yester.memories.standing_rules import CUES, Cue
+from yester.memories.standing_vetoes import VETOES
+from yester.memories.subject import alike, choice, key, telling, thing
 
 LONGEST = 240  # characters of a rule
 _FEWEST_WORDS = 2

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from yester.distil.subject import THINGS
+from yester.memories.subject import THINGS
 
 
 def one_of(*words: str) -> str:
