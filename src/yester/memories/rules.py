@@ -37,19 +37,19 @@ def subject(content: Mapping[str, Any]) -> frozenset[str]:
 
 
 def same_subject(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    if (thing := _thing(str(one.get("rule", "")))) and thing == _thing(str(other.get("rule", ""))):
+    if _at_odds(str(one.get("rule", "")), str(other.get("rule", ""))):
         return True
     mine, theirs = subject(one), subject(other)
     return bool(mine) and len(mine & theirs) >= _SAME * len(mine | theirs)
 
 
 @lru_cache(1_000)
-def _thing(rule: str) -> str:
-    """What the wording of a rule is about ("use pnpm, not npm": JavaScript packages), or ""."""
-    from yester.memories.standing import rules_in  # its patterns take a while to compile
+def _at_odds(one: str, other: str) -> bool:
+    """Do they choose differently: "use pnpm, not npm", "use yarn, not npm"?"""
+    from yester.memories.standing import contradicts, rules_in  # its patterns take long to compile
 
-    found = rules_in(rule)
-    return found[0].subject if found else ""
+    mine, theirs = rules_in(one), rules_in(other)
+    return any(contradicts(a, b) or contradicts(b, a) for a in mine for b in theirs)
 
 
 def about_the_same(store: Store, values: Mapping[str, Any]) -> Memo | None:
