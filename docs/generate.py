@@ -9,7 +9,9 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 import msgspec
@@ -18,6 +20,9 @@ from yester.agents import AGENTS
 from yester.agents.hooks import EVENTS
 from yester.cli import cli
 from yester.config import LLM, SETTINGS, Setting
+from yester.deliver.mcp import HANDSHAKE, MODERN
+from yester.deliver.mcp_text import MOST
+from yester.deliver.mcp_tools import TOOLS
 from yester.redact import RULES
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -140,6 +145,36 @@ def redaction() -> str:
     )
 
 
+def mcp() -> str:
+    parts = [
+        "# MCP tools",
+        _NOTE,
+        "`yester mcp` is an MCP server on standard input and output. Protocol versions:\n"
+        f"{', '.join((*HANDSHAKE, *MODERN))}. No answer is longer than {MOST:,}\ntokens: what does "
+        "not fit is counted, and the last line says how to get it.",
+    ]
+    for tool in TOOLS.values():
+        told = "changes nothing" if tool.hints["readOnlyHint"] else "adds, and removes nothing"
+        parts += [f"## {tool.name}", f"{tool.description} ({told.capitalize()}.)"]
+        rows = [
+            f"| `{name}` | {schema['type']}{' (required)' if name in tool.required else ''} | "
+            f"{_meaning(schema)} |"
+            for name, schema in tool.parameters.items()
+        ]
+        if rows:
+            parts.append("\n".join(["| parameter | type | meaning |", "|---|---|---|", *rows]))
+    return "\n\n".join(parts) + "\n"
+
+
+def _meaning(schema: Mapping[str, Any]) -> str:
+    said = [schema.get("description", ""), ", ".join(f"`{one}`" for one in schema.get("enum", ()))]
+    if "maximum" in schema:
+        said.append(f"{schema['minimum']} to {schema['maximum']}")
+    if "default" in schema:
+        said.append(f"default {schema['default']}")
+    return "; ".join(filter(None, said)) or "–"
+
+
 _SHOWN = re.compile(r"```sh\n(?P<command>yester [^\n]+)\n```\n\n```text\n(?P<output>.*?)```", re.S)
 _CHANGING = ("doctor", "--json", "status")  # free space, time taken, sizes
 
@@ -182,6 +217,7 @@ PAGES = {
     "agents.md": agents,
     "redaction.md": redaction,
     "hooks.md": hooks,
+    "mcp.md": mcp,
 }
 
 

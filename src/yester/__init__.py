@@ -10,8 +10,7 @@ with yester.open() as memory:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING = False  # the name type checkers know: `yester mcp` starts without typing
 if TYPE_CHECKING:
     from pathlib import Path
 

@@ -31,6 +31,7 @@ COMMANDS = {
     "memory": "memory",
     "promote": "promote",
     "import": "imports",
+    "mcp": "mcp",
     "status": "status",
     "stats": "stats",
     "worker": "worker",

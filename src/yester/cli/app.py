@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from yester.store.sqlite import SqliteStore
     from yester.text.embed import Embedder
 
-_LONGEST_REQUEST = 16_000  # characters
 _PATIENCE = 0.15  # seconds for git; what is late is left out
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -37,6 +36,11 @@ class App:
     def __init__(self, home: Path | None) -> None:
         self._home = home
         self.now = int(time.time() * 1000)
+
+    @property
+    def given(self) -> str | None:
+        """The home as the caller named it; None: not at all."""
+        return None if self._home is None else str(self._home)
 
     @cached_property
     def home(self) -> Path:
@@ -115,24 +119,11 @@ class App:
         return answer(store, asked, self.weights, embedder, fates if root else None)
 
     def _asked_of_worker(self, asked: Asked, root: str) -> Answer | None:
-        from urllib.parse import quote
-
-        from yester.recall.recall import Answer
-        from yester.worker.door import ask
+        from yester.worker.question import answered
 
         if self.config["embedder"] == "none" or not asked.query:
             return None
-        try:
-            request = f"POST /recall?asked={quote(msgspec.json.encode(asked))}&root={quote(root)}"
-        except UnicodeEncodeError:  # an argument that is no text has no form in JSON
-            return None
-        if len(request) > _LONGEST_REQUEST:
-            return None
-        said = ask(self.home / "run", request, 2.0)
-        try:
-            return None if said is None else msgspec.json.decode(said, type=Answer)
-        except msgspec.MsgspecError:  # of another version
-            return None
+        return answered(self.home, asked, root)
 
     @property
     def terminal(self) -> bool:

@@ -7,8 +7,9 @@ from typing import Any
 import click
 
 from yester.cli.app import App, filters, pass_app, print_json, session_options
-from yester.cli.rows import ICONS, as_json, print_full, title, tokens
+from yester.cli.rows import as_json, print_full, title, tokens
 from yester.cli.sessions import line
+from yester.deliver.lines import icon
 from yester.recall.recent import recent
 
 
@@ -48,7 +49,7 @@ def command(app: App, /, limit: int, rows: int, form: str, as_json_: bool, **giv
             print_full(app, hits)
         for one in hits if form == "index" else ():
             click.echo(
-                f"  {ICONS.get(one.kind, '·')} #{one.id}  {app.day(int(one.epoch * 1000))}"
+                f"  {icon(one.kind, one.type)} #{one.id}  {app.day(int(one.epoch * 1000))}"
                 f"  {title(one, ())}  ~{tokens(one.text)}t"
             )
     if as_json_:

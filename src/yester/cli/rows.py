@@ -8,15 +8,13 @@ from typing import Any
 import click
 
 from yester.cli.app import App
+from yester.deliver.lines import icon
 from yester.model import Hit
 from yester.recall.rank import TOLD
 from yester.recall.recall import Answer, by_session
 from yester.recall.snippet import snippet
 from yester.text.terms import query_terms
 
-ICONS = {
-    "prompt": "❯", "message": "·", "note": "▤", "summary": "Σ", "observation": "●", "memory": "★",
-}  # fmt: skip
 NO_WEIGHTS: Mapping[str, float] = {}
 MARK = "▶"  # the one that was asked for, among others
 
@@ -102,7 +100,7 @@ def print_index(
             score = f"{hit.score:.2f}  " if hit.score else ""
             more = f"  (+{hit.duplicates} alike)" if hit.duplicates else ""
             click.echo(
-                f"  {ICONS.get(hit.kind, '·')} #{hit.id}  {app.day(int(hit.epoch * 1000))}  {score}"
+                f"  {icon(hit.kind, hit.type)} #{hit.id}  {app.day(int(hit.epoch * 1000))}  {score}"
                 f"{title(hit, asked, mark)}  ~{tokens(hit.text)}t{more}"
             )
             if hit.title and not _repeats(hit.title, hit.text):

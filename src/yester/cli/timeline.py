@@ -9,7 +9,8 @@ from typing import Any
 import click
 
 from yester.cli.app import App, filter_options, pass_app, print_json, searched
-from yester.cli.rows import ICONS, MARK, as_json, print_full, title, tokens
+from yester.cli.rows import MARK, as_json, print_full, title, tokens
+from yester.deliver.lines import icon
 from yester.errors import NotFound
 from yester.model import Hit
 from yester.recall.factors import DAY
@@ -92,6 +93,6 @@ def _print_part(app: App, hits: list[Hit] | tuple[Hit, ...], anchor: Hit | None)
             mark = MARK if anchor is not None and hit.id == anchor.id else " "
             clock = app.day(int(hit.epoch * 1000))[11:]
             click.echo(
-                f"{mark} {ICONS.get(hit.kind, '·')} #{hit.id}  {clock}  {title(hit, ())}"
+                f"{mark} {icon(hit.kind, hit.type)} #{hit.id}  {clock}  {title(hit, ())}"
                 f"  ~{tokens(hit.text)}t"
             )

@@ -21,17 +21,21 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 _SPEAKERS = {
     "user": "user", "assistant": "agent", "thinking": "agent (thinking)", "task": "agent (task)",
 }  # fmt: skip
-# A sign for each type, else for each kind.
+# A sign for each type of observation, else for each kind: what was kept on purpose is a star.
 ICONS: Mapping[str, str] = {
     "decision": "◆", "bugfix": "✔", "feature": "✚", "refactor": "↻", "change": "△",
-    "discovery": "○", "constraint": "▣", "preference": "♥", "runbook": "☰", "tech_debt": "⚑",
-    "session_summary": "Σ", "rule": "§", "prompt": "❯", "message": "·", "note": "▤",
-    "summary": "Σ", "observation": "●", "memory": "★",
+    "discovery": "○", "prompt": "❯", "message": "·", "note": "▤", "summary": "Σ",
+    "observation": "●", "memory": "★",
 }  # fmt: skip
 
 
+def sort(kind: str, type_: str = "") -> str:
+    """What an item is called beside its sign: decision, bugfix, memory …"""
+    return type_ if kind == "observation" and type_ in ICONS else kind
+
+
 def icon(kind: str, type_: str = "") -> str:
-    return ICONS.get(type_) or ICONS.get(kind, "·")
+    return ICONS.get(sort(kind, type_), "·")
 
 
 def tokens(text: str) -> int:

@@ -27,6 +27,7 @@ from yester.deliver.lines import (
     line,
     row,
     said,
+    sort,
     titled,
     tokens,
 )
@@ -313,8 +314,8 @@ def _index(
 
 def _legend(items: Sequence[Item]) -> str:
     """What was recorded, by day (◆ decision, ✔ bugfix; ~85t: about 85 tokens to read whole):"""
-    kinds = dict.fromkeys(item.type if item.type in ICONS else item.kind for item in items)
-    signs = ", ".join(f"{ICONS[kind]} {kind.replace('_', ' ')}" for kind in sorted(kinds))
+    sorts = dict.fromkeys(sort(item.kind, item.type) for item in items)
+    signs = ", ".join(f"{ICONS[one]} {one}" for one in sorted(sorts))
     return f"Recorded, by day ({signs}; ~85t: about 85 tokens to read whole):"
 
 

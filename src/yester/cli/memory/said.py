@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 import click
 
 from yester.cli.app import App, filters, print_json
-from yester.cli.rows import ICONS, as_json
+from yester.cli.rows import as_json
+from yester.deliver.lines import icon
 from yester.errors import NotFound, UsageError
 from yester.memories.categories import category
 from yester.memories.content import Content
@@ -132,7 +133,8 @@ def line(app: App, memo: Memo) -> str:
         more.append(f"replaces #{item.supersedes}")
     title = item.title or snippet(item.body, (), 100)
     told = "  ".join(filter(None, more))
-    return f"{ICONS['memory']} #{item.id}  {app.day(item.updated)}  {item.type}  {title}  {told}"
+    sign = icon(item.kind, item.type)
+    return f"{sign} #{item.id}  {app.day(item.updated)}  {item.type}  {title}  {told}"
 
 
 def _state(app: App, memo: Memo) -> str:

@@ -1,0 +1,220 @@
+"""How the tools of the MCP server get at the memory: opened at the first question, not before.
+
+The worker is asked first: it has the embedding model loaded. Without one the question is answered
+here, with a model of our own where the store has vectors: it is loaded at the first such question
+(a third of a second, some 100 MB) and let go when nothing has been asked for a while (`rest`), as
+every open session of an agent may have a server like this one.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from yester.errors import UsageError
+
+if TYPE_CHECKING:
+    from yester.config import Config
+    from yester.model import Filters, Hit, Project
+    from yester.recall.recall import Answer, Asked, Fates
+    from yester.recall.staleness import Cache, Staleness, Work
+    from yester.store.base import Store
+    from yester.text.embed import Embedder
+
+AskWorker = Callable[[Path, "Asked", str], "Answer | None"]
+_PATIENCE = 0.15  # seconds for git; what is late is left out
+_NAMED = 8  # projects in a message
+
+
+class Access:
+    """One thread only. `cwd` is where the client has started us: the project at hand."""
+
+    def __init__(
+        self, home: str | None, cwd: str, environ: Mapping[str, str], ask_worker: AskWorker
+    ) -> None:
+        self._given, self._cwd, self._environ = home, cwd, environ
+        self._ask_worker = ask_worker
+        self._store: Store | None = None
+        self._inode = 0
+        self._embedder: tuple[object, Embedder | None] | None = None
+        self._facts: Cache | None = None  # what git has told of the project
+
+    def now(self) -> int:
+        return int(time.time() * 1000)
+
+    def rest(self) -> None:
+        """Let go of what is large, and give the memory back: it is most of what we have."""
+        if self._embedder is None and self._facts is None:
+            return
+        self._embedder = self._facts = None
+        import ctypes
+
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc keeps what was freed
+        if trim is not None:
+            trim(0)
+
+    def close(self) -> None:
+        self._embedder = None
+        if self._store is not None:
+            self._store.close()
+            self._store = None
+
+    @property
+    def home(self) -> Path:
+        from yester.config import home_folder
+
+        return home_folder(self._given, self._environ, Path(self._cwd))
+
+    def config(self) -> Config:
+        """As it is now: a server may run for days."""
+        from yester.config import load
+
+        return load(self.home, self._environ)
+
+    def reading(self) -> Store | None:
+        """The store; None where there is none yet: reading makes nothing."""
+        try:
+            inode = (self.home / "yester.db").stat().st_ino
+        except OSError:
+            return None
+        return self._opened(inode)
+
+    def writing(self) -> Store:
+        return self.reading() or self._opened(0)
+
+    def _opened(self, inode: int) -> Store:
+        """Another file may have taken the place of the one that is open: a restored backup."""
+        if self._store is not None and inode == self._inode:
+            return self._store
+        # Not through the library: what it needs to add items takes long to import.
+        from yester.backups import before_migration
+        from yester.store.sqlite import SqliteStore
+
+        if self._store is not None:
+            self._store.close()
+            self._store = None
+        now = self.now()
+        copy = before_migration(self.home, self.config().number("backups_kept"), now)
+        self._store = SqliteStore.open(self.home, now=now, before_migration=copy)
+        self._inode = (self.home / "yester.db").stat().st_ino
+        return self._store
+
+    def here(self) -> Project:
+        """The project the client has started us in."""
+        from yester.project import Projects
+
+        return Projects(self.config().projects).of(self._cwd)
+
+    def project(self, store: Store, name: str) -> Project:
+        """The project with this name or key."""
+        known = store.projects()
+        for project in known:
+            if name in (project.name, project.key):
+                return project
+        from difflib import get_close_matches
+
+        names = [project.name for project in known]
+        alike = get_close_matches(name, names, 3, 0.5) or sorted(names)[:_NAMED]
+        there = f"there is {', '.join(alike)}" if alike else "nothing is recorded yet"
+        raise UsageError(f"project is {name!r}, but no project is called so; {there}")
+
+    def place(self, name: str | None) -> Project:
+        """Where something new belongs: here, or in a project that is known."""
+        here = self.here()
+        store = self.reading()
+        if name and name not in (here.name, here.key):
+            if store is None:
+                raise UsageError(
+                    f"project is {name!r}, but nothing is recorded yet; leave it out for the "
+                    f"current one, {here.name}"
+                )
+            here = self.project(store, name)
+        from yester.capture.rules import rules
+
+        if rules(self.config()).excludes(self._cwd, here):
+            raise UsageError(
+                f"nothing is kept of {here.name}: the user's setting `exclude` says so"
+            )
+        return here
+
+    def allow(self) -> None:
+        """Raises where the user has switched yester off for this place or session."""
+        from yester.capture.rules import rules
+
+        off = self._environ.get("YESTER_OFF", "0").lower() not in ("", "0", "false")
+        session = self._environ.get("CLAUDE_CODE_SESSION_ID", "")
+        if off or rules(self.config()).off(self._cwd, session, self.now()):
+            raise UsageError(
+                "yester is switched off here by the user (YESTER_OFF or `yester off`; "
+                "`yester off --list` shows it); go on without it"
+            )
+
+    def searched(self, filters: Filters, query: str) -> Filters:
+        """Where no project is named it is all of them or, with `cross_project` false, our own."""
+        if filters.projects or self.config().flag("cross_project"):
+            return filters
+        from yester.text.query import parse
+
+        if any(name == "project" for name, _ in parse(query).filters):
+            return filters
+        return replace(filters, projects=(self.here().key,))
+
+    # --- asking ----------------------------------------------------------------------------------
+
+    def recall(self, store: Store, asked: Asked) -> list[Hit]:
+        """The hits, the worker's or our own, ranked for the project and the files at hand."""
+        from yester import git
+        from yester.recall.beginning import at_hand
+        from yester.recall.factors import DAY
+        from yester.recall.rank import Weights
+        from yester.recall.recall import answer
+
+        config, here = self.config(), self.here()
+        root = self._root(here)
+        deadline = time.monotonic() + _PATIENCE
+        signals = git.signals(root, deadline) if asked.query and root else None
+        asked = replace(
+            asked, project=here.key, files=at_hand(signals) if signals else (),
+            window=config.number("recency_window_days") * DAY,
+        )  # fmt: skip
+        if asked.query and config["embedder"] != "none":
+            found = self._ask_worker(self.home, asked, root)
+            if found is not None:
+                return found.hits
+        weights = Weights().with_half_life(config.number("recency_halflife_days"))
+        embedder = self._own_embedder(config, store) if asked.query else None
+        return answer(store, asked, weights, embedder, self._fates(root) if root else None).hits
+
+    def _root(self, here: Project) -> str:
+        """Where the files are: in the work tree at hand, which need not be the main one."""
+        from yester import git
+
+        if here.root and Path(self._cwd).is_relative_to(here.root):
+            return here.root
+        repository = git.find(self._cwd)
+        return str(repository.top) if repository else here.root
+
+    def _fates(self, root: str) -> Fates:
+        from yester.recall.staleness import Cache, stale
+
+        if self._facts is None:
+            self._facts = Cache()
+        facts = self._facts.facts
+
+        def fates(works: Sequence[Work]) -> Mapping[int, Staleness]:
+            return stale(works, facts(root, works, time.monotonic() + _PATIENCE))
+
+        return fates
+
+    def _own_embedder(self, config: Config, store: Store) -> Embedder | None:
+        if config["embedder"] == "none" or not store.has_vectors():
+            return None
+        from yester.text.embed import open_embedder
+
+        chosen = [value for name, value in config.values.items() if name.startswith("embed")]
+        if self._embedder is None or self._embedder[0] != chosen:
+            self._embedder = (chosen, open_embedder(config.values, self.home))
+        return self._embedder[1]

@@ -1,0 +1,140 @@
+"""Arguments as models write them: what is meant is understood, what is wrong is named."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from yester.deliver.mcp_arguments import checked, identities, moments, types
+from yester.deliver.mcp_tools import TOOLS
+from yester.errors import UsageError
+
+NOW = int(datetime(2026, 11, 15, 12, tzinfo=UTC).timestamp() * 1000)
+DAY = 86_400_000
+
+
+@pytest.mark.parametrize(
+    ("given_", "taken"),
+    [
+        ({}, {}),
+        ({"query": "redis", "project": None}, {"query": "redis"}),
+        ({"limit": "5"}, {"limit": 5}),
+        ({"limit": 5.0}, {"limit": 5}),
+        ({"query": 42}, {"query": "42"}),
+        ({"type": "prompts", "orderBy": "date_asc"}, {"type": "prompts", "orderBy": "date_asc"}),
+        ({"query": "half \ud800 a pair"}, {"query": "half ? a pair"}),
+    ],
+)
+def test_what_is_meant_is_taken(given_, taken):
+    assert checked(TOOLS["search"], given_) == taken
+
+
+@pytest.mark.requirement("DEL-06")
+@pytest.mark.parametrize(
+    ("tool", "given_", "names"),
+    [
+        ("search", {"limit": 0}, ("limit", "0", "from 1 to 100")),
+        ("search", {"limit": 101}, ("limit", "101", "from 1 to 100")),
+        ("search", {"limit": "many"}, ("limit", "'many'", "whole number")),
+        ("search", {"limit": True}, ("limit", "True", "whole number")),
+        ("search", {"limit": 2.5}, ("limit", "2.5", "whole number")),
+        ("search", {"offset": -1}, ("offset", "-1", "0 or more")),
+        ("search", {"query": ["a"]}, ("query", "['a']", "a text")),
+        ("search", {"type": "bugs"}, ("type", "'bugs'", "observations, sessions, prompts")),
+        ("search", {"orderBy": "newest"}, ("orderBy", "'newest'", "date_desc")),
+        ("search", {"qurey": "x"}, ("'qurey'", "did you mean query?", "offset")),
+        ("__IMPORTANT", {"x": 1}, ("'x'", "there is none")),
+        ("timeline", {"depth_before": 51}, ("depth_before", "51", "from 0 to 50")),
+        ("get_observations", {}, ("ids", "missing")),
+        ("save_memory", {"title": "t"}, ("text", "missing")),
+        ("save_memory", {"text": {"a": 1}}, ("text", "{'a': 1}", "a text")),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_value_and_the_fix(tool, given_, names):
+    with pytest.raises(UsageError) as error:
+        checked(TOOLS[tool], given_)
+    for name in names:
+        assert name in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ([12, 13], [(12, 0), (13, 0)]),
+        (["12", "#13"], [(12, 0), (13, 0)]),
+        ([12, "12", 12], [(12, 0)]),
+        (12, [(12, 0)]),
+        ("12, 13", [(12, 0), (13, 0)]),
+        ("[12, 13]", [(12, 0), (13, 0)]),
+        (["12@3800", 12], [(12, 3800), (12, 0)]),
+    ],
+)
+def test_ids_are_understood_as_models_write_them(written, meant):
+    assert identities(written, 100) == meant
+
+
+@pytest.mark.parametrize(
+    "written", [[], "", None, ["x"], [1.5], [True], [-3], [[1]], {"id": 1}, list(range(101))]
+)
+def test_ids_that_are_none_are_refused_with_an_example(written):
+    with pytest.raises(UsageError, match="ids has"):
+        identities(written, 100)
+
+
+@pytest.mark.parametrize(
+    ("given_", "since", "until"),
+    [
+        ({}, None, None),
+        ({"dateStart": "3d"}, NOW - 3 * DAY, None),
+        ({"dateStart": "2026-11-01T00:00:00Z"}, NOW - 14 * DAY - DAY // 2, None),
+        ({"dateEnd": "2026-11-10"}, None, NOW - 5 * DAY + DAY // 2),
+        ({"dateEnd": "2026-11-10T00:00:00Z"}, None, NOW - 5 * DAY - DAY // 2),
+        ({"dateEnd": "yesterday"}, None, NOW - DAY // 2),
+        ({"dateStart": "1794744000000"}, 1_794_744_000_000, None),
+        ({"dateStart": "1794744000"}, 1_794_744_000_000, None),
+        ({"dateStart": "2026-11-10", "dateEnd": "2026-11-10"}, NOW - 5 * DAY - DAY // 2,
+         NOW - 5 * DAY + DAY // 2),
+        ({"dateStart": " "}, None, None),
+    ],
+)  # fmt: skip
+def test_dates_are_understood_and_a_day_that_ends_a_range_is_part_of_it(given_, since, until):
+    import time
+
+    time.tzset()  # UTC, see conftest.py
+    assert moments(given_, NOW) == (since, until)
+
+
+@pytest.mark.parametrize(
+    ("given_", "names"),
+    [
+        ({"dateStart": "soon"}, ("dateStart", "'soon'", "2026-03-01")),
+        ({"dateEnd": "2026-13-45"}, ("dateEnd", "'2026-13-45'")),
+        ({"dateStart": "1d", "dateEnd": "2d"}, ("dateStart", "'1d'", "dateEnd", "'2d'")),
+    ],
+)
+def test_dates_that_are_none_are_named(given_, names):
+    with pytest.raises(UsageError) as error:
+        moments(given_, NOW)
+    for name in names:
+        assert name in str(error.value)
+
+
+def test_several_types_are_parted_by_commas():
+    assert types({"obs_type": "decision, bugfix,"}) == ("decision", "bugfix")
+    assert types({}) == ()
+
+
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9)
+JSON = SCALARS | st.lists(SCALARS, max_size=2) | st.dictionaries(st.text(max_size=3), SCALARS)
+
+
+@given(st.dictionaries(st.sampled_from([*TOOLS["search"].parameters]), JSON))
+def test_anything_is_taken_or_refused(given_):
+    try:
+        taken = checked(TOOLS["search"], given_)
+    except UsageError:
+        return
+    assert all(isinstance(value, str | int) for value in taken.values())
