@@ -197,7 +197,7 @@ def test_what_was_recorded_without_a_session_is_told_too(memory):
         ]
     )  # fmt: skip
     (line,) = entries(at_start(memory).text)
-    assert line == "#1 ◆ 20:26 Prices are integers: All prices are integer cents."
+    assert line == "#1 ★ 20:26 Prices are integers: All prices are integer cents."
     assert "\n27 May:\n#1" in at_start(memory).text
 
 
