@@ -21,7 +21,7 @@ from yester.memories.lifecycle import GRACE
 from yester.memories.memo import GLOBAL, By, plain
 from yester.memories.remember import CUES, Draft, guessed, remember
 from yester.memories.review import lint, review
-from yester.model import Filters, Item, Project
+from yester.model import Change, Filters, Item, Memo, Project
 from yester.recall.factors import DAY
 from yester.recall.recall import Asked, recall
 from yester.store.sqlite import SqliteStore
@@ -174,6 +174,7 @@ def test_a_secret_told_is_nowhere_in_the_store(store, tmp_path):
         store, f"The key is {key}", type="decision", title=f"Key {key}", tags=[key], files=[key],
         content={"context": f"<private>{key}</private>", "rationale": [key]}, path=f"{key}/**",
     )  # fmt: skip
+    tell(store, "Another fact", concepts=[key], slug=key)
     lifecycle.archive(store, memo.item.id, By(key, NOW, "user", f"because {key}"))
     store.close()
     for path in (tmp_path / "store").rglob("*"):
@@ -518,7 +519,7 @@ def test_a_memory_a_program_gave_has_the_same_life(store):
         "Heron",
         given.sections,
     )
-    assert [f.check for f in lint(store, Filters())] == ["type"]
+    assert [f.check for f in lint(store, Filters())] == ["type"]  # by now it has a history
 
 
 @pytest.mark.requirement("MEM-05")
@@ -647,6 +648,7 @@ def test_an_agent_is_told_the_rules_at_every_start(memory, tmp_path):
         assert "- Never push to main (#" in rules_
         assert "- Always write English (#" in rules_
         assert "Tuesdays" not in told
+        assert told.count("Never push to main") == 1
         assert "yester-rules" not in rest
 
 
@@ -752,10 +754,13 @@ def test_lint_names_what_contradicts_itself(store):
 
 
 def test_lint_names_what_does_not_hold_to_its_form(store):
+    given = Item("x", "memory", project=SHOP.key, type="decision", body="b", tags=("A B",))
     with store.transaction():
-        store.put([prepared(Item("x", "memory", project=SHOP.key, type="decision", body="b"))])
+        store.put([prepared(replace(given, ref="y"))])
+        bad = Memo(given, "Not A Slug", content={"colour": "red"})
+        store.put_memo(prepared(given), bad, Change(0, NOW, "somebody", "create"))
     checks = [finding.check for finding in lint(store, Filters())]
-    assert checks == ["content"] * 5 + ["title", "tags"]
+    assert checks == ["content"] * 5 + ["title", "name", "tags"]
 
 
 @pytest.mark.requirement("DIS-07", "MEM-02")

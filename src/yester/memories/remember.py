@@ -156,9 +156,9 @@ def _values(store: Store, draft: Draft, project: Project, by: By) -> tuple[Plain
         project.root,
     )  # fmt: skip
     if not values["tags"]:
-        values["tags"] = list(
-            tagging.filled(category.name, draft.concepts, values["files"], text, store.tags())
-        )
+        concepts = [clean(concept) for concept in draft.concepts]
+        found = tagging.filled(category.name, concepts, values["files"], text, store.tags())
+        values["tags"] = list(found)
     return values, category
 
 

@@ -105,8 +105,9 @@ def _grouped(memos: Iterable[Memo], key: Callable[[Memo], Hashable]) -> list[lis
 
 
 def lint(store: Store, filters: Filters) -> list[Finding]:
-    """What does not hold to the form of its category, and what contradicts itself."""
-    active = store.memories(filters)
+    """What does not hold to the form of its category, and what contradicts itself; items a program
+    stored as memories have no form to hold to."""
+    active = [memo for memo in store.memories(filters) if memo.version]
     by_id = {memo.item.id: memo for memo in active}
     found = [finding for memo in active for finding in _unlike_its_form(memo)]
     found += [finding for memo in active for finding in _wrong_chain(memo, by_id)]
@@ -130,7 +131,7 @@ def _unlike_its_form(memo: Memo) -> Iterator[Finding]:
     if not item.title or len(item.title) > LONGEST_TITLE:
         text = f"the title has {len(item.title)} characters, it should have 1 to {LONGEST_TITLE}"
         yield Finding(memo, "title", text, f"{edit} --title …")
-    if memo.version and not _SLUG.fullmatch(memo.slug):
+    if not _SLUG.fullmatch(memo.slug):
         yield Finding(memo, "name", f"{memo.slug!r} is no kebab-case name", edit)
     if odd := [tag for tag in item.tags if tagging.normal(tag) != tag]:
         yield Finding(memo, "tags", f"{', '.join(odd)} could be spelled otherwise", edit)
