@@ -12,6 +12,7 @@ from typing import Any
 
 KINDS = ("message", "prompt", "observation", "summary", "memory", "note")
 STATUSES = ("active", "retired", "archived", "superseded")
+DISTILLED = "yester"  # the source of what was distilled from other items
 ORIGINS = ("user", "agent", "tool", "file", "import")
 SCOPES = ("global", "project", "path")
 CURATED = ("memory-md", "claude-md")  # sources that are files an agent loads by itself

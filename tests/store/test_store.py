@@ -678,4 +678,4 @@ def test_what_was_shown_counts_what_it_was_made_from(store):
         ("Start", 2, 3, 18, 40),
     ]
     assert [row.event for row in store.shown(10)] == ["Start"]
-    assert [tuple(row) for row in store.distilled()] == [("message", 1, 40, 3)]
+    assert [tuple(row) for row in store.discovered()] == [("message", 1, 40, 3)]

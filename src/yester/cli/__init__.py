@@ -19,6 +19,7 @@ from yester.errors import YesterError
 # command → its module in this package, in the order of the help page
 COMMANDS = {
     "index": "index",
+    "distil": "distil",
     "recall": "recall",
     "search": "recall",
     "show": "show",

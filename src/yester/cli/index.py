@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -18,6 +17,7 @@ from yester.agents.base import Agent, Options
 from yester.capture.rules import Rules, rules
 from yester.cli.app import App, count, pass_app, print_json
 from yester.cli.imports import notes_json, notes_said
+from yester.cli.stopping import stoppable
 from yester.errors import SourceError
 from yester.importers.notes import NotesReport, drop_vanished, memory_file, take
 from yester.ingest import Ingest, Report, apply_names, rebuild_if_stale
@@ -56,7 +56,7 @@ def command(
     gc.set_threshold(100_000)  # nothing here makes cycles, and looking for them costs a tenth
     ingest = Ingest(app.store, projects, options, kept_out)
     began = time.monotonic()
-    with _progress(found) as advance, _stoppable():
+    with _progress(found) as advance, stoppable():
         try:
             for agent, path in found:
                 ingest.read(agent, path, advance)
@@ -129,20 +129,6 @@ def _changed(path: Path) -> float:
         return path.stat().st_mtime * 1000
     except OSError:
         return 0.0
-
-
-@contextmanager
-def _stoppable() -> Iterator[None]:
-    """SIGTERM ends a run like Ctrl-C does: the batch at hand is still written."""
-
-    def stop(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    former = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, former)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from yester.cli.app import App, count, pass_app, print_json
 from yester.distil.budget import AS_OF, DAY, PRICES, Limits, day_of, price_of
 from yester.distil.llm import open_model
 from yester.errors import ConfigError
-from yester.store.base import Distilled, Shown, Spending, Spent
+from yester.store.base import Discovered, Shown, Spending, Spent
 
 _HONEST = (
     "Tokens are estimates (four characters each). They are no saving: nobody would have found all "
@@ -50,7 +50,7 @@ def command(app: App, days: int, prices: bool, as_json_: bool) -> None:
         },
         "today": _rounded(today),
         "spend": [_rounded(row) for row in store.spending(since)],
-        "distilled": [_read(row) for row in store.distilled()],
+        "distilled": [_read(row) for row in store.discovered()],
         "shown": [row._asdict() for row in store.shown(since)],
     }
     if as_json_:
@@ -66,7 +66,7 @@ def command(app: App, days: int, prices: bool, as_json_: bool) -> None:
             f"{limits.tokens:,} tokens"
         )
     _print_spending(store.spending(since), days)
-    _print_economics(store.distilled(), store.shown(since), days)
+    _print_economics(store.discovered(), store.shown(since), days)
 
 
 def _rounded(row: Spent | Spending) -> dict[str, Any]:
@@ -121,14 +121,14 @@ def _print_spending(rows: list[Spending], days: int) -> None:
             click.echo(f"              of these {', '.join(wasted)}")
 
 
-def _read(row: Distilled) -> dict[str, Any]:
+def _read(row: Discovered) -> dict[str, Any]:
     return {
         "kind": row.kind, "items": row.items, "discovery_tokens": row.discovery_tokens,
         "read_tokens": (row.characters + 3) // 4,
     }  # fmt: skip
 
 
-def _print_economics(distilled: list[Distilled], shown: list[Shown], days: int) -> None:
+def _print_economics(distilled: list[Discovered], shown: list[Shown], days: int) -> None:
     if distilled:
         click.echo("\nmade from what was found out, and what reading it costs")
     for row in distilled:

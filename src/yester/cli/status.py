@@ -28,6 +28,10 @@ def command(app: App, as_json_: bool) -> None:
         "projects": counts.projects,
         "sessions": counts.sessions,
         "transcripts": counts.sources,
+        "undistilled": {
+            "sessions": app.reading.waiting_sessions(False),
+            "of_hooks": app.reading.waiting_sessions(True),
+        },
         "vectors": {"done": counts.vectors, "waiting": counts.unembedded},
         "lag_ms": lag(app.reading.lags(1_000)),
         "worker": summary(app),
@@ -54,6 +58,8 @@ def command(app: App, as_json_: bool) -> None:
             f"events       {counts.events:,}; recallable after {late['p50']} ms (half of them), "
             f"{late['p99']} ms (99 of 100)"
         )
+    if left := status["undistilled"]["sessions"]:
+        click.echo(f"undistilled  {count(left, 'session')}: yester distil --backfill")
     waiting = status["spool"]
     if waiting["waiting"] or waiting["bad"]:
         click.echo(f"spool        {waiting['waiting']:,} waiting, {waiting['bad']:,} unreadable")

@@ -17,7 +17,7 @@ SHORTEST = 50  # characters of a tool's input and output that can be worth an ob
 _REPEATED, _FEW = 0.8, 6
 _SWITCHES = {"skip_tools": "SKIP_TOOLS", "batch_window_ms": "BATCH_WINDOW_MS"}
 # `yester recall …` in a shell prints what is stored already; so does our MCP server.
-_SHELLS = frozenset(
+SHELLS = frozenset(
     {
         "bash", "exec_command", "local_shell", "powershell", "run_shell_command",
         "run_terminal_cmd", "run_terminal_command", "run_terminal_command_v2", "shell",
@@ -61,7 +61,7 @@ def own_answer(item: Item) -> bool:
     """Is this the use of a tool that answers with what yester knows?"""
     if item.role != "tool":
         return False
-    if item.tool.lower() not in _SHELLS:
+    if item.tool.lower() not in SHELLS:
         return _OWN_TOOL.match(item.tool) is not None
     command = item.body.split("\n\n", 1)[0].split("<<", 1)[0]  # without output and documents
     return _OWN_COMMAND.search(command) is not None

@@ -6,7 +6,7 @@ every backend indexes the same terms and one ranker scores them all.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from math import log
@@ -88,6 +88,15 @@ class Statistics:
     lengths: Mapping[tuple[str, int], float]  # (kind, field number) → mean number of terms
 
 
+class Waiting(NamedTuple):
+    """A session that is to be distilled, how often it had changed when that was asked, and when the
+    earliest of what is new happened."""
+
+    session: Session
+    changes: int
+    since: int
+
+
 def inverse_frequency(holding: int, items: int) -> float:
     """How telling a term is that `holding` of `items` have; chooses candidates and scores them."""
     return log(1.0 + max(items - holding, 0) / (holding + 0.5) + 0.5 / (holding + 0.5))
@@ -138,7 +147,7 @@ class Spending(NamedTuple):
     cost: float
 
 
-class Distilled(NamedTuple):
+class Discovered(NamedTuple):
     """The items of a kind that were made from something: what that was, and what reading costs."""
 
     kind: str
@@ -244,6 +253,18 @@ class Store(Protocol):
 
     def put_vectors(self, item: int, model: str, vectors: Sequence[Any]) -> None:
         """The vectors of an item's parts, instead of those it had."""
+
+    def remove(self, ids: Sequence[int]) -> None:
+        """Take items out for good, rows and index in step; unknown ids are passed over."""
+
+    def put_distilled(
+        self, session: int, changes: int, evidence: Mapping[str, Iterable[tuple[int, int]]]
+    ) -> None:
+        """A session has been distilled, as it was after so many changes; what came of it was made
+        of this: ref → (number of the fact, item it was taken from); -1 is for what is no fact."""
+
+    def distil_again(self) -> int:
+        """All sessions wait to be distilled; how many did not before."""
 
     def mute(self, session: str, now: int) -> None:
         """The user has switched yester off for this session of a client."""
@@ -403,7 +424,7 @@ class Store(Protocol):
     def spending(self, since: int) -> list[Spending]:
         """The calls from then on, by day, model, purpose and outcome; the newest day first."""
 
-    def distilled(self) -> list[Distilled]:
+    def discovered(self) -> list[Discovered]:
         """Kinds with items that say how many tokens they were made from, by name."""
 
     def shown(self, since: int) -> list[Shown]:
@@ -411,6 +432,34 @@ class Store(Protocol):
 
     def muted(self) -> set[str]:
         """The sessions yester is switched off for."""
+
+    def waiting(self, hooked: bool, quiet_since: int, limit: int) -> list[Waiting]:
+        """Sessions to be distilled, the newest first: none whose turn is still going on (it has
+        not ended, and something has happened since then); `hooked`: only those hooks told of."""
+
+    def waiting_sessions(self, hooked: bool) -> int:
+        """How many there are, those at work among them."""
+
+    def distillable(self, key: str) -> list[Waiting]:
+        """The sessions with this id, or whose id begins with it, waiting or not."""
+
+    def history(
+        self, session: int, brief: Collection[str], chars: int, after: tuple[int, int], limit: int
+    ) -> list[tuple[Item, int]]:
+        """The next items of a session by (time, id), nothing distilled among them, each with the
+        length of its text; of thinking and of these tools only so many characters of it."""
+
+    def prompt_before(self, session: int, epoch: int, back: int) -> int:
+        """When the prompt so many before the last one of that time was typed; 0: there is none."""
+
+    def told(self, session: int) -> dict[int, Event]:
+        """item → the event that told of it, for the turns of a session."""
+
+    def distilled(self, session: int) -> list[Item]:
+        """What a session was distilled into, by time."""
+
+    def evidence(self, item: int) -> dict[int, tuple[int, ...]]:
+        """What a distilled item was made of: number of the fact (-1: the rest) → items."""
 
     def lags(self, limit: int) -> list[int]:
         """Milliseconds from hook to store of the last events, newest first."""

@@ -14,7 +14,7 @@ import apsw
 import msgspec
 
 from yester.errors import StoreError, StoreReplaced
-from yester.model import CURATED, Filters, Item, Project, Session, Source
+from yester.model import CURATED, DISTILLED, Filters, Item, Project, Session, Source
 from yester.project import bare
 from yester.store import sqlite_care as care
 from yester.store import sqlite_index as index
@@ -24,6 +24,7 @@ from yester.store.lock import write_lock
 from yester.store.migrate import Migration, migrate, migrations, pending, version
 from yester.store.sqlite_capture import CaptureRows
 from yester.store.sqlite_care import explained, explains
+from yester.store.sqlite_distil import DistilRows
 from yester.store.sqlite_feedback import FeedbackRows
 from yester.store.sqlite_memories import MemoryRows
 from yester.store.sqlite_spend import SpendRows
@@ -38,7 +39,7 @@ _SHORTEST_PREFIX = 6  # of a session's id, as `yester sessions` shows it
 _NO_SUCH_ID = -1  # a filter that names something unknown must find nothing, not everything
 
 
-class SqliteStore(CaptureRows, FeedbackRows, SpendRows, VectorRows, MemoryRows):
+class SqliteStore(CaptureRows, DistilRows, FeedbackRows, MemoryRows, SpendRows, VectorRows):
     """One connection; not shared between threads. Open it with `SqliteStore.open(folder)`."""
 
     def __init__(self, db: apsw.Connection, path: Path, lock: Path, patience: float) -> None:
@@ -230,6 +231,8 @@ class SqliteStore(CaptureRows, FeedbackRows, SpendRows, VectorRows, MemoryRows):
                 self._db.execute(
                     f"UPDATE OR IGNORE {table} SET session = ? WHERE session = ?", (twin[0], id_)
                 )
+            self._want_distilled({twin[0]: 0})
+            self._db.execute("DELETE FROM undistilled WHERE session = ?", (id_,))
             self._db.execute("DELETE FROM session WHERE id = ?", (id_,))
 
     def put_session(self, session: Session) -> int:
@@ -279,6 +282,7 @@ class SqliteStore(CaptureRows, FeedbackRows, SpendRows, VectorRows, MemoryRows):
         hooked = self._one("SELECT 1 FROM event LIMIT 1") is not None
         new: list[tuple[object, ...]] = []
         replaced: list[tuple[object, ...]] = []
+        touched: dict[int, int] = {}
         for (source, kind, ref), entry in latest.items():
             old = self._one(
                 "SELECT id, hash, project FROM item WHERE ref = ? AND kind = ? AND source = ?",
@@ -295,6 +299,8 @@ class SqliteStore(CaptureRows, FeedbackRows, SpendRows, VectorRows, MemoryRows):
                 continue
             project = self.put_project(bare(item.project))
             session = self._session_id(item, project)
+            if session and source != DISTILLED:
+                touched[session] = min(item.epoch, touched.get(session, item.epoch))
             if old is None:
                 id_, next_id = next_id, next_id + 1
             else:
@@ -310,6 +316,7 @@ class SqliteStore(CaptureRows, FeedbackRows, SpendRows, VectorRows, MemoryRows):
         self._db.executemany(rows.REPLACE, replaced)
         self._link(chain(new, replaced))
         self._want_vectors(chain(new, replaced))
+        self._want_distilled(touched)
         self._index.write()
         return Put(len(new), len(replaced), unchanged)
 
@@ -386,6 +393,15 @@ class SqliteStore(CaptureRows, FeedbackRows, SpendRows, VectorRows, MemoryRows):
             self._db.execute(
                 "DELETE FROM item_concept WHERE concept = ? AND item = ?", (concept.lower(), id_)
             )
+
+    def remove(self, ids: Sequence[int]) -> None:
+        for id_ in ids:
+            row = self._one("SELECT project, kind FROM item WHERE id = ?", id_)
+            if row is not None:
+                self._unlink(id_, *row)
+                self._db.execute("DELETE FROM item WHERE id = ?", (id_,))
+                self._db.execute("DELETE FROM item_evidence WHERE item = ?", (id_,))
+        self._index.write()
 
     def put_source(self, source: Source, skipped: Mapping[str, int]) -> None:
         self._db.execute(
@@ -566,9 +582,9 @@ class SqliteStore(CaptureRows, FeedbackRows, SpendRows, VectorRows, MemoryRows):
                 args.append(value)
         found = self._db.execute(
             "SELECT s.key, s.agent, p.key, s.started, s.ended, s.cwd, s.branch, s.title,"
-            " s.transcript,"
-            " (SELECT count(*) FROM item WHERE session = s.id AND kind = 'prompt'),"
-            " (SELECT count(*) FROM item WHERE session = s.id), s.id"
+            " s.transcript, (SELECT count(*) FROM item"
+            "  WHERE session = s.id AND session <> 0 AND kind = 'prompt'),"
+            " (SELECT count(*) FROM item WHERE session = s.id AND session <> 0), s.id"
             f" FROM session s JOIN project p ON p.id = s.project WHERE {' AND '.join(parts)}"
             " ORDER BY s.ended DESC, s.id DESC LIMIT ? OFFSET ?",
             (*args, limit, offset),

@@ -98,8 +98,8 @@ class CaptureRows:
     def session(self, key: str, agent: str) -> Session | None:
         row = self._db.execute(
             "SELECT s.key, s.agent, p.key, s.started, s.ended, s.cwd, s.branch, s.title,"
-            " s.transcript,"
-            " (SELECT count(*) FROM item WHERE session = s.id AND kind = 'prompt'), 0, s.id"
+            " s.transcript, (SELECT count(*) FROM item"
+            "  WHERE session = s.id AND session <> 0 AND kind = 'prompt'), 0, s.id"
             " FROM session s JOIN project p ON p.id = s.project"
             " WHERE s.key = ? AND s.agent = ? ORDER BY s.id LIMIT 1",
             (key, agent),
@@ -109,7 +109,8 @@ class CaptureRows:
     @explains
     def said(self, session: int, kind: str, actor: str, text: str, since: int, until: int) -> int:
         row = self._db.execute(
-            "SELECT i.id FROM item i WHERE i.session = ?1 AND i.epoch BETWEEN ?2 AND ?3"
+            "SELECT i.id FROM item i WHERE i.session = ?1 AND i.session <> 0"
+            " AND i.epoch BETWEEN ?2 AND ?3"
             " AND i.kind = ?4 AND trim(i.body, ' ' || char(9, 10, 13)) = ?5"
             " AND iif(?6 = '', i.actor = '', i.actor LIKE '%' || ?6)"
             " AND NOT EXISTS (SELECT 1 FROM turn t JOIN event e ON e.turn = t.id"

@@ -92,7 +92,9 @@ def where(
             args.extend(values)
 
     among("i.project", projects)
-    among("i.session", sessions)
+    if sessions:
+        parts.append("i.session <> 0")  # in so many words: only then their index is used
+        among("i.session", sessions)
     among("i.kind", filters.kinds)
     among("i.type", filters.types, " COLLATE NOCASE")
     among("i.agent", [filters.agent] if filters.agent else [], " COLLATE NOCASE")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import apsw
 
 from yester.model import Spend
-from yester.store.base import Distilled, Shown, Spending, Spent
+from yester.store.base import Discovered, Shown, Spending, Spent
 from yester.store.sqlite_care import explains
 
 
@@ -57,7 +57,7 @@ class SpendRows:
         return [Spending(*row) for row in found]
 
     @explains
-    def distilled(self) -> list[Distilled]:
+    def discovered(self) -> list[Discovered]:
         found = self._db.execute(
             "SELECT kind, count(*), sum(discovery_tokens),"
             " sum(length(title) + length(subtitle) + length(body)"
@@ -65,7 +65,7 @@ class SpendRows:
             " FROM item WHERE discovery_tokens > 0 AND status = 'active' GROUP BY kind"
             " ORDER BY kind"
         )
-        return [Distilled(*row) for row in found]
+        return [Discovered(*row) for row in found]
 
     @explains
     def shown(self, since: int) -> list[Shown]:

@@ -32,6 +32,7 @@ from yester.ingest import Ingest, rebuild_if_stale
 from yester.ingest.events import Events
 from yester.store.sqlite import SqliteStore
 from yester.worker.answers import Answers
+from yester.worker.distilling import Distilling
 from yester.worker.door import Door
 from yester.worker.log import Log
 from yester.worker.wake import Fifo, Signals
@@ -101,6 +102,7 @@ class Worker:
             home, now=now, patience=_PATIENCE, before_migration=before_migration(home, kept, now)
         )
         self._answers = Answers(self._spool, self._store, self._log)
+        self._distilling = Distilling(self._store, self._log, time.time)
         self._use_settings()
         self._idle = self._config.number("worker_idle_minutes") * 60.0 if idle is None else idle
 
@@ -114,7 +116,9 @@ class Worker:
         while not self.leaving:
             for key, mask in self._selector.select(self._timeout()):
                 key.data(mask)
-            self._work(self._clock() + SLICE)
+            until = self._clock() + SLICE
+            self._work(until)
+            self._distil(until)
             self._tick()
         self.drain()
         return self.leaving
@@ -156,7 +160,7 @@ class Worker:
         now = self._clock()
         if self.resting > now:
             return min(self.resting - now, TICK)
-        if self._more or self._reading is not None:
+        if self._more or self._reading is not None or self._distilling.busy:
             return 0.0
         due = min((due.when for due in self._due.values()), default=now + TICK)
         return max(0.0, min(TICK, self._idle, due - now))
@@ -168,6 +172,7 @@ class Worker:
         if now - self._ticked < TICK:
             return
         self._ticked, self._more = now, True
+        self._distilling.wake()
         self._left.clear()
         self._spool.sweep(time.time())
         if not self._door.still_ours():
@@ -240,6 +245,23 @@ class Worker:
             self._log.failed("writing", error)
             self.resting = self._clock() + _ERROR_PAUSE
 
+    def _distil(self, until: float) -> None:
+        """What nobody waits for: only when events and transcripts are taken in."""
+        before = self._distilling.made
+        try:
+            while not (self._more or self._reading or self.resting) and self._clock() < until:
+                if not self._distilling.step(self._config):
+                    break
+        except StoreBusy:
+            self.resting = self._clock() + _BUSY_PAUSE
+        except StoreReplaced:
+            self.leaving = self.leaving or "new version"
+        except (StoreError, OSError) as error:
+            self._log.failed("distilling", error)
+            self.resting = self._clock() + _ERROR_PAUSE
+        if self._distilling.made > before and self._embedding is not None:
+            self._embedding.wake()
+
     def _take_batch(self) -> bool:
         """A batch from the spool; is there more?"""
         if not self._waiting:  # listed once for many batches: there may be thousands
@@ -282,6 +304,7 @@ class Worker:
             return
         self.events += len(taken.told)
         self._last = self._clock()
+        self._distilling.wake()
         if self._embedding is not None:
             self._embedding.wake()
         told = {**taken.told, **taken.again}
@@ -360,6 +383,7 @@ class Worker:
         yield from ingest.reading(agent, path)
         ingest.flush()
         self._intake.find_prompts(told.session, told.agent)
+        self._distilling.wake()
         if self._embedding is not None:
             self._embedding.wake()
         if ingest.report.failed:

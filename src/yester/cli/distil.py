@@ -1,0 +1,156 @@
+"""`yester distil`: observations and summaries of what has happened."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from yester.cli.app import App, count, pass_app, print_json
+from yester.cli.stopping import stoppable
+from yester.distil import QUIET
+from yester.distil.distil import Report, Rules, distil
+from yester.errors import NotFound, UsageError
+from yester.ingest import rebuild_if_stale
+from yester.model import Item
+from yester.store.base import Store, Waiting
+
+_MANY = 1_000_000_000
+
+
+@click.command("distil")
+@click.option("--backfill", is_flag=True, help="Indexed sessions, too, that no hook has told of.")
+@click.option("--again", is_flag=True, help="With --backfill: those that are done as well.")
+@click.option("--session", metavar="ID", help="This session, done or not; 6 characters will do.")
+@click.option("--show", is_flag=True, help="With --session: print what it was distilled into.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@pass_app
+def command(
+    app: App, backfill: bool, again: bool, session: str | None, show: bool, as_json: bool
+) -> None:
+    """Distil sessions: observations of what was done, found and decided, and summaries.
+
+    No model is asked: every fact is a sentence of the session itself. The worker does this by
+    itself after each turn; sessions from before there were hooks want --backfill, once. Stopping
+    it loses nothing: the next run goes on where it ended.
+    """
+    if show and session is None:
+        raise UsageError("--show prints one session; name it with --session ID")
+    if again and not backfill:
+        raise UsageError(
+            "--again belongs to --backfill; one session is `yester distil --session ID`"
+        )
+    store = app.store
+    rebuild_if_stale(store)
+    if again:
+        with store.transaction():
+            store.distil_again()
+    if session is None:
+        found = store.waiting(not backfill, app.now - QUIET, _MANY)
+    else:
+        found = store.distillable(session)
+        if not found:
+            raise NotFound(f"no session {session}; `yester sessions` lists them")
+    rules = Rules(frozenset(app.config.texts("skip_tools")), app.config.number("batch_window_ms"))
+    report = Report()
+    gc.set_threshold(100_000)
+    began = time.monotonic()
+    with _progress(len(found)) as advance, stoppable():
+        for one in found:
+            for _ in distil(store, one, rules, report):
+                pass
+            advance()
+    made = [item for one in found for item in store.distilled(one.session.id)] if show else []
+    if as_json:
+        print_json(
+            {**_as_json(report), **({"items": [_shown(store, i) for i in made]} if show else {})}
+        )
+        return
+    for item in made:
+        _print(item)
+    _say(app, report, found, time.monotonic() - began, backfill)
+
+
+@contextmanager
+def _progress(total: int) -> Iterator[Callable[[], None]]:
+    """A bar on a terminal, nothing elsewhere."""
+    if not sys.stderr.isatty() or not total:
+        yield lambda: None
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (TextColumn("distilling"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=total)
+        yield lambda: bar.advance(task)
+
+
+def _as_json(report: Report) -> dict[str, Any]:
+    return {
+        "sessions": report.sessions,
+        "turns": report.turns,
+        "tool_events": report.steps,
+        "observations": report.observations,
+        "summaries": report.summaries,
+        "repeated": report.repeated,
+        "added": report.put.added,
+        "changed": report.put.changed,
+    }
+
+
+def _shown(store: Store, item: Item) -> dict[str, Any]:
+    evidence = store.evidence(item.id)
+    return {
+        "id": item.id, "kind": item.kind, "type": item.type, "title": item.title,
+        "subtitle": item.subtitle, "narrative": item.body,
+        "facts": [
+            {"text": text, "sources": evidence.get(at, ())} for at, text in enumerate(item.facts)
+        ],
+        "concepts": item.concepts, "files_read": item.files_read,
+        "files_modified": item.files_modified, "sections": dict(item.sections), "tags": item.tags,
+        "discovery_tokens": item.discovery_tokens, "session": item.session,
+        "prompt_number": item.prompt_number, "epoch": item.epoch / 1000,
+    }  # fmt: skip
+
+
+def _print(item: Item) -> None:
+    head = f"#{item.id} {item.type or item.kind}"
+    click.echo(click.style(f"{head}: {item.title}", bold=True))
+    for text in filter(None, (item.subtitle, item.body)):
+        click.echo(f"  {text}")
+    for fact in item.facts:
+        click.echo(f"  - {fact}")
+    for name, text in item.sections.items():
+        lines = text.split("\n")
+        click.echo(f"  {name.replace('_', ' ')}: " + "\n    ".join(lines))
+    if item.files:
+        click.echo(f"  files: {', '.join(item.files[:6])}{' …' if len(item.files) > 6 else ''}")
+    click.echo("")
+
+
+def _say(app: App, report: Report, found: list[Waiting], seconds: float, backfill: bool) -> None:
+    if not found:
+        click.echo("nothing waits to be distilled")
+    else:
+        click.echo(
+            f"{count(report.observations, 'observation')} and {_summaries(report.summaries)}"
+            f" of {count(report.sessions, 'session')} in {seconds:.1f} s"
+        )
+    if not backfill and (left := app.store.waiting_sessions(False)):
+        click.echo(f"{count(left, 'indexed session')} not distilled yet: yester distil --backfill")
+
+
+def _summaries(number: int) -> str:
+    return f"{number:,} summar{'y' if number == 1 else 'ies'}"

@@ -1,0 +1,120 @@
+"""What was decided: the user chose, by an answer to a question, or in so many words."""
+
+from __future__ import annotations
+
+import re
+
+from yester.distil.drafts import TITLE, Draft, Fact, Gate, Taken
+from yester.distil.sentences import cut
+from yester.distil.telling import MOST_FILES, SUBTITLE
+from yester.distil.titles import asked, concepts_of, plan_title, request_title
+from yester.distil.turns import View
+from yester.model import Item
+
+_ANSWERS = re.compile(r"\"(?P<question>[^\"\n]{6,400})\"\s*=\s*\"(?P<answer>[^\"\n]{1,300})\"")
+_HEADER = re.compile(r"\"header\": ?\"(?P<text>[^\"]{2,40})\"")
+_LONGEST_CHOICE = 1_500  # characters; a longer prompt is pasted
+# How to go on now is no decision that anybody asks for later.
+_WHAT_NOW = re.compile(
+    r"\b(?:what would you like to do|ready to|shall (?:i|we)|proceed|continue|next"
+    r"|start(?:ing)? (?:with|now)|look (?:good|right|ok)|commit|approve|more questions)\b",
+    re.I,
+)
+_CHOOSES = re.compile(
+    r"\b(?:let'?s (?:not|go with|use|keep|drop|do|stick|skip|leave|make|move|have)"
+    r"|we (?:should(?:n't| not)?|want(?: to)?|don't want|do not want|must(?:n't| not)?"
+    r"|never|always|will not|won't)"
+    r"|(?:i|we)(?:'d| would)? (?:prefer|rather)|i don'?t (?:think|want|like)|instead of"
+    r"|rather than|option [a-z0-9]\b|go with|should(?:n't| not) |better to"
+    r"|makes (?:more )?sense to"
+    r"|no need (?:to|for)|keep \w+)\b",
+    re.I,
+)
+_COMPARES = re.compile(r"\b(?:instead|rather than)\b", re.I)
+_DIRECTS = re.compile(
+    r"\b(?:let'?s|should|use|name|call|put|make|do|keep|want|prefer|move|go|need|don'?t)\b", re.I
+)
+_REASON = re.compile(
+    r"\b(?:because|since|so that|so we|so it|as it|as we|instead|rather|otherwise|but"
+    r"|to avoid|the point is|in this case|only|never|always|not)\b",
+    re.I,
+)
+_IMPERSONAL = re.compile(
+    r"\b(?:can you|could you|please|why|what|how|when i|i get|i see|error|failed|look(?:s"
+    r"|ing)? (?:at|like)|is there|are there|did you|do you)\b",
+    re.I,
+)
+
+
+def decided(turn: View, gate: Gate) -> list[Draft]:
+    drafts = []
+    answers: list[tuple[Item, str, str, str]] = []
+    for step in turn.steps:
+        if step.asks and not step.failed:
+            answers += _answers(step.item)
+    if answers:
+        title = cut("; ".join(f"{header}: {answer}" for _, header, answer, _ in answers), TITLE)
+        facts = tuple(Fact(text, item.id) for item, _, _, text in answers if gate.lets(text, item))
+        if facts and len(title) >= 12:
+            drafts.append(
+                Draft(
+                    "answers",
+                    "decision",
+                    title,
+                    answers[-1][0].epoch,
+                    2.2,
+                    subtitle=cut(asked(turn.prompt), SUBTITLE),
+                    facts=facts[:8],
+                    concepts=concepts_of("decision", [], False, False),
+                )
+            )
+    if turn.prompt is not None and turn.number > 1 and not plan_title(turn.prompt.body):
+        drafts += _chosen_in_words(turn, turn.prompt, gate)
+    return drafts
+
+
+def _answers(item: Item) -> list[tuple[Item, str, str, str]]:
+    """(item, what it is about, answer, the text that says so)"""
+    given, _, output = item.body.partition("\n\n")
+    headers = [match["text"] for match in _HEADER.finditer(given)]
+    found = []
+    for at, match in enumerate(_ANSWERS.finditer(output)):
+        question, answer = match["question"], match["answer"]
+        if _WHAT_NOW.search(question):
+            continue
+        header = headers[at] if at < len(headers) else cut(question, 40)
+        found.append((item, header, answer, match[0]))
+    return found
+
+
+def _chosen_in_words(turn: View, prompt: Item, gate: Gate) -> list[Draft]:
+    if len(prompt.body) > _LONGEST_CHOICE:
+        return []  # pasted: somebody else's words
+    kept = []
+    for statement in gate.statements(prompt)[:12]:
+        text = statement.text
+        if not 40 <= len(text) <= 320 or text[-1] in "?:" or statement.kind == "heading":
+            continue
+        if _COMPARES.search(text) and not _DIRECTS.search(text):
+            continue
+        if not (_CHOOSES.search(text) and _REASON.search(text)) or _IMPERSONAL.search(text):
+            continue
+        if gate.lets(text, prompt):
+            kept.append(Taken(statement, prompt, 1.0))
+    if not kept:
+        return []
+    title = request_title(kept[0].statement.text)
+    if len(title) < 24:
+        return []
+    return [
+        Draft(
+            "chosen",
+            "decision",
+            title,
+            prompt.epoch,
+            2.0,
+            facts=tuple(one.fact for one in kept[:3]),
+            concepts=concepts_of("decision", [t.statement.tells for t in kept], False, False),
+            files_modified=turn.edited[:MOST_FILES],
+        )
+    ]

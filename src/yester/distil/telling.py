@@ -1,0 +1,85 @@
+"""What observations have in common: a title of statements, what was asked for, a narrative."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from yester.distil.drafts import Gate, Taken
+from yester.distil.sentences import as_title, boilerplate, cut, plain, without_interjection
+from yester.distil.titles import file_names, near, telling_request, words
+from yester.distil.turns import View
+
+MOST_FILES = 20
+SUBTITLE = 140  # characters
+NEAR = 0.6  # titles of one turn that share so much are about the same
+_BODY = 480
+# What leans on something said before, or is about the speaker, is no title.
+_LEANS = re.compile(
+    r"\A(?:this|that|these|those|it|its|they|both|all|each|so|to|or|because|since|if|you|your|then"
+    r"|there|here|such|same|one"
+    r"|the (?:remaining|line|commit|branch|pr|changes?|fix|issue|two|other)"
+    r"|(?:i|we)(?:'ve| have)?(?! (?:added|fixed|removed|replaced|updated|renamed|changed|moved"
+    r"|extracted|implemented|created|rewrote|switched)))\b",
+    re.I,
+)
+
+
+def first_title(found: Sequence[Taken]) -> tuple[str, str] | None:
+    """The first statement that can stand alone."""
+    for one in found:
+        title = as_title(one.statement.text)
+        if len(title) >= 24 and not _LEANS.match(title):
+            return title, one.statement.text
+    return None
+
+
+def subtitle(title: str, request: str, turn: View) -> str:
+    """What was asked for, where the title does not say it."""
+    if not request or not telling_request(request) or near(words(title), words(request)) > NEAR:
+        return f"in {file_names(turn.edited)}" if turn.edited else ""
+    return cut(request, SUBTITLE)
+
+
+def narrative(turn: View, facts: Sequence[Taken], title: str, gate: Gate) -> str:
+    """What the agent said first at the end, as far as no fact says it."""
+    closing = turn.closing
+    if closing is None:
+        return ""
+    used = {one.statement.text for one in facts}
+    kept: list[str] = []
+    room = _BODY
+    for statement in gate.statements(closing):
+        if not statement.lead:
+            break
+        sentence = statement.text
+        bare = without_interjection(plain(sentence))
+        if sentence in used or boilerplate(sentence) or bare.startswith(title.rstrip(".…")):
+            continue
+        if (
+            sentence.endswith(":")
+            or "next" in statement.tells
+            or len(bare) > room
+            or gate.echoes(sentence)
+        ):
+            continue
+        room -= len(bare)
+        kept.append(bare)
+        if len(kept) == 3:
+            break
+    return " ".join(kept)
+
+
+def without_title(found: Sequence[Taken], title: str, source: str) -> list[Taken]:
+    """Without the statement the title says in full already."""
+    return [
+        one
+        for one in found
+        if one.statement.text != source or len(plain(one.statement.text)) > len(title) + 24
+    ]
+
+
+def sections(changed: str, *outcomes: str) -> dict[str, str]:
+    """What was changed by name, and how it came out."""
+    text = "\n".join(filter(None, outcomes))
+    return {name: text for name, text in (("changed", changed), ("outcome", text)) if text}

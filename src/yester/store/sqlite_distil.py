@@ -1,0 +1,154 @@
+"""What the distiller needs, in SQLite: which sessions wait, their history, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+import apsw
+
+from yester.model import DISTILLED, Event, Item, Session
+from yester.store import sqlite_rows as rows
+from yester.store.base import Waiting
+from yester.store.sqlite_care import explains
+
+_SESSION = (
+    "SELECT s.key, s.agent, p.key, s.started, s.ended, s.cwd, s.branch, s.title, s.transcript,"
+    " 0, 0, s.id, coalesce(u.changes, 0), coalesce(u.since, 0)"
+    " FROM session s JOIN project p ON p.id = s.project LEFT JOIN undistilled u ON u.session = s.id"
+)
+_OF_SESSION = "i.session = ? AND i.session <> 0"  # only so their index is used
+_HOOKED = "EXISTS (SELECT 1 FROM turn t WHERE t.session = s.id)"
+# A turn whose end never came is over when nothing has happened for a while.
+_AT_WORK = (
+    "(s.ended > ? AND EXISTS (SELECT 1 FROM turn t WHERE t.session = s.id AND t.state = 'open'))"
+)
+
+
+class DistilRows:
+    """The part of `SqliteStore` that distilling needs."""
+
+    _db: apsw.Connection
+
+    # --- writing, inside a transaction -------------------------------------------------------
+
+    def _want_distilled(self, since: Mapping[int, int]) -> None:
+        """Sessions, and when the earliest of what is new in them happened."""
+        self._db.executemany(
+            "INSERT INTO undistilled VALUES (?, 1, ?) ON CONFLICT DO UPDATE SET"
+            " changes = changes + 1, since = min(since, excluded.since)",
+            sorted(since.items()),
+        )
+
+    def put_distilled(
+        self, session: int, changes: int, evidence: Mapping[str, Iterable[tuple[int, int]]]
+    ) -> None:
+        for ref, sources in evidence.items():
+            row = self._db.execute(
+                "SELECT id FROM item WHERE ref = ? AND source = ?", (ref, DISTILLED)
+            ).fetchone()
+            if row is not None:
+                self._db.execute("DELETE FROM item_evidence WHERE item = ?", row)
+                self._db.executemany(
+                    "INSERT OR IGNORE INTO item_evidence VALUES (?, ?, ?)",
+                    [(row[0], fact, source) for fact, source in sources],
+                )
+        self._db.execute(
+            "DELETE FROM undistilled WHERE session = ? AND changes = ?", (session, changes)
+        )
+        self._db.execute(
+            "UPDATE turn SET distilled = 1 WHERE session = ? AND state <> 'open'", (session,)
+        )
+
+    def distil_again(self) -> int:
+        before = self.waiting_sessions(False)
+        self._want_distilled(dict(self._db.execute("SELECT id, 0 FROM session")))
+        return self.waiting_sessions(False) - before
+
+    # --- reading -----------------------------------------------------------------------------
+
+    @explains
+    def waiting(self, hooked: bool, quiet_since: int, limit: int) -> list[Waiting]:
+        live = f" AND {_HOOKED} AND NOT {_AT_WORK}" if hooked else f" AND NOT {_AT_WORK}"
+        found = self._db.execute(
+            f"{_SESSION} WHERE u.session IS NOT NULL{live}"
+            " ORDER BY s.ended DESC, s.id DESC LIMIT ?",
+            (quiet_since, limit),
+        )
+        return [_waiting(row) for row in found]
+
+    @explains
+    def waiting_sessions(self, hooked: bool) -> int:
+        live = f" WHERE {_HOOKED.replace('s.id', 'u.session')}" if hooked else ""
+        row = self._db.execute(f"SELECT count(*) FROM undistilled u{live}").fetchone()
+        assert row is not None
+        return int(row[0])
+
+    @explains
+    def distillable(self, key: str) -> list[Waiting]:
+        found = self._db.execute(
+            f"{_SESSION} WHERE s.key = ?1 OR (length(?1) >= 6 AND s.key LIKE ?2 ESCAPE '\\')"
+            " ORDER BY s.key <> ?1, s.ended DESC",
+            (key, rows.prefix_pattern(key)),
+        )
+        return [_waiting(row) for row in found]
+
+    @explains
+    def history(
+        self, session: int, brief: Collection[str], chars: int, after: tuple[int, int], limit: int
+    ) -> list[tuple[Item, int]]:
+        names = sorted(brief)
+        # The whole body of what is only glanced at would be most of what is read.
+        body = (
+            f"iif(i.role = 'thinking' OR i.tool IN ({','.join('?' * len(names))}),"
+            " substr(i.body, 1, ?), i.body)"
+        )
+        select = rows.SELECT.replace("i.body,", f"{body},", 1).replace(
+            "i.session FROM", "i.session, length(i.body) FROM", 1
+        )
+        found = self._db.execute(
+            f"{select} WHERE {_OF_SESSION} AND i.source <> ? AND i.status = 'active'"
+            " AND (i.epoch, i.id) > (?, ?) ORDER BY i.epoch, i.id LIMIT ?",
+            (*names, chars, session, DISTILLED, *after, limit),
+        )
+        return [(rows.item(row), row[-1]) for row in found]
+
+    @explains
+    def prompt_before(self, session: int, epoch: int, back: int) -> int:
+        row = self._db.execute(
+            f"SELECT i.epoch FROM item i WHERE {_OF_SESSION} AND i.kind = 'prompt' AND i.actor = ''"
+            " AND i.epoch <= ? ORDER BY i.epoch DESC, i.id DESC LIMIT 1 OFFSET ?",
+            (session, epoch, back),
+        ).fetchone()
+        return int(row[0]) if row else 0
+
+    @explains
+    def told(self, session: int) -> dict[int, Event]:
+        found = self._db.execute(
+            "SELECT e.id, e.name, e.epoch, e.session, e.turn, e.actor, e.tool, e.failed, e.item,"
+            " e.skipped, e.window, e.lag FROM turn t JOIN event e ON e.turn = t.id"
+            " WHERE t.session = ? AND e.item <> 0",
+            (session,),
+        )
+        return {row[8]: Event(*row) for row in found}
+
+    @explains
+    def distilled(self, session: int) -> list[Item]:
+        found = self._db.execute(
+            f"{rows.SELECT} WHERE {_OF_SESSION} AND i.source = ? ORDER BY i.epoch, i.id",
+            (session, DISTILLED),
+        )
+        return [rows.item(row) for row in found]
+
+    @explains
+    def evidence(self, item: int) -> dict[int, tuple[int, ...]]:
+        found: dict[int, tuple[int, ...]] = {}
+        for fact, source in self._db.execute(
+            "SELECT fact, source FROM item_evidence WHERE item = ? ORDER BY fact, source", (item,)
+        ):
+            found[fact] = (*found.get(fact, ()), source)
+        return found
+
+
+def _waiting(row: tuple[Any, ...]) -> Waiting:
+    return Waiting(Session(*row[:12]), row[12], row[13])

@@ -1,0 +1,82 @@
+"""Distilling in the worker: sessions whose turn has ended, in steps between everything else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from yester.config import Config
+from yester.distil import QUIET
+from yester.errors import StoreError
+from yester.store.base import Store, Waiting
+from yester.worker.log import Log
+
+if TYPE_CHECKING:
+    from yester.distil.distil import Report
+
+_MODULES = ("sentences", "titles", "commands", "fingerprint", "outcomes", "decided", "distil")
+
+
+class Distilling:
+    """Call `wake` when there may be something to do, and `step` when nothing else is."""
+
+    def __init__(self, store: Store, log: Log, now: Callable[[], float]) -> None:
+        self._store = store
+        self._log = log
+        self._now = now
+        self._steps: Iterator[None] | None = None
+        self._session = 0
+        self._failed: set[int] = set()  # sessions that cannot be distilled; the others still can
+        self._wanted = True
+        self._report: Report | None = None
+
+    @property
+    def busy(self) -> bool:
+        return self._wanted or self._steps is not None
+
+    def wake(self) -> None:
+        self._wanted = True
+
+    def step(self, config: Config) -> bool:
+        """A few milliseconds of work; False: nothing waits any more."""
+        try:
+            if self._steps is None:
+                self._steps = self._next(config)
+            if self._steps is None:
+                self._wanted = False
+                return False
+            if next(self._steps, self) is self:
+                self._steps = None
+        except StoreError:
+            self._steps = None  # it waits still, and is begun again
+            raise
+        except Exception as error:  # noqa: BLE001 -- one session's fault must not stop the worker
+            self._log.failed("distilling a session", error)
+            self._steps = None
+            self._failed.add(self._session)
+        return True
+
+    def _next(self, config: Config) -> Iterator[None] | None:
+        quiet_since = int(self._now() * 1000) - QUIET
+        found = self._store.waiting(True, quiet_since, len(self._failed) + 1)
+        for waiting in found:
+            if waiting.session.id not in self._failed:
+                self._session = waiting.session.id
+                return self._distil(waiting, config)
+        return None
+
+    def _distil(self, waiting: Waiting, config: Config) -> Iterator[None]:
+        for name in _MODULES:  # their tables are a tenth of a second's work together
+            import_module(f"yester.distil.{name}")
+            yield
+        from yester.distil.distil import Report, Rules, distil
+
+        self._report = self._report or Report()
+        rules = Rules(frozenset(config.texts("skip_tools")), config.number("batch_window_ms"))
+        yield from distil(self._store, waiting, rules, self._report)
+
+    @property
+    def made(self) -> int:
+        """Observations so far."""
+        return self._report.observations if self._report is not None else 0

@@ -1,0 +1,545 @@
+"""Sessions distilled: from the store and back into it, by the command and by the worker."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from dataclasses import replace
+
+import pytest
+
+import yester
+from tests.capturing import Told, leave, until
+from tests.distilling import LATER, RULES, SESSION, SKIPPED, Story, distilled, fixed_bug, made
+from yester.agents import AGENTS
+from yester.agents.base import Options
+from yester.capture.rules import rules
+from yester.config import load
+from yester.distil.dedup import distinct, stored_already
+from yester.distil.distil import Report, distil
+from yester.distil.turns import BRIEF_CHARS, BRIEF_TOOLS
+from yester.ingest import Ingest, prepared
+from yester.ingest.events import Events
+from yester.model import DISTILLED, Filters, Injection, Item, Turn
+from yester.redact import redact
+from yester.store.sqlite import SqliteStore
+from yester.worker.distilling import Distilling
+from yester.worker.log import Log
+
+pytestmark = pytest.mark.requirement("DIS-03")
+
+HOUR = 3_600_000
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+@pytest.fixture
+def store(home):
+    opened = SqliteStore.open(home, now=1)
+    yield opened
+    opened.close()
+
+
+def second_turn(story):
+    story.prompt("Explain why discount() has the same weakness as total() had")
+    story.reads("src/discount.py")
+    story.says(
+        "`discount()` reads counts from `cart.json`, where they are text because the importer"
+        " writes them so.\n\nIt fails when `count` has two digits, since `max()` compares text."
+    )
+    return story
+
+
+def snapshot(store):
+    """Everything that was distilled, without the numbers the store gave."""
+    return {(i.kind, i.ref): replace(i, id=0) for i in made(store)}
+
+
+# --- what is stored ------------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("DIS-01", "DIS-02")
+def test_a_session_becomes_observations_and_summaries_with_all_their_fields(store):
+    story = second_turn(fixed_bug(Story()))
+    story.store(store)
+    report = distilled(store)
+    fix, found = made(store, "observation")
+    assert (fix.type, found.type) == ("bugfix", "discovery")
+    assert fix.title == "Fix the cart's total for ten and more items"
+    assert (fix.session, fix.project, fix.prompt_number) == (SESSION, "name:shop", 1)
+    assert (fix.source, fix.origin, fix.agent) == (DISTILLED, "agent", "claude-code")
+    assert story.items[0].epoch < fix.epoch <= story.items[7].epoch
+    assert fix.files_modified == ("src/cart.py",)
+    assert fix.files_read == ()
+    assert found.files_read == ("src/discount.py",)
+    assert fix.discovery_tokens > 0
+    types = [item.type for item in made(store, "summary")]
+    assert types == ["turn", "turn", "session"]
+    summary = made(store, "summary")[-1]
+    assert summary.sections["completed"] == fix.title
+    assert summary.files_modified == ("src/cart.py",)
+    assert (report.sessions, report.turns, report.observations, report.summaries) == (1, 2, 2, 3)
+
+
+@pytest.mark.requirement("DIS-01")
+def test_every_fact_stands_in_the_item_it_points_to(store):
+    second_turn(fixed_bug(Story())).store(store)
+    distilled(store)
+    checked = 0
+    for item in made(store, "observation"):
+        evidence = store.evidence(item.id)
+        assert evidence[-1], "what the rest was made of"
+        for number, fact in enumerate(item.facts):
+            (source,) = store.get(evidence[number])
+            assert fact in " ".join(source.body.split())
+            checked += 1
+    assert checked >= 5
+
+
+@pytest.mark.requirement("DIS-01")
+def test_discovery_tokens_are_shared_out_and_never_more_than_the_session_has(store):
+    story = second_turn(fixed_bug(Story()))
+    story.store(store)
+    distilled(store)
+    held = sum((len(item.body) + 3) // 4 for item in story.items)
+    assert 0 < sum(item.discovery_tokens for item in made(store)) <= held
+
+
+def test_a_session_of_one_telling_turn_has_one_summary(store):
+    story = fixed_bug(Story())
+    story.prompt("thanks")
+    story.says("You're welcome.")
+    story.store(store)
+    distilled(store)
+    (summary,) = made(store, "summary")
+    assert (summary.type, summary.prompt_number) == ("session", 1)
+
+
+@pytest.mark.requirement("DIS-09", "DIS-11")
+def test_recall_finds_an_outcome_by_the_text_of_the_error(home):
+    story = Story()
+    story.prompt("run the tests")
+    story.fails("rtk bun run test", "error: unrecognized subcommand 'bun'", 2)
+    story.ran("bun run test", " 5 pass\n 0 fail" + " " * 50)
+    with yester.open(home) as memory:
+        story.store(memory.store)
+        distilled(memory.store)
+        hits = memory.recall("unrecognized subcommand 'bun'", kinds=["observation"])
+        assert hits[0].title == "rtk bun run test fails: unrecognized subcommand 'bun'"
+        assert "`bun run test` did it" in hits[0].text
+        assert "- error: unrecognized subcommand 'bun'" in hits[0].text
+
+
+# --- again ---------------------------------------------------------------------------------------
+
+
+def test_distilling_again_changes_nothing(store):
+    second_turn(fixed_bug(Story())).store(store)
+    distilled(store)
+    before = made(store)
+    with store.transaction():
+        assert store.distil_again() == 1
+    assert distilled(store).put.written == 0
+    assert made(store) == before
+
+
+def test_a_turn_that_has_grown_replaces_what_came_of_it_and_what_no_longer_comes_goes(store):
+    story = Story()
+    story.prompt("Add a --local option to the enable command of the program")
+    story.edits("src/enable.py")
+    story.says("Added the `--local` option to `enable`; it writes to `settings.local.json`.")
+    story.store(store)
+    distilled(store)
+    (before,) = made(store, "observation")
+    at = len(story.items)
+    story.prompt("commit this")
+    story.commits("Write local settings", "They were only global before.")
+    story.store(store, at)
+    distilled(store)
+    (after,) = made(store, "observation")
+    assert (before.title, after.title) != (after.title, before.title)
+    assert after.title == "Write local settings"
+    assert store.get([before.id]) == []
+    assert store.evidence(before.id) == {}
+    assert store.check() == []
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_turn_by_turn_gives_the_same_as_all_at_once(tmp_path, seed):
+    """A long session is not read from its beginning again, and must not show it."""
+    live, whole = (SqliteStore.open(tmp_path / name, now=1) for name in ("live", "whole"))
+    story, draw = Story(), random.Random(seed)
+    for number in range(26):
+        at = len(story.items)
+        draw.choice((fixed_bug, second_turn, talk, commit, add, add, commit))(story)
+        assert story.number == number + 1
+        story.store(live, at)
+        distilled(live)
+    story.store(whole)
+    distilled(whole)
+    assert len(snapshot(whole)) > 10
+    assert snapshot(live) == snapshot(whole)
+    live.close()
+    whole.close()
+
+
+def talk(story):
+    story.prompt("thanks")
+    story.says("You're welcome.")
+
+
+def commit(story):
+    story.prompt("commit this")
+    story.commits(f"Add part {LETTERS[story.number]} of the parser", "It was missing until now.")
+
+
+def add(story):
+    part = f"part{story.number}"
+    story.prompt(f"Add a parser for {part} of the configuration files")
+    story.edits(f"src/{part}.py")
+    story.says(f"Added `{part}()`, which reads `{part}.toml`.")
+
+
+def test_what_comes_while_a_session_is_distilled_is_not_taken_for_done(store):
+    story = fixed_bug(Story())
+    story.store(store)
+    (waiting,) = store.waiting(False, LATER, 9)
+    steps = distil(store, waiting, RULES, Report())
+    next(steps)
+    at = len(story.items)
+    second_turn(story).store(store, at)
+    for _ in steps:
+        pass
+    assert len(store.waiting(False, LATER, 9)) == 1
+    distilled(store)
+    assert len(made(store, "observation")) == 2
+    assert store.waiting(False, LATER, 9) == []
+
+
+def test_a_session_that_is_left_half_way_waits_still(store):
+    fixed_bug(Story()).store(store)
+    (waiting,) = store.waiting(False, LATER, 9)
+    steps = distil(store, waiting, RULES, Report())
+    next(steps)
+    steps.close()
+    assert made(store) == []
+    assert store.waiting(False, LATER, 9) == [waiting]
+
+
+# --- once ----------------------------------------------------------------------------------------
+
+
+def titled(ref, title, epoch, project="name:shop"):
+    return Item(ref, "observation", project=project, source=DISTILLED, epoch=epoch, title=title)
+
+
+@pytest.mark.requirement("DIS-06")
+@pytest.mark.parametrize(
+    ("title", "after", "project", "same"),
+    [
+        ("Fixed the rounding of totals in the shopping cart module", 0, "name:shop", True),
+        ("Fixed rounding of totals in the shopping cart module", HOUR, "name:shop", True),
+        ("Fixed the rounding of totals in the shopping cart module", HOUR + 1, "name:shop", False),
+        ("Fixed the rounding of totals in the shopping cart module", 0, "name:blog", False),
+        ("Fixed the rounding of prices in the wish list module", 0, "name:shop", False),
+    ],
+)
+def test_the_same_insight_within_an_hour_and_a_project_is_stored_once(
+    store, title, after, project, same
+):
+    first = titled("1", "Fixed the rounding of totals in the shopping cart module", 10 * HOUR)
+    with store.transaction():
+        store.put([prepared(first)])
+    again = titled("2", title, 10 * HOUR + after, project)
+    assert bool(stored_already(store, again)) is same
+    assert stored_already(store, again, ["1"]) == 0
+
+
+@pytest.mark.requirement("DIS-06")
+def test_two_sessions_that_do_the_same_at_the_same_time_are_observed_once(store):
+    one, two = fixed_bug(Story()), fixed_bug(Story(session=f"b{SESSION[1:]}"))
+    one.store(store)
+    distilled(store)
+    two.store(store)
+    report = distilled(store)
+    assert len(made(store, "observation")) == 1
+    assert report.repeated == 1
+    assert len(made(store, "summary")) == 2  # each session still has its own
+
+
+@pytest.mark.requirement("DIS-06")
+def test_a_session_has_no_two_nearly_identical_titles():
+    titles = ("Fix the total of the cart", "Fix the total of the carts", "Add a wish list")
+    items = [titled(str(n), title, n * 24 * HOUR) for n, title in enumerate(titles)]
+    assert [item.title for item in distinct(items)] == [titles[0], titles[2]]
+
+
+@pytest.mark.requirement("DIS-09")
+def test_a_command_that_does_not_work_is_kept_once_as_it_was_met_last(store):
+    for number in (2, 1, 3):  # the newest first, as a backfill does
+        story = Story(
+            session=f"{number}{SESSION[1:]}", clock=1_770_000_000_000 + number * 10 * HOUR
+        )
+        story.prompt("run the tests")
+        story.fails("rtk bun run test", "error: unrecognized subcommand 'bun'", 2)
+        story.ran("bun run test", " 5 pass\n 0 fail" + " " * 50)
+        story.store(store)
+        distilled(store)
+    (item,) = made(store, "observation")
+    assert item.session[0] == "3"
+
+
+# --- what must not be in it ----------------------------------------------------------------------
+
+
+@pytest.mark.requirement("CAP-09", "CAP-10", "CAP-11")
+def test_nothing_secret_private_or_injected_is_distilled(home, transcript):
+    secret = "sk-ant-" + "api03-" + "Zx9" * 31 + "A" * 2
+    t = transcript()
+    t.user(
+        f"The login fails with the key {secret}, fix it <private>my password is hunter22</private>"
+    )
+    key = t.call("Edit", file_path="/home/sam/code/shop/src/login.py", old_string="a" * 40,
+                 new_string="b" * 40)  # fmt: skip
+    t.result(key, "The file has been updated.")
+    t.assistant(
+        f"The login fails because `{secret}` was expired, so `login()` now reads it anew.\n\n"
+        "<yester-memory>\nThe cart fails because `total()` compares text.\n</yester-memory>\n\n"
+        "- Note that <private>hunter22</private> was never sent to `auth.example.com`"
+    )
+    read_transcript(home, t.path)
+    store = SqliteStore.open(home, now=1)
+    distilled(store)
+    assert made(store, "observation")
+    for item in made(store):
+        texts = (item.title, item.subtitle, item.body, *item.facts, *item.sections.values())
+        for text in texts:
+            assert not any(word in text for word in (secret, "hunter22", "total()", "yester-m"))
+            assert redact(text) == text
+    store.close()
+
+
+@pytest.mark.requirement("CAP-11")
+def test_what_an_agent_repeats_of_what_it_was_shown_is_not_distilled(store):
+    known = Item(
+        "old", "observation", project="name:shop", epoch=1, title="Orders in UTC",
+        body="orders are stored in UTC because reports broke in March when the clocks changed",
+    )  # fmt: skip
+    story = Story()
+    story.prompt("why is the report wrong?")
+    story.reads("report.py")
+    story.says(
+        "As recorded, orders are stored in UTC because reports broke in March when the clocks"
+        " changed.\n\nBut `render()` fails because `zone` is read from the wrong `settings.toml`,"
+        " and the page is wrong because `render()` caches `zone` for each `Report`."
+    )
+    story.store(store)
+    with store.transaction():
+        store.put([prepared(known)])
+        session = store.session(SESSION, "claude-code")
+        shown = store.find("old")[0].id
+        store.put_injections([Injection(session.id, "UserPromptSubmit", shown, 0.9, 20, 5)])
+    distilled(store)
+    assert made(store, "observation")
+    for item in made(store):
+        assert not any("March" in text for text in (item.title, item.body, *item.facts))
+        assert not any("March" in text for text in item.sections.values())
+
+
+# --- live and replayed ---------------------------------------------------------------------------
+
+
+def read_transcript(home, path):
+    store = SqliteStore.open(home, now=1)
+    config = load(home, {})
+    events = Events(store, config, rules(config))
+    ingest = Ingest(store, events.projects, Options(), rules(config))
+    ingest.read(AGENTS["claude-code"], path, lambda _: None)
+    ingest.flush()
+    store.close()
+
+
+def tell(told, transcript):
+    """The same session by its hooks and by its transcript, at the same times."""
+    prompt = "The totals in the cart are wrong for more than nine items, please fix it"
+    events = [told.event("SessionStart", source="startup"), told.prompt(prompt)]
+    transcript.user(prompt)
+    for name, given, response in (
+        ("Read", {"file_path": f"{told.cwd}/src/cart.py"}, "def total(): ...\n" * 9),
+        ("Edit", {"file_path": f"{told.cwd}/src/cart.py", "old_string": "a" * 40,
+                  "new_string": "b" * 40}, ""),
+        ("Bash", {"command": "git commit -m 'Fix the total of the cart for ten items'"},
+         "[main abc1234] Fix the total of the cart for ten items"),
+    ):  # fmt: skip
+        key = transcript.call(name, **given)
+        result = {"stdout": response, "stderr": ""} if name == "Bash" else response
+        events.append(told.tool(name, given, result, key))
+        transcript.result(key, response)
+    closing = "The total was wrong because `total()` compared text; it now compares numbers."
+    events.append(told.stop(closing))
+    transcript.assistant(closing)
+    return events
+
+
+def story_of(item):
+    return (
+        item.kind, item.type, item.title, item.subtitle, item.body, item.facts, item.concepts,
+        item.files_read, item.files_modified, dict(item.sections),
+    )  # fmt: skip
+
+
+@pytest.mark.requirement("CAP-06", "CAP-08", "DIS-03")
+def test_hooks_alone_and_the_transcript_alone_give_the_same(tmp_path, transcript):
+    told, t = Told(), transcript()
+    events = tell(told, t)
+    live, later = tmp_path / "live", tmp_path / "later"
+    store = SqliteStore.open(live, now=1)
+    config = load(live, {})
+    Events(store, config, rules(config)).take(events)
+    distilled(store, hooked=True)
+    read_transcript(later, t.path)
+    replayed = SqliteStore.open(later, now=1)
+    distilled(replayed)
+    assert made(store, "observation")
+    assert list(map(story_of, made(store))) == list(map(story_of, made(replayed)))
+    store.close()
+    replayed.close()
+
+
+def test_a_session_at_work_is_left_alone_until_its_turn_ends(home):
+    told = Told()
+    store = SqliteStore.open(home, now=1)
+    config = load(home, {})
+    events = Events(store, config, rules(config))
+    events.take([told.prompt("fix it"), told.ran("pytest -q", "x" * 60)])
+    now = told.clock
+    assert store.waiting(True, now - HOUR, 9) == []
+    assert store.waiting_sessions(True) == 1
+    assert len(store.waiting(True, now + 1, 9)) == 1, "nothing has happened since: it is over"
+    events.take([told.stop("Done.")])
+    assert len(store.waiting(True, now - HOUR, 9)) == 1
+    distilled(store, hooked=True)
+    with closing(sqlite3.connect(home / "yester.db")) as db:
+        assert db.execute("SELECT distilled FROM turn").fetchall() == [(1,)]
+    store.close()
+
+
+def test_the_worker_distils_when_a_turn_has_ended(home, own_home, transcript):
+    leave(home, *tell(Told(), transcript()))
+    command = [sys.executable, "-P", "-m", "yester", "--home", str(home), "worker", "run"]
+    process = subprocess.Popen(command, cwd=home.parent, stdout=subprocess.DEVNULL)
+    store = SqliteStore.open(home, now=1)
+    try:
+        found = until(lambda: made(store, "observation"))
+        assert [item.title for item in found] == ["Fix the total of the cart for ten items"]
+        assert store.waiting_sessions(True) == 0
+    finally:
+        process.terminate()
+        process.wait(30)
+        store.close()
+
+
+def test_in_the_worker_distilling_is_steps_until_nothing_waits(store, home):
+    story = fixed_bug(Story())
+    story.store(store)
+    with store.transaction():
+        session = store.session(SESSION, "claude-code").id
+        store.put_turn(Turn("t", session, started=1, ended=2, state="done"))
+    distilling = Distilling(store, Log(home / "logs"), lambda: story.clock / 1000)
+    config = load(home, {})
+    steps = 0
+    while distilling.busy:
+        assert distilling.step(config) is distilling.busy
+        steps += 1
+    assert steps > 10
+    assert distilling.made == len(made(store, "observation")) == 1
+    assert not distilling.step(config)
+    distilling.wake()
+    assert distilling.busy
+
+
+# --- the command ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def indexed(run, transcript):
+    """Two sessions in the store, one of them with something to tell."""
+    tell(Told(), transcript())
+    t = transcript("other.jsonl", session=f"b{SESSION[1:]}")
+    t.user("hello")
+    t.assistant("Hello! How can I help?")
+    assert run("index", str(t.path.parent)).code == 0
+
+
+def test_backfill_distils_what_is_indexed_and_a_second_run_has_nothing_to_do(run, indexed):
+    first = run("distil")
+    assert "nothing waits to be distilled" in first.out
+    assert "2 indexed sessions not distilled yet: yester distil --backfill" in first.out
+    assert run("status", "--json").json["undistilled"] == {"sessions": 2, "of_hooks": 0}
+    done = run("distil", "--backfill", "--json").json
+    assert (done["sessions"], done["observations"], done["summaries"]) == (2, 1, 1)
+    assert "nothing waits" in run("distil", "--backfill").out
+    again = run("distil", "--backfill", "--again", "--json").json
+    assert (again["sessions"], again["added"], again["changed"]) == (2, 0, 0)
+    assert "Fix the total of the cart" in run("recall", "total of the cart").out
+
+
+def test_one_session_can_be_distilled_and_shown(run, indexed):
+    shown = run("distil", "--session", "aaaaaa", "--show")
+    assert "bugfix: Fix the total of the cart for ten items" in shown.out
+    assert "1 observation and 1 summary of 1 session" in shown.out
+    items = run("distil", "--session", "aaaaaa", "--show", "--json").json["items"]
+    observation = next(item for item in items if item["kind"] == "observation")
+    assert observation["facts"][0]["sources"]
+    assert observation["discovery_tokens"] > 0
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["--session", "nobody"], 1, "no session nobody"),
+        (["--show"], 2, "name it with --session ID"),
+        (["--again"], 2, "--again belongs to --backfill"),
+    ],
+)
+def test_what_cannot_be_distilled_is_said(run, indexed, words, code, message):
+    said = run("distil", *words)
+    assert said.code == code
+    assert message in said.err
+
+
+# --- the store -----------------------------------------------------------------------------------
+
+
+def test_the_history_of_a_session_comes_page_by_page_and_what_is_glanced_at_is_short(store):
+    story = Story()
+    story.prompt("go")
+    story._add("message", "tool", "a.py\n\n" + "x" * 5_000, tool="Read", files_read=("a.py",))
+    story.ran("make", "y" * 2_000)
+    story.thinks("z" * 2_000)
+    story.store(store)
+    session = store.session(SESSION, "claude-code")
+    found, after = [], (-1, 0)
+    while page := store.history(session.id, BRIEF_TOOLS, BRIEF_CHARS, after, 2):
+        assert len(page) <= 2
+        found += page
+        after = (page[-1][0].epoch, page[-1][0].id)
+    assert [len(item.body) for item, _ in found] == [2, BRIEF_CHARS, 2_006, BRIEF_CHARS]
+    assert [length for _, length in found] == [2, 5_006, 2_006, 2_000]
+
+
+def test_removed_items_are_gone_from_rows_and_index(store):
+    fixed_bug(Story()).store(store)
+    distilled(store)
+    ids = [item.id for item in made(store)]
+    with store.transaction():
+        store.remove([*ids, 999_999])
+    assert made(store) == []
+    assert store.check() == []
+    assert store.touching(["src/cart.py"], Filters(kinds=("observation",)), 9) == {}
+
+
+def test_the_rules_of_the_settings_are_what_the_distiller_skips_by(home):
+    assert set(load(home, {}).texts("skip_tools")) >= SKIPPED

@@ -1,0 +1,114 @@
+"""Commands as agents write them: taken apart, what they are for, what they commit."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from yester.distil.commands import (
+    KINDS,
+    Ran,
+    commits,
+    kind,
+    main_part,
+    program,
+    ran,
+    simple,
+    split,
+)
+
+pytestmark = pytest.mark.requirement("DIS-09")
+
+
+@pytest.mark.parametrize(("name", "pattern", "example"), KINDS)
+def test_every_row_of_the_table_knows_its_example(name, pattern, example):
+    assert kind(example) == name
+
+
+@pytest.mark.parametrize(
+    ("command", "parts"),
+    [
+        ("cd src && go test ./... 2>&1 | tail -5", ["go test ./..."]),
+        ("FOO=1 timeout 60 npm test; echo done", ["npm test", "echo done"]),
+        ("export X=1\npytest -q", ["pytest -q"]),
+        ("git add a.py && git commit -m \"$(cat <<'EOF'\nfix && more\nEOF\n)\"",
+         ["git add a.py", 'git commit -m "$(cat']),
+        ("", []),
+    ],
+)  # fmt: skip
+def test_what_only_shapes_the_output_is_not_the_command(command, parts):
+    assert simple(command) == parts
+
+
+def test_the_check_of_a_line_is_what_matters():
+    assert main_part("cd app && npm install && npm test 2>&1 | tail") == "npm test"
+    assert program("mise run lint 2>&1") == "mise run lint"
+    assert program("pytest -q tests/a.py") == "pytest"
+    assert program("go test ./... -run TestX") == "go test"
+    assert kind("ls && pytest -q") == "test"
+    assert kind("git status && ls") == "look"
+    assert kind("./deploy.sh") == ""
+
+
+@pytest.mark.parametrize(
+    ("body", "command", "output", "status"),
+    [
+        ("make\nBuild it\n\nok", "make\nBuild it", "ok", 0),
+        ("make\n\nExit code 2\nmake: *** no rule", "make", "make: *** no rule", 2),
+        ("make", "make", "", 0),
+        ("cat > a <<'EOF'\none\n\ntwo\nEOF\n\nwritten", "cat > a <<'EOF'\none\n\ntwo\nEOF",
+         "written", 0),
+        ('git commit -m "one\n\ntwo"\n\n[main abc1234] one', 'git commit -m "one\n\ntwo"',
+         "[main abc1234] one", 0),
+        ("Build it\n\n`make all`\n\n```text\nExit code 1\nboom\n```", "make all", "boom", 1),
+    ],
+)  # fmt: skip
+def test_input_and_output_are_told_apart(body, command, output, status):
+    found = ran(body, failed=status > 0)
+    assert (found.command, found.output, found.status) == (command, output, status)
+
+
+def test_a_failure_without_a_number_has_status_one():
+    assert ran("gh pr view\n\nno pull requests found", failed=True).status == 1
+
+
+def test_what_the_user_refused_has_not_failed():
+    text = "rm -rf x\n\nThe user doesn't want to proceed with this tool use. STOP"
+    found = ran(text, failed=True)
+    assert (found.refused, found.failed, found.status) == (True, False, None)
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ('git commit -m "Add a flag"', [("Add a flag", "")]),
+        ("git add . && git commit -am 'fix: x' && git push", [("fix: x", "")]),
+        ('git commit -m "Title" -m "Body"', [("Title", "Body")]),
+        ("git commit -m \"$(cat <<'EOF'\nTitle\n\nWhy \"so\".\n\n"
+         "Co-Authored-By: Agent <a@b.test>\nEOF\n)\"", [("Title", 'Why "so".')]),
+        ("git commit -F - <<'EOF'\nTitle\n\nBody\nEOF", [("Title", "Body")]),
+        ("git commit --amend --no-edit", []),
+        ("git commit --dry-run -m x", []),
+        ("cd /tmp && git init t && cd t && git commit -m init", []),
+        ("git log --grep commit", []),
+    ],
+)  # fmt: skip
+def test_what_was_committed_is_told_by_its_message(command, expected):
+    found = list(commits(Ran(command, "[main 1a2b3c4] x", 0)))
+    assert [(one.subject, one.body) for one in found] == expected
+    assert all(one.hash == "1a2b3c4" for one in found)
+
+
+def test_a_commit_that_failed_is_none():
+    assert list(commits(Ran('git commit -m "Add a flag"', "hook failed", 1))) == []
+
+
+@given(st.text(alphabet="ab \n\"'<EOF&|;`$(){}-", max_size=60))
+def test_any_text_is_a_command(text):
+    head, tail = split(text)
+    assert head in text
+    assert tail in text
+    assert isinstance(kind(text), str)
+    assert isinstance(main_part(text), str)
+    assert list(commits(ran(text, failed=False))) is not None

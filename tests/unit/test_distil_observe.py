@@ -1,0 +1,459 @@
+"""Turns into observations: what is worth one, how it is named, and what its facts are."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.distilling import SKIPPED, Story, fixed_bug
+from yester.distil.drafts import Gate
+from yester.distil.summaries import FIELDS, session_summary, turn_summary
+from yester.distil.symbols import DEFINITIONS, symbols
+from yester.distil.titles import CONCEPTS, TYPES
+from yester.distil.turns import views
+from yester.model import Event
+from yester.text.terms import terms
+
+pytestmark = pytest.mark.requirement("DIS-01", "DIS-03")
+
+
+def by_slot(drafts):
+    return {draft.slot.split(":")[0]: draft for draft in drafts}
+
+
+def occurs(fact, story):
+    source = story.items[fact.source - 1]
+    return " ".join(fact.text.split()) in " ".join(source.body.split())
+
+
+# --- turns ---------------------------------------------------------------------------------------
+
+
+def test_items_are_grouped_by_their_prompt_also_when_they_come_late():
+    story = Story()
+    story.prompt("first")
+    story.reads("a.py")
+    story.prompt("second")
+    late = story.reads("b.py")
+    object.__setattr__(late, "prompt_number", 1)  # its call was made before the second prompt
+    story.says("done")
+    first, second = story.turns()
+    assert [step.item.files_read[0] for step in first.steps] == ["a.py", "b.py"]
+    assert [item.body for item in second.said] == ["done"]
+    assert (first.number, second.number) == (1, 2)
+
+
+def test_what_happened_before_the_first_prompt_is_a_turn_of_its_own():
+    story = Story()
+    story.reads("a.py")
+    story.prompt("go")
+    assert [(turn.number, turn.key == "0") for turn in story.turns()] == [(0, True), (1, False)]
+
+
+def test_a_sub_agents_work_belongs_to_the_turn_it_was_done_in():
+    story = Story()
+    story.prompt("go")
+    story.edits("a.py", actor="Explore:1")
+    story.says("a sub-agent's words", actor="Explore:1")
+    story.says("the answer")
+    (turn,) = story.turns()
+    assert turn.edited == ("a.py",)
+    assert [item.body for item in turn.said] == ["the answer"]
+
+
+def test_the_last_word_closes_a_turn_only_if_it_comes_last():
+    story = Story()
+    story.prompt("go")
+    story.says("I begin.")
+    story.edits("a.py")
+    assert story.turns()[0].closing is None
+    story.says("Done with it.")
+    assert story.turns()[0].closing.body == "Done with it."
+
+
+@pytest.mark.requirement("CAP-04", "CAP-05", "CAP-06")
+def test_skip_rules_and_batches_hold_for_what_was_read_from_a_transcript_too():
+    story = Story()
+    story.prompt("look around")
+    story.reads("a.py", after=1_000)
+    story.reads("b.py", after=1_000)
+    story.reads("c.py", after=9_000)
+    story._add("message", "tool", "x" * 90, tool="LS")
+    story.ran("pwd", "/x")
+    story.fails("false", "")
+    (turn,) = story.turns()
+    assert [step.why_not for step in turn.steps] == ["", "", "", "skipped tool", "short", ""]
+    assert [[step.item.tool for step in batch] for batch in turn.batches] == [
+        ["Read", "Read"], ["Read"], ["Bash"],
+    ]  # fmt: skip
+
+
+@pytest.mark.requirement("CAP-04", "CAP-06")
+def test_a_sessions_own_switches_hold_as_the_hooks_told_them():
+    story = Story()
+    story.prompt("look around")
+    first = story.reads("a.py")
+    second = story.reads("b.py")
+    told = {
+        first.id: Event("1", "PostToolUse", 0, tool="Read", item=first.id, window=60_000),
+        second.id: Event("2", "PostToolUse", 0, tool="Read", item=second.id, window=60_000),
+    }
+    assert len(story.turns(told)[0].batches) == 1
+    told[second.id] = Event(
+        "2", "PostToolUse", 0, tool="Read", item=second.id, skipped="skipped tool"
+    )
+    assert story.turns(told)[0].steps[1].why_not == "skipped tool"
+
+
+def test_a_view_knows_its_tokens_though_it_holds_only_part_of_the_text():
+    story = Story()
+    item = story.prompt("go")
+    (turn,) = views([(item, 4_000)], {}, SKIPPED, 0)
+    assert turn.tokens == 1_000
+
+
+# --- work ----------------------------------------------------------------------------------------
+
+
+def test_a_bugfix_with_all_its_fields():
+    story = fixed_bug(Story())
+    (draft,) = story.drafted()
+    assert (draft.type, draft.title) == ("bugfix", "Fix the cart's total for ten and more items")
+    assert draft.subtitle.startswith("The totals in the cart are wrong")
+    assert draft.files_modified == ("src/cart.py",)
+    texts = [fact.text for fact in draft.facts]
+    assert any("because `total()` compares item counts as text" in text for text in texts)
+    assert "`total()` now converts them to numbers first" in texts
+    assert "problem-solution" in draft.concepts
+    assert "1 failed, then 5 passed" in draft.sections["outcome"]
+    assert "committed as abc1234" in draft.sections["outcome"]
+    assert all(occurs(fact, story) for fact in draft.facts)
+
+
+def test_work_that_is_committed_in_a_later_turn_has_one_observation_where_it_was_done():
+    story = Story()
+    story.prompt("Add a --local option to the enable command of the program")
+    story.edits("src/enable.py")
+    story.says("Added the `--local` option to `enable`; it writes to `settings.local.json`.")
+    story.prompt("commit this")
+    story.commits("Add --local to enable", "It writes to settings.local.json instead.")
+    story.says("Committed.")
+    first, second = story.drafts()
+    assert [draft.title for draft in first] == ["Add --local to enable"]
+    assert first[0].files_modified == ("src/enable.py",)
+    assert second == []
+
+
+def test_two_commits_of_a_turn_are_two_observations_with_their_own_files():
+    story = Story()
+    story.prompt("Do both of the things we have talked about in the plan")
+    story.edits("a.py")
+    story.commits("Add parsing of dates", "Dates were taken as text before.")
+    story.edits("b.py")
+    story.commits("Remove the old cache", "Nobody used the cache any more.")
+    drafts = story.drafted()
+    assert {draft.title: draft.files_modified for draft in drafts} == {
+        "Add parsing of dates": ("a.py",), "Remove the old cache": ("b.py",),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("prompt", "closing", "title", "type_"),
+    [
+        ("Implement the following plan:\n\n# Plan: Tree view for the context tab\n\n## Context\n"
+         "The tab shows a flat list because nobody had time for more.",
+         "All done.\n\n- Added `tree.ts` with the builder\n- Added `TreeView.tsx`",
+         "Tree view for the context tab", "feature"),
+        ("Remove the button from the remediation module please",
+         "Done. Removed the `Generate` button from the remediation module, with its state.",
+         "Removed the Generate button from the remediation module, with its state", "change"),
+        ("the tree view makes everything slow, it is broken",
+         "The `buildTree()` call is memoised now, it no longer runs on every key.",
+         "The buildTree() call is memoised now, it no longer runs on every key", "bugfix"),
+        ("rename the helper functions in utils to say what they do",
+         "Everything is in place.", "Rename the helper functions in utils to say what they do",
+         "refactor"),
+    ],
+)  # fmt: skip
+def test_work_without_a_commit_is_named_by_plan_result_or_request(prompt, closing, title, type_):
+    story = Story()
+    story.prompt(prompt)
+    story.edits("src/a.ts")
+    story.edits("src/b.ts")
+    story.says(closing)
+    (draft,) = story.drafted()
+    assert (draft.title, draft.type) == (title, type_)
+
+
+def test_scratch_files_and_failed_edits_are_nobodys_work():
+    story = Story()
+    story.prompt("try something out for me in the scratch folder")
+    story.edits("/tmp/try.py")
+    story.edits("src/a.py", tags=("error",))
+    story.says("Tried it.")
+    assert story.turns()[0].edited == ()
+    assert story.drafted() == []
+
+
+@pytest.mark.parametrize(("language", "pattern", "example"), DEFINITIONS)
+def test_every_definition_is_found_in_its_example_and_in_a_patch(language, pattern, example):
+    assert len(symbols(example)) == 1
+    assert symbols(f"*** Update File: a\n+    {example}\n") == symbols(example)
+
+
+def test_a_change_tells_what_it_touched_by_name():
+    story = Story()
+    story.prompt("Add a total to the cart and use it in the page of the shop")
+    story.edits("src/cart.py", "def old():\n    pass\ndef total(cart):\n    return 1\n")
+    story.edits("src/page.ts", "export const page = (cart) => {\n  total(cart)\n}\n")
+    story.says("Added `total()` to `cart.py`; the page uses it.")
+    (draft,) = story.drafted()
+    assert draft.sections["changed"] == "old, total, page"
+
+
+# --- nothing to tell -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "tell",
+    [
+        lambda s: (s.prompt("yes"), s.says("Great, let me know!")),
+        lambda s: (s.prompt("ok back to main"), s.ran("git checkout main", "Switched to main"),
+                   s.says("On `main`, up to date. What's next?")),
+        lambda s: (s.prompt("run the tests"), s.ran("pytest", "5 passed in 1s" + " " * 50),
+                   s.says("All tests pass.")),
+        lambda s: (s.prompt("are you there?"),),
+        lambda s: (s.prompt("read the file"), s.reads("a.py"),
+                   s.says("I have read the file. What would you like to know?")),
+    ],
+)  # fmt: skip
+def test_a_trivial_turn_gives_nothing(tell):
+    story = Story()
+    tell(story)
+    assert story.drafted() == []
+    assert not turn_summary(story.turns()[0], [], Gate())
+
+
+# --- found ---------------------------------------------------------------------------------------
+
+
+def test_an_answer_that_explains_is_a_discovery():
+    story = Story()
+    story.prompt("main branch tests failing - why?")
+    story.reads("agent_test.go")
+    story.says(
+        "Found the issue. `TestDetect` uses `t.Parallel()` together with `os.Chdir()`, which is a"
+        " race condition because `os.Chdir()` affects the whole process.\n\nThe cache in"
+        " `RepoRoot()` is keyed by the folder, so another test's folder silently wins."
+    )
+    (draft,) = story.drafted()
+    assert draft.type == "discovery"
+    assert draft.title.startswith("TestDetect uses t.Parallel() together with os.Chdir()")
+    assert draft.subtitle == "main branch tests failing - why?"
+    assert draft.files_read == ("agent_test.go",)
+    assert len(draft.facts) == 2
+    assert set(draft.concepts) >= {"how-it-works", "gotcha"}
+
+
+# --- decided -------------------------------------------------------------------------------------
+
+
+def test_answers_to_questions_are_decisions():
+    story = Story()
+    story.prompt("set up the tap")
+    story.asks("Auth method", "Which method for pushing to the tap?", "GitHub App")
+    story.asks("Next", "Ready to continue with the next step?", "Yes")
+    (draft,) = story.drafted()
+    assert (draft.type, draft.title) == ("decision", "Auth method: GitHub App")
+    assert [f.text for f in draft.facts] == ['"Which method for pushing to the tap?"="GitHub App"']
+
+
+def test_what_the_user_decides_in_words_is_kept_in_these_words():
+    story = Story()
+    story.prompt("where should stripping go?")
+    story.says("In the provider, or in the shared utils.")
+    story.prompt(
+        "Stripping is a concern of all providers, so we should not put it into one of them but"
+        " into the shared utils"
+    )
+    story.edits("shared/utils.go")
+    story.says("Moved `strip()` to `shared/utils.go`.")
+    drafts = by_slot(story.drafted())
+    assert drafts["chosen"].type == "decision"
+    assert drafts["chosen"].facts[0].source == 3
+    assert drafts["work"].title.startswith("Moved strip()")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Should we not rather use the shared utils instead of the provider for this?",
+        "can you please look at why we should not do this instead of that thing",
+        "let's go with option B",
+    ],
+)
+def test_questions_and_requests_are_no_decisions(text):
+    story = Story()
+    story.prompt("first")
+    story.prompt(text)
+    assert story.drafted() == []
+
+
+# --- trouble -------------------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("DIS-09")
+def test_an_error_that_took_several_tries_says_what_did_not_help():
+    story = Story()
+    story.prompt("make the resume test pass")
+    error = "    resume_test.go:830: resume failed: process timed out\n--- FAIL: TestResume (5s)\n"
+    story.fails("go test ./... -run TestResume", error + "FAIL\tx/y\t5s")
+    story.edits("resume.go")
+    story.fails("go test ./... -run TestResume", error + "FAIL\tx/y\t5s")
+    story.says("Raising the timeout did not help, because the prompt waits for a terminal.")
+    story.edits("prompt.go")
+    story.ran("go test ./... -run TestResume", "ok  \tx/y\t0.5s" + " " * 40)
+    draft = by_slot(story.drafted())["error"]
+    assert (draft.type, draft.title) == ("bugfix", "resume failed: process timed out")
+    assert draft.facts[0].text == "resume_test.go:830: resume failed: process timed out"
+    assert draft.facts[1].text.startswith("Raising the timeout did not help")
+    assert draft.sections["tried"] == "Did not help: a change to resume.go"
+    assert draft.files_modified == ("prompt.go",)
+    assert "warning" in draft.tags
+    assert all(occurs(fact, story) for fact in draft.facts)
+
+
+@pytest.mark.requirement("DIS-09")
+def test_an_error_that_stayed_is_a_warning():
+    story = Story()
+    story.prompt("make the build pass")
+    for file in ("a.go", "b.go"):
+        story.fails("go build ./...", "x/a.go:1:2: undefined: frobnicate in this package")
+        story.edits(file)
+    story.fails("go build ./...", "x/a.go:1:2: undefined: frobnicate in this package")
+    draft = by_slot(story.drafted())["stuck"]
+    assert draft.title == "Still failing: undefined: frobnicate in this package"
+    assert draft.concepts == ("gotcha",)
+
+
+@pytest.mark.requirement("DIS-09")
+def test_a_command_that_does_not_work_here_is_kept_once_for_the_project():
+    story = Story()
+    story.prompt("run the tests")
+    story.fails("rtk bun run test", "error: unrecognized subcommand 'bun'", 2)
+    story.ran("bun run test", " 5 pass\n 0 fail" + " " * 50)
+    (draft,) = story.drafted()
+    assert draft.slot.startswith("/command:")
+    assert draft.title == "rtk bun run test fails: unrecognized subcommand 'bun'"
+    assert draft.subtitle == "works instead: bun run test"
+
+
+# --- gates ---------------------------------------------------------------------------------------
+
+
+def test_what_was_said_before_in_the_session_is_not_taken_again():
+    story = Story()
+    for number in range(3):
+        story.prompt(f"try again, number {number} of the attempts to build it")
+        story.edits("a.py")
+        story.says("The build fails because `frob()` is missing in `lib/core.c` since yesterday.")
+    facts = [fact.text for drafts in story.drafts() for d in drafts for fact in d.facts]
+    assert len(facts) == len(set(facts)) == 1
+
+
+@pytest.mark.requirement("CAP-11")
+def test_what_only_repeats_what_was_shown_is_not_stored():
+    given = "Orders are stored in UTC because reports broke in March when clocks changed"
+    story = Story()
+    story.prompt("why is the report wrong?")
+    story.reads("report.py")
+    story.says(
+        "As recorded: orders are stored in UTC because reports broke in March when clocks changed."
+        "\n\nThe `render()` call fails because `zone` is read from the wrong `settings.toml`."
+        "\n\nThe page is wrong because `render()` caches `zone` for each `Report` it makes."
+    )
+    gate = Gate([frozenset(terms(given))])
+    (draft,) = [d for drafts in story.drafts(gate) for d in drafts]
+    assert all("March" not in fact.text for fact in draft.facts)
+    assert "March" not in draft.body + draft.title
+
+
+WORDS = st.sampled_from(
+    ["The total is wrong because `a()` fails", "Added `x.py`", "fix the bug in the cart", "yes",
+     "## Root cause: the id", "- Note that `b` breaks", "Would you like more?", "ok\n\nok",
+     "Instead of `x` we should use `y` because it is not slow", "次の文。", "$(cat <<EOF"]
+)  # fmt: skip
+
+
+@settings(max_examples=80)
+@given(
+    st.lists(
+        st.one_of(
+            st.tuples(st.just("prompt"), WORDS),
+            st.tuples(st.just("says"), WORDS),
+            st.tuples(st.just("edits"), st.sampled_from(["a.py", "b/c.go"])),
+            st.tuples(st.just("reads"), st.sampled_from(["a.py", "d.md"])),
+            st.tuples(st.just("fails"), st.sampled_from(["pytest -q", "go build ./..."])),
+            st.tuples(st.just("ran"), st.sampled_from(["pytest -q", "go build ./...", "ls"])),
+            st.tuples(st.just("commits"), WORDS),
+        ),
+        max_size=14,
+    )
+)
+def test_whatever_happens_observations_are_what_they_promise(steps):
+    story = Story()
+    for name, text in steps:
+        if name == "fails":
+            story.fails(text, "E       KeyError: 'total'\nx.go:1:2: undefined: total of it")
+        else:
+            getattr(story, name)(text)
+    for turn, drafts in zip(story.turns(), story.drafts(), strict=True):
+        assert len(drafts) <= 6
+        assert len({draft.slot for draft in drafts}) == len(drafts)
+        for draft in drafts:
+            assert draft.type in TYPES
+            assert 0 < len(draft.title) <= 80
+            assert set(draft.concepts) <= set(CONCEPTS)
+            assert turn.started <= draft.epoch
+            assert all(occurs(fact, story) for fact in draft.facts)
+
+
+# --- summaries -----------------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("DIS-02")
+def test_a_turn_in_six_fields():
+    story = fixed_bug(Story())
+    (turn,), (drafts,) = story.turns(), story.drafts()
+    summary = turn_summary(turn, drafts, Gate())
+    assert set(summary.sections) <= set(FIELDS)
+    assert summary.sections["request"].startswith("The totals in the cart are wrong")
+    assert summary.sections["completed"] == "Fix the cart's total for ten and more items"
+    assert "compares item counts as text" in summary.sections["learned"]
+    assert summary.sections["next_steps"] == "Would you like me to fix discount() as well?"
+    assert summary.files_edited == ("src/cart.py",)
+
+
+@pytest.mark.requirement("DIS-02")
+def test_a_session_is_what_its_turns_came_to_and_what_is_left():
+    story = fixed_bug(Story())
+    story.prompt("Explain why discount() has the same weakness as total() had")
+    story.reads("src/discount.py")
+    story.says(
+        "`discount()` reads counts from `cart.json`, where they are text because the importer"
+        " writes them so.\n\nIt fails when `count` has two digits, since `max()` compares text."
+    )
+    gate = Gate()
+    drafts = story.drafts()
+    every = [turn_summary(t, d, gate) for t, d in zip(story.turns(), drafts, strict=True)]
+    summary = session_summary(every, "[x] fix total\n[ ] fix discount")
+    assert summary.sections["request"].count("\n") == 1
+    assert "fix discount" in summary.sections["next_steps"]
+    assert summary.sections["completed"] == "Fix the cart's total for ten and more items"
+    assert summary.sections["investigated"] == "read discount.py"
+
+
+@pytest.mark.requirement("DIS-02")
+def test_a_session_of_nothing_has_no_summary():
+    assert not session_summary([])

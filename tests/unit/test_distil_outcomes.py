@@ -1,0 +1,153 @@
+"""How things came out: failing to passing, errors and what ended them, what did not help."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.distilling import Story
+from yester.distil.outcomes import RUNNERS, Counted, counted, files, outcomes
+
+pytestmark = pytest.mark.requirement("DIS-09")
+
+BROKEN = "E       KeyError: 'total'\n1 failed in 0.10s"
+FINE = "1 passed in 0.10s"
+
+
+def of(story):
+    return outcomes(story.turns())
+
+
+@pytest.mark.parametrize(
+    ("name", "pattern", "example", "counts"), RUNNERS, ids=[row[0] for row in RUNNERS]
+)
+def test_every_runner_is_read_by_its_example(name, pattern, example, counts):
+    assert counted(f"noise\n{example}\n") == Counted(*counts)
+
+
+def test_go_counts_packages_and_cases():
+    output = "--- FAIL: TestA (0.00s)\nFAIL\nFAIL\tx/y\t0.1s\nok  \tx/z\t0.2s\n"
+    assert counted(output) == Counted(1, 1)
+    assert counted("nothing was run") is None
+
+
+def test_an_error_ends_with_the_edits_after_which_the_same_check_is_clean():
+    story = Story()
+    story.prompt("fix it")
+    story.fails("pytest -q", BROKEN)
+    story.edits("cart.py")
+    story.ran("pytest -q 2>&1 | tail -3", FINE)
+    ((ended,), passed) = of(story)[0].ended, of(story)[0].passed
+    assert ended.error.text == "KeyError: 'total'"
+    assert files(ended.edits) == ("cart.py",)
+    assert (ended.attempts, ended.before) == (1, True)
+    assert (passed[0].before, passed[0].after) == (Counted(0, 1), Counted(1, 0))
+
+
+def test_a_pipe_hides_the_status_and_the_counts_tell():
+    story = Story()
+    story.prompt("fix it")
+    story.ran("pytest -q 2>&1 | tail -3", BROKEN)
+    story.edits("cart.py")
+    story.ran("pytest -q 2>&1 | tail -3", FINE)
+    assert len(of(story)[0].ended) == 1
+
+
+def test_what_did_not_help_is_remembered_with_what_did():
+    story = Story()
+    story.prompt("fix it")
+    story.fails("pytest -q", BROKEN)
+    story.edits("cart.py")
+    story.fails("pytest -q", BROKEN)
+    story.edits("shop.py")
+    story.ran("pytest -q", FINE)
+    (ended,) = of(story)[0].ended
+    assert ended.attempts == 2
+    assert files(ended.tries) == ("cart.py",)
+    assert files(ended.edits) == ("shop.py",)
+
+
+def test_an_error_that_no_change_ended_is_stuck():
+    story = Story()
+    story.prompt("fix it")
+    story.fails("pytest -q", BROKEN)
+    story.edits("cart.py")
+    story.fails("pytest -q", BROKEN)
+    (came_out,) = of(story)
+    assert not came_out.ended
+    assert came_out.stuck[0].error.text == "KeyError: 'total'"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "ends"),
+    [
+        ("pytest tests/a.py", "pytest tests/a.py", True),
+        ("pytest tests/a.py", "pytest", True),
+        ("pytest tests/a.py", "pytest tests/b.py", False),
+        ("pytest tests/a.py", "ruff check .", False),
+        ("go test ./a -run TestX", "go test ./a -run TestX -v", True),
+    ],
+)
+def test_only_a_run_that_could_have_shown_it_ends_an_error(first, second, ends):
+    story = Story()
+    story.prompt("fix it")
+    story.fails(first, BROKEN)
+    story.edits("cart.py")
+    story.ran(second, FINE)
+    assert bool(of(story)[0].ended) is ends
+
+
+def test_a_second_run_without_a_change_tells_nothing():
+    story = Story()
+    story.prompt("is it flaky?")
+    story.fails("pytest -q", BROKEN)
+    story.ran("pytest -q", FINE)
+    assert not of(story)[0].ended
+
+
+def test_an_error_counts_in_the_turn_it_ended_in():
+    story = Story()
+    story.prompt("look")
+    story.fails("pytest -q", BROKEN)
+    story.prompt("fix it")
+    story.edits("cart.py")
+    story.ran("pytest -q", FINE)
+    first, second = of(story)
+    assert not first.ended
+    assert len(second.ended) == 1
+
+
+def test_a_command_that_cannot_be_run_here_and_the_one_that_can():
+    story = Story()
+    story.prompt("run the tests")
+    story.fails("rtk bun run test", "error: unrecognized subcommand 'bun'", 2)
+    story.ran("ls", "a\nb")
+    story.ran("bun run lint", "ok")
+    story.ran("bun run test", "5 pass\n0 fail")
+    (one,) = of(story)[0].instead
+    assert one.worked.ran.command == "bun run test"
+
+
+@pytest.mark.parametrize(
+    ("command", "output"),
+    [
+        ("cat nope", "cat: nope: No such file or directory"),  # looking
+        ("ruff check .", "a.py:1:1: F401 unused import of the thing"),  # a check that worked
+        ("git pull", "fatal: Not possible to fast-forward, your branches diverged"),  # for once
+        ('git commit -m "x y z"', "error: pre-commit said no to it"),
+    ],
+)
+def test_a_failure_that_says_nothing_about_how_things_are_done_here(command, output):
+    story = Story()
+    story.prompt("do it")
+    story.fails(command, output)
+    story.ran(f"{command} --more", "fine")
+    assert not of(story)[0].instead
+
+
+def test_what_the_user_refused_is_no_failure():
+    story = Story()
+    story.prompt("do it")
+    story.ran("pytest", "The user doesn't want to proceed with this tool use.", failed=True)
+    story.edits("a.py")
+    story.ran("pytest", FINE)
+    assert not of(story)[0].ended

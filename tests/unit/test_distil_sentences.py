@@ -1,0 +1,214 @@
+"""Messages taken apart: statements as they stand, what they tell, titles, boilerplate."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from yester.distil.sentences import (
+    BOILERPLATE,
+    CUES,
+    as_title,
+    boilerplate,
+    cut,
+    generic_heading,
+    plain,
+    shortened,
+    split_sentences,
+    statements,
+    tells,
+)
+from yester.distil.titles import (
+    BEGINNINGS,
+    asked,
+    conventional,
+    imperative,
+    plan_title,
+    request_title,
+    telling_request,
+    type_of,
+)
+from yester.model import Item
+
+pytestmark = pytest.mark.requirement("DIS-03")
+
+MESSAGE = """Done. The cart is fixed.
+
+## What was wrong
+
+The total was compared as text, which fails
+for ten items. See `cart.py`, e.g. `total()`.
+
+```python
+this_is_code("and not a sentence because it is code")
+```
+
+| table | no |
+|---|---|
+
+1. **`cart.py`** — Added a conversion
+   - nested: `discount()` too
+> a quotation is somebody else's
+"""
+
+
+def prompt(text):
+    return Item("p", "prompt", body=text, role="user", id=1)
+
+
+@pytest.mark.parametrize(("name", "pattern", "example"), CUES)
+def test_every_cue_is_heard_in_its_example(name, pattern, example):
+    assert name in tells(example)
+
+
+@pytest.mark.parametrize(("pattern", "example"), BOILERPLATE)
+def test_every_kind_of_boilerplate_is_known_by_its_example(pattern, example):
+    assert boilerplate(example)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The total was compared as text, which fails for ten items.",
+        "Removed the validation block that rejected both flags.",
+        "`config.Load` returns an error, so the flag is silently ignored.",
+    ],
+)
+def test_what_says_something_is_no_boilerplate(text):
+    assert not boilerplate(text)
+
+
+def test_a_message_is_its_sentences_points_and_headings():
+    assert [(s.kind, s.text) for s in statements(MESSAGE)] == [
+        ("sentence", "Done."),
+        ("sentence", "The cart is fixed."),
+        ("heading", "What was wrong"),
+        ("sentence", "The total was compared as text, which fails for ten items."),
+        ("sentence", "See `cart.py`, e.g. `total()`."),
+        ("bullet", "**`cart.py`** — Added a conversion"),
+        ("bullet", "nested: `discount()` too"),
+    ]
+    assert [s.lead for s in statements(MESSAGE)][:3] == [True, True, False]
+    assert statements(MESSAGE)[-1].heading == "What was wrong"
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(
+        st.sampled_from(
+            ["# Head", "- a point. Second sentence", "text, and `code.py` so. More", "```", "",
+             "| a | b |", "**Bold**", "1) one", "> quote", "Ende. 次の文。これ", "  - deeper  gap"]
+        ),
+        max_size=12,
+    )
+)  # fmt: skip
+def test_every_statement_stands_in_the_message_as_it_is(lines):
+    text = "\n".join(lines)
+    whole = " ".join(text.split())
+    assert all(statement.text in whole for statement in statements(text))
+
+
+@given(st.text(max_size=300))
+def test_any_text_is_a_message(text):
+    whole = " ".join(text.split())
+    for statement in statements(text):
+        assert " ".join(statement.text.split()) in whole
+        assert len(as_title(statement.text)) <= 80
+
+
+@given(st.text(alphabet="ab ,.(`-:;", max_size=200), st.integers(10, 90))
+def test_a_cut_text_is_the_beginning_of_it(text, most):
+    assert text.startswith(cut(text, most))
+    assert len(cut(text, most)) <= most
+    assert len(shortened(text, most)) <= most
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("One. Two! Three?", ["One.", "Two!", "Three?"]),
+        ("Use e.g. Redis here. Then stop.", ["Use e.g. Redis here.", "Then stop."]),
+        ("Version 2.1 is out. `A. B` stays.", ["Version 2.1 is out.", "`A. B` stays."]),
+        ('He said "stop." Then left.', ['He said "stop."', "Then left."]),
+        ("2026 was good. 1. One is a number.", ["2026 was good.", "1. One is a number."]),
+        ("一つ。二つ。", ["一つ。", "二つ。"]),
+    ],
+)
+def test_sentences_end_where_they_end(text, parts):
+    assert split_sentences(text) == parts
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("Done. Removed the **button** from [the page](src/page.tsx).",
+         "Removed the button from the page"),
+        ("Root cause: the id is a hash of the path", "The id is a hash of the path"),
+        ("Yes, you're right — the flag is ignored", "The flag is ignored"),
+        ("The worker could not remove the implementation worktree by name because it sees it as"
+         " main now", "The worker could not remove the implementation worktree by name"),
+        ("go-git ignores the file", "go-git ignores the file"),
+    ],
+)  # fmt: skip
+def test_a_title_is_what_matters_of_a_statement(text, title):
+    assert as_title(text) == title
+
+
+def test_a_title_that_must_be_cut_says_so():
+    assert as_title("word " * 40).endswith("word…")
+
+
+def test_marks_and_links_are_not_part_of_what_is_said():
+    assert plain("**`a_b`** and [c](d/e.py), it’s _so_") == "a_b and c, it's so"
+
+
+def test_headings_any_message_could_have_are_generic():
+    assert all(
+        map(generic_heading, ("Summary of Changes", "What changed", "Next steps:", "1. Fix"))
+    )
+    assert not generic_heading("Concurrent sessions write to one branch")
+
+
+# --- what was asked for ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "pattern", "example"), BEGINNINGS)
+def test_every_beginning_names_its_type(name, pattern, example):
+    assert type_of(example) == name
+
+
+def test_a_commit_says_itself_what_it_is():
+    assert conventional("docs(colors): add a guide") == "change"
+    assert conventional("fix(web)!: the footer") == "bugfix"
+    assert conventional("Fix the footer") == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("Implement the following plan:\n\n# Plan: Invert the flag\n\n## Goal\nx",
+         "Invert the flag"),
+        ("/gsd:quick the login page lost its footer", "the login page lost its footer"),
+        ("see 1. can you add a --local option?", "see 1. can you add a --local option?"),
+        ('evaluate this:\n"""\nThe function lacks a fallback\n"""', "evaluate this:"),
+        ("", ""),
+    ],
+)  # fmt: skip
+def test_what_a_prompt_asks_for(text, wanted):
+    assert asked(prompt(text)) == wanted
+
+
+def test_only_the_handing_over_of_a_plan_has_its_title():
+    assert plan_title("# Plan: Invert the flag") == ""
+
+
+def test_a_request_as_a_title_is_not_polite():
+    assert request_title("can you please add a --local flag to enable?") == (
+        "Add a --local flag to enable"
+    )
+    assert request_title("Why is the total wrong?") == "Why is the total wrong?"
+    assert imperative("please remove the button from the page")
+    assert not imperative("the tree view makes everything slow")
+    assert telling_request("remove the button from the page")
+    assert not telling_request("commit this")
