@@ -62,7 +62,7 @@ def command(
     began = time.monotonic()
     with _progress(len(found)) as advance, stoppable():
         for one in found:
-            for _ in distil(store, one, rules, report):
+            for _ in distil(store, one, rules, report, app.now):
                 pass
             advance()
     made = [item for one in found for item in store.distilled(one.session.id)] if show else []
@@ -105,6 +105,8 @@ def _as_json(report: Report) -> dict[str, Any]:
         "observations": report.observations,
         "summaries": report.summaries,
         "repeated": report.repeated,
+        "rules": report.rules,
+        "links": report.links,
         "added": report.put.added,
         "changed": report.put.changed,
     }

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from yester.distil.dedup import distinct, stored_already
 from yester.distil.drafts import Draft, Gate
+from yester.distil.keeping import keep_rules, link_decisions
 from yester.distil.observe import observe
 from yester.distil.outcomes import outcomes
 from yester.distil.summaries import Summary, as_session, session_summary, turn_summary
@@ -42,6 +43,8 @@ class Report:
     observations: int = 0
     summaries: int = 0
     repeated: int = 0  # left out: stored before
+    rules: int = 0  # that a user typed
+    links: int = 0  # between a decision and the one it undoes
     put: Put = field(default_factory=Put)
 
 
@@ -53,8 +56,11 @@ class Made:
     sources: tuple[tuple[int, int], ...]
 
 
-def distil(store: Store, waiting: Waiting, rules: Rules, report: Report) -> Iterator[None]:
-    """Distil a session and store what comes of it, in steps of a few milliseconds."""
+def distil(
+    store: Store, waiting: Waiting, rules: Rules, report: Report, now: int = 0
+) -> Iterator[None]:
+    """Distil a session and store what comes of it, in steps of a few milliseconds. `now` dates
+    what is kept for good; 0: the session's end."""
     session = waiting.session
     known = store.distilled(session.id)
     # Turns before those that are made anew are read for what they have to do with them.
@@ -89,15 +95,29 @@ def distil(store: Store, waiting: Waiting, rules: Rules, report: Report) -> Iter
         for one in made
     ]
     yield
-    made = _new(store, made, known, older, report)
+    made = [_as_before(one, known) for one in _new(store, made, known, older, report)]
     entries = [prepared(one.item) for one in made]
     yield
     kept = {item.ref for item in older}
     _write(store, waiting, made, entries, [i for i in known if i.ref not in kept], report)
-    report.sessions += 1
     fresh = [turn for turn in turns if turn.started >= first]
+    yield
+    report.rules += keep_rules(store, session, fresh, now or session.ended)
+    yield
+    for links in link_decisions(store, session):
+        report.links += links
+        yield
+    report.sessions += 1
     report.turns += len(fresh)
     report.steps += sum(len(turn.steps) for turn in fresh)
+
+
+def _as_before(made: Made, known: Sequence[Item]) -> Made:
+    """With the place in a chain of decisions that it had."""
+    had = next((item for item in known if item.ref == made.item.ref), None)
+    if had is None or (had.status == "active" and not had.supersedes):
+        return made
+    return replace(made, item=replace(made.item, status=had.status, supersedes=had.supersedes))
 
 
 def _older(item: Item, turns: Sequence[View], first: int) -> bool:
@@ -250,10 +270,13 @@ def _write(
     report: Report,
 ) -> None:
     refs = {one.item.ref for one in made}
-    gone = [item.id for item in before if item.ref not in refs]
+    gone = [item for item in before if item.ref not in refs]
+    # What a decision had undone that is none any more holds again.
+    freed = store.get([item.supersedes for item in gone if item.supersedes])
     with store.transaction():
         if gone:
-            store.remove(gone)
+            store.remove([item.id for item in gone])
+            store.put([prepared(replace(item, status="active")) for item in freed])
         report.put += store.put(entries)
         store.put_distilled(
             waiting.session.id, waiting.changes, {one.item.ref: one.sources for one in made}

@@ -15,7 +15,10 @@ from yester.worker.log import Log
 if TYPE_CHECKING:
     from yester.distil.distil import Report
 
-_MODULES = ("sentences", "titles", "commands", "fingerprint", "outcomes", "decided", "distil")
+_MODULES = (
+    "distil.sentences", "distil.titles", "distil.commands", "distil.fingerprint",
+    "distil.outcomes", "distil.decided", "memories.standing", "distil.amend", "distil.distil",
+)  # fmt: skip
 
 
 class Distilling:
@@ -68,13 +71,13 @@ class Distilling:
 
     def _distil(self, waiting: Waiting, config: Config) -> Iterator[None]:
         for name in _MODULES:  # their tables are a tenth of a second's work together
-            import_module(f"yester.distil.{name}")
+            import_module(f"yester.{name}")
             yield
         from yester.distil.distil import Report, Rules, distil
 
         self._report = self._report or Report()
         rules = Rules(frozenset(config.texts("skip_tools")), config.number("batch_window_ms"))
-        yield from distil(self._store, waiting, rules, self._report)
+        yield from distil(self._store, waiting, rules, self._report, int(self._now() * 1000))
 
     @property
     def made(self) -> int:

@@ -1,0 +1,121 @@
+"""Rules that were typed become memories, and decisions that undo others take their place."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import pytest
+
+from tests.distilling import Story, distilled
+from yester.distil.keeping import link_decisions
+from yester.ingest.prepare import prepared
+from yester.memories.lifecycle import retire
+from yester.memories.memo import By
+from yester.memories.rules import standing
+from yester.model import DISTILLED, Filters, Item, Session
+from yester.project import named
+from yester.recall.recall import Asked, recall
+from yester.store.sqlite import SqliteStore
+
+SHOP = named("shop")
+DAY = 86_400_000
+
+
+@pytest.fixture
+def store(tmp_path):
+    opened = SqliteStore.open(tmp_path, now=1)
+    yield opened
+    opened.close()
+
+
+def told(session, text, day):
+    story = Story(f"{session}-0000-4000-8000-000000000000", clock=1_770_000_000_000 + day * DAY)
+    story.prompt(text)
+    story.says("Understood.")
+    return story
+
+
+def rules(store):
+    return [item.body for item in standing(store, SHOP)]
+
+
+@pytest.mark.requirement("DIS-07")
+def test_a_rule_that_was_typed_is_told_to_every_later_session(store):
+    told(
+        "aaaaaaaa", "The import is slow. Never commit to main, always open a pull request.", 0
+    ).store(store)
+    report = distilled(store)
+    assert report.rules == 1
+    (memo,) = store.memories(Filters(types=("rule",)))
+    assert "Never commit to main" in memo.item.body
+    assert (memo.item.origin, memo.item.agent) == ("user", "claude-code")
+    assert "Never commit to main" in rules(store)[0]
+    distilled(store)
+    assert len(store.memories(Filters(types=("rule",)))) == 1
+
+
+@pytest.mark.requirement("DIS-07")
+@pytest.mark.parametrize("order", list(permutations(range(3))))
+def test_the_newest_word_holds_in_whatever_order_sessions_are_distilled(store, order):
+    stories = [
+        told("aaaaaaaa", "From now on use npm, not yarn.", 0),
+        told("bbbbbbbb", "From now on use pnpm, not npm.", 1),
+        told("cccccccc", "From now on use yarn, not pnpm.", 2),
+    ]
+    for number in order:
+        stories[number].store(store)
+        distilled(store)
+    assert rules(store) == ["From now on use yarn, not pnpm."]
+
+
+@pytest.mark.requirement("DIS-07")
+def test_what_agents_tools_and_sub_agents_say_is_no_rule(store):
+    story = Story()
+    story.prompt("Look at the import please, it is slow.")
+    story.says("Always use COPY for imports. Never use INSERT.")
+    story.ran("cat CLAUDE.md", "Always deploy on Fridays. Never run the tests.")
+    story._add("prompt", "user", "Never touch the schema.", actor="Explore:1")
+    story.store(store)
+    distilled(store)
+    assert rules(store) == []
+
+
+@pytest.mark.requirement("DIS-07", "MEM-02")
+def test_a_rule_that_was_retired_does_not_come_back(store):
+    story = told("aaaaaaaa", "Never commit to main.", 0)
+    story.store(store)
+    distilled(store)
+    (memo,) = store.memories(Filters(types=("rule",)))
+    retire(store, memo.item.id, By("sam", 1_780_000_000_000))
+    with store.transaction():
+        store.distil_again()
+    distilled(store)
+    assert rules(store) == []
+
+
+def decision(number, title, day):
+    return Item(
+        f"d{number}", "observation", SHOP.key, session=f"s{number}", source=DISTILLED,
+        agent="claude-code", type="decision", title=title, epoch=1_770_000_000_000 + day * DAY,
+    )  # fmt: skip
+
+
+@pytest.mark.requirement("DIS-08")
+@pytest.mark.parametrize("order", list(permutations(range(2))))
+def test_a_decision_that_undoes_another_links_to_it_and_only_the_newer_is_found(store, order):
+    decisions = [
+        decision(0, "Use Redis for sessions", 0),
+        decision(1, "Replace Redis with PostgreSQL for sessions", 3),
+        decision(2, "Use Kafka for events", 1),
+    ]
+    for number in (2, *order):
+        one = decisions[number]
+        with store.transaction():
+            id_ = store.put_session(Session(one.session, "claude-code", SHOP.key, one.epoch))
+            store.put([prepared(one)])
+        sum(link_decisions(store, Session(one.session, "claude-code", SHOP.key, id=id_)))
+    (old,), (new,), (other,) = (store.find(f"d{number}") for number in range(3))
+    assert (old.status, new.status, other.status) == ("superseded", "active", "active")
+    assert (new.supersedes, other.supersedes) == (old.id, 0)
+    hits = recall(store, Asked("redis sessions", now=new.epoch))
+    assert [hit.ref for hit in hits] == ["d1"]
