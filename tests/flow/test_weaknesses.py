@@ -1,7 +1,7 @@
 """The weaknesses of the keyword scorer in seed 003, each fixed, each with a test named after it.
 
 What is tested here is the tokenizer, the scorer and what they find, for items and for structured
-memories; learning from use comes with feedback.
+memories, and that use is learned from.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def test_weakness_7_a_retired_or_superseded_memory_surfaces_at_no_rank_and_no_of
 
 
 def test_weakness_8_the_weights_are_data_and_not_fixed(remember):
-    """Learning from use comes with feedback; what it will turn is here and turns the order."""
+    """Another table of weights gives another order."""
     from yester.model import Filters
     from yester.recall.rank import FIELD_WEIGHTS, Weights
     from yester.recall.recall import Asked, recall
@@ -164,6 +164,26 @@ def test_weakness_8_the_weights_are_data_and_not_fixed(remember):
     by_text = [h.title for h in recall(memory.store, asked, Weights(fields=flat))]
     assert by_title == ["cache", "other"]
     assert by_text == ["other", "cache"]
+
+
+def test_weakness_8_what_turned_out_useful_is_learned_and_what_never_did_sinks(memory):
+    from yester.model import Feedback, Injection, Session
+
+    ids = [
+        memory.remember(
+            f"Deploy key {name}", type="runbook", project="p", content={"steps": [name]}
+        )
+        for name in ("oak", "elm", "fir")
+    ]
+    first, second, third = (hit.id for hit in memory.recall("deploy key", now=1))
+    assert {first, second, third} == set(ids)
+    with memory.store.transaction():
+        for number in range(9):
+            session = memory.store.put_session(Session(f"s{number}", "claude-code", "name:p"))
+            shown = [Injection(session, "prompt", id_, 0.5, 9, 1) for id_ in (first, third)]
+            memory.store.put_injections(shown)
+            memory.store.put_feedback([Feedback(third, "acted", 1, session)])
+    assert [hit.id for hit in memory.recall("deploy key", now=1)] == [third, second, first]
 
 
 @pytest.mark.requirement("REC-14")

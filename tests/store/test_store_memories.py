@@ -292,3 +292,19 @@ def test_a_project_that_becomes_another_takes_its_memories_along(store):
         store.merge_project("name:shop", Project("name:new", "new"))
     (moved,) = store.memories(Filters(projects=("new",)))
     assert (moved.item.project, moved.slug, moved.version) == ("name:new", one.slug, 1)
+
+
+@pytest.mark.requirement("MEM-06")
+def test_the_file_of_a_memory_is_kept_with_the_version_it_was_read_into(open_store):
+    store = open_store()
+    one, other = write(store, memo("a", "first")), write(store, memo("b", "second"))
+    assert store.files([one.item.id, other.item.id]) == {}
+    with store.transaction():
+        store.put_file(one.item.id, b"\x00{}\xff", "hash")
+    write(store, replace(one, reason="other"), "update")
+    assert open_store().files([one.item.id, other.item.id, 99]) == {
+        one.item.id: (b"\x00{}\xff", "hash", 1)
+    }
+    with store.transaction():
+        store.drop_memo(one.item.id, 9, "gone")
+    assert store.files([one.item.id]) == {}

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from yester.capture.rules import rules
 from yester.cli.app import App, count, pass_app, print_json
-from yester.errors import SourceError
+from yester.errors import NotFound, SourceError
 from yester.importers.notes import NoteFile, NotesReport, memory_file, project_file, take
 from yester.ingest import rebuild_if_stale
 from yester.memories.places import MEMORY, instruction_files, memory_places
 from yester.project import Projects
+
+if TYPE_CHECKING:
+    from yester.importers.claude_memory import TreeReport
 
 
 @click.group("import")
@@ -89,3 +93,52 @@ def notes_said(report: NotesReport) -> str:
     ]
     told = ", ".join(text for number, text in parts if number)
     return f"{told} in {count(report.files, 'file')}" if told and report.files else told
+
+
+@command.command("claude-memory")
+@click.argument("folder", required=False, metavar="[DIR]", type=click.Path(path_type=Path))
+@click.option("--project", "-p", metavar="NAME", help="Into this project, not the folder's own.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@pass_app
+def claude_memory(app: App, folder: Path | None, project: str | None, as_json: bool) -> None:
+    """Import the memories of a `.claude/memory` folder; nothing is written there.
+
+    DIR is the folder or the project that has it; without DIR, the current one. Run it again after
+    a change: what has changed is updated, and what you have retired stays retired. To keep both
+    sides in step use `yester memory sync`.
+
+    Exit code 1 when there is no memory in it, 3 when none could be read.
+    """
+    from yester.cli.memory.said import here
+    from yester.importers.claude_memory import take as take_tree
+    from yester.memories.folder import place
+    from yester.memories.memo import By
+
+    named = folder or Path()
+    if not named.is_dir():
+        raise SourceError(f"{named}: no such folder; name a project or its .claude/memory")
+    root, owner = place(named)
+    if not root.is_dir():
+        raise NotFound(f"{named}: has no .claude/memory; name the folder")
+    whose = here(app, project, owner if owner != root else None, instead="")
+    by = By("import", app.now, "import", f"from {root}")
+    report = take_tree(app.store, root, whose, by)
+    if as_json:
+        print_json(asdict(report))
+    else:
+        for problem in report.problems:
+            click.echo(f"yester: {problem}", err=True)
+        click.echo(_tree_said(report) or f"nothing new in {count(report.files, 'memory file')}")
+    if not report.files:
+        if report.problems:
+            raise SourceError("no memory could be read; see above")
+        click.get_current_context().exit(1)
+
+
+def _tree_said(report: TreeReport) -> str:
+    parts = [
+        (report.added, f"{report.added:,} new"),
+        (report.changed, f"{report.changed:,} changed"),
+        (report.stayed, f"{report.stayed:,} left as they are (retired or let go here)"),
+    ]
+    return ", ".join(text for number, text in parts if number)

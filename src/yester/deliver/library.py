@@ -20,6 +20,7 @@ from yester.deliver.prompt import Given, Search
 from yester.deliver.start import Here
 from yester.errors import UsageError
 from yester.memories.memo import By
+from yester.memories.memory_config import narrowed
 from yester.memories.remember import Draft
 from yester.memories.rules import standing
 from yester.model import KINDS, Filters, Hit, Item, Project, Session
@@ -319,7 +320,7 @@ class Memory:
             embedder=embedder, fates=fates,
         )  # fmt: skip
         moment = Moment(EVENTS[event], prompt, relative(file, root), budget=budget)
-        most = self.config.number("max_inject")
+        most = narrowed(self.config.number("max_inject"), root)
         given = Given(most=most) if event == "UserPromptSubmit" else Given((), 0, min(most, 3), 250)
         return context(self.store, moment, here, given, search)
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+from yester.importers.claude_memory import TreeReport, take
 from yester.memories import lifecycle
 from yester.memories.candidates import Choice, candidate
 from yester.memories.content import clean, known
+from yester.memories.folder import InStep, in_step, place
 from yester.memories.memo import GLOBAL, By, plain
 from yester.memories.remember import Draft, Kept, remember
 from yester.memories.retention import Due, Rule, collect, due
@@ -111,6 +114,25 @@ class Memories:
         """What is due by these rules (`yester.memories.retention.rules`) and by grace."""
         now = _now(_NOBODY).now
         return list(due(self._store, rules, now)) if dry_run else collect(self._store, rules, now)
+
+    def sync(
+        self,
+        folder: str | Path,
+        project: str,
+        *,
+        emptied: bool = False,
+        dry_run: bool = False,
+    ) -> InStep:
+        """Bring the files in a `.claude/memory` folder and a project's memories into step."""
+        by = By("sync", _now(_NOBODY).now, "file", f"from {folder}")
+        root, _ = place(Path(folder))
+        where = self._project(project)
+        return in_step(self._store, root, where, by, emptied=emptied, dry_run=dry_run)
+
+    def take(self, folder: str | Path, project: str) -> TreeReport:
+        """Import the memories in a `.claude/memory` folder; nothing is written there."""
+        by = By("import", _now(_NOBODY).now, "import", f"from {folder}")
+        return take(self._store, Path(folder), self._project(project), by)
 
     @staticmethod
     def plain(memo: Memo) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from yester.memories.contradiction import against, claims
@@ -21,14 +21,21 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Newer:
-    """Something recorded after the note: `name` is what to call it, "#12" say."""
+    """Something recorded after the note: `name` is what to call it, "#12" say, `epoch` when."""
 
     name: str
     text: str
+    epoch: int = 0
 
 
-def findings(text: str, newer: Iterable[Newer] = (), most: int = MOST_LINES) -> list[Finding]:
-    """By line. `newer` is what the caller knows to be newer than the page, of the same project."""
+def findings(
+    text: str,
+    newer: Iterable[Newer] = (),
+    most: int = MOST_LINES,
+    written: Callable[[Entry], int] | None = None,
+) -> list[Finding]:
+    """By line. `newer` is what the caller knows to be newer than the page, of the same project;
+    where it says when each note was `written`, only what came after that note counts."""
     found = page(text)
     result = [*_length(text, found.lines, most), *_twice(found.entries)]
     if found.unclosed:
@@ -38,8 +45,9 @@ def findings(text: str, newer: Iterable[Newer] = (), most: int = MOST_LINES) -> 
     told = [(one, claims(one.text)) for one in newer]
     for entry in found.entries if told else ():
         note = claims(entry.text)
+        since = written(entry) if written else -1
         for one, said_since in told:
-            if reason := against(note, said_since):
+            if one.epoch > since and (reason := against(note, said_since)):
                 said = f"{one.name} is newer and says otherwise: {reason}"
                 result.append(Finding(entry.line, "contradicted", said))
     return sorted(result, key=lambda finding: (finding.line, finding.what, finding.text))

@@ -52,6 +52,9 @@ class By:
     now: int
     origin: str = "user"
     why: str = ""
+    # When it was written, and got its status, where it comes from; 0: now.
+    updated: int = 0
+    since: int = 0
 
     def because(self, why: str) -> By:
         return replace(self, why=self.why or why)
@@ -116,6 +119,11 @@ def title(given: str, category: Category, content: Mapping[str, Any]) -> str:
 def first_sentence(text: str) -> str:
     line = next(iter(text.strip().splitlines()), "").strip("# ")
     line = " ".join(_SENTENCE.split(line, maxsplit=1)[0].split())
+    return shortened(line)
+
+
+def shortened(line: str) -> str:
+    """A line as a title: at most as long as one may be, cut between words where there are any."""
     if len(line) <= LONGEST_TITLE:
         return line
     cut = line[: LONGEST_TITLE - 1]
@@ -198,13 +206,13 @@ def applied(memo: Memo, values: Mapping[str, Any], by: By, replaces: Memo | None
         body=body, tags=tuple(values["tags"]), files_read=tuple(values["files"]),
         files_modified=(), confidence=values["confidence"], status=values["status"],
         sections=memo.item.sections if plain_text else sections(row, content),
-        supersedes=values["supersedes"], updated=by.now, origin=origin,
+        supersedes=values["supersedes"], updated=by.updated or by.now, origin=origin,
         trust=TRUST.get(origin, 0.0), role=_ROLES.get(origin, ""),
     )  # fmt: skip
     moved = values["status"] != memo.item.status or not memo.version
     return replace(
         memo, item=item, scope=values["scope"], path=values["path"], content=content,
-        since=by.now if moved else memo.since, reason=values["reason"],
+        since=(by.since or by.now) if moved else memo.since, reason=values["reason"],
     )  # fmt: skip
 
 

@@ -1,4 +1,9 @@
-"""memory-config.json of a tree: what it says, else defaults and a warning that names the value."""
+"""memory-config.json of a tree: what it says, else defaults and a warning that names the value.
+
+It comes with a repository, so it is not the user's word. It names folders inside the tree; it can
+make what is shown for a prompt less (`narrowed`), never more; and its `retention_days` are told and
+delete nothing: only [retention] in the user's config.toml does.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +11,11 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import isfinite
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
+
+from yester.errors import SourceError
+from yester.memories.disk import contents
 
 NAME = "memory-config.json"
 MOST_INJECTED = 20
@@ -36,6 +44,7 @@ class MemoryConfig:
     max_inject: int = _INJECTED
     categories: Mapping[str, Category] = field(default_factory=lambda: dict(CATEGORIES))
     warnings: tuple[str, ...] = ()
+    limits: bool = False  # does it say itself how much is shown?
 
     def folder(self, category: str) -> str:
         """Where memories of a category are written; one nobody has told of gets its own name."""
@@ -60,13 +69,13 @@ def parsed(data: bytes | None, where: str = NAME) -> MemoryConfig:
         warnings.append(f"{where}: {name} is {shown}; {default!r} is used")
 
     retrieval = _object(value, "retrieval", odd)
-    most = _INJECTED
+    most, limits = _INJECTED, False
     if (given := retrieval.get("max_inject")) is not None:
         number = _whole(given)
         if number is None:
             odd("retrieval.max_inject", given, most)
         else:
-            most = min(max(number, 0), MOST_INJECTED)
+            most, limits = min(max(number, 0), MOST_INJECTED), True
     categories = dict(CATEGORIES)
     for name, given in _object(value, "categories", odd).items():
         default = CATEGORIES.get(name, Category(str(name).replace("_", "-")))
@@ -74,7 +83,18 @@ def parsed(data: bytes | None, where: str = NAME) -> MemoryConfig:
             categories[name] = _category(f"categories.{name}", given, default, odd)
         else:
             odd(f"categories.{name}", given, "the default")
-    return MemoryConfig(most, categories, tuple(warnings))
+    return MemoryConfig(most, categories, tuple(warnings), limits)
+
+
+def narrowed(most: int, top: str) -> int:
+    """At most so many as the user has set (`most`), or fewer where the project at `top` says so."""
+    if not top or most <= 0:
+        return most
+    try:
+        found = parsed(contents(Path(top, ".claude", "memory", NAME)))
+    except SourceError:  # a link, a pipe, too large: as if it were not there
+        return most
+    return min(most, found.max_inject) if found.limits else most
 
 
 def _object(value: Mapping[str, Any], name: str, odd: Any) -> Mapping[str, Any]:

@@ -106,7 +106,7 @@ def remember(
     if update and supersedes:
         raise UsageError("update and supersedes exclude each other; name one memory")
     draft = replace(draft, ref=storable(draft.ref), source=storable(draft.source))
-    values, category = _values(store, draft, project, by)
+    values, category = values_of(store, draft, project, by)
     given = tagging.normalised(draft.tags)
     suggested = tagging.suggestions(given, store.tags()) if given else {}
     refuse_rules(by, category.name)
@@ -117,7 +117,7 @@ def remember(
         if draft.ref and (kept := _delivered_before(store, draft, values, by)):
             return kept
         if draft.status != "active":
-            return Kept(_create(store, draft, values, where, by), "created", Choice("CREATE"))
+            return Kept(create(store, draft, values, where, by), "created", Choice("CREATE"))
         if update:
             return _put_into(store, found(store, update), values, category, by, Choice("UPDATE"))
         choice = candidate(store, category, says, where.key, draft.tags, values["files"])
@@ -127,7 +127,7 @@ def remember(
                 return Kept(best.memo, "known", choice)
             return _put_into(store, best.memo, values, category, by, choice)
         old = found(store, supersedes) if supersedes else rules.about_the_same(store, values)
-        memo, act = _create(store, draft, values, where, by), 0
+        memo, act = create(store, draft, values, where, by), 0
         if old is not None:
             act = store.changes(memo.item.id, limit=1)[0].act
             replaced, memo = superseded(store, old, memo, by.because("newer"), act)
@@ -135,7 +135,8 @@ def remember(
         return Kept(memo, "created", choice, old, suggested)
 
 
-def _values(store: Store, draft: Draft, project: Project, by: By) -> tuple[Plain, Category]:
+def values_of(store: Store, draft: Draft, project: Project, by: By) -> tuple[Plain, Category]:
+    """A draft checked and in its normal form, with its category."""
     text = clean(draft.text)
     if not text and not draft.content:
         raise UsageError("there is nothing to remember: the text is empty")
@@ -168,7 +169,8 @@ def _guess(text: str, by: By) -> str:
     return "note" if guess == "rule" and by.origin != "user" else guess
 
 
-def _create(store: Store, draft: Draft, values: Plain, project: Project, by: By) -> Memo:
+def create(store: Store, draft: Draft, values: Plain, project: Project, by: By) -> Memo:
+    """A memory of its own, inside a transaction, whatever else there is."""
     name = store.free_slug(project.key, slug(clean(draft.slug) or values["title"]))
     begun = fresh(project.key, name, by, draft.source, draft.ref)
     # What holds everywhere belongs to no session of a project.

@@ -165,20 +165,34 @@ def _time(one: Written) -> datetime:
 # --- carried out -------------------------------------------------------------------------------
 
 
-def sync(tree: MemoriesSide, store: MemoriesSide, base: Base, emptied: bool = False) -> Synced:
+def refuse_emptied(side: MemoriesSide, view: View, had: int) -> None:
+    """UsageError where a side that held memories holds none: a folder that is not mounted must not
+    empty the store."""
+    if had >= _SUSPICIOUS and not view.memories and not view.unread:
+        raise UsageError(
+            f"{side.name} holds no memory, but held {had} at the last sync; look whether it is the "
+            "right one, and if they are meant to go, say so: --emptied"
+        )
+
+
+def sync(
+    tree: MemoriesSide,
+    store: MemoriesSide,
+    base: Base,
+    emptied: bool = False,
+    views: tuple[View, View] | None = None,
+    dry_run: bool = False,
+) -> Synced:
     """One sync. Keep `base` of the result for the next one, also where there were problems.
 
-    UsageError where a side that held memories holds none: a folder that is not mounted must not
-    empty the store. `emptied` says that it is meant."""
-    here, there = tree.view(), store.view()
+    `emptied` says that a side which holds nothing any more is meant to (else it is refused).
+    `views` are what both hold, where that was looked at already. A dry run only plans."""
+    here, there = views or (tree.view(), store.view())
     if not emptied:
         for side, view, at in ((tree, here, 0), (store, there, 1)):
-            had = sum(1 for hashes in base.values() if hashes[at])
-            if had >= _SUSPICIOUS and not view.memories and not view.unread:
-                raise UsageError(
-                    f"{side.name} holds no memory, but held {had} at the last sync; look whether "
-                    "it is the right one, and if they are meant to go, say so"
-                )
+            refuse_emptied(side, view, sum(1 for hashes in base.values() if hashes[at]))
+    if dry_run:
+        return Synced(tuple(plan(base, here, there)), (*here.unread, *there.unread), base)
     keys = sorted({*base, *here.memories, *there.memories})
     after = {key: _hashes(key, here, there) for key in keys}
     problems = [*here.unread, *there.unread]

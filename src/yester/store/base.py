@@ -168,6 +168,15 @@ class Shown(NamedTuple):
     discovery_tokens: int
 
 
+class MemoFile(NamedTuple):
+    """The file a memory was read from: its bytes without secrets, the hash of its values as they
+    stood there, and the version of the memory it became."""
+
+    raw: bytes
+    hash: str
+    version: int
+
+
 class Store(Protocol):
     """All writing happens inside `transaction()`; reading needs nothing."""
 
@@ -208,6 +217,9 @@ class Store(Protocol):
         the store has another version, StoreChanged. Changes with one `act` (`new_act`) belong
         together.
         """
+
+    def put_file(self, item: int, raw: bytes, hash_: str) -> None:
+        """This is the file a memory, as it is now, was read from."""
 
     def drop_memo(self, item: int, epoch: int, why: str) -> None:
         """Let a memory go with all that is stored of it and its history; its ref stays known, so
@@ -305,6 +317,9 @@ class Store(Protocol):
 
     def memories_named(self, slug: str) -> list[Memo]:
         """The memories with this slug in any project, by id."""
+
+    def files(self, items: Sequence[int]) -> dict[int, MemoFile]:
+        """The files memories were read from; those that never were in one are left out."""
 
     def free_slug(self, project: str, slug: str) -> str:
         """The slug, with a number where a memory of the project (a key) has or had it."""

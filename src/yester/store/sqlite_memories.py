@@ -11,7 +11,7 @@ import msgspec
 from yester.errors import StoreChanged
 from yester.model import Change, Filters, Memo
 from yester.store import sqlite_rows as rows
-from yester.store.base import Entry, Put
+from yester.store.base import Entry, MemoFile, Put
 from yester.store.sqlite_care import explains
 
 _LONGEST_SLUG = 80
@@ -67,6 +67,12 @@ class MemoryRows:
              _json(change.before), _json(change.after)),
         )  # fmt: skip
         return id_
+
+    def put_file(self, item: int, raw: bytes, hash_: str) -> None:
+        self._db.execute(
+            "UPDATE memory SET file = ?, file_hash = ?, file_version = version WHERE item = ?",
+            (raw, hash_, item),
+        )
 
     def drop_memo(self, item: int, epoch: int, why: str) -> None:
         row = self._one(
@@ -125,6 +131,15 @@ class MemoryRows:
     def memories_named(self, slug: str) -> list[Memo]:
         found = self._db.execute(f"{_SELECT} WHERE m.slug = ? ORDER BY i.id", (slug,))
         return [_memo(row) for row in found]
+
+    @explains
+    def files(self, items: Sequence[int]) -> dict[int, MemoFile]:
+        found = self._db.execute(
+            "SELECT item, file, file_hash, file_version FROM memory"
+            " WHERE file IS NOT NULL AND item IN (SELECT value FROM json_each(?))",
+            (str(list(items)),),
+        )
+        return {item: MemoFile(*rest) for item, *rest in found}
 
     @explains
     def free_slug(self, project: str, slug: str) -> str:

@@ -25,6 +25,7 @@ from yester.deliver.prompt import Given, Search
 from yester.deliver.start import Here
 from yester.errors import SourceError
 from yester.ingest.events import Events
+from yester.memories.memory_config import narrowed
 from yester.memories.rules import standing
 from yester.model import Feedback, Injection
 from yester.recall.beginning import at_hand
@@ -167,7 +168,7 @@ class Answers:
         if told.what == "read" and any(one.reason == f"file {file}" for one in shown):
             return Context()  # once per session
         known, spent = {one.item for one in shown}, sum(one.tokens for one in shown)
-        most = self._config.number("max_inject")
+        most = narrowed(self._config.number("max_inject"), root)
         given = Given(known, spent, most)
         if told.what != "prompt":
             given = Given(known, spent, min(most, 3), 250)

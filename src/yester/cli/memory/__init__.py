@@ -21,6 +21,7 @@ COMMANDS = {
     "review": ("review", "review"),
     "lint": ("review", "lint"),
     "gc": ("gc", "command"),
+    "sync": ("sync", "command"),
 }
 
 

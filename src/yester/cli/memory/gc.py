@@ -19,8 +19,8 @@ _DONE = {"retire": "retired", "archive": "archived", "drop": "let go"}
 def command(app: App, really: bool, as_json_: bool) -> None:
     """Let go of what was retired more than 30 days ago, and apply your rules of [retention].
 
-    Without --apply nothing is changed. Nothing goes that you have not retired yourself or by a
-    rule in config.toml. Exit code 1 when nothing is due.
+    Without --apply nothing is changed. Nothing goes that was not retired: by you, by a memory file
+    you have synced, or by a rule in config.toml. Exit code 1 when nothing is due.
     """
     chosen = rules(app.config.retention)
     found = (

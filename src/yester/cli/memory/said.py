@@ -46,18 +46,19 @@ def by(app: App, why: str = "") -> By:
     return By(who, app.now, "user", why)
 
 
-def here(app: App, name: str | None = None) -> Project:
-    """The project of this name, else of the current folder."""
+def here(
+    app: App, name: str | None = None, folder: Path | None = None, instead: str = "--global, or "
+) -> Project:
+    """The project of this name, else of the folder (by default the current one)."""
     if name is None:
         from yester.capture.rules import rules
 
-        found = Projects(app.config.projects, refuses=rules(app.config).excludes).of(
-            str(Path.cwd())
-        )
+        place = folder or Path.cwd()
+        found = Projects(app.config.projects, refuses=rules(app.config).excludes).of(str(place))
         if found.key == EXCLUDED.key:
             raise UsageError(
-                f"{Path.cwd()} is excluded (setting `exclude`), so nothing is kept of it; "
-                "say --global, or --project NAME"
+                f"{place} is excluded (setting `exclude`), so nothing is kept of it; "
+                f"say {instead}--project NAME"
             )
         return found
     for project in app.reading.projects():
