@@ -1,80 +1,319 @@
 """The floor measured: what passes that should, and what passes that should not.
 
-    python bench/floor.py [FOLDER] [--set locomo] [--limit N]
+    python bench/floor.py [FOLDER] [--set NAME …] [--limit N] [--files] [--embedder none]
+    python bench/floor.py [FOLDER] --fit [--keep SHARE]
 
-For sets of several separate conversations (locomo, beam). Of the first five hits of a question:
-kept      right ones that pass, of all right ones among them
-foreign   questions asked of another conversation's store of which anything passes
-no answer questions asked of their own store, the right ones taken out, of which anything passes
+FOLDER and the sets (codemem, codemem:short, locomo, beam, sessionmem) are those of
+`bench/quality.py`. Of the first five hits of a question:
+
+kept          right ones that pass, of all right ones among them
+lines, right  how many pass for a question, and the share of them that are right
+foreign       questions asked of another project's (or conversation's) memories, of which any passes
+no answer     the same of their own, the right ones and all that says the same taken away
+unanswerable  of those the set itself calls so (locomo: category 5, beam: abstention, sessionmem:
+              the prompts of sessions that share no file with an earlier one)
+generic       of prompts that name nothing (GENERIC)
+
+--fit prints the constants of `recall/floor.py` and what they reach in folds by project, over all
+sets named, codemem with files as well: the highest floor that keeps SHARE in each of them.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import random
 import sys
 import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import yester
+from yester.deliver.gate import trivial
 from yester.deliver.library import Memory
-from yester.model import Hit
-from yester.recall.floor import worth_showing
-from yester.text.terms import query_terms
+from yester.model import Filters, Hit
+from yester.recall.floor import passing
+from yester.recall.rank import FEWEST
+from yester.text.terms import query_terms, terms
 
 sys.path.insert(0, str(Path(__file__).parent))
-from quality import Group, Question, loaded
+from quality import LATER, Group, NotThere, Question, lines, loaded, place
 
 TOP = 5
+DEPTH = 30  # hits asked for, as for a prompt
+SAME = 0.8  # share of common terms from which a text says the same as the one taken away
+DEFAULT = ("codemem", "codemem:short", "locomo", "beam")
+FIT_FILES = 600  # questions that --fit asks once more, with their files
+KINDS = ("foreign", "no answer", "unanswerable", "generic")
+
+GENERIC = (
+    "please run the whole test suite and tell me which ones fail",
+    "explain what the code in this file does, step by step",
+    "could you write a commit message for what we have changed so far?",
+    "clean up the code you have just written and remove what is not needed",
+    "what would you suggest as the next thing to do here?",
+    "is there anything else that we should improve before we finish?",
+    "add a few more comments so that a newcomer can follow it",
+    "think about it again carefully and then propose a better solution",
+    "I do not like this approach, please try a simpler one",
+    "why did you do it this way and not differently?",
+    "make a plan first and wait until I have agreed to it",
+    "write some unit tests for the function above",
+    "it still does not work, the same thing happens as before",
+    "give me a short summary of what you have done today",
+    "translate the following paragraph into German for me",
+    "what is the weather going to be like in Lisbon tomorrow?",
+    "rename the variables so that they are easier to understand",
+    "how long do you think all of this is going to take?",
+    "please be more careful and double check your work this time",
+    "write a haiku about the sea in autumn",
+)
 
 
-def passing(memory: Memory, hits: list[Hit], question: Question) -> list[Hit]:
-    items = sum(memory.store.counts().items.values())
-    terms = len(query_terms(question.text))
-    return [hit for hit in hits if worth_showing(hit.factors, terms, items, own=True)]
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A question put to a store, and what it found there."""
+
+    kind: str  # own, or one of KINDS
+    project: str  # of the question: what is fitted must hold for others
+    question: Question
+    hits: tuple[Hit, ...]
+    terms: int
+    items: int
+
+    def right(self) -> int:
+        return sum(hit.ref in self.question.relevant for hit in self.hits[:TOP])
+
+    def shown(self) -> list[Hit]:
+        found = [(hit, True) for hit in self.hits]
+        return [hit for hit, _ in passing(found, self.terms, self.items)][:TOP]
 
 
-def asked(memory: Memory, question: Question) -> list[Hit]:
-    return memory.recall(question.text, k=TOP + len(question.relevant), explain=True)
+# --- questions and stores --------------------------------------------------------------------
 
 
-def measured(groups: list[Group], limit: int) -> dict[str, float]:
+def unanswerable(folder: Path, name: str) -> dict[str, list[Question]]:
+    """project → questions of the set that have no answer in it."""
+    found: dict[str, list[Question]] = {}
+    if name == "locomo":
+        talks = json.loads(
+            place(folder, "locomo/locomo10.json", "locomo10.json").read_text("utf-8")
+        )
+        for talk in talks:
+            project = talk["sample_id"]
+            found[project] = [
+                Question(f"{project}#{number}", asked["question"], project, frozenset())
+                for number, asked in enumerate(talk["qa"])
+                if asked.get("category") == 5
+            ]
+    elif name == "beam":
+        for chat in place(folder, "beam/chats/100K", "chats/100K").iterdir():
+            path = chat / "probing_questions" / "probing_questions.json"
+            some = json.loads(path.read_text("utf-8")).get("abstention", [])
+            found[chat.name] = [
+                Question(f"{chat.name}/{number}", one["question"], chat.name, frozenset())
+                for number, one in enumerate(some)
+            ]
+    elif name == "sessionmem":
+        path = place(folder, "sessionmem/data/memories.jsonl", "sessionmem/memories.jsonl")
+        asked_of = {q["qid"].partition(":")[2] for q in lines(path.with_name("queries.jsonl"))}
+        for one in lines(path):
+            if one["id"] not in asked_of and one.get("title"):
+                question = Question(
+                    one["id"], one["title"], one["project"], frozenset(), one["epoch"]
+                )
+                found.setdefault(one["project"], []).append(question)
+    return found
+
+
+def cases(
+    folder: Path, name: str, limit: int = 0, files: bool = False, embedder: str = ""
+) -> Iterator[Case]:
+    groups, extra = loaded(folder, name, limit), unanswerable(folder, name)
     chance = random.Random(7)
-    right = kept = foreign = foreign_asked = unanswered = own_asked = 0
-    for number, group in enumerate(groups):
-        others = [q for other in groups[:number] + groups[number + 1 :] for q in other.questions]
-        strange = chance.sample(others, min(limit, len(others)))
-        own = chance.sample(list(group.questions), min(limit, len(group.questions)))
-        with tempfile.TemporaryDirectory() as home, yester.open(home) as memory:
-            memory.add(group.items())
-            for question in own:
-                hits = asked(memory, question)
-                good = [hit for hit in hits[:TOP] if hit.ref in question.relevant]
-                right += len(good)
-                kept += len(passing(memory, good, question))
-                rest = [hit for hit in hits if hit.ref not in question.relevant][:TOP]
-                unanswered += bool(passing(memory, rest, question))
-                own_asked += 1
-            for question in strange:
-                foreign += bool(passing(memory, asked(memory, question)[:TOP], question))
-                foreign_asked += 1
-    return {
-        "kept": kept / max(right, 1),
-        "foreign": foreign / max(foreign_asked, 1),
-        "no answer": unanswered / max(own_asked, 1),
-    }
+    for group in groups:
+        with tempfile.TemporaryDirectory(prefix="yester-floor-") as home:
+            if embedder:
+                (Path(home) / "config.toml").write_text(f'embedder = "{embedder}"\n')
+            with yester.open(home) as memory:
+                if group.replay:
+                    yield from _replayed(memory, group, extra, files)
+                    continue
+                others = [q for other in groups for q in other.questions if other is not group]
+                strange = chance.sample(others, min(len(group.questions), len(others)))
+                project = group.questions[0].project
+                yield from _asked_at_once(memory, group, strange, extra.get(project, []))
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", nargs="?", default=os.environ.get("MEMDATA", "."), type=Path)
-    parser.add_argument("--set", dest="name", default="locomo")
-    parser.add_argument("--limit", type=int, default=100, help="questions per conversation")
-    given = parser.parse_args()
-    found = measured(loaded(given.folder, given.name), given.limit)
-    print(given.name, ", ".join(f"{name} {value:.3f}" for name, value in found.items()))
-    return 0
+def _asked_at_once(
+    memory: Memory, group: Group, strange: Sequence[Question], extra: Sequence[Question]
+) -> Iterator[Case]:
+    items = group.items()
+    memory.add(items)
+    texts = _texts(items)
+    project = group.questions[0].project
+    for question in group.questions:
+        yield from _own(memory, question, texts, files=False)
+    for kind, some in (("foreign", strange), ("unanswerable", extra)):
+        yield from (_case(memory, kind, question, project) for question in some)
+    yield from _generic(memory, project)
+
+
+def _replayed(
+    memory: Memory, group: Group, extra: Mapping[str, Sequence[Question]], files: bool
+) -> Iterator[Case]:
+    items, added = group.items(), 0
+    texts = _texts(items)
+    unanswered = [(q, "unanswerable") for some in extra.values() for q in some]
+    every = [*((q, "own") for q in group.questions), *unanswered]
+    for question, kind in sorted(every, key=lambda pair: pair[0].epoch):
+        upto = added
+        while upto < len(items) and items[upto]["epoch"] < question.epoch:
+            upto += 1
+        if upto > added:
+            memory.add(items[added:upto], embed="now")
+            added = upto
+        names = sorted(project.name for project in memory.store.projects())
+        if question.project not in names:
+            continue  # the first of its project
+        if kind != "own":
+            yield _case(memory, kind, question, question.project, files)
+            continue
+        yield from _own(memory, question, texts, files)
+        others = [name for name in names if name != question.project]
+        if others:
+            elsewhere = random.Random(question.qid).choice(others)
+            yield _case(memory, "foreign", question, elsewhere, files)
+    for project in memory.store.projects():
+        yield from _generic(memory, project.name)
+
+
+def _texts(items: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    return {item["ref"]: f"{item.get('title', '')}\n{item['text']}" for item in items}
+
+
+def _own(
+    memory: Memory, question: Question, texts: Mapping[str, str], files: bool
+) -> Iterator[Case]:
+    found = _case(memory, "own", question, question.project, files)
+    yield found
+    gone = [set(terms(texts[ref])) for ref in question.relevant if ref in texts]
+    left = tuple(
+        hit
+        for hit in found.hits
+        if hit.ref not in question.relevant and not _says(f"{hit.title}\n{hit.text}", gone)
+    )
+    yield Case("no answer", found.project, question, left, found.terms, found.items)
+
+
+def _says(text: str, gone: Sequence[set[str]]) -> bool:
+    words = set(terms(text))
+    return any(len(words & one) >= SAME * len(words | one) for one in gone)
+
+
+def _generic(memory: Memory, project: str) -> Iterator[Case]:
+    newest = memory.recall(project=project, scope="project", k=1)
+    now = newest[0].epoch if newest else LATER
+    for number, prompt in enumerate(GENERIC):
+        if not trivial(prompt):
+            question = Question(f"generic/{number}", prompt, project, frozenset(), now)
+            yield _case(memory, "generic", question, project)
+
+
+def _case(memory: Memory, kind: str, question: Question, project: str, files: bool = False) -> Case:
+    hits = memory.recall(
+        question.text, DEPTH, project=project, scope="project",
+        files=question.files if files else (), now=question.epoch, explain=True,
+    )  # fmt: skip
+    items = max(memory.store.statistics((), Filters()).items, FEWEST)
+    return Case(
+        kind, question.project, question, tuple(hits), len(query_terms(question.text)), items
+    )
+
+
+# --- figures ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    questions: int
+    kept: float
+    lines: float
+    right: float  # share of the lines
+    passed: Mapping[str, float]  # kind → share of its questions of which anything passes
+
+
+def measured(found: Sequence[Case]) -> Figures:
+    own = [case for case in found if case.kind == "own"]
+    shown = [case.shown() for case in own]
+    good = sum(
+        hit.ref in case.question.relevant
+        for case, some in zip(own, shown, strict=True)
+        for hit in some
+    )
+    number = sum(map(len, shown))
+    passed = {}
+    for kind in KINDS:
+        some = [bool(case.shown()) for case in found if case.kind == kind]
+        if some:
+            passed[kind] = sum(some) / len(some)
+    return Figures(
+        len(own), good / max(sum(case.right() for case in own), 1), number / max(len(own), 1),
+        good / max(number, 1), passed,
+    )  # fmt: skip
+
+
+HEAD = (
+    "| set | questions | kept | lines | right | foreign | no answer | unanswerable | generic |\n|"
+    + "---|" * 9
+)
+
+
+def row(name: str, figures: Figures) -> str:
+    shares = (
+        f"{100 * figures.passed[kind]:.1f} %" if kind in figures.passed else "–" for kind in KINDS
+    )
+    cells = (
+        name, f"{figures.questions:,}", f"{figures.kept:.3f}", f"{figures.lines:.2f}",
+        f"{figures.right:.2f}", *shares,
+    )  # fmt: skip
+    return f"| {' | '.join(cells)} |"
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", nargs="?", type=Path, help="default: $MEMDATA")
+    parser.add_argument("--set", dest="sets", action="append", help="may be given several times")
+    parser.add_argument("--limit", type=int, default=0, help="questions per set, drawn")
+    parser.add_argument("--files", action="store_true", help="codemem: with the question's files")
+    parser.add_argument("--embedder", default="", help="a model's name, or none")
+    parser.add_argument("--fit", action="store_true", help="find the constants anew")
+    parser.add_argument("--keep", type=float, default=0.6, help="what --fit must keep in each set")
+    given = parser.parse_args(words)
+    folder = given.folder or Path(os.environ.get("MEMDATA") or parser.error("name a FOLDER"))
+    found: dict[str, list[Case]] = {}
+    for name in given.sets or DEFAULT:
+        # The fit must know how it is with files; a part of the questions tells that.
+        both = given.fit and name.startswith("codemem") and not given.files
+        for files in (False, True) if both else (given.files,):
+            limit = given.limit or (FIT_FILES if both and files else 0)
+            title = name + (", files" if files else "")
+            try:
+                some = list(cases(folder, name, limit, files, given.embedder))
+            except NotThere as error:
+                print(f"{name} is left out: {error}", file=sys.stderr)
+                continue
+            print(f"{HEAD}\n" * (not found) + row(title, measured(some)), flush=True)
+            found[title] = some
+    if given.fit and found:
+        from floor_fit import fitted
+
+        print("\n".join(fitted(found, given.keep)))
+    return 0 if found else 1
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ def test_a_bugfix_in_project_a_is_recalled_by_a_matching_prompt_in_project_b(mem
         best = memory.recall(PROMPT, project="B", **more)[0]
         assert (best.ref, best.type, best.project) == ("fix", "bugfix", "A")
     out = run("recall", PROMPT, "-n", "1").out
-    assert out.startswith("A\n  ● #1  ")
+    assert out.startswith("A\n  ✔ #1  ")
 
 
 def test_another_project_is_neither_penalised_nor_capped(memory):

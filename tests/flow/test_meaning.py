@@ -17,8 +17,10 @@ import pytest
 
 import yester
 from tests.capturing import Told, answered, leave, made, until, worker_that
+from yester.deliver.prompt import Given, Search, at_prompt
 from yester.ingest.embedding import embed_waiting, parts
 from yester.model import Filters
+from yester.project import named
 from yester.recall.rank import TOLD
 from yester.recall.recall import Asked, recall
 from yester.store.sqlite import SqliteStore
@@ -434,6 +436,40 @@ def test_an_argument_that_is_no_text_is_asked_all_the_same(run, home, opened):
 
 
 # --- files, projects -----------------------------------------------------------------------------
+
+# --- what is given to an agent unasked ----------------------------------------------------------
+
+
+def given(memory, prompt, session="now", known=()):
+    search = Search(embedder=memory.embedder)
+    now = int(NOW * 1000)
+    found = at_prompt(memory.store, prompt, named("shop"), session, now, Given(known), search)
+    return refs(memory.store.get([one.item for one in found.shown]))
+
+
+@pytest.mark.requirement("REC-17")
+def test_a_prompt_gets_what_it_means_and_an_unrelated_one_nothing(opened):
+    memory = opened()
+    memory.add(notes())
+    for question, meant in (
+        ("why were passwords with a colon refused by the sign-in form?", "login"),
+        ("are the sums kept as whole cents or as floating point?", "money"),
+    ):
+        assert given(memory, question)[:1] == [meant]
+    assert given(memory, "write a haiku about the autumn leaves in Kyoto") == []
+
+
+@pytest.mark.requirement("REC-17")
+def test_a_prompt_that_is_recorded_already_is_no_answer_to_itself(opened):
+    memory = opened()
+    prompt = "please write a haiku about the autumn leaves in Kyoto"
+    said = {"ref": "p1", "kind": "prompt", "role": "user", "project": "shop", "session": "now"}
+    memory.add([*notes(), {**said, "text": prompt, "epoch": NOW - 1}])
+    assert given(memory, prompt) == []
+    asked_before = memory.recall(prompt, project="shop", now=NOW)[0]
+    assert asked_before.ref == "p1"
+    assert given(memory, prompt, session="later", known={asked_before.id}) == []
+    assert given(memory, prompt, session="later") == ["p1"]
 
 
 @pytest.mark.requirement("REC-05")

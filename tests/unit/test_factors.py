@@ -235,21 +235,3 @@ def test_the_seeds_score_is_a_plain_sum_and_may_exceed_one(signals):
     usable = frozenset(FACTORS) - {"vector"}
     expected = sum(getattr(weights, name) * getattr(signals, name) for name in usable)
     assert score(Scale(weights, usable), signals) == pytest.approx(expected)
-
-
-@pytest.mark.requirement("REC-17")
-def test_with_vectors_the_floor_asks_for_meaning_and_a_lead():
-    from yester.recall.floor import worth_showing
-
-    near = {"fit": 0.2, "cosine": 0.85, "ahead": 0.1, "lead": 0.15}
-    assert worth_showing(near, 8, 1_000, own=True)
-    assert not worth_showing({**near, "cosine": 0.55}, 8, 1_000, own=True)
-    assert not worth_showing({**near, "lead": 0.0}, 8, 1_000, own=True)
-    least = {
-        "fit": 0.0,
-        "cosine": 0.85,
-        "ahead": 0.0,
-        "lead": (1.16 + 8.68 - 8.5255) / 19.46 + 1e-6,
-    }
-    assert worth_showing(least, 8, 1_000, own=True)
-    assert not worth_showing(least, 8, 1_000, own=False)

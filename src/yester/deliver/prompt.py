@@ -18,7 +18,7 @@ from yester.memories.places import is_curated
 from yester.memories.selection import in_order
 from yester.model import Filters, Hit, Project
 from yester.recall.arms import OneQuestion
-from yester.recall.floor import worth_showing
+from yester.recall.floor import passing
 from yester.recall.rank import FEWEST, Weights
 from yester.recall.recall import Asked, Fates, recall
 from yester.recall.snippet import snippet
@@ -90,14 +90,21 @@ def at_prompt(
     items = max(store.statistics((), Filters()).items, FEWEST)
     calendar = Calendar(now, zone)
     turns: dict[tuple[str, int], int] = {}
-    for hit, own in _found(store, prompt, project, now, search):
-        if session and hit.session == session:
-            continue
+    pairs = [
+        (hit, own)
+        for hit, own in _found(store, prompt, project, now, search)
+        if not (session and hit.session == session)
+    ]
+    # What is known already must not open the door to what is merely like it.
+    known = {hit.id for hit, own in pairs if hit.id in given.known or (own and is_curated(hit.ref))}
+    new = [pair for pair in pairs if pair[0].id not in known]
+    fitting = {hit.id for hit, _ in passing(new, len(asked), items)}
+    for hit, own in pairs:
         turn = (hit.session, hit.prompt_number)
         why = (
             "in the agent's own notes" if own and is_curated(hit.ref)
-            else "below the floor" if not worth_showing(hit.factors, len(asked), items, own)
             else "given before" if hit.id in given.known
+            else "below the floor" if hit.id not in fitting
             else f"of the same turn as #{turns[turn]}"
             if hit.session and hit.kind in _TALK and turn in turns
             else f"more than {given.most}" if len(page.shown) >= given.most

@@ -7,13 +7,12 @@ and the names in the manifests ask in its place; their candidates are ranked lik
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from pathlib import PurePath
 
 from yester.git import Signals
 from yester.model import Filters, Hit
 from yester.recall.arms import Asks
-from yester.recall.floor import worth_showing
+from yester.recall.floor import passing
 from yester.recall.rank import FEWEST, Weights
 from yester.recall.recall import Asked, Fates, recall
 from yester.store.base import Store
@@ -70,13 +69,10 @@ def relevant(
         embedder,
         fates,
     )
-    return [hit for hit in found if _fits(hit.factors, terms, items)][:k]
+    # About one of the files, or as near as an answer to a prompt would have to be.
+    fitting = {hit.id for hit, _ in passing([(hit, True) for hit in found], terms, items)}
+    return [hit for hit in found if hit.factors.get("files") or hit.id in fitting][:k]
 
 
 def _files(signals: Signals) -> tuple[str, ...]:
     return at_hand(signals) or signals.recent[:_RECENT]
-
-
-def _fits(factors: Mapping[str, float], terms: int, items: int) -> bool:
-    """About one of the files, or as near as an answer to a prompt would have to be."""
-    return bool(factors.get("files")) or worth_showing(factors, terms, items, own=True)
