@@ -14,6 +14,7 @@ import pytest
 from yester.agents import AGENTS
 from yester.cli import COMMANDS, cli
 from yester.config import EVERY, SETTINGS
+from yester.recall.rank import Signals, Weights
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -136,3 +137,15 @@ def test_links_between_pages_lead_somewhere(path):
 
 def test_settings_are_few():
     assert len(SETTINGS) <= 25
+
+
+def test_the_table_of_factors_has_the_weights_in_use():
+    names = {
+        "words": "keyword", "meaning": "vector", "named files": "named", "same project": "project",
+    }  # fmt: skip
+    page = (ROOT / "docs" / "explanation.md").read_text("utf-8")
+    table = page.partition("| factor | weight |")[2].partition("\n\n")[0]
+    rows = re.findall(r"^ *\| ([a-z ]+) \| ([\d.]+) \|", table, re.M)
+    assert {names.get(name, name): float(weight) for name, weight in rows} == {
+        name: getattr(Weights(), name) for name in Signals._fields
+    }

@@ -10,7 +10,7 @@ Each arm finds on its own; what one found is scored by all factors.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -94,6 +94,22 @@ class Asks(Protocol):
     def embed_query(self, text: str) -> Any: ...
 
 
+class Gathered(NamedTuple):
+    """What the arms knew of their answers; `bench/learn.py` tries other weights on it.
+
+    In the signals, keyword, vector and recency are weighed already: what they were made of is in
+    `words` and `beside`, in `near`, and in the candidate.
+    """
+
+    answers: list[Candidate]
+    signals: Mapping[int, Signals]
+    words: Mapping[int, Words]
+    beside: Mapping[int, tuple[int, int]]
+    near: Mapping[int, Near]
+    usable: frozenset[str]
+    telling: Mapping[str, float]
+
+
 def ranked(
     store: Store,
     text: str,
@@ -102,6 +118,7 @@ def ranked(
     around: Around,
     weights: Weights,
     embedder: Asks | None,
+    watch: Callable[[Gathered], None] | None = None,
 ) -> Search:
     question, found, rung = _by_words(store, query, filters, weights)
     if query.must is not None and not query.terms and not query.prefixes:
@@ -155,6 +172,7 @@ def ranked(
     twentieth = cosines[min(19, len(cosines) - 1)] if cosines else 0.0
     result = []
     far = 0
+    known_of: dict[int, Signals] = {}
     for one in found:
         part = near.get(one.id)
         close = None
@@ -183,9 +201,14 @@ def ranked(
         if part is not None:
             told["cosine"] = part.cosine
             told["ahead"] = part.cosine - twentieth
+        known_of[one.id] = signals
         found_by = tuple(name for name, ids in by_arm.items() if one.id in ids)
         result.append(scale.ranked(one, signals, told, found_by or ("neighbours",)))
     result = _leading(_fulfilling(store, in_order(result), query))
+    if watch is not None:
+        answers = [one.candidate for one in result]
+        used = frozenset(scale.shares)
+        watch(Gathered(answers, known_of, words, beside, near, used, question.telling))
     result = _side_by_side(store, result, query, question.telling, weights.phrase)
     numbers = {name: len(ids) for name, ids in by_arm.items() if ids}
     return Search(result, rung, numbers, scale.shares, far)

@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 
 from yester.errors import UsageError
 from yester.model import DISTILLED, Filters, Hit, Item
-from yester.recall.arms import Around, Asks, in_order, ranked
+from yester.recall.arms import Around, Asks, Gathered, in_order, ranked
 from yester.recall.rank import Ranked, Weights, lowered, outdated, used
 from yester.recall.staleness import Staleness, Work, work
 from yester.recall.use import usefulness
 from yester.redact import redact
-from yester.store.base import Store
+from yester.store.base import Candidate, Store
 from yester.text.document import decode
 from yester.text.query import Query, parse
 from yester.when import moment
@@ -74,8 +74,9 @@ def recall(
     weights: Weights | None = None,
     embedder: Asks | None = None,
     fates: Fates | None = None,
+    watch: Callable[[Gathered], None] | None = None,
 ) -> list[Hit]:
-    return answer(store, asked, weights, embedder, fates).hits
+    return answer(store, asked, weights, embedder, fates, watch).hits
 
 
 def answer(
@@ -84,11 +85,12 @@ def answer(
     weights: Weights | None = None,
     embedder: Asks | None = None,
     fates: Fates | None = None,
+    watch: Callable[[Gathered], None] | None = None,
 ) -> Answer:
     """The k best answers after `offset`. Without a query the filters alone decide, newest first.
 
     `fates` is asked about the best ones of the project it is asked in; outdated ones sink a little
-    and say so.
+    and say so. `watch` is told what the arms knew.
     """
     weights = weights or Weights()
     if asked.order not in ORDERS:
@@ -111,11 +113,11 @@ def answer(
                        for one in items])  # fmt: skip
     around = Around(asked.now, asked.project, asked.files)
     text = _without_filters(asked.query, query)
-    search = ranked(store, text, query, filters, around, weights, embedder)
+    search = ranked(store, text, query, filters, around, weights, embedder, watch)
     if not search.found and query.quoted:
         # Quotation marks may be just that: better the words than nothing.
         query = replace(query, must=None)
-        search = ranked(store, text, query, filters, around, weights, embedder)
+        search = ranked(store, text, query, filters, around, weights, embedder, watch)
     found = search.found
     if asked.window:
         oldest = asked.now - asked.window
@@ -240,9 +242,9 @@ def collapse(found: Iterable[Ranked], most: int) -> list[Chosen]:
         if one.score <= 0:
             break
         at = by_hash.get(one.candidate.hash)
-        words = _words(one)
+        words = terms_of(one.candidate)
         if at is None:
-            at = next((i for i, (_, other) in enumerate(kept) if _same(words, other)), None)
+            at = next((i for i, (_, other) in enumerate(kept) if same_words(words, other)), None)
         if at is not None:
             kept[at][0].alike.append(one.candidate.id)
             continue
@@ -253,14 +255,14 @@ def collapse(found: Iterable[Ranked], most: int) -> list[Chosen]:
     return [one for one, _ in kept]
 
 
-def _words(one: Ranked) -> set[int]:
+def terms_of(candidate: Candidate) -> set[int]:
     words: set[int] = set()
-    for part in decode(one.candidate.vector):
+    for part in decode(candidate.vector):
         words.update(part.counts)
     return words
 
 
-def _same(one: set[int], other: set[int]) -> bool:
+def same_words(one: set[int], other: set[int]) -> bool:
     smaller, larger = sorted((len(one), len(other)))
     if smaller < _SHORT or smaller < _SAME * larger:
         return False
