@@ -41,7 +41,7 @@ ELSEWHERE = 1.3
 BESIDE = 0.7  # of the floor will do beside one that passes
 # More or less for each e-fold of length; what is not talk has a title that says what it is about,
 # so that its length matters little until it is a document (some 1,800 characters).
-LONG_TALK, SHORT_TALK, LONG, DOCUMENT = 0.6, 0.2, 0.1, 2.2
+LONG_TALK, SHORT_TALK, LONG, DOCUMENT = 0.6, 0.2, 0.1, 3.0
 _TALK_LENGTH, _DOCUMENT_LENGTH = -0.5, 1.0  # as `Standing.length` counts
 _FEWEST_TERMS, _MOST_TERMS = 4, 80  # below, chance rules; above, recall asks with the rarest 80
 
