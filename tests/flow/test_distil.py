@@ -518,6 +518,7 @@ def test_the_history_of_a_session_comes_page_by_page_and_what_is_glanced_at_is_s
     story.prompt("go")
     story._add("message", "tool", "a.py\n\n" + "x" * 5_000, tool="Read", files_read=("a.py",))
     story.ran("make", "y" * 2_000)
+    story.ran("make all", "first " + "y" * 6_000 + " last")
     story.thinks("z" * 2_000)
     story.store(store)
     session = store.session(SESSION, "claude-code")
@@ -526,8 +527,23 @@ def test_the_history_of_a_session_comes_page_by_page_and_what_is_glanced_at_is_s
         assert len(page) <= 2
         found += page
         after = (page[-1][0].epoch, page[-1][0].id)
-    assert [len(item.body) for item, _ in found] == [2, BRIEF_CHARS, 2_006, BRIEF_CHARS]
-    assert [length for _, length in found] == [2, 5_006, 2_006, 2_000]
+    assert [len(item.body) for item, _ in found] == [2, BRIEF_CHARS, 2_006, 5_003, BRIEF_CHARS]
+    assert [length for _, length in found] == [2, 5_006, 2_006, 6_021, 2_000]
+    assert found[3][0].body.startswith("make all\n\nfirst y")
+    assert found[3][0].body.endswith("y last")
+
+
+def test_where_memory_is_bounded_only_the_last_items_are_looked_at(store):
+    story = fixed_bug(Story())
+    story.store(store)
+    distilled(store)
+    at = len(story.items)
+    second_turn(story).store(store, at)
+    (waiting,) = store.waiting(False, LATER, 9)
+    for _ in distil(store, waiting, replace(RULES, most=2), Report()):
+        pass
+    # What came of the turn that was not looked at is still there.
+    assert [item.type for item in made(store, "observation")] == ["bugfix", "discovery"]
 
 
 def test_removed_items_are_gone_from_rows_and_index(store):

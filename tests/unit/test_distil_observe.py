@@ -126,6 +126,7 @@ def test_a_bugfix_with_all_its_fields():
     assert any("because `total()` compares item counts as text" in text for text in texts)
     assert "`total()` now converts them to numbers first" in texts
     assert "problem-solution" in draft.concepts
+    assert "`pytest -q tests/test_cart.py` ended with status 1, 0" in draft.sections["outcome"]
     assert "1 failed, then 5 passed" in draft.sections["outcome"]
     assert "committed as abc1234" in draft.sections["outcome"]
     assert all(occurs(fact, story) for fact in draft.facts)
@@ -143,6 +144,52 @@ def test_work_that_is_committed_in_a_later_turn_has_one_observation_where_it_was
     assert [draft.title for draft in first] == ["Add --local to enable"]
     assert first[0].files_modified == ("src/enable.py",)
     assert second == []
+
+
+def test_what_is_said_when_work_is_committed_counts_for_it():
+    story = Story()
+    story.prompt("Build one static binary for linux that runs on the old box")
+    story.edits("Cargo.toml")
+    story.says("Built; `strip` halves it.")
+    story.prompt("tag it")
+    story.commits("Release 0.4.0")
+    story.says("To repeat the build: `musl-tools` installed, `rusqlite` with feature `bundled`.")
+    (draft,) = story.drafted()
+    assert draft.facts[-1].text.startswith("To repeat the build: `musl-tools`")
+    assert all(occurs(fact, story) for fact in draft.facts)
+
+
+def test_what_is_said_right_after_a_failure_explains_it():
+    story = Story()
+    story.prompt("Build one static binary for linux that runs on the old box")
+    story.fails(
+        "cargo build --release", "  = note: /usr/bin/ld: cannot find -lsqlite3: No such file"
+    )
+    story.says("`rusqlite` links the system's SQLite. Its feature `bundled` compiles it in.")
+    story.edits("Cargo.toml")
+    story.fails("cargo build --release", "error occurred in cc: failed to find tool musl-gcc")
+    story.ran("apt-get install musl-tools && CC=musl-gcc cargo build --release", "Finished release")
+    (draft,) = story.drafted()
+    assert len(draft.facts) == 2
+    assert (
+        "cannot find -lsqlite3: No such file: gone after changes to Cargo.toml"
+        in (draft.sections["outcome"])
+    )
+    assert "musl-gcc: gone after `apt-get install musl-tools && " in draft.sections["outcome"]
+
+
+def test_other_scripts_and_languages_are_understood_by_their_commonest_words():
+    story = Story()
+    story.prompt("商品検索で日本語の商品名がヒットしません。原因を調べてください。")
+    story.reads("search.py")
+    story.says(
+        "索引が単語を分けていないため、`search()` は「ランプ」を見つけません。\n\n"
+        "注意: `tokenize()` は空白だけで分けるので、日本語では失敗します。"
+    )
+    (draft,) = story.drafted()
+    assert draft.type == "discovery"
+    assert len(draft.facts) == 2
+    assert draft.subtitle.startswith("商品検索で")
 
 
 def test_two_commits_of_a_turn_are_two_observations_with_their_own_files():
@@ -283,6 +330,21 @@ def test_what_the_user_decides_in_words_is_kept_in_these_words():
     assert drafts["chosen"].type == "decision"
     assert drafts["chosen"].facts[0].source == 3
     assert drafts["work"].title.startswith("Moved strip()")
+
+
+def test_a_decision_the_agent_states_with_its_reason_is_said_once():
+    story = Story()
+    story.prompt("write the pages and note it in decisions.md")
+    story.edits("views.py")
+    story.says(
+        "Product pages now come from the view `product_page`.\n\n"
+        "We dropped Redis because the cache served stale prices after every promotion."
+    )
+    drafts = by_slot(story.drafted())
+    decision, work = drafts["stated"], drafts["work"]
+    assert decision.type == "decision"
+    assert decision.title.startswith("We dropped Redis because")
+    assert "Redis" not in work.body + " ".join(fact.text for fact in work.facts)
 
 
 @pytest.mark.parametrize(

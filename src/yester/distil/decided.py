@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from yester.distil.drafts import TITLE, Draft, Fact, Gate, Taken
-from yester.distil.sentences import cut
+from yester.distil.sentences import as_title, cut, plain
 from yester.distil.telling import MOST_FILES, SUBTITLE
 from yester.distil.titles import asked, concepts_of, plan_title, request_title
 from yester.distil.turns import View
@@ -18,6 +18,13 @@ _LONGEST_CHOICE = 1_500  # characters; a longer prompt is pasted
 _WHAT_NOW = re.compile(
     r"\b(?:what would you like to do|ready to|shall (?:i|we)|proceed|continue|next"
     r"|start(?:ing)? (?:with|now)|look (?:good|right|ok)|commit|approve|more questions)\b",
+    re.I,
+)
+_LABEL = re.compile(r"\A(?:decision|decided)\s*[:—–-]\s*", re.I)
+_DECIDED = re.compile(
+    r"\Adecision\b|\b(?:we|i)(?:'ve| have)? (?:dropped|chose|decided|went with|settled on|picked"
+    r"|rejected|kept|switched (?:to|from)|gave up|ruled out)\b"
+    r".*\b(?:because|since|so that|instead of|rather than|as it|to avoid)\b",
     re.I,
 )
 _CHOOSES = re.compile(
@@ -68,9 +75,32 @@ def decided(turn: View, gate: Gate) -> list[Draft]:
                     concepts=concepts_of("decision", [], False, False),
                 )
             )
+    drafts += _stated(turn, gate)
     if turn.prompt is not None and turn.number > 1 and not plan_title(turn.prompt.body):
         drafts += _chosen_in_words(turn, turn.prompt, gate)
     return drafts
+
+
+def _stated(turn: View, gate: Gate) -> list[Draft]:
+    """A decision the agent puts into words, with its reason."""
+    closing = turn.closing
+    if closing is None:
+        return []
+    for taken in gate.take(closing):
+        text = plain(taken.statement.text)
+        if not (_DECIDED.search(text) and taken.statement.tells & {"cause", "why", "decision"}):
+            continue
+        title = as_title(_LABEL.sub("", text))
+        if len(title) >= 24:
+            return [
+                Draft(
+                    "stated", "decision", title, closing.epoch, 2.3,
+                    subtitle=cut(asked(turn.prompt), SUBTITLE), facts=(taken.fact,),
+                    concepts=concepts_of("decision", [taken.statement.tells], False, False),
+                    files_modified=turn.edited[:MOST_FILES],
+                )
+            ]  # fmt: skip
+    return []
 
 
 def _answers(item: Item) -> list[tuple[Item, str, str, str]]:

@@ -25,6 +25,7 @@ from yester.store.base import Entry, Put, Store, Waiting
 
 LOOK_BACK = 8  # turns within which work is committed and errors end
 _PAGE = 400  # items read at once
+_MESSAGES = 12  # taken apart at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,7 @@ class Rules:
 
     skipped: frozenset[str] = frozenset()
     window: int = 3_000
+    most: int = 0  # items looked at, the last ones; 0: all there are
 
 
 @dataclass(slots=True)
@@ -70,6 +72,9 @@ def distil(
     after = (begin - 1, 0)
     while page := store.history(session.id, BRIEF_TOOLS, BRIEF_CHARS, after, _PAGE):
         items += page
+        if 0 < rules.most < len(items):
+            items = _last(items, rules.most)
+            first = max(first, items[0][0].epoch)  # what came of earlier turns stays as it is
         after = (page[-1][0].epoch, page[-1][0].id)
         yield
     turns = views(items, store.told(session.id), rules.skipped, rules.window)
@@ -120,6 +125,13 @@ def _as_before(made: Made, known: Sequence[Item]) -> Made:
     return replace(made, item=replace(made.item, status=had.status, supersedes=had.supersedes))
 
 
+def _last(items: list[tuple[Item, int]], most: int) -> list[tuple[Item, int]]:
+    """The last ones, and the prompt of the turn they begin in."""
+    earlier, kept = items[:-most], items[-most:]
+    prompts = [one for one in earlier if one[0].kind == "prompt" and not one[0].actor]
+    return prompts[-1:] + kept
+
+
 def _older(item: Item, turns: Sequence[View], first: int) -> bool:
     """Is it of a turn before those that are made anew?"""
     for turn in turns:
@@ -144,6 +156,10 @@ def _compose(
     drafted: list[tuple[View, list[Draft], Summary]] = []
     for turn, done, outcome in zip(turns, commits, came_out, strict=True):
         if turn.started >= first:
+            for number, item in enumerate(turn.said):  # taken apart here, a few at a time
+                gate.findings(item)
+                if number % _MESSAGES == _MESSAGES - 1:
+                    yield None
             drafts = observe(turn, done, outcome, gate)
             drafted.append((turn, drafts, turn_summary(turn, drafts, gate)))
             yield None

@@ -18,6 +18,7 @@ from yester.text.terms import terms
 TITLE = 80  # characters
 _FACTS, _FACT_CHARS = 9, 1_600
 _LEAST = 1.0
+_EXPLAINS = 1.2
 # What a statement that tells this is worth among others.
 _WORTH: Mapping[str, float] = {
     "cause": 2.0, "gotcha": 1.4, "failed": 1.4, "decision": 1.1, "result": 1.0, "pattern": 0.5,
@@ -112,7 +113,17 @@ class Gate:
             if taken.worth >= least and self.lets(taken.statement.text, item)
         ]
 
-    def findings(self, item: Item, least: float) -> list[Taken]:
+    def explaining(self, item: Item) -> list[Taken]:
+        """What a message says right after something failed: what it names is worth more there."""
+        found = []
+        for statement in self.statements(item):
+            if statement.kind == "heading" or not statement.specific or boilerplate(statement.text):
+                continue
+            if self.lets(statement.text, item):
+                found.append(Taken(statement, item, worth(statement) + _EXPLAINS))
+        return found
+
+    def findings(self, item: Item, least: float = _LEAST) -> list[Taken]:
         """Those that tell a cause, a trap or a failure. Most messages have none, and are not even
         taken apart."""
         if not may_find(item.body):

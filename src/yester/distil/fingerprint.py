@@ -117,6 +117,11 @@ LINES: tuple[tuple[str, str, str], ...] = (
         "thread 'main' panicked at src/main.rs:2:5:",
     ),
     (
+        "linker",
+        r"^.*\bld(?:\.\w+)?: (?P<told>(?:cannot find|library not found|undefined reference).*)",
+        "  = note: /usr/bin/ld: cannot find -lsqlite3: No such file or directory",
+    ),
+    (
         "eslint",
         r"^\s+(?P<told>\d+:\d+\s+error\s+.+)",
         "  12:3  error  'x' is never used  no-unused-vars",

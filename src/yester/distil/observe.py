@@ -23,6 +23,8 @@ def observe(
 ) -> list[Draft]:
     """The observations of a turn, the most telling first; none where it has nothing to tell."""
     drafts = decided(turn, gate)
+    for draft in drafts:
+        gate.keep(draft.facts)  # what is said as a decision is not said again as a fact of the work
     if commits or turn.edited:
         drafts += work(turn, commits, came_out, gate)
     else:

@@ -265,6 +265,12 @@ def _errors(steps: Sequence[Step]) -> tuple[list[Ended], list[Stuck]]:
             between = steps[one.place + 1 : place]
             edits = tuple(s for s in between if s.edited)
             commands = tuple(s for s in between if _does(s))
+            if (
+                not edits
+                and one.last.ran
+                and typed(step.ran.command) != typed(one.last.ran.command)
+            ):
+                commands += (step,)  # it was run in another way
             if edits or commands:
                 ended.append(
                     Ended(

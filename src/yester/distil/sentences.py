@@ -2,7 +2,7 @@
 them tell nothing.
 
 Statements are taken as they stand; only white space is made one. Code, tables and quotations are
-not taken. The tables know English; of other languages, structure alone is understood.
+not taken. The tables know English, and of other languages the commonest words.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ CUES: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "result",
-        r"\b(?:now|no longer)\b.{0,60}\b(?:\w+s|\w+ed|uses?|returns?|shows?|works?|passes?)\b"
+        r"(?<=\S )(?:now|no longer) \w+"
         r"|\b(?:has|have|was|were) (?:been )?(?:added|fixed|removed|replaced|updated|renamed"
         r"|changed|moved|extracted|implemented|created|refactored|inverted|applied|restored"
         r"|reverted)\b|\b(?:I|we)(?:'ve| have)? (?:added|fixed|removed|replaced|updated"
@@ -113,6 +113,33 @@ CUES: tuple[tuple[str, str, str], ...] = (
         r"|not yet|would you like|want me to|shall i|should i|let me know|ready to (?:commit"
         r"|push|merge|review)|i can also|out of scope|for later|you(?:'ll| will)? need to)\b",
         "Next step: wire it into the worker.",
+    ),
+    # The commonest words of other languages.
+    (
+        "cause",
+        r"原因|ため[、。に]|ので、|なぜなら|因为|由于|때문|\b(?:weil|wegen|liegt daran|parce que"
+        r"|à cause d|porque|debido a|perché|потому что|из-за)\b",
+        "索引がないため、検索に失敗します。",
+    ),
+    (
+        "result",
+        r"(?:追加|修正|変更|削除|実装|対応|更新)しま(?:し|す)|(?:添加|修复|修改|删除|实现|更新)了"
+        r"|已(?:添加|修复|修改|删除|实现|更新)|(?:추가|수정|삭제|변경)(?:했|됐)"
+        r"|\b(?:hinzugefügt|behoben|entfernt|geändert|ersetzt|umbenannt|ajouté|corrigé|supprimé"
+        r"|modifié|remplacé|añadido|agregado|corregido|eliminado|cambiado|добавил|исправил|удалил"
+        r"|изменил)\w*",
+        "Das Feld wurde entfernt und der Test geändert.",
+    ),
+    (
+        "decision",
+        r"代わりに|ではなく|決定|决定|而不是|대신|\b(?:statt|anstatt|entschieden|au lieu d"
+        r"|plutôt que|en lugar de|em vez de|invece di|вместо)\b",
+        "Wir nehmen eine Tabelle statt zwei.",
+    ),
+    (
+        "gotcha",
+        r"注意|気をつけ|小心|주의|\b(?:Achtung|Vorsicht|attention à|cuidado|atenção|осторожно)\b",
+        "注意: この設定は無視されます。",
     ),
 )
 _CUES = tuple(
@@ -254,6 +281,7 @@ _LABELLED = re.compile(
     re.I,
 )
 _WORD = re.compile(r"[^\W\d_]{2,}")
+_UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _SPECIFIC = re.compile(
     r"`[^`]+`|\b\w+[_./]\w+|\b[a-z]+[A-Z]\w+|\b[A-Z]{2,}\b|--\w|\d{2,}|\"[^\"]{2,}\""
 )
@@ -376,11 +404,18 @@ def tells(text: str) -> frozenset[str]:
     return frozenset(name for name, pattern in _CUES if pattern.search(bare))
 
 
+def word_count(text: str) -> int:
+    """Words; of scripts without spaces three characters count as one."""
+    return len(_WORD.findall(_UNSPACED.sub(" ", text))) + len(_UNSPACED.findall(text)) // 3
+
+
 @lru_cache(maxsize=4_096)
 def boilerplate(text: str) -> bool:
     """Nothing that could be worth keeping: too short, a question, or talk about the talk."""
     bare = without_interjection(plain(text)).strip(" *#:—–-")
-    if len(bare) < SHORTEST or bare.endswith("?") or len(_WORD.findall(bare)) < 3:
+    if bare[-1:] in "?？" or word_count(bare) < 3:
+        return True
+    if len(bare) < SHORTEST and not _UNSPACED.search(bare):
         return True
     return any(pattern.search(bare) for pattern in _BOILERPLATE)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from yester.distil.drafts import Draft, Gate
 from yester.distil.sentences import Statement, cut, plain, tells
-from yester.distil.titles import asked, file_names, near, request_title, telling_request, words
+from yester.distil.titles import asked, file_names, request_title, telling_request, words
 from yester.distil.trouble import WARNING
 from yester.distil.turns import View
 
@@ -23,7 +23,7 @@ _SESSION_ROOM = {
     "request": 600, "investigated": 260, "learned": 800, "completed": 900, "next_steps": 400,
     "notes": 400,
 }  # fmt: skip
-_SAME = 0.7  # titles or sentences that share so many words say the same
+_SAME = 0.8  # a line that has so many of its words in common with another says nothing new
 _LEARNED = frozenset({"cause", "gotcha", "how", "failed"})
 _MOST_FILES = 20
 
@@ -46,13 +46,14 @@ def turn_summary(turn: View, drafts: Sequence[Draft], gate: Gate) -> Summary:
     """What a turn came to. It is empty (false) where the turn has no observation."""
     request = asked(turn.prompt)
     done = [draft for draft in drafts if draft.slot.split(":")[0] in ("work", "commit")]
-    found = [draft for draft in drafts if draft not in done and WARNING not in draft.tags]
+    told = [*done, *(draft for draft in drafts if draft.slot == "chosen")]  # by the request
+    found = [draft for draft in drafts if draft not in told and WARNING not in draft.tags]
     fields = {
         "request": [request],
         "investigated": [_investigated(turn)],
         "learned": [
-            *(draft.title for draft in found),
             *(fact.text for draft in drafts for fact in draft.facts if _learned(fact.text)),
+            *(draft.title for draft in found),
         ],
         "completed": [draft.title for draft in done],
         "next_steps": _next_steps(turn, gate),
@@ -98,7 +99,7 @@ def _lines(texts: Iterable[str], room: int) -> str:
     for text in texts:
         line = cut(plain(text), 240)
         own = words(line)
-        if not line or any(near(own, other) > _SAME for other in known):
+        if not line or (own and any(len(own & other) >= _SAME * len(own) for other in known)):
             continue
         if len(line) > room:
             if kept:

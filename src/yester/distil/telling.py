@@ -13,7 +13,7 @@ from yester.distil.turns import View
 MOST_FILES = 20
 SUBTITLE = 140  # characters
 NEAR = 0.6  # titles of one turn that share so much are about the same
-_BODY = 480
+_BODY, _SENTENCES = 480, 3
 # What leans on something said before, or is about the speaker, is no title.
 _LEANS = re.compile(
     r"\A(?:this|that|these|those|it|its|they|both|all|each|so|to|or|because|since|if|you|your|then"
@@ -42,7 +42,7 @@ def subtitle(title: str, request: str, turn: View) -> str:
 
 
 def narrative(turn: View, facts: Sequence[Taken], title: str, gate: Gate) -> str:
-    """What the agent said first at the end, as far as no fact says it."""
+    """What the agent said first at the end, as far as title and facts do not say it."""
     closing = turn.closing
     if closing is None:
         return ""
@@ -50,23 +50,16 @@ def narrative(turn: View, facts: Sequence[Taken], title: str, gate: Gate) -> str
     kept: list[str] = []
     room = _BODY
     for statement in gate.statements(closing):
-        if not statement.lead:
+        if not statement.lead or len(kept) == _SENTENCES:
             break
-        sentence = statement.text
-        bare = without_interjection(plain(sentence))
-        if sentence in used or boilerplate(sentence) or bare.startswith(title.rstrip(".…")):
+        text = statement.text
+        bare = without_interjection(plain(text))
+        if text in used or text.endswith(":") or "next" in statement.tells or boilerplate(text):
             continue
-        if (
-            sentence.endswith(":")
-            or "next" in statement.tells
-            or len(bare) > room
-            or gate.echoes(sentence)
-        ):
+        if bare.startswith(title.rstrip(".…")) or len(bare) > room or not gate.lets(text, closing):
             continue
         room -= len(bare)
         kept.append(bare)
-        if len(kept) == 3:
-            break
     return " ".join(kept)
 
 

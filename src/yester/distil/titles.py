@@ -12,6 +12,7 @@ from yester.distil.sentences import (
     plain,
     statements,
     without_label,
+    word_count,
 )
 from yester.model import Item
 
@@ -61,7 +62,8 @@ _BEGINNINGS = tuple((name, re.compile(pattern, re.I)) for name, pattern, _ in BE
 _BROKEN = re.compile(
     r"\b(?:fix|bug|broken|fails?|failing|failure|errors?|crash\w*|wrong|regression"
     r"|does(?:n't| not) work|not working|incorrect\w*|leak\w*|hangs?|panic|exception"
-    r"|traceback|bugged|buggy|denied|blow\w* up|rejected|stuck)\b",
+    r"|traceback|bugged|buggy|denied|blow\w* up|rejected|stuck|deadlock"
+    r"|[45]\d\d (?:error|at|from|on))\b",
     re.I,
 )
 _CONVENTIONAL = re.compile(r"([a-z]+)(?:\([^)]*\))?!?: ")
@@ -123,7 +125,7 @@ def asked(prompt: Item | None) -> str:
     best = ""
     for statement in statements(text[:6_000]):
         bare = plain(statement.text)
-        if _PASTED.match(bare) or len(_WORD.findall(bare)) < 2:
+        if _PASTED.match(bare) or word_count(bare) < 2:
             continue
         if telling_request(bare):
             return bare
@@ -149,8 +151,7 @@ def plan_title(text: str) -> str:
 def telling_request(text: str) -> bool:
     """Can somebody who reads only this know what was wanted?"""
     bare = _POLITE.sub("", text)
-    found = _WORD.findall(bare)
-    return len(found) - len(_POINTING.findall(bare)) >= _FEW_WORDS
+    return word_count(bare) - len(_POINTING.findall(bare)) >= _FEW_WORDS
 
 
 def request_title(text: str) -> str:

@@ -6,19 +6,20 @@ The error's own line is the fact, so that whoever meets it again finds this by i
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 from yester.agents.transcript import digest
-from yester.distil.commands import main_part, typed
+from yester.distil.commands import CHECKS, main_part, typed
 from yester.distil.drafts import TITLE, Draft, Fact, Gate, Taken, chosen
-from yester.distil.outcomes import Ended, Instead, Outcomes, Stuck, files
+from yester.distil.outcomes import Ended, Instead, Outcomes, Stuck, failing, files
 from yester.distil.sentences import cut, shortened
 from yester.distil.titles import file_names
 from yester.distil.turns import Step, View
 
 _LINE = 160  # characters of an error in a list
 _COMMAND = 100
+_MOST_RUNS = 4
 _PLACE = re.compile(
     r"\A(?:[\w./@+\\-]+[:(]\d+(?:[:,]\d+\)?)?:?\s*(?:-\s*)?)+(?:error (?:TS\d+)?:?\s*)?"
 )
@@ -29,9 +30,10 @@ _DURATION = re.compile(r"\s*[\[(]\d[\d.]*m?s[\])]\s*\Z")
 WARNING = "warning"
 
 
-def outcome_text(came_out: Outcomes) -> str:
-    """How the checks of a turn came out, a line each."""
-    lines = []
+def outcome_text(turn: View, came_out: Outcomes) -> str:
+    """How the checks of a turn came out, a line each: the exit status of every run, tests that
+    failed before they passed, errors and the changes after which they were gone."""
+    lines = list(_runs(turn))
     for one in came_out.passed[-2:]:
         lines.append(
             f"{_shown(one.passing)}: {one.before.failed} failed, then {one.after.passed} passed"
@@ -41,8 +43,21 @@ def outcome_text(came_out: Outcomes) -> str:
         start = " ".join(ended.error.fingerprint.split()[:6])
         if start not in alike and len(alike) < 4:
             alike.add(start)
-            lines.append(f"{cut(ended.error.text, _LINE)}: gone after changes to {_changes(ended)}")
+            lines.append(f"{cut(ended.error.text, _LINE)}: gone after {_changes(ended)}")
     return "\n".join(lines)
+
+
+def _runs(turn: View) -> Iterator[str]:
+    runs: dict[str, list[str]] = {}
+    for step in turn.steps:
+        if step.ran is None or step.ran.refused or step.kind not in CHECKS:
+            continue
+        hidden = failing(step) and not step.ran.status  # by a pipe
+        told = "0 in a pipe, though tests failed" if hidden else str(step.ran.status)
+        runs.setdefault(cut(main_part(step.ran.command), _COMMAND), []).append(told)
+    for command, every in list(runs.items())[-_MOST_RUNS:]:
+        kept = every if len(every) <= _MOST_RUNS else [*every[:2], "…", *every[-2:]]
+        yield f"`{command}` ended with status {', '.join(kept)}"
 
 
 def trouble(turn: View, came_out: Outcomes, gate: Gate) -> list[Draft]:
@@ -78,7 +93,7 @@ def _ended(turn: View, one: Ended, gate: Gate) -> Draft:
         f"error:{digest(one.error.fingerprint)}", "bugfix", error_title(one.error.text),
         one.passing.item.epoch, 2.1 if one.attempts > 2 else 1.6,
         subtitle=f"{_shown(one.failing)} failed {one.attempts} times",
-        body=f"It ended after changes to {_changes(one)}.",
+        body=f"It ended after {_changes(one)}.",
         facts=facts, concepts=("problem-solution", "gotcha"),
         files_modified=files(one.edits) or files(one.tries),
         tags=(WARNING,) if one.tries else (),
@@ -146,7 +161,7 @@ def _between(turn: View, first: Step, last: Step, gate: Gate) -> list[Taken]:
 
 
 def _changes(one: Ended) -> str:
-    changed = file_names(files(one.edits))
+    changed = f"changes to {file_names(files(one.edits))}" if one.edits else ""
     commands = [f"`{cut(typed(step.ran.command), _COMMAND)}`" for step in one.commands if step.ran]
     return " and ".join(filter(None, (changed, ", ".join(commands[:2]))))
 

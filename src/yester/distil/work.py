@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from yester.agents.transcript import digest
-from yester.distil.commands import Commit, commits
+from yester.distil.commands import CHECKS, Commit, commits
 from yester.distil.drafts import TITLE, Draft, Gate, Taken, chosen, worth
-from yester.distil.outcomes import Outcomes
+from yester.distil.outcomes import Outcomes, failing
 from yester.distil.sentences import (
     as_title,
     boilerplate,
@@ -58,6 +58,7 @@ class Committed:
     step: Step
     commit: Commit
     edits: tuple[Step, ...]
+    turn: View  # in which it was committed
 
 
 def assigned(turns: Sequence[View], back: int) -> list[list[Committed]]:
@@ -72,7 +73,9 @@ def assigned(turns: Sequence[View], back: int) -> list[list[Committed]]:
             for commit in commits(step.ran) if step.ran is not None else ():
                 near_by = [(place, edit) for place, edit in open_ if at - place <= back]
                 place = near_by[-1][0] if near_by else at
-                found[place].append(Committed(step, commit, tuple(edit for _, edit in near_by)))
+                found[place].append(
+                    Committed(step, commit, tuple(edit for _, edit in near_by), turn)
+                )
                 open_ = []
     return found
 
@@ -80,14 +83,18 @@ def assigned(turns: Sequence[View], back: int) -> list[list[Committed]]:
 def work(turn: View, commits: Sequence[Committed], came_out: Outcomes, gate: Gate) -> list[Draft]:
     request = asked(turn.prompt)
     said = _said(turn, gate)
+    later = {id(one.turn): one.turn for one in commits if one.turn is not turn}
+    for other in later.values():
+        said += gate.take(other.closing) if other.closing is not None else []
     if commits:
         return _committed(turn, commits, request, said, came_out, gate)
     title, source = _work_title(turn, request, said)
     if not title:
         return []
     facts = chosen(without_title(said, title, source))
-    if not facts and source == "request" and len(turn.edited) < 2 and len(turn.steps) < 6:
-        return []  # asked for and done, and nothing to say about it
+    little = len(turn.edited) < 2 and len(turn.steps) < 6
+    if not facts and source == "request" and (little or not imperative(title)):
+        return []  # asked for, and nothing to say about what was done
     type_ = _work_type(turn, title, request, said, came_out)
     return [
         Draft(
@@ -102,7 +109,7 @@ def work(turn: View, commits: Sequence[Committed], came_out: Outcomes, gate: Gat
             files_read=turn.looked_at[:MOST_FILES],
             files_modified=turn.edited[:MOST_FILES],
             concepts=concepts_of(type_, [t.statement.tells for t in facts], True, False),
-            sections=sections(touched(turn.steps), outcome_text(came_out)),
+            sections=sections(touched(turn.steps), outcome_text(turn, came_out)),
         )
     ]
 
@@ -111,13 +118,31 @@ def _said(turn: View, gate: Gate) -> list[Taken]:
     """What the agent told of its work: all at the end, before that only causes and traps."""
     found: list[Taken] = []
     closing = turn.closing or (turn.said[-1] if turn.said else None)
+    failed = _after_failures(turn)
     for item in turn.said:
-        if item is closing:
+        if item.id in failed:
+            found += gate.explaining(item)
+        elif item is closing:
             found += gate.take(item)
         else:
             found += gate.findings(item, 1.8)
     if turn.prompt is not None and plan_title(turn.prompt.body):
         found = _reasons(turn.prompt, gate) + found
+    return found
+
+
+def _after_failures(turn: View) -> set[int]:
+    """The first thing that was said after each check that failed."""
+    found: set[int] = set()
+    steps = sorted(turn.steps, key=lambda step: step.item.epoch)
+    at, failed = 0, False
+    for item in turn.said:
+        while at < len(steps) and steps[at].item.epoch <= item.epoch:
+            failed = failing(steps[at]) and steps[at].kind in CHECKS
+            at += 1
+        if failed:
+            found.add(item.id)
+            failed = False
     return found
 
 
@@ -149,7 +174,7 @@ def _reasons(plan: Item, gate: Gate) -> list[Taken]:
 def _work_title(turn: View, request: str, said: Sequence[Taken]) -> tuple[str, str]:
     """The title and what it was taken from."""
     if turn.prompt is not None and (plan := plan_title(turn.prompt.body)):
-        return as_title(plan), "request"
+        return as_title(plan), "plan"
     closing = turn.closing
     results = [
         one
@@ -224,7 +249,7 @@ def _committed(
         type_ = conventional(one.commit.subject) or _work_type(
             turn, title, request if one is main else "", shares[id(one)], came_out
         )
-        outcome = outcome_text(came_out) if one is main else ""
+        outcome = outcome_text(turn, came_out) if one is main else ""
         committed = f"committed as {one.commit.hash}" if one.commit.hash else ""
         drafts.append(
             Draft(

@@ -18,6 +18,7 @@ _SESSION = (
     " FROM session s JOIN project p ON p.id = s.project LEFT JOIN undistilled u ON u.session = s.id"
 )
 _OF_SESSION = "i.session = ? AND i.session <> 0"  # only so their index is used
+_ENDS = (3_000, 2_000)  # characters of a tool's input and output that are looked at
 _HOOKED = "EXISTS (SELECT 1 FROM turn t WHERE t.session = s.id)"
 # A turn whose end never came is over when nothing has happened for a while.
 _AT_WORK = (
@@ -98,18 +99,22 @@ class DistilRows:
         self, session: int, brief: Collection[str], chars: int, after: tuple[int, int], limit: int
     ) -> list[tuple[Item, int]]:
         names = sorted(brief)
-        # The whole body of what is only glanced at would be most of what is read.
+        # The whole body of what is only glanced at would be most of what is read, and of long
+        # output the middle.
         body = (
-            f"iif(i.role = 'thinking' OR i.tool IN ({','.join('?' * len(names))}),"
-            " substr(i.body, 1, ?), i.body)"
+            f"CASE WHEN i.role = 'thinking' OR i.tool IN ({','.join('?' * len(names))})"
+            " THEN substr(i.body, 1, ?) WHEN i.role = 'tool' AND length(i.body) > ?"
+            " THEN substr(i.body, 1, ?) || char(10) || '…' || char(10) || substr(i.body, ?)"
+            " ELSE i.body END"
         )
+        head, tail = _ENDS
         select = rows.SELECT.replace("i.body,", f"{body},", 1).replace(
             "i.session FROM", "i.session, length(i.body) FROM", 1
         )
         found = self._db.execute(
             f"{select} WHERE {_OF_SESSION} AND i.source <> ? AND i.status = 'active'"
             " AND (i.epoch, i.id) > (?, ?) ORDER BY i.epoch, i.id LIMIT ?",
-            (*names, chars, session, DISTILLED, *after, limit),
+            (*names, chars, head + tail, head, -tail, session, DISTILLED, *after, limit),
         )
         return [(rows.item(row), row[-1]) for row in found]
 

@@ -15,6 +15,7 @@ from yester.worker.log import Log
 if TYPE_CHECKING:
     from yester.distil.distil import Report
 
+_MOST_ITEMS = 4_000  # of a session, at once: memory is bounded
 _MODULES = (
     "distil.sentences", "distil.titles", "distil.commands", "distil.fingerprint",
     "distil.outcomes", "distil.decided", "memories.standing", "distil.amend", "distil.distil",
@@ -76,7 +77,8 @@ class Distilling:
         from yester.distil.distil import Report, Rules, distil
 
         self._report = self._report or Report()
-        rules = Rules(frozenset(config.texts("skip_tools")), config.number("batch_window_ms"))
+        skipped = frozenset(config.texts("skip_tools"))
+        rules = Rules(skipped, config.number("batch_window_ms"), _MOST_ITEMS)
         yield from distil(self._store, waiting, rules, self._report, int(self._now() * 1000))
 
     @property
