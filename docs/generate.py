@@ -19,7 +19,7 @@ import msgspec
 from yester.agents import AGENTS
 from yester.agents.hooks import EVENTS
 from yester.cli import cli
-from yester.config import LLM, SETTINGS, Setting
+from yester.config import ARCHIVE, LLM, SETTINGS, Setting
 from yester.deliver.mcp import HANDSHAKE, MODERN
 from yester.deliver.mcp_text import MOST
 from yester.deliver.mcp_tools import TOOLS
@@ -83,6 +83,10 @@ def settings() -> str:
         "For those who want a [language model](../how-to.md#use-a-language-model). `llm.model` is"
         "\n`model` below `[llm]`.",
         "| setting | default | variable | what it does |\n|---|---|---|---|\n" + _rows(LLM),
+        "## The section [archive]",
+        "For those who want an "
+        "[archive of their sessions](../how-to.md#keep-an-archive-of-sessions).",
+        "| setting | default | variable | what it does |\n|---|---|---|---|\n" + _rows(ARCHIVE),
     ]
     return "\n\n".join(parts) + "\n"
 

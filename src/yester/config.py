@@ -238,7 +238,23 @@ LLM: tuple[Setting, ...] = (
     ),
     Setting("llm.in_flight", 1, "Calls under way at the same time.", least=1, most=8),
 )
-EVERY = (*SETTINGS, *LLM)
+# The section [archive]: it writes into folders of others, so no environment can switch it on.
+ARCHIVE: tuple[Setting, ...] = (
+    Setting(
+        "archive.on",
+        False,
+        "When a session has ended, its decisions, bugs, failed approaches and lessons are added to "
+        "`memory/sessions/YYYY-MM-DD.md` beside the agent's notes on the project.",
+    ),
+    Setting(
+        "archive.messages",
+        50,
+        "With a language model: how many of the session's last messages it sees.",
+        least=1,
+        most=500,
+    ),
+)
+EVERY = (*SETTINGS, *LLM, *ARCHIVE)
 
 _BY_NAME = {setting.name: setting for setting in EVERY}
 
@@ -338,7 +354,8 @@ def load(home: Path, environ: Mapping[str, str]) -> Config:
     projects = _projects(path, table.pop("projects", {}))
     retention = _retention(path, table.pop("retention", {}))
     warnings: list[str] = []
-    table |= _section(path, "llm", table.pop("llm", {}))
+    for name in ("llm", "archive"):
+        table |= _section(path, name, table.pop(name, {}))
     values: dict[str, Value] = {}
     origins: dict[str, str] = {}
     for name in table:

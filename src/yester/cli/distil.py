@@ -14,11 +14,13 @@ import click
 from yester.cli.app import App, count, pass_app, print_json
 from yester.cli.stopping import stoppable
 from yester.distil import QUIET
+from yester.distil.asking import open_asker
 from yester.distil.distil import Report, Rules, distil
+from yester.distil.refining import LATELY, refine_turns, unrefined
 from yester.errors import NotFound, UsageError
 from yester.ingest import rebuild_if_stale
-from yester.model import Item
-from yester.store.base import Store, Waiting
+from yester.model import Item, Session
+from yester.store.base import Refinements, Store, Waiting
 
 _MANY = 1_000_000_000
 
@@ -27,18 +29,34 @@ _MANY = 1_000_000_000
 @click.option("--backfill", is_flag=True, help="Indexed sessions, too, that no hook has told of.")
 @click.option("--again", is_flag=True, help="With --backfill: those that are done as well.")
 @click.option("--session", metavar="ID", help="This session, done or not; 6 characters will do.")
+@click.option(
+    "--refine",
+    is_flag=True,
+    help="Have the language model of [llm] note what was distilled, within its budget.",
+)
 @click.option("--show", is_flag=True, help="With --session: print what it was distilled into.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @pass_app
 def command(
-    app: App, backfill: bool, again: bool, session: str | None, show: bool, as_json: bool
+    app: App,
+    backfill: bool,
+    again: bool,
+    session: str | None,
+    refine: bool,
+    show: bool,
+    as_json: bool,
 ) -> None:
     """Distil sessions: observations of what was done, found and decided, and summaries.
 
     No model is asked: every fact is a sentence of the session itself. The worker does this by
     itself after each turn; sessions from before there were hooks want --backfill, once. Stopping
     it loses nothing: the next run goes on where it ended.
+
+    With --refine, the turns of the last day, or of --session, are noted by the language model that
+    is set. The worker does this, too, once for each turn; here those it could not note come again.
     """
+    if refine and backfill:
+        raise UsageError("--refine is for the last day, or for one session with --session ID")
     if show and session is None:
         raise UsageError("--show prints one session; name it with --session ID")
     if again and not backfill:
@@ -56,7 +74,7 @@ def command(
         found = store.distillable(session)
         if not found:
             raise NotFound(f"no session {session}; `yester sessions` lists them")
-    rules = Rules(frozenset(app.config.texts("skip_tools")), app.config.number("batch_window_ms"))
+    rules = Rules.of(app.config)
     report = Report()
     gc.set_threshold(100_000)
     began = time.monotonic()
@@ -65,15 +83,63 @@ def command(
             for _ in distil(store, one, rules, report, app.now):
                 pass
             advance()
+    noted = (
+        _refined(app, rules, [one.session for one in found] if session else None)
+        if refine
+        else None
+    )
     made = [item for one in found for item in store.distilled(one.session.id)] if show else []
     if as_json:
         print_json(
-            {**_as_json(report), **({"items": [_shown(store, i) for i in made]} if show else {})}
+            {
+                **_as_json(report),
+                **({"refined": noted._asdict()} if noted else {}),
+                **({"items": [_shown(store, i) for i in made]} if show else {}),
+            }
         )
         return
     for item in made:
         _print(item)
     _say(app, report, found, time.monotonic() - began, backfill)
+    if noted is not None:
+        click.echo(
+            f"{count(noted.turns, 'turn')} refined, {noted.kept:,} kept as found"
+            + (f": {noted.reason}" if noted.reason else "")
+        )
+
+
+def _refined(app: App, rules: Rules, sessions: list[Session] | None) -> Refinements:
+    """Ask about the turns of these sessions, or of those of the last day that hooks told of."""
+    since = 0 if sessions is not None else app.now - LATELY
+    if sessions is None:
+        sessions = [waiting.session for waiting in app.store.lately(since)]
+    told: list[str] = []
+
+    def tell(estimate: str) -> None:
+        if not told:
+            click.echo(f"{count(number, 'turn')} to refine; {estimate}", err=True)
+        told.append(estimate)
+
+    asker = open_asker(app.config, app.store, tell)
+    if asker is None:
+        raise NotFound("no language model is set; name one in [llm] of config.toml (llm.provider)")
+    todo = [(one, unrefined(app.store, one, since, rules, again=True)) for one in sessions]
+    number = sum(len(turns) for _, turns in todo)
+    refined, kept, reason = 0, 0, ""
+    with stoppable():
+        for one, turns in todo:
+            ended = 0
+            for done in refine_turns(app.store, asker, one, turns):
+                ended += 1
+                refined, kept = refined + (not done.reason), kept + bool(done.reason)
+                reason = done.reason or reason
+            if ended < len(turns):
+                kept, reason = kept + len(turns) - ended, "another call is under way; try again"
+            for waiting in app.store.distillable(one.key):
+                if waiting.session.id == one.id and waiting.changes:
+                    for _ in distil(app.store, waiting, rules, Report()):
+                        pass
+    return Refinements(refined, kept, reason)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from yester.cli.app import App, count, pass_app, print_json
 from yester.distil.budget import AS_OF, DAY, PRICES, Limits, day_of, price_of
 from yester.distil.llm import open_model
 from yester.errors import ConfigError
-from yester.store.base import Discovered, Shown, Spending, Spent
+from yester.store.base import Discovered, Refinements, Shown, Spending, Spent
 
 _HONEST = (
     "Tokens are estimates (four characters each). They are no saving: nobody would have found all "
@@ -49,6 +49,7 @@ def command(app: App, days: int, prices: bool, as_json_: bool) -> None:
             "in_flight": limits.in_flight,
         },
         "today": _rounded(today),
+        "refined": store.refinements(since)._asdict(),
         "spend": [_rounded(row) for row in store.spending(since)],
         "distilled": [_read(row) for row in store.discovered()],
         "shown": [row._asdict() for row in store.shown(since)],
@@ -65,6 +66,7 @@ def command(app: App, days: int, prices: bool, as_json_: bool) -> None:
             f"today      ${today.cost:.4f} of ${limits.dollars:.2f}, {today.tokens:,} of "
             f"{limits.tokens:,} tokens"
         )
+    _print_refined(store.refinements(since), days)
     _print_spending(store.spending(since), days)
     _print_economics(store.discovered(), store.shown(since), days)
 
@@ -100,6 +102,17 @@ def _print_llm(llm: dict[str, Any]) -> None:
     )  # fmt: skip
     if llm["problem"]:
         click.echo(f"           not used: {llm['problem']}")
+
+
+def _print_refined(refined: Refinements, days: int) -> None:
+    if not refined.turns and not refined.kept:
+        return
+    click.echo(
+        f"refined    {count(refined.turns, 'turn')} in {count(days, 'day')}, {refined.kept:,} kept "
+        "as found"
+    )
+    if refined.reason:
+        click.echo(f"           the last of these: {refined.reason}")
 
 
 def _print_spending(rows: list[Spending], days: int) -> None:

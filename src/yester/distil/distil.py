@@ -2,14 +2,16 @@
 
 A session is written in one transaction with the mark that it is done, so it can be stopped at any
 time. Distilled again, it gives the same items under the same refs; what no longer comes of it goes.
-Of a long session only the turns since something new, and some before them, are made anew.
+Of a long session only the turns since something new, and some before them, are made anew, and none
+that a language model has noted since it last grew (`refining`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from yester.config import Config
 from yester.distil.dedup import distinct, stored_already
 from yester.distil.drafts import Draft, Gate
 from yester.distil.keeping import keep_rules, link_decisions
@@ -17,7 +19,7 @@ from yester.distil.observe import observe
 from yester.distil.outcomes import outcomes
 from yester.distil.summaries import Summary, as_session, session_summary, turn_summary
 from yester.distil.turns import BRIEF_CHARS, BRIEF_TOOLS, View, views
-from yester.distil.work import assigned
+from yester.distil.work import Committed, assigned
 from yester.ingest.noise import shown_words
 from yester.ingest.prepare import prepared
 from yester.model import DISTILLED, Item, Session
@@ -35,6 +37,10 @@ class Rules:
     skipped: frozenset[str] = frozenset()
     window: int = 3_000
     most: int = 0  # items looked at, the last ones; 0: all there are
+
+    @classmethod
+    def of(cls, config: Config) -> Rules:
+        return cls(frozenset(config.texts("skip_tools")), config.number("batch_window_ms"))
 
 
 @dataclass(slots=True)
@@ -64,6 +70,7 @@ def distil(
     """Distil a session and store what comes of it, in steps of a few milliseconds. `now` dates
     what is kept for good; 0: the session's end."""
     session = waiting.session
+    noted = _noted(store, session)
     known = store.distilled(session.id)
     # Turns before those that are made anew are read for what they have to do with them.
     first = store.prompt_before(session.id, waiting.since, LOOK_BACK) if known else 0
@@ -79,7 +86,13 @@ def distil(
         yield
     turns = views(items, store.told(session.id), rules.skipped, rules.window)
     yield
-    older = [item for item in known if _older(item, turns, first)]
+    commits = assigned(turns, LOOK_BACK)
+    stay = {
+        turn.key
+        for turn, done in zip(turns, commits, strict=True)
+        if turn.started < first or noted.get(turn.key) == shape(turn, done)
+    }
+    older = [item for item in known if _older(item, turns, stay, first)]
     gate = Gate(shown_words(store, session.id), (fact for item in older for fact in item.facts))
     todo = next(
         (item.body for item, _ in reversed(items) if item.type == "todo" and not item.actor), ""
@@ -90,7 +103,7 @@ def distil(
         for source in store.evidence(item.id).get(-1, ())
     )  # fmt: skip
     made: list[Made] = []
-    for step in _compose(session, turns, first, gate, todo, older):
+    for step in _compose(session, turns, commits, stay, gate, todo, older):
         if step is None:
             yield
         else:
@@ -104,15 +117,19 @@ def distil(
     entries = [prepared(one.item) for one in made]
     yield
     kept = {item.ref for item in older}
-    _write(store, waiting, made, entries, [i for i in known if i.ref not in kept], report)
-    fresh = [turn for turn in turns if turn.started >= first]
+    before = [item for item in known if item.ref not in kept]
+    if not _write(store, waiting, noted, made, entries, before, report):
+        yield from distil(store, waiting, rules, report, now)
+        return
     yield
-    report.rules += keep_rules(store, session, fresh, now or session.ended)
+    typed = [turn for turn in turns if turn.started >= first]
+    report.rules += keep_rules(store, session, typed, now or session.ended)
     yield
     for links in link_decisions(store, session):
         report.links += links
         yield
     report.sessions += 1
+    fresh = [turn for turn in turns if turn.key not in stay]
     report.turns += len(fresh)
     report.steps += sum(len(turn.steps) for turn in fresh)
 
@@ -132,38 +149,57 @@ def _last(items: list[tuple[Item, int]], most: int) -> list[tuple[Item, int]]:
     return prompts[-1:] + kept
 
 
-def _older(item: Item, turns: Sequence[View], first: int) -> bool:
-    """Is it of a turn before those that are made anew?"""
+def shape(turn: View, commits: Sequence[Committed]) -> str:
+    """How far a turn has come: another one when something was added to it, or its work was
+    committed later."""
+    return f"{turn.ended}-{turn.tokens}-{len(turn.steps)}-{len(commits)}"
+
+
+def _noted(store: Store, session: Session) -> dict[str, str]:
+    """The turns whose notes are a language model's, and how far they had come."""
+    made = store.refined(session.id)
+    return {turn: one.shape for turn, one in made.items() if not one.reason}
+
+
+def _older(item: Item, turns: Sequence[View], stay: Collection[str], first: int) -> bool:
+    """Is it of a turn that is not made anew?"""
     for turn in turns:
         if f":{turn.key}:" in item.ref:
-            return turn.started < first
-    return item.epoch < first
+            return turn.key in stay
+    own = any(turn.key in stay for turn in turns if turn.number == item.prompt_number != 0)
+    return own or item.epoch < first
 
 
 def _compose(
     session: Session,
     turns: Sequence[View],
-    first: int,
+    commits: Sequence[Sequence[Committed]],
+    stay: Collection[str],
     gate: Gate,
     todo: str,
     older: Sequence[Item],
 ) -> Iterator[Made | None]:
-    """The items of a session's turns since `first`, with None where others may have a turn."""
+    """The items of a session's turns but those that stay, with None where others may have a
+    turn."""
     came_out = outcomes(turns)
     yield None
-    commits = assigned(turns, LOOK_BACK)
     told = _told(older)
     drafted: list[tuple[View, list[Draft], Summary]] = []
     for turn, done, outcome in zip(turns, commits, came_out, strict=True):
-        if turn.started >= first:
-            for number, item in enumerate(turn.said):  # taken apart here, a few at a time
-                gate.findings(item)
-                if number % _MESSAGES == _MESSAGES - 1:
-                    yield None
+        if turn.key not in stay:
+            yield from _taken_apart(turn, gate)
             drafts = observe(turn, done, outcome, gate)
             drafted.append((turn, drafts, turn_summary(turn, drafts, gate)))
             yield None
-    several = len(told) + sum(bool(one) for _, _, one in drafted) > 1
+    telling = sum(bool(one) for _, _, one in drafted)
+    if told and told[0].type == "session" and not telling:
+        return  # it has one turn still, and its summary stands
+    several = len(told) + telling > 1
+    if told and told[0].type == "session":  # it had one turn, and its summary is that turn's now
+        told = [replace(told[0], discovery_tokens=told[0].discovery_tokens // 2)]
+        for turn in turns:
+            if turn.number == told[0].prompt_number and turn.key in stay:
+                yield _summary(session, turn, _as_summary(told[0]), told[0].discovery_tokens)
     shares = sum(item.discovery_tokens for item in told)
     for turn, drafts, summary in drafted:
         # A turn's tokens are shared out among all that was made of it: none are counted twice.
@@ -176,12 +212,22 @@ def _compose(
             if several:
                 yield _summary(session, turn, summary, share)
     if several or told:
-        last = session_summary([*map(_as_summary, told), *(one for _, _, one in drafted)], todo)
+        every = [*map(_as_summary, told), *(one for _, _, one in drafted)]
+        last = session_summary(sorted(every, key=lambda one: one.epoch), todo)
     else:
         last = next((as_session(one) for _, _, one in drafted if one), Summary("", 0, {}))
     if last:
-        numbers = [turn.number for turn, _, one in drafted if one] or [told[-1].prompt_number]
-        yield _session(session, turns, numbers[-1], last, shares)
+        numbers = [turn.number for turn, _, one in drafted if one]
+        numbers += [item.prompt_number for item in told]
+        yield _session(session, turns, max(numbers), last, shares)
+
+
+def _taken_apart(turn: View, gate: Gate) -> Iterator[None]:
+    """The messages of a turn, a few at a time."""
+    for number, item in enumerate(turn.said):
+        gate.findings(item)
+        if number % _MESSAGES == _MESSAGES - 1:
+            yield None
 
 
 def _told(older: Sequence[Item]) -> list[Item]:
@@ -280,16 +326,20 @@ def _newer(store: Store, item: Item) -> bool:
 def _write(
     store: Store,
     waiting: Waiting,
+    noted: Mapping[str, str],
     made: Sequence[Made],
     entries: Sequence[Entry],
     before: Sequence[Item],
     report: Report,
-) -> None:
+) -> bool:
+    """False, and nothing done, where a language model has noted a turn meanwhile."""
     refs = {one.item.ref for one in made}
     gone = [item for item in before if item.ref not in refs]
     # What a decision had undone that is none any more holds again.
     freed = store.get([item.supersedes for item in gone if item.supersedes])
     with store.transaction():
+        if _noted(store, waiting.session) != noted:
+            return False
         if gone:
             store.remove([item.id for item in gone])
             store.put([prepared(replace(item, status="active")) for item in freed])
@@ -299,3 +349,4 @@ def _write(
         )
     report.observations += sum(1 for one in made if one.item.kind == "observation")
     report.summaries += sum(1 for one in made if one.item.kind == "summary")
+    return True

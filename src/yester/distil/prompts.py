@@ -101,6 +101,8 @@ DIGEST_SCHEMA = _object(
     dict.fromkeys(HEADINGS, _list(_object({"text": _TEXT, "items": _list({"type": "integer"})})))
 )
 
+ARCHIVE_SCHEMA = _object(dict.fromkeys(("decisions", "bugs", "failed", "lessons"), _list(_TEXT)))
+
 # --- the questions -------------------------------------------------------------------------------
 
 _MATERIAL = """\
@@ -145,6 +147,20 @@ notes it comes from.
   open: what was left undone, unclear or unsolved.
 At most six entries in a list, the weightiest first."""
 
+_ARCHIVE = f"""\
+You keep the archive of a coding project. You read the last messages of a session that has ended and
+keep what somebody who goes on with this work must know.
+
+{_MATERIAL}
+
+Four lists, each empty where the messages say nothing. An entry is one sentence that can be
+understood without the others.
+  decisions: what was decided, and for which reason.
+  bugs: what was wrong, and what was done about it.
+  failed: what was tried and did not work, and why.
+  lessons: what was learned and holds from now on.
+At most six entries in a list, the weightiest first."""
+
 
 def turn_prompt(text: str, seen: Sequence[Item], files: Sequence[str]) -> Prompt:
     """One turn. `seen` is what was found in it without a model, `files` what it has touched."""
@@ -170,6 +186,12 @@ def digest_prompt(query: str, hits: Sequence[Hit]) -> Prompt:
         "memory", "\n\n".join(notes), "notes"
     )
     return Prompt("digest", 1, _DIGEST, text, DIGEST_SCHEMA, 3_000)
+
+
+def archive_prompt(text: str) -> Prompt:
+    """The last messages of a session."""
+    body = fenced("memory", cut(clean(text), MOST_TURN), "the end of a session")
+    return Prompt("archive", 1, _ARCHIVE, body, ARCHIVE_SCHEMA, 2_000)
 
 
 def clean(text: str) -> str:

@@ -27,7 +27,7 @@ TITLE, SUBTITLE, FACT, SECTION, LINE = 120, 240, 400, 1_200, 400  # characters
 NARRATIVE, FACTS, OBSERVATIONS, LINES = 2_000, 12, 8, 8
 # The share of a text's telling words that must stand in what it was made from. A fact is nearly a
 # quotation; a sentence of a story has words of its own.
-_FACT, _STORY = 0.7, 0.5
+FACT_SHARE, _STORY = 0.7, 0.5
 
 _THOUGHT = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.S | re.I)
 _BLOCK = re.compile(r"\A```(?:json)?\s*\n(?P<inner>.*?)\n?```\s*\Z", re.S | re.I)
@@ -122,7 +122,7 @@ def _observation(
     if not borne_out(title, known, _STORY) or _echoes(title, shown):
         return None
     facts = (line(fact, FACT) for fact in one.facts[: 2 * FACTS])
-    told = [f for f in facts if borne_out(f, known, _FACT) and not _echoes(f, shown)]
+    told = [f for f in facts if borne_out(f, known, FACT_SHARE) and not _echoes(f, shown)]
     narrative = _story(one.narrative, known, NARRATIVE, shown)
     if not narrative and not told:
         return None

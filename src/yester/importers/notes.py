@@ -15,6 +15,7 @@ from pathlib import Path
 
 from yester.agents.transcript import opening
 from yester.capture.rules import Rules
+from yester.distil.archive import is_own
 from yester.errors import SourceError
 from yester.fence import strip_fenced
 from yester.ingest.prepare import prepared
@@ -70,6 +71,7 @@ def items(
         replace(entry, text=said, heading=tuple(map(redact, entry.heading)))
         for entry in page(text).entries
         if (said := redact(strip_fenced(entry.text)).strip())
+        and not any(map(is_own, entry.heading))  # of our own archive: the store has it already
     ]
     before = {item.ref: item for item in known}
     names = [Known(ref.rpartition("#")[2], i.title, i.body) for ref, i in before.items()]

@@ -7,8 +7,10 @@ at all, and one that has changed since it was read is left as it is: whoever cha
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from errno import ELOOP, EMLINK
+from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
 from stat import S_IMODE, S_ISREG
 
@@ -70,6 +72,34 @@ def replaced(path: Path, data: bytes, expected: bytes | None) -> bool:
         part.unlink(missing_ok=True)
     _sync(path.parent)
     return True
+
+
+def appended(path: Path, make: Callable[[bytes], bytes]) -> bool:
+    """Add to the end of a file what `make` says for what stands there, in one write; False where
+    that is nothing. Where somebody else is appending, it is an error, and to be tried again."""
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        number = os.open(path, flags, 0o600)
+    except OSError as error:
+        reason = "is a link, which is not followed" if error.errno in _LINKED else _why(error)
+        raise SourceError(f"{path}: {reason}") from None
+    try:
+        flock(number, LOCK_EX | LOCK_NB)
+        before = contents(path) or b""
+        data = make(before)
+        if data:
+            size = os.fstat(number).st_size
+            if os.write(number, data) < len(data):  # half a block would look like a whole one
+                os.ftruncate(number, size)
+                raise SourceError(f"{path}: cannot be written (no space)")
+            os.fsync(number)
+    except OSError as error:
+        raise SourceError(f"{path}: cannot be written ({_why(error)})") from None
+    finally:
+        os.close(number)
+    if data and not before:
+        _sync(path.parent)
+    return bool(data)
 
 
 def removed(path: Path, expected: bytes) -> bool:

@@ -97,6 +97,24 @@ class Waiting(NamedTuple):
     since: int
 
 
+class Refinement(NamedTuple):
+    """That a language model was asked about a turn which had come so far; `reason` says why what
+    was found without it stays, "" where its notes took the place of that."""
+
+    shape: str
+    epoch: int
+    model: str
+    reason: str = ""
+
+
+class Refinements(NamedTuple):
+    """How many turns a language model has noted, how many it could not, and why not the last."""
+
+    turns: int
+    kept: int
+    reason: str
+
+
 def inverse_frequency(holding: int, items: int) -> float:
     """How telling a term is that `holding` of `items` have; chooses candidates and scores them."""
     return log(1.0 + max(items - holding, 0) / (holding + 0.5) + 0.5 / (holding + 0.5))
@@ -274,6 +292,18 @@ class Store(Protocol):
     ) -> None:
         """A session has been distilled, as it was after so many changes; what came of it was made
         of this: ref → (number of the fact, item it was taken from); -1 is for what is no fact."""
+
+    def put_evidence(self, evidence: Mapping[str, Iterable[tuple[int, int]]]) -> None:
+        """What distilled items were made of, as for `put_distilled`."""
+
+    def want_distilled(self, session: int, since: int) -> None:
+        """A session waits to be distilled: something of that time is different now."""
+
+    def put_refined(self, session: int, turn: str, made: Refinement) -> None:
+        """A language model was asked about this turn; the last time is what counts."""
+
+    def put_archived(self, session: int, ended: int, now: int) -> None:
+        """What happened in a session until then stands in its archive."""
 
     def distil_again(self) -> int:
         """All sessions wait to be distilled; how many did not before."""
@@ -476,6 +506,20 @@ class Store(Protocol):
 
     def evidence(self, item: int) -> dict[int, tuple[int, ...]]:
         """What a distilled item was made of: number of the fact (-1: the rest) → items."""
+
+    def lately(self, since: int) -> list[Waiting]:
+        """Sessions that hooks told of and in which something has happened since, oldest first."""
+
+    def refined(self, session: int) -> dict[str, Refinement]:
+        """Turn → how a language model was asked about it."""
+
+    def refinements(self, since: int) -> Refinements:
+        """What came of asking about turns from then on."""
+
+    def unarchived(self, since: int, ended_before: int, quiet_since: int) -> list[Waiting]:
+        """Sessions hooks told of that are over since then and distilled, and of which the archive
+        does not have the end: those whose end was told before `ended_before`, and those that have
+        been quiet since `quiet_since`. Their `since` is up to when the archive has them."""
 
     def lags(self, limit: int) -> list[int]:
         """Milliseconds from hook to store of the last events, newest first."""

@@ -227,7 +227,7 @@ class SqliteStore(CaptureRows, DistilRows, FeedbackRows, MemoryRows, SpendRows, 
         if twin is None:
             self._db.execute("UPDATE session SET project = ? WHERE id = ?", (project, id_))
         else:
-            for table in ("item", "event", "turn", "injection"):
+            for table in ("item", "event", "turn", "injection", "refined", "archived"):
                 self._db.execute(
                     f"UPDATE OR IGNORE {table} SET session = ? WHERE session = ?", (twin[0], id_)
                 )

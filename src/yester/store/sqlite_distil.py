@@ -9,7 +9,7 @@ import apsw
 
 from yester.model import DISTILLED, Event, Item, Session
 from yester.store import sqlite_rows as rows
-from yester.store.base import Waiting
+from yester.store.base import Refinement, Refinements, Waiting
 from yester.store.sqlite_care import explains
 
 _SESSION = (
@@ -24,6 +24,8 @@ _HOOKED = "EXISTS (SELECT 1 FROM turn t WHERE t.session = s.id)"
 _AT_WORK = (
     "(s.ended > ? AND EXISTS (SELECT 1 FROM turn t WHERE t.session = s.id AND t.state = 'open'))"
 )
+
+_TRAILING = 60_000  # ms after its end within which something of a session may still be written
 
 
 class DistilRows:
@@ -44,6 +46,15 @@ class DistilRows:
     def put_distilled(
         self, session: int, changes: int, evidence: Mapping[str, Iterable[tuple[int, int]]]
     ) -> None:
+        self.put_evidence(evidence)
+        self._db.execute(
+            "DELETE FROM undistilled WHERE session = ? AND changes = ?", (session, changes)
+        )
+        self._db.execute(
+            "UPDATE turn SET distilled = 1 WHERE session = ? AND state <> 'open'", (session,)
+        )
+
+    def put_evidence(self, evidence: Mapping[str, Iterable[tuple[int, int]]]) -> None:
         for ref, sources in evidence.items():
             row = self._db.execute(
                 "SELECT id FROM item WHERE ref = ? AND source = ?", (ref, DISTILLED)
@@ -54,12 +65,17 @@ class DistilRows:
                     "INSERT OR IGNORE INTO item_evidence VALUES (?, ?, ?)",
                     [(row[0], fact, source) for fact, source in sources],
                 )
+
+    def want_distilled(self, session: int, since: int) -> None:
+        self._want_distilled({session: since})
+
+    def put_refined(self, session: int, turn: str, made: Refinement) -> None:
         self._db.execute(
-            "DELETE FROM undistilled WHERE session = ? AND changes = ?", (session, changes)
+            "INSERT OR REPLACE INTO refined VALUES (?, ?, ?, ?, ?, ?)", (session, turn, *made)
         )
-        self._db.execute(
-            "UPDATE turn SET distilled = 1 WHERE session = ? AND state <> 'open'", (session,)
-        )
+
+    def put_archived(self, session: int, ended: int, now: int) -> None:
+        self._db.execute("INSERT OR REPLACE INTO archived VALUES (?, ?, ?)", (session, ended, now))
 
     def distil_again(self) -> int:
         before = self.waiting_sessions(False)
@@ -153,6 +169,45 @@ class DistilRows:
         ):
             found[fact] = (*found.get(fact, ()), source)
         return found
+
+    @explains
+    def lately(self, since: int) -> list[Waiting]:
+        found = self._db.execute(
+            f"{_SESSION} WHERE s.ended >= ? AND {_HOOKED} ORDER BY s.ended, s.id", (since,)
+        )
+        return [_waiting(row) for row in found]
+
+    @explains
+    def refined(self, session: int) -> dict[str, Refinement]:
+        found = self._db.execute(
+            "SELECT turn, shape, epoch, model, reason FROM refined WHERE session = ?", (session,)
+        )
+        return {row[0]: Refinement(*row[1:]) for row in found}
+
+    @explains
+    def refinements(self, since: int) -> Refinements:
+        # The one max() of a query decides which row its bare columns come from.
+        row = self._db.execute(
+            "SELECT total(reason = ''), total(reason <> ''), coalesce((SELECT reason FROM"
+            " (SELECT reason, max(epoch) FROM refined WHERE reason <> '' AND epoch >= ?1)), '')"
+            " FROM refined WHERE epoch >= ?1",
+            (since,),
+        ).fetchone()
+        assert row is not None
+        return Refinements(int(row[0]), int(row[1]), row[2])
+
+    @explains
+    def unarchived(self, since: int, ended_before: int, quiet_since: int) -> list[Waiting]:
+        select = _SESSION.replace("coalesce(u.since, 0)", "coalesce(a.ended, 0)")
+        found = self._db.execute(
+            f"{select} LEFT JOIN archived a ON a.session = s.id"
+            f" WHERE s.ended >= ?1 AND s.ended > coalesce(a.ended, 0) AND {_HOOKED}"
+            " AND u.session IS NULL AND (s.ended <= ?3 OR (s.ended <= ?2 AND EXISTS"
+            " (SELECT 1 FROM event e WHERE e.id >= printf('%d', s.ended - ?4)"
+            "  AND e.session = s.id AND e.name = 'SessionEnd'))) ORDER BY s.ended, s.id",
+            (since, ended_before, quiet_since, _TRAILING),
+        )
+        return [_waiting(row) for row in found]
 
 
 def _waiting(row: tuple[Any, ...]) -> Waiting:

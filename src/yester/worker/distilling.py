@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from yester.config import Config
 from yester.distil import QUIET
 from yester.errors import StoreError
 from yester.store.base import Store, Waiting
+from yester.worker.archiving import Archiving
 from yester.worker.log import Log
 
 if TYPE_CHECKING:
@@ -23,12 +25,21 @@ _MODULES = (
 
 
 class Distilling:
-    """Call `wake` when there may be something to do, and `step` when nothing else is."""
+    """Call `wake` when there may be something to do, and `step` when nothing else is. `done` is
+    given each session that was distilled."""
 
-    def __init__(self, store: Store, log: Log, now: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        log: Log,
+        now: Callable[[], float],
+        done: Callable[[int], None] = lambda _: None,
+    ) -> None:
         self._store = store
         self._log = log
         self._now = now
+        self._done = done
+        self._archiving = Archiving(log)
         self._steps: Iterator[None] | None = None
         self._session = 0
         self._failed: set[int] = set()  # sessions that cannot be distilled; the others still can
@@ -48,6 +59,9 @@ class Distilling:
             if self._steps is None:
                 self._steps = self._next(config)
             if self._steps is None:
+                # With a language model the thread that asks it does this.
+                if config["llm.provider"] == "none" and self._archiving.step(self._store, config):
+                    return True
                 self._wanted = False
                 return False
             if next(self._steps, self) is self:
@@ -77,9 +91,9 @@ class Distilling:
         from yester.distil.distil import Report, Rules, distil
 
         self._report = self._report or Report()
-        skipped = frozenset(config.texts("skip_tools"))
-        rules = Rules(skipped, config.number("batch_window_ms"), _MOST_ITEMS)
+        rules = replace(Rules.of(config), most=_MOST_ITEMS)
         yield from distil(self._store, waiting, rules, self._report, int(self._now() * 1000))
+        self._done(waiting.session.id)
 
     @property
     def made(self) -> int:

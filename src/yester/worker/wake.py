@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import stat
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -29,6 +30,11 @@ class Fifo:
                 pass
         except BlockingIOError:
             pass
+
+    def poke(self) -> None:
+        """As a hook does; a full one wakes as well."""
+        with suppress(BlockingIOError):
+            os.write(self._writer, b"\0")
 
     def close(self) -> None:
         os.close(self._writer)

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -32,13 +31,11 @@ from yester.ingest import Ingest, rebuild_if_stale
 from yester.ingest.events import Events
 from yester.store.sqlite import SqliteStore
 from yester.worker.answers import Answers
+from yester.worker.background import Background
 from yester.worker.distilling import Distilling
 from yester.worker.door import Door
 from yester.worker.log import Log
 from yester.worker.wake import Fifo, Signals
-
-if TYPE_CHECKING:
-    from yester.worker.embedding import Embedding
 
 SLICE = 0.04  # seconds of work before somebody who asks gets a turn
 BATCH = 24  # events in one transaction
@@ -46,7 +43,6 @@ TICK = 30.0  # seconds between looks at what no wake-up tells of
 SETTLE = 0.15  # seconds a client needs to write down what its hook has told
 _BUSY_PAUSE, _ERROR_PAUSE = 0.05, 5.0
 _PATIENCE = 0.25  # seconds for another writer's batch; then others get a turn first
-_MODEL_SETTINGS = ("embedder", "embed_url", "embed_model", "embed_dims", "embed_key")
 
 
 @dataclass(slots=True)
@@ -81,8 +77,8 @@ class Worker:
         self._waiting: list[Path] = []  # of the spool, as it was last listed
         self._held: Counter[Path] = Counter()  # spool files that go when theirs have been read
         self._reading: Iterator[None] | None = None
-        self._embedding: Embedding | None = None
-        self._embeds = False  # not where it only drains
+        self._background = Background(self._log, self._refined)
+        self._running = False  # not where it only drains
         self.resting = 0.0  # until then: the store could not be written to
         self._more = True
         self._last = self._ticked = clock()
@@ -102,7 +98,7 @@ class Worker:
             home, now=now, patience=_PATIENCE, before_migration=before_migration(home, kept, now)
         )
         self._answers = Answers(self._spool, self._store, self._log)
-        self._distilling = Distilling(self._store, self._log, time.time)
+        self._distilling = Distilling(self._store, self._log, time.time, self._background.distilled)
         self._use_settings()
         self._idle = self._config.number("worker_idle_minutes") * 60.0 if idle is None else idle
 
@@ -111,8 +107,8 @@ class Worker:
     def run(self) -> str:
         """Until told to stop, idle for long, or replaced; the reason."""
         self._log.say(f"started: yester {yester.__version__}, pid {os.getpid()}")
-        self._embeds = True
-        self._embed()
+        self._running = True
+        self._use_threads()
         while not self.leaving:
             for key, mask in self._selector.select(self._timeout()):
                 key.data(mask)
@@ -123,21 +119,18 @@ class Worker:
         self.drain()
         return self.leaving
 
-    def _embed(self) -> None:
-        """Make vectors in the background, by the model the settings name."""
-        if self._embedding is not None:
-            self._embedding.close()
-            self._embedding = self._answers.embedding = None
-        if self._config["embedder"] != "none":
-            from yester.worker.embedding import Embedding
+    def _use_threads(self) -> None:
+        if self._running:
+            self._background.use(self._config)
+            self._answers.embedding = self._background.embedding
 
-            now = int(time.time() * 1000)
-            self._embedding = Embedding(self.home, self._config.values, now, self._log)
-            self._answers.embedding = self._embedding
+    def _refined(self) -> None:
+        """By a thread: the session of a turn is to be summed up anew."""
+        self._background.stored()
+        self._fifo.poke()
 
     def close(self) -> None:
-        if self._embedding is not None:
-            self._embedding.close()
+        self._background.close()
         self._answers.close()
         self._door.close()
         self._store.close()
@@ -186,6 +179,7 @@ class Worker:
     def _woken(self, _: int) -> None:
         self._fifo.clear()
         self._more = True
+        self._distilling.wake()
 
     def _signalled(self, _: int) -> None:
         os.read(self._signals.fileno(), 64)
@@ -213,14 +207,12 @@ class Worker:
         if stamp == self._stamp:
             return
         self._stamp = stamp
-        model = [self._config[name] for name in _MODEL_SETTINGS]
         try:
             self._config = load(self.home, os.environ)
         except ConfigError as error:  # half saved, or wrong: the ones we have still hold
             self._log.failed("reading config.toml", error)
         self._use_settings()
-        if self._embeds and model != [self._config[name] for name in _MODEL_SETTINGS]:
-            self._embed()
+        self._use_threads()
 
     # --- work --------------------------------------------------------------------------------
 
@@ -259,8 +251,8 @@ class Worker:
         except (StoreError, OSError) as error:
             self._log.failed("distilling", error)
             self.resting = self._clock() + _ERROR_PAUSE
-        if self._distilling.made > before and self._embedding is not None:
-            self._embedding.wake()
+        if self._distilling.made > before:
+            self._background.stored()
 
     def _take_batch(self) -> bool:
         """A batch from the spool; is there more?"""
@@ -305,8 +297,7 @@ class Worker:
         self.events += len(taken.told)
         self._last = self._clock()
         self._distilling.wake()
-        if self._embedding is not None:
-            self._embedding.wake()
+        self._background.stored()
         told = {**taken.told, **taken.again}
         self._answers.noticed(list(taken.told.values()))
         for path, spooled in batch:
@@ -384,8 +375,7 @@ class Worker:
         ingest.flush()
         self._intake.find_prompts(told.session, told.agent)
         self._distilling.wake()
-        if self._embedding is not None:
-            self._embedding.wake()
+        self._background.stored()
         if ingest.report.failed:
             self._log.say(f"a transcript of {told.agent} could not be read")
 
