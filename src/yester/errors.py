@@ -5,6 +5,7 @@
     │   └── ConfigError                       … and it stands in config.toml or a variable
     ├── NotFound                exit code 1   what was asked for is not in the store
     ├── SourceError                           a transcript or import cannot be read at all
+    ├── InstallError                          yester cannot be put into an agent, or taken out
     ├── ModelError                            an embedding model cannot be fetched, read or run
     ├── LlmError                              a language model gave nothing that can be used
     │   ├── Busy                              it asks to be left alone for a while
@@ -42,6 +43,10 @@ class NotFound(YesterError):
 
 
 class SourceError(YesterError):
+    pass
+
+
+class InstallError(YesterError):
     pass
 
 

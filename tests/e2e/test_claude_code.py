@@ -80,12 +80,16 @@ class Desk:
     """A user with the client, the plugin and yester."""
 
     def __init__(
-        self, out: Path, rules: tuple[dict[str, Any], ...], settings: dict[str, Any] | None
+        self,
+        out: Path,
+        rules: tuple[dict[str, Any], ...],
+        settings: dict[str, Any] | None,
+        plugins: tuple[Path, ...] = (PLUGIN,),
     ) -> None:
         # Our interpreter first, so that no version manager's script stands before each hook.
         path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
         self.client = RUNNER.Session(
-            plugins=[PLUGIN], scenario={"default": "Nothing to add.", "rules": list(rules)},
+            plugins=plugins, scenario={"default": "Nothing to add.", "rules": list(rules)},
             project_settings=settings, out=out, recorder=False, env={"PATH": path},
         )  # fmt: skip
         self.project, self.user = self.client.project, self.client.home
@@ -157,7 +161,8 @@ class Desk:
         command = [
             self.client.claude, "-p", "--output-format", "stream-json", "--input-format",
             "stream-json", "--verbose", "--include-hook-events", "--permission-mode", "acceptEdits",
-            "--allowedTools", "Bash,Read,Write", "--plugin-dir", str(PLUGIN),
+            "--allowedTools", "Bash,Read,Write",
+            *(word for path in self.client.plugins for word in ("--plugin-dir", path)),
         ]  # fmt: skip
         before = len(self.client.api.requests)
         lines: list[tuple[float, str]] = []
@@ -234,6 +239,7 @@ def told_once(user: Desk) -> None:
     assert user.items() == before
     other = user.user / "other"
     user.yester("index", str(user.transcripts), home=other)
+    user.yester("distil", "--backfill", home=other)
     expected = {(item.kind, item.ref): item for item in user.items(other)}
     assert {(item.kind, item.ref) for item in before} == expected.keys()
     for item in before:

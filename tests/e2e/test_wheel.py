@@ -45,3 +45,16 @@ def test_the_wheel_installs_alone_indexes_and_answers(tmp_path, samples):
     assert found.returncode == 0
     assert yester("doctor").returncode == 0
     assert size(venv) - empty < 220e6
+
+    done = yester("install", "--agent", "claude-code", "--yes")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "✓ hooks: 11 of 11" in done.stdout
+    copy = (tmp_path / ".claude" / "skills" / "yester").resolve()
+    for path in (ROOT / "plugin").rglob("*"):
+        if path.is_file() and "__pycache__" not in path.parts and path.name != ".mcp.json":
+            assert (copy / path.relative_to(ROOT / "plugin")).read_bytes() == path.read_bytes()
+    launch = (tmp_path / ".yester" / "run" / "launch").read_text().splitlines()
+    assert launch[0] == python
+    assert yester("doctor").returncode == 0
+    assert yester("uninstall", "--yes").returncode == 0
+    assert not (tmp_path / ".claude").exists()

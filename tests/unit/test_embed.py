@@ -350,6 +350,17 @@ def test_without_a_library_there_is_none_and_the_reason_names_it(library):
     assert f"pip install {library}" in said
 
 
+@pytest.mark.requirement("OPS-03")
+def test_the_library_that_runs_the_model_tells_nobody_of_it(tmp_path):
+    code = (
+        "from pathlib import Path; from yester.text.embed import open_embedder\n"
+        "open_embedder({}, Path('/nonexistent')).embed(['hello'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], env={"HOME": str(tmp_path)}, cwd=tmp_path)
+    assert done.returncode == 0
+    assert list(tmp_path.rglob("*")) == []  # its id and what it is going to send lie in ~/.cache
+
+
 def test_importing_the_module_loads_nothing_heavy():
     heavy = ["numpy", "onnxruntime", "apsw", "http.client", "ssl", "msgspec"]
     code = f"import sys, yester.text.embed; print([m for m in {heavy} if m in sys.modules])"

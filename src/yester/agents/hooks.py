@@ -38,6 +38,10 @@ EVENTS: Mapping[str, str] = {
 # After these the transcript holds something no hook has told.
 READ_TRANSCRIPT_AFTER = frozenset({"compaction", "agent end", "stop", "stop failure", "end"})
 
+# The session of events that `yester install` and `doctor` make up to see whether hooks work: it is
+# answered, and nothing of it is kept.
+TRIAL = "yester-trial"
+
 _CLIENTS = (("CLAUDECODE", "claude-code"), ("COPILOT_CLI", "copilot-cli"),
             ("GEMINI_SESSION_ID", "gemini-cli"))  # fmt: skip
 _MADE_UP = "hook"  # the id of records that we make of payloads

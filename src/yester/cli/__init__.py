@@ -18,6 +18,7 @@ from yester.errors import YesterError
 
 # command → its module in this package, in the order of the help page
 COMMANDS = {
+    "install": "install",
     "index": "index",
     "distil": "distil",
     "recall": "recall",
@@ -44,6 +45,7 @@ COMMANDS = {
     "config": "config",
     "model": "model",
     "bench": "bench",
+    "uninstall": "uninstall",
 }
 
 
@@ -73,8 +75,8 @@ class _Commands(click.Group):
 def cli(ctx: click.Context, home: Path | None) -> None:
     """Long-term memory for coding agents.
 
-    Start with `yester index`: it reads the transcripts your agents have already written.
-    Then ask: `yester recall "why did we drop redis"`.
+    Start with `yester install`, which lets your agents use it, and `yester index`, which reads the
+    transcripts they have already written. Then ask: `yester recall "why did we drop redis"`.
     """
     ctx.obj = App(home)
 

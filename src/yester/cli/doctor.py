@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import click
 
 from yester.cli.app import App, pass_app, print_json
-from yester.doctor import examine
+from yester.doctor import Finding, examine
 
 _MARKS = {"ok": ("✓", "green"), "note": ("·", "blue"), "problem": ("✗", "red")}
 
@@ -15,17 +17,26 @@ _MARKS = {"ok": ("✓", "green"), "note": ("·", "blue"), "problem": ("✗", "re
 @click.option("--json", "as_json_", is_flag=True, help="Print as JSON.")
 @pass_app
 def command(app: App, fix: bool, as_json_: bool) -> None:
-    """Check the installation and the store; exit code 3 when something is wrong."""
+    """Check the installation and the store; exit code 3 when something is wrong.
+
+    Where yester is installed in an agent, its hooks are run with made-up events, of which nothing
+    is kept, and the agent itself is asked whether it loads them.
+    """
     findings = examine(app.home, app.now, fix)
     if as_json_:
         rows = [
             {"check": f.check, "state": f.state, "text": f.text, "fix": f.fix} for f in findings
         ]
         print_json({"findings": rows})
-    for finding in findings if not as_json_ else ():
+    else:
+        show(findings)
+    if any(finding.state == "problem" for finding in findings):
+        click.get_current_context().exit(3)
+
+
+def show(findings: Iterable[Finding]) -> None:
+    for finding in findings:
         mark, colour = _MARKS[finding.state]
         click.echo(f"{click.style(mark, fg=colour)} {finding.check}: {finding.text}")
         if finding.fix:
             click.echo(f"    {finding.fix}")
-    if any(finding.state == "problem" for finding in findings):
-        click.get_current_context().exit(3)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ import msgspec
 from yester.capture.spool import trusted_runtime
 from yester.cli.app import App, count, pass_app, print_json
 from yester.errors import StoreBusy, YesterError
+from yester.install import plugin
 from yester.worker import launch, seat
 from yester.worker.door import ask
 
@@ -47,6 +50,7 @@ def run(app: App, idle: float | None) -> None:
 
     os.umask(0o077)
     launch.write_launch(app.home)
+    _refresh_plugin(app.home)
     worker = Worker(app.home, trusted_runtime(os.environ, os.getuid()), idle)
     try:
         reason = worker.run()
@@ -56,6 +60,13 @@ def run(app: App, idle: float | None) -> None:
     if reason == "new version":
         words = launch.words(app.home)
         os.execve(words[0], words, clean)  # noqa: S606 -- the same command, as installed now
+
+
+def _refresh_plugin(home: Path) -> None:
+    """Hooks of the same version as their worker. Those of another one work as well: no matter what
+    is wrong, it can wait for `doctor`."""
+    with suppress(YesterError, OSError):
+        plugin.refresh(home, sys.executable)
 
 
 def _relieve(app: App) -> seat.Seat | None:
@@ -84,6 +95,13 @@ def start(app: App) -> None:
         )
     running = health(app) or {}
     click.echo(f"the worker is running (pid {running.get('pid')})")
+
+
+def make_room(app: App) -> None:
+    """A worker of an older version, if there is one, gives way to ours."""
+    running = health(app)
+    if running is not None and _older(running):
+        launch.start(app.home, os.environ)
 
 
 def _older(running: dict[str, Any]) -> bool:

@@ -42,7 +42,7 @@ class _Weighed:
 @dataclass(frozen=True, slots=True)
 class Taken:
     """What became of a batch: the events that were new, those that were met again (what follows
-    from them may not have happened), and those that are no JSON objects."""
+    from them may not have happened) or made up for a trial, and those that are no JSON objects."""
 
     told: Mapping[str, Told]  # by event id
     again: Mapping[str, Told] = field(default_factory=dict)
@@ -108,6 +108,9 @@ class Events:
             except SourceError:
                 nobody = Told(spooled.event, "other", "", "", spooled.cwd, spooled.epoch)
                 weighed.append((spooled, _Weighed(nobody, skipped="unreadable")))
+                continue
+            if told.session == hooks.TRIAL:  # its hook may yet ask, and that is all
+                again[spooled.id] = told
                 continue
             if spooled.id in known:  # it must not count for the numbers of prompts a second time
                 again[spooled.id] = told

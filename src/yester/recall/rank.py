@@ -62,7 +62,7 @@ class Weights:
     half_life: Mapping[str, float] = field(default_factory=lambda: HALF_LIFE)
     importances: Mapping[str, float] = field(default_factory=lambda: IMPORTANCE)
     # Of the many parts of a long message one is near by chance: so much less, times ln(parts).
-    parts: float = 0.08
+    parts: float = 0.04
     # What has no vector is taken to be about as near as its words say.
     unembedded: float = 0.9
     # A long question names many things; what holds its most telling terms is a full match.

@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import json
+import os
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -76,6 +77,9 @@ class OnnxEmbedder:
         self._prefix = model.query_prefix
         self._pieces = _wordpiece(vocabulary(model, home))
         self._np = arrays()
+        # By itself it gives the machine an id and tells its makers of its use. It looks at the
+        # variable once, when it is loaded; these are the names it has had for it.
+        os.environ.update(ORT_DISABLE_TELEMETRY="1", ORT_TELEMETRY_DISABLED="1")
         ort = importlib.import_module("onnxruntime")
         options = ort.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1

@@ -1,0 +1,110 @@
+"""The store and what finds texts by meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import apsw
+
+from yester import backups
+from yester.config import Config
+from yester.doctor.finding import Finding, problem
+from yester.errors import ModelError, StoreDamaged, YesterError
+from yester.store.sqlite import SqliteStore
+
+
+def model(home: Path, config: Config) -> Iterator[Finding]:
+    """The files of the embedding model, by their hashes, and whether it can be run."""
+    from yester.text.embed import why_not
+    from yester.text.models import MODELS, verify
+
+    name = config.text("embedder")
+    if name == "none":
+        yield Finding(
+            "model",
+            "note",
+            "none: search goes by words alone",
+            "Run: yester model use yester-embed-1",
+        )
+        return
+    try:
+        if name in MODELS:
+            verify(MODELS[name], home)
+        reason = why_not(config.values, home)
+    except ModelError as error:
+        reason = str(error)
+    if reason:
+        yield problem("model", reason, "Run: yester model list")
+    else:
+        yield Finding("model", "ok", name + (", its files are whole" if name in MODELS else ""))
+
+
+def store(home: Path, config: Config, now: int, fix: bool) -> Iterator[Finding]:
+    if not (home / "yester.db").exists():
+        yield Finding("store", "note", "nothing is indexed yet", "Run: yester index")
+        return
+    try:
+        opened = SqliteStore.open(
+            home, now=now,
+            before_migration=backups.before_migration(home, config.number("backups_kept"), now),
+        )  # fmt: skip
+    except StoreDamaged as error:
+        yield Finding("store", "problem", str(error).split("; ")[0], _advice("", home))
+        return
+    except YesterError as error:
+        yield problem("store", str(error), f"Look at {home / 'yester.db'}.")
+        return
+    try:
+        yield from _opened(opened, home, fix)
+    finally:
+        opened.close()
+
+
+def _opened(store: SqliteStore, home: Path, fix: bool) -> Iterator[Finding]:
+    try:
+        with store.transaction():
+            pass  # whoever may begin one may write
+    except YesterError as error:
+        yield problem("store", str(error), f"Make sure that you may write in {home}.")
+        return
+    problems = store.check()
+    broken_index = [text for text in problems if text.startswith("index:")]
+    stale = store.stale()
+    if fix and (broken_index or stale) and len(broken_index) == len(problems):
+        yield _repaired(lambda: _reindex(store), _advice("", home))
+        problems, stale = store.check(), store.stale()
+    for text in problems:
+        yield Finding("store", "problem", text, _advice(text, home))
+    if stale:
+        yield Finding("index", "problem", stale, "Run: yester reindex")
+    if not problems:
+        counts = store.counts()
+        items = sum(counts.items.values())
+        yield Finding("store", "ok", f"{items:,} items, {counts.bytes / 1e6:,.1f} MB, no damage")
+    kept = backups.listed(home)
+    newest = f"{len(kept)}, newest {kept[0].name}" if kept else "none yet"
+    yield Finding("backups", "ok" if kept else "note", newest, "" if kept else "Run: yester backup")
+
+
+def _advice(text: str, home: Path) -> str:
+    if text.startswith("index:"):
+        return "Run: yester reindex (the items themselves are not affected)"
+    if backups.listed(home):
+        return "Bring a backup back: yester restore latest (the present file is moved aside)"
+    return (
+        f"There is no backup. Move {home / 'yester.db'} away and run: yester index"
+        " (the transcripts are read again)"
+    )
+
+
+def _repaired(repair: Callable[[], int], advice: str) -> Finding:
+    try:
+        return Finding("index", "ok", f"built anew over {repair():,} items")
+    except (YesterError, apsw.Error) as error:
+        return Finding("index", "problem", f"could not be built anew: {error}", advice)
+
+
+def _reindex(store: SqliteStore) -> int:
+    with store.transaction():
+        return store.reindex()

@@ -1,0 +1,380 @@
+"""Each thing doctor looks at, broken on purpose: it is found, the fix is said, --fix mends it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import yester
+from tests.capturing import answered, made, worker_that
+from yester.config import load
+from yester.doctor import agents, examine, folder, running, store
+from yester.install import claude_code, plugin
+from yester.worker import launch, seat
+
+pytestmark = pytest.mark.requirement("OPS-04")
+
+NOW = 1_770_000_000_000
+
+
+@pytest.fixture
+def home(tmp_path):
+    made(tmp_path / ".yester")
+    (tmp_path / ".yester" / "logs").mkdir(mode=0o700)
+    return tmp_path / ".yester"
+
+
+def states(findings):
+    return [(one.check, one.state) for one in findings]
+
+
+def only(findings):
+    (one,) = findings
+    assert one.state != "problem" or one.fix, one
+    return one
+
+
+def mended(home, check, now=NOW):
+    """A check that finds something, and nothing any more after it was allowed to mend it."""
+    before = [one for one in check(False) if one.state != "ok"]
+    assert before
+    assert all(one.fix for one in before)
+    assert all(one.state == "ok" for one in check(True))
+    assert all(one.state == "ok" for one in check(False))
+    return before
+
+
+# --- folder ----------------------------------------------------------------------------------
+
+
+def test_whatever_is_open_to_others_is_closed_wherever_it_is(home):
+    deep = home / "plugin" / "hooks" / "hook.py"
+    deep.parent.mkdir(parents=True)
+    deep.touch(0o644)
+    deep.parent.chmod(0o755)
+    home.chmod(0o750)
+    (home / "elsewhere").symlink_to("/usr")
+    (found,) = mended(home, lambda fix: list(folder._permissions(home, fix)))
+    assert found.state == "problem"
+    assert "and 1 more" in found.text
+    for path in (home, *home.rglob("*")):
+        if not path.is_symlink():
+            assert not stat.S_IMODE(path.stat().st_mode) & 0o077
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a file away")
+def test_files_of_another_user_are_told_with_the_command_that_takes_them_back(home):
+    (home / "yester.db").touch(0o600)
+    os.chown(home / "yester.db", 12345, -1)
+    found = only(folder._permissions(home, True))
+    assert "belong to another user" in found.text
+    assert "chown" in found.fix
+
+
+def test_folders_that_are_missing_are_made(home):
+    shutil.rmtree(home / "spool" / "new")
+    (home / "logs").rmdir()
+    (found,) = mended(home, lambda fix: list(folder._folders(home, fix)))
+    assert found.text == "missing: logs, spool/new"
+    assert stat.S_IMODE((home / "logs").stat().st_mode) == 0o700
+
+
+def test_a_home_that_was_never_used_lacks_nothing(tmp_path):
+    (tmp_path / "new").mkdir(mode=0o700)
+    assert list(folder._folders(tmp_path / "new", False)) == []
+    (first, second) = folder.home(tmp_path / "new", False)
+    assert (first.check, second.state) == ("disk", "ok")
+
+
+def test_settings_that_cannot_be_read_end_the_examination_with_their_fix(home):
+    (home / "config.toml").write_text("thinking = 7\n")
+    last = examine(home, NOW)[-1]
+    assert (last.check, last.state) == ("settings", "problem")
+    assert last.fix
+    (home / "config.toml").write_text("thinking = \n")
+    assert examine(home, NOW)[-1].fix == "Correct it or move it away"
+
+
+# --- running ---------------------------------------------------------------------------------
+
+
+def interpreter(tmp_path, text):
+    path = tmp_path / "python3"
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return only(running.interpreter({"PATH": str(tmp_path)}, tmp_path))
+
+
+def test_the_python3_of_the_agents_path_must_run_and_be_new_enough(tmp_path):
+    assert "not on the PATH" in only(running.interpreter({"PATH": ""}, tmp_path)).text
+    assert interpreter(tmp_path, "echo 3 8 18").state == "problem"
+    assert interpreter(tmp_path, "exit 1").text.endswith("does not run")
+    assert interpreter(tmp_path, "echo 3 9 0").text.endswith("python3, 3.9.0")
+    assert interpreter(tmp_path, "echo 3 15 1").state == "ok"
+    (tmp_path / "shims").mkdir()
+    assert interpreter(tmp_path / "shims", "echo 3 12 1").state == "note"
+
+
+def test_launch_must_name_a_python_that_is_there_and_this_home(home, tmp_path):
+    def check(fix):
+        return list(running.launching(home, fix))
+
+    path = home / "run" / "launch"
+    (found,) = mended(home, check)
+    assert (found.state, found.text) == ("note", f"{path} is not there")
+    path.write_text(path.read_text().replace(sys.executable, "/gone/bin/python"))
+    (found,) = mended(home, check)
+    assert found.state == "problem"
+    assert "names a Python that is gone: /gone/bin/python" in found.text
+    path.write_text("")
+    mended(home, check)
+    launch.write_launch(made(tmp_path / "other"))
+    path.write_text((tmp_path / "other" / "run" / "launch").read_text())
+    assert "names another home" in mended(home, check)[0].text
+    assert path.read_text().splitlines() == launch.words(home)
+
+
+def health(version, pid=0):
+    told = {"pid": pid or os.getpid(), "version": version, "rss_bytes": 1, "events": 0}
+    return lambda client: (client.sendall(answered(msgspec.json.encode(told))), client.close())
+
+
+def test_a_worker_of_an_older_version_is_a_problem_and_a_newer_one_is_none(home):
+    with worker_that(home, health("0.0.1")):
+        first = next(iter(running.worker(home, {}, False)))
+        assert (first.state, first.fix) == ("problem", "Run: yester worker start")
+        assert first.text == f"runs yester 0.0.1, this is {yester.__version__}"
+    with worker_that(home, health("99.0")):
+        found = list(running.worker(home, {}, False))
+    assert [one.check for one in found] == ["worker", "socket", "children"]
+    assert found[0].state == found[1].state == "ok"
+
+
+def test_a_worker_that_hangs_is_a_problem(home):
+    taken = seat.take(home)
+    try:
+        found = only(running.worker(home, {}, True))
+    finally:
+        taken.leave()
+    assert found.text == f"process {os.getpid()} does not answer"
+    assert found.fix == "Run: yester worker stop"
+
+
+def test_a_socket_nobody_listens_on_is_removed(home, monkeypatch):
+    monkeypatch.chdir(home / "run")
+    left = socket.socket(socket.AF_UNIX)
+    left.bind("worker.sock")
+    left.close()
+    assert states(running.worker(home, {}, False)) == [("worker", "note"), ("socket", "note")]
+    assert states(running.worker(home, {}, True)) == [("worker", "note"), ("socket", "ok")]
+    assert states(running.worker(home, {}, True)) == [("worker", "note")]
+    assert seat.holder(home) == 0
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="no /proc here")
+@pytest.mark.requirement("OPS-02")
+def test_a_child_that_is_not_git_is_a_problem():
+    with subprocess.Popen(["sleep", "60"]) as child:
+        found = running._children(os.getpid())
+        child.kill()
+    assert found.state == "problem"
+    assert "sleep" in found.text
+    assert running._children(child.pid).text == "none"
+
+
+def test_the_log_tells_of_the_last_days_errors_without_a_secret(home):
+    token = "ghp_" + "A7bQ9xWm" * 4 + "Zr4T"
+
+    def line(ago, text):
+        return time.strftime("%Y-%m-%dT%H:%M:%SZ ", time.gmtime(NOW / 1000 - ago)) + text
+
+    path = home / "logs" / "worker.log"
+    lines = [
+        line(200_000, "reading old failed: OSError at worker.py:1"),
+        line(50, "started: yester 0.1.0, pid 1"),
+        *(line(40 - n, f"reading {n} failed: OSError at worker.py:{n}") for n in range(4)),
+        line(1, f"taking {token} failed: ValueError at events.py:2"),
+    ]
+    path.write_text("\n".join([*lines, "no time at all failed: "]) + "\n")
+    found = list(running.log(home, NOW))
+    assert [one.state for one in found] == ["note"] * 3
+    assert all(str(path) in one.fix for one in found)
+    assert "reading 3 failed" in found[1].text
+    assert "taking [redacted:" in found[2].text
+    assert only(running.log(home, NOW + 10**9)).state == "ok"
+
+
+# --- store and model -------------------------------------------------------------------------
+
+
+def test_a_model_whose_file_was_touched_is_a_problem(home, monkeypatch):
+    from yester.text.models import MODELS
+    from yester.text.models import folder as place
+
+    config = load(home, {})
+    monkeypatch.setitem(config.values, "embedder", "potion-base-8M")
+    lacking = only(store.model(home, config))
+    assert "No such file" in lacking.text
+    assert lacking.fix == "Run: yester model fetch potion-base-8M"
+    for file in MODELS["potion-base-8M"].files:
+        path = place(MODELS["potion-base-8M"], home) / file.name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"x")
+    touched = only(store.model(home, config))
+    assert "is not the model's file" in touched.text
+    monkeypatch.setitem(config.values, "embedder", "none")
+    assert only(store.model(home, config)).state == "note"
+
+
+# --- agents ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def installed(home, tmp_path):
+    plugin.place(home, plugin.wanted(plugin.packaged(), sys.executable))
+    claude_code.install(home, tmp_path / "claude")
+    return tmp_path / "claude"
+
+
+def program(tmp_path, version="2.1.325", listed="[]"):
+    path = tmp_path / "bin" / "claude"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(
+        f"#!/bin/sh\nif [ $1 = --version ]; then echo '{version} (Claude Code)'; exit; fi\n"
+        f"echo '{listed}'\n"
+    )
+    path.chmod(0o755)
+    return {"PATH": f"{path.parent}:/usr/bin:/bin", "HOME": str(tmp_path)}
+
+
+LOADED = '[{"id": "yester@skills-dir", "enabled": true}]'
+
+
+@pytest.mark.requirement("DEL-12")
+@pytest.mark.parametrize(
+    ("version", "listed", "state", "text", "fix"),
+    [
+        ("2.1.325", LOADED, "ok", "2.1.325 loads ", ""),
+        ("2.1.157", LOADED, "ok", "2.1.157 loads ", ""),
+        ("2.1.156", LOADED, "problem", "need 2.1.157", "claude --plugin-dir"),
+        ("2.1.325", "[]", "problem", "does not see the plugin", "yester install"),
+        (
+            "2.1.325", LOADED.replace("true", "false"), "problem", "it is switched off there",
+            "claude plugin enable yester@skills-dir",
+        ),
+        (
+            "2.1.325", LOADED.replace("skills-dir", "market"), "problem", "yester@market instead",
+            "keep one of the two",
+        ),
+        ("2.1.325", "what?", "note", "does not say", "claude plugin list"),
+    ],
+)  # fmt: skip
+def test_the_client_is_asked_whether_it_loads_us(
+    home, installed, tmp_path, version, listed, state, text, fix
+):
+    found = list(
+        agents._claude_code(home, installed, program(tmp_path, version, listed), fix=False)
+    )
+    assert states(found[:1]) == [("plugin", "ok")]
+    last = only(found[1:])
+    assert last.state == state
+    assert text in last.text
+    assert fix in last.fix
+
+
+@pytest.mark.requirement("DEL-12")
+def test_a_client_of_another_series_is_a_note_and_the_question_is_asked_all_the_same(
+    home, installed, tmp_path
+):
+    environ = program(tmp_path, "3.0.1", LOADED)
+    found = list(agents._claude_code(home, installed, environ, fix=False))
+    assert states(found) == [("plugin", "ok"), ("claude-code", "note"), ("claude-code", "ok")]
+    assert "tried with 2.1.325" in found[1].text
+
+
+@pytest.mark.requirement("DEL-12")
+def test_settings_of_the_client_that_keep_hooks_out_are_named_and_left_alone(
+    home, installed, tmp_path
+):
+    path = installed / "settings.json"
+    path.write_text('{"disableAllHooks": true}')
+    found = list(agents._claude_code(home, installed, program(tmp_path, listed=LOADED), fix=True))
+    assert ("claude-code", "problem") in states(found)
+    assert any(f"disableAllHooks in {path}" in one.text for one in found)
+    path.write_text("{ no JSON")
+    found = list(agents._claude_code(home, installed, program(tmp_path, listed=LOADED), fix=True))
+    assert states(found)[1:] == [("claude-code", "note"), ("claude-code", "ok")]
+    assert path.read_text() == "{ no JSON"
+
+
+@pytest.mark.requirement("DEL-12")
+def test_a_copy_of_another_version_is_a_problem_that_can_be_mended(home, installed):
+    (plugin.copy_of(home) / "hooks" / "hook.py").write_text("pass\n")
+    (found,) = mended(home, lambda fix: list(agents._copy(home, fix)))
+    assert "is not that of this version: hook.py" in found.text
+
+
+@pytest.mark.requirement("DEL-12")
+def test_an_agent_that_is_there_without_us_or_has_lost_us_is_a_note(home, installed, tmp_path):
+    config = load(home, {})
+    claude_code.link_in(installed).unlink()
+    other = tmp_path / "other"
+    other.mkdir()
+    places = [installed, other, tmp_path / "none"]
+    found = list(agents.agents(home, config, {"PATH": ""}, False, places))
+    assert states(found) == [("claude-code", "note"), ("claude-code", "note")]
+    assert "its link is gone" in found[0].text
+    assert "has no yester" in found[1].text
+    assert all("yester install" in one.fix for one in found)
+
+
+@pytest.mark.requirement("DEL-12")
+def test_hooks_that_are_meant_to_be_silent_are_not_tried(home, installed):
+    link = claude_code.link_in(installed)
+    assert only(agents._hooks(home, link, {"YESTER_OFF": "1"})).state == "note"
+    (home / "off").write_text("all 1 0\n")
+    found = only(agents._hooks(home, link, {}))
+    assert (found.state, found.fix) == ("note", "Run: yester off --all --undo")
+
+
+@pytest.mark.requirement("DEL-12")
+def test_the_command_that_the_skill_calls_must_be_on_the_path(home, installed, tmp_path):
+    link = claude_code.link_in(installed)
+    found = only(agents._command(link, {"PATH": "/nowhere"}))
+    assert (found.check, found.state) == ("path", "note")
+    assert str(Path(sys.executable).parent) in found.fix
+    (tmp_path / "yester").touch(0o755)
+    assert list(agents._command(link, {"PATH": str(tmp_path)})) == []
+
+
+@pytest.mark.requirement("DEL-12")
+def test_a_hook_that_fails_is_named_with_its_reason(home, installed, tmp_path):
+    link = claude_code.link_in(installed)
+    environ = {"PATH": str(tmp_path), "HOME": str(tmp_path)}  # there is no python3
+    found = only(agents._hooks(home, link, environ))
+    assert "SessionStart ended with 127" in found.text
+    (plugin.copy_of(home) / "hooks" / "hooks.json").write_text("[]")
+    assert "hooks.json" in only(agents._hooks(home, link, environ)).text
+
+
+@pytest.mark.requirement("DEL-12")
+def test_a_worker_that_does_not_come_up_leaves_no_trial_behind(home, installed, tmp_path):
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python3").symlink_to(sys.executable)
+    environ = {
+        "PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin", "HOME": str(tmp_path),
+        "YESTER_HOME": str(home),
+    }  # fmt: skip
+    found = only(agents._hooks(home, claude_code.link_in(installed), environ, patience=0))
+    assert "its event is in the spool, but no worker came up" in found.text
+    assert "worker.log" in found.fix
+    assert list((home / "spool" / "new").iterdir()) == []

@@ -1,0 +1,366 @@
+"""Putting the plugin into Claude Code's folder and taking it out: nothing of the user's changes."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import yester
+from tests.capturing import ROOT, answered, made, waiting, worker_that
+from yester.capture.spool import Spool
+from yester.config import load
+from yester.errors import InstallError
+from yester.install import claude_code, client, plugin, record, trial
+
+pytestmark = pytest.mark.requirement("DEL-12")
+
+SOURCE = ROOT / "plugin"
+
+
+@pytest.fixture
+def home(tmp_path):
+    return made(tmp_path / ".yester")
+
+
+@pytest.fixture
+def files():
+    return plugin.wanted(SOURCE, sys.executable)
+
+
+def tree(folder):
+    """Everything below a folder: bytes, modes, where links lead to."""
+    return {
+        str(path.relative_to(folder)): (
+            stat.S_IMODE(path.lstat().st_mode),
+            path.readlink() if path.is_symlink() else path.is_file() and path.read_bytes(),
+        )
+        for path in folder.rglob("*")
+    }
+
+
+# --- the copy --------------------------------------------------------------------------------
+
+
+def test_the_copy_is_the_plugin_closed_to_others(home, files):
+    assert {change.sign for change in plugin.place(home, files)} == {"+"}
+    copy = plugin.copy_of(home)
+    for path in SOURCE.rglob("*"):
+        if path.is_file() and "__pycache__" not in path.parts and path.name != ".mcp.json":
+            assert (copy / path.relative_to(SOURCE)).read_bytes() == path.read_bytes()
+    assert {mode for mode, _ in tree(copy).values()} == {0o600, 0o700}
+    assert plugin.changes(home, files) == []
+    assert plugin.place(home, files) == []
+
+
+def test_an_older_copy_is_brought_up_to_date_and_a_missing_one_is_not_made(home, files):
+    assert plugin.refresh(home, sys.executable) == []
+    assert not plugin.copy_of(home).exists()
+    plugin.place(home, files)
+    copy = plugin.copy_of(home)
+    (copy / "hooks" / "hook.py").write_text("pass\n")
+    (copy / "README.md").unlink()
+    (copy / "hooks" / "old.py").write_text("pass\n")
+    byte_code = copy / "hooks" / "__pycache__" / "ask.pyc"
+    byte_code.write_bytes(b"")
+    signs = {change.path.name: change.sign for change in plugin.refresh(home, sys.executable)}
+    assert signs == {"hook.py": "~", "README.md": "+", "old.py": "-"}
+    assert plugin.changes(home, files) == []
+    assert byte_code.exists()
+
+
+def test_the_copy_starts_servers_by_our_interpreter_since_an_agents_path_may_not_have_us(tmp_path):
+    servers = {
+        "yester": {"command": "yester", "args": ["mcp"], "alwaysLoad": True},
+        "other": {"command": "node", "args": ["yester"]},
+    }
+    (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    made_of = plugin.wanted(tmp_path, "/opt/python")
+    assert json.loads(made_of[".mcp.json"])["mcpServers"] == {
+        "yester": {
+            "command": "/opt/python", "args": ["-I", "-m", "yester", "mcp"], "alwaysLoad": True,
+        },
+        "other": servers["other"],
+    }  # fmt: skip
+
+
+def test_the_plugin_is_of_the_version_of_the_package():
+    manifest = json.loads((plugin.packaged() / ".claude-plugin" / "plugin.json").read_text())
+    assert (manifest["name"], manifest["version"]) == ("yester", yester.__version__)
+
+
+# --- the link --------------------------------------------------------------------------------
+
+NAMES = st.text("abcz._- ", min_size=1, max_size=6).filter(lambda name: name.strip(". "))
+TREES = st.dictionaries(
+    st.lists(NAMES, min_size=1, max_size=3).map("/".join), st.binary(max_size=30), max_size=6
+)
+
+
+@given(files_there=TREES, skills=st.booleans())
+@settings(max_examples=12)
+def test_after_uninstalling_the_agents_folder_is_byte_for_byte_what_it_was(
+    tmp_path_factory, files_there, skills
+):
+    root = tmp_path_factory.mktemp("user")
+    home, folder = made(root / ".yester"), root / "claude"
+    for name, data in files_there.items():
+        path = folder / name
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+        except OSError:  # one of the names is a file already
+            continue
+    if skills:
+        (folder / "skills" / "mine").mkdir(parents=True)
+        (folder / "skills" / "mine" / "SKILL.md").write_text("mine")
+    before, was_there = tree(root), folder.exists()
+    plugin.place(home, {"hooks/hook.py": b""})
+    assert claude_code.install(home, folder)
+    assert claude_code.is_installed(home, folder)
+    once = tree(root)
+    assert claude_code.install(home, folder) == []
+    assert tree(root) == once
+    assert claude_code.uninstall(home, folder)
+    plugin.remove(home)
+    assert tree(root) == before
+    assert folder.exists() == was_there
+    assert claude_code.uninstall(home, folder) == []
+
+
+def test_what_others_put_into_a_folder_we_made_stays(home, tmp_path):
+    folder = tmp_path / "claude"
+    claude_code.install(home, folder)
+    (folder / "skills" / "mine").mkdir()
+    (folder / "settings.json").write_text("{}")
+    claude_code.uninstall(home, folder)
+    assert set(tree(folder)) == {"skills", "skills/mine", "settings.json"}
+    assert record.read(home) == []
+
+
+def test_folders_behind_links_are_followed_and_stay_links(home, tmp_path):
+    (tmp_path / "dotfiles" / "skills").mkdir(parents=True)
+    folder = tmp_path / "claude"
+    folder.symlink_to(tmp_path / "dotfiles")
+    before = tree(tmp_path)
+    claude_code.install(home, folder)
+    assert (tmp_path / "dotfiles" / "skills" / "yester").is_symlink()
+    claude_code.uninstall(home, folder)
+    assert tree(tmp_path) == before
+
+
+@pytest.mark.parametrize("what", ["folder", "file", "link"])
+def test_what_is_not_ours_is_never_replaced(home, tmp_path, what):
+    link = claude_code.link_in(tmp_path / "claude")
+    link.parent.mkdir(parents=True)
+    if what == "folder":
+        link.mkdir()
+        (link / "SKILL.md").write_text("the user's own")
+    elif what == "file":
+        link.write_text("the user's own")
+    else:
+        link.symlink_to(tmp_path)
+    before = tree(tmp_path / "claude")
+    with pytest.raises(InstallError, match=str(link)):
+        claude_code.install(home, tmp_path / "claude")
+    assert claude_code.uninstall(home, tmp_path / "claude") == []
+    assert tree(tmp_path / "claude") == before
+
+
+def test_a_link_that_leads_nowhere_is_replaced(home, tmp_path):
+    link = claude_code.link_in(tmp_path / "claude")
+    link.parent.mkdir(parents=True)
+    link.symlink_to(tmp_path / "a home that is gone" / "plugin")
+    (change,) = claude_code.install(home, tmp_path / "claude")
+    assert change.line() == f"~ {link} -> {plugin.copy_of(home)}"
+    assert claude_code.is_installed(home, tmp_path / "claude")
+
+
+def test_a_folder_that_cannot_be_written_is_one_sentence(home, tmp_path):
+    (tmp_path / "claude").write_text("no folder")
+    with pytest.raises(InstallError, match="Not a directory"):
+        claude_code.install(home, tmp_path / "claude")
+
+
+def test_the_settings_name_the_folder_and_a_repository_cannot(home, monkeypatch):
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", "/srv/of-a-repository")
+    monkeypatch.setenv("HOME", "/home/sam")
+    assert claude_code.folders(load(home, os.environ)) == [Path("/home/sam/.claude")]
+    (home / "config.toml").write_text('claude_code_dirs = ["/a", "~/b", "/a"]\n')
+    assert claude_code.folders(load(home, {})) == [Path("/a"), Path("/home/sam/b")]
+    assert claude_code.folders(load(home, {}), [Path("/c")]) == [Path("/c")]
+
+
+def test_a_damaged_record_is_said_and_never_guessed_about(home):
+    (home / "installed.json").write_text('[{"agent": 3}]')
+    with pytest.raises(InstallError, match=r"installed\.json cannot be understood"):
+        record.read(home)
+
+
+# --- what the client says --------------------------------------------------------------------
+
+
+def listed(**more):
+    return {"id": claude_code.PLUGIN, "enabled": True, **more}
+
+
+@pytest.mark.parametrize(
+    ("known", "why"),
+    [
+        ([listed()], ""),
+        ([{"id": "other@market", "enabled": True}, listed()], ""),
+        ([], "it does not see the plugin"),
+        ([listed(enabled=False)], "it is switched off there"),
+        ([listed(enabled=False, errors=["Manifest parse error"])], "Manifest parse error"),
+        ([{"id": "yester@market", "enabled": True}, listed(errors=["taken"])], "yester@market"),
+        ([{"id": "yester@market", "enabled": False}, listed()], ""),
+    ],
+)
+def test_the_clients_own_list_says_whether_it_loads_us(known, why):
+    said = client.why_not_loaded(known)
+    assert why in said
+    assert bool(why) == bool(said)
+
+
+def program(folder, text):
+    path = folder / "claude"
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_a_client_that_was_never_started_is_asked_about_a_double_of_its_folder(home, tmp_path):
+    folder = tmp_path / "claude-config"
+    claude_code.install(home, folder)
+    (folder / "settings.json").write_text('{"mine": 1}')
+    before = tree(folder)
+    asked = program(
+        tmp_path,
+        'touch "$CLAUDE_CONFIG_DIR/.claude.json"; cat "$CLAUDE_CONFIG_DIR/settings.json" >&2\n'
+        'echo "[{\\"id\\": \\"$(readlink "$CLAUDE_CONFIG_DIR/skills/yester")\\"}]"',
+    )
+    environ = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
+    (one,) = client.plugins(asked, folder, environ, home) or []
+    assert one["id"] == str(plugin.copy_of(home))
+    assert tree(folder) == before
+    (folder / ".claude.json").write_text("{}")
+    asked = program(tmp_path, 'echo "[{\\"id\\": \\"$CLAUDE_CONFIG_DIR\\"}]"')
+    assert client.plugins(asked, folder, environ, home) == [{"id": str(folder)}]
+
+
+def test_a_client_that_does_not_answer_says_nothing(home, tmp_path):
+    environ = {"PATH": "/usr/bin:/bin"}
+    broken = program(tmp_path, "exit 1")
+    assert client.plugins(broken, tmp_path, environ, home) is None
+    assert client.version(broken, environ, home) == ()
+    assert client.version(tmp_path / "none", environ, home) == ()
+    assert client.version(program(tmp_path, "echo '2.1.9 (x)'"), environ, home) == (2, 1, 9)
+
+
+def test_settings_that_switch_hooks_off_or_are_no_json_are_told_apart(tmp_path):
+    path = tmp_path / "settings.json"
+    assert client.hooks_off(tmp_path) == ("", "")
+    assert client.unreadable(tmp_path) == ""
+    path.write_text('{"disableAllHooks": true}')
+    assert client.hooks_off(tmp_path) == (str(path), "disableAllHooks")
+    path.write_text('{"disableAllHooks": ')
+    assert client.hooks_off(tmp_path) == ("", "")
+    assert f"{path} is not a JSON object" in client.unreadable(tmp_path)
+
+
+# --- hooks on trial --------------------------------------------------------------------------
+
+
+@pytest.fixture
+def environ(home, tmp_path):
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python3").symlink_to(sys.executable)
+    return {
+        "PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin", "HOME": str(tmp_path),
+        "YESTER_HOME": str(home),
+    }  # fmt: skip
+
+
+def test_every_event_of_the_plugin_can_be_tried():
+    assert set(trial.commands(SOURCE)) == set(trial._MORE)
+
+
+def test_a_hook_is_run_as_the_client_would_and_its_event_is_a_trial(home, environ):
+    command = trial.commands(SOURCE)["PostToolUse"]
+    outcome = trial.try_hook(home, SOURCE, "PostToolUse", command, environ)
+    assert (outcome.what, outcome.wrong) == ("PostToolUse", "")
+    (told,) = waiting(home)
+    assert json.loads(told.payload)["session_id"] == trial.TRIAL
+    assert Path(told.cwd).is_relative_to(home)
+    assert told.hints["CLAUDECODE"] == "1"
+    assert trial.clear(Spool(home)) == 1
+    assert waiting(home) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "wrong", "silent"),
+    [
+        (b'{"hookSpecificOutput":{"hookEventName":"SessionStart","additionalContext":"x"}}', "", 0),
+        (b'{"hookSpecificOutput":{"hookEventName":"Stop","additionalContext":"x"}}', "printed", 0),
+        (b'{"hookSpecificOutput":{"hookEventName":"SessionStart"}}', "an empty answer", 0),
+        (b"not JSON", "printed", 0),
+        (b"[]", "printed", 0),
+        (b"", "got no answer", 1),
+    ],
+)
+def test_an_answer_must_have_the_form_the_client_takes(home, environ, said, wrong, silent):
+    command = trial.commands(SOURCE)["SessionStart"]
+    with worker_that(home, lambda c: (c.sendall(answered(said)), c.close())):
+        outcome = trial.try_hook(home, SOURCE, "SessionStart", command, environ)
+    assert wrong in outcome.wrong
+    assert bool(outcome.wrong) == bool(wrong)
+    assert outcome.silent == bool(silent)
+
+
+@pytest.mark.parametrize(
+    ("command", "wrong"),
+    [
+        ("no-such-program", "ended with 127"),
+        ("python3 -I -S /no/such/hook.py Stop", "ended with 2"),
+        ("echo hello", "printed b'hello"),
+    ],
+)
+def test_a_hook_that_cannot_run_or_talks_is_wrong(home, environ, command, wrong):
+    assert wrong in trial.try_hook(home, SOURCE, "Stop", command, environ).wrong
+
+
+def test_without_a_worker_the_hint_is_told_apart_from_silence(home, environ):
+    command = trial.commands(SOURCE)["SessionStart"]
+    outcome = trial.try_hook(home, SOURCE, "SessionStart", command, environ)
+    assert (outcome.wrong, outcome.silent) == ("found no worker and could not start one", True)
+
+
+SERVER = """
+import json, sys
+told = json.loads(sys.stdin.readline())
+assert told["method"] == "initialize"
+print(json.dumps({"jsonrpc": "2.0", "id": told["id"], "result": {"serverInfo": {}}}), flush=True)
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "wrong"),
+    [(SERVER, ""), ("import sys; sys.exit('no module yester')", "no module yester"), ("", "gave")],
+)
+def test_a_server_must_answer_the_first_request(tmp_path, code, wrong):
+    words = [sys.executable, "-c", code]
+    (tmp_path / ".mcp.json").write_text(
+        json.dumps({"mcpServers": {"yester": {"command": words[0], "args": words[1:]}}})
+    )
+    ((name, found),) = trial.servers(tmp_path).items()
+    assert (name, found) == ("yester", words)
+    outcome = trial.try_server(name, found, {}, tmp_path)
+    assert wrong in outcome.wrong
+    assert bool(outcome.wrong) == bool(wrong)
+    assert trial.servers(tmp_path / "none") == {}
