@@ -29,6 +29,8 @@ class Peer:
         self.process = subprocess.Popen(
             [sys.executable, "-m", "yester", "--home", str(home), *(words or ("mcp",))],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=cwd, env=env,
+            # Tests started in the background are deaf to an interrupt, and so are their children.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )  # fmt: skip
         self.count = 0
 

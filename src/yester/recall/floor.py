@@ -123,7 +123,8 @@ def _by_words(
 ) -> Iterator[tuple[Hit, bool]]:
     if not found:
         return
-    more = longer(standing([hit for hit, _ in found], 0.0))
+    best_first = sorted((hit for hit, _ in found), key=lambda hit: -hit.score)
+    more = longer(standing(best_first, 0.0))
     answered = any(
         worth_showing(hit.factors, terms, items, own=True, more=more) for hit, here in found if here
     )
