@@ -92,7 +92,8 @@ class Trials:
         ]
 
     def _one(self, at: int, values: Values) -> NDArray[np.float64]:
-        key = (at, *(values[name] for name in self.grid))
+        idle = self.cases[at].idle
+        key = (at, *(values[name] for name in self.grid if name not in idle))
         if key not in self._known:
             self._known[key] = self.cases[at].found(with_values(Weights(), values))
         return self._known[key]

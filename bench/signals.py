@@ -202,8 +202,7 @@ def _rows(gathered: Gathered, order: list[Candidate], now: int, right: set[int])
 
 
 def _write(path: Path, known: list[Known], told: Mapping[str, Any]) -> None:
-    most = max(len(one.telling) for one in known)
-    telling = np.zeros((len(known), most))
+    telling = np.zeros((len(known), max(1, *(len(one.telling) for one in known))))
     for at, one in enumerate(known):
         telling[at, : len(one.telling)] = one.telling
     half_written = path.with_suffix(".part.npz")
@@ -251,6 +250,14 @@ class Signals:
         for at, name in enumerate(COLUMNS):
             self._of[name] = np.zeros(self._there.shape, np.float32)
             self._of[name][self._there] = rows[:, at]
+        plain = ("files", "named", "importance", "concepts", "project")
+        made_of = {name: (name,) for name in plain} | {"neighbour": ("before", "behind")}
+        # Weights that change nothing here: what they weigh is the same for all candidates.
+        self.idle = {
+            name
+            for name, columns in made_of.items()
+            if all(len(np.unique(self._of[one][self._there])) < 2 for one in columns)
+        } | ({"parts"} if not self._of["talk"].any() else set())
         self._reachable = np.cumsum(telling, axis=1)
         self._question, self._column = np.nonzero(self._of["relevant"] > 0)
 
