@@ -258,7 +258,7 @@ class Events:
 
     def _turn(self, spooled: Spooled, told: Told, session: int, item: int) -> int:
         """The turn an event belongs to, brought up to date with it."""
-        if told.what in ("start", "other"):
+        if told.what in ("start", "read", "agent start", "other"):
             return 0
         if told.what == "end":
             return self._end_open(session, told.epoch)
