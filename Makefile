@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: help demo test crash lint format docs bench fuzz e2e clean
+.PHONY: help demo test crash lint format docs bench fuzz api e2e clean
 help:
 	@echo "make demo    index sample sessions into a store of its own and ask it three questions"
 	@echo "make test    install the development tools and run all tests"
@@ -15,6 +15,7 @@ help:
 	@echo "make docs    write the reference pages from the code"
 	@echo "make bench   measure indexing (MEMDATA=folder of transcripts; default: the samples)"
 	@echo "make fuzz    fuzz every reader for SECONDS=120"
+	@echo "make api     schemathesis against the HTTP server, EXAMPLES=50 requests and more an endpoint"
 	@echo "make e2e     the built wheel in a fresh environment; real Claude Code ($$YESTER_CLIENTS)"
 	@echo "make clean   remove what the other targets made"
 
@@ -65,6 +66,10 @@ SECONDS ?= 120
 fuzz: $(VENV)/installed-dev
 	@$(PIP) install -e '.[fuzz]' || { echo "make: atheris cannot be installed here (it needs Linux and a wheel for this Python)" >&2; exit 1; }
 	$(BIN)/python tests/fuzz/readers.py -max_total_time=$(SECONDS) -max_len=4096 -verbosity=0
+
+EXAMPLES ?= 50
+api: $(VENV)/installed-dev
+	$(BIN)/python tests/fuzz/api.py $(EXAMPLES)
 
 e2e: $(VENV)/installed-dev
 	$(BIN)/python -m pytest -q -m e2e

@@ -215,6 +215,26 @@ def sample_home(folder: str) -> Path:
     return home
 
 
+def http() -> str:
+    from yester.deliver.http import manual
+
+    return (
+        f"# HTTP API\n\n{_NOTE}\n"
+        "`yester serve` answers on `http://127.0.0.1:36363` (setting `http_port`; the next free"
+        "\nport where it is taken, see `run/port` in yester's folder). Send `Authorization: Bearer"
+        "\nTOKEN`; the token stands in the file `token` there. Answers are JSON;"
+        "\n`GET /api/openapi.json` describes every field of them. How to ask:"
+        "\n[how-to](../how-to.md#ask-over-http).\n\n"
+        "What is wrong is answered as `application/problem+json` with `detail` and, where they"
+        "\napply, `parameter`, `value` and `fix`: 400 (a parameter), 401 (the token), 403 (Origin,"
+        "\nor a setting that is not changed here), 404, 405, 408 and 413 (a body that is late or"
+        "\nover 256 KB), 409, 415, 421 (Host), 429 (many wrong tokens), 503 (busy).\n\n"
+        f"## Searches\n\n{manual.searches()}\n\n"
+        f"## Filters\n\nLists are written with commas.\n\n{manual.filters()}\n\n"
+        f"{manual.markdown()}"
+    )
+
+
 PAGES = {
     "commands.md": commands,
     "settings.md": settings,
@@ -222,6 +242,7 @@ PAGES = {
     "redaction.md": redaction,
     "hooks.md": hooks,
     "mcp.md": mcp,
+    "http.md": http,
 }
 
 

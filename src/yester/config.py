@@ -29,6 +29,7 @@ class Setting:
     also: str = ""  # a variable of another program that is read as well, where ours is not set
     env_only: tuple[Value, ...] = ()  # what the environment may set it to; () is anything
     secret: bool = False  # never printed
+    web: bool = False  # may be changed over HTTP: sends nothing, names no path
     least: float | None = None
     most: float | None = None
     lenient: bool = False  # out of range becomes the nearest, nonsense the default; with a warning
@@ -90,12 +91,14 @@ SETTINGS: tuple[Setting, ...] = (
         True,
         "Index the agent's thinking (it weighs less than what was said).",
         env=True,
+        web=True,
     ),
     Setting(
         "recency_window_days",
         0,
         "Items older than this count less in recall, but are never left out; 0: age is nothing.",
         env=True,
+        web=True,
         least=0,
     ),
     Setting(
@@ -103,6 +106,7 @@ SETTINGS: tuple[Setting, ...] = (
         0,
         "Days after which something counts half as new in recall; 0: by its type, 35 for most.",
         env=True,
+        web=True,
         also="CLAUDE_MEM_RECENCY_HALFLIFE_DAYS",
         least=0,
     ),
@@ -111,10 +115,11 @@ SETTINGS: tuple[Setting, ...] = (
         True,
         "Recall looks in all projects where none is named; false: in the current one alone.",
         env=True,
+        web=True,
         env_only=(False,),
         also="CLAUDE_MEM_CROSS_PROJECT",
     ),
-    Setting("subagents", True, "Keep what sub-agents said and did.", env=True),
+    Setting("subagents", True, "Keep what sub-agents said and did.", env=True, web=True),
     Setting(
         "exclude",
         (),
@@ -134,6 +139,7 @@ SETTINGS: tuple[Setting, ...] = (
         ),
         "Tools whose use is not worth an observation; $YESTER_SKIP_TOOLS sets it for a session.",
         env=True,
+        web=True,
     ),
     Setting(
         "batch_window_ms",
@@ -141,6 +147,7 @@ SETTINGS: tuple[Setting, ...] = (
         "Uses of one tool that follow each other within so many ms are one piece of work; "
         "$YESTER_BATCH_WINDOW_MS sets it for a session.",
         env=True,
+        web=True,
         least=0,
         most=600_000,
     ),
@@ -153,7 +160,15 @@ SETTINGS: tuple[Setting, ...] = (
         "worker_idle_minutes",
         240,
         "The worker ends after so many minutes without an event; the next session starts it.",
+        web=True,
         least=1,
+    ),
+    Setting(
+        "http_port",
+        36363,
+        "The port of `yester serve` on 127.0.0.1; the next free one where it is taken.",
+        least=1024,
+        most=65_535,
     ),
     Setting(
         "embedder",
@@ -187,7 +202,11 @@ SETTINGS: tuple[Setting, ...] = (
         "`yester recall` begins with a digest of what it found; `--raw` never does.",
     ),
     Setting(
-        "backups_kept", 5, "How many backups stay in `backups/`; the oldest go first.", least=1
+        "backups_kept",
+        5,
+        "How many backups stay in `backups/`; the oldest go first.",
+        web=True,
+        least=1,
     ),
 )
 

@@ -210,7 +210,7 @@ def below(repository: Repository, root: str) -> str:
 def find(folder: str) -> Repository | None:
     """The repository a folder is in, if it belongs to this user. A bare one is none."""
     here = Path(folder)
-    if not here.is_absolute() or not here.is_dir():
+    if not here.is_absolute() or not os.path.isdir(here):  # noqa: PTH112 -- that one never raises
         return None
     for top in (here, *here.parents):
         found = _folder(top)

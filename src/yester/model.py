@@ -159,6 +159,7 @@ class Injection:
     epoch: int
     reason: str = ""
     prompt_number: int = 0
+    id: int = 0  # given by the store
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +170,7 @@ class Feedback:
     what: str  # fetched, opened, acted, useful, useless
     epoch: int
     session: int = 0
+    id: int = 0  # given by the store
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,10 @@ from datetime import datetime, timedelta, tzinfo
 
 from yester.errors import UsageError
 
+_NUMBER = re.compile(r"\d{9,15}", re.ASCII)
+_MILLISECONDS = 100_000_000_000  # numbers from here on are no seconds
+_WHOLE_DAY = re.compile(r"\d{4}-\d\d-\d\d|today|yesterday", re.ASCII | re.IGNORECASE)
+_DAY = 86_400_000
 _AGO = re.compile(r"(?P<number>\d{1,4})(?P<unit>[hdwmy])")
 _DAYS = {"h": 1 / 24, "d": 1, "w": 7, "m": 30, "y": 365}
 
@@ -30,6 +34,19 @@ def moment(text: str, now: int, zone: tzinfo | None = None, option: str = "time"
             "a date such as 2026-03-01, or an ISO time"
         ) from None
     return _milliseconds(found if found.tzinfo else found.replace(tzinfo=present.tzinfo))
+
+
+def bound(
+    text: str, now: int, zone: tzinfo | None = None, option: str = "time", end: bool = False
+) -> int:
+    """The same for an end of a range, which may also be a number: seconds or milliseconds since
+    1970. A whole day that is the `end` belongs to the range."""
+    word = text.strip()
+    if _NUMBER.fullmatch(word):
+        number = int(word)
+        return number if number >= _MILLISECONDS else number * 1000
+    found = moment(word, now, zone, option)
+    return found + _DAY if end and _WHOLE_DAY.fullmatch(word) else found
 
 
 def _milliseconds(value: datetime) -> int:

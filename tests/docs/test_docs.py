@@ -14,6 +14,7 @@ import pytest
 from yester.agents import AGENTS
 from yester.cli import COMMANDS, cli
 from yester.config import EVERY, SETTINGS
+from yester.deliver.http.table import ENDPOINTS
 from yester.recall.rank import Signals, Weights
 
 ROOT = Path(__file__).parent.parent.parent
@@ -114,6 +115,13 @@ def test_every_setting_and_its_variable_is_documented():
     text = everything()
     assert [s.name for s in EVERY if f"`{s.name}`" not in text] == []
     assert [s.variable for s in SETTINGS if s.env and f"`{s.variable}`" not in text] == []
+
+
+def test_every_endpoint_and_its_parameters_are_documented():
+    text = (ROOT / "docs" / "reference" / "http.md").read_text("utf-8")
+    for one in ENDPOINTS:
+        assert f"### {one.method} {one.path}\n" in text
+        assert [name for name in (*one.in_path, *one.others) if f"`{name}`" not in text] == []
 
 
 def test_every_agent_is_documented():

@@ -6,6 +6,7 @@ import os
 import stat
 import subprocess
 import sys
+from dataclasses import replace
 
 import apsw
 import pytest
@@ -139,3 +140,23 @@ def test_the_history_of_memories_cannot_be_edited(tmp_path):
     with pytest.raises(apsw.ConstraintError, match="never edited"):
         store._db.execute("UPDATE memory_change SET who = 'eve'")
     store.close()
+
+
+def test_what_is_asked_of_a_session_does_not_read_the_items_of_others(store):
+    with store.transaction():
+        store.put([prepared(replace(item("own", "x"), session="s1", agent="a"))])
+    asked = []
+    store._db.exec_trace = lambda _, sql, values: asked.append((sql, values)) or True
+    number = store.session("s1", "a").id
+    store.numbered(number)
+    store.sessions(Filters(), 9)
+    store.newest(Filters(session="s1"), 9)
+    store.newest(Filters(session="s1", projects=("shop",), kinds=("message",)), 9)
+    store.said(number, "message", "", "x", 0, 9)
+    store._db.exec_trace = None
+    about = [(sql, values) for sql, values in asked if "FROM item" in sql]
+    assert len(about) == 6
+    for sql, values in about:
+        plan = [row[3] for row in store._db.execute(f"EXPLAIN QUERY PLAN {sql}", values)]
+        assert any("item_session_time (session=?" in step for step in plan), (sql, plan)
+        assert not any("SCAN i" in step for step in plan), (sql, plan)

@@ -9,7 +9,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from yester.ingest import prepared
-from yester.model import Event, Filters, Injection, Item, Project, Session, Source, Spend, Turn
+from yester.model import (
+    Event,
+    Feedback,
+    Filters,
+    Injection,
+    Item,
+    Project,
+    Session,
+    Source,
+    Spend,
+    Turn,
+)
 from yester.store.sqlite import SqliteStore
 
 BACKENDS = {"sqlite": lambda folder: SqliteStore.open(folder, now=1_000)}
@@ -679,3 +690,80 @@ def test_what_was_shown_counts_what_it_was_made_from(store):
     ]
     assert [row.event for row in store.shown(10)] == ["Start"]
     assert [tuple(row) for row in store.discovered()] == [("message", 1, 40, 3)]
+
+
+def test_the_ledger_is_read_newest_first_page_by_page_or_from_a_line_on(store):
+    put(store, item("a"), item("b"))
+    with store.transaction():
+        first = store.put_session(Session("s1", "claude-code", "name:shop"))
+        other = store.put_session(Session("s2", "claude-code", "name:shop"))
+        store.put_injections(
+            [Injection(s, "Start", i, 0.5, 7, 9) for s, i in ((first, 1), (first, 2), (other, 1))]
+        )
+    lines = store.ledger(9)
+    assert [(line.id, line.session, line.item) for line in lines] == [
+        (3, other, 1), (2, first, 2), (1, first, 1),
+    ]  # fmt: skip
+    assert store.ledger(1) == lines[:1]
+    assert store.ledger(9, before=3) == lines[1:]
+    assert store.ledger(9, session=first) == lines[1:]
+    assert store.ledger(9, item=1) == [lines[0], lines[2]]
+    assert store.ledger(9, after=0) == lines[::-1]
+    assert store.ledger(9, after=2) == lines[:1]
+
+
+def test_feedback_is_read_newest_first_page_by_page(store):
+    put(store, item("a"), item("b"))
+    with store.transaction():
+        store.put_feedback([Feedback(1, "opened", 5), Feedback(2, "useful", 6, 3)])
+    newest, oldest = store.came_of(9)
+    assert (newest.item, newest.what, newest.session) == (2, "useful", 3)
+    assert store.came_of(9, before=newest.id) == [oldest]
+    assert store.came_of(9, item=1) == [oldest]
+
+
+def test_a_commit_of_another_changes_the_number_and_what_is_newest(store, open_store):
+    before, other = store.changed(), open_store()
+    assert store.changed() == before
+    assert store.last_ids() == (0, 0)
+    put(other, item("a"), item("b"))
+    assert store.changed() != before
+    assert store.last_ids() == (2, 0)
+    with other.transaction():
+        other.put_injections([Injection(0, "Start", 1, 0.5, 7, 9)])
+    assert store.last_ids() == (2, 1)
+
+
+def test_a_session_has_a_number(store):
+    put(store, item("a", session="s1", kind="prompt"), item("b", session="s1"))
+    (session,) = store.sessions(Filters(), 9)
+    assert store.numbered(session.id) == session
+    assert (session.prompts, session.items) == (1, 2)
+    assert store.numbered(99) is None
+
+
+def test_sessions_come_oldest_first_on_request(store):
+    with store.transaction():
+        for key, ended in (("s1", 5), ("s2", 9), ("s3", 7)):
+            store.put_session(Session(key, "x", "name:shop", 1, ended))
+    assert [one.key for one in store.sessions(Filters(), 9)] == ["s2", "s3", "s1"]
+    assert [one.key for one in store.sessions(Filters(), 2, 1, oldest_first=True)] == ["s3", "s2"]
+
+
+def test_projects_and_facets_are_counted(store):
+    put(
+        store,
+        item("a", session="s1", type="bugfix", concepts=("Gotcha",)),
+        item("b", kind="prompt", type="bugfix", concepts=("gotcha", "pattern")),
+        item("c", project="name:bakery", status="archived"),
+    )
+    bakery, shop = store.parts()
+    assert (bakery.project.name, dict(bakery.items)) == ("bakery", {})
+    assert dict(shop.items) == {"message": 1, "prompt": 1}
+    assert (shop.sessions, shop.last) == (1, 1_000 * DAY)
+    facets = store.facets(9)
+    assert dict(facets.kinds) == {"message": 1, "prompt": 1}
+    assert dict(facets.types) == {"bugfix": 2}
+    assert list(facets.concepts.items()) == [("gotcha", 2), ("pattern", 1)]
+    assert list(store.facets(1).concepts) == ["gotcha"]
+    assert dict(facets.agents) == {"": 1}

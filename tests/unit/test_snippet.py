@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from yester.recall.snippet import snippet
+from yester.recall.snippet import glimpses, snippet
 from yester.text.terms import query_terms
 
 pytestmark = pytest.mark.requirement("DEL-09")
@@ -38,3 +38,23 @@ def test_any_text_gives_a_short_line(text, query, most):
     shown = snippet(text, query_terms(query), most)
     assert "\n" not in shown
     assert len(shown) <= most + 80
+
+
+def test_a_glimpse_shows_the_same_place_as_a_snippet():
+    asked = query_terms("retries of the webhook")
+    text = "nothing here. " * 40 + "The webhook was retried without a key. " + "and so on. " * 40
+    shown = glimpses(asked)(text, 80)
+    assert "webhook was retried" in shown
+    assert "webhook was retried" in snippet(text, asked, 80)
+    assert len(shown) <= 90
+    assert glimpses(())("plain text", 80) == "plain text"
+    assert glimpses(asked)("nothing that fits", 80) == "nothing that fits"
+
+
+@given(st.text(max_size=300), st.text(max_size=30), st.integers(20, 120))
+@settings(max_examples=60)
+def test_a_glimpse_of_any_text_is_one_line_of_it(text, query, most):
+    shown = glimpses(query_terms(query))(text, most)
+    assert "\n" not in shown
+    assert len(shown) <= most + 5
+    assert shown.strip("… ") in " ".join(text.split())

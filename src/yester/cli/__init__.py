@@ -37,6 +37,8 @@ COMMANDS = {
     "status": "status",
     "stats": "stats",
     "worker": "worker",
+    "serve": "serve",
+    "ui": "ui",
     "off": "off",
     "doctor": "doctor",
     "reindex": "reindex",

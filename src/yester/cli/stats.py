@@ -8,15 +8,11 @@ from typing import Any
 import click
 
 from yester.cli.app import App, count, pass_app, print_json
+from yester.deliver.economics import HONEST, read_tokens
 from yester.distil.budget import AS_OF, DAY, PRICES, Limits, day_of, price_of
 from yester.distil.llm import open_model
 from yester.errors import ConfigError
 from yester.store.base import Discovered, Refinements, Shown, Spending, Spent
-
-_HONEST = (
-    "Tokens are estimates (four characters each). They are no saving: nobody would have found all "
-    "of it out again."
-)
 
 
 @click.command("stats")
@@ -137,7 +133,7 @@ def _print_spending(rows: list[Spending], days: int) -> None:
 def _read(row: Discovered) -> dict[str, Any]:
     return {
         "kind": row.kind, "items": row.items, "discovery_tokens": row.discovery_tokens,
-        "read_tokens": (row.characters + 3) // 4,
+        "read_tokens": read_tokens(row),
     }  # fmt: skip
 
 
@@ -145,7 +141,7 @@ def _print_economics(distilled: list[Discovered], shown: list[Shown], days: int)
     if distilled:
         click.echo("\nmade from what was found out, and what reading it costs")
     for row in distilled:
-        read = (row.characters + 3) // 4
+        read = read_tokens(row)
         click.echo(
             f"  {row.kind:<12} {count(row.items, 'item')}: {row.discovery_tokens:,} discovery "
             f"tokens, {read:,} to read; {row.discovery_tokens // row.items:,} and "
@@ -160,7 +156,7 @@ def _print_economics(distilled: list[Discovered], shown: list[Shown], days: int)
             f"{one.tokens // one.times:,} and {one.discovery_tokens // one.times:,} each time"
         )
     if distilled or shown:
-        click.echo(_HONEST)
+        click.echo(HONEST)
 
 
 def _prices(as_json_: bool) -> None:

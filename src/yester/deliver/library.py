@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -72,16 +72,26 @@ class Explained(list[Hit]):
 class Memory:
     """A store that is open. Use it as a context manager, or call close()."""
 
-    def __init__(self, store: Store, config: Config, vector_cache: Path | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        config: Config,
+        vector_cache: Path | None = None,
+        embedder: Callable[[], Embedder | None] | None = None,
+    ) -> None:
+        """`embedder` gives one that is shared with others, when it is wanted."""
         self.store = store
         self.config = config
         self._vector_cache = vector_cache
+        self._shared = embedder
 
     @cached_property
     def embedder(self) -> Embedder | None:
         """What makes vectors, loaded when first wanted; None: search goes by words alone."""
         if self.config["embedder"] == "none":
             return None
+        if self._shared is not None:
+            return self._shared()
         from yester.text.embed import open_embedder
 
         return open_embedder(self.config.values, self.config.home, self._vector_cache)
@@ -298,17 +308,26 @@ class Memory:
         return self.given(event, str(cwd or Path.cwd()), prompt or "", file, budget).text
 
     def given(
-        self, event: str, cwd: str, prompt: str = "", file: str = "", budget: int = 2_000
+        self,
+        event: str,
+        cwd: str,
+        prompt: str = "",
+        file: str = "",
+        budget: int = 2_000,
+        project: Project | None = None,
     ) -> Context:
-        """The same with what each line is there for, and what was left out."""
+        """The same with what each line is there for, and what was left out; for a `project` that is
+        known by name, `cwd` is its folder, or "" where it has none."""
         if event not in EVENTS:
             raise UsageError(f"event is {event!r}, but must be one of {', '.join(EVENTS)}")
-        project = Projects(self.config.projects).of(cwd)
-        root = git.top(cwd, project.root)
-        signals = git.signals(cwd, time.monotonic() + _PATIENCE)
+        project = project or Projects(self.config.projects).of(cwd)
+        root = git.top(cwd, project.root) if cwd else ""
+        signals = git.signals(cwd, time.monotonic() + _PATIENCE) if cwd else git.Signals()
         cache = Cache()
 
         def fates(works: Sequence[Work]) -> Mapping[int, Staleness]:
+            if not root:
+                return {}
             return stale(works, cache.facts(root, works, time.monotonic() + _PATIENCE))
 
         embedder = self.embedder if self.store.has_vectors() else None
@@ -319,7 +338,9 @@ class Memory:
             rules=standing(self.store, project, search.files), weights=self._weights,
             embedder=embedder, fates=fates,
         )  # fmt: skip
-        moment = Moment(EVENTS[event], prompt, relative(file, root), budget=budget)
+        moment = Moment(
+            EVENTS[event], prompt, relative(file, root) if root else file, budget=budget
+        )
         most = narrowed(self.config.number("max_inject"), root)
         given = Given(most=most) if event == "UserPromptSubmit" else Given((), 0, min(most, 3), 250)
         return context(self.store, moment, here, given, search)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 
 from yester.text.terms import words
 
 _SCANNED = 20_000
+_MATCHES = 6  # of one term
 
 
 def snippet(
@@ -16,12 +17,52 @@ def snippet(
     scanned = text[:_SCANNED]
     wanted = set(asked)
     found = [(start, end) for start, end, terms in words(scanned) if not wanted.isdisjoint(terms)]
+    return _shown(text, scanned, found, most, mark)
+
+
+def glimpses(asked: Collection[str]) -> Callable[[str, int], str]:
+    """The same for many texts and one question, fast: where the letters of an asked term stand.
+
+    Tokenizing the texts would be a quarter of what a list of twenty hits costs."""
+    wanted = [_stem(term) for term in asked]
+
+    def glimpse(text: str, most: int) -> str:
+        scanned = text[:_SCANNED]
+        low = scanned.lower()
+        found = sorted(
+            span for term in wanted for span in _places(low, term) if len(low) == len(scanned)
+        )
+        return _shown(text, scanned, found, most, None)
+
+    return glimpse
+
+
+def _places(text: str, term: str) -> Iterator[tuple[int, int]]:
+    at = text.find(term)
+    for _ in range(_MATCHES):
+        if at < 0:
+            return
+        yield at, at + len(term)
+        at = text.find(term, at + len(term))
+
+
+def _stem(term: str) -> str:
+    """retri → retr: as it stands in retry, retried, retries."""
+    return term[:-1] if len(term) > 3 and term.endswith("i") else term
+
+
+def _shown(
+    text: str,
+    scanned: str,
+    found: list[tuple[int, int]],
+    most: int,
+    mark: Callable[[str], str] | None,
+) -> str:
     begin, stop = _window(scanned, found, most)
     parts, at = [], begin
     for start, end in found:
-        if begin <= start and end <= stop:
-            parts.append(scanned[at:start])
-            parts.append(mark(scanned[start:end]) if mark else scanned[start:end])
+        if mark is not None and begin <= start and end <= stop:
+            parts += [scanned[at:start], mark(scanned[start:end])]
             at = end
     parts.append(scanned[at:stop])
     line = " ".join("".join(parts).split())

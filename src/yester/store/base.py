@@ -195,6 +195,24 @@ class MemoFile(NamedTuple):
     version: int
 
 
+class Part(NamedTuple):
+    """What there is of one project: its items by kind, its sessions, when the last one ended."""
+
+    project: Project
+    items: Mapping[str, int]
+    sessions: int
+    last: int
+
+
+class Facets(NamedTuple):
+    """What can be filtered for, and how many items have it (of an agent: how many sessions)."""
+
+    kinds: Mapping[str, int]
+    types: Mapping[str, int]
+    concepts: Mapping[str, int]
+    agents: Mapping[str, int]
+
+
 class Store(Protocol):
     """All writing happens inside `transaction()`; reading needs nothing."""
 
@@ -430,7 +448,9 @@ class Store(Protocol):
     def projects(self) -> list[Project]:
         """All projects, by name."""
 
-    def sessions(self, filters: Filters, limit: int, offset: int = 0) -> list[Session]:
+    def sessions(
+        self, filters: Filters, limit: int, offset: int = 0, oldest_first: bool = False
+    ) -> list[Session]:
         """Sessions that pass the filters, newest first, with their number of items and prompts."""
 
     def session(self, key: str, agent: str) -> Session | None:
@@ -459,6 +479,36 @@ class Store(Protocol):
 
     def feedback(self, item: int) -> list[Feedback]:
         """What came of an item, in order."""
+
+    def ledger(
+        self,
+        limit: int,
+        *,
+        before: int = 0,
+        after: int | None = None,
+        session: int = 0,
+        item: int = 0,
+    ) -> list[Injection]:
+        """What agents were shown, the newest first; before the line with this id, in this session,
+        of this item. With `after`, the lines behind that one, the oldest first."""
+
+    def came_of(self, limit: int, *, before: int = 0, item: int = 0) -> list[Feedback]:
+        """What came of items, the newest first; before the one with this id."""
+
+    def changed(self) -> int:
+        """Another number than before once somebody else has committed; costs next to nothing."""
+
+    def last_ids(self) -> tuple[int, int]:
+        """The newest item and the newest line of the ledger."""
+
+    def numbered(self, session: int) -> Session | None:
+        """The session with this id, with its numbers of prompts and items."""
+
+    def parts(self) -> list[Part]:
+        """Every project with what there is of it, by name; active items alone are counted."""
+
+    def facets(self, most: int) -> Facets:
+        """What to filter for: of types and concepts, the `most` frequent ones."""
 
     def used(self, items: Sequence[int]) -> dict[int, Used]:
         """Of which of these items it is known whether they were of use."""

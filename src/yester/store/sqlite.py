@@ -27,6 +27,7 @@ from yester.store.sqlite_care import explained, explains
 from yester.store.sqlite_distil import DistilRows
 from yester.store.sqlite_feedback import FeedbackRows
 from yester.store.sqlite_memories import MemoryRows
+from yester.store.sqlite_overview import SESSION, OverviewRows
 from yester.store.sqlite_spend import SpendRows
 from yester.store.sqlite_vectors import NOT_EMBEDDED, Codes, VectorRows
 from yester.text import terms as tokenizer
@@ -39,7 +40,9 @@ _SHORTEST_PREFIX = 6  # of a session's id, as `yester sessions` shows it
 _NO_SUCH_ID = -1  # a filter that names something unknown must find nothing, not everything
 
 
-class SqliteStore(CaptureRows, DistilRows, FeedbackRows, MemoryRows, SpendRows, VectorRows):
+class SqliteStore(
+    CaptureRows, DistilRows, FeedbackRows, MemoryRows, OverviewRows, SpendRows, VectorRows
+):
     """One connection; not shared between threads. Open it with `SqliteStore.open(folder)`."""
 
     def __init__(self, db: apsw.Connection, path: Path, lock: Path, patience: float) -> None:
@@ -565,7 +568,9 @@ class SqliteStore(CaptureRows, DistilRows, FeedbackRows, MemoryRows, SpendRows, 
         return [Project(*row) for row in found]
 
     @explains
-    def sessions(self, filters: Filters, limit: int, offset: int = 0) -> list[Session]:
+    def sessions(
+        self, filters: Filters, limit: int, offset: int = 0, oldest_first: bool = False
+    ) -> list[Session]:
         projects, sessions = self._filter_ids(filters)
         parts, args = ["1"], list[object]()
         for column, ids in (("s.project", projects), ("s.id", sessions)):
@@ -581,12 +586,9 @@ class SqliteStore(CaptureRows, DistilRows, FeedbackRows, MemoryRows, SpendRows, 
                 parts.append(text)
                 args.append(value)
         found = self._db.execute(
-            "SELECT s.key, s.agent, p.key, s.started, s.ended, s.cwd, s.branch, s.title,"
-            " s.transcript, (SELECT count(*) FROM item"
-            "  WHERE session = s.id AND session <> 0 AND kind = 'prompt'),"
-            " (SELECT count(*) FROM item WHERE session = s.id AND session <> 0), s.id"
-            f" FROM session s JOIN project p ON p.id = s.project WHERE {' AND '.join(parts)}"
-            " ORDER BY s.ended DESC, s.id DESC LIMIT ? OFFSET ?",
+            f"{SESSION} WHERE {' AND '.join(parts)}"
+            f" ORDER BY {'s.ended, s.id' if oldest_first else 's.ended DESC, s.id DESC'}"
+            " LIMIT ? OFFSET ?",
             (*args, limit, offset),
         )
         return [Session(*row) for row in found]

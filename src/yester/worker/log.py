@@ -14,9 +14,11 @@ LARGEST, KEPT = 1_000_000, 3
 
 
 class Log:
-    def __init__(self, folder: Path, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, folder: Path, clock: Callable[[], float] = time.time, name: str = "worker.log"
+    ) -> None:
         folder.mkdir(mode=0o700, exist_ok=True)
-        self._path = folder / "worker.log"
+        self._path = folder / name
         self._clock = clock
 
     def say(self, text: str) -> None:
@@ -39,10 +41,10 @@ class Log:
         if not self._path.exists() or self._path.stat().st_size < LARGEST:
             return
         for number in range(KEPT - 1, 0, -1):
-            older = self._path.with_name(f"worker.log.{number}")
+            older = self._path.with_name(f"{self._path.name}.{number}")
             if older.exists():
-                older.replace(self._path.with_name(f"worker.log.{number + 1}"))
-        self._path.replace(self._path.with_name("worker.log.1"))
+                older.replace(self._path.with_name(f"{self._path.name}.{number + 1}"))
+        self._path.replace(self._path.with_name(f"{self._path.name}.1"))
 
 
 def _private(path: str, flags: int) -> int:

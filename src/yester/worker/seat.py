@@ -1,4 +1,4 @@
-"""Being the one worker of a home: an flock on run/worker.lock.
+"""Being the one worker of a home: an flock on run/worker.lock. (And the one server, on another.)
 
 The kernel lets go of it when its holder dies, however it dies, so there is no stale lock and no
 pid to be mistaken for another process. The file's text is for people and for `yester worker stop`.
@@ -21,12 +21,15 @@ class Seat:
         os.close(self._handle)
 
 
-def take(home: Path, patience: float = 0.0) -> Seat | None:
+WORKER, SERVER = "worker.lock", "serve.lock"
+
+
+def take(home: Path, patience: float = 0.0, name: str = WORKER) -> Seat | None:
     """The seat, or None where another process has it for longer than `patience` seconds."""
     home.mkdir(mode=0o700, parents=True, exist_ok=True)  # the mode is that of the last one alone
     (home / "run").mkdir(mode=0o700, exist_ok=True)
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
-    handle = os.open(home / "run" / "worker.lock", flags, 0o600)
+    handle = os.open(home / "run" / name, flags, 0o600)
     deadline = time.monotonic() + patience
     while True:
         try:
@@ -42,10 +45,10 @@ def take(home: Path, patience: float = 0.0) -> Seat | None:
     return Seat(handle)
 
 
-def holder(home: Path) -> int:
-    """The worker's process, or 0. The pid in the file counts only while the lock is held."""
+def holder(home: Path, name: str = WORKER) -> int:
+    """The process that has it, or 0. The pid in the file counts only while the lock is held."""
     try:
-        handle = os.open(home / "run" / "worker.lock", os.O_RDWR | os.O_CLOEXEC)
+        handle = os.open(home / "run" / name, os.O_RDWR | os.O_CLOEXEC)
     except OSError:
         return 0
     try:

@@ -1,0 +1,249 @@
+"""How endpoints get at the memory: a store of their thread, the settings, an answer to a question.
+
+A question is answered here, in the process that serves, unless the store has vectors: then the
+worker is asked, which has the model loaded, one question at a time, so that hooks never wait behind
+more than one. What comes meanwhile waits a little; only where the worker does not answer, or many
+ask at once, a model is loaded here (some 100 MB), shares the work, and is let go after a while.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from yester.config import Config, load
+from yester.deliver.http.parameters import Dated, Filtered
+from yester.deliver.http.problem import Refusal
+from yester.deliver.library import open_home
+from yester.errors import ConfigError, NotFound, UsageError
+from yester.model import Filters, Hit, Project, Session
+from yester.recall.factors import DAY
+from yester.recall.rank import Weights
+from yester.recall.recall import Answer, Asked, answer
+from yester.store.base import Store
+from yester.when import bound
+
+if TYPE_CHECKING:
+    from yester.text.embed import Embedder
+
+AskWorker = Callable[[Path, Asked, str], Answer | None]
+_TURN = 0.25  # seconds to wait for one's turn with the worker
+_RESTING = 300.0  # seconds without a question, after which our own model is let go
+_NAMED = 8  # projects or sessions in a message
+
+
+class Home:
+    """What all threads share."""
+
+    def __init__(self, path: Path, environ: Mapping[str, str], ask_worker: AskWorker) -> None:
+        self.path = path
+        self._environ = dict(environ)
+        self._ask_worker = ask_worker
+        self._worker = threading.Lock()
+        self._loading = threading.Lock()
+        self._embedder: tuple[object, Embedder | None] | None = None
+        self._used = 0.0
+        self._remembered: dict[str, tuple[float, object]] = {}
+        self._config = load(path, self._environ)
+        self._stamp = self._stamped()
+
+    def _stamped(self) -> int:
+        try:
+            return (self.path / "config.toml").stat().st_mtime_ns
+        except OSError:
+            return 0
+
+    @property
+    def config(self) -> Config:
+        """As it is now; while the file is wrong or half saved, as it was."""
+        stamp = self._stamped()
+        if stamp != self._stamp:
+            try:
+                self._config = load(self.path, self._environ)
+                self._stamp = stamp
+            except ConfigError:
+                pass
+        return self._config
+
+    def reload(self) -> Config:
+        self._stamp = -1
+        return self.config
+
+    def rest(self, now: float) -> None:
+        """Let go of what is large and has not been used for a while."""
+        if self._embedder is not None and now - self._used > _RESTING:
+            self._embedder = None
+
+    def remembered(self, what: str, seconds: float, make: Callable[[], object]) -> object:
+        """What it was lately; made anew after so many seconds."""
+        made, value = self._remembered.get(what, (0.0, None))
+        now = time.monotonic()
+        if value is None or now - made > seconds:
+            value = make()
+            self._remembered[what] = (now, value)
+        return value
+
+    def recall(self, store: Store, asked: Asked) -> Answer:
+        config = self.config
+        embedder = None
+        if asked.query and config["embedder"] != "none" and store.has_vectors():
+            if self._worker.acquire(timeout=_TURN if self._embedder is None else 0.0):
+                try:
+                    found = self._ask_worker(self.path, asked, "")
+                finally:
+                    self._worker.release()
+                if found is not None:
+                    return found
+            embedder = self.embedder(config)
+        weights = Weights().with_half_life(config.number("recency_halflife_days"))
+        return answer(store, asked, weights, embedder)
+
+    def embedder(self, config: Config) -> Embedder | None:
+        """A model of our own."""
+        from yester.text.embed import open_embedder
+
+        chosen = [value for name, value in config.values.items() if name.startswith("embed")]
+        with self._loading:
+            self._used = time.monotonic()
+            known = self._embedder
+            if known is None or known[0] != chosen:
+                known = self._embedder = (chosen, open_embedder(config.values, self.path))
+            return known[1]
+
+
+class Access:
+    """One thread only."""
+
+    def __init__(self, home: Home) -> None:
+        self.home = home
+        self._store: Store | None = None
+        self._inode = 0
+
+    @property
+    def config(self) -> Config:
+        return self.home.config
+
+    @property
+    def now(self) -> int:
+        return int(time.time() * 1000)
+
+    @property
+    def store(self) -> Store:
+        """Another file may have taken the place of the one that is open: a restored backup."""
+        try:
+            inode = (self.home.path / "yester.db").stat().st_ino
+        except OSError:
+            inode = 0
+        if self._store is None or inode != self._inode:
+            self.close()
+            self._store = open_home(self.home.path, self.config).store
+            self._inode = (self.home.path / "yester.db").stat().st_ino
+        return self._store
+
+    def close(self) -> None:
+        if self._store is not None:
+            self._store.close()
+            self._store = None
+
+    # --- names ----------------------------------------------------------------------------------
+
+    def names(self) -> dict[str, str]:
+        """project key → readable name"""
+        return {project.key: project.name for project in self.store.projects()}
+
+    def project(self, name: str) -> Project:
+        known = self.store.projects()
+        for project in known:
+            if name in (project.name, project.key):
+                return project
+        names = [project.name for project in known]
+        alike = get_close_matches(name, names, 3, 0.5) or sorted(names)[:_NAMED]
+        there = f"there is {', '.join(alike)}" if alike else "nothing is recorded yet"
+        raise Refusal(
+            404, f"no project is called {name!r}; {there}", parameter="project", value=name,
+            fix=there,
+        )  # fmt: skip
+
+    def session(self, text: str) -> Session:
+        """By its number (12, S12), by its id or the beginning of it."""
+        key = text.removeprefix("S")
+        found = self.store.sessions(Filters(session=key), 20) if key else []
+        keys = list(dict.fromkeys(one.key for one in found))
+        if len(keys) > 1:
+            alike = ", ".join(keys[:_NAMED])
+            raise UsageError(f"session {text!r} may be {alike}; write more of the id")
+        if len(found) > 1:  # one id in several projects: the longest of them
+            found.sort(key=lambda one: -one.items)
+        if found:
+            return found[0]
+        if key.isdecimal() and key.isascii() and len(key) < 16:
+            numbered = self.store.numbered(int(key))
+            if numbered is not None:
+                return numbered
+        raise NotFound(f"no session {text!r}; GET /api/sessions lists them")
+
+    # --- asking ---------------------------------------------------------------------------------
+
+    def filters(self, given: Filtered, **more: Any) -> Filters:
+        since, until = span(given, self.now)
+        return Filters(
+            projects=(self.project(given.project).key,) if given.project else (),
+            concepts=tuple(given.concepts),
+            files=tuple(given.files),
+            session=given.session,
+            agent=given.agent,
+            tool=given.tool,
+            since=since,
+            until=until,
+            **more,
+        )
+
+    def answer(self, asked: Asked) -> Answer:
+        """Ranked for the project that is asked about, where it is one."""
+        window = self.config.number("recency_window_days") * DAY
+        here = asked.filters.projects[0] if len(asked.filters.projects) == 1 else ""
+        return self.home.recall(self.store, replace(asked, window=window, project=here))
+
+    def recall(self, store: Store, asked: Asked) -> list[Hit]:  # noqa: ARG002 -- as `timeline` asks
+        return self.answer(asked).hits
+
+
+def span(given: Dated, now: int) -> tuple[int | None, int | None]:
+    """From when to when, in whichever of the three forms it was said."""
+    both = _range(given.range)
+    start = given.start or given.range_start or both[0]
+    end = given.end or given.range_end or both[1]
+    since = bound(start, now, option="dateStart") if start.strip() else None
+    until = bound(end, now, option="dateEnd", end=True) if end.strip() else None
+    if since is not None and until is not None and since >= until:
+        raise Refusal(
+            400, f"dateStart {start!r} is not before dateEnd {end!r}", parameter="dateStart",
+            value=start, fix="exchange them",
+        )  # fmt: skip
+    return since, until
+
+
+class _Range(msgspec.Struct):
+    start: str | int | None = None
+    end: str | int | None = None
+
+
+def _range(text: str) -> tuple[str, str]:
+    if not text.strip():
+        return "", ""
+    try:
+        found = msgspec.json.decode(text, type=_Range)
+    except msgspec.MsgspecError as error:
+        raise Refusal(
+            400, f"dateRange is {text!r}, which is not the JSON it must be ({error})",
+            parameter="dateRange", value=text,
+            fix='{"start": "2026-03-01", "end": "2026-03-08"}, or dateStart and dateEnd',
+        ) from None  # fmt: skip
+    return str(found.start or ""), str(found.end or "")

@@ -1,0 +1,55 @@
+"""What an agent would be given: the text alone, or with the reason of each line.
+
+Nothing of it is written into the ledger: that is for what an agent's hook was answered.
+"""
+
+from __future__ import annotations
+
+from yester.deliver.http import shapes
+from yester.deliver.http.access import Access
+from yester.deliver.http.parameters import ContextFor
+from yester.deliver.library import Memory
+from yester.deliver.lines import tokens
+from yester.deliver.page import Context
+from yester.model import Filters
+from yester.redact import redact
+
+
+def inject(access: Access, given: ContextFor) -> str:
+    return _given(access, given).text
+
+
+def preview(access: Access, given: ContextFor) -> shapes.ContextShown:
+    found = _given(access, given)
+    return shapes.ContextShown(
+        text=found.text,
+        tokens=tokens(found.text),
+        shown=[
+            shapes.Line(
+                item=one.item, score=round(one.score, 4), tokens=one.tokens,
+                reason=redact(one.reason),
+            )
+            for one in found.shown
+        ],
+        left=[
+            shapes.LeftOut(id=one.item, score=round(one.score, 4), why=one.why)
+            for one in found.left
+        ],
+    )  # fmt: skip
+
+
+def _given(access: Access, given: ContextFor) -> Context:
+    config = access.config
+    memory = Memory(access.store, config, embedder=lambda: access.home.embedder(config))
+    if given.cwd:
+        return memory.given(given.event, given.cwd, given.prompt, given.file, given.budget)
+    if given.project:
+        project = access.project(given.project)
+    else:
+        newest = access.store.sessions(Filters(), 1)
+        if not newest:
+            return Context()
+        project = access.project(newest[0].project)
+    return memory.given(
+        given.event, project.root, given.prompt, given.file, given.budget, project=project
+    )

@@ -1,0 +1,57 @@
+"""Items by their ids, and by what they are."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from yester.deliver.http import shapes
+from yester.deliver.http.access import Access
+from yester.deliver.http.ledger import use
+from yester.deliver.http.parameters import Batch, ItemAt, ItemsOf
+from yester.deliver.http.rows import Rows
+from yester.errors import NotFound, StoreError
+from yester.model import Feedback
+
+
+def listed(access: Access, given: ItemsOf) -> shapes.Items:
+    filters = access.filters(given, kinds=tuple(given.kinds), types=tuple(given.types))
+    oldest_first = given.order == "date_asc"
+    found = access.store.newest(filters, given.limit + 1, given.offset, oldest_first)
+    rows = Rows(access.store, full=given.format == "full").of(found[: given.limit])
+    return shapes.Items(
+        count=len(rows), format=given.format, results=rows, more=len(found) > given.limit
+    )
+
+
+def one(access: Access, given: ItemAt) -> shapes.Item:
+    for item in access.store.get([given.id]):
+        row = Rows(access.store, full=True).row(item)
+        return shapes.Item(item=row, use=use(access.store, [given.id])[0])
+    raise NotFound(f"no item #{given.id}; a search shows ids")
+
+
+def batch(access: Access, given: Batch) -> shapes.Items:
+    ids = list(dict.fromkeys(int(str(one).removeprefix("#")) for one in given.ids))
+    found = access.store.get(ids)
+    if not found:
+        raise NotFound(f"no item {', '.join(f'#{one}' for one in ids[:8])}; a search shows ids")
+    if given.order != "given":
+        found.sort(key=lambda item: (item.epoch, item.id), reverse=given.order == "date_desc")
+    if given.format == "full":
+        _note(access, [item.id for item in found])
+    rows = Rows(access.store, full=given.format == "full").of(found)
+    known = {item.id for item in found}
+    return shapes.Items(
+        count=len(rows), format=given.format, results=rows, more=False,
+        missing=[one for one in ids if one not in known],
+    )  # fmt: skip
+
+
+def _note(access: Access, ids: list[int]) -> None:
+    """Of what an agent was shown, somebody wanted the whole: it was of use. No reason to fail where
+    nothing can be written."""
+    store = access.store
+    shown = [id_ for id_, used in store.used(ids).items() if used.shown]
+    if shown:
+        with suppress(StoreError, OSError), store.transaction():
+            store.put_feedback([Feedback(id_, "fetched", access.now) for id_ in shown])

@@ -1,0 +1,98 @@
+"""What agents were shown, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from yester.deliver.economics import HONEST
+from yester.deliver.http import shapes
+from yester.deliver.http.access import Access
+from yester.deliver.http.parameters import FeedbackOf, GiveFeedback, LedgerOf
+from yester.errors import NotFound
+from yester.model import Feedback, Injection, Session
+from yester.recall.use import GIVEN_BY_HAND, usefulness
+from yester.redact import redact
+from yester.store.base import Store, Used
+
+_NOTHING = Used(0, 0, {})
+
+
+def injections(access: Access, given: LedgerOf) -> shapes.Ledger:
+    session = access.session(given.session).id if given.session else 0
+    lines = access.store.ledger(given.limit, before=given.before, session=session, item=given.item)
+    return shapes.Ledger(
+        count=len(lines),
+        injections=shown(access.store, lines),
+        next_before=lines[-1].id if len(lines) == given.limit else 0,
+        note=HONEST,
+    )
+
+
+def shown(store: Store, lines: Sequence[Injection]) -> list[shapes.Shown]:
+    items = {item.id: item for item in store.get(sorted({line.item for line in lines}))}
+    names = {project.key: project.name for project in store.projects()}
+    sessions: dict[int, Session | None] = {}
+    told = []
+    for line in lines:
+        if line.session not in sessions:
+            sessions[line.session] = store.numbered(line.session)
+        item, session = items.get(line.item), sessions[line.session]
+        told.append(
+            shapes.Shown(
+                id=line.id, epoch=line.epoch, event=line.event, item=line.item,
+                kind=item.kind if item else "", type=redact(item.type) if item else "",
+                title=_title(item.title or item.body) if item else "(gone)",
+                project=redact(names.get(item.project, item.project)) if item else "",
+                session=session.key if session else "", session_db_id=line.session,
+                prompt_number=line.prompt_number, score=round(line.score, 4), tokens=line.tokens,
+                discovery_tokens=item.discovery_tokens if item else 0,
+                reason=redact(line.reason),
+            )
+        )  # fmt: skip
+    return told
+
+
+def _title(text: str) -> str:
+    line = " ".join(redact(text).split())
+    return line if len(line) <= 100 else line[:99].rstrip() + "…"
+
+
+def feedback(access: Access, given: FeedbackOf) -> shapes.Feedback:
+    rows = access.store.came_of(given.limit, before=given.before, item=given.item)
+    return shapes.Feedback(
+        count=len(rows),
+        feedback=[
+            shapes.Told(
+                id=row.id, item=row.item, what=row.what, epoch=row.epoch, session_db_id=row.session
+            )
+            for row in rows
+        ],
+        next_before=rows[-1].id if len(rows) == given.limit else 0,
+    )
+
+
+def give(access: Access, given: GiveFeedback) -> shapes.Uses:
+    """The last word of the user counts; having looked at something adds to what is known."""
+    store, ids = access.store, list(dict.fromkeys(given.ids))
+    known = {item.id for item in store.get(ids)}
+    if missing := [f"#{id_}" for id_ in ids if id_ not in known]:
+        raise NotFound(f"no item {', '.join(missing)}; a search shows ids")
+    with store.transaction():
+        if given.what != "opened":
+            for id_ in ids:
+                store.drop_feedback(id_, GIVEN_BY_HAND)
+        if given.what != "undo":
+            store.put_feedback([Feedback(id_, given.what, access.now) for id_ in ids])
+    return shapes.Uses(items=use(store, ids))
+
+
+def use(store: Store, ids: Sequence[int]) -> list[shapes.Use]:
+    known = store.used(ids)
+    return [
+        shapes.Use(
+            id=id_, use=round(usefulness(one), 4), shown=one.shown, used_in=one.used_in,
+            feedback=dict(one.feedback),
+        )
+        for id_ in ids
+        for one in [known.get(id_, _NOTHING)]
+    ]  # fmt: skip

@@ -1,0 +1,164 @@
+"""Who may ask: the token of the home, and bearers that a browser gets for a one-time code.
+
+    token        in yester's home, 0600, made when first wanted; for programs of this user
+    run/codes/   a file per code, named by its hash: `yester ui` makes it, whoever brings the code
+                 first removes it, and the removing is what counts; good for a minute
+    bearer       kept in this process alone, so that it ends with it, or after some hours unused
+
+No cookie is ever set: cookies ignore ports, and every program on this machine has one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import secrets
+import stat
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+_TOKEN_BYTES = 32
+_CODE_SECONDS = 60.0
+_BEARER_SECONDS = 12 * 3600
+_MOST_BEARERS = 100
+
+
+def token(home: Path) -> str:
+    """The token of this home; a new one where there is none, or others could have read it."""
+    path = home / "token"
+    for _ in range(3):
+        found = _read(path)
+        if found:
+            return found
+        path.unlink(missing_ok=True)
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        new = home / f"token.{os.getpid()}.{secrets.token_hex(4)}"
+        handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            os.write(handle, secrets.token_urlsafe(_TOKEN_BYTES).encode() + b"\n")
+            os.fsync(handle)
+            with suppress(FileExistsError):  # somebody was faster: theirs counts
+                os.link(new, path)
+        finally:
+            os.close(handle)
+            new.unlink(missing_ok=True)
+    raise OSError(f"{path} cannot be made")
+
+
+def _read(path: Path) -> str:
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return ""
+    try:
+        about = os.fstat(handle)
+        closed = not stat.S_IMODE(about.st_mode) & 0o077 and about.st_uid == os.getuid()
+        text = os.read(handle, 200).decode("ascii", "replace").strip()
+    finally:
+        os.close(handle)
+    return text if closed and stat.S_ISREG(about.st_mode) and len(text) >= _TOKEN_BYTES else ""
+
+
+# --- one-time codes -------------------------------------------------------------------------------
+
+
+def new_code(home: Path) -> str:
+    """A code for a browser; whoever knows the folder's files may ask anyway."""
+    folder = home / "run" / "codes"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    code = secrets.token_urlsafe(_TOKEN_BYTES)
+    os.close(os.open(folder / _hashed(code), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    return code
+
+
+def take_code(home: Path, code: str, now: float) -> bool:
+    """Is it one of ours, still good, and the first time that it is brought?"""
+    folder = home / "run" / "codes"
+    _sweep(folder, now)
+    try:
+        (folder / _hashed(code)).unlink()
+    except OSError:
+        return False
+    return True
+
+
+def _sweep(folder: Path, now: float) -> None:
+    with suppress(OSError):
+        for path in folder.iterdir():
+            with suppress(OSError):
+                if not 0 <= now - path.stat().st_mtime + 1 <= _CODE_SECONDS:
+                    path.unlink()
+
+
+def _hashed(code: str) -> str:
+    return hashlib.sha256(code.encode("utf-8", "replace")).hexdigest()
+
+
+# --- bearers --------------------------------------------------------------------------------------
+
+
+class Keys:
+    """What opens the door: the token, and the bearers given out."""
+
+    def __init__(self, token: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._token = token.encode()
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._bearers: dict[bytes, float] = {}  # hash → last used
+
+    @property
+    def lasting(self) -> int:
+        """Seconds."""
+        return _BEARER_SECONDS
+
+    def issue(self) -> str:
+        bearer = secrets.token_urlsafe(_TOKEN_BYTES)
+        with self._lock:
+            if len(self._bearers) >= _MOST_BEARERS:
+                del self._bearers[min(self._bearers, key=lambda one: self._bearers[one])]
+            self._bearers[_digest(bearer.encode())] = self._clock()
+        return bearer
+
+    def fits(self, given: bytes) -> bool:
+        if hmac.compare_digest(given, self._token):
+            return True
+        key = _digest(given)  # looked up by its hash, so that time tells nothing of it
+        with self._lock:
+            used = self._bearers.get(key)
+            if used is None:
+                return False
+            now = self._clock()
+            if now - used > _BEARER_SECONDS:
+                del self._bearers[key]
+                return False
+            self._bearers[key] = now
+        return True
+
+
+def _digest(bearer: bytes) -> bytes:
+    return hashlib.sha256(bearer).digest()
+
+
+# --- who is at the other end ----------------------------------------------------------------------
+
+
+def another_user(client: tuple[str, int] | None, table: Path = Path("/proc/net/tcp")) -> bool:
+    """Does the other end of a loopback connection belong to another user of this machine? A link
+    can be seen in the list of processes. Where the system does not tell, it is not known."""
+    if client is None or ":" in client[0]:
+        return False
+    address = "".join(f"{int(part):02X}" for part in reversed(client[0].split(".")))
+    wanted = f"{address}:{client[1]:04X}"
+    try:
+        with open(table, encoding="ascii") as file:
+            for line in file:
+                words = line.split()
+                if len(words) > 7 and words[1] == wanted:
+                    return words[7].isdigit() and int(words[7]) != os.getuid()
+    except (OSError, ValueError):
+        pass
+    return False

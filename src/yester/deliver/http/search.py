@@ -1,0 +1,192 @@
+"""Searching: what is asked in, rows of an index or whole items out.
+
+"Observations" are observations, memories and notes. As long as nothing has been distilled where a
+question looks, or where no observation fits it, raw messages stand for them, and `note` says so.
+Sessions are found by anything that was said in them.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any
+
+from msgspec import UNSET
+
+from yester.deliver.http.access import Access
+from yester.deliver.http.parameters import (
+    Asking,
+    ByConcept,
+    ByFile,
+    ByType,
+    SearchAll,
+    SearchObservations,
+    SearchPrompts,
+    SearchSessions,
+)
+from yester.deliver.http.rows import Rows, explained, summary_of
+from yester.deliver.http.shapes import Found, Row
+from yester.model import Filters, Hit, Session
+from yester.recall.recall import Answer, Asked
+from yester.text.terms import query_terms
+
+OBSERVATIONS = ("observation", "memory", "note")
+_RAW = ("message",)
+_GROUPED = 5  # times as many hits as sessions are looked at, to find so many
+_MOST_HITS = 500
+
+
+def observations(access: Access, given: SearchObservations) -> Found:
+    return _observed(access, given, access.filters(given, types=tuple(given.types)))
+
+
+def prompts(access: Access, given: SearchPrompts) -> Found:
+    return _plain(access, given, access.filters(given, kinds=("prompt",)))
+
+
+def everything(access: Access, given: SearchAll) -> Found:
+    filters = access.filters(given, types=tuple(given.types), kinds=tuple(given.kinds))
+    if given.what == "sessions":
+        return _sessions(access, given, filters)
+    if given.kinds or not given.what:
+        return _plain(access, given, filters)
+    if given.what == "prompts":
+        return _plain(access, given, replace(filters, kinds=("prompt",)))
+    return _observed(access, given, filters)
+
+
+def by_type(access: Access, given: ByType) -> Found:
+    found = _plain(access, given, access.filters(given, types=_listed(given.types)))
+    found.type = given.types
+    return found
+
+
+def by_file(access: Access, given: ByFile) -> Found:
+    filters = access.filters(given)
+    found = _plain(access, given, replace(filters, files=(*filters.files, given.path)))
+    found.file_path = given.path
+    return found
+
+
+def by_concept(access: Access, given: ByConcept) -> Found:
+    filters = access.filters(given)
+    wanted = (*filters.concepts, *_listed(given.concept))
+    found = _plain(access, given, replace(filters, concepts=wanted))
+    found.concept = given.concept
+    return found
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    """One or several, with commas; never none, which would be everything."""
+    return tuple(part.strip() for part in text.split(",") if part.strip()) or (text,)
+
+
+def sessions(access: Access, given: SearchSessions) -> Found:
+    return _sessions(access, given, access.filters(given))
+
+
+# --- items ----------------------------------------------------------------------------------------
+
+
+def _asked(access: Access, given: Asking, filters: Filters) -> Asked:
+    """One more than is shown tells whether there is more; an explanation tells it, too."""
+    most = given.limit + (not given.explain)
+    return Asked(given.query, filters, most, given.offset, given.order, given.explain, access.now)
+
+
+def _plain(access: Access, given: Asking, filters: Filters) -> Found:
+    began = time.perf_counter()
+    return _found(access, given, access.answer(_asked(access, given, filters)), began)
+
+
+def _observed(access: Access, given: Asking, filters: Filters) -> Found:
+    began = time.perf_counter()
+    answer, note = _distilled(access, _asked(access, given, filters))
+    return _found(access, given, answer, began, note)
+
+
+def _distilled(access: Access, asked: Asked) -> tuple[Answer, str]:
+    """The answer and, where messages stand in for observations, a word on it."""
+
+    def of(*kinds: str, **more: Any) -> Answer:
+        filters = replace(asked.filters, kinds=kinds)
+        return access.answer(replace(asked, filters=filters, **more))
+
+    everywhere = replace(asked.filters, kinds=("observation",), types=(), since=None, until=None)
+    if not access.store.newest(everywhere, 1):
+        return (
+            of(*OBSERVATIONS, *_RAW),
+            "nothing is distilled here yet: messages stand for observations",
+        )
+    answer = of(*OBSERVATIONS)
+    if answer.hits or (asked.offset and of(*OBSERVATIONS, offset=0, k=1).hits):
+        return answer, ""
+    return of(*OBSERVATIONS, *_RAW), "no observation fits: these are messages"
+
+
+def _found(access: Access, given: Asking, answer: Answer, began: float, note: str = "") -> Found:
+    shown = replace(answer, hits=answer.hits[: given.limit])
+    rows = Rows(access.store, query_terms(given.query), given.format == "full")
+    results = rows.found(shown, given.explain)
+    more = len(answer.hits) > given.limit or any(one.score > 0 for one in answer.cut)
+    return _told(given, results, more, began, answer if given.explain else None, note)
+
+
+def _told(
+    given: Asking,
+    results: list[Row],
+    more: bool,
+    began: float,
+    answer: Answer | None = None,
+    note: str = "",
+) -> Found:
+    return Found(
+        query=given.query,
+        count=len(results),
+        format=given.format,
+        results=results,
+        more=more,
+        took_ms=round((time.perf_counter() - began) * 1000, 2),
+        note=note if note and results else UNSET,
+        explain=explained(answer) if answer is not None else UNSET,
+    )
+
+
+# --- sessions -------------------------------------------------------------------------------------
+
+
+def _sessions(access: Access, given: Asking, filters: Filters) -> Found:
+    """By the best of what was said in them, or the newest."""
+    began, store = time.perf_counter(), access.store
+    wanted = given.limit + 1
+    answer: Answer | None = None
+    found: list[tuple[Session, Hit | None]] = []
+    by_items = replace(filters, projects=(), session="", agent="", since=None, until=None)
+    if given.query or by_items != Filters():
+        most = min(_GROUPED * (given.offset + wanted), _MOST_HITS)
+        answer = access.answer(replace(_asked(access, given, filters), k=most, offset=0))
+        best: dict[tuple[str, str], Hit] = {}
+        for one in answer.hits:
+            if one.session:
+                best.setdefault((one.session, one.agent), one)
+        for key, one in list(best.items())[given.offset : given.offset + wanted]:
+            if (session := store.session(*key)) is not None:
+                found.append((session, one))
+    else:
+        oldest_first = given.order == "date_asc"
+        for session in store.sessions(filters, wanted, given.offset, oldest_first):
+            found.append((session, None))
+    rows = Rows(store, query_terms(given.query), given.format == "full")
+    results = [_session(access, rows, session, hit) for session, hit in found[: given.limit]]
+    more = len(found) > given.limit
+    return _told(given, results, more, began, answer if given.explain else None)
+
+
+def _session(access: Access, rows: Rows, session: Session, hit: Hit | None) -> Row:
+    told = summary_of(access.store, session)
+    row = rows.session_row(session, hit, told)
+    if not row.id:
+        here = Filters((session.project,), session=session.key, agent=session.agent)
+        asked = access.store.newest(replace(here, kinds=("prompt",)), 1, oldest_first=True)
+        row.id = next((item.id for item in asked or access.store.newest(here, 1)), 0)
+    return row

@@ -1,0 +1,247 @@
+"""The parts of the HTTP API that need no server: parameters, codes and keys, config.toml, times."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from contextlib import suppress
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from yester.deliver.http import login, viewer
+from yester.deliver.http.given import expected, from_body, from_query, taken
+from yester.deliver.http.manual import filters, markdown, searches
+from yester.deliver.http.openapi import document
+from yester.deliver.http.parameters import Batch, ByType, SearchAll, SearchObservations
+from yester.deliver.http.problem import Refusal, refusal
+from yester.deliver.http.settings import edited
+from yester.deliver.http.table import ENDPOINTS
+from yester.errors import ConfigError, NotFound, StoreBusy, StoreError, UsageError, YesterError
+from yester.when import bound
+
+# --- parameters -----------------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("DEL-07")
+def test_the_defaults_are_those_of_the_seeds():
+    search = from_query(SearchObservations, b"", {})
+    assert (search.limit, search.offset, search.format, search.order) == (
+        20,
+        0,
+        "index",
+        "relevance",
+    )
+    by_path = {one.path: one for one in ENDPOINTS}
+    near = by_path["/api/search/timeline"].others
+    assert (near["depth_before"].default, near["depth_after"].default) == (10, 10)
+    assert by_path["/api/search/recent-context"].others["limit"].default == 3
+    assert by_path["/api/context/recent"].others["limit"].default == 3
+
+
+def test_lists_are_written_with_commas_or_given_several_times():
+    found = from_query(SearchAll, b"concepts=a,%20b,,c&files=x&files=y,z", {})
+    assert found.concepts == ["a", "b", "c"]
+    assert found.files == ["x", "y", "z"]
+
+
+WRONG = [
+    (SearchAll, b"limit=0", "limit", "from 1 to 100"),
+    (SearchAll, b"limit=many", "limit", "whole number"),
+    (SearchAll, b"format=long", "format", "full, index"),
+    (SearchAll, b"explain=perhaps", "explain", "true or false"),
+    (SearchAll, b"kinds=prompt,dream", "kinds", "memory, message"),
+    (SearchAll, b"qery=x", "qery", "query"),
+    (SearchAll, b"zzz=x", "zzz", "there is"),
+    (SearchAll, b"limit=1&limit=2", "limit", "once"),
+    (SearchAll, b"project=" + b"x" * 401, "project", "at most 400"),
+    (ByType, b"", "type", "bugfix"),
+    (ByType, b"type=", "type", "not empty"),
+]
+
+
+@pytest.mark.requirement("DEL-07", "OPS-04")
+@pytest.mark.parametrize(("kind", "query", "parameter", "fix"), WRONG)
+def test_what_is_wrong_is_named_with_its_value_and_the_fix(kind, query, parameter, fix):
+    with pytest.raises(Refusal) as refused:
+        from_query(kind, query, {})
+    problem = refused.value.problem()
+    assert (problem.status, problem.parameter) == (400, parameter)
+    assert fix in problem.fix
+
+
+def test_a_whole_number_may_be_written_with_a_point_in_json():
+    assert from_body(Batch, b'{"ids": [3.0, "#4", 5]}', {}).ids == [3, "#4", 5]
+    for body in (b'{"ids": [3.5]}', b'{"ids": []}', b'{"ids": [0]}', b'{"ids": ["4x"]}', b"", b"7"):
+        with pytest.raises(Refusal):
+            from_body(Batch, body, {})
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [(UsageError("x"), 400), (NotFound("x"), 404), (StoreBusy("x"), 503), (StoreError("x"), 500),
+     (ConfigError("x"), 500), (YesterError("x"), 500)],
+)  # fmt: skip
+def test_what_yester_raises_becomes_an_answer(error, status):
+    assert refusal(error).status == status
+
+
+# --- the table ------------------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("DEL-07")
+def test_every_endpoint_that_was_promised_is_there():
+    promised = {
+        *(f"/api/search/{name}" for name in (
+            "observations", "sessions", "prompts", "by-type", "by-file", "by-concept",
+            "recent-context", "timeline", "timeline-by-query", "help")),
+        "/api/search", "/api/timeline", "/api/observations/batch", "/api/memory/save",
+        "/api/context/inject", "/api/context/preview", "/api/context/recent", "/health", "/stream",
+    }  # fmt: skip
+    assert promised <= {one.path for one in ENDPOINTS}
+
+
+def test_every_endpoint_and_parameter_is_explained():
+    for one in ENDPOINTS:
+        assert one.does.endswith((".", "?"))
+        for name, parameter in taken(one.given).items():
+            assert parameter.help, f"{one.path}: {name}"
+            assert expected(parameter.schema)
+    found = document(ENDPOINTS)
+    ids = [op["operationId"] for path in found["paths"].values() for op in path.values()]
+    assert len(ids) == len(set(ids)) == len(ENDPOINTS)
+    text = markdown() + filters() + searches()
+    assert all(f"### {one.method} {one.path}\n" in text for one in ENDPOINTS)
+
+
+# --- keys -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("OPS-03")
+def test_the_token_is_made_once_and_for_this_user_alone(tmp_path):
+    home = tmp_path / "home"
+    first = login.token(home)
+    assert len(first) >= 43
+    assert (home / "token").stat().st_mode & 0o777 == 0o600
+    assert home.stat().st_mode & 0o777 == 0o700
+    assert login.token(home) == first
+    assert [path.name for path in home.iterdir()] == ["token"]
+
+
+@pytest.mark.requirement("OPS-03")
+@pytest.mark.parametrize("damage", ["open", "short", "link"])
+def test_a_token_that_others_could_know_is_replaced(tmp_path, damage):
+    first, path = login.token(tmp_path), tmp_path / "token"
+    if damage == "open":
+        path.chmod(0o644)
+    elif damage == "short":
+        path.write_text("x\n")
+    else:
+        path.rename(tmp_path / "elsewhere")
+        path.symlink_to(tmp_path / "elsewhere")
+    assert login.token(tmp_path) not in (first, "x")
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.requirement("OPS-03")
+def test_a_code_is_good_for_one_use_within_a_minute(tmp_path):
+    code = login.new_code(tmp_path)
+    (file,) = (tmp_path / "run" / "codes").iterdir()
+    assert code not in file.name
+    assert file.stat().st_mode & 0o777 == 0o600
+    made = file.stat().st_mtime
+    assert not login.take_code(tmp_path, code + "x", made)
+    assert login.take_code(tmp_path, code, made + 30)
+    assert not login.take_code(tmp_path, code, made + 30)
+    late = login.new_code(tmp_path)
+    (file,) = (tmp_path / "run" / "codes").iterdir()
+    os.utime(file, (made, made))
+    assert not login.take_code(tmp_path, late, made + 61)
+    assert not list((tmp_path / "run" / "codes").iterdir())
+
+
+@pytest.mark.requirement("OPS-03")
+def test_a_bearer_lasts_while_it_is_used_and_the_oldest_goes_first():
+    now = [0.0]
+    keys = login.Keys("t" * 43, lambda: now[0])
+    bearer = keys.issue()
+    assert keys.fits(b"t" * 43)
+    for _ in range(3):
+        now[0] += keys.lasting - 1
+        assert keys.fits(bearer.encode())
+    now[0] += keys.lasting + 1
+    assert not keys.fits(bearer.encode())
+    first = keys.issue()
+    for _ in range(100):
+        now[0] += 1
+        keys.issue()
+    assert not keys.fits(first.encode())
+    assert not keys.fits(b"")
+    assert not keys.fits("ü".encode())
+
+
+# --- config.toml ----------------------------------------------------------------------------------
+
+EDITS = [
+    ("", "thinking", False, "thinking = false\n"),
+    ("# a\n", "thinking", False, "# a\nthinking = false\n"),
+    ("thinking = true # why\n", "thinking", False, "thinking = false  # why\n"),
+    ('x = "a # b"\nthinking=true\n', "thinking", False, 'x = "a # b"\nthinking = false\n'),
+    ("[llm]\nkey = 1\n", "thinking", False, "thinking = false\n\n[llm]\nkey = 1\n"),
+    ("[llm]\nthinking = 1\n", "thinking", False, "thinking = false\n\n[llm]\nthinking = 1\n"),
+    ("skip_tools = [\n  'a',\n]\n", "skip_tools", ["b"], None),
+    ('x = """\nthinking = true\n"""\n', "thinking", False, None),
+    ("broken = = 1\n", "thinking", False, None),
+]
+
+
+@pytest.mark.parametrize(("text", "name", "value", "new"), EDITS)
+def test_one_line_of_the_users_file_changes_and_nothing_else(text, name, value, new):
+    assert edited(text, name, value) == new
+
+
+_WRITTEN = (
+    "# note", "", "thinking = true", "exclude = ['a']", "digest = true  # x",
+    "skip_tools = ['LS',", "]", "[projects]", "'~/a' = 'b'", "[llm]", 'model = "x"',
+)  # fmt: skip
+_LINES = st.lists(st.sampled_from(_WRITTEN))
+
+
+@given(_LINES, st.booleans() | st.integers(0, 9) | st.lists(st.text(max_size=5), max_size=3))
+@settings(max_examples=150)
+def test_an_edit_gives_the_old_settings_with_the_change_or_none(lines, value):
+    text = "\n".join(lines)
+    new = edited(text, "thinking", value)
+    if new is not None:
+        assert tomllib.loads(new) == tomllib.loads(text) | {"thinking": value}
+
+
+# --- times, files ---------------------------------------------------------------------------------
+
+NOW = int(datetime(2026, 3, 15, 14, 30, tzinfo=UTC).timestamp() * 1000)
+DAY = 86_400_000
+
+
+def test_the_end_of_a_range_includes_a_whole_day():
+    start = bound("2026-03-01", NOW, UTC)
+    assert bound("2026-03-01", NOW, UTC, end=True) == start + DAY
+    assert bound("today", NOW, UTC, end=True) == bound("today", NOW, UTC) + DAY
+    assert bound("2026-03-01T10:00:00Z", NOW, UTC, end=True) == start + 10 * 3_600_000
+    assert bound("3d", NOW, UTC, end=True) == NOW - 3 * DAY
+    assert bound("9999-12-31", NOW, UTC, end=True) > NOW
+    assert bound("1772323200", NOW) == bound("1772323200000", NOW) == start
+
+
+@given(st.text(max_size=25) | st.from_regex(r"\d{4}-\d\d-\d\d", fullmatch=True), st.booleans())
+@settings(max_examples=100)
+def test_any_text_is_a_time_or_a_usage_error(text, end):
+    with suppress(UsageError):
+        assert isinstance(bound(text, NOW, UTC, end=end), int)
+
+
+def test_the_viewer_comes_with_the_package():
+    files = viewer.files()
+    assert files["/"] is files["/index.html"]
+    assert files["/"].type == "text/html; charset=utf-8"
