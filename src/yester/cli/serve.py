@@ -87,7 +87,7 @@ def _serve(home: Path, port: int, exactly: bool, idle: float | None) -> None:
     log.say(f"started: port {number}, pid {os.getpid()}")
     try:
         serve(home / "run", made, sock, idle)
-    except Exception as error:
+    except Exception as error:  # whatever it is, it is written down before it goes on
         log.failed("serving", error)
         raise
     finally:
