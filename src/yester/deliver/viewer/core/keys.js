@@ -1,0 +1,41 @@
+// The keyboard: / searches, g and a letter goes somewhere, ? says so, r draws the view again.
+
+import { h } from "/core/dom.js";
+import { go } from "/core/router.js";
+
+const PLACES = {
+  t: ["/", "timeline"], s: ["/sessions", "sessions"], m: ["/memories", "memories"], r: ["/review", "review"],
+  i: ["/shown", "shown"], x: ["/stats", "statistics"], p: ["/projects", "projects"], c: ["/settings", "settings"], d: ["/doctor", "doctor"],
+};
+const OTHERS = [["/", "search"], ["j k", "next and previous row"], ["Enter", "open"], ["r", "draw again"], ["Esc", "close, or leave a field"], ["?", "this"]];
+
+export function keys(again) {
+  let going = 0;
+  addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const typing = event.target.closest?.("input, textarea, select, [contenteditable]");
+    if (event.key === "Escape" && typing) return typing.blur();
+    if (typing) return;
+    if (event.timeStamp - going < 1200 && PLACES[event.key]) {
+      going = 0;
+      return go(PLACES[event.key][0]);
+    }
+    going = event.key === "g" ? event.timeStamp : 0;
+    if (event.key === "/") {
+      event.preventDefault();
+      document.querySelector("header input[type=search]").focus();
+    } else if (event.key === "r") again();
+    else if (event.key === "?") help();
+  });
+}
+
+function help() {
+  const rows = [...OTHERS, ...Object.entries(PLACES).map(([key, [, name]]) => [`g ${key}`, name])];
+  const box = h("dialog.keys", { "aria-label": "Keys" },
+    h("h2", {}, "Keys"),
+    h("dl", {}, rows.map(([key, does]) => [h("dt", {}, key.split(" ").map((one) => h("kbd", {}, one))), h("dd", {}, does)])),
+    h("form", { method: "dialog" }, h("button", { autofocus: true }, "Close")));
+  box.addEventListener("close", () => box.remove());
+  document.body.append(box);
+  box.showModal();
+}

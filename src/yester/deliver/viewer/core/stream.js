@@ -1,0 +1,64 @@
+// What is new, as it happens: one connection for the page, read by fetch since it needs the bearer.
+// A browser has few connections to one server for all its tabs, so a hidden tab lets go of its own.
+
+import { authorization } from "/core/api.js";
+
+const heard = new Set();
+let last = "", running = null;
+
+/** Call `told(event, data)` for events (item, injection, gap) until the signal is aborted. */
+export function listen(told, signal) {
+  heard.add(told);
+  signal.addEventListener("abort", () => heard.delete(told));
+}
+
+/** `state("live" | "waiting")` is called whenever that changes. */
+export function begin(state) {
+  document.addEventListener("visibilitychange", () => (document.hidden ? end() : start(state)));
+  start(state);
+}
+
+function end() {
+  running?.abort();
+  running = null;
+}
+
+async function start(state) {
+  if (running) return;
+  const mine = (running = new AbortController());
+  let pause = 500;
+  while (!mine.signal.aborted) {
+    try {
+      const headers = { ...authorization(), ...(last && { "Last-Event-ID": last }) };
+      const answer = await fetch("/stream", { headers, signal: mine.signal, cache: "no-store", credentials: "omit" });
+      if (answer.status === 401) return state("waiting");
+      if (!answer.ok) throw new Error(String(answer.status));
+      state("live");
+      pause = 500;
+      await read(answer.body.pipeThrough(new TextDecoderStream()).getReader());
+    } catch {
+      if (mine.signal.aborted) return;
+    }
+    state("waiting");
+    await new Promise((done) => setTimeout(done, pause));
+    pause = Math.min(pause * 2, 15000);
+  }
+}
+
+async function read(reader) {
+  let rest = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    const blocks = (rest + value).split("\n\n");
+    rest = blocks.pop();
+    for (const block of blocks) tell(block);
+  }
+}
+
+function tell(block) {
+  const fields = Object.fromEntries(block.split("\n").map((line) => line.split(/: (.*)/s)));
+  if (fields.id) last = fields.id;
+  if (!fields.data || fields.event === "ready") return;
+  for (const told of heard) told(fields.event, JSON.parse(fields.data));
+}
