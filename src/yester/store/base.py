@@ -541,9 +541,9 @@ class Store(Protocol):
     def history(
         self, session: int, brief: Collection[str], chars: int, after: tuple[int, int], limit: int
     ) -> list[tuple[Item, int]]:
-        """The next items of a session by (time, id), nothing distilled among them, each with the
-        length of its text; of thinking and of these tools only so many characters of it, of other
-        tools that wrote much the beginning and the end."""
+        """The next items of a session by (time, id), without what came of it (distilled items and
+        memories), each with the length of its text; of thinking and of these tools only so many
+        characters of it, of other tools that wrote much the beginning and the end."""
 
     def prompt_before(self, session: int, epoch: int, back: int) -> int:
         """When the prompt so many before the last one of that time was typed; 0: there is none."""

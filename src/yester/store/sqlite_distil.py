@@ -128,8 +128,8 @@ class DistilRows:
             "i.session FROM", "i.session, length(i.body) FROM", 1
         )
         found = self._db.execute(
-            f"{select} WHERE {_OF_SESSION} AND i.source <> ? AND i.status = 'active'"
-            " AND (i.epoch, i.id) > (?, ?) ORDER BY i.epoch, i.id LIMIT ?",
+            f"{select} WHERE {_OF_SESSION} AND i.source <> ? AND i.kind <> 'memory'"
+            " AND i.status = 'active' AND (i.epoch, i.id) > (?, ?) ORDER BY i.epoch, i.id LIMIT ?",
             (*names, chars, head + tail, head, -tail, session, DISTILLED, *after, limit),
         )
         return [(rows.item(row), row[-1]) for row in found]
