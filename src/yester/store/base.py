@@ -306,10 +306,15 @@ class Store(Protocol):
         """Take items out for good, rows and index in step; unknown ids are passed over."""
 
     def put_distilled(
-        self, session: int, changes: int, evidence: Mapping[str, Iterable[tuple[int, int]]]
+        self,
+        session: int,
+        changes: int,
+        evidence: Mapping[str, Iterable[tuple[int, int]]],
+        rest: int = 0,
     ) -> None:
         """A session has been distilled, as it was after so many changes; what came of it was made
-        of this: ref → (number of the fact, item it was taken from); -1 is for what is no fact."""
+        of this: ref → (number of the fact, item it was taken from); -1 is for what is no fact.
+        With `rest`, only up to that time: it waits still, since then."""
 
     def put_evidence(self, evidence: Mapping[str, Iterable[tuple[int, int]]]) -> None:
         """What distilled items were made of, as for `put_distilled`."""

@@ -44,9 +44,19 @@ class DistilRows:
         )
 
     def put_distilled(
-        self, session: int, changes: int, evidence: Mapping[str, Iterable[tuple[int, int]]]
+        self,
+        session: int,
+        changes: int,
+        evidence: Mapping[str, Iterable[tuple[int, int]]],
+        rest: int = 0,
     ) -> None:
         self.put_evidence(evidence)
+        if rest:
+            self._db.execute(
+                "UPDATE undistilled SET since = ? WHERE session = ? AND changes = ?",
+                (rest, session, changes),
+            )
+            return
         self._db.execute(
             "DELETE FROM undistilled WHERE session = ? AND changes = ?", (session, changes)
         )
