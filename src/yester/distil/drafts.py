@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from yester.distil.sentences import Statement, boilerplate, may_find, statements
+from yester.distil.cues import boilerplate, may_find
+from yester.distil.sentences import Statement, statements
 from yester.distil.titles import near, words
 from yester.ingest.noise import echo
 from yester.model import Item

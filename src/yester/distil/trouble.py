@@ -13,7 +13,7 @@ from yester.agents.transcript import digest
 from yester.distil.commands import CHECKS, typed
 from yester.distil.drafts import TITLE, Draft, Fact, Gate, Taken, chosen
 from yester.distil.outcomes import Ended, Instead, Outcomes, Stuck, files
-from yester.distil.sentences import cut, shortened
+from yester.distil.phrases import cut, shortened
 from yester.distil.titles import file_names
 from yester.distil.turns import Step, View
 

@@ -9,16 +9,11 @@ from dataclasses import dataclass, replace
 
 from yester.agents.transcript import digest
 from yester.distil.commands import CHECKS, Commit
+from yester.distil.cues import boilerplate
 from yester.distil.drafts import TITLE, Draft, Gate, Taken, chosen, worth
 from yester.distil.outcomes import Outcomes
-from yester.distil.sentences import (
-    as_title,
-    boilerplate,
-    plain,
-    shortened,
-    split_sentences,
-    without_interjection,
-)
+from yester.distil.phrases import as_title, plain, shortened, without_interjection
+from yester.distil.sentences import split_sentences
 from yester.distil.symbols import touched
 from yester.distil.telling import (
     MOST_FILES,

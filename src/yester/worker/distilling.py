@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _MOST_ITEMS = 1_500  # of a session, in one go: memory is bounded
 _MODULES = (
-    "distil.sentences", "distil.titles", "distil.commands", "distil.fingerprint",
+    "distil.cues", "distil.sentences", "distil.titles", "distil.commands", "distil.fingerprint",
     "distil.runners", "distil.outcomes", "distil.decided", "memories.standing", "distil.amend",
     "distil.distil",
 )  # fmt: skip
