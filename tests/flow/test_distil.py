@@ -181,9 +181,9 @@ def test_a_turn_that_has_grown_replaces_what_came_of_it_and_what_no_longer_comes
 TURNS = ("fixed_bug", "second_turn", "talk", "commit", "add", "stuck", "wrong", "plan", "late")
 
 
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(
-    st.lists(st.sampled_from(TURNS), min_size=2, max_size=26),
+    st.lists(st.sampled_from(TURNS), min_size=2, max_size=20),
     st.sets(st.integers(1, 25)),
     st.sampled_from([1, 7, 40]),
 )
@@ -220,7 +220,7 @@ def test_turn_by_turn_in_several_goes_and_all_at_once_give_the_same(kinds, ends,
 @pytest.mark.parametrize("most", [1, 7, 40])
 def test_where_memory_is_bounded_a_long_session_is_distilled_in_several_goes(store, most):
     story = Story()
-    for _ in range(12):
+    for _ in range(7):
         add(story)
         fixed_bug(story)
     story.store(store)
@@ -231,7 +231,7 @@ def test_where_memory_is_bounded_a_long_session_is_distilled_in_several_goes(sto
             pass
     assert len(since) > 1
     assert since == sorted(set(since)), "every go comes further than the one before"
-    assert len(made(store, "observation")) == 13
+    assert len(made(store, "observation")) == 8
 
 
 def talk(story):

@@ -26,7 +26,7 @@ class Rules:
 
     skipped: frozenset[str] = frozenset()
     window: int = 3_000
-    most: int = 0  # items looked at in one go, whole turns; 0: all there are
+    most: int = 0  # new items looked at in one go, to the end of their turn; 0: all there are
 
     @classmethod
     def of(cls, config: Config) -> Rules:
@@ -47,6 +47,7 @@ class History:
         self._items: list[tuple[Item, int]] = []
         self._steps: dict[int, Step] = {}
         self._todo: Item | None = None
+        self._new = 0  # items since then
 
     def read(self, rules: Rules, excerpt: int = 0) -> Iterator[None]:
         """In small steps; `texts` has so many characters of each use of a tool."""
@@ -61,6 +62,7 @@ class History:
                 if self._enough(item, rules.most):
                     self.rest = item.epoch
                     return
+                self._new += item.epoch >= self._since
                 step = step_of(item, length, told.get(item.id), rules.skipped, rules.window)
                 if step is None:
                     if item.type == "todo" and not item.actor:
@@ -77,9 +79,9 @@ class History:
             after = (page[-1][0].epoch, page[-1][0].id)
 
     def _enough(self, item: Item, most: int) -> bool:
-        """Is here a turn to stop before, with something new behind us?"""
+        """Is here a turn to stop before, with enough that is new behind us?"""
         return (
-            0 < most <= len(self._items)
+            0 < most <= self._new
             and item.kind == "prompt"
             and not item.actor
             and item.epoch > max(self._since, self._items[0][0].epoch)

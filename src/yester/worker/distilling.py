@@ -17,7 +17,7 @@ from yester.worker.log import Log
 if TYPE_CHECKING:
     from yester.distil.distil import Report
 
-_MOST_ITEMS = 1_500  # of a session, in one go: memory is bounded
+_MOST_ITEMS = 1_000  # new ones of a session, in one go: memory is bounded
 _MODULES = (
     "distil.cues", "distil.sentences", "distil.titles", "distil.commands", "distil.fingerprint",
     "distil.runners", "distil.outcomes", "distil.decided", "memories.standing", "distil.amend",
