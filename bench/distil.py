@@ -34,8 +34,9 @@ from pathlib import Path
 import yester
 from yester.config import load
 from yester.distil.dedup import same_title, title_terms
-from yester.distil.distil import Report, Rules, distil
-from yester.distil.turns import BRIEF_CHARS, BRIEF_TOOLS, tokens, views
+from yester.distil.distil import Report, distil
+from yester.distil.history import Rules
+from yester.distil.turns import BRIEF_CHARS, BRIEF_TOOLS, step_of, tokens, views
 from yester.fence import strip_fenced
 from yester.ingest import prepared
 from yester.model import DISTILLED, Filters, Item
@@ -88,7 +89,12 @@ def removed(store: SqliteStore, rules: Rules) -> Counter[str]:
         while page := store.history(session.id, BRIEF_TOOLS, BRIEF_CHARS, after, 1_000):
             items += page
             after = (page[-1][0].epoch, page[-1][0].id)
-        for turn in views(items, {}, rules.skipped, rules.window):
+        steps = {
+            item.id: step
+            for item, length in items
+            if (step := step_of(item, length, None, rules.skipped, rules.window)) is not None
+        }
+        for turn in views(items, steps):
             counts["uses"] += len(turn.steps)
             counts["batches"] += len(turn.batches)
             counts.update(step.why_not for step in turn.steps if step.why_not)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from yester.distil.distil import Report, Rules, distil
+from yester.distil.distil import Report, distil
 from yester.distil.drafts import Draft, Gate
+from yester.distil.history import LOOK_BACK, Rules
 from yester.distil.observe import observe
 from yester.distil.outcomes import outcomes
-from yester.distil.turns import View, views
+from yester.distil.turns import View, step_of, views
 from yester.distil.work import assigned
 from yester.ingest import prepared
 from yester.model import DISTILLED, Event, Item, Session
@@ -86,13 +87,23 @@ class Story:
     # --- looked at -------------------------------------------------------------------------------
 
     def turns(self, told: dict[int, Event] | None = None) -> list[View]:
-        return views([(item, len(item.body)) for item in self.items], told or {}, SKIPPED, 3_000)
+        told, items, steps = told or {}, [], {}
+        for item in self.items:
+            step = step_of(item, len(item.body), told.get(item.id), SKIPPED, 3_000)
+            if step is not None:
+                steps[item.id] = step
+            items.append((item, len(item.body)))
+        return views(items, steps)
 
     def drafts(self, gate: Gate | None = None) -> list[list[Draft]]:
         """The observations of each turn."""
         turns, gate = self.turns(), gate or Gate()
-        every = zip(turns, assigned(turns, 8), outcomes(turns), strict=True)
-        return [observe(turn, commits, came_out, gate) for turn, commits, came_out in every]
+        every = zip(turns, assigned(turns, LOOK_BACK), outcomes(turns, LOOK_BACK), strict=True)
+        found = []
+        for turn, commits, came_out in every:
+            found.append(observe(turn, commits, came_out, gate))
+            gate.keep(fact.text for draft in found[-1] for fact in draft.facts)
+        return found
 
     def drafted(self) -> list[Draft]:
         return [draft for drafts in self.drafts() for draft in drafts]

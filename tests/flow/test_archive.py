@@ -20,7 +20,8 @@ from yester.capture.rules import rules
 from yester.config import load
 from yester.distil.archive import Lines, added, found, is_own, short, without, written
 from yester.distil.archiving import archive, unarchived
-from yester.distil.distil import Report, Rules, distil
+from yester.distil.distil import Report, distil
+from yester.distil.history import Rules
 from yester.errors import Malformed, SourceError
 from yester.importers.notes import items as notes
 from yester.ingest.events import Events

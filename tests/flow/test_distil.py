@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import random
 import sqlite3
 import subprocess
 import sys
+import tempfile
 from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 import yester
 from tests.capturing import Told, leave, until
@@ -53,8 +56,17 @@ def second_turn(story):
 
 
 def snapshot(store):
-    """Everything that was distilled, without the numbers the store gave."""
-    return {(i.kind, i.ref): replace(i, id=0) for i in made(store)}
+    """Everything that was distilled and what it was made of, without the numbers the store gave."""
+    refs = {item.id: item.ref for item in store.items()}
+    found = {}
+    for item in made(store):
+        evidence = {
+            fact: sorted(refs[source] for source in sources)
+            for fact, sources in store.evidence(item.id).items()
+        }
+        own = replace(item, id=0, supersedes=0, updated=0)
+        found[item.kind, item.ref] = own, refs.get(item.supersedes), evidence
+    return found
 
 
 # --- what is stored ------------------------------------------------------------------------------
@@ -166,23 +178,60 @@ def test_a_turn_that_has_grown_replaces_what_came_of_it_and_what_no_longer_comes
     assert store.check() == []
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_turn_by_turn_gives_the_same_as_all_at_once(tmp_path, seed):
+TURNS = ("fixed_bug", "second_turn", "talk", "commit", "add", "stuck", "wrong", "plan", "late")
+
+
+@settings(max_examples=8)
+@given(
+    st.lists(st.sampled_from(TURNS), min_size=2, max_size=20),
+    st.sets(st.integers(1, 25)),
+    st.sampled_from([1, 7, 40]),
+)
+@example(["fixed_bug", *["talk"] * 14, "add", "commit"], {15}, 1)  # one turn was its session
+@example(["stuck", *["talk"] * 6, "stuck", *["talk"] * 5, "stuck"], set(range(26)), 7)
+@example(["wrong", *["talk"] * 7, "wrong", "wrong", *["talk"] * 4, "wrong"], {8, 9}, 1)
+@example(["plan", *["talk"] * 13, "add"], {14}, 1)
+def test_turn_by_turn_in_several_goes_and_all_at_once_give_the_same(kinds, ends, most):
     """A long session is not read from its beginning again, and must not show it."""
-    live, whole = (SqliteStore.open(tmp_path / name, now=1) for name in ("live", "whole"))
-    story, draw = Story(), random.Random(seed)
-    for number in range(26):
-        at = len(story.items)
-        draw.choice((fixed_bug, second_turn, talk, commit, add, add, commit))(story)
-        assert story.number == number + 1
-        story.store(live, at)
+    story, parts = Story(), []
+    for number, kind in enumerate(kinds):
+        if number in ends or not parts:
+            parts.append(len(story.items))
+        globals()[kind](story)
+    folder = tempfile.TemporaryDirectory()
+    stores = [SqliteStore.open(Path(folder.name) / name, now=1) for name in ("1", "2", "3")]
+    live, whole, goes = stores
+    for at, end in zip(parts, [*parts[1:], len(story.items)], strict=True):
+        replace(story, items=story.items[:end]).store(live, at)
         distilled(live)
     story.store(whole)
     distilled(whole)
-    assert len(snapshot(whole)) > 10
+    story.store(goes)
+    while found := goes.waiting(False, LATER, 9):
+        for _ in distil(goes, found[0], replace(RULES, most=most), Report()):
+            pass
     assert snapshot(live) == snapshot(whole)
-    live.close()
-    whole.close()
+    assert snapshot(goes) == snapshot(whole)
+    for store in stores:
+        store.close()
+    folder.cleanup()
+
+
+@pytest.mark.parametrize("most", [1, 7, 40])
+def test_where_memory_is_bounded_a_long_session_is_distilled_in_several_goes(store, most):
+    story = Story()
+    for _ in range(7):
+        add(story)
+        fixed_bug(story)
+    story.store(store)
+    since = []
+    while found := store.waiting(False, LATER, 9):
+        since.append(found[0].since)
+        for _ in distil(store, found[0], replace(RULES, most=most), Report()):
+            pass
+    assert len(since) > 1
+    assert since == sorted(set(since)), "every go comes further than the one before"
+    assert len(made(store, "observation")) == 8
 
 
 def talk(story):
@@ -192,7 +241,9 @@ def talk(story):
 
 def commit(story):
     story.prompt("commit this")
-    story.commits(f"Add part {LETTERS[story.number]} of the parser", "It was missing until now.")
+    story.commits(
+        f"Add part {LETTERS[story.number % 26]} of the parser", "It was missing until now."
+    )
 
 
 def add(story):
@@ -200,6 +251,37 @@ def add(story):
     story.prompt(f"Add a parser for {part} of the configuration files")
     story.edits(f"src/{part}.py")
     story.says(f"Added `{part}()`, which reads `{part}.toml`.")
+
+
+def stuck(story):
+    story.prompt("The parser fails on empty files, look at it")
+    for _ in range(2):
+        story.fails(
+            "pytest -q tests/test_parser.py", "E       KeyError: 'parser'\n1 failed in 0.1s"
+        )
+        story.edits("src/parser.py")
+    story.says("It fails still, though `parse()` was changed.")
+
+
+def wrong(story):
+    story.prompt("run the tests")
+    story.fails("rtk bun run test", f"error: unrecognized subcommand 'bun' {story.number}", 2)
+    story.ran("bun run test", " 5 pass\n 0 fail" + " " * 50)
+
+
+def plan(story):
+    add(story)
+    story._add("note", "", "[x] read the files\n[ ] write the docs", type="todo")
+
+
+def late(story):
+    """What a tool gave is told when the next prompt is typed already."""
+    add(story)
+    number = story.number
+    story.prompt("and the next one")
+    story.commits(f"Add part {LETTERS[number % 26]} of the writer", "It was missing.")
+    story.items[-1] = replace(story.items[-1], prompt_number=number)
+    story.says("Committed it.")
 
 
 def test_what_comes_while_a_session_is_distilled_is_not_taken_for_done(store):
@@ -366,16 +448,16 @@ def tell(told, transcript):
     prompt = "The totals in the cart are wrong for more than nine items, please fix it"
     events = [told.event("SessionStart", source="startup"), told.prompt(prompt)]
     transcript.user(prompt)
-    for name, given, response in (
+    for name, value, response in (
         ("Read", {"file_path": f"{told.cwd}/src/cart.py"}, "def total(): ...\n" * 9),
         ("Edit", {"file_path": f"{told.cwd}/src/cart.py", "old_string": "a" * 40,
                   "new_string": "b" * 40}, ""),
         ("Bash", {"command": "git commit -m 'Fix the total of the cart for ten items'"},
          "[main abc1234] Fix the total of the cart for ten items"),
     ):  # fmt: skip
-        key = transcript.call(name, **given)
+        key = transcript.call(name, **value)
         result = {"stdout": response, "stderr": ""} if name == "Bash" else response
-        events.append(told.tool(name, given, result, key))
+        events.append(told.tool(name, value, result, key))
         transcript.result(key, response)
     closing = "The total was wrong because `total()` compared text; it now compares numbers."
     events.append(told.stop(closing))
@@ -533,15 +615,15 @@ def test_the_history_of_a_session_comes_page_by_page_and_what_is_glanced_at_is_s
     assert found[3][0].body.endswith("y last")
 
 
-def test_where_memory_is_bounded_only_the_last_items_are_looked_at(store):
+def test_where_memory_is_bounded_nothing_goes_that_was_not_looked_at(store):
     story = fixed_bug(Story())
     story.store(store)
     distilled(store)
     at = len(story.items)
     second_turn(story).store(store, at)
-    (waiting,) = store.waiting(False, LATER, 9)
-    for _ in distil(store, waiting, replace(RULES, most=2), Report()):
-        pass
+    while found := store.waiting(False, LATER, 9):
+        for _ in distil(store, found[0], replace(RULES, most=2), Report()):
+            pass
     # What came of the turn that was not looked at is still there.
     assert [item.type for item in made(store, "observation")] == ["bugfix", "discovery"]
 

@@ -306,6 +306,26 @@ def test_a_call_read_before_its_result_is_completed_by_the_hook(intake, told, tr
     assert item.body == f"make deploy\n\ncertificate has expired {LONG}"
 
 
+@pytest.mark.requirement("CAP-06")
+@pytest.mark.parametrize("file", [SESSION, "agent-a1"])
+def test_a_call_read_before_its_result_does_not_undo_what_the_hook_told(
+    intake, told, transcript, file
+):
+    """A sub-agent's transcript is read once, when it ends; its last lines may come after that."""
+    by = {"agent_id": "a1"} if file == "agent-a1" else {}
+    whole = f"make deploy\n\ncertificate has expired {LONG}"
+    t = transcript(file, session=SESSION)
+    key = t.call("Bash", "toolu_0123456789abcdef", command="make deploy")
+    intake.take(told.prompt("go"), told.ran("make deploy", whole[13:], key, **by))
+    intake.read(t.path)
+    (item,) = intake.items(tool="Bash")
+    assert (item.body, item.actor) == (whole, by.get("agent_id", ""))
+    t.result(key, whole[13:])
+    intake.read(t.path)
+    assert [item.body for item in intake.items(tool="Bash")] == [whole]
+    assert intake.store.check() == []
+
+
 def test_the_same_words_again_are_said_again(intake, told, transcript):
     t = transcript()
     for number in ("t1", "t2", "t3"):

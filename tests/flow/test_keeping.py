@@ -6,7 +6,7 @@ from itertools import permutations
 
 import pytest
 
-from tests.distilling import Story, distilled
+from tests.distilling import Story, distilled, fixed_bug, made
 from yester.distil.keeping import link_decisions
 from yester.ingest.prepare import prepared
 from yester.memories.lifecycle import retire
@@ -52,6 +52,22 @@ def test_a_rule_that_was_typed_is_told_to_every_later_session(store):
     assert "Never commit to main" in rules(store)[0]
     distilled(store)
     assert len(store.memories(Filters(types=("rule",)))) == 1
+
+
+@pytest.mark.requirement("DIS-07", "DIS-03")
+def test_a_rule_is_what_comes_of_a_session_and_no_part_of_it(store):
+    """Else distilling would make the session wait again, and its turns longer than they are."""
+    story = fixed_bug(Story())
+    story.prompt("The import is slow. Never commit to main, always open a pull request.")
+    story.says("Understood.")
+    story.store(store)
+    assert distilled(store).rules == 1
+    assert store.waiting_sessions(False) == 0
+    before = made(store)
+    with store.transaction():
+        store.distil_again()
+    assert distilled(store).put.written == 0
+    assert made(store) == before
 
 
 @pytest.mark.requirement("DIS-07")

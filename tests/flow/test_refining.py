@@ -138,6 +138,14 @@ def test_what_a_model_wrote_is_known_to_come_from_the_whole_turn(desk):
     assert told == {item.body for item in story.items}
 
 
+def test_a_model_is_told_what_commands_printed(desk):
+    fixed_bug(Story()).store(desk.store)
+    distilled(desk.store)
+    session = desk.store.session(SESSION, "claude-code")
+    (turn,) = unrefined(desk.store, session, 0, RULES)
+    assert "Bash: pytest -q tests/test_cart.py\n\nExit code 1\nE       assert 9 == 10" in turn.text
+
+
 def test_only_what_is_new_is_asked_about(desk, server):
     story = fixed_bug(Story())
     story.store(desk.store)

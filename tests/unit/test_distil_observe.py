@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.distilling import SKIPPED, Story, fixed_bug
+from tests.distilling import Story, fixed_bug
 from yester.distil.drafts import Gate
 from yester.distil.summaries import FIELDS, session_summary, turn_summary
 from yester.distil.symbols import DEFINITIONS, symbols
@@ -109,7 +109,7 @@ def test_a_sessions_own_switches_hold_as_the_hooks_told_them():
 def test_a_view_knows_its_tokens_though_it_holds_only_part_of_the_text():
     story = Story()
     item = story.prompt("go")
-    (turn,) = views([(item, 4_000)], {}, SKIPPED, 0)
+    (turn,) = views([(item, 4_000)], {})
     assert turn.tokens == 1_000
 
 
@@ -236,7 +236,7 @@ def test_work_without_a_commit_is_named_by_plan_result_or_request(prompt, closin
 def test_scratch_files_and_failed_edits_are_nobodys_work():
     story = Story()
     story.prompt("try something out for me in the scratch folder")
-    story.edits("/tmp/try.py")
+    story.edits("scratchpad/try.py")
     story.edits("src/a.py", tags=("error",))
     story.says("Tried it.")
     assert story.turns()[0].edited == ()

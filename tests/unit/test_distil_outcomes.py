@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.distilling import Story
-from yester.distil.outcomes import RUNNERS, Counted, counted, files, outcomes
+from yester.distil.outcomes import files, outcomes
+from yester.distil.runners import RUNNERS, Counted, counted
 
 pytestmark = pytest.mark.requirement("DIS-09")
 
@@ -14,7 +15,7 @@ FINE = "1 passed in 0.10s"
 
 
 def of(story):
-    return outcomes(story.turns())
+    return outcomes(story.turns(), 5)
 
 
 @pytest.mark.parametrize(
@@ -39,7 +40,7 @@ def test_an_error_ends_with_the_edits_after_which_the_same_check_is_clean():
     ((ended,), passed) = of(story)[0].ended, of(story)[0].passed
     assert ended.error.text == "KeyError: 'total'"
     assert files(ended.edits) == ("cart.py",)
-    assert (ended.attempts, ended.before) == (1, True)
+    assert ended.attempts == 1
     assert (passed[0].before, passed[0].after) == (Counted(0, 1), Counted(1, 0))
 
 
@@ -114,6 +115,68 @@ def test_an_error_counts_in_the_turn_it_ended_in():
     first, second = of(story)
     assert not first.ended
     assert len(second.ended) == 1
+
+
+def test_what_lies_many_turns_back_does_not_count():
+    story = Story()
+    story.prompt("look")
+    story.fails("pytest -q", BROKEN)
+    for _ in range(6):
+        story.prompt("something else")
+    story.edits("cart.py")
+    story.ran("pytest -q", FINE)
+    assert not any(one.ended or one.passed for one in of(story))
+
+
+def tried_in_vain(story):
+    story.prompt("look at it")
+    story.fails("pytest -q", BROKEN)
+    story.edits("cart.py")
+    story.fails("pytest -q", BROKEN)
+
+
+def test_an_error_that_is_met_again_much_later_was_stuck_before():
+    story = Story()
+    tried_in_vain(story)
+    for _ in range(5):
+        story.prompt("something else")
+    tried_in_vain(story)
+    assert [len(one.stuck) for one in of(story)] == [1, 0, 0, 0, 0, 0, 1]
+    story.items = []
+    tried_in_vain(story)
+    story.prompt("something else")
+    tried_in_vain(story)
+    assert [len(one.stuck) for one in of(story)] == [0, 0, 1]
+
+
+def test_of_many_errors_those_that_were_seen_last_are_waited_for():
+    story = Story()
+    story.prompt("look at it")
+    story.fails("pytest -q tests/first.py", BROKEN)
+    for number in range(14):
+        story.fails(f"pytest -q tests/{number}.py", f"E       KeyError: 'key{'x' * number}'")
+        if number == 7:
+            story.fails("pytest -q tests/first.py", BROKEN)
+    story.edits("cart.py")
+    story.ran("pytest -q", FINE)
+    ended = {one.error.text for one in of(story)[0].ended}
+    assert len(ended) == 12
+    assert "KeyError: 'total'" in ended
+    assert "KeyError: 'key'" not in ended
+
+
+def test_a_command_that_is_wrong_over_and_over_is_told_once_until_long_after():
+    story = Story()
+    for turns in (1, 1, 6):
+        story.prompt("run the tests")
+        story.fails("rtk bun run test", "error: unrecognized subcommand 'bun'", 2)
+        story.ran("bun run test", "5 pass\n0 fail")
+        for _ in range(turns - 1):
+            story.prompt("something else")
+    story.prompt("run the tests")
+    story.fails("rtk bun run test", "error: unrecognized subcommand 'bun'", 2)
+    story.ran("bun run test", "5 pass\n0 fail")
+    assert [len(one.instead) for one in of(story)] == [1, 0, 0, 0, 0, 0, 0, 0, 1]
 
 
 def test_a_command_that_cannot_be_run_here_and_the_one_that_can():

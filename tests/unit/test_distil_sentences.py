@@ -6,19 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from yester.distil.sentences import (
-    BOILERPLATE,
-    CUES,
-    as_title,
-    boilerplate,
-    cut,
-    generic_heading,
-    plain,
-    shortened,
-    split_sentences,
-    statements,
-    tells,
-)
+from yester.distil.cues import BOILERPLATE, CUES, boilerplate, tells
+from yester.distil.phrases import as_title, cut, plain, shortened
+from yester.distil.sentences import generic_heading, split_sentences, statements
 from yester.distil.titles import (
     BEGINNINGS,
     asked,

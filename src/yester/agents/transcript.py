@@ -151,6 +151,7 @@ class Transcript(ABC, Generic[S]):
         if call.item.tool in self.bookkeeping:
             self.reading.skip(f"{call.item.tool} call")
         else:
+            self.reading.unanswered.add(call.item.ref)
             yield from self.unless_empty(call.item)
 
     def unless_empty(self, item: Item) -> Iterator[Item]:

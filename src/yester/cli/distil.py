@@ -15,7 +15,8 @@ from yester.cli.app import App, count, pass_app, print_json
 from yester.cli.stopping import stoppable
 from yester.distil import QUIET
 from yester.distil.asking import open_asker
-from yester.distil.distil import Report, Rules, distil
+from yester.distil.distil import Report, distil
+from yester.distil.history import Rules
 from yester.distil.refining import LATELY, refine_turns, unrefined
 from yester.errors import NotFound, UsageError
 from yester.ingest import rebuild_if_stale

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 _STATUS = re.compile(r"(?:Exit code:?|exited with code:?|<exit_code>) ?(\d{1,3})\b")
 _REFUSED = (
@@ -247,6 +248,7 @@ def words(command: str) -> list[str]:
     return _WORD.findall(command)
 
 
+@lru_cache(maxsize=512)
 def program(command: str) -> str:
     """`go test`, `pnpm`, `gh pr`: what must be the same for two runs to be comparable."""
     found = words(main_part(command))

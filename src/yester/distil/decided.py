@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from yester.distil.drafts import TITLE, Draft, Fact, Gate, Taken
-from yester.distil.sentences import as_title, cut, plain
+from yester.distil.phrases import as_title, cut, plain
 from yester.distil.telling import MOST_FILES, SUBTITLE
 from yester.distil.titles import asked, concepts_of, plan_title, request_title
 from yester.distil.turns import View

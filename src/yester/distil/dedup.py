@@ -3,6 +3,7 @@ more than four fifths of their words are the same; within a session at any time.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from yester.distil.titles import near
@@ -39,11 +40,11 @@ def stored_already(store: Store, item: Item, own: Iterable[str] = ()) -> int:
         for term in sorted(wanted)
         if (held := numbers.frequencies.get(term, 0))
     ]
-    # Of so many of its rarest words a title that is the same has at least one.
-    enough = int(len(wanted) * (1 - SAME)) + 1
     if len(asked) < SAME * len(wanted):
         return 0
-    found = store.candidates(sorted(asked, key=lambda one: one[2])[:enough], filters, _CANDIDATES)
+    found = store.candidates(
+        sorted(asked, key=lambda one: one[2])[: _enough(len(wanted))], filters, _CANDIDATES
+    )
     passed_over = frozenset(own)
     for other in store.get([one.id for one in found]):
         if other.ref not in passed_over and same_title(wanted, title_terms(other.title)):
@@ -51,13 +52,35 @@ def stored_already(store: Store, item: Item, own: Iterable[str] = ()) -> int:
     return 0
 
 
+class Titles:
+    """Those of a session so far."""
+
+    def __init__(self, titles: Iterable[str] = ()) -> None:
+        self._by_term: defaultdict[str, list[frozenset[str]]] = defaultdict(list)
+        for title in titles:
+            self._add(title_terms(title))
+
+    def take(self, title: str) -> bool:
+        """False where one before it is the same, nearly or wholly."""
+        own = title_terms(title)
+        rarest = sorted(own, key=lambda term: (len(self._by_term.get(term, ())), term))
+        near_by = (other for term in rarest[: _enough(len(own))] for other in self._by_term[term])
+        if any(same_title(own, other) for other in near_by):
+            return False
+        self._add(own)
+        return True
+
+    def _add(self, title: frozenset[str]) -> None:
+        for term in title:
+            self._by_term[term].append(title)
+
+
 def distinct(items: Sequence[Item]) -> list[Item]:
     """Without those whose title one before them has, nearly or wholly."""
-    kept: list[Item] = []
-    known: list[frozenset[str]] = []
-    for item in items:
-        title = title_terms(item.title)
-        if not any(same_title(title, other) for other in known):
-            kept.append(item)
-            known.append(title)
-    return kept
+    titles = Titles()
+    return [item for item in items if titles.take(item.title)]
+
+
+def _enough(number: int) -> int:
+    """Of so many of its words a title that is the same has at least one."""
+    return int(number * (1 - SAME)) + 1

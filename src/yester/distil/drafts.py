@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from yester.distil.sentences import Statement, boilerplate, may_find, statements
+from yester.distil.cues import boilerplate, may_find
+from yester.distil.sentences import Statement, statements
 from yester.distil.titles import near, words
 from yester.ingest.noise import echo
 from yester.model import Item
@@ -73,6 +74,7 @@ class Gate:
     def __init__(self, shown: Sequence[frozenset[str]] = (), known: Iterable[str] = ()) -> None:
         self._shown = shown
         self._known = {_same(text) for text in known}
+        self._told: set[str] = set()  # in the turn that is looked at
         self._parsed: dict[int, list[Statement]] = {}
         self._texts: dict[int, str] = {}
         self._taken: dict[int, list[Taken]] = {}
@@ -92,11 +94,23 @@ class Gate:
         return bool(self._shown) and echo(frozenset(terms(text)), self._shown)
 
     def lets(self, text: str, item: Item) -> bool:
-        return self.occurs(text, item) and _same(text) not in self._known and not self.echoes(text)
+        said = _same(text)
+        return (
+            self.occurs(text, item)
+            and said not in self._known
+            and said not in self._told
+            and not self.echoes(text)
+        )
 
-    def keep(self, facts: Iterable[Fact]) -> None:
-        """These are stored: said once more in this session, they are not taken again."""
-        self._known.update(_same(fact.text) for fact in facts)
+    def tell(self, facts: Iterable[Fact]) -> None:
+        """These are told: they are not taken again in the same turn."""
+        self._told.update(_same(fact.text) for fact in facts)
+
+    def keep(self, facts: Iterable[str]) -> None:
+        """These are what is stored of a turn: said once more in this session, they are not taken
+        again. What was only told, and is not stored, may be."""
+        self._told.clear()
+        self._known.update(map(_same, facts))
 
     def take(self, item: Item, least: float = _LEAST) -> list[Taken]:
         """The statements of a message that tell something, in order."""

@@ -175,7 +175,7 @@ LINES: tuple[tuple[str, str, str], ...] = (
     (
         "said so",
         r"^\s*(?:\[[\w:.-]+\] )?(?P<told>(?:fatal|error|panic|ERROR|FATAL|Error|Fatal"
-        r"|E):? ?(?:\[[^\]]+\])?:? .{6,})",
+        r"|E(?=:)):? ?(?:\[[^\]]+\])?:? .{6,})",
         "fatal: Not possible to fast-forward, aborting.",
     ),
     (
@@ -227,7 +227,7 @@ def errors(output: str, most: int = 4) -> list[Error]:
     if len(lines) > _MOST_LINES:
         lines = lines[: _MOST_LINES // 4] + lines[-_MOST_LINES * 3 // 4 :]
     found: dict[str, Error] = {}
-    for line in lines:
+    for line in dict.fromkeys(lines):
         if len(line) < 8:
             continue
         one = _told(line)

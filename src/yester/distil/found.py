@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from yester.agents.transcript import digest
 from yester.distil.drafts import Draft, Gate, Taken, chosen
-from yester.distil.sentences import as_title, cut
+from yester.distil.phrases import as_title, cut
 from yester.distil.telling import MOST_FILES, SUBTITLE, first_title, narrative, subtitle
 from yester.distil.titles import asked, concepts_of, heading_title, request_title, telling_request
 from yester.distil.turns import View

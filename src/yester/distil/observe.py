@@ -21,10 +21,11 @@ _MOST_DRAFTS = 6
 def observe(
     turn: View, commits: Sequence[Committed], came_out: Outcomes, gate: Gate
 ) -> list[Draft]:
-    """The observations of a turn, the most telling first; none where it has nothing to tell."""
+    """The observations of a turn, the most telling first; none where it has nothing to tell. Give
+    the facts of those that are stored to `gate.keep` before the next turn."""
     drafts = decided(turn, gate)
     for draft in drafts:
-        gate.keep(draft.facts)  # what is said as a decision is not said again as a fact of the work
+        gate.tell(draft.facts)  # what is said as a decision is not said again as a fact of the work
     if commits or turn.edited:
         drafts += work(turn, commits, came_out, gate)
     else:
@@ -34,10 +35,7 @@ def observe(
     drafts = [draft for draft in drafts if not gate.echoes(draft.title)]
     kept = _different(sorted(drafts, key=lambda draft: -draft.worth))
     most = min(2 + len(turn.steps) // _STEPS_PER_DRAFT, _MOST_DRAFTS)
-    kept = kept[:most]
-    for draft in kept:
-        gate.keep(draft.facts)
-    return kept
+    return kept[:most]
 
 
 def _different(drafts: Sequence[Draft]) -> list[Draft]:

@@ -8,14 +8,16 @@ shown it does not.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
-from yester.distil.commands import CHECKS, main_part, program, typed, words
-from yester.distil.fingerprint import Error, errors
+from yester.distil.commands import CHECKS, program, typed, words
+from yester.distil.fingerprint import Error
+from yester.distil.runners import Counted
 from yester.distil.turns import Step, View
 
+_OPEN = 12  # errors and failed runs that are waited for at once
 _FEW_STEPS = 5  # within so many uses of the shell a failed command is tried in another way
 _ALIKE = 0.34  # share of common words from which one command is another try at the same thing
 # Wrong for this once: it says nothing about how things are done here.
@@ -38,110 +40,6 @@ _PATHLIKE = re.compile(r"[/.:]|^Test|^test_")
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
-    passed: int
-    failed: int
-
-
-# How test runners sum up: name, pattern with `passed` and `failed`, example, what it tells.
-RUNNERS: tuple[tuple[str, str, str, tuple[int, int]], ...] = (
-    (
-        "pytest",
-        r"^=*+[ \t]*+(?:(?P<failed>\d+) failed,? ?)?(?:(?P<passed>\d+) passed)?(?:, )?.*\bin"
-        r" [\d.]+s\b",
-        "=== 2 failed, 10 passed in 0.31s ===",
-        (10, 2),
-    ),
-    (
-        "jest",
-        r"^Tests:\s+(?:(?P<failed>\d+) failed, )?(?:\d+ (?:skipped"
-        r"|todo), )*(?:(?P<passed>\d+) passed, )?\d+ total",
-        "Tests:       1 failed, 5 passed, 6 total",
-        (5, 1),
-    ),
-    (
-        "vitest",
-        r"^[ \t]*+Tests[ \t]++(?:(?P<failed>\d+) failed \| )?(?:(?P<passed>\d+) passed)?.*\(\d+\)",
-        "      Tests  1 failed | 5 passed (6)",
-        (5, 1),
-    ),
-    (
-        "bun",
-        r"^ +(?P<passed>\d+) pass\n(?: +\d+ (?:skip|todo)\n)* +(?P<failed>\d+) fail",
-        " 124 pass\n 1 fail\n",
-        (124, 1),
-    ),
-    (
-        "cargo",
-        r"^test result: \w+\. (?P<passed>\d+) passed; (?P<failed>\d+) failed",
-        "test result: FAILED. 3 passed; 1 failed; 0 ignored",
-        (3, 1),
-    ),
-    (
-        "unittest",
-        r"^Ran (?P<passed>\d+) tests? in [\d.]+s\s+FAILED \((?:failures=(?P<failed>\d+))?.*\)",
-        "Ran 5 tests in 0.01s\n\nFAILED (failures=1)",
-        (4, 1),
-    ),
-    (
-        "unittest, all well",
-        r"^Ran (?P<passed>\d+) tests? in [\d.]+s\s+OK",
-        "Ran 5 tests in 0.01s\n\nOK",
-        (5, 0),
-    ),
-    (
-        "mocha",
-        r"^[ \t]++(?P<passed>\d+) passing\b.*(?:\n[ \t]+\d+ pending)?(?:\n[ \t]+(?P<failed>\d+)"
-        r" failing)?",
-        "  7 passing (20ms)\n  2 failing",
-        (7, 2),
-    ),
-    (
-        "rspec",
-        r"^(?P<passed>\d+) examples?, (?P<failed>\d+) failures?",
-        "10 examples, 1 failure",
-        (9, 1),
-    ),
-    (
-        "exunit",
-        r"^(?P<passed>\d+) tests?, (?P<failed>\d+) failures?",
-        "10 tests, 1 failure",
-        (9, 1),
-    ),
-    (
-        "maven",
-        r"Tests run: (?P<passed>\d+), Failures: (?P<failed>\d+)",
-        "Tests run: 5, Failures: 1, Errors: 0",
-        (4, 1),
-    ),
-    (
-        "dotnet",
-        r"Failed:\s+(?P<failed>\d+), Passed:\s+(?P<passed>\d+)",
-        "Failed!  - Failed:     1, Passed:     5, Skipped: 0",
-        (5, 1),
-    ),
-    (
-        "ctest",
-        r"tests passed, (?P<failed>\d+) tests failed out of (?P<passed>\d+)",
-        "80% tests passed, 1 tests failed out of 5",
-        (4, 1),
-    ),
-    (
-        "phpunit",
-        r"^Tests: (?P<passed>\d+), Assertions: \d+(?:, (?:Errors|Failures): (?P<failed>\d+))?",
-        "Tests: 5, Assertions: 9, Failures: 1.",
-        (4, 1),
-    ),
-    ("tap", r"^# pass\s+(?P<passed>\d+)\n# fail\s+(?P<failed>\d+)", "# pass  5\n# fail  1", (5, 1)),
-)
-_COUNTS_ALL = frozenset({"unittest", "rspec", "exunit", "maven", "ctest", "phpunit"})
-_RUNNERS = tuple((name, re.compile(pattern, re.M)) for name, pattern, _, _ in RUNNERS)
-_GO_OK = re.compile(r"^ok  \t", re.M)
-_GO_FAIL = re.compile(r"^FAIL\t\S", re.M)
-_GO_CASE = re.compile(r"^--- (PASS|FAIL): ", re.M)
-
-
-@dataclass(frozen=True, slots=True)
 class Ended:
     """An error that stopped, the run that shows it, and what was done in between."""
 
@@ -152,7 +50,6 @@ class Ended:
     commands: tuple[Step, ...]
     attempts: int  # runs that showed it
     tries: tuple[Step, ...] = ()  # edits after which it was still there
-    before: bool = False  # it was there before anything was changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,50 +89,30 @@ class Outcomes:
     passed: tuple[Passed, ...] = ()
 
 
-@lru_cache(maxsize=64)
-def counted(output: str) -> Counted | None:
-    """What a test run counted; several runners in one output are added up."""
-    for name, pattern in _RUNNERS:
-        found = [m.groupdict() for m in pattern.finditer(output)]
-        if any(any(match.values()) for match in found):
-            failed = sum(int(match.get("failed") or 0) for match in found)
-            passed = sum(int(match.get("passed") or 0) for match in found)
-            return Counted(max(passed - failed, 0) if name in _COUNTS_ALL else passed, failed)
-    cases = _GO_CASE.findall(output)
-    good, bad = len(_GO_OK.findall(output)), len(_GO_FAIL.findall(output))
-    if good or bad:
-        failed = max(cases.count("FAIL"), bad)
-        return Counted(max(good, cases.count("PASS")), failed)
-    return None
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A run that showed an error, and what had been tried since the one before."""
+
+    step: Step
+    place: int
+    turn: int
+    tries: tuple[Step, ...] = ()
 
 
 @dataclass(slots=True)
 class _Open:
     error: Error
-    first: Step
-    last: Step
-    place: int  # of the last run that showed it
-    attempts: int = 1
-    before: bool = False
-    tries: list[Step] = field(default_factory=list)
+    seen: list[_Seen]
 
 
-def failing(step: Step) -> bool:
-    """Did a run of a check fail? A pipe hides the status; then the counts tell."""
-    if step.ran is None or step.ran.refused:
-        return False
-    if step.ran.failed:
-        return True
-    found = counted(step.ran.output) if step.kind == "test" else None
-    return found is not None and found.failed > 0
-
-
-def outcomes(turns: Sequence[View]) -> list[Outcomes]:
-    """For each turn what came to its end in it."""
+def outcomes(turns: Sequence[View], back: int) -> list[Outcomes]:
+    """For each turn what came to its end in it. What lies more than so many turns back does not
+    count, so that looking at the last turns alone gives the same."""
     steps = [step for turn in turns for step in turn.steps]
-    ended, stuck = _errors(steps)
-    instead = _instead(steps)
-    passed = _passed(steps)
+    numbers = [number for number, turn in enumerate(turns) for _ in turn.steps]
+    ended, stuck = _errors(steps, numbers, back)
+    instead = _instead(steps, numbers, back)
+    passed = _passed(steps, numbers, back)
     made = []
     for turn in turns:
         own = {step.item.id for step in turn.steps}
@@ -250,56 +127,61 @@ def outcomes(turns: Sequence[View]) -> list[Outcomes]:
     return made
 
 
-def _errors(steps: Sequence[Step]) -> tuple[list[Ended], list[Stuck]]:
+def _errors(
+    steps: Sequence[Step], turns: Sequence[int], back: int
+) -> tuple[list[Ended], list[Stuck]]:
     open_: dict[str, _Open] = {}
     ended: list[Ended] = []
-    changed = False
+    stuck: list[Stuck] = []
     for place, step in enumerate(steps):
-        changed = changed or bool(step.edited)
+        turn = turns[place]
         if step.ran is None or step.ran.refused or step.kind not in CHECKS:
             continue
-        shown = {e.fingerprint: e for e in errors(step.ran.output)} if failing(step) else {}
+        shown = {e.fingerprint: e for e in step.errors} if step.failing else {}
         for mark, one in list(open_.items()):
-            if mark in shown or not covers(step, one.last, not shown):
+            last = one.seen[-1]
+            if turn - last.turn > back:
+                stuck += _stuck(one, back)
+            elif mark in shown or not covers(step, last.step, not shown):
                 continue
-            between = steps[one.place + 1 : place]
-            edits = tuple(s for s in between if s.edited)
-            commands = tuple(s for s in between if _does(s))
-            if (
-                not edits
-                and one.last.ran
-                and typed(step.ran.command) != typed(one.last.ran.command)
-            ):
-                commands += (step,)  # it was run in another way
-            if edits or commands:
-                ended.append(
-                    Ended(
-                        one.error,
-                        one.first,
-                        step,
-                        edits,
-                        commands,
-                        one.attempts,
-                        tuple(one.tries),
-                        one.before,
-                    )
-                )
+            else:
+                ended += _ended(one, step, steps[last.place + 1 : place], turn - back)
             del open_[mark]
         for mark, error in shown.items():
-            known = open_.get(mark)
-            if known is None:
-                open_[mark] = _Open(error, step, step, place, before=not changed)
-            else:
-                tried = [s for s in steps[known.place + 1 : place] if s.edited or _does(s)]
-                known.attempts += bool(tried)
-                known.tries += tried
-                known.last, known.place = step, place
-    stuck = [
-        Stuck(one.error, one.last, tuple(one.tries), one.attempts)
-        for one in open_.values()
-        if one.attempts > 1 and any(step.edited for step in one.tries)
-    ]
-    return ended, stuck
+            # The one that was seen last stands last, however early it was seen first.
+            known = open_.pop(mark, _Open(error, []))
+            open_[mark] = known
+            between = steps[known.seen[-1].place + 1 : place] if known.seen else ()
+            tries = tuple(s for s in between if s.edited or _does(s))
+            known.seen.append(_Seen(step, place, turn, tries))
+            if len(open_) > _OPEN:
+                stuck += _stuck(open_.pop(next(iter(open_))), back)
+    return ended, [*stuck, *(found for one in open_.values() for found in _stuck(one, back))]
+
+
+def _ended(one: _Open, passing: Step, between: Sequence[Step], since: int) -> Iterator[Ended]:
+    edits = tuple(s for s in between if s.edited)
+    commands = tuple(s for s in between if _does(s))
+    last = one.seen[-1].step
+    assert passing.ran is not None
+    assert last.ran is not None
+    if not edits and typed(passing.ran.command) != typed(last.ran.command):
+        commands += (passing,)  # it was run in another way
+    if edits or commands:
+        seen = [run for run in one.seen if run.turn >= since]
+        tries = tuple(step for run in seen[1:] for step in run.tries)
+        attempts = 1 + sum(bool(run.tries) for run in seen[1:])
+        yield Ended(one.error, seen[0].step, passing, edits, commands, attempts, tries)
+
+
+def _stuck(one: _Open, back: int) -> Iterator[Stuck]:
+    """Several changes, and it was still there when it was last looked for."""
+    last = one.seen[-1]
+    seen = [run for run in one.seen if run.turn >= last.turn - back]
+    tries = tuple(step for run in seen[1:] for step in run.tries)
+    attempts = 1 + sum(bool(run.tries) for run in seen[1:])
+    if attempts > 1 and any(step.edited for step in tries):
+        yield Stuck(one.error, last.step, tries, attempts)
 
 
 def _does(step: Step) -> bool:
@@ -311,7 +193,7 @@ def covers(run: Step, earlier: Step, clean: bool) -> bool:
     """Would this run have shown what the earlier one did?"""
     if run.ran is None or earlier.ran is None or run.kind != earlier.kind:
         return False
-    now, then = main_part(run.ran.command), main_part(earlier.ran.command)
+    now, then = run.main, earlier.main
     if now == then:
         return True
     if program(now) != program(then):
@@ -322,33 +204,48 @@ def covers(run: Step, earlier: Step, clean: bool) -> bool:
     return bool(named & wanted) if wanted else False
 
 
-def _targets(command: str) -> set[str]:
-    return {word for word in words(command)[1:] if _PATHLIKE.search(word) and word[0] != "-"}
+@lru_cache(maxsize=512)
+def _targets(command: str) -> frozenset[str]:
+    found = words(command)[1:]
+    return frozenset(word for word in found if _PATHLIKE.search(word) and word[0] != "-")
 
 
-def _instead(steps: Sequence[Step]) -> list[Instead]:
+def _instead(steps: Sequence[Step], turns: Sequence[int], back: int) -> list[Instead]:
     shell = [(at, step) for at, step in enumerate(steps) if step.ran is not None]
     found: list[Instead] = []
-    known: set[str] = set()
+    met: dict[str, int] = {}  # fingerprint → the turn in which it was met last
     for nth, (at, step) in enumerate(shell):
-        assert step.ran is not None
-        if not step.ran.failed or step.kind == "look" or " commit" in step.ran.command:
+        shown = _not_to_be_used(step)
+        if shown is None:
             continue
-        shown = errors(step.ran.output, most=1)
-        if not shown or shown[0].fingerprint in known or _OF_THE_MOMENT.search(shown[0].text):
-            continue
-        if step.kind in CHECKS and not _MISUSED.search(shown[0].text):
-            continue  # a check that found something wrong has worked
         others = [
-            (_alike(step, other), other)
+            (_alike(step, other), then, other)
             for then, other in shell[nth + 1 : nth + 1 + _FEW_STEPS]
-            if not (failing(other) or any(between.edited for between in steps[at:then]))
+            if turns[then] - turns[at] <= back
+            and not (other.failing or any(between.edited for between in steps[at:then]))
         ]
-        best, other = max(others, key=lambda pair: pair[0], default=(0.0, step))
-        if best >= _ALIKE:
-            known.add(shown[0].fingerprint)
-            found.append(Instead(shown[0], step, other))
+        best, then, other = max(others, key=lambda one: one[0], default=(0.0, at, step))
+        if best < _ALIKE:
+            continue
+        mark = shown.fingerprint
+        if mark not in met or turns[then] - met[mark] > back:
+            found.append(Instead(shown, step, other))
+        met[mark] = turns[at]
     return found
+
+
+def _not_to_be_used(step: Step) -> Error | None:
+    """What a command says that does not work here; None for other failures."""
+    if step.ran is None or not step.ran.failed or step.kind == "look":
+        return None
+    if " commit" in step.ran.command or not step.errors:
+        return None
+    shown = step.errors[0]
+    if _OF_THE_MOMENT.search(shown.text):
+        return None
+    if step.kind in CHECKS and not _MISUSED.search(shown.text):
+        return None  # a check that found something wrong has worked
+    return shown
 
 
 def _alike(one: Step, other: Step) -> float:
@@ -364,18 +261,17 @@ def _alike(one: Step, other: Step) -> float:
     return len(here & there) / len(here | there)
 
 
-def _passed(steps: Sequence[Step]) -> list[Passed]:
+def _passed(steps: Sequence[Step], turns: Sequence[int], back: int) -> list[Passed]:
     found: list[Passed] = []
-    open_: list[tuple[Step, Counted]] = []
-    for step in steps:
-        if step.ran is None or step.kind != "test":
-            continue
-        now = counted(step.ran.output)
+    open_: list[tuple[Step, Counted, int]] = []
+    for place, step in enumerate(steps):
+        now, turn = step.counted, turns[place]
         if now is None:
             continue
+        open_ = [one for one in open_ if turn - one[2] <= back]
         if now.failed:
             open_ = [one for one in open_ if not covers(step, one[0], False)]
-            open_.append((step, now))
+            open_ = [*open_[-_OPEN:], (step, now, turn)]
             continue
         for one in list(open_):
             if covers(step, one[0], True) and now.passed:

@@ -8,15 +8,16 @@ dropped. What went wrong (warnings) and what is kept once for a project stays as
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from yester.distil.asking import Asker
 from yester.distil.budget import day_of
-from yester.distil.distil import LOOK_BACK, Rules, shape
+from yester.distil.distil import shape
+from yester.distil.history import LOOK_BACK, History, Rules
 from yester.distil.refine import Draft, Refined, refine
 from yester.distil.trouble import WARNING
-from yester.distil.turns import BRIEF_CHARS, BRIEF_TOOLS, View, views
+from yester.distil.turns import View
 from yester.distil.work import assigned
 from yester.ingest.noise import shown_words
 from yester.ingest.prepare import prepared
@@ -27,7 +28,6 @@ LATELY = 86_400_000  # ms; older turns are not asked about unless somebody names
 CUT_SHORT = "cut short: it was asked, and nobody was there for the answer"
 MEANWHILE = "the turn went on meanwhile"
 _STEP_CHARS = 1_500  # of what a tool was given and gave
-_PAGE = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +63,10 @@ def unrefined(
     known = store.distilled(session.id)
     marks = store.refined(session.id)
     # The same turns must look the same here as where they are distilled: with those before them.
-    begin = store.prompt_before(session.id, since, LOOK_BACK) if since else 0
-    items: list[tuple[Item, int]] = []
-    after = (begin - 1, 0)
-    while page := store.history(session.id, BRIEF_TOOLS, BRIEF_CHARS, after, _PAGE):
-        items += page
-        after = (page[-1][0].epoch, page[-1][0].id)
-    turns = views(items, store.told(session.id), rules.skipped, rules.window)
+    history = History(store, session.id, since)
+    for _ in history.read(replace(rules, most=0), _STEP_CHARS):
+        pass
+    turns = history.turns()
     shown = tuple(shown_words(store, session.id))
     found = []
     for turn, commits in zip(turns, assigned(turns, LOOK_BACK), strict=True):
@@ -80,7 +77,7 @@ def unrefined(
             continue
         draft = replace(_draft(known, turn), shown=shown)
         if draft.observations or draft.summary is not None:
-            sources, text = _text(turn)
+            sources, text = _text(turn, history.texts)
             found.append(Turn(turn.key, turn.number, turn.started, now, draft, text, sources))
     return found
 
@@ -122,12 +119,10 @@ def _draft(known: Sequence[Item], turn: View) -> Draft:
     return Draft(tuple(observed), summary)
 
 
-def _text(turn: View) -> tuple[tuple[int, ...], str]:
+def _text(turn: View, texts: Mapping[int, str]) -> tuple[tuple[int, ...], str]:
     """What was said and done in a turn, in its order, and the items it comes from."""
     parts = [("Agent", item, item.body) for item in turn.said]
-    parts += [
-        (step.item.tool or "Tool", step.item, step.item.body[:_STEP_CHARS]) for step in turn.steps
-    ]
+    parts += [(step.item.tool or "Tool", step.item, texts[step.item.id]) for step in turn.steps]
     parts.sort(key=lambda part: (part[1].epoch, part[1].id))
     if turn.prompt is not None:
         parts.insert(0, ("User", turn.prompt, turn.prompt.body))

@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from yester.distil.cues import tells
 from yester.distil.drafts import Draft, Gate
-from yester.distil.sentences import Statement, cut, plain, tells
+from yester.distil.phrases import cut, plain
+from yester.distil.sentences import Statement
 from yester.distil.titles import asked, file_names, request_title, telling_request, words
 from yester.distil.trouble import WARNING
 from yester.distil.turns import View

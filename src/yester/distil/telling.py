@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from yester.distil.cues import boilerplate
 from yester.distil.drafts import Gate, Taken
-from yester.distil.sentences import as_title, boilerplate, cut, plain, without_interjection
+from yester.distil.phrases import as_title, cut, plain, without_interjection
 from yester.distil.titles import file_names, near, telling_request, words
 from yester.distil.turns import View
 

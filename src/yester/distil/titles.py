@@ -5,15 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Sequence
 
-from yester.distil.sentences import (
-    as_title,
-    boilerplate,
-    generic_heading,
-    plain,
-    statements,
-    without_label,
-    word_count,
-)
+from yester.distil.cues import boilerplate, word_count
+from yester.distil.phrases import as_title, plain, without_label
+from yester.distil.sentences import generic_heading, statements
 from yester.model import Item
 
 TYPES = ("bugfix", "feature", "refactor", "change", "discovery", "decision")

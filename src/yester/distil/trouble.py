@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 from yester.agents.transcript import digest
-from yester.distil.commands import CHECKS, main_part, typed
+from yester.distil.commands import CHECKS, typed
 from yester.distil.drafts import TITLE, Draft, Fact, Gate, Taken, chosen
-from yester.distil.outcomes import Ended, Instead, Outcomes, Stuck, failing, files
-from yester.distil.sentences import cut, shortened
+from yester.distil.outcomes import Ended, Instead, Outcomes, Stuck, files
+from yester.distil.phrases import cut, shortened
 from yester.distil.titles import file_names
 from yester.distil.turns import Step, View
 
@@ -52,9 +52,9 @@ def _runs(turn: View) -> Iterator[str]:
     for step in turn.steps:
         if step.ran is None or step.ran.refused or step.kind not in CHECKS:
             continue
-        hidden = failing(step) and not step.ran.status  # by a pipe
+        hidden = step.failing and not step.ran.status  # by a pipe
         told = "0 in a pipe, though tests failed" if hidden else str(step.ran.status)
-        runs.setdefault(cut(main_part(step.ran.command), _COMMAND), []).append(told)
+        runs.setdefault(cut(step.main, _COMMAND), []).append(told)
     for command, every in list(runs.items())[-_MOST_RUNS:]:
         kept = every if len(every) <= _MOST_RUNS else [*every[:2], "…", *every[-2:]]
         yield f"`{command}` ended with status {', '.join(kept)}"
@@ -121,7 +121,7 @@ def _instead(one: Instead) -> Draft:
     failed, worked = typed(one.failed.ran.command), typed(one.worked.ran.command)
     status = one.failed.ran.status
     return Draft(
-        f"/command:{digest(one.error.fingerprint, main_part(one.failed.ran.command))}", "discovery",
+        f"/command:{digest(one.error.fingerprint, one.failed.main)}", "discovery",
         shortened(f"{_short(one.failed)} fails: {error_title(one.error.text)}", TITLE),
         one.worked.item.epoch, 1.4, subtitle=f"works instead: {cut(worked, _COMMAND)}",
         body=f"`{cut(failed, 200)}` ended with status {status}. `{cut(worked, 200)}` did it.",
@@ -133,7 +133,7 @@ def _instead(one: Instead) -> Draft:
 def _short(step: Step) -> str:
     """The first words of what was run, up to its first long argument."""
     assert step.ran is not None
-    line, main = typed(step.ran.command), main_part(step.ran.command)
+    line, main = typed(step.ran.command), step.main
     parts = re.split(r"&&|\|\||;", line)
     kept: list[str] = []
     for word in next((part for part in parts if main in part), parts[0]).split():
@@ -178,5 +178,4 @@ def _tried(tries: Sequence[Step]) -> str:
 
 
 def _shown(step: Step) -> str:
-    assert step.ran is not None
-    return f"`{cut(main_part(step.ran.command), _COMMAND)}`"
+    return f"`{cut(step.main, _COMMAND)}`"

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from yester.agents.transcript import digest
-from yester.distil.commands import Ran, kind, ran
+from yester.distil.commands import CHECKS, Commit, Ran, commits, kind, main_part, ran
+from yester.distil.fingerprint import Error, errors
+from yester.distil.runners import Counted, counted
 from yester.ingest import noise
 from yester.model import Event, Item
 
@@ -38,11 +40,20 @@ _TOKEN_CHARS = 4
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One use of a tool. `why_not` says why it makes no observation of its own."""
+    """One use of a tool. `why_not` says why it makes no observation of its own.
+
+    Of a shell's output only what it tells is kept, and the item's text is the command; of what
+    other tools said only the beginning, but for edits and questions.
+    """
 
     item: Item
+    edited: tuple[str, ...] = ()
     ran: Ran | None = None  # of a shell
     kind: str = ""  # of the command
+    main: str = ""  # the part of it that matters
+    errors: tuple[Error, ...] = ()
+    counted: Counted | None = None
+    commits: tuple[Commit, ...] = ()
     why_not: str = ""
     window: int = 0
 
@@ -53,8 +64,11 @@ class Step:
         return "error" in self.item.tags
 
     @property
-    def edited(self) -> tuple[str, ...]:
-        return () if "error" in self.item.tags else own_files(self.item.files_modified)
+    def failing(self) -> bool:
+        """Did what was run fail? A pipe hides the status; then the counts tell."""
+        if self.ran is None or self.ran.refused:
+            return False
+        return self.ran.failed or (self.counted is not None and self.counted.failed > 0)
 
     @property
     def asks(self) -> bool:
@@ -115,28 +129,26 @@ def own_files(files: Iterable[str]) -> tuple[str, ...]:
 
 def as_one(files: Iterable[str]) -> tuple[str, ...]:
     """Each file once, by its shortest name: some are named from the root and from the project."""
-    found = tuple(dict.fromkeys(files))
-    return tuple(
-        file for file in found if not any(file.endswith(f"/{other}") for other in found)
-    )  # fmt: skip
+    found = dict.fromkeys(files)
+    return tuple(file for file in found if not any(end in found for end in _ends(file)))
+
+
+def _ends(path: str) -> Iterator[str]:
+    """What is left of a path without its first folders."""
+    at = path.find("/")
+    while at >= 0:
+        yield path[at + 1 :]
+        at = path.find("/", at + 1)
 
 
 def tokens(characters: int) -> int:
     return (characters + _TOKEN_CHARS - 1) // _TOKEN_CHARS
 
 
-def views(
-    items: Sequence[tuple[Item, int]],
-    told: Mapping[int, Event],
-    skipped: frozenset[str],
-    window: int,
-) -> list[View]:
-    """The turns of a session, of its items by time, each with the length of its whole text.
-
-    `told` has the event of an item that a hook told of; `skipped` and `window` are what holds where
-    no session said otherwise. Items before the first prompt are a turn of their own.
-    """
-    starts: list[tuple[int, int, Item | None]] = []  # time, number, prompt
+def views(items: Sequence[tuple[Item, int]], steps: Mapping[int, Step]) -> list[View]:
+    """The turns of a session, of its items by time, each with the length of its whole text, and the
+    steps among them (`step_of`). Items before the first prompt are a turn of their own."""
+    starts: list[tuple[int, int, Item]] = []  # time, number, prompt
     for item, _ in items:
         if item.kind == "prompt" and not item.actor:
             starts.append((item.epoch, item.prompt_number, item))
@@ -144,14 +156,10 @@ def views(
     times = [epoch for epoch, _, _ in starts]
     for item, length in items:
         parts.setdefault(_place(item, starts, times), []).append((item, length))
-    made = []
-    for at in sorted(parts):
-        prompt = starts[at][2] if at >= 0 else None
-        made.append(_view(prompt, parts[at], told, skipped, window))
-    return made
+    return [_view(starts[at][2] if at >= 0 else None, parts[at], steps) for at in sorted(parts)]
 
 
-def _place(item: Item, starts: list[tuple[int, int, Item | None]], times: list[int]) -> int:
+def _place(item: Item, starts: list[tuple[int, int, Item]], times: list[int]) -> int:
     """Which turn an item belongs to: that of its number, else the one that was going on. A result
     may come when the next prompt is already typed."""
     at = bisect_right(times, item.epoch) - 1
@@ -166,46 +174,59 @@ def _place(item: Item, starts: list[tuple[int, int, Item | None]], times: list[i
     return at
 
 
-def _view(
-    prompt: Item | None,
-    parts: list[tuple[Item, int]],
-    told: Mapping[int, Event],
-    skipped: frozenset[str],
-    window: int,
-) -> View:
-    said, steps = [], []
-    for item, length in parts:
-        if item.role == "tool" and item.kind == "message":
-            steps.append(_step(item, length, told.get(item.id), skipped, window))
-        elif item.role == "assistant" and item.kind == "message" and not item.actor:
-            said.append(item)
+def _view(prompt: Item | None, parts: list[tuple[Item, int]], steps: Mapping[int, Step]) -> View:
     epochs = [item.epoch for item, _ in parts]
     return View(
-        digest(prompt.ref) if prompt is not None else "0",
-        prompt.prompt_number if prompt is not None else 0,
-        prompt,
-        tuple(said),
-        tuple(steps),
-        min(epochs),
-        max(epochs),
-        sum(tokens(length) for _, length in parts),
+        key=digest(prompt.ref) if prompt is not None else "0",
+        number=prompt.prompt_number if prompt is not None else 0,
+        prompt=prompt,
+        said=tuple(
+            item
+            for item, _ in parts
+            if (item.kind, item.role, item.actor) == ("message", "assistant", "")
+        ),
+        steps=tuple(steps[item.id] for item, _ in parts if item.id in steps),
+        started=min(epochs),
+        ended=max(epochs),
+        tokens=sum(tokens(length) for _, length in parts),
     )
 
 
-def _step(
+def step_of(
     item: Item, length: int, event: Event | None, skipped: frozenset[str], window: int
-) -> Step:
+) -> Step | None:
+    """A use of a tool taken apart; None for anything else.
+
+    `event` is what a hook told of it; `skipped` and `window` are what holds where the session said
+    nothing else.
+    """
+    if item.role != "tool" or item.kind != "message":
+        return None
     failed = "error" in item.tags
     why_not = noise.no_observation(item.tool, length, failed, skipped)
     if event is not None:
         window = event.window
         if event.skipped not in ("", "short"):
             why_not = event.skipped
-    step = Step(item, why_not=why_not, window=window)
-    if item.tool.lower() in noise.SHELLS:
-        one = ran(item.body, failed)
-        return replace(step, ran=one, kind=kind(one.command))
-    return step
+    edited = () if failed else own_files(item.files_modified)
+    step = Step(item, edited, why_not=why_not, window=window)
+    if item.tool.lower() not in noise.SHELLS:
+        if edited or step.asks:
+            return step
+        return replace(step, item=replace(item, body=item.body[:BRIEF_CHARS]))
+    one = ran(item.body, failed)
+    named = kind(one.command)
+    check = named in CHECKS
+    return replace(
+        step,
+        item=replace(item, body=one.command),
+        ran=replace(one, output=""),
+        kind=named,
+        main=main_part(one.command),
+        errors=tuple(errors(one.output)) if one.failed or check else (),
+        counted=counted(one.output) if named == "test" else None,
+        commits=tuple(commits(one)),
+    )
 
 
 def _as_event(step: Step) -> Event:

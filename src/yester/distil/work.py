@@ -8,17 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from yester.agents.transcript import digest
-from yester.distil.commands import CHECKS, Commit, commits
+from yester.distil.commands import CHECKS, Commit
+from yester.distil.cues import boilerplate
 from yester.distil.drafts import TITLE, Draft, Gate, Taken, chosen, worth
-from yester.distil.outcomes import Outcomes, failing
-from yester.distil.sentences import (
-    as_title,
-    boilerplate,
-    plain,
-    shortened,
-    split_sentences,
-    without_interjection,
-)
+from yester.distil.outcomes import Outcomes
+from yester.distil.phrases import as_title, plain, shortened, without_interjection
+from yester.distil.sentences import split_sentences
 from yester.distil.symbols import touched
 from yester.distil.telling import (
     MOST_FILES,
@@ -70,7 +65,7 @@ def assigned(turns: Sequence[View], back: int) -> list[list[Committed]]:
         for step in turn.steps:
             if step.edited:
                 open_.append((at, step))
-            for commit in commits(step.ran) if step.ran is not None else ():
+            for commit in step.commits:
                 near_by = [(place, edit) for place, edit in open_ if at - place <= back]
                 place = near_by[-1][0] if near_by else at
                 found[place].append(
@@ -138,7 +133,7 @@ def _after_failures(turn: View) -> set[int]:
     at, failed = 0, False
     for item in turn.said:
         while at < len(steps) and steps[at].item.epoch <= item.epoch:
-            failed = failing(steps[at]) and steps[at].kind in CHECKS
+            failed = steps[at].failing and steps[at].kind in CHECKS
             at += 1
         if failed:
             found.add(item.id)
@@ -290,7 +285,7 @@ def _work_type(
     named = type_of(title)
     if named in ("bugfix", "refactor"):
         return named
-    broken = any(one.before for one in came_out.ended) or bool(came_out.passed)
+    broken = bool(came_out.ended or came_out.passed)
     if about_a_fault(request) and (broken or named != "feature"):
         return "bugfix"
     if named in ("", "change") and (_FAULT.search(title) or _explained(said)):

@@ -72,6 +72,7 @@ class Ingest:
         self._clock = clock
         self._size = 1_000
         self._entries: list[Entry] = []
+        self._unanswered: set[str] = set()
         self._text = 0
         self._seen_projects: dict[str, Project] = {}
         self._sessions: dict[tuple[str, str], Session] = {}
@@ -108,6 +109,16 @@ class Ingest:
         shown = self._shown[key]
         return bool(shown) and echo(frozenset(entry.document.terms), shown)
 
+    def _told_already(self, item: Item) -> bool:
+        """Is a call without its result stored with it? A hook told it before the client had written
+        it down; the transcript may not be read again for long (a sub-agent's is not)."""
+        return item.ref in self._unanswered and any(
+            (old.source, old.kind) == (item.source, item.kind)
+            and len(old.body) > len(item.body)
+            and old.body.startswith(item.body)
+            for old in self._store.find(item.ref)
+        )
+
     @property
     def full(self) -> bool:
         return len(self._entries) >= self._size or self._text >= _LARGEST_TEXT
@@ -122,7 +133,8 @@ class Ingest:
                 self._store.put_project(project)
             for session in self._sessions.values():
                 self._store.put_session(session)
-            result = self._store.put(self._entries)
+            entries = [entry for entry in self._entries if not self._told_already(entry.item)]
+            result = self._store.put(entries)
             for source, skipped in self._sources.values():
                 self._store.put_source(source, skipped)
         if self._entries:
@@ -130,7 +142,7 @@ class Ingest:
             fitting = int(len(self._entries) * pace)
             self._size = min(max(fitting, _SMALLEST), _LARGEST)
         self.report.put += result
-        self._entries, self._text = [], 0
+        self._entries, self._text, self._unanswered = [], 0, set()
         self._seen_projects, self._sessions, self._sources = {}, {}, {}
         return result
 
@@ -189,6 +201,8 @@ class Ingest:
                 reading.skip("echo")
             else:
                 self._take(entry)
+                if item.ref in reading.unanswered:
+                    self._unanswered.add(entry.item.ref)
             yield
             if reading.offset > shown:
                 progress(reading.offset - shown)

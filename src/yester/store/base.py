@@ -325,10 +325,15 @@ class Store(Protocol):
         """Take items out for good, rows and index in step; unknown ids are passed over."""
 
     def put_distilled(
-        self, session: int, changes: int, evidence: Mapping[str, Iterable[tuple[int, int]]]
+        self,
+        session: int,
+        changes: int,
+        evidence: Mapping[str, Iterable[tuple[int, int]]],
+        rest: int = 0,
     ) -> None:
         """A session has been distilled, as it was after so many changes; what came of it was made
-        of this: ref → (number of the fact, item it was taken from); -1 is for what is no fact."""
+        of this: ref → (number of the fact, item it was taken from); -1 is for what is no fact.
+        With `rest`, only up to that time: it waits still, since then."""
 
     def put_evidence(self, evidence: Mapping[str, Iterable[tuple[int, int]]]) -> None:
         """What distilled items were made of, as for `put_distilled`."""
@@ -562,9 +567,9 @@ class Store(Protocol):
     def history(
         self, session: int, brief: Collection[str], chars: int, after: tuple[int, int], limit: int
     ) -> list[tuple[Item, int]]:
-        """The next items of a session by (time, id), nothing distilled among them, each with the
-        length of its text; of thinking and of these tools only so many characters of it, of other
-        tools that wrote much the beginning and the end."""
+        """The next items of a session by (time, id), without what came of it (distilled items and
+        memories), each with the length of its text; of thinking and of these tools only so many
+        characters of it, of other tools that wrote much the beginning and the end."""
 
     def prompt_before(self, session: int, epoch: int, back: int) -> int:
         """When the prompt so many before the last one of that time was typed; 0: there is none."""

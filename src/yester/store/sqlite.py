@@ -332,7 +332,7 @@ class SqliteStore(
                 continue
             project = self.put_project(bare(item.project))
             session = self._session_id(item, project)
-            if session and source != DISTILLED:
+            if session and source != DISTILLED and kind != "memory":  # what comes of a session
                 touched[session] = min(item.epoch, touched.get(session, item.epoch))
             if old is None:
                 id_, next_id = next_id, next_id + 1

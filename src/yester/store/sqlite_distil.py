@@ -44,9 +44,19 @@ class DistilRows:
         )
 
     def put_distilled(
-        self, session: int, changes: int, evidence: Mapping[str, Iterable[tuple[int, int]]]
+        self,
+        session: int,
+        changes: int,
+        evidence: Mapping[str, Iterable[tuple[int, int]]],
+        rest: int = 0,
     ) -> None:
         self.put_evidence(evidence)
+        if rest:
+            self._db.execute(
+                "UPDATE undistilled SET since = ? WHERE session = ? AND changes = ?",
+                (rest, session, changes),
+            )
+            return
         self._db.execute(
             "DELETE FROM undistilled WHERE session = ? AND changes = ?", (session, changes)
         )
@@ -128,8 +138,8 @@ class DistilRows:
             "i.session FROM", "i.session, length(i.body) FROM", 1
         )
         found = self._db.execute(
-            f"{select} WHERE {_OF_SESSION} AND i.source <> ? AND i.status = 'active'"
-            " AND (i.epoch, i.id) > (?, ?) ORDER BY i.epoch, i.id LIMIT ?",
+            f"{select} WHERE {_OF_SESSION} AND i.source <> ? AND i.kind <> 'memory'"
+            " AND i.status = 'active' AND (i.epoch, i.id) > (?, ?) ORDER BY i.epoch, i.id LIMIT ?",
             (*names, chars, head + tail, head, -tail, session, DISTILLED, *after, limit),
         )
         return [(rows.item(row), row[-1]) for row in found]

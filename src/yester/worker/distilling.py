@@ -17,10 +17,11 @@ from yester.worker.log import Log
 if TYPE_CHECKING:
     from yester.distil.distil import Report
 
-_MOST_ITEMS = 4_000  # of a session, at once: memory is bounded
+_MOST_ITEMS = 1_000  # new ones of a session, in one go: memory is bounded
 _MODULES = (
-    "distil.sentences", "distil.titles", "distil.commands", "distil.fingerprint",
-    "distil.outcomes", "distil.decided", "memories.standing", "distil.amend", "distil.distil",
+    "distil.cues", "distil.sentences", "distil.titles", "distil.commands", "distil.fingerprint",
+    "distil.runners", "distil.outcomes", "distil.decided", "memories.standing", "distil.amend",
+    "distil.distil",
 )  # fmt: skip
 
 
@@ -88,7 +89,8 @@ class Distilling:
         for name in _MODULES:  # their tables are a tenth of a second's work together
             import_module(f"yester.{name}")
             yield
-        from yester.distil.distil import Report, Rules, distil
+        from yester.distil.distil import Report, distil
+        from yester.distil.history import Rules
 
         self._report = self._report or Report()
         rules = replace(Rules.of(config), most=_MOST_ITEMS)

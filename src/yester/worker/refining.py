@@ -15,7 +15,7 @@ from queue import Empty, SimpleQueue
 
 from yester.config import Config
 from yester.distil.asking import Asker, open_asker
-from yester.distil.distil import Rules
+from yester.distil.history import Rules
 from yester.distil.refining import LATELY, refine_turns, unrefined
 from yester.errors import ConfigError, StoreBusy, StoreError
 from yester.store.base import Waiting

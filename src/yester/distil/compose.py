@@ -1,0 +1,157 @@
+"""A session's turns into items: their observations in order, their summaries, and the session's.
+
+What is stored already is left out: told before in this session, by another within the hour, or, of
+what is kept once for a project, more recently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from yester.agents.transcript import digest
+from yester.distil.dedup import Titles, stored_already
+from yester.distil.drafts import Gate
+from yester.distil.history import LOOK_BACK
+from yester.distil.made import (
+    Made,
+    as_summary,
+    kept_once,
+    observation,
+    of_session,
+    of_turn,
+    turn_ref,
+    whole,
+)
+from yester.distil.observe import observe
+from yester.distil.outcomes import outcomes
+from yester.distil.summaries import Summary, as_session, session_summary, turn_summary
+from yester.distil.turns import View
+from yester.distil.work import Committed
+from yester.ingest.noise import shown_words
+from yester.model import DISTILLED, Item, Session
+from yester.store.base import Store
+
+_MESSAGES = 12  # taken apart at once
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What there is of a session: its turns, which of them stay as they are, what came of it before
+    (`known`) and which of that is not made anew (`older`)."""
+
+    session: Session
+    turns: Sequence[View]
+    commits: Sequence[Sequence[Committed]]
+    stay: Collection[str]
+    known: Sequence[Item]
+    older: Sequence[Item]
+    todo: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Telling:
+    """A turn that has something to tell, and its share of the turn's tokens for each item."""
+
+    turn: View
+    summary: Summary
+    share: int
+
+
+def compose(store: Store, looked: Looked) -> Iterator[Made | None]:
+    """The items of the turns that do not stay, with None where others may have a turn."""
+    came_out = outcomes(looked.turns, LOOK_BACK)
+    yield None
+    own = {item.ref for item in looked.known}
+    observed = [item for item in looked.older if item.kind == "observation"]
+    titles = Titles(item.title for item in observed)
+    shown = shown_words(store, looked.session.id)
+    gate = Gate(shown, (fact for item in observed if not kept_once(item) for fact in item.facts))
+    telling: list[_Telling] = []
+    for turn, done, outcome in zip(looked.turns, looked.commits, came_out, strict=True):
+        if turn.key in looked.stay:
+            continue
+        yield from _taken_apart(turn, gate)
+        drafts = observe(turn, done, outcome, gate)
+        summary = turn_summary(turn, drafts, gate)
+        yield None
+        # A turn's tokens are shared out among all that may be made of it, its own summary and the
+        # session's among them: none are counted twice.
+        share = turn.tokens // max(len(drafts) + 2 * bool(summary), 1)
+        facts: list[str] = []
+        for draft in drafts:
+            one = observation(looked.session, turn, draft, share)
+            if _stored(store, one.item, own) or not titles.take(one.item.title):
+                yield replace(one, repeated=True)
+                continue
+            if not kept_once(one.item):  # another session may take it over
+                facts += one.item.facts
+            yield one
+            yield None
+        gate.keep(facts)
+        if summary:
+            telling.append(_Telling(turn, summary, share))
+    yield from _summaries(store, looked, telling)
+
+
+def _taken_apart(turn: View, gate: Gate) -> Iterator[None]:
+    """The messages of a turn, a few at a time."""
+    for number, item in enumerate(turn.said):
+        gate.findings(item)
+        if number % _MESSAGES == _MESSAGES - 1:
+            yield None
+
+
+def _stored(store: Store, item: Item, own: Collection[str]) -> bool:
+    if kept_once(item) and any(
+        old.source == DISTILLED and old.epoch > item.epoch for old in store.find(item.ref)
+    ):
+        return True
+    return item.ref not in own and bool(stored_already(store, item, own))
+
+
+def _summaries(store: Store, looked: Looked, telling: Sequence[_Telling]) -> Iterator[Made]:
+    """Of each turn, where several have something to tell; and of the session."""
+    session = looked.session
+    told = _told(looked.older)
+    alone = bool(told) and told[0].type == "session"
+    if alone and not telling:
+        return  # it has one turn still, and its summary stands
+    earlier = [
+        (-1, source) for item in told for source in store.evidence(item.id).get(-1, ())
+    ]  # fmt: skip
+    if alone:  # it had one turn, and its summary is that turn's now
+        ref = turn_ref(session, _turn_of(store, told[0], earlier))
+        late = replace(told[0], ref=ref, type="turn", epoch=told[0].epoch - 1, updated=0, id=0)
+        told = [late]
+        yield Made(late, tuple(earlier))
+    several = len(told) + len(telling) > 1
+    if several:
+        for one in telling:
+            yield of_turn(session, one.turn, one.summary, one.share)
+    every = [*map(as_summary, told), *(one.summary for one in telling)]
+    if not every:
+        return
+    if several or told:
+        last = session_summary(sorted(every, key=lambda one: one.epoch), looked.todo)
+    else:
+        last = as_session(every[0])
+    number = max([*(one.turn.number for one in telling), *(item.prompt_number for item in told)])
+    shares = sum(item.discovery_tokens for item in told) + sum(one.share for one in telling)
+    sources = [*earlier, *(source for one in telling for source in whole(one.turn))]
+    if last:
+        yield of_session(session, number, last, shares, sources)
+
+
+def _told(older: Sequence[Item]) -> list[Item]:
+    """The summaries of turns that are not looked at again; one turn alone had its session's."""
+    kept = [item for item in older if item.kind == "summary" and item.type == "turn"]
+    return kept or [item for item in older if item.kind == "summary" and item.type == "session"]
+
+
+def _turn_of(store: Store, summary: Item, sources: Sequence[tuple[int, int]]) -> str:
+    """The key of the turn that was its session, by the prompt its summary was made of."""
+    for item in store.get([source for _, source in sources]):
+        if item.kind == "prompt" and item.prompt_number == summary.prompt_number:
+            return digest(item.ref)
+    return "0"
