@@ -190,6 +190,7 @@ TURNS = ("fixed_bug", "second_turn", "talk", "commit", "add", "stuck", "wrong", 
 @example(["fixed_bug", *["talk"] * 14, "add", "commit"], {15}, 1)  # one turn was its session
 @example(["stuck", *["talk"] * 6, "stuck", *["talk"] * 5, "stuck"], set(range(26)), 7)
 @example(["wrong", *["talk"] * 7, "wrong", "wrong", *["talk"] * 4, "wrong"], {8, 9}, 1)
+@example(["add", *["talk"] * 4, "commit"], set(range(9)), 1)  # work is committed much later
 @example(["plan", *["talk"] * 13, "add"], {14}, 1)
 def test_turn_by_turn_in_several_goes_and_all_at_once_give_the_same(kinds, ends, most):
     """A long session is not read from its beginning again, and must not show it."""
