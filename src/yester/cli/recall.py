@@ -63,11 +63,13 @@ def command(
     began = time.perf_counter()
     window = app.config.number("recency_window_days") * DAY
     filters = searched(app, given, text)
-    here = Projects(app.config.projects).of(str(Path.cwd()))
-    signals = git.signals(here.root, time.monotonic() + _PATIENCE) if text and here.root else None
+    cwd = str(Path.cwd())
+    here = Projects(app.config.projects).of(cwd)
+    root = git.top(cwd, here.root)
+    signals = git.signals(root, time.monotonic() + _PATIENCE) if text and root else None
     files = at_hand(signals) if signals else ()
     asked = Asked(text, filters, limit, offset, order, explain, app.now, window, here.key, files)
-    answer = app.answer(app.reading, asked, here.root)
+    answer = app.answer(app.reading, asked, root)
     hits = answer.hits
     if outdated := app.reading.stale():
         click.echo(f"yester: {outdated}; run: yester reindex", err=True)

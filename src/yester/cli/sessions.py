@@ -15,15 +15,20 @@ from yester.redact import redact
 @session_options
 @click.option("--limit", "-n", type=click.IntRange(1, 10_000), default=20, show_default=True)
 @click.option("--offset", type=click.IntRange(0), default=0, help="Leave out the first ones.")
+@click.option("--format", "form", type=click.Choice(["index", "full"]), default="index",
+              show_default=True, help="A line per session, or everything.")  # fmt: skip
 @click.option("--json", "as_json_", is_flag=True, help="Print the sessions as JSON.")
 @pass_app
-def command(app: App, /, limit: int, offset: int, as_json_: bool, **given: Any) -> None:
-    """List sessions, newest first."""
+def command(app: App, /, limit: int, offset: int, form: str, as_json_: bool, **given: Any) -> None:
+    """List sessions, newest first. JSON always tells everything."""
     found = app.reading.sessions(filters(app, given), limit, offset)
     if as_json_:
         print_json({"sessions": [_as_json(app, session) for session in found]})
-    for session in found if not as_json_ else ():
-        click.echo(line(app, session))
+    for number, session in enumerate(found if not as_json_ else ()):
+        if form == "index":
+            click.echo(line(app, session))
+        else:
+            click.echo(("\n" if number else "") + _whole(app, session))
     if not found:
         if not as_json_:
             click.echo("No sessions. Run: yester index", err=True)
@@ -35,6 +40,19 @@ def line(app: App, session: Session) -> str:
     size = f"{count(session.prompts, 'prompt')}, {count(session.items, 'item')}"
     begun = app.day(session.started)
     return f"{session.key[:8]}  {begun}  {name}  {size}  {redact(session.title)}"
+
+
+def _whole(app: App, session: Session) -> str:
+    """A heading, and under it what is known; what is not known has no line."""
+    facts = {
+        "title": redact(session.title), "agent": session.agent,
+        "project": app.names.get(session.project, session.project),
+        "time": f"{app.day(session.started)} to {app.day(session.ended)}",
+        "size": f"{count(session.prompts, 'prompt')}, {count(session.items, 'item')}",
+        "folder": session.cwd, "branch": session.branch, "transcript": session.transcript,
+    }  # fmt: skip
+    told = [f"  {name:<10}  {value}" for name, value in facts.items() if value]
+    return "\n".join([click.style(f"session {session.key}", bold=True), *told])
 
 
 def _as_json(app: App, session: Session) -> dict[str, Any]:

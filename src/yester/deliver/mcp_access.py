@@ -173,7 +173,7 @@ class Access:
         from yester.recall.recall import answer
 
         config, here = self.config(), self.here()
-        root = self._root(here)
+        root = git.top(self._cwd, here.root)
         deadline = time.monotonic() + _PATIENCE
         signals = git.signals(root, deadline) if asked.query and root else None
         asked = replace(
@@ -187,15 +187,6 @@ class Access:
         weights = Weights().with_half_life(config.number("recency_halflife_days"))
         embedder = self._own_embedder(config, store) if asked.query else None
         return answer(store, asked, weights, embedder, self._fates(root) if root else None).hits
-
-    def _root(self, here: Project) -> str:
-        """Where the files are: in the work tree at hand, which need not be the main one."""
-        from yester import git
-
-        if here.root and Path(self._cwd).is_relative_to(here.root):
-            return here.root
-        repository = git.find(self._cwd)
-        return str(repository.top) if repository else here.root
 
     def _fates(self, root: str) -> Fates:
         from yester.recall.staleness import Cache, stale
