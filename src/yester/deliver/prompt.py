@@ -106,7 +106,7 @@ def at_prompt(
             else "given before" if hit.id in given.known
             else "below the floor" if hit.id not in fitting
             else f"of the same turn as #{turns[turn]}"
-            if hit.session and hit.kind in _TALK and turn in turns
+            if all(turn) and hit.kind in _TALK and turn in turns  # without a number none is known
             else f"more than {given.most}" if len(page.shown) >= given.most
             else ""
         )  # fmt: skip
