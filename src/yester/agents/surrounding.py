@@ -20,19 +20,22 @@ class Surrounding(NamedTuple):
 
 AGENTS = (
     Surrounding("claude-code", ("CLAUDECODE",), "CLAUDE_CODE_SESSION_ID"),
-    Surrounding("codex", ("CODEX_THREAD_ID", "CODEX_SANDBOX"), "CODEX_THREAD_ID"),
+    Surrounding(
+        "codex",
+        ("CODEX_THREAD_ID", "CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED"),
+        "CODEX_THREAD_ID",
+    ),
     Surrounding("gemini-cli", ("GEMINI_CLI",), "GEMINI_SESSION_ID"),
     Surrounding("copilot-cli", ("COPILOT_CLI",)),
     Surrounding("cursor", ("CURSOR_AGENT",)),
     Surrounding("opencode", ("OPENCODE",)),
 )
-_NO = ("", "0", "false")
 
 
 def started_by(environ: Mapping[str, str]) -> str:
     """The agent's name; "" where a person has started us, or nobody says."""
     for one in AGENTS:
-        if any(environ.get(mark, "").lower() not in _NO for mark in one.marks):
+        if any(environ.get(mark) for mark in one.marks):
             return one.agent
     return ""
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 import click
 
 from yester.agents.surrounding import session_of
-from yester.cli.app import App, pass_app, print_json
+from yester.cli.app import App, fenced_for_agents, pass_app, print_json
 from yester.cli.rows import as_json, print_full, print_index
 from yester.errors import NotFound, StoreError
 from yester.model import Feedback
@@ -23,6 +23,7 @@ _PATIENCE = 0.2  # seconds for another writer
               show_default=True, help="A line per item, or everything.")  # fmt: skip
 @click.option("--json", "as_json_", is_flag=True, help="Print the items as JSON.")
 @pass_app
+@fenced_for_agents
 def command(app: App, ids: tuple[str, ...], form: str, as_json_: bool) -> None:
     """Show items by ID, as `yester recall` prints them (#12 or 12), or by the client's own id."""
     found, missing = [], []

@@ -18,6 +18,7 @@ from yester.deliver.mcp_access import Access
 from yester.deliver.mcp_arguments import identities, moments, types
 from yester.deliver.mcp_text import (
     MARK,
+    PER_LINE,
     Page,
     cut,
     heading,
@@ -29,6 +30,7 @@ from yester.deliver.mcp_text import (
     tokens_at_most,
     whole,
 )  # fmt: skip
+from yester.deliver.reported import plain
 from yester.errors import NotFound, UsageError
 from yester.model import WHOLE, Filters, Hit, Item, Project, Session
 from yester.recall.recall import Asked
@@ -106,7 +108,13 @@ def search(access: Access, given: Arguments) -> str:
     about = f"for {quoted(query)}" if query else ""
     if not rows:
         return _nothing(f"{wanted or 'items'} {about}".rstrip(), offset)
-    where = line(named[0], 60) if named else "this project" if filters.projects else "all projects"
+    where = (
+        plain(line(named[0], 60))
+        if named
+        else "this project"
+        if filters.projects
+        else "all projects"
+    )
     number, more = len(rows[:limit]), len(rows) > limit
     columns = _SESSION_COLUMNS if wanted == "sessions" else _COLUMNS
     how = about or ("oldest first" if asked.order == "date_asc" else "newest first")
@@ -199,8 +207,16 @@ def timeline(access: Access, given: Arguments) -> str:
     if not len(found):
         return "Nothing is recorded around it."
     page = Page("timeline", f"Oldest first; {MARK} is the anchor. {_COLUMNS}")
+    shown: list[tuple[Hit | None, str]] = []
+
+    def add(one: Hit, mark: str = "", first: bool = False) -> bool:
+        text = row(one, (), clock=True, mark=mark)
+        if fits := page.add(text, first):
+            shown.append((one, text))
+        return fits
+
     if found.anchor is not None:
-        page.add(row(found.anchor, (), clock=True, mark=f"{MARK} "))
+        add(found.anchor, f"{MARK} ")
         if (anchor or "").removeprefix("#") == str(found.anchor.id):
             access.read([found.anchor.id])  # asked for by its id; its neighbours only came along
     earlier, later = found.before[::-1], found.after
@@ -208,12 +224,10 @@ def timeline(access: Access, given: Arguments) -> str:
     # From the anchor outwards, so that what is left out is what is farthest.
     for step in range(max(len(earlier), len(later))):
         if step < len(later) and shown_after == step:
-            shown_after += page.add(row(later[step], (), clock=True))
+            shown_after += add(later[step])
         if step < len(earlier) and shown_before == step:
-            shown_before += page.add(row(earlier[step], (), clock=True), first=True)
-    lines = [*later[:shown_after], *earlier[:shown_before]]
-    lines += [found.anchor] if found.anchor is not None else []
-    _listed(access, "timeline", ((one, row(one, (), clock=True)) for one in lines))
+            shown_before += add(earlier[step], first=True)
+    _listed(access, "timeline", shown)
     return page.close(
         _left_out("earlier", earlier, shown_before, "depth_after=0"),
         _left_out("later", later, shown_after, "depth_before=0"),
@@ -258,7 +272,7 @@ def get_observations(access: Access, given: Arguments) -> str:
             again = f"call get_observations with ids=[{_first(waiting)}]"
             return page.close(f"{len(waiting)} more not shown: {again}.", unknown)
         # Larger than an answer: its beginning, and how to go on.
-        shown, end = cut(text, page.left - tokens_at_most(head) - 4, per_line=1)
+        shown, end = cut(text, page.left - tokens_at_most(head) - 4, per_line=PER_LINE)
         fits = page.add(f"{head}\n{indented(shown)}")
         assert fits
         _read(access, item, shown)
