@@ -855,6 +855,9 @@ def test_a_question_in_a_linked_work_tree_knows_what_is_changed_there(repo, memo
     add(memory.store, [(note, project) for note in notes])
     assert git.top(str(side), project.root) == str(side)
     assert git.top(str(side / "src"), project.root) == str(side)
-    hits = run("recall", "till cents", "--explain", "--json", cwd=side).json["hits"]
-    touched = {hit["ref"]: hit["factors"].get("files", 0) > 0 for hit in hits}
+    for _ in range(50):  # on a busy machine git may be late, and is left out then
+        hits = run("recall", "till cents", "--explain", "--json", cwd=side).json["hits"]
+        touched = {hit["ref"]: hit["factors"].get("files", 0) > 0 for hit in hits}
+        if any(touched.values()):
+            break
     assert touched == {"side.txt": True, "a.txt": False}

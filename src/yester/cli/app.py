@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 import msgspec
 
-from yester.agents.surrounding import started_by
 from yester.config import Config, home_folder, load
 from yester.errors import NotFound, UsageError
 from yester.model import KINDS, Filters, Hit
@@ -135,7 +134,11 @@ class App:
     @cached_property
     def read_by_agent(self) -> bool:
         """Is this an agent's shell? It reads what is printed as it reads everything else."""
-        return not self.terminal and started_by(os.environ) != ""
+        if self.terminal:
+            return False
+        from yester.agents.surrounding import started_by
+
+        return started_by(os.environ) != ""
 
     @cached_property
     def names(self) -> Mapping[str, str]:

@@ -195,7 +195,8 @@ def plain(text: str) -> str:
 
 def named(text: str) -> str:
     """A project, a tool, a type: one that could be a sentence is quoted as one."""
-    return quoted(text) if text and (" " in text or asks(text)) else plain(text)
+    sentence = " " in text or (not text.isascii() and asks(text))  # some scripts have no spaces
+    return quoted(text) if sentence else plain(text)
 
 
 def reported(text: str, who: str = "") -> str:
