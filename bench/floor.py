@@ -1,6 +1,7 @@
 """The floor measured: what passes that should, and what passes that should not.
 
     python bench/floor.py [FOLDER] [--set NAME …] [--limit N] [--files] [--embedder none]
+    python bench/floor.py [FOLDER] --whole [--set NAME …] [--limit N] [--files]
     python bench/floor.py [FOLDER] --fit [--keep SHARE]
 
 FOLDER and the sets (codemem, codemem:short, locomo, beam, sessionmem) are those of
@@ -14,6 +15,11 @@ unanswerable  of those the set itself calls so (locomo: category 5, beam: absten
               the prompts of sessions that share no file with an earlier one)
 generic       of prompts that name nothing (GENERIC)
 
+--whole asks the whole way to the agent instead of the floor alone: gate, both searches, floor, what
+was given before, turns, at most five lines, budget (`deliver.prompt.at_prompt`); what counts is
+which memories have a line in the final text. Other projects may answer too, as they may in life,
+but for foreign questions, whose own project is one of them.
+
 --fit prints the constants of `recall/floor.py` and what they reach in folds by project, over all
 sets named, codemem with files as well: the highest floor that keeps SHARE in each of them.
 """
@@ -26,14 +32,16 @@ import os
 import random
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import yester
 from yester.deliver.gate import trivial
 from yester.deliver.library import Memory
+from yester.deliver.prompt import Given, Search, at_prompt
 from yester.model import Filters, Hit
+from yester.project import named
 from yester.recall.floor import passing
 from yester.recall.rank import FEWEST
 from yester.text.terms import query_terms, terms
@@ -82,13 +90,24 @@ class Case:
     hits: tuple[Hit, ...]
     terms: int
     items: int
+    lines: tuple[Hit, ...] | None = None  # of the final text, where that was asked for
 
     def right(self) -> int:
         return sum(hit.ref in self.question.relevant for hit in self.hits[:TOP])
 
     def shown(self) -> list[Hit]:
+        if self.lines is not None:
+            return list(self.lines)
         found = [(hit, True) for hit in self.hits]
         return [hit for hit, _ in passing(found, self.terms, self.items)][:TOP]
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How questions are asked."""
+
+    files: bool = False  # with their files
+    whole: bool = False  # all the way to the text an agent gets
 
 
 # --- questions and stores --------------------------------------------------------------------
@@ -129,40 +148,51 @@ def unanswerable(folder: Path, name: str) -> dict[str, list[Question]]:
 
 
 def cases(
-    folder: Path, name: str, limit: int = 0, files: bool = False, embedder: str = ""
+    folder: Path,
+    name: str,
+    limit: int = 0,
+    files: bool = False,
+    embedder: str = "",
+    whole: bool = False,
 ) -> Iterator[Case]:
     groups, extra = loaded(folder, name, limit), unanswerable(folder, name)
-    chance = random.Random(7)
+    chance, way = random.Random(7), Way(files, whole)
     for group in groups:
         with tempfile.TemporaryDirectory(prefix="yester-floor-") as home:
             if embedder:
                 (Path(home) / "config.toml").write_text(f'embedder = "{embedder}"\n')
             with yester.open(home) as memory:
                 if group.replay:
-                    yield from _replayed(memory, group, extra, files)
+                    yield from _replayed(memory, group, extra, way)
                     continue
                 others = [q for other in groups for q in other.questions if other is not group]
                 strange = chance.sample(others, min(len(group.questions), len(others)))
                 project = group.questions[0].project
-                yield from _asked_at_once(memory, group, strange, extra.get(project, []))
+                yield from _asked_at_once(
+                    memory, group, strange, extra.get(project, []), Way(whole=whole)
+                )
 
 
 def _asked_at_once(
-    memory: Memory, group: Group, strange: Sequence[Question], extra: Sequence[Question]
+    memory: Memory,
+    group: Group,
+    strange: Sequence[Question],
+    extra: Sequence[Question],
+    way: Way,
 ) -> Iterator[Case]:
     items = group.items()
     memory.add(items)
     texts = _texts(items)
     project = group.questions[0].project
     for question in group.questions:
-        yield from _own(memory, question, texts, files=False)
+        yield from _own(memory, question, texts, way)
     for kind, some in (("foreign", strange), ("unanswerable", extra)):
-        yield from (_case(memory, kind, question, project) for question in some)
-    yield from _generic(memory, project)
+        yield from (_case(memory, kind, question, project, way) for question in some)
+    yield from _generic(memory, project, way)
 
 
 def _replayed(
-    memory: Memory, group: Group, extra: Mapping[str, Sequence[Question]], files: bool
+    memory: Memory, group: Group, extra: Mapping[str, Sequence[Question]], way: Way
 ) -> Iterator[Case]:
     items, added = group.items(), 0
     texts = _texts(items)
@@ -179,25 +209,23 @@ def _replayed(
         if question.project not in names:
             continue  # the first of its project
         if kind != "own":
-            yield _case(memory, kind, question, question.project, files)
+            yield _case(memory, kind, question, question.project, way)
             continue
-        yield from _own(memory, question, texts, files)
+        yield from _own(memory, question, texts, way)
         others = [name for name in names if name != question.project]
         if others:
             elsewhere = random.Random(question.qid).choice(others)
-            yield _case(memory, "foreign", question, elsewhere, files)
+            yield _case(memory, "foreign", question, elsewhere, way)
     for project in memory.store.projects():
-        yield from _generic(memory, project.name)
+        yield from _generic(memory, project.name, way)
 
 
 def _texts(items: Sequence[Mapping[str, str]]) -> dict[str, str]:
     return {item["ref"]: f"{item.get('title', '')}\n{item['text']}" for item in items}
 
 
-def _own(
-    memory: Memory, question: Question, texts: Mapping[str, str], files: bool
-) -> Iterator[Case]:
-    found = _case(memory, "own", question, question.project, files)
+def _own(memory: Memory, question: Question, texts: Mapping[str, str], way: Way) -> Iterator[Case]:
+    found = _case(memory, "own", question, question.project, way)
     yield found
     gone = [set(terms(texts[ref])) for ref in question.relevant if ref in texts]
     left = tuple(
@@ -205,7 +233,12 @@ def _own(
         for hit in found.hits
         if hit.ref not in question.relevant and not _says(f"{hit.title}\n{hit.text}", gone)
     )
-    yield Case("no answer", found.project, question, left, found.terms, found.items)
+    lines = None
+    if way.whole:
+        kept = {hit.id for hit in left}
+        taken = {hit.id for hit in found.hits if hit.id not in kept}
+        lines = _delivered(memory, question, question.project, way, taken)
+    yield Case("no answer", found.project, question, left, found.terms, found.items, lines)
 
 
 def _says(text: str, gone: Sequence[set[str]]) -> bool:
@@ -213,24 +246,47 @@ def _says(text: str, gone: Sequence[set[str]]) -> bool:
     return any(len(words & one) >= SAME * len(words | one) for one in gone)
 
 
-def _generic(memory: Memory, project: str) -> Iterator[Case]:
+def _generic(memory: Memory, project: str, way: Way) -> Iterator[Case]:
     newest = memory.recall(project=project, scope="project", k=1)
     now = newest[0].epoch if newest else LATER
     for number, prompt in enumerate(GENERIC):
         if not trivial(prompt):
             question = Question(f"generic/{number}", prompt, project, frozenset(), now)
-            yield _case(memory, "generic", question, project)
+            yield _case(memory, "generic", question, project, Way(whole=way.whole))
 
 
-def _case(memory: Memory, kind: str, question: Question, project: str, files: bool = False) -> Case:
+def _case(memory: Memory, kind: str, question: Question, project: str, way: Way) -> Case:
     hits = memory.recall(
         question.text, DEPTH, project=project, scope="project",
-        files=question.files if files else (), now=question.epoch, explain=True,
+        files=question.files if way.files else (), now=question.epoch, explain=True,
     )  # fmt: skip
     items = max(memory.store.statistics((), Filters()).items, FEWEST)
-    return Case(
-        kind, question.project, question, tuple(hits), len(query_terms(question.text)), items
+    asked = len(query_terms(question.text))
+    lines = None
+    if way.whole:
+        lines = _delivered(memory, question, project, way, (), everywhere=kind != "foreign")
+    return Case(kind, question.project, question, tuple(hits), asked, items, lines)
+
+
+def _delivered(
+    memory: Memory,
+    question: Question,
+    project: str,
+    way: Way,
+    known: Collection[int],
+    everywhere: bool = True,
+) -> tuple[Hit, ...]:
+    """What has a line in the text an agent would get for the question as its prompt."""
+    here = next((one for one in memory.store.projects() if one.name == project), named(project))
+    search = Search(
+        embedder=memory.embedder, files=question.files if way.files else (), everywhere=everywhere
     )
+    given = at_prompt(
+        memory.store, question.text, here, "", int(question.epoch * 1000), Given(known), search
+    )
+    hits = memory.get([one.item for one in given.shown])
+    assert all(f"#{hit.id} " in given.text for hit in hits)
+    return tuple(hits)
 
 
 # --- figures ---------------------------------------------------------------------------------
@@ -291,9 +347,12 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--limit", type=int, default=0, help="questions per set, drawn")
     parser.add_argument("--files", action="store_true", help="codemem: with the question's files")
     parser.add_argument("--embedder", default="", help="a model's name, or none")
+    parser.add_argument("--whole", action="store_true", help="all the way to the final text")
     parser.add_argument("--fit", action="store_true", help="find the constants anew")
     parser.add_argument("--keep", type=float, default=0.6, help="what --fit must keep in each set")
     given = parser.parse_args(words)
+    if given.whole and given.fit:
+        parser.error("--fit looks at the floor alone; leave out --whole")
     folder = given.folder or Path(os.environ.get("MEMDATA") or parser.error("name a FOLDER"))
     found: dict[str, list[Case]] = {}
     for name in given.sets or DEFAULT:
@@ -303,7 +362,7 @@ def main(words: Sequence[str] | None = None) -> int:
             limit = given.limit or (FIT_FILES if both and files else 0)
             title = name + (", files" if files else "")
             try:
-                some = list(cases(folder, name, limit, files, given.embedder))
+                some = list(cases(folder, name, limit, files, given.embedder, given.whole))
             except NotThere as error:
                 print(f"{name} is left out: {error}", file=sys.stderr)
                 continue

@@ -232,10 +232,11 @@ def find(folder: str) -> Repository | None:
 
 def top(folder: str, root: str) -> str:
     """Where a project's files are, seen from a folder: `root` if it is in there, else the work tree
-    at hand, which need not be the main one."""
-    if root and Path(folder).is_relative_to(root):
-        return root
+    at hand, which need not be the main one. A linked work tree may lie inside the main one."""
     repository = find(folder)
+    linked = repository is not None and repository.folder != repository.common
+    if root and Path(folder).is_relative_to(root) and not linked:
+        return root
     return str(repository.top) if repository else root
 
 

@@ -147,9 +147,15 @@ class Event:
     lag: int = 0  # ms from the hook to the store
 
 
+# The event of lines that the agent itself has asked for, through MCP. They were not pushed at it:
+# they spend no budget of ours, and that nothing came of them says nothing against them.
+ON_REQUEST = "mcp"
+WHOLE = "whole"  # the reason of such a line where the item was asked for by its id
+
+
 @dataclass(frozen=True, slots=True)
 class Injection:
-    """An item that was shown to an agent."""
+    """An item that was shown to an agent; `session` is 0 where it is not known."""
 
     session: int
     event: str

@@ -98,3 +98,19 @@ def test_filters_hold_together(filled, run):
 def test_search_is_another_name_of_recall(filled, run):
     words = ("retry backoff", "--type", "change", "--json")
     assert run("search", *words).json["hits"] == run("recall", *words).json["hits"]
+
+
+@pytest.mark.requirement("DEL-05")
+def test_sessions_are_listed_by_a_line_or_with_all_that_is_known_of_them(run, transcript):
+    talk = transcript()
+    talk.talk(1)
+    run("index")
+    (line,) = run("sessions").out.splitlines()
+    assert run("sessions", "--format", "index").out == line + "\n"
+    assert line.startswith(talk.session[:8])
+    whole = run("sessions", "--format", "full").out
+    assert whole.startswith(f"session {talk.session}\n")
+    for fact in ("claude-code", "/home/sam/code/shop", "branch      main", str(talk.path)):
+        assert fact in whole
+    told = [run("sessions", "--json", *more).json for more in ((), ("--format", "full"))]
+    assert told[0] == told[1]

@@ -14,6 +14,9 @@ from pathlib import Path
 import pytest
 
 from yester import git
+from yester.ingest import add
+from yester.model import Item
+from yester.project import Projects
 from yester.recall.staleness import Cache, Facts, Staleness, Work, stale
 
 LATER = 10.0  # seconds; no test waits for it
@@ -834,3 +837,27 @@ def test_recall_says_what_has_happened_to_the_files_of_a_hit(run, home, tmp_path
     assert f"! {hit['stale']}" in run("recall", "retry charge", cwd=folder).out
     (elsewhere,) = run("recall", "retry charge", "--json").json["hits"]
     assert "stale" not in elsewhere
+
+
+@pytest.mark.requirement("REC-07")
+@pytest.mark.parametrize("place", ["../side", ".worktrees/side"])
+def test_a_question_in_a_linked_work_tree_knows_what_is_changed_there(repo, memory, run, place):
+    """Wherever it lies: beside the main one or in a folder of it."""
+    plain(repo, "worktree", "add", "-b", "side", place)
+    side = (repo / place).resolve()
+    (side / "side.txt").write_text("only here\n")
+    project = Projects({}).of(str(side))
+    notes = [
+        Item(name, "observation", project.key, body=f"The till rounds {name} to cents.",
+             files_modified=(name,))
+        for name in ("side.txt", "a.txt")  # the second is changed in the main one
+    ]  # fmt: skip
+    add(memory.store, [(note, project) for note in notes])
+    assert git.top(str(side), project.root) == str(side)
+    assert git.top(str(side / "src"), project.root) == str(side)
+    for _ in range(50):  # on a busy machine git may be late, and is left out then
+        hits = run("recall", "till cents", "--explain", "--json", cwd=side).json["hits"]
+        touched = {hit["ref"]: hit["factors"].get("files", 0) > 0 for hit in hits}
+        if any(touched.values()):
+            break
+    assert touched == {"side.txt": True, "a.txt": False}

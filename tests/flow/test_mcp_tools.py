@@ -84,7 +84,7 @@ def ids(text: str) -> list[int]:
 def test_a_search_gives_an_index_and_says_how_to_go_on(call, store):
     text = call("search", query="redis")
     assert sorted(ids(text)) == [2, 3, 4, 5, 6]
-    assert re.search(r"^#5 · message, 2026-02-02, shop, 0\.\d\d, ~\d+t: We dropped", text, re.M)
+    assert re.search(r"^#5 · message, 2026-02-02, shop, 0\.\d\d, ~\d+t: “We dropped", text, re.M)
     assert "timeline(anchor=ID)" in text
     assert "get_observations(ids=[…])" in text
     assert strip_fenced(text) == "", "captured again it leaves nothing"
@@ -246,7 +246,7 @@ def test_an_item_larger_than_an_answer_is_read_in_parts(call, home, lump):
         text = call("get_observations", ids=[wanted])
         lines = text.splitlines()
         start = next(at for at, line in enumerate(lines) if line.startswith("#1 "))
-        end = next(at for at, line in enumerate(lines[start + 1 :]) if not line.startswith("  "))
+        end = next(at for at, line in enumerate(lines[start + 1 :]) if not line.startswith("> "))
         parts.append("\n".join(line[2:] for line in lines[start + 1 : start + 1 + end]))
         more = re.search(r'ids=\["(1@\d+)"\]', text)
         wanted = more[1] if more else ""

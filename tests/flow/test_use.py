@@ -64,7 +64,14 @@ def test_what_the_user_calls_useful_comes_first_until_it_is_taken_back(memory, h
     run("feedback", str(last.id), "--useless")  # the last word counts
     assert order(memory) == before
     assert run("feedback", str(last.id), "--json").json == [
-        {"id": last.id, "shown": 0, "used_in": 0, "feedback": {"useless": 1}, "use": -0.7616}
+        {
+            "id": last.id,
+            "shown": 0,
+            "used_in": 0,
+            "listed": 0,
+            "feedback": {"useless": 1},
+            "use": -0.7616,
+        }
     ]
     run("feedback", str(last.id), "--undo")
     assert memory.store.feedback(last.id) == []

@@ -14,6 +14,7 @@ import pytest
 from yester.errors import StoreBusy, StoreDamaged, StoreError
 from yester.ingest import prepared
 from yester.model import Filters, Item
+from yester.store import sqlite_rows as rows
 from yester.store.lock import write_lock
 from yester.store.sqlite import SqliteStore
 
@@ -160,3 +161,17 @@ def test_what_is_asked_of_a_session_does_not_read_the_items_of_others(store):
         plan = [row[3] for row in store._db.execute(f"EXPLAIN QUERY PLAN {sql}", values)]
         assert any("item_session_time (session=?" in step for step in plan), (sql, plan)
         assert not any("SCAN i" in step for step in plan), (sql, plan)
+
+
+@pytest.mark.requirement("DEL-01")
+def test_the_newest_of_what_is_rare_is_found_without_reading_what_is_not(store):
+    """A session's beginning asks for it, also where nothing has been distilled yet."""
+    filters = Filters(projects=("shop",), kinds=("observation", "memory", "note"))
+    condition, args = rows.where(filters, [1], [])
+    plan = store._db.execute(
+        f"EXPLAIN QUERY PLAN {rows.SELECT} WHERE {condition} ORDER BY i.epoch DESC, i.id DESC"
+        " LIMIT 30",
+        args,
+    )
+    assert any("item_recorded" in str(step) for step in plan)
+    assert "NOT IN" not in rows.where(replace(filters, kinds=("note", "prompt")), [1], [])[0]

@@ -121,8 +121,8 @@ def test_a_row_says_id_kind_title_date_project_score_and_cost():
         hit("The cache served stale prices.", "No more Redis", kind="memory", type="decision"), ()
     )
     assert shown == (
-        "#7 ★ memory decision, 2026-02-02, shop, 0.50, ~8t: No more Redis: "
-        "The cache served stale prices."
+        "#7 ★ memory decision, 2026-02-02, shop, 0.50, ~8t: “No more Redis: "
+        "The cache served stale prices.”"
     )
 
 
@@ -150,8 +150,8 @@ def test_an_answer_is_never_longer_than_its_budget(texts, note):
 
 
 def _ours(answer: str) -> list[str]:
-    """What begins in the first column, between the fence's own lines."""
-    return [line for line in answer.splitlines()[2:-1] if not line.startswith("  ")]
+    """What is not marked as quoted, between the fence's own lines."""
+    return [line for line in answer.splitlines()[2:-1] if not line.startswith("> ")]
 
 
 @pytest.mark.requirement("DEL-04")

@@ -6,11 +6,13 @@ import os
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stdout
 from dataclasses import replace
 from difflib import get_close_matches
-from functools import cached_property
+from functools import cached_property, wraps
+from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 import msgspec
@@ -130,6 +132,15 @@ class App:
         return sys.stdout.isatty()
 
     @cached_property
+    def read_by_agent(self) -> bool:
+        """Is this an agent's shell? It reads what is printed as it reads everything else."""
+        if self.terminal:
+            return False
+        from yester.agents.surrounding import started_by
+
+        return started_by(os.environ) != ""
+
+    @cached_property
     def names(self) -> Mapping[str, str]:
         """project key → readable name"""
         return {project.key: project.name for project in self.reading.projects()}
@@ -145,6 +156,27 @@ class App:
 
 
 pass_app = click.make_pass_decorator(App)
+
+
+def fenced_for_agents(command: F) -> F:
+    """What a command prints of the memory stands in the fence where an agent reads it; JSON is for
+    programs and stays as it is. Goes under `pass_app`."""
+
+    @wraps(command)
+    def reading(app: App, /, *args: Any, **given: Any) -> Any:
+        if given.get("as_json_") or not app.read_by_agent:
+            return command(app, *args, **given)
+        from yester.fence import fenced
+
+        printed = StringIO()
+        try:
+            with redirect_stdout(printed):
+                return command(app, *args, **given)
+        finally:
+            if body := printed.getvalue().strip("\n"):
+                click.echo(fenced("memory", body, "printed by yester"))
+
+    return cast(F, reading)
 
 
 def count(number: int, thing: str) -> str:

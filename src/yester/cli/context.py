@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
-from yester.cli.app import App, pass_app, print_json
+from yester.cli.app import App, count, pass_app, print_json
+from yester.cli.feedback import history
 from yester.deliver.context import EVENTS
+from yester.deliver.economics import HONEST
 from yester.deliver.library import Memory
+from yester.deliver.lines import cost, tokens
+from yester.deliver.page import Context, Shown
+from yester.recall.use import usefulness
+from yester.store.base import Used
 
 
 @click.command("context")
@@ -36,19 +43,66 @@ def command(
     chosen = event or ("PreToolUse" if file else "UserPromptSubmit" if text else "SessionStart")
     memory = Memory(app.reading, app.config)
     given = memory.given(chosen, str(cwd or Path.cwd()), text, file or "", budget)
+    lines = _lines(app, given)
     if as_json:
-        print_json(given)
+        print_json({"text": given.text, "shown": lines, "left": given.left, "note": HONEST})
     else:
         if given.text:
             click.echo(given.text)
         if why:
-            for one in given.shown:
-                score = f"{one.score:.2f}  " if one.score else ""
-                click.echo(f"shown #{one.item}  {score}{one.reason}  ~{one.tokens}t", err=True)
-            for left in given.left:
-                score = f"{left.score:.2f}  " if left.score else ""
-                click.echo(f"left out #{left.item}  {score}{left.why}", err=True)
+            _print_why(lines, given)
     if not given.text:
         if not as_json:
             click.echo("Nothing would be given.", err=True)
         click.get_current_context().exit(1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A line of a context, what is behind it, and what came of the item when it was shown."""
+
+    item: int
+    score: float
+    tokens: int
+    reason: str
+    read_tokens: int  # of the whole item
+    discovery_tokens: int  # of the work it was made from; 0: nothing was counted
+    use: float
+    known: str
+
+
+def _lines(app: App, given: Context) -> list[_Line]:
+    ids = [one.item for one in given.shown]
+    items = {item.id: item for item in app.reading.get(ids)}
+    used = app.reading.used(ids)
+
+    def line(one: Shown) -> _Line:
+        item, known = items.get(one.item), used.get(one.item, Used(0, 0, {}))
+        return _Line(
+            one.item, one.score, one.tokens, one.reason, cost(item) if item else 0,
+            item.discovery_tokens if item else 0, round(usefulness(known), 4), history(known),
+        )  # fmt: skip
+
+    return [line(one) for one in given.shown]
+
+
+def _print_why(lines: list[_Line], given: Context) -> None:
+    for one in lines:
+        score = f"{one.score:.2f}  " if one.score else ""
+        work = f", made from ~{one.discovery_tokens:,}t" if one.discovery_tokens else ""
+        click.echo(
+            f"shown #{one.item}  {score}{one.reason}  ~{one.tokens:,}t of ~{one.read_tokens:,}t"
+            f"{work}  use {one.use:+.2f} ({one.known})",
+            err=True,
+        )
+    for left in given.left:
+        score = f"{left.score:.2f}  " if left.score else ""
+        click.echo(f"left out #{left.item}  {score}{left.why}", err=True)
+    if lines:
+        spent = sum(one.discovery_tokens for one in lines)
+        click.echo(
+            f"This injection: {count(len(lines), 'line')}, ~{tokens(given.text):,}t with all that "
+            f"is around them; the items are ~{sum(one.read_tokens for one in lines):,}t to read"
+            + (f" and were made from ~{spent:,}t of work" if spent else "") + f". {HONEST}",
+            err=True,
+        )  # fmt: skip

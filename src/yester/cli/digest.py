@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from yester.cli.app import App
+from yester.deliver.lines import line
+from yester.deliver.reported import reported
 from yester.errors import ConfigError
 from yester.model import Hit
 
@@ -38,7 +40,7 @@ def _tell(text: str) -> None:
     click.echo(f"yester: {text}", err=True)
 
 
-def print_digest(made: Digest) -> None:
+def print_digest(app: App, made: Digest) -> None:
     from yester.distil.prompts import HEADINGS
 
     for name, heading in HEADINGS.items():
@@ -48,7 +50,8 @@ def print_digest(made: Digest) -> None:
         click.echo(click.style(heading, bold=True))
         for entry in entries:
             numbers = " ".join(f"#{item}" for item in entry.items[:6])
-            click.echo(f"  - {entry.text}  {click.style(numbers, dim=True)}")
+            text = reported(line(entry.text, 600)) if app.read_by_agent else entry.text
+            click.echo(f"  - {text}  {click.style(numbers, dim=True)}")
     if not made.headings:
         click.echo("No sentence of the hits tells of a decision, an attempt or a warning.")
     click.echo("")

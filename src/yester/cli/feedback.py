@@ -7,7 +7,7 @@ import click
 from yester.cli.app import App, count, pass_app, print_json
 from yester.errors import NotFound, UsageError
 from yester.model import Feedback
-from yester.recall.use import GIVEN_BY_HAND, usefulness
+from yester.recall.use import GIVEN_BY_HAND, WORTH, usefulness
 from yester.store.base import Used
 
 
@@ -16,28 +16,36 @@ from yester.store.base import Used
 @click.option("--useful", is_flag=True, help="It helped: it rises.")
 @click.option("--useless", is_flag=True, help="It was in the way: it sinks.")
 @click.option("--undo", is_flag=True, help="Take back what you said.")
+@click.option("--reset", is_flag=True,
+              help="Take back all that came of it, noticed or said; it stands as if never used."
+              )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print what is known as JSON.")
 @pass_app
 def command(
-    app: App, /, ids: tuple[str, ...], useful: bool, useless: bool, undo: bool, as_json: bool
-) -> None:
+    app: App, /, ids: tuple[str, ...], useful: bool, useless: bool, undo: bool, reset: bool,
+    as_json: bool,
+) -> None:  # fmt: skip
     """Say whether items (#12 or 12) were of use; without an option, show what is known.
 
-    What was shown to an agent and then fetched, opened or acted on rises a little by itself; what
-    is shown again and again and never used sinks a little.
+    What was shown to an agent and then fetched (`yester show`, MCP), opened or acted on rises a
+    little by itself; what is shown again and again and never used sinks a little. Lines an agent
+    got because it had searched ("listed") do neither.
     """
-    if useful + useless + undo > 1:
-        raise UsageError("--useful, --useless and --undo exclude each other; leave out the others")
+    if useful + useless + undo + reset > 1:
+        raise UsageError(
+            "--useful, --useless, --undo and --reset exclude each other; leave out the others"
+        )
     numbers = [_number(text) for text in ids]
     known = {item.id for item in app.reading.get(numbers)}
     if missing := [f"#{number}" for number in numbers if number not in known]:
         raise NotFound(f"no item {', '.join(missing)}; `yester recall` shows ids")
-    if useful or useless or undo:
+    if useful or useless or undo or reset:
         what = "useful" if useful else "useless"
         with app.store.transaction():
             for number in numbers:
-                app.store.drop_feedback(number, GIVEN_BY_HAND)  # the last word counts
-            if not undo:
+                # The last word counts.
+                app.store.drop_feedback(number, tuple(WORTH) if reset else GIVEN_BY_HAND)
+            if useful or useless:
                 app.store.put_feedback([Feedback(number, what, app.now) for number in numbers])
     nothing = Used(0, 0, {})
     used = app.reading.used(numbers)
@@ -45,7 +53,8 @@ def command(
         print_json(
             [
                 {"id": number, "shown": one.shown, "used_in": one.used_in,
-                 "feedback": one.feedback, "use": round(usefulness(one), 4)}
+                 "listed": one.listed, "feedback": one.feedback,
+                 "use": round(usefulness(one), 4)}
                 for number in numbers
                 for one in [used.get(number, nothing)]
             ]
@@ -53,11 +62,14 @@ def command(
         return
     for number in numbers:
         one = used.get(number, nothing)
-        told = ", ".join(f"{what} {times}" for what, times in sorted(one.feedback.items()))
-        click.echo(
-            f"#{number}  use {usefulness(one):+.2f}  shown in {count(one.shown, 'session')}"
-            + (f", {told}" if told else "")
-        )
+        click.echo(f"#{number}  use {usefulness(one):+.2f}  {history(one)}")
+
+
+def history(one: Used) -> str:
+    """shown in 3 sessions, listed 1 time, fetched 2"""
+    listed = f"listed {count(one.listed, 'time')}" if one.listed else ""
+    came = (f"{what} {times}" for what, times in sorted(one.feedback.items()))
+    return ", ".join(filter(None, (f"shown in {count(one.shown, 'session')}", listed, *came)))
 
 
 def _number(text: str) -> int:

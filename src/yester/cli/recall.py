@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from yester import git
-from yester.cli.app import App, filter_options, pass_app, print_json, searched
+from yester.cli.app import App, fenced_for_agents, filter_options, pass_app, print_json, searched
 from yester.cli.digest import make_digest, print_digest
 from yester.cli.rows import as_explained, as_json, print_explained, print_full, print_index
 from yester.errors import UsageError
@@ -47,6 +47,7 @@ _PATIENCE = 0.15  # seconds for git; what is late is left out
     "--explain", is_flag=True, help="Show the factors of every score, and what was left out."
 )
 @pass_app
+@fenced_for_agents
 def command(
     app: App, /, query: tuple[str, ...], limit: int, offset: int, order: str, form: str, raw: bool,
     wanted: bool, as_json_: bool, explain: bool, **given: Any,
@@ -63,11 +64,13 @@ def command(
     began = time.perf_counter()
     window = app.config.number("recency_window_days") * DAY
     filters = searched(app, given, text)
-    here = Projects(app.config.projects).of(str(Path.cwd()))
-    signals = git.signals(here.root, time.monotonic() + _PATIENCE) if text and here.root else None
+    cwd = str(Path.cwd())
+    here = Projects(app.config.projects).of(cwd)
+    root = git.top(cwd, here.root)
+    signals = git.signals(root, time.monotonic() + _PATIENCE) if text and root else None
     files = at_hand(signals) if signals else ()
     asked = Asked(text, filters, limit, offset, order, explain, app.now, window, here.key, files)
-    answer = app.answer(app.reading, asked, here.root)
+    answer = app.answer(app.reading, asked, root)
     hits = answer.hits
     if outdated := app.reading.stale():
         click.echo(f"yester: {outdated}; run: yester reindex", err=True)
@@ -83,7 +86,7 @@ def command(
         print_json({"query": text, "hits": rows, "took_ms": round(took, 2), **more})
     else:
         if made is not None and hits:
-            print_digest(made)
+            print_digest(app, made)
         if hits and text and (said := _RUNGS.get(hits[0].rung)):
             click.echo(said, err=True)
         if full:

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from yester.cli.app import App, filters, pass_app, print_json, session_options
+from yester.cli.app import App, fenced_for_agents, filters, pass_app, print_json, session_options
 from yester.cli.rows import as_json, print_full, title, tokens
 from yester.cli.sessions import line
 from yester.deliver.lines import icon
@@ -23,6 +23,7 @@ from yester.recall.recent import recent
               show_default=True, help="A line per item, or everything.")  # fmt: skip
 @click.option("--json", "as_json_", is_flag=True, help="Print as JSON.")
 @pass_app
+@fenced_for_agents
 def command(app: App, /, limit: int, rows: int, form: str, as_json_: bool, **given: Any) -> None:
     """Show the last sessions: summary, prompts and closing message, and what they left behind.
 
@@ -50,7 +51,7 @@ def command(app: App, /, limit: int, rows: int, form: str, as_json_: bool, **giv
         for one in hits if form == "index" else ():
             click.echo(
                 f"  {icon(one.kind, one.type)} #{one.id}  {app.day(int(one.epoch * 1000))}"
-                f"  {title(one, ())}  ~{tokens(one.text)}t"
+                f"  {title(app, one, ())}  ~{tokens(one.text)}t"
             )
     if as_json_:
         print_json({"sessions": answer})

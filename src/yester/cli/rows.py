@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from yester.cli.app import App
-from yester.deliver.lines import icon
+from yester.deliver.lines import clean, icon, line, name, speaker
+from yester.deliver.reported import ASKED, asks, block, plain, reported
 from yester.model import Hit
 from yester.recall.rank import TOLD
 from yester.recall.recall import Answer, by_session
@@ -55,11 +56,11 @@ def _explained(hit: Hit, weights: Mapping[str, float]) -> Iterator[str]:
     """Who found it, what each factor added of what it could have, and what else is known of it."""
     if hit.arms:
         yield f"found by {', '.join(hit.arms)}"
-    for name, value in hit.factors.items():
-        if name not in TOLD:
-            most = f" of {weights[name]:.3f}" if name in weights else ""
-            yield f"{name} {value:.3f}{most}"
-    facts = [f"{name} {hit.factors[name]:.3f}" for name in TOLD if name in hit.factors]
+    for factor, value in hit.factors.items():
+        if factor not in TOLD:
+            most = f" of {weights[factor]:.3f}" if factor in weights else ""
+            yield f"{factor} {value:.3f}{most}"
+    facts = [f"{told} {hit.factors[told]:.3f}" for told in TOLD if told in hit.factors]
     if facts:
         yield f"({', '.join(facts)})"
 
@@ -79,10 +80,20 @@ def _mark(app: App) -> Callable[[str], str] | None:
     return (lambda word: click.style(word, bold=True, fg="yellow")) if app.terminal else None
 
 
-def title(hit: Hit, asked: Collection[str], mark: Callable[[str], str] | None = None) -> str:
+def title(
+    app: App, hit: Hit, asked: Collection[str], mark: Callable[[str], str] | None = None
+) -> str:
     """One line that stands for the item: its title, else the part of its text that answers."""
+    if app.read_by_agent:
+        text = line(hit.title, 200) or snippet(clean(hit.text), asked, 110)
+        return (f"{name(hit.tool)}: " if hit.tool else "") + reported(text, speaker(hit))
     head = f"{hit.tool}: " if hit.tool else ""
     return head + (hit.title or snippet(hit.text, asked, 110, mark) or "(empty)")
+
+
+def names(app: App, *given: str) -> str:
+    """shop · 0b5f92c4 · claude-code"""
+    return " · ".join(filter(None, map(name, given) if app.read_by_agent else given))
 
 
 def print_index(
@@ -92,23 +103,27 @@ def print_index(
     asked, mark = query_terms(query), _mark(app)
     for number, (session, group) in enumerate(by_session(hits)):
         first = group[0]
-        head = " · ".join(
-            filter(None, [first.project, session[:8] if first.session else "", first.agent])
-        )
+        head = names(app, first.project, session[:8] if first.session else "", first.agent)
         click.echo(("\n" if number else "") + click.style(head, bold=True))
         for hit in group:
             score = f"{hit.score:.2f}  " if hit.score else ""
             more = f"  (+{hit.duplicates} alike)" if hit.duplicates else ""
             click.echo(
                 f"  {icon(hit.kind, hit.type)} #{hit.id}  {app.day(int(hit.epoch * 1000))}  {score}"
-                f"{title(hit, asked, mark)}  ~{tokens(hit.text)}t{more}"
+                f"{title(app, hit, asked, mark)}  ~{tokens(hit.text)}t{more}"
             )
             if hit.title and not _repeats(hit.title, hit.text):
-                click.echo(f"      {snippet(hit.text, asked, 160, mark)}")
+                click.echo(f"      {_words(app, hit, asked, mark)}")
             if hit.stale:
                 click.echo(f"      ! {hit.stale}")
-            for line in _explained(hit, weights):
-                click.echo(f"      {line}")
+            for told in _explained(hit, weights):
+                click.echo(f"      {told}")
+
+
+def _words(app: App, hit: Hit, asked: Collection[str], mark: Callable[[str], str] | None) -> str:
+    if app.read_by_agent:
+        return reported(snippet(clean(hit.text), asked, 160), speaker(hit))
+    return snippet(hit.text, asked, 160, mark)
 
 
 def _repeats(title: str, text: str) -> bool:
@@ -122,25 +137,25 @@ def print_full(
     for number, hit in enumerate(hits):
         if number:
             click.echo("\n" + "─" * 72 + "\n")
-        facts = [
-            hit.project,
-            hit.kind,
-            hit.type,
-            hit.role,
-            hit.tool,
-            app.day(int(hit.epoch * 1000)),
-        ]
-        name = f"{MARK} #{hit.id}  " if hit.id == marked else f"#{hit.id}  "
-        click.echo(click.style(name, bold=True) + " · ".join(filter(None, facts)))
+        text = clean(hit.text) if app.read_by_agent else hit.text
+        asked = ASKED if app.read_by_agent and asks(f"{hit.title}\n{text}") else ""
+        day = app.day(int(hit.epoch * 1000))
+        facts = names(app, hit.project, hit.kind, hit.type, hit.role, hit.tool)
+        id_ = f"{MARK} #{hit.id}  " if hit.id == marked else f"#{hit.id}  "
+        click.echo(click.style(id_, bold=True) + " · ".join(filter(None, (facts, day, asked))))
         if hit.session:
-            click.echo(f"session {hit.session}, prompt {hit.prompt_number}")
+            click.echo(f"session {names(app, hit.session)}, prompt {hit.prompt_number}")
         if hit.files:
-            click.echo(f"files {', '.join(hit.files)}")
+            files = ", ".join(hit.files)
+            click.echo(f"files {plain(line(files, 900)) if app.read_by_agent else files}")
         if hit.stale:
             click.echo(f"! {hit.stale}")
-        for line in _explained(hit, weights):
-            click.echo(line)
+        for told in _explained(hit, weights):
+            click.echo(told)
         click.echo("")
         if hit.title and not hit.text.lstrip("# ").startswith(hit.title.rstrip("…")):
-            click.echo(click.style(hit.title, bold=True) + "\n")
-        click.echo(hit.text)
+            if app.read_by_agent:
+                text = f"{line(hit.title, 300)}\n\n{text}"
+            else:
+                click.echo(click.style(hit.title, bold=True) + "\n")
+        click.echo(block(text) if app.read_by_agent else text)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 
 import click
 
-from yester.cli.app import App, pass_app, print_json
+from yester.agents.surrounding import session_of
+from yester.cli.app import App, fenced_for_agents, pass_app, print_json
 from yester.cli.rows import as_json, print_full, print_index
 from yester.errors import NotFound, StoreError
 from yester.model import Feedback
 from yester.recall.recall import hit
+
+_PATIENCE = 0.2  # seconds for another writer
 
 
 @click.command("show")
@@ -19,6 +23,7 @@ from yester.recall.recall import hit
               show_default=True, help="A line per item, or everything.")  # fmt: skip
 @click.option("--json", "as_json_", is_flag=True, help="Print the items as JSON.")
 @pass_app
+@fenced_for_agents
 def command(app: App, ids: tuple[str, ...], form: str, as_json_: bool) -> None:
     """Show items by ID, as `yester recall` prints them (#12 or 12), or by the client's own id."""
     found, missing = [], []
@@ -48,7 +53,11 @@ def command(app: App, ids: tuple[str, ...], form: str, as_json_: bool) -> None:
 def _note(app: App, ids: list[int]) -> None:
     """Of what an agent was shown, somebody wanted the whole: it was of use. Not worth waiting for,
     and no reason to fail where nothing can be written."""
-    shown = [id_ for id_, used in app.reading.used(ids).items() if used.shown]
-    if shown:
-        with suppress(StoreError, OSError), app.reading.transaction():
-            app.reading.put_feedback([Feedback(id_, "fetched", app.now) for id_ in shown])
+    store = app.reading
+    shown = [id_ for id_, used in store.used(ids).items() if used.shown or used.listed]
+    if not shown:
+        return
+    session = store.session(*session_of(os.environ))  # an agent's shell may say which it is
+    number = session.id if session else 0
+    with suppress(StoreError, OSError), store.transaction(_PATIENCE):
+        store.put_feedback([Feedback(id_, "fetched", app.now, number) for id_ in shown])

@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from yester.cli.app import App, filter_options, pass_app, print_json, searched
-from yester.cli.rows import MARK, as_json, print_full, title, tokens
+from yester.cli.app import App, fenced_for_agents, filter_options, pass_app, print_json, searched
+from yester.cli.rows import MARK, as_json, names, print_full, title, tokens
 from yester.deliver.lines import icon
 from yester.errors import NotFound
 from yester.model import Hit
@@ -30,6 +30,7 @@ from yester.recall.timeline import Timeline, timeline
               show_default=True, help="A line per item, or everything.")  # fmt: skip
 @click.option("--json", "as_json_", is_flag=True, help="Print the items as JSON.")
 @pass_app
+@fenced_for_agents
 def command(
     app: App, /, anchor: tuple[str, ...], query: str | None, before: int, after: int, form: str,
     as_json_: bool, **given: Any,
@@ -84,8 +85,8 @@ def _print_days(app: App, found: Timeline) -> None:
 def _print_part(app: App, hits: list[Hit] | tuple[Hit, ...], anchor: Hit | None) -> None:
     def heading(hit: Hit) -> str:
         day = app.day(int(hit.epoch * 1000))[:10]
-        named = " · ".join(filter(None, [hit.project, hit.session[:8], hit.agent]))
-        return f"{'undated' if day == '-' else day}  {named}"
+        told = names(app, hit.project, hit.session[:8], hit.agent)
+        return f"{'undated' if day == '-' else day}  {told}"
 
     for number, (head, group) in enumerate(groupby(hits, heading)):
         click.echo(("\n" if number else "") + click.style(head, bold=True))
@@ -93,6 +94,6 @@ def _print_part(app: App, hits: list[Hit] | tuple[Hit, ...], anchor: Hit | None)
             mark = MARK if anchor is not None and hit.id == anchor.id else " "
             clock = app.day(int(hit.epoch * 1000))[11:]
             click.echo(
-                f"{mark} {icon(hit.kind, hit.type)} #{hit.id}  {clock}  {title(hit, ())}"
+                f"{mark} {icon(hit.kind, hit.type)} #{hit.id}  {clock}  {title(app, hit, ())}"
                 f"  ~{tokens(hit.text)}t"
             )

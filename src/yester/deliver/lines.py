@@ -1,7 +1,8 @@
 """Items as lines for a model: whose words, of which day, what they are, what the whole would cost.
 
-Everything shown is somebody's words of another day. No line is without the name of who said it, and
-nothing in it can leave its line, hide from a reader or pass for a tag.
+Everything shown is somebody's words of another day, and stands in quotation marks. No line is
+without who said it or what it is, and nothing in it can leave its line, hide from a reader or pass
+for a tag.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 
+from yester.deliver.reported import ASKED, asks, named, plain, quoted
 from yester.fence import neutral, strip_fenced
 from yester.model import Hit, Item
 from yester.redact import redact
@@ -18,7 +20,7 @@ TITLE, NAME = 100, 40  # characters
 _STALE = 100
 _SHORT = 40  # tokens
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_SPEAKERS = {
+SPEAKERS = {
     "user": "user", "assistant": "agent", "thinking": "agent (thinking)", "task": "agent (task)",
 }  # fmt: skip
 # A sign for each type of observation, else for each kind: what was kept on purpose is a star.
@@ -59,6 +61,11 @@ def line(text: str, most: int) -> str:
     return joined if len(joined) <= most else joined[: most - 1].rstrip() + "…"
 
 
+def name(text: str) -> str:
+    """Of a project, a tool, a type, on one line."""
+    return named(line(text, NAME))
+
+
 def titled(title: str, text: str) -> str:
     title = line(title, TITLE)
     if not title or text.lstrip("# ").startswith(title.rstrip("…")):
@@ -91,32 +98,43 @@ class Calendar:
             return None
 
 
-def said(one: Item | Hit, calendar: Calendar, text: str, more: str = "") -> str:
-    """`#12 user, 12 Nov: …`"""
-    tool = line(one.tool, NAME) or "tool"
-    speaker = tool if one.role == "tool" else _SPEAKERS.get(one.role, "")
-    who = ", ".join(filter(None, (speaker, what(one)))) or one.kind
+def speaker(one: Item | Hit) -> str:
+    """Whose words: user, agent, a tool's; "" where nobody has said them."""
+    if one.role == "tool":
+        return name(one.tool) or "tool"
+    return SPEAKERS.get(one.role, "")
+
+
+def said(one: Item | Hit, calendar: Calendar, text: str, more: str = "", told: bool = False) -> str:
+    """`#12 user, 12 Nov: “…”`; `told`: the text itself says what was asked."""
+    who = ", ".join(filter(None, (speaker(one), what(one)))) or one.kind
     epoch = one.epoch if isinstance(one, Item) else int(one.epoch * 1000)
-    return f"#{one.id} {who}, {calendar.day(epoch)}{more}: {text or '(empty)'}"
+    asked = f", {ASKED}" if not told and asks(text) else ""
+    return f"#{one.id} {who}, {calendar.day(epoch)}{more}{asked}: {quoted(text)}"
 
 
 def found(hit: Hit, calendar: Calendar, text: str, origin: str = "") -> str:
     """The same for what was looked for, with what has happened to its files since."""
-    stale = f" ({line(hit.stale, _STALE)})" if hit.stale else ""
-    return said(hit, calendar, text + stale, origin)
+    stale = f" ({plain(line(hit.stale, _STALE))})" if hit.stale else ""
+    return said(hit, calendar, text, origin) + stale
 
 
 def row(item: Item, calendar: Calendar) -> str:
-    """`#12 ◆ 14:03 Orders keep UTC ~85t`: a line of an index, under its day; what is short is told
-    as a whole."""
-    head = f"#{item.id} {icon(item.kind, item.type)} {calendar.time(item.epoch)}"
-    if cost(item) <= _SHORT:
-        return f"{head} {titled(item.title, line(item.body, 4 * _SHORT))}"
-    return f"{head} {line(item.title or item.body, TITLE)} ~{cost(item)}t"
+    """`#12 ◆ 14:03 “Orders keep UTC” ~85t`: a line of an index, under its day; what is short is
+    told as a whole."""
+    whole = cost(item) <= _SHORT
+    text = (
+        titled(item.title, line(item.body, 4 * _SHORT))
+        if whole
+        else line(item.title or item.body, TITLE)
+    )
+    asked = f" {item.origin} {ASKED}:" if asks(text) else ""
+    head = f"#{item.id} {icon(item.kind, item.type)} {calendar.time(item.epoch)}{asked}"
+    return f"{head} {quoted(text)}" + ("" if whole else f" ~{cost(item)}t")
 
 
 def what(one: Item | Hit) -> str:
     """plan, todo, decision, summary …; talk needs no name."""
     if one.kind in ("message", "prompt"):
         return ""
-    return one.kind if one.kind == "summary" else line(one.type, NAME) or one.kind
+    return one.kind if one.kind == "summary" else name(one.type) or one.kind

@@ -190,11 +190,13 @@ class Server:
     def _reply(self, message: Any) -> None:
         if (answer := self._answer(message)) is not None:
             self._send(answer)
+        self._settle(message)
 
     def _batch(self, messages: list[Any]) -> None:
         answers = [self._answer(one, batch=True) for one in messages]
         if found := [one for one in answers if one is not None]:
             self._send(found)
+        self._settle(*messages)
 
     def _answer(self, message: Any, batch: bool = False) -> Message | None:
         """The response; None for what gets none: notifications, responses, cancelled calls."""
@@ -222,6 +224,17 @@ class Server:
             traceback.print_exc()
             failed = f"yester failed ({type(error).__name__}); its stderr tells more"
             return RpcError(INTERNAL, failed).response(id_)
+
+    def _settle(self, *messages: Any) -> None:
+        """After the answer: what it showed is written down, by the thread that calls tools."""
+        called = any(isinstance(m, dict) and m.get("method") == "tools/call" for m in messages)
+        if called and self._access is not None:
+            try:
+                self._access.settle()
+            except Exception:  # noqa: BLE001 -- the answer is out; one note less, no call lost
+                import traceback
+
+                traceback.print_exc()
 
     def _noted(self, message: Any) -> None:
         """Remember a call that will wait, or that one is not wanted any more."""

@@ -9,10 +9,10 @@ every open session of an agent may have a server like this one.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from yester.errors import UsageError
 
@@ -24,9 +24,21 @@ if TYPE_CHECKING:
     from yester.store.base import Store
     from yester.text.embed import Embedder
 
+_PATIENCE_TO_WRITE = 0.03  # seconds; the next question may be waiting
+_MOST_OWED = 500  # lines that are still to be written down
 AskWorker = Callable[[Path, "Asked", str], "Answer | None"]
 _PATIENCE = 0.15  # seconds for git; what is late is left out
 _NAMED = 8  # projects in a message
+
+
+class Line(NamedTuple):
+    """What an answer told of an item, until it is written down."""
+
+    item: int
+    epoch: int
+    score: float = 0.0
+    tokens: int = 0
+    why: str = ""
 
 
 class Access:
@@ -41,6 +53,8 @@ class Access:
         self._inode = 0
         self._embedder: tuple[object, Embedder | None] | None = None
         self._facts: Cache | None = None  # what git has told of the project
+        self._listed: list[Line] = []
+        self._read: list[Line] = []
 
     def now(self) -> int:
         return int(time.time() * 1000)
@@ -57,6 +71,7 @@ class Access:
             trim(0)
 
     def close(self) -> None:
+        self.settle()
         self._embedder = None
         if self._store is not None:
             self._store.close()
@@ -162,6 +177,51 @@ class Access:
             return filters
         return replace(filters, projects=(self.here().key,))
 
+    # --- what was shown --------------------------------------------------------------------------
+
+    def listed(self, why: str, lines: Iterable[tuple[int, float, int]]) -> None:
+        """An answer has these lines: item, score, tokens. Written down by `settle`."""
+        now = self.now()
+        self._listed += [Line(item, now, score, tokens, why) for item, score, tokens in lines]
+
+    def read(self, items: Iterable[int]) -> None:
+        """Somebody wants more of these than a line."""
+        now = self.now()
+        self._read += [Line(item, now) for item in items]
+
+    def settle(self) -> None:
+        """Write down what was listed and read. Called when the answer is out: nobody waits for it,
+        and where it cannot be written (another writer, a full disk) the next answer tries again."""
+        store = self._store
+        if store is None or not (self._listed or self._read):
+            return
+        from yester.agents.surrounding import session_of
+        from yester.errors import YesterError
+        from yester.model import ON_REQUEST, Feedback, Injection
+
+        try:
+            key, agent = session_of(self._environ)
+            session = store.session(key, agent) if key else None
+            number, prompt = (session.id, session.prompts) if session else (0, 0)
+            # Lines come first: what was listed in one answer may be read in the next.
+            lines = [
+                Injection(number, ON_REQUEST, one.item, one.score, one.tokens, one.epoch, one.why,
+                          prompt)
+                for one in self._listed
+            ]  # fmt: skip
+            with store.transaction(_PATIENCE_TO_WRITE):
+                store.put_injections(lines)
+                known = store.used([one.item for one in self._read])
+                store.put_feedback([
+                    Feedback(one.item, "fetched", one.epoch, number)
+                    for one in self._read
+                    if (used := known.get(one.item)) and (used.shown or used.listed)
+                ])  # fmt: skip
+        except (YesterError, OSError):
+            self._listed, self._read = self._listed[-_MOST_OWED:], self._read[-_MOST_OWED:]
+            return
+        self._listed, self._read = [], []
+
     # --- asking ----------------------------------------------------------------------------------
 
     def recall(self, store: Store, asked: Asked) -> list[Hit]:
@@ -173,7 +233,7 @@ class Access:
         from yester.recall.recall import answer
 
         config, here = self.config(), self.here()
-        root = self._root(here)
+        root = git.top(self._cwd, here.root)
         deadline = time.monotonic() + _PATIENCE
         signals = git.signals(root, deadline) if asked.query and root else None
         asked = replace(
@@ -187,15 +247,6 @@ class Access:
         weights = Weights().with_half_life(config.number("recency_halflife_days"))
         embedder = self._own_embedder(config, store) if asked.query else None
         return answer(store, asked, weights, embedder, self._fates(root) if root else None).hits
-
-    def _root(self, here: Project) -> str:
-        """Where the files are: in the work tree at hand, which need not be the main one."""
-        from yester import git
-
-        if here.root and Path(self._cwd).is_relative_to(here.root):
-            return here.root
-        repository = git.find(self._cwd)
-        return str(repository.top) if repository else here.root
 
     def _fates(self, root: str) -> Fates:
         from yester.recall.staleness import Cache, stale

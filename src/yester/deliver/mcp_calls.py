@@ -9,15 +9,16 @@ are found by anything that was said in them.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from yester.deliver.lines import line
+from yester.deliver.lines import line, tokens
 from yester.deliver.mcp_access import Access
 from yester.deliver.mcp_arguments import identities, moments, types
 from yester.deliver.mcp_text import (
     MARK,
+    PER_LINE,
     Page,
     cut,
     heading,
@@ -29,8 +30,9 @@ from yester.deliver.mcp_text import (
     tokens_at_most,
     whole,
 )  # fmt: skip
+from yester.deliver.reported import plain
 from yester.errors import NotFound, UsageError
-from yester.model import Filters, Hit, Project, Session
+from yester.model import WHOLE, Filters, Hit, Item, Project, Session
 from yester.recall.recall import Asked
 from yester.recall.timeline import timeline as around
 from yester.redact import redact
@@ -96,27 +98,40 @@ def search(access: Access, given: Arguments) -> str:
     limit, offset = given.get("limit", 20), given.get("offset", 0)
     # One more than is shown tells whether there is more.
     asked = Asked(query, filters, limit + 1, offset, given.get("orderBy", "relevance"), now=now)
+    hits: Sequence[Hit | None]
     if wanted == "sessions":
-        rows, said = _sessions(access, store, asked), ""
+        (rows, hits), said = _sessions(access, store, asked), ""
     else:
         hits, said = _hits(access, store, asked, wanted)
         terms = query_terms(query)
-        rows = [row(hit, terms) for hit in hits]
+        rows = [row(hit, terms) for hit in hits if hit is not None]
     about = f"for {quoted(query)}" if query else ""
     if not rows:
         return _nothing(f"{wanted or 'items'} {about}".rstrip(), offset)
-    where = line(named[0], 60) if named else "this project" if filters.projects else "all projects"
+    where = (
+        plain(line(named[0], 60))
+        if named
+        else "this project"
+        if filters.projects
+        else "all projects"
+    )
     number, more = len(rows[:limit]), len(rows) > limit
     columns = _SESSION_COLUMNS if wanted == "sessions" else _COLUMNS
     how = about or ("oldest first" if asked.order == "date_asc" else "newest first")
     page = Page(f"search {query}", f"{number} {how} in {where}. {columns}{said}")
     left = rows_that_fit(page, rows[:limit])
+    _listed(access, "search", zip(hits, rows[: number - left], strict=False))
     following = f"offset={offset + number - left}"
     return page.close(
         f"{left} more not shown: call search again with {following}." if left
         else f"There may be more: {following}." if more else "",
         _SESSION_NEXT if wanted == "sessions" else _NEXT,
     )  # fmt: skip
+
+
+def _listed(access: Access, why: str, shown: Iterable[tuple[Hit | None, str]]) -> None:
+    """Lines of an answer are entered in the ledger: hits, and the rows that tell of them."""
+    access.listed(why, ((hit.id, hit.score, tokens(text)) for hit, text in shown if hit))
 
 
 def _nothing(what: str, offset: int) -> str:
@@ -147,8 +162,8 @@ def _hits(access: Access, store: Store, asked: Asked, wanted: str) -> tuple[list
     return of(kinds + _RAW), " No observation fits: these are messages."
 
 
-def _sessions(access: Access, store: Store, asked: Asked) -> list[str]:
-    """Sessions as rows: by the best of what was said in them, or the newest."""
+def _sessions(access: Access, store: Store, asked: Asked) -> tuple[list[str], list[Hit | None]]:
+    """Sessions as rows: by the best of what was said in them, or the newest; and that best."""
     found: list[tuple[Session, Hit | None]] = []
     if asked.query:
         best: dict[tuple[str, str], Hit] = {}
@@ -167,7 +182,7 @@ def _sessions(access: Access, store: Store, asked: Asked) -> list[str]:
         told = store.newest(Filters(session=session.key, kinds=("summary",)), 1)
         named = replace(session, project=names.get(session.project, session.project))
         rows.append(session_row(named, hit, terms, told[0].id if told else 0))
-    return rows
+    return rows, [hit for _, hit in found]
 
 
 # --- timeline ----------------------------------------------------------------------------------
@@ -192,16 +207,27 @@ def timeline(access: Access, given: Arguments) -> str:
     if not len(found):
         return "Nothing is recorded around it."
     page = Page("timeline", f"Oldest first; {MARK} is the anchor. {_COLUMNS}")
+    shown: list[tuple[Hit | None, str]] = []
+
+    def add(one: Hit, mark: str = "", first: bool = False) -> bool:
+        text = row(one, (), clock=True, mark=mark)
+        if fits := page.add(text, first):
+            shown.append((one, text))
+        return fits
+
     if found.anchor is not None:
-        page.add(row(found.anchor, (), clock=True, mark=f"{MARK} "))
+        add(found.anchor, f"{MARK} ")
+        if (anchor or "").removeprefix("#") == str(found.anchor.id):
+            access.read([found.anchor.id])  # asked for by its id; its neighbours only came along
     earlier, later = found.before[::-1], found.after
     shown_before = shown_after = 0
     # From the anchor outwards, so that what is left out is what is farthest.
     for step in range(max(len(earlier), len(later))):
         if step < len(later) and shown_after == step:
-            shown_after += page.add(row(later[step], (), clock=True))
+            shown_after += add(later[step])
         if step < len(earlier) and shown_before == step:
-            shown_before += page.add(row(earlier[step], (), clock=True), first=True)
+            shown_before += add(earlier[step], first=True)
+    _listed(access, "timeline", shown)
     return page.close(
         _left_out("earlier", earlier, shown_before, "depth_after=0"),
         _left_out("later", later, shown_after, "depth_before=0"),
@@ -239,20 +265,27 @@ def get_observations(access: Access, given: Arguments) -> str:
         if start:
             head += f", from character {start:,} on"
         if page.add(f"{head}\n{indented(text)}"):
+            _read(access, item, text)
             continue
         waiting = [str(one.id) for one, _ in present[number:]]
         if number:
             again = f"call get_observations with ids=[{_first(waiting)}]"
             return page.close(f"{len(waiting)} more not shown: {again}.", unknown)
         # Larger than an answer: its beginning, and how to go on.
-        shown, end = cut(text, page.left - tokens_at_most(head) - 4, per_line=1)
+        shown, end = cut(text, page.left - tokens_at_most(head) - 4, per_line=PER_LINE)
         fits = page.add(f"{head}\n{indented(shown)}")
         assert fits
+        _read(access, item, shown)
         rest = f'ids=["{item.id}@{start + end}"]'
         more = f"Not shown yet: ids=[{_first(waiting[1:])}]." if waiting[1:] else ""
         left = f"{len(text) - end:,} characters of #{item.id} are left: {rest}."
         return page.close(left, more, unknown)
     return page.close(unknown)
+
+
+def _read(access: Access, item: Item, text: str) -> None:
+    access.read([item.id])
+    access.listed(WHOLE, [(item.id, 0.0, tokens(text))])
 
 
 def _first(ids: list[str]) -> str:

@@ -1,8 +1,9 @@
 """What is stored, as text for a model that asked: rows of an index, or whole, within a budget.
 
-Column 0 is ours. Words of others stand on one line behind what says whose they are, or indented, so
-that no stored text can pass for a row, a heading or the line about what was left out; and all of it
-stands in the fence (`yester.fence`), from which nothing can break out.
+Words of others stand in quotation marks on one line behind what says whose they are, or on lines
+that each begin with the mark of a quotation, so that no stored text can pass for a row, a heading
+or the line about what was left out; and all of it stands in the fence (`yester.fence`), from which
+nothing can break out.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ import re
 import time
 from collections.abc import Collection, Sequence
 
-from yester.deliver.lines import clean, icon, line
+from yester.deliver.lines import SPEAKERS, clean, icon, line
+from yester.deliver.reported import ASKED, asks, block, named, plain
+from yester.deliver.reported import quoted as in_quotes
 from yester.fence import fenced
 from yester.model import Hit, Item, Session
 from yester.recall.snippet import snippet
@@ -20,6 +23,8 @@ MOST = 2_500  # tokens of an answer
 ROW = 96  # tokens of a row
 _FOOT = 150  # tokens kept for the last lines
 _TITLE, _SNIPPET = 100, 240  # characters
+_QUOTES = 3  # tokens of the quotation marks around a row's words
+PER_LINE = 2  # tokens of the mark before each line of what is whole
 
 MARK = "▶"
 
@@ -71,17 +76,19 @@ def read_cost(text: str) -> int:
 
 def name(text: str, most: int = 14) -> str:
     """The beginning of something short, such as a project's name; no more than so many tokens."""
-    return cut(line(text, 120), most)[0].rstrip()
+    short = line(text, 120)
+    quotes = _QUOTES if named(short) != short else 0
+    return named(cut(short, most - quotes)[0].rstrip())
 
 
 def short(session: str) -> str:
     """As much of a session's id as finds it again."""
-    return line(session, 100)[:8]
+    return plain(line(session, 100)[:8])
 
 
 def quoted(text: str) -> str:
     """For a message: on one line, in quotation marks."""
-    return f'"{line(text, 120)}"'
+    return f'"{plain(line(text, 120))}"'
 
 
 def day(epoch: float, clock: bool = False) -> str:
@@ -103,14 +110,15 @@ def row(hit: Hit, asked: Collection[str], clock: bool = False, mark: str = "") -
         " ".join(filter(None, (hit.kind, name(hit.type or hit.tool)))),
         day(hit.epoch, clock), name(hit.project), f"{hit.score:.2f}" if hit.score else "",
         f"~{read_cost(hit.text)}t", f"{hit.duplicates} more alike" if hit.duplicates else "",
-        f"since then: {name(hit.stale, 24)}" if hit.stale else "",
+        f"since then: {plain(cut(line(hit.stale, 120), 24)[0])}" if hit.stale else "",
     ]  # fmt: skip
-    head = f"{mark}#{hit.id} {icon(hit.kind, hit.type)} {', '.join(filter(None, facts))}: "
     title = line(hit.title, _TITLE)
     text = snippet(clean(hit.text), asked, _SNIPPET)
     if title and not text.lstrip("# ").startswith(title.rstrip("…")):
         text = f"{title}: {text}" if text else title
-    return _fitted(head, text or "(empty)")
+    facts.append(_asked(hit, text))
+    head = f"{mark}#{hit.id} {icon(hit.kind, hit.type)} {', '.join(filter(None, facts))}: "
+    return _fitted(head, text)
 
 
 def session_row(session: Session, best: Hit | None, asked: Collection[str], summary: int) -> str:
@@ -121,15 +129,24 @@ def session_row(session: Session, best: Hit | None, asked: Collection[str], summ
         f"{best.score:.2f}" if best and best.score else "",
         f"summary #{summary}" if summary else "",
     ]  # fmt: skip
-    text = line(session.title, _TITLE) or "(untitled)"
-    if best is not None:
-        text += f"; best #{best.id}: {snippet(clean(best.text), asked, _SNIPPET)}"
-    return _fitted(f"S{short(session.key)} {', '.join(filter(None, facts))}: ", text)
+    head = f"S{short(session.key)} {', '.join(filter(None, facts))}: "
+    title = in_quotes(line(session.title, _TITLE)) if session.title.strip() else "(untitled)"
+    if best is None:
+        return head + title
+    text = snippet(clean(best.text), asked, _SNIPPET)
+    words = " ".join(filter(None, (f"best #{best.id}", _asked(best, text))))
+    return _fitted(f"{head}{title}; {words}: ", text)
+
+
+def _asked(hit: Hit, text: str) -> str:
+    """user asked then; "" for what asks for nothing"""
+    speaker = "tool" if hit.role == "tool" else SPEAKERS.get(hit.role, "")
+    return " ".join(filter(None, (speaker, ASKED))) if asks(text) else ""
 
 
 def _fitted(head: str, text: str) -> str:
-    shown, end = cut(text, ROW - tokens_at_most(head))
-    return head + (shown if end == len(text) else f"{shown.rstrip()}…")
+    shown, end = cut(text, ROW - _QUOTES - tokens_at_most(head))
+    return head + in_quotes(shown if end == len(text) else f"{shown.rstrip()}…")
 
 
 # --- whole -------------------------------------------------------------------------------------
@@ -138,12 +155,14 @@ def _fitted(head: str, text: str) -> str:
 def heading(item: Item, project: str) -> str:
     """Whose words, of which day, what they cost to read and what was spent on finding them out."""
     speaker = item.tool if item.role == "tool" else item.role
+    text = whole(item)
     spent = f"made from about {item.discovery_tokens:,} tokens of work"
     facts = [
         item.kind, name(item.type), name(speaker), name(project),
         day(item.epoch / 1000, clock=True),
         f"session {short(item.session)}" if item.session else "",
-        f"~{read_cost(whole(item))}t to read", spent if item.discovery_tokens else "",
+        f"~{read_cost(text)}t to read", spent if item.discovery_tokens else "",
+        f"{item.origin} {ASKED}" if asks(text) else "",
     ]  # fmt: skip
     return f"#{item.id} {icon(item.kind, item.type)} {', '.join(filter(None, facts))}"
 
@@ -169,7 +188,8 @@ def _listed(what: str, values: Sequence[str]) -> str:
 
 
 def indented(text: str) -> str:
-    return "\n".join(f"  {one}" for one in text.split("\n"))
+    """Words of others that have lines of their own."""
+    return block(text)
 
 
 # --- an answer ---------------------------------------------------------------------------------

@@ -11,8 +11,9 @@ from datetime import tzinfo
 from typing import TYPE_CHECKING
 
 from yester.deliver.gate import trivial
-from yester.deliver.lines import NAME, Calendar, clean, found, line, titled
+from yester.deliver.lines import Calendar, clean, found, line, name, titled
 from yester.deliver.page import Context, Left, Page
+from yester.deliver.reported import plain
 from yester.fence import strip_fenced
 from yester.memories.places import is_curated
 from yester.memories.selection import in_order
@@ -106,7 +107,7 @@ def at_prompt(
             else "given before" if hit.id in given.known
             else "below the floor" if hit.id not in fitting
             else f"of the same turn as #{turns[turn]}"
-            if hit.session and hit.kind in _TALK and turn in turns
+            if all(turn) and hit.kind in _TALK and turn in turns  # without a number none is known
             else f"more than {given.most}" if len(page.shown) >= given.most
             else ""
         )  # fmt: skip
@@ -114,7 +115,7 @@ def at_prompt(
             page.left.append(Left(hit.id, hit.score, why))
             continue
         text = titled(hit.title, snippet(clean(hit.text), asked, _SNIPPET))
-        origin = "" if own else f" [from: {line(hit.project, NAME)}]"
+        origin = "" if own else f" [from: {name(hit.project)}]"
         reason = "same project" if own else "other project"
         order = (0, len(page.shown), 0)
         if page.add(found(hit, calendar, text, origin), hit.id, reason, order, hit.score):
@@ -140,9 +141,9 @@ def _found(
     own = hits(asked_here)
     merged = own | (hits(asked) if search.everywhere else {})
     names = {known.key: known.name for known in store.projects()}
-    name = names.get(project.key)  # two projects may call themselves the same
+    here_name = names.get(project.key)  # two projects may call themselves the same
     said_here = {(hit.title, hit.text) for hit in own.values()}
-    here = {hit.id for hit in merged.values() if hit.project == name}
+    here = {hit.id for hit in merged.values() if hit.project == here_name}
     found = [
         hit for hit in merged.values() if hit.id in here or (hit.title, hit.text) not in said_here
     ]
@@ -161,10 +162,8 @@ def at_read(
 ) -> Context:
     """What is recorded about a file that is about to be read; `file` as seen from the project."""
     given, search = given or Given(most=3, budget=250), search or Search()
-    page = Page(
-        "memory", "the file", f"Recorded about {line(file, 120)}; one as a whole: yester show ID.",
-        "", given.room,
-    )  # fmt: skip
+    head = f"Recorded about {plain(line(file, 120))}; one as a whole: yester show ID."
+    page = Page("memory", "the file", head, "", given.room)
     if not page.room or not file:
         return Context()
     about = Filters(projects=(project.key,), kinds=_ABOUT_FILES, files=(file,))

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 from yester.deliver.gate import trivial
 from yester.deliver.lines import (
     ICONS,
-    NAME,
     TITLE,
     Calendar,
     cost,
@@ -31,7 +30,9 @@ from yester.deliver.lines import (
     titled,
     tokens,
 )
+from yester.deliver.lines import name as named
 from yester.deliver.page import Context, Page, joined
+from yester.deliver.reported import quoted
 from yester.fence import MOST_UNITS, fenced, units
 from yester.git import Signals
 from yester.memories.places import is_curated
@@ -93,7 +94,7 @@ def at_start(
         here = replace(here, signals=None)
     rules = _rules(rules_told, calendar, min(_RULES, budget))
     number = store.statistics((), replace(project, since=None)).items
-    name = line(here.project.name, NAME)
+    name = named(here.project.name)
     if not number:
         if again or of_session:
             return rules
@@ -163,6 +164,7 @@ class _Entry:
     reason: str
     text: str
     label: str = ""
+    told: bool = False  # it says itself what was asked
 
 
 def _sessions(
@@ -178,7 +180,7 @@ def _sessions(
         heading = _heading(session, calendar, [entry.item for entry in entries])
         for entry in entries:
             item = entry.item
-            text = said(item, calendar, entry.text, entry.label)
+            text = said(item, calendar, entry.text, entry.label, entry.told)
             page.add(text, item.id, entry.reason, (place, item.epoch, item.id), heading=heading)
         place += 1
     return place
@@ -201,7 +203,7 @@ def _story(store: Store, session: Session, place: int, exchange: bool) -> list[_
     spoken = [item for item in last(("message",), _TAIL) if item.role == "assistant"]
     prompts = [item for item in last(("prompt",), 4 * _PROMPTS[place]) if _telling(item.body)]
     if whole:
-        entries = [_Entry(whole[0], "summary", _told(whole[0]))]
+        entries = [_Entry(whole[0], "summary", _told(whole[0]), told=True)]
         if exchange and place == 0:
             entries += [entry(item, "prompt", _ENDING) for item in prompts[:1]]
             entries += [entry(item, "ending", _ENDING, ", at the end") for item in spoken[:1]]
@@ -234,9 +236,9 @@ def _heading(session: Session, calendar: Calendar, shown: Iterable[Item]) -> str
     if any(told and line(item.body, len(told) + 1).startswith(told) for item in shown):
         title = ""  # its first prompt says it as well
     prompts = f"{session.prompts} prompt{'' if session.prompts == 1 else 's'}"
-    named = f', titled "{title}"' if title else ""
-    agent = line(session.agent, NAME) or "an agent"
-    return f"Session of {calendar.day(session.ended)} with {agent}{named} ({prompts}):"
+    called = f", titled {quoted(title)}" if title else ""
+    agent = named(session.agent) or "an agent"
+    return f"Session of {calendar.day(session.ended)} with {agent}{called} ({prompts}):"
 
 
 # --- the work at hand -----------------------------------------------------------------------------
@@ -272,7 +274,7 @@ def _signs(signals: Signals) -> str:
     """(branch fix/retries, 3 files changed)"""
     number = len(signals.changed)
     changed = f"{number} file{'' if number == 1 else 's'} changed" if number else ""
-    branch = f"branch {line(signals.branch, NAME)}" if signals.branch else ""
+    branch = f"branch {named(signals.branch)}" if signals.branch else ""
     told = ", ".join(filter(None, (branch, changed)))
     return f" ({told})" if told else ""
 

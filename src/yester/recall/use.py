@@ -3,7 +3,8 @@
     fetched   its whole was asked for                        acted    a file it is about was edited
     opened    somebody looked at it in the viewer            useful, useless   the user said so
 
-What was shown again and again and never used sinks a little. It is one factor, bounded both ways,
+What was shown again and again and never used sinks a little; what an agent got because it had asked
+is no reason either way, until it wants the whole. It is one factor, bounded both ways,
 shown by `--explain`, and a user's word can be taken back.
 """
 

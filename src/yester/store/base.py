@@ -136,12 +136,14 @@ class Counts:
 
 
 class Used(NamedTuple):
-    """In how many sessions an item was shown, in how many of these something came of it, and what
-    came of it at all (kind of feedback → number)."""
+    """In how many sessions an item was shown unasked, in how many of these something came of it,
+    what came of it at all (kind of feedback → number), and how often an agent that had asked got it
+    as a line of an answer."""
 
     shown: int
     used_in: int
     feedback: Mapping[str, int]
+    listed: int = 0
 
 
 class Spent(NamedTuple):
@@ -239,8 +241,9 @@ class Store(Protocol):
     def close(self) -> None:
         """Let go of everything. Calling it twice is harmless."""
 
-    def transaction(self) -> AbstractContextManager[None]:
+    def transaction(self, patience: float | None = None) -> AbstractContextManager[None]:
         """The one way to write: takes the write lock, commits at the end, rolls back on an error.
+        StoreBusy where another writer has it for longer than `patience` (seconds).
 
         All or nothing, also under kill -9. Keep it short: prepare outside, write inside.
         """

@@ -144,11 +144,12 @@ class SqliteStore(
         self._db.close()
 
     @contextmanager
-    def transaction(self) -> Iterator[None]:
-        with explained(self._path), write_lock(self._lock, self._patience):
+    def transaction(self, patience: float | None = None) -> Iterator[None]:
+        wait = self._patience if patience is None else patience
+        with explained(self._path), write_lock(self._lock, wait):
             if not self._in_place():
                 raise StoreReplaced(f"{self._path} is another file now; open it anew")
-            self._db.execute("BEGIN IMMEDIATE")
+            self._begin(wait)
             self._writes += 1
             self._notice_moves()
             try:
@@ -164,6 +165,14 @@ class SqliteStore(
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
                 raise
+
+    def _begin(self, wait: float) -> None:
+        """SQLite has a lock of its own, which a foreign tool may hold without having ours."""
+        self._db.set_busy_timeout(int(wait * 1000))
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+        finally:
+            self._db.set_busy_timeout(int(self._patience * 1000))
 
     # --- writing -----------------------------------------------------------------------------
 

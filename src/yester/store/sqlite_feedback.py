@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import apsw
 
-from yester.model import Feedback
+from yester.model import ON_REQUEST, WHOLE, Feedback
 from yester.store.base import Used
 from yester.store.sqlite_care import explains
 
@@ -55,11 +55,19 @@ class FeedbackRows:
             item: (number, used)
             for item, number, used in self._db.execute(
                 "SELECT i.item, count(DISTINCT i.session), count(DISTINCT f.session)"
-                " FROM injection i LEFT JOIN feedback f ON f.item = i.item"
-                f" AND f.session = i.session WHERE i.item IN ({marks}) GROUP BY i.item",
-                tuple(items),
+                " FROM injection i LEFT JOIN feedback f ON f.item = i.item AND f.session ="
+                f" i.session WHERE i.item IN ({marks}) AND i.event <> ? GROUP BY i.item",
+                (*items, ON_REQUEST),
             )
         }
+        listed = dict(
+            self._db.execute(
+                f"SELECT item, count(*) FROM injection WHERE item IN ({marks}) AND event = ?"
+                " AND reason <> ? GROUP BY item",
+                (*items, ON_REQUEST, WHOLE),
+            )
+        )
         return {
-            item: Used(*shown.get(item, (0, 0)), told.get(item, {})) for item in {*told, *shown}
+            item: Used(*shown.get(item, (0, 0)), told.get(item, {}), listed.get(item, 0))
+            for item in {*told, *shown, *listed}
         }

@@ -77,6 +77,9 @@ def source(values: tuple[Any, ...]) -> Source:
     return Source(path, agent, size, mtime_ns, offset, line, head, msgspec.json.decode(state))
 
 
+_TALK = frozenset(("message", "prompt"))
+
+
 def where(
     filters: Filters,
     projects: Sequence[int],
@@ -96,6 +99,8 @@ def where(
         parts.append("i.session <> 0")  # in so many words: only then their index is used
         among("i.session", sessions)
     among("i.kind", filters.kinds)
+    if projects and filters.kinds and not sessions and not _TALK & set(filters.kinds):
+        parts.append("i.kind NOT IN ('message', 'prompt')")  # again: so their index is used
     among("i.type", filters.types, " COLLATE NOCASE")
     among("i.agent", [filters.agent] if filters.agent else [], " COLLATE NOCASE")
     among("i.tool", [filters.tool] if filters.tool else [], " COLLATE NOCASE")

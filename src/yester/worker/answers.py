@@ -28,7 +28,7 @@ from yester.errors import SourceError, StoreError
 from yester.ingest.events import Events
 from yester.memories.memory_config import narrowed
 from yester.memories.rules import standing
-from yester.model import Feedback, Injection
+from yester.model import ON_REQUEST, Feedback, Injection
 from yester.recall.beginning import at_hand
 from yester.recall.rank import Weights
 from yester.recall.recall import Asked
@@ -86,7 +86,8 @@ class Answers:
             session = self._store.session(one.session, one.agent) if edited else None
             if session is None:
                 continue
-            shown = {row.item for row in self._store.injections(session.id)}
+            ledger = self._store.injections(session.id)
+            shown = {row.item for row in ledger if row.event != ON_REQUEST}
             rows += [
                 Feedback(item.id, "acted", one.epoch, session.id)
                 for item in self._store.get(sorted(shown))
@@ -184,7 +185,8 @@ class Answers:
         file = relative(told.file, root) if told.file else ""
         if told.what == "read" and any(one.reason == f"file {file}" for one in shown):
             return Context()  # once per session
-        known, spent = {one.item for one in shown}, sum(one.tokens for one in shown)
+        known = {one.item for one in shown}
+        spent = sum(one.tokens for one in shown if one.event != ON_REQUEST)
         most = narrowed(self._config.number("max_inject"), root)
         given = Given(known, spent, most)
         if told.what != "prompt":

@@ -7,7 +7,7 @@ from typing import Any
 import click
 import msgspec
 
-from yester.cli.app import App, pass_app, print_json
+from yester.cli.app import App, fenced_for_agents, pass_app, print_json
 from yester.cli.memory.said import form_options
 from yester.memories.lifecycle import named
 from yester.model import Change
@@ -20,6 +20,7 @@ from yester.recall.snippet import snippet
               help="At most so many changes.")  # fmt: skip
 @form_options("index")
 @pass_app
+@fenced_for_agents
 def command(app: App, memory: str | None, limit: int, form: str, as_json_: bool) -> None:
     """Show the changes of MEMORY, or of all memories, the newest first."""
     item = named(app.reading, memory).item.id if memory else 0

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from yester.cli.app import App, pass_app, searched
+from yester.cli.app import App, fenced_for_agents, pass_app, searched
 from yester.cli.memory.said import form_options, show, with_global
 from yester.memories.content import known
 from yester.memories.tags import normalised
@@ -53,6 +53,7 @@ from yester.model import STATUSES
 @click.option("--offset", type=click.IntRange(0), default=0, help="Leave out the first ones.")
 @form_options("index")
 @pass_app
+@fenced_for_agents
 def command(
     app: App, /, tags: tuple[str, ...], status: str, limit: int, offset: int, form: str,
     as_json_: bool, **given: Any,

@@ -10,9 +10,12 @@ from typing import Any, TypeVar
 
 import click
 
+from yester.agents.surrounding import started_by
 from yester.cli.app import App, filters, print_json
 from yester.cli.rows import as_json
-from yester.deliver.lines import icon
+from yester.deliver.lines import clean, icon
+from yester.deliver.lines import line as one_line
+from yester.deliver.reported import block, reported
 from yester.errors import NotFound, UsageError
 from yester.memories.categories import category
 from yester.memories.content import Content
@@ -26,19 +29,11 @@ from yester.recall.snippet import snippet
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# Variables an agent sets for the commands it runs. It may remember, but not speak for its user.
-_AGENTS = (
-    ("CLAUDECODE", "claude-code"), ("GEMINI_CLI", "gemini-cli"), ("COPILOT_CLI", "copilot-cli"),
-    ("CODEX_SANDBOX", "codex"), ("CODEX_SANDBOX_NETWORK_DISABLED", "codex"),
-    ("OPENCODE", "opencode"), ("CURSOR_AGENT", "cursor"),
-)  # fmt: skip
-
 
 def by(app: App, why: str = "") -> By:
     """Who gives this command: the user, or the agent whose shell this is."""
-    for variable, name in _AGENTS:
-        if os.environ.get(variable):
-            return By(name, app.now, "agent", why)
+    if agent := started_by(os.environ):  # it may remember, but not speak for its user
+        return By(agent, app.now, "agent", why)
     try:
         who = getpass.getuser()
     except (KeyError, OSError):  # a user id without a name
@@ -112,7 +107,10 @@ def show(app: App, memos: Sequence[Memo], form: str, json: bool, query: str = ""
         print_json({"query": query, "hits": rows, "took_ms": 0})
     elif form == "full":
         for number, memo in enumerate(memos):
-            click.echo(("\n" + "─" * 72 + "\n" if number else "") + "\n".join(page(app, memo)))
+            whole = "\n".join(page(app, memo))
+            if app.read_by_agent:
+                whole = f"#{memo.item.id}\n{block(clean(whole))}"
+            click.echo(("\n" + "─" * 72 + "\n" if number else "") + whole)
     else:
         for project, group in _by_project(memos):
             click.echo(click.style(app.names.get(project, project), bold=True))
@@ -133,6 +131,8 @@ def line(app: App, memo: Memo) -> str:
     if item.supersedes:
         more.append(f"replaces #{item.supersedes}")
     title = item.title or snippet(item.body, (), 100)
+    if app.read_by_agent:
+        title, more = reported(one_line(title, 200)), [one_line(one, 200) for one in more]
     told = "  ".join(filter(None, more))
     sign = icon(item.kind, item.type)
     return f"{sign} #{item.id}  {app.day(item.updated)}  {item.type}  {title}  {told}"
