@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import count
@@ -21,6 +22,13 @@ settings.register_profile(
 settings.load_profile("yester")
 
 ROOT = Path(__file__).parent.parent
+if sys.dont_write_bytecode:
+    # Where no bytecode may stand beside the sources (as in many containers), every worker would
+    # rewrite six thousand asserts, and every process of a test would compile yester again.
+    sys.dont_write_bytecode = False
+    sys.pycache_prefix = str(ROOT / ".pytest_cache" / "bytecode")
+    os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 _FOREIGN = ("YESTER_", "CLAUDE", "CODEX", "GEMINI", "COPILOT", "OPENCODE", "XDG_")
 
 
