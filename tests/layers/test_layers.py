@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -33,9 +34,14 @@ def part(path: Path) -> str:
     return path.relative_to(SOURCE).parts[0].removesuffix(".py")
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text("utf-8"))
+
+
 def imports(path: Path) -> list[tuple[int, str]]:
     found = []
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
             found += [(node.lineno, alias.name) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -94,7 +100,7 @@ def test_a_plain_answer_does_not_load_rich():
 
 def test_names_come_from_the_domain():
     for path in MODULES:
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        for node in ast.walk(parsed(path)):
             if isinstance(node, ast.ClassDef | ast.FunctionDef):
                 low = node.name.lower()
                 assert not any(word in low for word in NOT_OUR_WORDS), f"{path}: {node.name}"
@@ -102,8 +108,7 @@ def test_names_come_from_the_domain():
 
 def test_every_module_says_what_it_is():
     for path in MODULES:
-        text = path.read_text("utf-8")
-        assert not text.strip() or ast.get_docstring(ast.parse(text)), path
+        assert not path.read_text("utf-8").strip() or ast.get_docstring(parsed(path)), path
 
 
 def test_no_broad_except_without_a_reason():
