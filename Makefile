@@ -39,7 +39,7 @@ demo: $(VENV)/installed
 	@$(BIN)/python examples/demo.py
 
 test: $(VENV)/installed-dev
-	$(BIN)/python -m pytest -q -n auto -m "not e2e and not browser and not crash"
+	$(BIN)/python -m pytest -q -n auto --dist worksteal -m "not e2e and not browser and not crash"
 	$(BIN)/python -m pytest -q -n auto -m crash
 
 crash: $(VENV)/installed-dev

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import count
@@ -15,13 +16,37 @@ from hypothesis import HealthCheck, settings
 
 from tests.zygote import Zygote
 
-settings.register_profile(
-    "yester", deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+# Each run makes other examples, so that few are enough for one; before a release, have many:
+# pytest --hypothesis-profile=thorough
+_UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+settings.register_profile("yester", _UNHURRIED, max_examples=40)
+settings.register_profile("thorough", _UNHURRIED, max_examples=1000)
 settings.load_profile("yester")
 
 ROOT = Path(__file__).parent.parent
+if sys.dont_write_bytecode:
+    # Where no bytecode may stand beside the sources (as in many containers), every worker would
+    # rewrite six thousand asserts, and every process of a test would compile yester again.
+    sys.dont_write_bytecode = False
+    sys.pycache_prefix = str(ROOT / ".pytest_cache" / "bytecode")
+    os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+_RAM = Path("/dev/shm")
+_ROOM = 2 << 30
 _FOREIGN = ("YESTER_", "CLAUDE", "CODEX", "GEMINI", "COPILOT", "OPENCODE", "XDG_")
+
+
+def _in_memory() -> bool:
+    """Whether folders of tests may stand in memory: enough of it, and programs run there."""
+    if not os.access(_RAM, os.W_OK):
+        return False
+    found = os.statvfs(_RAM)
+    return found.f_bavail * found.f_frsize >= _ROOM and not found.f_flag & os.ST_NOEXEC
+
+
+if _in_memory():
+    # Every commit waits for the disk, and tests for little else.
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_RAM))
 
 
 @pytest.fixture(autouse=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 TESTS = Path(__file__).parent
@@ -20,6 +21,7 @@ def table() -> dict[str, str]:
     return dict(rows)
 
 
+@cache
 def marked() -> dict[str, set[str]]:
     """id → the tests that name it, by walking the tests' source."""
     found: defaultdict[str, set[str]] = defaultdict(set)

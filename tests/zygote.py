@@ -21,6 +21,10 @@ _MODULES = (
     "yester.cli.doctor", "yester.cli.timeline", "yester.cli.recent", "yester.store.sqlite",
     "yester.ingest", "yester.backups", "yester.agents", "yester.recall.recall",
     "yester.cli.remember", "yester.cli.memory.listing", "yester.memories.review",
+    "yester.cli.memory.sync", "yester.cli.memory.edit", "yester.cli.memory.gc", "yester.cli.show",
+    "yester.cli.stats", "yester.cli.promote", "yester.cli.distil", "yester.cli.backup",
+    "yester.cli.install", "yester.cli.bench", "yester.worker.question", "yester.distil.refining",
+    "yester.distil.budget", "yester.importers.claude_memory", "yester.memories.lint",
 )  # fmt: skip
 
 

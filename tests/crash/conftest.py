@@ -13,6 +13,15 @@ from tests.crash.killing import Zygote
 
 
 @pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """On the disk, where other tests may be in memory: a kill must hit one who waits for it."""
+    with TemporaryDirectory(prefix="yester-test-") as folder:
+        inner = Path(folder) / "test"  # some put files beside it
+        inner.mkdir()
+        yield inner
+
+
+@pytest.fixture
 def project(tmp_path: Path) -> Path:
     """Where the agent works: hooks run here."""
     folder = tmp_path / "project"

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
-
-import pytest
 
 SOURCE = Path(__file__).parent.parent.parent / "src" / "yester"
 
@@ -33,9 +32,14 @@ def part(path: Path) -> str:
     return path.relative_to(SOURCE).parts[0].removesuffix(".py")
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text("utf-8"))
+
+
 def imports(path: Path) -> list[tuple[int, str]]:
     found = []
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
             found += [(node.lineno, alias.name) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -46,24 +50,24 @@ def imports(path: Path) -> list[tuple[int, str]]:
     return found
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(SOURCE)))
-def test_a_module_imports_only_from_groups_above_it(path):
-    if path.parent == SOURCE and path.name == "__init__.py":
-        return  # the front door: imports lazily, inside functions
-    assert part(path) in GROUP, f"{part(path)} has no place in the reading order"
-    own = GROUP[part(path)]
-    for line, name in imports(path):
-        words = name.split(".")
-        if words[0] != "yester" or len(words) == 1 or words[1] not in GROUP:
-            continue
-        if words[1] == part(path):
-            continue
-        # within the first group the order is that of its line
-        if GROUP[words[1]] == own == 0:
-            order = GROUPS[0]
-            assert order.index(words[1]) < order.index(part(path)), f"{path}:{line}: {name}"
-            continue
-        assert GROUP[words[1]] <= own, f"{path}:{line} imports {name}, which comes later"
+def test_a_module_imports_only_from_groups_above_it():
+    for path in MODULES:
+        if path.parent == SOURCE and path.name == "__init__.py":
+            continue  # the front door: imports lazily, inside functions
+        assert part(path) in GROUP, f"{part(path)} has no place in the reading order"
+        own = GROUP[part(path)]
+        for line, name in imports(path):
+            words = name.split(".")
+            if words[0] != "yester" or len(words) == 1 or words[1] not in GROUP:
+                continue
+            if words[1] == part(path):
+                continue
+            # within the first group the order is that of its line
+            if GROUP[words[1]] == own == 0:
+                order = GROUPS[0]
+                assert order.index(words[1]) < order.index(part(path)), f"{path}:{line}: {name}"
+                continue
+            assert GROUP[words[1]] <= own, f"{path}:{line} imports {name}, which comes later"
 
 
 def test_importing_yester_loads_nothing_else():
@@ -94,7 +98,7 @@ def test_a_plain_answer_does_not_load_rich():
 
 def test_names_come_from_the_domain():
     for path in MODULES:
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        for node in ast.walk(parsed(path)):
             if isinstance(node, ast.ClassDef | ast.FunctionDef):
                 low = node.name.lower()
                 assert not any(word in low for word in NOT_OUR_WORDS), f"{path}: {node.name}"
@@ -102,8 +106,7 @@ def test_names_come_from_the_domain():
 
 def test_every_module_says_what_it_is():
     for path in MODULES:
-        text = path.read_text("utf-8")
-        assert not text.strip() or ast.get_docstring(ast.parse(text)), path
+        assert not path.read_text("utf-8").strip() or ast.get_docstring(parsed(path)), path
 
 
 def test_no_broad_except_without_a_reason():

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.resources import files
+from pathlib import Path
 
 import apsw
 
@@ -24,7 +24,7 @@ class Migration:
 
 def migrations(dialect: str) -> tuple[Migration, ...]:
     """The steps of a dialect in order, from `sql/DIALECT/NNN_name.sql`."""
-    folder = files("yester.store") / "sql" / dialect
+    folder = Path(__file__).parent / "sql" / dialect  # importlib.resources would load zipfile
     found = []
     for entry in folder.iterdir():
         if entry.name.endswith(".sql"):
