@@ -19,7 +19,7 @@ import msgspec
 from yester.agents import AGENTS
 from yester.agents.hooks import EVENTS
 from yester.cli import cli
-from yester.config import ARCHIVE, LLM, SETTINGS, Setting
+from yester.config import ARCHIVE, EMBED, LLM, SETTINGS, Setting
 from yester.deliver.mcp import HANDSHAKE, MODERN
 from yester.deliver.mcp_text import MOST
 from yester.deliver.mcp_tools import TOOLS
@@ -79,6 +79,10 @@ def settings() -> str:
         'session_summary = "keep 50"\n```'
     )
     parts += [
+        "## The section [embed]",
+        'For those whose embedder is a server of theirs (`embedder = "http"`). `embed.url` is `url`'
+        "\nbelow `[embed]`.",
+        "| setting | default | variable | what it does |\n|---|---|---|---|\n" + _rows(EMBED),
         "## The section [llm]",
         "For those who want a [language model](../how-to.md#use-a-language-model). `llm.model` is"
         "\n`model` below `[llm]`.",

@@ -179,15 +179,6 @@ SETTINGS: tuple[Setting, ...] = (
         env_only=("none",),
     ),
     Setting(
-        "embed_url",
-        "",
-        "For embedder http: an OpenAI-compatible server, such as http://localhost:11434/v1; plain "
-        "http only to this machine.",
-    ),
-    Setting("embed_model", "", "For embedder http: the model's name there."),
-    Setting("embed_dims", 0, "For embedder http: the length of its vectors.", least=0),
-    Setting("embed_key", "", "For embedder http: the key sent as a bearer token.", secret=True),
-    Setting(
         "max_inject",
         5,
         "At most so many items of all kinds are shown for a prompt, 0 to 20; 0: none.",
@@ -195,6 +186,13 @@ SETTINGS: tuple[Setting, ...] = (
         least=0,
         most=20,
         lenient=True,
+    ),
+    Setting(
+        "last_exchange",
+        False,
+        "A session begins with the last words of the user and the agent before, at most 500 "
+        "characters of each.",
+        web=True,
     ),
     Setting(
         "backups_kept",
@@ -205,6 +203,18 @@ SETTINGS: tuple[Setting, ...] = (
     ),
 )
 
+# The section [embed]: of interest to those alone whose embedder is a server of theirs.
+EMBED: tuple[Setting, ...] = (
+    Setting(
+        "embed.url",
+        "",
+        "For embedder http: an OpenAI-compatible server, such as http://localhost:11434/v1; plain "
+        "http only to this machine.",
+    ),
+    Setting("embed.model", "", "For embedder http: the model's name there."),
+    Setting("embed.dims", 0, "For embedder http: the length of its vectors.", least=0),
+    Setting("embed.key", "", "For embedder http: the key sent as a bearer token.", secret=True),
+)
 # The section [llm] of config.toml: of interest to those alone who want a language model. None of it
 # can be set by the environment, since all of it sends data or spends money.
 LLM: tuple[Setting, ...] = (
@@ -268,7 +278,7 @@ ARCHIVE: tuple[Setting, ...] = (
         most=500,
     ),
 )
-EVERY = (*SETTINGS, *LLM, *ARCHIVE)
+EVERY = (*SETTINGS, *EMBED, *LLM, *ARCHIVE)
 
 _BY_NAME = {setting.name: setting for setting in EVERY}
 
@@ -368,7 +378,7 @@ def load(home: Path, environ: Mapping[str, str]) -> Config:
     projects = _projects(path, table.pop("projects", {}))
     retention = _retention(path, table.pop("retention", {}))
     warnings: list[str] = []
-    for name in ("llm", "archive"):
+    for name in ("embed", "llm", "archive"):
         table |= _section(path, name, table.pop(name, {}))
     values: dict[str, Value] = {}
     origins: dict[str, str] = {}

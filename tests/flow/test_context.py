@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import UTC
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import yester
 from yester.deliver import prompt as prompts
 from yester.deliver import start
 from yester.deliver.lines import tokens
 from yester.deliver.page import Context
 from yester.fence import MOST_UNITS, fenced, units
-from yester.ingest import content_hash
+from yester.ingest import content_hash, prepared
 from yester.model import Item, Project, Session
-from yester.project import named
+from yester.project import Projects, named
 from yester.recall.floor import worth_showing
 from yester.store.base import Entry
 from yester.text.document import document
@@ -442,3 +444,23 @@ def test_astral_text_is_counted_as_clients_count_it(memory):
         at_prompt(memory, "what about the zebra ledger?", **asked),
     ):
         assert 2_000 < units(found.text) <= MOST_UNITS
+
+
+@pytest.mark.requirement("DEL-01")
+def test_the_last_exchange_is_told_where_the_setting_asks_for_it(memory, tmp_path):
+    project = Projects({}).of(str(tmp_path))
+    told = {"project": project.key, "session": "s1"}
+    items = [
+        Item("p", "prompt", role="user", body="And now the retries, please, as we said.", **told),
+        Item("a", "message", role="assistant", body="Retries are in; backoff is doubled.", **told),
+        Item("s", "summary", type="session", sections={"request": "Queue", "learned": "x"}, **told),
+    ]
+    with memory.store.transaction():
+        memory.store.put_project(project)
+        memory.store.put([prepared(replace(one, epoch=NOW * 1000)) for one in items])
+    assert "backoff is doubled" not in memory.context(cwd=tmp_path)
+    (memory.config.home / "config.toml").write_text("last_exchange = true\n")
+    with yester.open(memory.config.home) as again:
+        text = again.context(cwd=tmp_path)
+    assert "backoff is doubled" in text
+    assert "now the retries" in text

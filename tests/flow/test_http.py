@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
 
 import msgspec
 import pytest
@@ -71,7 +72,19 @@ def filled(home):
 
 @pytest.fixture(scope="module")
 def api(tmp_path_factory):
-    home = tmp_path_factory.mktemp("api") / "memory"
+    with _served(tmp_path_factory.mktemp("api") / "memory") as found:
+        yield found
+
+
+@pytest.fixture
+def unread(tmp_path):
+    """The same, of which nobody has asked for anything yet."""
+    with _served(tmp_path / "memory") as found:
+        yield found
+
+
+@contextmanager
+def _served(home):
     ids = filled(home)
     with serving(home) as found:
         found.ids = ids
@@ -390,21 +403,21 @@ def test_the_text_an_agent_would_get_is_plain_text(api):
 
 
 @pytest.mark.requirement("DEL-07", "DEL-11")
-def test_the_ledger_says_what_was_shown_and_what_it_cost(api):
-    found = api.get("/api/injections")
+def test_the_ledger_says_what_was_shown_and_what_it_cost(unread):
+    found = unread.get("/api/injections")
     newest, oldest = found["injections"]
-    assert (newest["item"], oldest["item"]) == (api.ids["2"], api.ids["1"])
+    assert (newest["item"], oldest["item"]) == (unread.ids["2"], unread.ids["1"])
     assert newest["title"] == "Webhooks no longer charge twice"
     assert (newest["event"], newest["reason"]) == ("UserPromptSubmit", "fits")
     assert (oldest["tokens"], oldest["discovery_tokens"]) == (12, 900)
     assert newest["prompt"] == "Retry the webhook at most five times."
     assert (newest["used"], oldest["used"], oldest["prompt"]) == ("acted-on", "", "")
     assert "no saving" in found["note"]
-    page = api.get("/api/injections", limit=1)
+    page = unread.get("/api/injections", limit=1)
     assert page["next_before"] == newest["id"]
-    assert api.get("/api/injections", before=page["next_before"])["injections"] == [oldest]
-    assert api.get("/api/injections", item=api.ids["1"])["injections"] == [oldest]
-    assert api.get("/api/injections", session="aaaaaa-1")["count"] == 2
+    assert unread.get("/api/injections", before=page["next_before"])["injections"] == [oldest]
+    assert unread.get("/api/injections", item=unread.ids["1"])["injections"] == [oldest]
+    assert unread.get("/api/injections", session="aaaaaa-1")["count"] == 2
 
 
 @pytest.mark.requirement("DEL-11")
@@ -501,15 +514,15 @@ def test_feedback_is_given_seen_and_taken_back(own):
 def test_settings_are_shown_and_only_harmless_ones_change(own):
     config = own.home / "config.toml"
     config.write_text(
-        '# mine\nthinking = true  # for now\nembed_key = "hunter22hunter22"\n'
-        'embed_url = "http://sam:hunter22hunter22@localhost/v1"\n\n[llm]\nkey = "sk-very-secret"\n'
+        '# mine\nthinking = true  # for now\nembed.key = "hunter22hunter22"\n'
+        'embed.url = "http://sam:hunter22hunter22@localhost/v1"\n\n[llm]\nkey = "sk-very-secret"\n'
     )
     shown = own.ask("GET", "/api/settings")
     assert b"hunter22" not in shown.body
     assert b"sk-very-secret" not in shown.body
     by_name = {one["name"]: one for one in shown.json["settings"]}
-    assert by_name["embed_key"]["value"] == "(set, not shown)"
-    assert by_name["embed_key"]["secret"] is True
+    assert by_name["embed.key"]["value"] == "(set, not shown)"
+    assert by_name["embed.key"]["secret"] is True
     said = own.send("/api/settings", {"thinking": False, "backups_kept": 7}, "PATCH")
     assert said.status == 200
     after = {one["name"]: one for one in said.json["settings"]}

@@ -152,8 +152,8 @@ def test_a_memory_in_which_nothing_has_a_vector_answers_as_without_a_model(opene
 def test_a_server_that_is_down_costs_the_meaning_but_not_the_answer(home, opened, vectors_on):
     opened().add(notes())
     (home / "config.toml").write_text(
-        'embedder = "http"\nembed_url = "http://127.0.0.1:9/v1"\nembed_model = "m"\n'
-        "embed_dims = 384\n"
+        'embedder = "http"\nembed.url = "http://127.0.0.1:9/v1"\nembed.model = "m"\n'
+        "embed.dims = 384\n"
     )
     with yester.open(home) as memory:
         assert memory.embedder is not None

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from yester.config import EVERY, LLM, SETTINGS, home_folder, load
+from yester.config import EMBED, EVERY, LLM, SETTINGS, home_folder, load
 from yester.errors import ConfigError, UsageError
 
 
@@ -41,9 +41,10 @@ def test_no_setting_with_a_path_may_come_from_the_environment():
 
 
 @pytest.mark.requirement("OPS-03")
-def test_nothing_about_language_models_may_come_from_the_environment():
-    assert [s.name for s in LLM if s.env] == []
-    assert all(s.name.startswith("llm.") for s in LLM)
+@pytest.mark.parametrize(("section", "table"), [("embed", EMBED), ("llm", LLM)])
+def test_nothing_that_sends_data_may_come_from_the_environment(section, table):
+    assert [s.name for s in table if s.env or s.web] == []
+    assert all(s.name.startswith(f"{section}.") for s in table)
 
 
 @pytest.mark.parametrize(

@@ -248,7 +248,7 @@ def test_a_server_is_asked_in_batches_and_its_order_does_not_matter(server):
     [
         ((429, {"Retry-After": "7"}, b""), "too many requests, wait 7 s"),
         ((429, {}, b""), "too many requests$"),
-        ((401, {}, b""), r"not allowed \(401\); check embed_key"),
+        ((401, {}, b""), r"not allowed \(401\); check embed.key"),
         ((500, {}, b"oops"), "answered 500"),
         ((302, {"Location": "http://127.0.0.1:1/"}, b""), "answered 302"),
         ((200, {}, b"{"), "not a list of embeddings"),
@@ -259,7 +259,7 @@ def test_a_server_is_asked_in_batches_and_its_order_does_not_matter(server):
         ((200, {}, b'{"data": [{"index": 5, "embedding": [1, 2]}]}'), "1 vectors came"),
         (
             (200, {}, b'{"data": [{"embedding": [1, 2, 3]}]}'),
-            "the vectors have 3 numbers, but embed_dims is 2; correct it",
+            "the vectors have 3 numbers, but embed.dims is 2; correct it",
         ),
         ((None, {}, b""), "no answer within 0.1 s"),
     ],
@@ -301,7 +301,7 @@ def test_no_variable_sends_texts_elsewhere(server, monkeypatch):
     ],
 )
 def test_texts_leave_the_machine_encrypted_or_not_at_all(url, fine):
-    settings = {"embedder": "http", "embed_url": url, "embed_model": "m", "embed_dims": 2}
+    settings = {"embedder": "http", "embed.url": url, "embed.model": "m", "embed.dims": 2}
     assert (open_embedder(settings, PACKAGED) is not None) is fine
     assert (why_not(settings, PACKAGED) == "") is fine
 
@@ -314,7 +314,7 @@ def test_texts_leave_the_machine_encrypted_or_not_at_all(url, fine):
     [
         ({"embedder": "none"}, 'the setting embedder is "none"'),
         ({"embedder": "huge"}, "is 'huge', but must be one of yester-embed-1, arctic-embed-s"),
-        ({"embedder": "http"}, "needs embed_url, embed_model and embed_dims"),
+        ({"embedder": "http"}, "needs embed.url, embed.model and embed.dims"),
         ({"embedder": "potion-base-8M"}, "is not there; run: yester model fetch potion-base-8M"),
     ],
 )

@@ -338,9 +338,9 @@ class Memory:
             rules=standing(self.store, project, search.files), weights=self._weights,
             embedder=embedder, fates=fates,
         )  # fmt: skip
-        moment = Moment(
-            EVENTS[event], prompt, relative(file, root) if root else file, budget=budget
-        )
+        seen = relative(file, root) if root else file
+        last = self.config.flag("last_exchange")
+        moment = Moment(EVENTS[event], prompt, seen, exchange=last, budget=budget)
         most = narrowed(self.config.number("max_inject"), root)
         given = Given(most=most) if event == "UserPromptSubmit" else Given((), 0, min(most, 3), 250)
         return context(self.store, moment, here, given, search)

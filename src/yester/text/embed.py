@@ -288,15 +288,15 @@ def _opened(values: Mapping[str, Any], home: Path) -> tuple[Embedder | None, str
 
 
 def _http(values: Mapping[str, Any]) -> Embedder:
-    url, model, dims = (values.get(f"embed_{part}") for part in ("url", "model", "dims"))
+    url, model, dims = (values.get(f"embed.{part}") for part in ("url", "model", "dims"))
     if not url or not model or not dims:
         raise ModelError(
-            'the setting embedder is "http", which needs embed_url, embed_model and embed_dims '
+            'the setting embedder is "http", which needs embed.url, embed.model and embed.dims '
             "(the length of the model's vectors) in config.toml"
         )
     from yester.text.embed_http import HttpEmbedder
 
-    return HttpEmbedder(str(url), str(model), int(dims), str(values.get("embed_key") or ""))
+    return HttpEmbedder(str(url), str(model), int(dims), str(values.get("embed.key") or ""))
 
 
 def _local(model: Model, home: Path) -> Embedder:

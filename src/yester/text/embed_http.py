@@ -42,7 +42,7 @@ class HttpEmbedder:
         self._seconds, self._query_seconds = seconds, query_seconds
         self._np = arrays()
         try:
-            self._to = address(url, "embed_url")
+            self._to = address(url, "embed.url")
         except ConfigError as error:
             raise ModelError(str(error)) from None
         self._path = self._to.below("/embeddings" if self._to.path else "/v1/embeddings")
@@ -78,7 +78,7 @@ class HttpEmbedder:
         for row in rows:
             if len(row) != self.dims:
                 raise self._error(
-                    f"the vectors have {len(row)} numbers, but embed_dims is {self.dims}; "
+                    f"the vectors have {len(row)} numbers, but embed.dims is {self.dims}; "
                     "correct it in config.toml"
                 )
         return [row for _, row in sorted(zip(order, rows, strict=True))]
@@ -93,7 +93,7 @@ class HttpEmbedder:
             wait = reply.headers.get("retry-after", "")
             raise self._error("too many requests" + (f", wait {wait} s" if wait.isdigit() else ""))
         if reply.status in (401, 403):
-            raise self._error(f"not allowed ({reply.status}); check embed_key in config.toml")
+            raise self._error(f"not allowed ({reply.status}); check embed.key in config.toml")
         if reply.status != 200:
             raise self._error(f"answered {reply.status} {reply.reason}")
         return reply.body

@@ -196,9 +196,9 @@ class Answers:
             rules=standing(self._store, project, search.files) if at_start else (),
             weights=search.weights, embedder=search.embedder, fates=search.fates,
         )  # fmt: skip
-        return context(
-            self._store, Moment(told.what, told.prompt, file, told.source), here, given, search
-        )
+        last = self._config.flag("last_exchange")
+        moment = Moment(told.what, told.prompt, file, told.source, last)
+        return context(self._store, moment, here, given, search)
 
     @property
     def _weights(self) -> Weights:

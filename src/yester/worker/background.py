@@ -6,14 +6,14 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from yester.config import ARCHIVE, LLM, Config, Value
+from yester.config import ARCHIVE, EMBED, LLM, Config, Value
 from yester.worker.log import Log
 
 if TYPE_CHECKING:
     from yester.worker.embedding import Embedding
     from yester.worker.refining import Refining
 
-_EMBEDS = ("embedder", "embed_url", "embed_model", "embed_dims", "embed_key")
+_EMBEDS = ("embedder", *(setting.name for setting in EMBED))
 _REFINES = tuple(setting.name for setting in (*LLM, *ARCHIVE))
 
 
