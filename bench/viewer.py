@@ -1,6 +1,6 @@
 """The viewer's timeline measured in a real browser: how even it scrolls through many items.
 
-    python bench/viewer.py [--items 100000] [--seconds 20]
+    python -m bench.viewer [--items 100000] [--seconds 20]
 
 A store with so many items is made, served and looked at with chromium (without a screen). A script
 scrolls the whole timeline from end to end in so many seconds, which asks for a place anew in every
@@ -12,7 +12,6 @@ last rows took to be there after the scrollbar was dragged to the end.
 from __future__ import annotations
 
 import argparse
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -20,12 +19,9 @@ from typing import Any
 
 from playwright.sync_api import Page, sync_playwright
 
-sys.path[0] = str(Path(__file__).parent.parent)  # not bench/, where http.py is another one
-
+import yester
 from tests.browser.conftest import chromium
 from tests.serving import serving
-
-import yester
 from yester.deliver.http.login import new_code
 
 _BATCH = 5_000
@@ -55,18 +51,21 @@ def main() -> None:
     given.add_argument("--items", type=int, default=100_000)
     given.add_argument("--seconds", type=int, default=20)
     asked = given.parse_args()
-    with tempfile.TemporaryDirectory() as folder, serving(_store(Path(folder), asked.items)) as run:
-        with sync_playwright() as play:
-            browser = play.chromium.launch(
-                executable_path=chromium(), args=["--no-sandbox", "--disable-gpu"]
-            )
-            page = browser.new_page(viewport={"width": 1280, "height": 800})
-            page.goto(f"http://{run.host}/#code={new_code(run.home)}")
-            page.wait_for_selector(".list .row:not(.missing)")
-            print(f"dragged to the end: rows there after {_dragged(page):,.0f} ms")
-            _told("end to end", page.evaluate(_THROUGH, [asked.seconds, 0]))
-            _told("by the wheel", page.evaluate(_THROUGH, [asked.seconds, _WHEEL]))
-            browser.close()
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        serving(_store(Path(folder), asked.items)) as run,
+        sync_playwright() as play,
+    ):
+        browser = play.chromium.launch(
+            executable_path=chromium(), args=["--no-sandbox", "--disable-gpu"]
+        )
+        page = browser.new_page(viewport={"width": 1280, "height": 800})
+        page.goto(f"http://{run.host}/#code={new_code(run.home)}")
+        page.wait_for_selector(".list .row:not(.missing)")
+        print(f"dragged to the end: rows there after {_dragged(page):,.0f} ms")
+        _told("end to end", page.evaluate(_THROUGH, [asked.seconds, 0]))
+        _told("by the wheel", page.evaluate(_THROUGH, [asked.seconds, _WHEEL]))
+        browser.close()
 
 
 def _store(home: Path, items: int) -> Path:
