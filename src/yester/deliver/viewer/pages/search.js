@@ -36,7 +36,7 @@ export async function show({ query, signal }) {
 
   if (nothing && matchMedia("(hover: hover)").matches) requestAnimationFrame(() => signal.aborted || document.querySelector("header input[type=search]").focus());
   return h("div.view.search", {},
-    h("div.tools", {}, h("h1", {}, words ? ["Search: ", h("q", {}, words)] : "Search"), h("span.gap"),
+    h("div.tools", {}, h("h1", {}, words ? ["Search ", h("span.asked", {}, words)] : "Search"), h("span.gap"),
       choice("Look for", WHAT, query.what ?? "", (what) => go("/search", { ...kept, ...filters, what })),
       choice("Order", ORDERS, query.orderBy ?? "", (orderBy) => go("/search", { ...kept, ...filters, orderBy }))),
     chipsOf(filters, place),

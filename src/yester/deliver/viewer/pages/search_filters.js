@@ -53,7 +53,7 @@ export function chipsOf(filters, place) {
   if (!set.length) return null;
   return h("ul.set", { "aria-label": "Filters that are set" },
     set.map(({ label, value, less }) => h("li", {},
-      h("a.chip.on", { href: place(less), "aria-label": `Remove ${label}: ${value}` }, `${label}: ${value} `, h("span", { "aria-hidden": "true" }, "×")))),
+      h("a.chip.on", { href: place(less), "aria-label": `Remove ${label}: ${value}` }, `${label}: ${value.replace(/^(\d+)d$/, "$1 days ago")} `, h("span", { "aria-hidden": "true" }, "×")))),
     set.length > 1 && h("li", {}, h("a.chip", { href: place({}) }, "Remove all")));
 }
 
@@ -71,7 +71,8 @@ function facetOf(filter, numbers, filters, place) {
   const on = valuesOf(filter, filters);
   const all = Object.entries(numbers ?? {});
   if (all.length < 2 && !on.length) return null;
-  all.sort(([one], [other]) => on.includes(other) - on.includes(one));
+  // A table whose keys are numbers comes in their order, not in the one it was sent in.
+  all.sort(([one, ones], [other, others]) => on.includes(other) - on.includes(one) || others - ones);
   const option = ([value, number]) => h("li", {},
     h("a.facet", { href: place(toggled(filter, value, filters)), "aria-current": on.includes(value) ? "true" : null },
       h("span.name", {}, value.replaceAll("_", " ")), h("span.number", {}, count(number))));

@@ -18,7 +18,7 @@ const WAYS = [
 
 export function nothingAsked(facets) {
   const all = Object.values(facets.kinds).reduce((sum, one) => sum + one, 0);
-  const [busiest] = Object.keys(facets.projects);
+  const [[busiest] = []] = Object.entries(facets.projects).sort(([, one], [, other]) => other - one);
   return h("section.notice", {},
     h("h2", {}, "Ask as you would ask a colleague"),
     h("p", {}, `Write words or a whole question into the field above (press `, h("kbd", {}, "/"), `). ${count(all)} items are searched: what was said, what was found out and decided, what you keep.`),

@@ -1,0 +1,43 @@
+// Whether an item was of use: what is known, what the user says, where it was shown.
+
+import { h } from "/core/dom.js";
+import { acting } from "/core/parts.js";
+import { to } from "/core/router.js";
+import { count, many, when } from "/core/words.js";
+
+const TOLD = {
+  useful: ["you said it is useful", "you said so"], useless: ["you said it is not useful", "you said so"],
+  opened: ["looked at here", "looked at here"], fetched: ["an agent asked for the whole"], acted: ["a file it is about was edited after it was shown"],
+};
+const WORDS = [[-1, "In the way"], [-0.6, "Of little use"], [-0.05, "Nothing known yet"], [0.05, "Of some use"], [0.6, "Of much use"]];
+const EVENTS = { SessionStart: "at the start of a session", UserPromptSubmit: "with a prompt", PreToolUse: "before a file was read", SubagentStart: "at the start of a sub-agent" };
+const CAME = { fetched: "asked for", opened: "looked at", "acted-on": "acted on", useful: "useful", useless: "not useful" };
+
+/** What `use` is called: the last word whose bound it reaches. */
+const wordOf = (use) => WORDS.reduce((found, [from, word], at) => (use >= from && (at !== 2 || Math.abs(use) < 0.05) ? word : found), WORDS[0][1]);
+
+/** `say(what)` sends the user's word: useful, useless or undo. */
+export function useOf({ use, shown, used_in: usedIn, feedback }, say) {
+  const button = (what, name) => h("button", { "data-what": what, "aria-pressed": String(Boolean(feedback[what])), on: { click: acting(() => say(feedback[what] ? "undo" : what)) } }, name);
+  const told = Object.entries(feedback).filter(([, number]) => number);
+  return [
+    h("div.tools.words", { role: "group", "aria-label": "Was it of use?" }, button("useful", "Useful"), button("useless", "Not useful"),
+      (feedback.useful || feedback.useless) && h("button", { "data-what": "undo", on: { click: acting(() => say("undo")) } }, "Take it back")),
+    h("p.meter", {}, h("span.scale.both", { role: "img", "aria-label": `Use ${use.toFixed(2)}, from -1 to 1` },
+      h(use < 0 ? "i.less" : "i", { style: use < 0 ? { right: "50%", width: `${-use * 50}%` } : { left: "50%", width: `${use * 50}%` } })), h("strong", {}, wordOf(use))),
+    h("ul.told", {},
+      h("li", {}, shown ? [`shown in ${many(shown, "session")}`, `, something came of it in ${count(usedIn)}`] : "never shown to an agent"),
+      told.map(([what, number]) => h("li", {}, TOLD[what]?.[0] ?? what, number > 1 && ` (${count(number)} times)`))),
+    h("p.small.quiet", {}, "What was of use rises a little in searches and contexts, what is in the way sinks. Your word counts most; looking at it here counts a little."),
+  ];
+}
+
+/** A line of the ledger, without the item's own words. */
+export function lineOf(line) {
+  return h("li", {},
+    h("div", {}, when(line.epoch), ` ${EVENTS[line.event] ?? line.event}`,
+      line.session_db_id > 0 && [" in ", h("a", { href: to(`/session/S${line.session_db_id}`) }, `S${line.session_db_id}`), line.prompt_number > 0 && `, prompt ${line.prompt_number}`],
+      line.used && [" ", h(line.used === "useless" ? "span.chip.bad" : "span.chip.good", {}, CAME[line.used] ?? line.used)]),
+    line.prompt && h("div.asked", {}, "“", line.prompt, "”"),
+    h("div.quiet.small", {}, [line.reason, line.score > 0 && `score ${line.score.toFixed(2)}`, `~${count(line.tokens)} tokens of context`].filter(Boolean).join(" · ")));
+}
