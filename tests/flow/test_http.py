@@ -363,7 +363,7 @@ def test_sessions_are_listed_newest_first_within_a_time(api):
 def test_memories_are_listed_and_shown_and_nothing_else_is_one(api):
     found = api.get("/api/memories")
     assert refs(api, found["results"]) == ["6"]
-    shown = api.get(f"/api/memories/{api.ids['6']}")["item"]
+    shown = api.get(f"/api/memories/{api.ids['6']}")["memory"]
     assert (shown["origin"], shown["status"]) == ("user", "active")
     assert api.ask("GET", f"/api/memories/{api.ids['1']}").status == 404
 
@@ -397,6 +397,8 @@ def test_the_ledger_says_what_was_shown_and_what_it_cost(api):
     assert newest["title"] == "Webhooks no longer charge twice"
     assert (newest["event"], newest["reason"]) == ("UserPromptSubmit", "fits")
     assert (oldest["tokens"], oldest["discovery_tokens"]) == (12, 900)
+    assert newest["prompt"] == "Retry the webhook at most five times."
+    assert (newest["used"], oldest["used"], oldest["prompt"]) == ("acted-on", "", "")
     assert "no saving" in found["note"]
     page = api.get("/api/injections", limit=1)
     assert page["next_before"] == newest["id"]
@@ -458,7 +460,7 @@ def test_a_memory_is_saved_once_and_without_its_secrets(own):
     assert (first.json["success"], first.json["new"], first.json["project"]) == (True, True, "shop")
     again = own.send("/api/memory/save", told).json
     assert (again["id"], again["new"]) == (first.json["id"], False)
-    found = own.get(f"/api/memories/{first.json['id']}")["item"]
+    found = own.get(f"/api/memories/{first.json['id']}")["memory"]
     assert secret not in json.dumps(found)
     assert found["origin"] == "agent"  # a program has sent it: never a word of the user
     assert own.get("/api/search", query="provider retries")["results"]
@@ -480,6 +482,8 @@ def test_feedback_is_given_seen_and_taken_back(own):
     id_ = own.ids["1"]
     useful = own.send("/api/feedback", {"ids": [id_], "what": "useful"}).json["items"][0]
     assert useful["use"] > 0.5
+    (line,) = own.get("/api/injections", item=id_)["injections"]
+    assert line["used"] == "useful"
     useless = own.send("/api/feedback", {"ids": [id_], "what": "useless"}).json["items"][0]
     assert useless["feedback"] == {"useless": 1}
     own.send("/api/feedback", {"ids": [id_], "what": "opened"})

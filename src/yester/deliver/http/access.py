@@ -10,19 +10,21 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
 from yester.config import Config, load
+from yester.deliver.http.login import PROGRAM, USER
 from yester.deliver.http.parameters import Dated, Filtered
 from yester.deliver.http.problem import Refusal
 from yester.deliver.library import open_home
 from yester.errors import ConfigError, NotFound, UsageError
+from yester.memories.memo import By
 from yester.model import Filters, Hit, Project, Session
 from yester.recall.factors import DAY
 from yester.recall.rank import Weights
@@ -39,11 +41,38 @@ _RESTING = 300.0  # seconds without a question, after which our own model is let
 _NAMED = 8  # projects or sessions in a message
 
 
+class Seen(Protocol):
+    """What a doctor has found: `state` is ok, note or problem."""
+
+    @property
+    def check(self) -> str: ...
+    @property
+    def state(self) -> str: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def fix(self) -> str: ...
+
+
+Examine = Callable[[Path, int], Sequence[Seen]]
+
+
+def _nobody(home: Path, now: int) -> Sequence[Seen]:  # noqa: ARG001
+    return ()
+
+
 class Home:
     """What all threads share."""
 
-    def __init__(self, path: Path, environ: Mapping[str, str], ask_worker: AskWorker) -> None:
+    def __init__(
+        self,
+        path: Path,
+        environ: Mapping[str, str],
+        ask_worker: AskWorker,
+        examine: Examine = _nobody,
+    ) -> None:
         self.path = path
+        self.examine = examine
         self._environ = dict(environ)
         self._ask_worker = ask_worker
         self._worker = threading.Lock()
@@ -123,6 +152,7 @@ class Access:
 
     def __init__(self, home: Home) -> None:
         self.home = home
+        self.origin = PROGRAM  # of what is written for whoever asks now
         self._store: Store | None = None
         self._inode = 0
 
@@ -133,6 +163,10 @@ class Access:
     @property
     def now(self) -> int:
         return int(time.time() * 1000)
+
+    def by(self, why: str = "") -> By:
+        """Who writes: the user in the viewer, or a program."""
+        return By("viewer" if self.origin == USER else "http", self.now, self.origin, why)
 
     @property
     def store(self) -> Store:
