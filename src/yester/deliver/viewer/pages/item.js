@@ -48,7 +48,7 @@ export async function show({ path, signal, listen }) {
       rowsOf("What was made of it", known.made, "", signal),
       section("Shown to agents", shown.problem ?? [none, ledger, shown.next_before > 0 && h("p", {}, h("a", { href: to("/shown", { item: item.id }) }, "All of them"))]),
       section("Around it", around.problem ?? near(around.timeline, item, signal))),
-    h("aside", {}, aside(item), h("h2", {}, "Use"), use, h("h2", {}, "Tokens"), economics(item))));
+    h("aside", {}, about(item), h("h2", {}, "Use"), use, h("h2", {}, "Tokens"), economics(item), links(item))));
 }
 
 /** What is not the item itself may fail by itself. */
@@ -67,7 +67,7 @@ function first(id) {
 
 function head(item) {
   const ended = STATUS[item.status];
-  return h("header.item-head", {},
+  return h("div.item-head", {},
     h("h1", {}, h("span.icon", { "aria-hidden": "true" }, item.icon), " ", item.title || "(no words)"),
     h("p.under", {}, nameOf(item).replaceAll("_", " "), item.type && item.type !== item.kind && ` (${item.kind})`, " · ",
       item.project ? h("a", { href: to("/", { project: item.project }) }, item.project) : "no project", " · ",
@@ -81,39 +81,45 @@ function said(item) {
   return h("div.card.said-whole", {},
     item.subtitle && h("p.subtitle", {}, item.subtitle),
     text(item.narrative, item.tool || item.role === "tool"),
-    item.facts?.length > 0 && [h("h3", {}, "Facts"), h("ul.said-facts", {}, item.facts.map((fact) => h("li", {}, fact)))],
+    item.facts?.length > 0 && [h("h3", {}, "Facts"), h("ul.said-facts", {}, item.facts.map((fact) => h("li", {}, coded(fact))))],
     sections.map(([name, part]) => part !== item.narrative && [h("h3", {}, plain(name)), text(part)]),
     !item.narrative && !item.subtitle && !item.facts?.length && !sections.length && h("p.quiet", {}, "It has no words beside its title."));
 }
 
 const plain = (name) => name.charAt(0).toUpperCase() + name.slice(1).replaceAll("_", " ");
 
+/** What stands between backticks as code; the rest as it is. */
+const coded = (line) => line.split(/`([^`]+)`/).map((part, at) => (at % 2 ? h("code", {}, part) : part));
+
 /** A text as it is, a long one by its beginning. */
 function text(whole, code = false) {
   if (!whole) return null;
-  const body = h(code ? "pre" : "div.text", {}, whole.slice(0, LONG));
+  const shown = (part) => (code ? part : coded(part));
+  const body = h(code ? "pre" : "div.text", {}, shown(whole.slice(0, LONG)));
   if (whole.length <= LONG) return body;
   const more = h("button.small", { on: { click: () => {
-    body.textContent = whole;
+    fill(body, shown(whole));
     more.remove();
   } } }, `Show all ${count(whole.length)} characters`);
   return [body, h("p", {}, more)];
 }
 
-function aside(item) {
-  const file = (path) => to("/search", { files: path });
+function about(item) {
   const session = item.session_db_id && h("a", { href: to(`/session/S${item.session_db_id}`, { at: item.id }) }, `S${item.session_db_id}`, item.prompt_number ? `, prompt ${item.prompt_number}` : "");
-  const listed = (name, paths) => paths?.length > 0 && [h("h2", {}, name), h("ul.files", {}, paths.map((one) => h("li", {}, h("a", { href: file(one) }, one))))];
-  const touched = new Set([...(item.files_read ?? []), ...(item.files_modified ?? [])]);
-  return [
-    facts([
+  return facts([
       ["Session", session], ["Agent", item.agent], ["By", item.actor], ["Role", item.role], ["Tool", item.tool],
       ["Happened", item.created_at_epoch ? `${dayOf(item.created_at_epoch)} ${clockOf(item.created_at_epoch)}` : "no date"],
       ["Changed", item.updated_at_epoch && item.updated_at_epoch !== item.created_at_epoch ? when(item.updated_at_epoch) : ""],
       ["Said by", ORIGINS[item.origin] ?? item.origin], ["Certain", item.confidence && item.confidence < 1 ? `${Math.round(item.confidence * 100)} %` : ""],
       ["Instead of", item.supersedes ? h("a", { href: to(`/item/${item.supersedes}`) }, `#${item.supersedes}`) : ""],
       ["Source", item.source],
-    ]),
+    ]);
+}
+
+function links(item) {
+  const listed = (name, paths) => paths?.length > 0 && [h("h2", {}, name), h("ul.files", {}, paths.map((one) => h("li", {}, h("a", { href: to("/search", { files: one }) }, one))))];
+  const touched = new Set([...(item.files_read ?? []), ...(item.files_modified ?? [])]);
+  return [
     item.concepts?.length > 0 && [h("h2", {}, "Concepts"), h("p", {}, chips(item.concepts, (word) => to("/search", { concepts: word })))],
     item.tags?.length > 0 && [h("h2", {}, "Tags"), h("p", {}, chips(item.tags, (word) => to("/search", { query: word })))],
     listed("Files changed", item.files_modified), listed("Files read", item.files_read), listed("Files", (item.files ?? []).filter((one) => !touched.has(one))),

@@ -6,15 +6,17 @@ import { to } from "/core/router.js";
 import { count, many, when } from "/core/words.js";
 
 const TOLD = {
-  useful: ["you said it is useful", "you said so"], useless: ["you said it is not useful", "you said so"],
-  opened: ["looked at here", "looked at here"], fetched: ["an agent asked for the whole"], acted: ["a file it is about was edited after it was shown"],
+  useful: "you said it is useful", useless: "you said it is not useful", opened: "looked at here",
+  fetched: "an agent asked for the whole", acted: "a file it is about was edited after it was shown",
 };
-const WORDS = [[-1, "In the way"], [-0.6, "Of little use"], [-0.05, "Nothing known yet"], [0.05, "Of some use"], [0.6, "Of much use"]];
 const EVENTS = { SessionStart: "at the start of a session", UserPromptSubmit: "with a prompt", PreToolUse: "before a file was read", SubagentStart: "at the start of a sub-agent" };
 const CAME = { fetched: "asked for", opened: "looked at", "acted-on": "acted on", useful: "useful", useless: "not useful" };
 
-/** What `use` is called: the last word whose bound it reaches. */
-const wordOf = (use) => WORDS.reduce((found, [from, word], at) => (use >= from && (at !== 2 || Math.abs(use) < 0.05) ? word : found), WORDS[0][1]);
+function wordOf(use) {
+  if (Math.abs(use) < 0.05) return "Nothing known yet";
+  if (use < 0) return use < -0.6 ? "In the way" : "Of little use";
+  return use > 0.6 ? "Of much use" : "Of some use";
+}
 
 /** `say(what)` sends the user's word: useful, useless or undo. */
 export function useOf({ use, shown, used_in: usedIn, feedback }, say) {
@@ -27,7 +29,7 @@ export function useOf({ use, shown, used_in: usedIn, feedback }, say) {
       h(use < 0 ? "i.less" : "i", { style: use < 0 ? { right: "50%", width: `${-use * 50}%` } : { left: "50%", width: `${use * 50}%` } })), h("strong", {}, wordOf(use))),
     h("ul.told", {},
       h("li", {}, shown ? [`shown in ${many(shown, "session")}`, `, something came of it in ${count(usedIn)}`] : "never shown to an agent"),
-      told.map(([what, number]) => h("li", {}, TOLD[what]?.[0] ?? what, number > 1 && ` (${count(number)} times)`))),
+      told.map(([what, number]) => h("li", {}, TOLD[what] ?? what, number > 1 && ` (${count(number)} times)`))),
     h("p.small.quiet", {}, "What was of use rises a little in searches and contexts, what is in the way sinks. Your word counts most; looking at it here counts a little."),
   ];
 }

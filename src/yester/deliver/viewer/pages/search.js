@@ -75,7 +75,7 @@ async function results({ asked, query, words, signal, none }) {
     return h("article.hit", { role: "listitem", id: `hit-${row.id}` },
       h("span.icon", { title: nameOf(row), "aria-hidden": "true" }, row.icon),
       h("div.said", {},
-        h("a.title", { href: linkOf(row) }, marked(row.title || "(no words)", light)),
+        h(row.kind === "message" ? "a.title.spoken" : "a.title", { href: linkOf(row) }, marked(row.title || "(no words)", light)),
         under && h("p.snippet", {}, marked(under, light)),
         h("div.under", {}, nameOf(row).replaceAll("_", " "), " · ", row.project || "no project", " · ", when(row.created_at_epoch), " · ", tokens(row.tokens),
           row.duplicates > 0 && ` · ${many(row.duplicates, "other says", "others say")} the same`,
@@ -138,11 +138,16 @@ async function results({ asked, query, words, signal, none }) {
   return h("div", {}, head, stepping(rows, signal), more);
 }
 
-/** What of a question can stand in a text: without filters and what must not be there, and without
- * the endings of words, since `marked` finds what begins so. */
+const SMALL = /^(what|which|did|does|about|how|why|where|when|who|was|were|are|with|for|from|that|this|our|you|have|has|can)$/i;
+
+/** What of a question can stand in a text: without filters, what must not be there and small words,
+ * and without the endings of the others, since `marked` finds what begins so. */
 function lean(words) {
   const plain = words.replace(/\b\w+:("[^"]*"|\S+)/g, " ").replace(/\bNOT\s+("[^"]*"|\S+)/g, " ").replace(/\b(AND|OR|NEAR)\b/g, " ");
-  return plain.replace(/[\p{L}\p{N}_]+/gu, (word) => (word.length > 5 ? word.replace(/(ies|ing|ed|es|s|y)$/, "") : word.replace(/(?<=\w{3})s$/, "")));
+  return plain.replace(/[\p{L}\p{N}_]+/gu, (word) => {
+    if (SMALL.test(word)) return "";
+    return word.length > 5 ? word.replace(/(ies|ing|ed|es|s|y|e)$/, "") : word.replace(/(?<=\w{3})s$/, "");
+  });
 }
 
 const choice = (label, options, value, changed) =>
