@@ -21,7 +21,7 @@ export function list({ fetch, draw, height = 64, total = null, empty, label, sig
   const box = h("div.list", { tabindex: "0", role: "group", "aria-label": label }, space, rows, trouble);
   const kept = history.state?.list === label ? history.state : null;
   let known = total ?? 0, active = kept?.active ?? -1, nodes = new Map();
-  let waiting = false, broken = null, unseen = 0, needed = [], quiet = 0, placed = false;
+  let waiting = false, broken = null, unseen = 0, needed = [], quiet = 0, placed = false, eager = false;
 
   const size = () => fresh.length + known;
   const pageOf = (place) => Math.floor((place - fresh.length) / PAGE);
@@ -122,10 +122,15 @@ export function list({ fetch, draw, height = 64, total = null, empty, label, sig
       else rows.insertBefore(node, next);
     }
     nodes = drawn;
-    if (held && !rows.contains(document.activeElement)) hold();
+    if (held ? !rows.contains(document.activeElement) : eager && document.activeElement === box) hold();
   }
 
-  const hold = () => (rows.querySelector(".active a") ?? box).focus({ preventScroll: true });
+  // To the row one has gone to; where it is not there yet, the list keeps the focus until it is.
+  function hold() {
+    const link = rows.querySelector(".active a");
+    eager = !link;
+    (link ?? box).focus({ preventScroll: true });
+  }
 
   const repaint = () => waiting || ((waiting = true), requestAnimationFrame(paint));
 
