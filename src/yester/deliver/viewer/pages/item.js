@@ -7,7 +7,7 @@ import { acting, chips, facts, linkOf, nameOf, notify, rowOf } from "/core/parts
 import { to } from "/core/router.js";
 import { stepping } from "/core/stepping.js";
 import { clockOf, count, dayOf, many, when } from "/core/words.js";
-import { lineOf, useOf } from "/pages/item_use.js";
+import { lineOf, useOf } from "/core/use.js";
 
 let named = "";
 export const title = ({ path }) => named || `Item ${path.id}`;
@@ -27,21 +27,20 @@ export async function show({ path, signal, listen }) {
   named = item.title || `Item ${item.id}`;
   const use = h("div", { "aria-live": "polite" });
   const draw = (is) => fill(use, useOf(is, say));
-  const say = async (what) => {
+  const say = async (what, button = "") => {
     const { items: [now] } = await post("/api/feedback", { ids: [item.id], what });
-    const held = use.contains(document.activeElement) ? document.activeElement.dataset.what : null;
     draw(now);
-    if (held !== null) (use.querySelector(`[data-what="${held}"]`) ?? use.querySelector("button")).focus();
+    if (button) (use.querySelector(`[data-what="${button}"]`) ?? use.querySelector("button")).focus();
   };
   draw(known.use);
   if (first(item.id)) say("opened").catch(notify);
 
-  const ledger = h("ul.ledger");
+  const ledger = h("ul.shown-lines");
   if (shown.injections) fill(ledger, shown.injections.map(lineOf));
   listen((event, line) => event === "injection" && line.item === item.id && (ledger.prepend(lineOf(line)), (none.hidden = true)));
   const none = h("p.quiet", { hidden: shown.injections?.length > 0 }, "To no agent yet. It is shown where it fits what is asked or touched, within the budget of a context.");
 
-  return h("article.view.item", {}, head(item), h("div.two", {},
+  return h("article.view.item-view", {}, head(item), h("div.two", {},
     h("div", {},
       said(item),
       rowsOf("Made from", known.sources, "The messages that say what stands above.", signal),

@@ -6,9 +6,9 @@ import { acting, linkOf, nameOf, notify } from "/core/parts.js";
 import { adjust, go, here, to } from "/core/router.js";
 import { stepping } from "/core/stepping.js";
 import { count, many, marked, tokens, when } from "/core/words.js";
-import { explainOf } from "/pages/search_explain.js";
-import { chipsOf, each, facetsOf, read } from "/pages/search_filters.js";
-import { nothingAsked, nothingFound } from "/pages/search_teach.js";
+import { explainOf } from "/core/explain.js";
+import { chipsOf, each, facetsOf, read } from "/core/facets.js";
+import { nothingAsked, nothingFound } from "/core/asking.js";
 
 export const title = ({ query }) => (query.query ? `${query.query} · Search` : "Search");
 
@@ -50,21 +50,26 @@ async function results({ asked, query, words, signal, none }) {
   const shown = [];
   let took = 0, open = 0;
 
+  // By time, it is the best ones that are put in order, so that more of them come in between: all anew.
+  const anew = Boolean(words && query.orderBy);
+
   async function page(limit) {
-    const found = await get("/api/search", { ...asked, limit, offset: shown.length }, signal);
-    const added = found.results.map((row, at) => hit(row, shown.length + at));
+    const offset = anew ? 0 : shown.length;
+    const found = await get("/api/search", { ...asked, limit: anew ? Math.min(MOST, shown.length + limit) : limit, offset }, signal);
+    if (anew) shown.length = 0, rows.replaceChildren();
+    rows.append(...found.results.map((row, at) => hit(row, offset + at)));
     shown.push(...found.results);
-    rows.append(...added);
     took += found.took_ms;
-    more.hidden = !found.more;
-    fill(head, found.more ? `The first ${count(shown.length)}` : `${count(shown.length)} found`, h("span.quiet", {}, ` · ${took < 10 ? took.toFixed(1) : Math.round(took)} ms`), found.note && h("span.quiet", {}, ` · ${found.note}`));
-    return added;
+    more.hidden = !found.more || (anew && shown.length >= MOST);
+    const first = anew ? `The best ${count(shown.length)}, by time` : `The first ${count(shown.length)}`;
+    fill(head, found.more ? first : `${count(shown.length)} found`, h("span.quiet", {}, ` · ${took < 10 ? took.toFixed(1) : Math.round(took)} ms`), found.note && h("span.quiet", {}, ` · ${found.note}`));
   }
 
   async function further() {
-    const [first] = await page(PAGE);
+    const before = shown.length;
+    await page(PAGE);
     adjust({ ...here().query, n: shown.length });
-    first?.querySelector("a.title").focus();
+    rows.children[before]?.querySelector("a.title").focus();
   }
 
   function hit(row, at) {
@@ -121,7 +126,7 @@ async function results({ asked, query, words, signal, none }) {
   while (shown.length < wanted) {
     const before = shown.length;
     await page(Math.min(MOST, wanted - before));
-    if (more.hidden || shown.length === before) break;
+    if (more.hidden || shown.length <= before) break;
   }
   if (!shown.length) return none();
   const at = shown.findIndex((row) => String(row.id) === query.explain);

@@ -4,7 +4,7 @@ import { get } from "/core/api.js";
 import { h } from "/core/dom.js";
 import { to } from "/core/router.js";
 import { count } from "/core/words.js";
-import { each } from "/pages/search_filters.js";
+import { each } from "/core/facets.js";
 
 const WAYS = [
   ["redis cache deploy", "any of the words, the best first"],

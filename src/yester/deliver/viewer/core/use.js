@@ -18,16 +18,16 @@ function wordOf(use) {
   return use > 0.6 ? "Of much use" : "Of some use";
 }
 
-/** `say(what)` sends the user's word: useful, useless or undo. */
+/** `say(what, button)` sends the user's word: useful, useless or undo; the focus stays at that button. */
 export function useOf({ use, shown, used_in: usedIn, feedback }, say) {
-  const button = (what, name) => h("button", { "data-what": what, "aria-pressed": String(Boolean(feedback[what])), on: { click: acting(() => say(feedback[what] ? "undo" : what)) } }, name);
+  const button = (what, name) => h("button", { "data-what": what, "aria-pressed": String(Boolean(feedback[what])), on: { click: acting(() => say(feedback[what] ? "undo" : what, what)) } }, name);
   const told = Object.entries(feedback).filter(([, number]) => number);
   return [
     h("div.tools.words", { role: "group", "aria-label": "Was it of use?" }, button("useful", "Useful"), button("useless", "Not useful"),
-      (feedback.useful || feedback.useless) && h("button", { "data-what": "undo", on: { click: acting(() => say("undo")) } }, "Take it back")),
+      (feedback.useful || feedback.useless) && h("button", { "data-what": "undo", on: { click: acting(() => say("undo", "undo")) } }, "Take it back")),
     h("p.meter", {}, h("span.scale.both", { role: "img", "aria-label": `Use ${use.toFixed(2)}, from -1 to 1` },
       h(use < 0 ? "i.less" : "i", { style: use < 0 ? { right: "50%", width: `${-use * 50}%` } : { left: "50%", width: `${use * 50}%` } })), h("strong", {}, wordOf(use))),
-    h("ul.told", {},
+    h("ul.known", {},
       h("li", {}, shown ? [`shown in ${many(shown, "session")}`, `, something came of it in ${count(usedIn)}`] : "never shown to an agent"),
       told.map(([what, number]) => h("li", {}, TOLD[what] ?? what, number > 1 && ` (${count(number)} times)`))),
     h("p.small.quiet", {}, "What was of use rises a little in searches and contexts, what is in the way sinks. Your word counts most; looking at it here counts a little."),
