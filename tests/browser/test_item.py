@@ -141,6 +141,8 @@ def test_a_word_on_its_use_by_keyboard_and_taken_back(viewer, server):
 @pytest.mark.requirement("REC-18")
 def test_looking_at_it_counts_once_a_visit(viewer, server):
     page = viewer.page
+    told: list[str | None] = []
+    page.on("request", lambda one: one.method == "POST" and told.append(one.post_data))
     id_ = named(server, "Tides")["id"]
     for _ in range(2):
         viewer.to(f"/item/{id_}")
@@ -151,6 +153,7 @@ def test_looking_at_it_counts_once_a_visit(viewer, server):
     page.reload()
     expect(page.get_by_role("complementary")).to_contain_text("looked at here")
     assert server.get(f"/api/items/{id_}")["use"]["feedback"] == {"opened": 1}
+    assert told == [f'{{"ids":[{id_}],"what":"opened"}}']
 
 
 def test_where_it_was_shown_also_while_one_looks(viewer, server, home):

@@ -271,8 +271,10 @@ def test_a_server_that_fails_is_said_and_asked_again(viewer):
     viewer.complaints.clear()  # the browser's own, of the request that failed
 
 
-def test_on_a_phone_nothing_is_wider_than_the_page_and_dark_is_dark(viewer):
+def test_on_a_phone_nothing_is_wider_than_the_page_and_dark_is_dark(viewer, home):
     page = viewer.page
+    add(home, item(90_001, 0, project="/".join(["a-long-name-of-a-project"] * 6)))
+    page.reload()
     page.set_viewport_size(PHONE)
     page.emulate_media(color_scheme="dark")
     drawn(page)
