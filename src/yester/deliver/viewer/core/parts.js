@@ -7,7 +7,7 @@ import { clockOf, marked, tokens, when } from "/core/words.js";
 
 /** Where an item of a row is looked at. */
 export function linkOf(row) {
-  if (row.kind === "session") return to(`/session/S${row.id}`);
+  if (row.kind === "session") return to(`/session/S${row.session_db_id ?? row.id}`);
   return to(row.kind === "memory" ? `/memory/${row.id}` : `/item/${row.id}`);
 }
 

@@ -3,46 +3,105 @@
 import { get } from "/core/api.js";
 import { fill, h } from "/core/dom.js";
 import { list } from "/core/list.js";
-import { command, emptyOf, notify, rowOf } from "/core/parts.js";
-import { go } from "/core/router.js";
-import { count, dayOf } from "/core/words.js";
+import { command, emptyOf, linkOf, nameOf } from "/core/parts.js";
+import { go, to } from "/core/router.js";
+import { clockOf, count, dayOf, many, tokens } from "/core/words.js";
 
 export const title = () => "Timeline";
 
-const SHOWN = [["", "What was found out"], ["all", "Everything recorded"]];
-const DISTILLED = ["observation", "summary", "memory", "prompt"];
+const HEIGHT = 56; // px, as in style/timeline.css
+const EVERY = null;
+const near = new Intl.DateTimeFormat("en", { weekday: "short", day: "numeric", month: "short" });
+const far = new Intl.DateTimeFormat("en", { day: "numeric", month: "short", year: "2-digit" });
+const SHOWN = [
+  ["", "Asked and found out", ["prompt", "observation", "summary", "memory", "note"]],
+  ["found", "Found out alone", ["observation", "memory", "note"]],
+  ["prompts", "Prompts alone", ["prompt"]],
+  ["summaries", "Summaries alone", ["summary"]],
+  ["all", "Everything recorded", EVERY],
+];
 
 export async function show({ query, signal, listen, again }) {
-  const facets = await get("/api/facets", {}, signal);
-  const kinds = query.show === "all" ? Object.keys(facets.kinds) : DISTILLED;
-  const until = String(Date.now());
-  const wanted = { project: query.project ?? "", kinds };
-  const here = h("span.quiet", { "aria-live": "off" });
-  const total = query.project ? null : kinds.reduce((sum, kind) => sum + (facets.kinds[kind] ?? 0), 0);
-  const rows = list({
-    label: "Timeline", signal, total, draw: (row) => rowOf(row, { clock: true }),
+  let rows = null;
+  const early = []; // what came while the first answers were on their way
+  listen((event, data) => {
+    if (event === "gap") return again();
+    if (event === "item") rows ? came(data) : early.push(data);
+  });
+  const [, , chosen] = SHOWN.find(([name]) => name === (query.show ?? "")) ?? SHOWN[0];
+  const wanted = { project: query.project ?? "", kinds: chosen ?? [] };
+  const [{ projects }, { results: [newest] }] = await Promise.all([
+    get("/api/projects", {}, signal), get("/api/items", { ...wanted, limit: 1 }, signal),
+  ]);
+  // Pages are of what was there when the view was opened, or each new item would move them all. A
+  // clock that was wrong may have put things into the future.
+  const until = Math.max(Date.now(), (newest?.created_at_epoch ?? 0) + 1);
+  const here = projects.filter((one) => !query.project || [one.name, one.key].includes(query.project));
+  const total = here.flatMap((one) => Object.entries(one.kinds)).reduce((sum, [kind, items]) => sum + (!chosen || chosen.includes(kind) ? items : 0), 0);
+
+  const where = h("div.where", {}), pill = h("button.pill", { hidden: true, on: { click: () => rows.top() } });
+  rows = list({
+    label: "Timeline", signal, total, height: HEIGHT, draw, group: (row) => markOf(row.created_at_epoch),
     fetch: async (offset, limit) => {
       const found = await get("/api/items", { ...wanted, dateEnd: until, offset, limit }, signal);
       return { rows: found.results, more: found.more };
     },
-    seen: (row, place, size) => fill(here, `${dayOf(row.created_at_epoch)} · ${count(place + 1)} of ${count(size)}`),
-    empty: () => emptyOf("Nothing is here yet",
-      ["Past sessions come in with ", command("yester index"), ", what is worth knowing about them with ", command("yester distil --backfill"), "."],
-      ["From then on everything comes by itself, once ", command("yester install"), " has told your agent about yester."]),
+    seen: (row, place, size) => fill(where, h("strong", {}, dayOf(row.created_at_epoch)), h("span.quiet", {}, `${count(place + 1)} of ${count(size)}`)),
+    away: (n) => {
+      if (pill.hidden === !n && pill.dataset.n === String(n)) return;
+      pill.hidden = !n;
+      pill.dataset.n = n;
+      pill.textContent = `↑ ${many(n, "new one", "new ones")}`;
+    },
+    empty: () => (query.project || query.show ? nothingOf(query) : nothingYet()),
   });
-  rows.node.addEventListener("failed", (event) => notify(event.detail));
-  listen((event, data) => {
-    if (event === "gap") return again();
-    if (event !== "item" || !kinds.includes(data.kind)) return;
-    if (!query.project || data.project === query.project) rows.add(data);
-  });
+  function came(row) {
+    if (chosen && !chosen.includes(row.kind)) return;
+    if (query.project && !here.some((one) => isOf(row, one.name))) return;
+    const epoch = row.created_at_epoch;
+    rows.add(row, { late: epoch < until, above: (first) => epoch >= first.created_at_epoch });
+  }
+  early.forEach(came);
+
   const change = (name) => (event) => go("/", { ...query, [name]: event.target.value });
-  return h("div.view.tall", {},
-    h("div.tools", {}, h("h1", {}, "Timeline"), here,
+  return h("div.view.tall.timeline", {},
+    h("div.tools", {}, h("h1", {}, "Timeline"), h("span.gap"),
       choice("Show", SHOWN, query.show ?? "", change("show")),
-      choice("Project", [["", "All projects"], ...Object.keys(facets.projects).map((name) => [name, name])], query.project ?? "", change("project"))),
-    rows.node);
+      choice("Project", [["", "All projects"], ...projects.map((one) => [one.name, `${one.name} (${count(sum(one.kinds))})`])], query.project ?? "", change("project"))),
+    h("div.list-frame", {}, where, rows.node, h("div.pill-place", { role: "status" }, pill)));
 }
+
+/** A day in few letters, for the column of times. */
+function markOf(epoch) {
+  if (!epoch) return "no date";
+  return (new Date(epoch).getFullYear() === new Date().getFullYear() ? near : far).format(epoch);
+}
+
+const sum = (kinds) => Object.values(kinds).reduce((all, one) => all + one, 0);
+
+/** "session" alone would not say that it is a summary of one. */
+const sortOf = (row) => (row.kind === "summary" && row.type ? `summary of a ${row.type}` : nameOf(row).replaceAll("_", " "));
+
+/** Rows carry the first 40 characters of a project's name. */
+const isOf = (row, name) => row.project === name || (row.project.endsWith("…") && name.startsWith(row.project.slice(0, -1)));
+
+function draw(row) {
+  const under = row.subtitle || row.snippet || (row.concepts ?? []).join(", ");
+  return h("div.row", {},
+    h("span.clock", {}, clockOf(row.created_at_epoch)),
+    h("span.icon", { title: nameOf(row), "aria-hidden": "true" }, row.icon),
+    h("div.said", {},
+      h("a.title", { href: linkOf(row) }, row.title || "(no words)"),
+      h("div.under", {}, sortOf(row), h("span.narrow", {}, ` · ${row.project || "no project"}`), under && ` · ${under}`)),
+    h("div.side", {}, h("div.project", {}, row.project || "no project"), h("div", {}, tokens(row.tokens))));
+}
+
+const nothingYet = () => emptyOf("Nothing is here yet",
+  ["Past sessions come in with ", command("yester index"), ", what is worth knowing about them with ", command("yester distil --backfill"), "."],
+  ["From then on everything comes by itself, once ", command("yester install"), " has told your agent about yester."]);
+
+const nothingOf = (query) => emptyOf("Nothing of this kind",
+  ["There is more in the memory, but nothing that fits both choices above. ", h("a", { href: to("/", { project: query.project, show: "all" }) }, "Everything recorded"), query.project && [" of this project, or ", h("a", { href: to("/", { show: query.show }) }, "the same of all projects")], "."]);
 
 const choice = (label, options, value, changed) =>
   h("select", { "aria-label": label, on: { change: changed } },

@@ -1,0 +1,155 @@
+// Everything that is known of an item: what it says, where it is from, what it was made of and what
+// came of it. Looking at it here is noted, once a visit.
+
+import { get, post } from "/core/api.js";
+import { fill, h } from "/core/dom.js";
+import { acting, chips, facts, linkOf, nameOf, notify, rowOf } from "/core/parts.js";
+import { to } from "/core/router.js";
+import { stepping } from "/core/stepping.js";
+import { clockOf, count, dayOf, many, when } from "/core/words.js";
+import { lineOf, useOf } from "/core/use.js";
+
+let named = "";
+export const title = ({ path }) => named || `Item ${path.id}`;
+
+const LONG = 4000, LINES = 20; // characters of a text, lines of the ledger that are shown at once
+const OPENED = "yester.opened";
+const STATUS = { archived: "archived", retired: "retired", superseded: "superseded by a newer one" };
+
+export async function show({ path, signal, listen }) {
+  const id = Number(path.id) || path.id;
+  const [known, shown, around] = await Promise.all([
+    get(`/api/items/${encodeURIComponent(path.id)}`, {}, signal),
+    part(get("/api/injections", { item: id, limit: LINES }, signal)),
+    part(get("/api/timeline", { anchor: id, depth_before: 5, depth_after: 5 }, signal)),
+  ]);
+  const { item } = known;
+  named = item.title || `Item ${item.id}`;
+  const use = h("div", { "aria-live": "polite" });
+  const draw = (is) => fill(use, useOf(is, say));
+  const say = async (what, button = "") => {
+    const { items: [now] } = await post("/api/feedback", { ids: [item.id], what });
+    draw(now);
+    if (button) (use.querySelector(`[data-what="${button}"]`) ?? use.querySelector("button")).focus();
+  };
+  draw(known.use);
+  if (first(item.id)) say("opened").catch(notify);
+
+  const ledger = h("ul.shown-lines");
+  if (shown.injections) fill(ledger, shown.injections.map(lineOf));
+  listen((event, line) => event === "injection" && line.item === item.id && (ledger.prepend(lineOf(line)), (none.hidden = true)));
+  const none = h("p.quiet", { hidden: shown.injections?.length > 0 }, "To no agent yet. It is shown where it fits what is asked or touched, within the budget of a context.");
+
+  return h("article.view.item-view", {}, head(item), h("div.two", {},
+    h("div", {},
+      said(item),
+      rowsOf("Made from", known.sources, "The messages that say what stands above.", signal),
+      rowsOf("What was made of it", known.made, "", signal),
+      section("Shown to agents", shown.problem ?? [none, ledger, shown.next_before > 0 && h("p", {}, h("a", { href: to("/shown", { item: item.id }) }, "All of them"))]),
+      section("Around it", around.problem ?? near(around.timeline, item, signal))),
+    h("aside", {}, about(item), h("h2", {}, "Use"), use, h("h2", {}, "Tokens"), economics(item), links(item))));
+}
+
+/** What is not the item itself may fail by itself. */
+const part = (asked) => asked.catch((error) => {
+  if (error.name === "AbortError") throw error;
+  return { problem: h("p.quiet", { role: "alert" }, error.message) };
+});
+
+/** Whether it is looked at for the first time in this tab; else each way back would count again. */
+function first(id) {
+  const seen = (sessionStorage.getItem(OPENED) ?? "").split(" ").filter(Boolean);
+  if (seen.includes(String(id))) return false;
+  sessionStorage.setItem(OPENED, [...seen, id].slice(-500).join(" "));
+  return true;
+}
+
+function head(item) {
+  const ended = STATUS[item.status];
+  return h("div.item-head", {},
+    h("h1", {}, h("span.icon", { "aria-hidden": "true" }, item.icon), " ", item.title || "(no words)"),
+    h("p.under", {}, nameOf(item).replaceAll("_", " "), item.type && item.type !== item.kind && ` (${item.kind})`, " · ",
+      item.project ? h("a", { href: to("/", { project: item.project }) }, item.project) : "no project", " · ",
+      when(item.created_at_epoch), ` · #${item.id} `,
+      ended && h("span.chip.bad", {}, ended), " ", item.stale && h("span.chip.warn", {}, item.stale)),
+    item.kind === "memory" && h("p", {}, h("a", { href: linkOf(item) }, "This is a memory: change it, retire it, see its history")));
+}
+
+function said(item) {
+  const sections = Object.entries(item.sections ?? {}).filter(([, text]) => text);
+  return h("div.card.said-whole", {},
+    item.subtitle && h("p.subtitle", {}, item.subtitle),
+    text(item.narrative, item.tool || item.role === "tool"),
+    item.facts?.length > 0 && [h("h3", {}, "Facts"), h("ul.said-facts", {}, item.facts.map((fact) => h("li", {}, coded(fact))))],
+    sections.map(([name, part]) => part !== item.narrative && [h("h3", {}, plain(name)), text(part)]),
+    !item.narrative && !item.subtitle && !item.facts?.length && !sections.length && h("p.quiet", {}, "It has no words beside its title."));
+}
+
+const plain = (name) => name.charAt(0).toUpperCase() + name.slice(1).replaceAll("_", " ");
+
+/** What stands between backticks as code; the rest as it is. */
+const coded = (line) => line.split(/`([^`]+)`/).map((part, at) => (at % 2 ? h("code", {}, part) : part));
+
+/** A text as it is, a long one by its beginning. */
+function text(whole, code = false) {
+  if (!whole) return null;
+  const shown = (part) => (code ? part : coded(part));
+  const body = h(code ? "pre" : "div.text", {}, shown(whole.slice(0, LONG)));
+  if (whole.length <= LONG) return body;
+  const more = h("button.small", { on: { click: () => {
+    fill(body, shown(whole));
+    more.remove();
+  } } }, `Show all ${count(whole.length)} characters`);
+  return [body, h("p", {}, more)];
+}
+
+function about(item) {
+  const session = item.session_db_id && h("a", { href: to(`/session/S${item.session_db_id}`, { at: item.id }) }, `S${item.session_db_id}`, item.prompt_number ? `, prompt ${item.prompt_number}` : "");
+  return facts([
+      ["Session", session], ["Agent", item.agent], ["By", item.actor], ["Role", item.role], ["Tool", item.tool],
+      ["Happened", item.created_at_epoch ? `${dayOf(item.created_at_epoch)} ${clockOf(item.created_at_epoch)}` : "no date"],
+      ["Changed", item.updated_at_epoch && item.updated_at_epoch !== item.created_at_epoch ? when(item.updated_at_epoch) : ""],
+      ["Said by", ORIGINS[item.origin] ?? item.origin], ["Certain", item.confidence && item.confidence < 1 ? `${Math.round(item.confidence * 100)} %` : ""],
+      ["Instead of", item.supersedes ? h("a", { href: to(`/item/${item.supersedes}`) }, `#${item.supersedes}`) : ""],
+      ["Source", item.source],
+    ]);
+}
+
+function links(item) {
+  const listed = (name, paths) => paths?.length > 0 && [h("h2", {}, name), h("ul.files", {}, paths.map((one) => h("li", {}, h("a", { href: to("/search", { files: one }) }, one))))];
+  const touched = new Set([...(item.files_read ?? []), ...(item.files_modified ?? [])]);
+  return [
+    item.concepts?.length > 0 && [h("h2", {}, "Concepts"), h("p", {}, chips(item.concepts, (word) => to("/search", { concepts: word })))],
+    item.tags?.length > 0 && [h("h2", {}, "Tags"), h("p", {}, chips(item.tags, (word) => to("/search", { query: word })))],
+    listed("Files changed", item.files_modified), listed("Files read", item.files_read), listed("Files", (item.files ?? []).filter((one) => !touched.has(one))),
+  ];
+}
+
+const ORIGINS = { user: "you", agent: "the agent", tool: "a tool" };
+
+function economics({ read_tokens: reads, discovery_tokens: work }) {
+  return [
+    facts([["To read", `~${count(reads)}`], ["Work behind it", work ? `~${count(work)}` : ""]]),
+    h("p.small.quiet", {}, work
+      ? `Reading it whole costs about ${many(reads, "token")}. What it was made from (prompts, answers, output of tools) was about ${count(work)}. That is no saving of ${count(work - reads)}: nobody would have found all of it out again, and it is an estimate of four characters a token.`
+      : `Reading it whole costs about ${many(reads, "token")} (four characters each). It was recorded as it was said, so there is no work behind it to count.`),
+  ];
+}
+
+const section = (name, ...inside) => h("section", {}, h("h2", {}, name), inside);
+
+function rowsOf(name, rows, says, signal) {
+  return rows?.length > 0 && section(`${name} (${count(rows.length)})`, says && h("p.quiet.small", {}, says), stepping(h("div.rows", {}, rows.map((row) => rowOf(row, { clock: true }))), signal));
+}
+
+function near(rows, item, signal) {
+  const box = h("div.rows", {}, rows.filter((row) => row.type !== "anchor").map((row) => {
+    const node = rowOf(row, { clock: true });
+    if (row.id === item.id) {
+      node.classList.add("active");
+      node.querySelector("a.title").setAttribute("aria-current", "true");
+    }
+    return node;
+  }));
+  return [stepping(box, signal), h("p.small", {}, "The oldest first, of the same project.")];
+}

@@ -1,0 +1,161 @@
+// Searching: the words stand in the field above, everything else in the address.
+
+import { Problem, get } from "/core/api.js";
+import { fill, h } from "/core/dom.js";
+import { acting, linkOf, nameOf, notify } from "/core/parts.js";
+import { adjust, go, here, to } from "/core/router.js";
+import { stepping } from "/core/stepping.js";
+import { count, many, marked, tokens, when } from "/core/words.js";
+import { explainOf } from "/core/explain.js";
+import { chipsOf, each, facetsOf, read } from "/core/facets.js";
+import { nothingAsked, nothingFound } from "/core/asking.js";
+
+export const title = ({ query }) => (query.query ? `${query.query} · Search` : "Search");
+
+const PAGE = 20, MOST = 100;
+const WHAT = [["", "Everything"], ["observations", "Found out"], ["prompts", "Prompts"], ["sessions", "Sessions"]];
+const ORDERS = [["", "Best first"], ["date_desc", "Newest first"], ["date_asc", "Oldest first"]];
+
+export async function show({ query, signal }) {
+  const filters = read(query), words = query.query ?? "";
+  const kept = { query: words, what: query.what, orderBy: query.orderBy };
+  const place = (changed) => to("/search", { ...kept, ...changed });
+  const facets = await get("/api/facets", {}, signal);
+  const asked = { query: words, type: query.what, orderBy: query.orderBy, ...filters };
+  const nothing = !words && !each(filters).length && !query.what;
+  const body = nothing ? nothingAsked(facets) : await answered();
+
+  async function answered() {
+    try {
+      return await results({ asked, query, words, signal, none: () => nothingFound(asked, filters, place, signal) });
+    } catch (error) {
+      if (!(error instanceof Problem) || ![400, 404].includes(error.status)) throw error;
+      return h("section.notice.warn", { role: "alert" }, h("h2", {}, "That cannot be looked for"), h("p", {}, error.message), error.fix && h("p", {}, error.fix));
+    }
+  }
+
+  if (nothing && matchMedia("(hover: hover)").matches) requestAnimationFrame(() => signal.aborted || document.querySelector("header input[type=search]").focus());
+  return h("div.view.search", {},
+    h("div.tools", {}, h("h1", {}, words ? ["Search ", h("span.asked", {}, words)] : "Search"), h("span.gap"),
+      choice("Look for", WHAT, query.what ?? "", (what) => go("/search", { ...kept, ...filters, what })),
+      choice("Order", ORDERS, query.orderBy ?? "", (orderBy) => go("/search", { ...kept, ...filters, orderBy }))),
+    chipsOf(filters, place),
+    h("div.two", {}, body, h("aside", { "aria-label": "Filters" }, facetsOf(facets, filters, place))));
+}
+
+async function results({ asked, query, words, signal, none }) {
+  const wanted = Math.max(PAGE, Number(query.n) || 0), light = lean(words);
+  const rows = h("div.hits", { role: "list", "aria-label": "Found" }), head = h("p.count", { role: "status" });
+  const more = h("button.more", { on: { click: acting(further) } }, "More");
+  const shown = [];
+  let took = 0, open = 0;
+
+  // By time, it is the best ones that are put in order, so that more of them come in between: all anew.
+  const anew = Boolean(words && query.orderBy);
+
+  async function page(limit) {
+    const offset = anew ? 0 : shown.length;
+    const found = await get("/api/search", { ...asked, limit: anew ? Math.min(MOST, shown.length + limit) : limit, offset }, signal);
+    if (anew) shown.length = 0, rows.replaceChildren();
+    rows.append(...found.results.map((row, at) => hit(row, offset + at)));
+    shown.push(...found.results);
+    took += found.took_ms;
+    more.hidden = !found.more || (anew && shown.length >= MOST);
+    const first = anew ? `The best ${count(shown.length)}, by time` : `The first ${count(shown.length)}`;
+    fill(head, found.more ? first : `${count(shown.length)} found`, h("span.quiet", {}, ` · ${took < 10 ? took.toFixed(1) : Math.round(took)} ms`), found.note && h("span.quiet", {}, ` · ${found.note}`));
+  }
+
+  async function further() {
+    const before = shown.length;
+    await page(PAGE);
+    adjust({ ...here().query, n: shown.length });
+    rows.children[before]?.querySelector("a.title").focus();
+  }
+
+  function hit(row, at) {
+    const why = row.score !== undefined && row.kind !== "session" && h("button.why", {
+      "aria-expanded": "false", "aria-controls": `why-${row.id}`, on: { click: () => toggle(row, at) },
+    }, "Why here?");
+    const under = row.snippet || row.subtitle;
+    return h("article.hit", { role: "listitem", id: `hit-${row.id}` },
+      h("span.icon", { title: nameOf(row), "aria-hidden": "true" }, row.icon),
+      h("div.said", {},
+        h(row.kind === "message" ? "a.title.spoken" : "a.title", { href: linkOf(row) }, marked(row.title || "(no words)", light)),
+        under && h("p.snippet", {}, marked(under, light)),
+        h("div.under", {}, nameOf(row).replaceAll("_", " "), " · ", row.project || "no project", " · ", when(row.created_at_epoch), " · ", tokens(row.tokens),
+          row.duplicates > 0 && ` · ${many(row.duplicates, "other says", "others say")} the same`,
+          row.stale && [" ", h("span.chip.warn", {}, row.stale)])),
+      h("div.side", {}, row.score !== undefined && h("span.score", { title: "Score, from 0 to 1" }, row.score.toFixed(2)), why),
+      h("section.explain", { id: `why-${row.id}`, hidden: true, tabindex: "-1", "aria-label": `Why ${row.title} stands here` }));
+  }
+
+  const parts = (id) => [rows.querySelector(`#why-${id}`), rows.querySelector(`#hit-${id} .why`)];
+
+  function close() {
+    const [panel, button] = parts(open);
+    open = 0;
+    if (!panel) return;
+    panel.hidden = true;
+    button.setAttribute("aria-expanded", "false");
+    adjust({ ...here().query, explain: "" });
+  }
+
+  async function toggle(row, at) {
+    const was = open;
+    close();
+    if (was !== row.id) await reveal(row, at);
+  }
+
+  async function reveal(row, at) {
+    const [panel, button] = parts(row.id);
+    open = row.id;
+    fill(panel, h("p.quiet", {}, "Asking once more, with the reasons …"));
+    panel.hidden = false;
+    button.setAttribute("aria-expanded", "true");
+    adjust({ ...here().query, explain: row.id });
+    const offset = at - (at % MOST);
+    try {
+      const found = await get("/api/search", { ...asked, limit: Math.min(MOST, Math.max(PAGE, shown.length - offset)), offset, explain: true }, signal);
+      const told = found.results.find((one) => one.id === row.id);
+      fill(panel, told?.factors ? explainOf(told, found.explain) : h("p", {}, "It is no longer among the hits; search again."));
+    } catch (error) {
+      if (error.name !== "AbortError") notify(error);
+    }
+  }
+
+  while (shown.length < wanted) {
+    const before = shown.length;
+    await page(Math.min(MOST, wanted - before));
+    if (more.hidden || shown.length <= before) break;
+  }
+  if (!shown.length) return none();
+  const at = shown.findIndex((row) => String(row.id) === query.explain);
+  if (at >= 0) {
+    await reveal(shown[at], at);
+    requestAnimationFrame(() => rows.querySelector(`#hit-${shown[at].id}`)?.scrollIntoView({ block: "nearest" }));
+  }
+  rows.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || !open) return;
+    const [, button] = parts(open);
+    close();
+    button.focus();
+  });
+  return h("div", {}, head, stepping(rows, signal), more);
+}
+
+const SMALL = /^(what|which|did|does|about|how|why|where|when|who|was|were|are|with|for|from|that|this|our|you|have|has|can)$/i;
+
+/** What of a question can stand in a text: without filters, what must not be there and small words,
+ * and without the endings of the others, since `marked` finds what begins so. */
+function lean(words) {
+  const plain = words.replace(/\b\w+:("[^"]*"|\S+)/g, " ").replace(/\bNOT\s+("[^"]*"|\S+)/g, " ").replace(/\b(AND|OR|NEAR)\b/g, " ");
+  return plain.replace(/[\p{L}\p{N}_]+/gu, (word) => {
+    if (SMALL.test(word)) return "";
+    return word.length > 5 ? word.replace(/(ies|ing|ed|es|s|y|e)$/, "") : word.replace(/(?<=\w{3})s$/, "");
+  });
+}
+
+const choice = (label, options, value, changed) =>
+  h("select", { "aria-label": label, on: { change: (event) => changed(event.target.value) } },
+    options.map(([is, name]) => h("option", { value: is, selected: is === value }, name)));
+
