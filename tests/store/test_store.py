@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from yester.ingest import prepared
 from yester.model import (
+    DISTILLED,
     Event,
     Feedback,
     Filters,
@@ -767,3 +768,55 @@ def test_projects_and_facets_are_counted(store):
     assert list(facets.concepts.items()) == [("gotcha", 2), ("pattern", 1)]
     assert list(store.facets(1).concepts) == ["gotcha"]
     assert dict(facets.agents) == {"": 1}
+
+
+# --- day by day -----------------------------------------------------------------------------------
+
+
+def test_days_say_what_happened_on_them(store):
+    put(
+        store,
+        item("1", "a", type="bugfix", kind="observation", epoch=10 * DAY, discovery_tokens=70),
+        item("2", "b", epoch=10 * DAY + 5),
+        item("3", "c", epoch=11 * DAY - 1),
+        item("4", "d", epoch=11 * DAY),
+        item("5", "e", epoch=9 * DAY),
+        item("6", "f", epoch=11 * DAY, status="retired"),
+    )
+    (id_,) = [one.id for one in store.find("1")]
+    with store.transaction():
+        store.put_injections([
+            Injection(1, "SessionStart", id_, 0.5, 10, 11 * DAY),
+            Injection(1, "SessionStart", id_, 0.5, 12, 11 * DAY + 1),
+            Injection(1, "SessionStart", id_, 0.5, 12, 9 * DAY),
+        ])  # fmt: skip
+        store.put_events([
+            Event(f"e{n}", "Stop", epoch=10 * DAY + n, lag=n) for n in range(1, 101)
+        ])  # fmt: skip
+        store.put_answered([(10 * DAY, 5), (10 * DAY, 5), (10 * DAY + 1, 9), (9 * DAY, 1)])
+        store.put_answered([(10 * DAY, -3)])
+    daily = store.daily(10 * DAY + 77)
+    assert daily.items == {"bugfix": {10: 1}, "message": {10: 2, 11: 1}}
+    assert daily.shown == {11: (2, 22, 140)}
+    assert daily.lags == {10: (51, 100)}
+    assert daily.answers == {10: (5, 9)}
+
+
+def test_what_was_made_of_what_is_known_both_ways(store):
+    put(
+        store,
+        item("m1", "said", epoch=5),
+        item("m2", "done", epoch=3),
+        item("o1", "found", kind="observation", source=DISTILLED),
+        item("o2", "gone", kind="observation", source=DISTILLED, status="retired"),
+    )
+    ids = {one.ref: one.id for one in store.items()}
+    with store.transaction():
+        store.put_evidence({
+            "o1": [(-1, ids["m1"]), (0, ids["m1"]), (1, ids["m2"]), (2, 999)],
+            "o2": [(-1, ids["m1"])],
+        })  # fmt: skip
+    everything = list(ids.values())
+    assert store.made_from(everything)[ids["o1"]] == (ids["m2"], ids["m1"])  # as it happened
+    assert store.made_into(everything) == {ids["m1"]: (ids["o1"],), ids["m2"]: (ids["o1"],)}
+    assert store.made_from([]) == store.made_into([]) == {}

@@ -24,6 +24,7 @@ from yester.store.lock import write_lock
 from yester.store.migrate import Migration, migrate, migrations, pending, version
 from yester.store.sqlite_capture import CaptureRows
 from yester.store.sqlite_care import explained, explains
+from yester.store.sqlite_daily import DailyRows
 from yester.store.sqlite_distil import DistilRows
 from yester.store.sqlite_feedback import FeedbackRows
 from yester.store.sqlite_memories import MemoryRows
@@ -41,7 +42,14 @@ _NO_SUCH_ID = -1  # a filter that names something unknown must find nothing, not
 
 
 class SqliteStore(
-    CaptureRows, DistilRows, FeedbackRows, MemoryRows, OverviewRows, SpendRows, VectorRows
+    CaptureRows,
+    DailyRows,
+    DistilRows,
+    FeedbackRows,
+    MemoryRows,
+    OverviewRows,
+    SpendRows,
+    VectorRows,
 ):
     """One connection; not shared between threads. Open it with `SqliteStore.open(folder)`."""
 

@@ -383,6 +383,12 @@ class Within(Given, kw_only=True):
     days: Annotated[Days, Meta(description="How far back, today included.")] = 7
 
 
+class Series(Given, kw_only=True):
+    days: Annotated[int, Meta(ge=1, le=366, description="How many days (UTC), today included.")] = (
+        30
+    )
+
+
 def _writable(setting: Setting) -> Any:
     """The type of a setting over HTTP, from its row in the table."""
     match setting.default:

@@ -10,6 +10,7 @@ from typing import Any
 from yester.deliver.http import (
     context,
     figures,
+    health,
     items,
     ledger,
     memories,
@@ -159,6 +160,10 @@ _ABOUT = _rows(
     "About the memory",
     Endpoint("GET", "/api/stats", "What the memory holds, what was shown.",
              parameters.Within, shapes.Stats, figures.stats),
+    Endpoint("GET", "/api/series", "What happened day by day.",
+             parameters.Series, shapes.Series, figures.series, example="?days=30"),
+    Endpoint("GET", "/api/doctor", "Is everything as it should be? Nothing is changed.",
+             parameters.Nothing, shapes.Doctor, health.doctor),
     Endpoint("GET", "/api/spend", "What language models have cost.",
              parameters.Within, shapes.Spend, figures.spend),
     Endpoint("GET", "/api/projects", "Projects, and what there is of each.",
