@@ -13,12 +13,16 @@ export const statusOf = (memory) => h(`span.chip.${TONES[memory.status] ?? "warn
 
 export const placeOf = (memory) => (memory.scope === "global" ? "everywhere" : [memory.project, memory.path].filter(Boolean).join(" "));
 
+/** What the text says behind the title, which mostly is its beginning. */
+const rest = ({ title, text }) => (text.startsWith(title) ? text.slice(title.length) : text).replace(/^[\s.]+/, "");
+
 export function memoryRow(memory, query = "") {
+  const more = rest(memory);
   return h("div.row.memory-row", {},
     h("span.icon", { title: memory.type, role: "img", "aria-label": memory.type }, memory.icon),
     h("div.said", {},
       h("a.title", { href: to(`/memory/${memory.id}`) }, marked(memory.title, query)),
-      h("div.under", {}, `${memory.type.replaceAll("_", " ")} · ${placeOf(memory)}`, memory.text && [" · ", marked(memory.text, query)])),
+      h("div.under", {}, `${memory.type.replaceAll("_", " ")} · ${placeOf(memory)}`, more && [" · ", marked(more, query)])),
     h("div.side", {}, h("div", {}, memory.status === "active" ? when(memory.updated) : statusOf(memory)), h("div", {}, tokens(memory.tokens))));
 }
 

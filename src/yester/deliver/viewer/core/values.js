@@ -5,7 +5,7 @@ import { long } from "/core/said.js";
 
 export const wordOf = (name) => name.replaceAll("_", " ").replace(/^./, (first) => first.toUpperCase());
 
-const empty = (value) => value === null || value === undefined || value === "" || (Array.isArray(value) && !value.length);
+export const empty = (value) => value === null || value === undefined || value === "" || (Array.isArray(value) && !value.length);
 
 export function valueOf(value) {
   if (empty(value)) return h("span.quiet", {}, "–");

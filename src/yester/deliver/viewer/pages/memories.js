@@ -69,7 +69,7 @@ function emptied(status, filtered) {
 // --- a new one --------------------------------------------------------------------------------------
 
 function formOf(facets, query) {
-  const text = h("textarea", { name: "text", required: true, rows: 3, placeholder: "We keep times in UTC because …", autofocus: true });
+  const text = h("textarea", { name: "text", required: true, rows: 3, placeholder: "We keep times in UTC because …" });
   const name = h("input", { name: "title", maxlength: "120", autocomplete: "off" });
   const type = h("select", { name: "type" }, [["", "what it obviously is"], ...TYPES.map((one) => [one, one.replaceAll("_", " ")])].map(([is, said]) => h("option", { value: is }, said)));
   const project = h("select", { name: "project" }, [["", "everywhere"], ...Object.keys(facets.projects).map((one) => [one, one])].map(([is, said]) => h("option", { value: is, selected: is === query.project }, said)));
@@ -135,5 +135,6 @@ function formOf(facets, query) {
     h("label", {}, "What to remember", text),
     h("div.across", {}, h("label", {}, "Type", type), h("label", {}, "Holds in", project), h("label", {}, "Tags", tags), h("label", {}, "Title (its first sentence without one)", name))),
   told, h("div.tools", {}, h("button.main", {}, "Remember"), h("span.quiet.small", {}, "“Always …” and “never …” become rules, which every session is told.")));
+  requestAnimationFrame(() => text.focus({ preventScroll: true }));
   return form;
 }

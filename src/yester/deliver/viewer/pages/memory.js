@@ -6,7 +6,7 @@ import { fill, h } from "/core/dom.js";
 import { act, ACTS, placeOf, statusOf, supersede, why } from "/core/memories.js";
 import { acting, asked, chips, facts, notify } from "/core/parts.js";
 import { go, to } from "/core/router.js";
-import { differences, inputOf, readOf, recordOf, same, valueOf, wordOf } from "/core/values.js";
+import { differences, empty, inputOf, readOf, recordOf, same, valueOf, wordOf } from "/core/values.js";
 import { long } from "/core/said.js";
 import { count, many, when } from "/core/words.js";
 
@@ -46,7 +46,7 @@ function standing(memory) {
   if (memory.status === "active") return null;
   return h("div.notice.warn", {},
     memory.superseded_by ? ["Replaced by ", h("a", { href: to(`/memory/${memory.superseded_by}`) }, `#${memory.superseded_by}`), ". "] : `It is ${memory.status}: no longer found, nor shown to an agent. `,
-    memory.reason && h("span.quiet", {}, `Because: ${memory.reason}`));
+    memory.reason && !/^by #\d+$/.test(memory.reason) && h("span.quiet", {}, `Because: ${memory.reason}`));
 }
 
 function saysOf(memory) {
@@ -147,7 +147,12 @@ function historyOf(history) {
 }
 
 const changesOf = (rows) => rows.length > 0 && h("dl.changes", {}, rows.map(([name, was, is]) =>
-  [h("dt", {}, wordOf(name)), h("dd", {}, h("del", {}, valueOf(was)), h("ins", {}, valueOf(is)))]));
+  [h("dt", {}, wordOf(name)), h("dd", {}, partOf("del", name, was), partOf("ins", name, is))]));
+
+function partOf(element, name, value) {
+  if (name === "supersedes") return value ? h(element, {}, h("a", { href: to(`/memory/${value}`) }, `#${value}`)) : null;
+  return empty(value) ? null : h(element, {}, name === "tags" ? value.join(", ") : valueOf(value));
+}
 
 const SAID = { useful: "useful", useless: "of no use", fetched: "fetched", opened: "opened", acted: "acted on" };
 

@@ -13,7 +13,7 @@ import { clockOf, count, dayOf, many, tokens } from "/core/words.js";
 export const title = ({ query }) => ("preview" in query ? "What would be shown" : "Shown");
 
 const PAGE = 200, MOST = 5; // lines a page; pages looked through for one event
-const LEFT = 40;
+const LEFT = 40, CUT = 200; // lines of what was left out; characters of a prompt the ledger has
 
 export async function show(view) {
   const preview = "preview" in view.query;
@@ -78,9 +78,9 @@ function sessionsOf(given) {
 function turnOf(giving) {
   const cost = giving.lines.reduce((sum, one) => sum + one.tokens, 0);
   return h("div.turn", {},
-    h("h3", {}, clockOf(giving.epoch), " ", eventOf(giving.event), giving.prompt_number > 0 && ` ${giving.prompt_number}`,
+    h("h3", {}, clockOf(giving.epoch), " ", eventOf(giving),
       h("span.quiet.small", {}, ` ${many(giving.lines.length, "line")}, ${tokens(cost)}`)),
-    giving.prompt && h("blockquote", {}, giving.prompt),
+    giving.prompt && h("blockquote", {}, giving.prompt, giving.prompt.length >= CUT && " …"),
     h("ul.shown-lines", {}, giving.lines.map(lineOf)));
 }
 
