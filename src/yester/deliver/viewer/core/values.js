@@ -28,6 +28,7 @@ export function inputOf(field, value) {
   }
   if (field.kind === "number") return h("input", { ...props, type: "number", min: "0", max: "1", step: "0.05", value: String(value ?? "") });
   if (field.kind === "list") return h("textarea", { ...props, rows: Math.max(2, (value ?? []).length + 1), value: (value ?? []).join("\n") });
+  if (field.name === "title") return h("input", { ...props, maxlength: "120", autocomplete: "off", value: String(value ?? "") });
   return h("textarea", { ...props, rows: field.kind === "long" ? 4 : 1, value: String(value ?? "") });
 }
 

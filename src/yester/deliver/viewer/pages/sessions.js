@@ -18,16 +18,20 @@ export async function show({ query, signal, listen, again }) {
   const wanted = Object.fromEntries(FILTERS.map((name) => [name, query[name] ?? ""]));
   const filtered = FILTERS.some((name) => query[name]);
   const here = h("span.quiet", { "aria-live": "off" });
-  const days = new Map(); // place → day, so that a row knows whether it is the first of its own
+  const days = new Map(); // place → day, so that a row knows whether it is the first of its day
   const rows = list({
     label: "Sessions", signal,
-    draw: (session, place) => rowOf(session, days.get(place - 1)),
+    draw: rowOf,
     fetch: async (offset, limit) => {
       const found = await get("/api/sessions", { ...wanted, offset, limit }, signal);
-      for (const [place, one] of found.sessions.entries()) days.set(offset + place, dayOf(one.ended || one.started));
+      for (const [place, one] of found.sessions.entries()) {
+        one.day = dayOf(one.ended || one.started);
+        days.set(offset + place, one.day);
+        one.first = days.get(offset + place - 1) !== one.day;
+      }
       return { rows: found.sessions, more: found.more };
     },
-    seen: (session) => fill(here, dayOf(session.ended || session.started)),
+    seen: (session) => fill(here, session.day),
     empty: () => (filtered ? nothing() : none()),
   });
   rows.node.addEventListener("failed", (event) => notify(event.detail));
@@ -42,10 +46,8 @@ export async function show({ query, signal, listen, again }) {
     rows.node);
 }
 
-/** `above` is the day of the row above it. */
-function rowOf(session, above) {
-  const day = dayOf(session.ended || session.started), [, week, date] = /^(\w+), (.*), \d+$/.exec(day) ?? [, "", day];
-  const first = day !== above;
+function rowOf(session) {
+  const { day, first } = session, [, week, date] = /^(\w+), (.*), \d+$/.exec(day) ?? [, "", day];
   return h(first ? "div.row.session-row.first" : "div.row.session-row", {},
     h("div.day", first ? {} : { "aria-hidden": "true" }, first && [h("b", {}, date), h("span", {}, week)]),
     h("div.said", {},
