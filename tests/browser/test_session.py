@@ -23,13 +23,11 @@ EVIL = "<img src=x onerror=\"document.title='owned'\"> & `code`"
 
 def said(session: str, place: int, body: str, **more) -> Item:
     fields = {
-        "ref": f"{session}-{place}",
-        "kind": "message",
-        "project": SHOP.key,
-        "role": "assistant",
-    }
-    return Item(**(fields | {"session": session, "agent": "claude-code", "body": body,
-                             "epoch": NOON + place * 1_000, "prompt_number": 1} | more))  # fmt: skip
+        "ref": f"{session}-{place}", "kind": "message", "project": SHOP.key, "session": session,
+        "agent": "claude-code", "role": "assistant", "prompt_number": 1, "body": body,
+        "epoch": NOON + place * 1_000,
+    }  # fmt: skip
+    return Item(**(fields | more))
 
 
 SHORT = [
@@ -96,7 +94,8 @@ def filled(tmp_path_factory):
             })  # fmt: skip
             store.put_injections([
                 Injection(short, "SessionStart", ids["deep"], 0.0, 12, NOON - 900, "newest"),
-                Injection(short, "UserPromptSubmit", ids["seen"], 0.7, 20, NOON + 6_100, "words: fix", 2),
+                Injection(short, "UserPromptSubmit", ids["seen"], 0.7, 20, NOON + 6_100,
+                          "words: fix", 2),
             ])  # fmt: skip
             store.put_feedback([Feedback(ids["seen"], "acted", NOON + 7_000, short)])
     return home, ids
@@ -264,12 +263,18 @@ def test_a_long_session_is_read_to_its_end_and_back_with_few_entries_in_the_page
     )
     assert seen["seen"] >= LONG
     assert seen["most"] <= 500
-    # What is looked at stays where it is while earlier pages come in above it.
-    first = viewer.page.locator("article.entry").first.get_attribute("id")
-    viewer.page.locator(f"#{first}").scroll_into_view_if_needed()
-    earlier = viewer.page.locator(".reel-more").first
-    expect(viewer.page.locator(f"#{first}")).to_be_in_viewport()
-    expect(earlier).to_have_text("Earlier")
+
+
+def test_what_is_looked_at_stays_where_it_is_while_earlier_pages_come_in(viewer, ids):
+    viewer.to(f"#/session/long?at={ids['deep source']}")
+    here, first = viewer.page.locator("article.entry.here"), viewer.page.locator(".block").first
+    expect(here).to_be_in_viewport()
+    page, top = int(first.get_attribute("data-page")), here.bounding_box()["y"]
+    viewer.page.get_by_role("button", name="Earlier").dispatch_event("click")
+    viewer.page.wait_for_function(
+        "page => Number(document.querySelector('.block').dataset.page) < page", arg=page
+    )
+    assert abs(here.bounding_box()["y"] - top) < 2
 
 
 def test_what_a_live_session_says_appears(viewer, home):

@@ -46,7 +46,8 @@ def fill(home):
         with store.transaction():
             store.put_injections([
                 Injection(one, "SessionStart", ids["utc"], 0.0, 12, NOON, "newest of the project"),
-                Injection(one, "UserPromptSubmit", ids["key"], 0.71, 20, NOON + 1, "words: webhook", 1),
+                Injection(one, "UserPromptSubmit", ids["key"], 0.71, 20, NOON + 1,
+                          "words: webhook", 1),
                 *(Injection(two, "SessionStart", ids["utc"], 0.0, 12, NOON + 2, f"line {n}")
                   for n in range(250)),
             ])  # fmt: skip
@@ -54,9 +55,9 @@ def fill(home):
     return ids, one, two
 
 
-@pytest.fixture(scope="module")
-def filled(tmp_path_factory):
-    home = tmp_path_factory.mktemp("shown") / "memory"
+@pytest.fixture
+def filled(tmp_path):
+    home = tmp_path / "memory"
     return home, *fill(home)
 
 

@@ -25,10 +25,12 @@ export function reel({ fetch, draw, scroller, signal, failed }) {
 
   async function load(page) {
     const found = await fetch(page), before = held.get(page);
-    const block = draw(page, found, before?.block);
+    const block = draw(page, found, before?.block), height = scroller.scrollHeight;
     if (before) before.block.replaceWith(block);
-    else if (held.size && page < first()) blocks.prepend(block);
-    else blocks.append(block);
+    else if (held.size && page < first()) {
+      blocks.prepend(block);
+      scroller.scrollTop += scroller.scrollHeight - height;
+    } else blocks.append(block);
     held.set(page, { block, more: found.more });
   }
 
@@ -50,9 +52,7 @@ export function reel({ fetch, draw, scroller, signal, failed }) {
 
   const grow = (by) => alone(async () => {
     if (!held.size || (by < 0 ? first() === 0 : !held.get(last()).more)) return;
-    const height = scroller.scrollHeight, top = scroller.scrollTop;
     await load(by < 0 ? first() - 1 : last() + 1);
-    if (by < 0) scroller.scrollTop = scroller.scrollTop - top + top + scroller.scrollHeight - height;
     if (held.size > MOST) drop(by < 0 ? last() : first());
     ends();
   });

@@ -76,10 +76,10 @@ function sessionsOf(given) {
 }
 
 function turnOf(giving) {
-  const cost = giving.lines.reduce((sum, one) => sum + one.tokens, 0);
+  const [cost, made] = ["tokens", "discovery_tokens"].map((name) => giving.lines.reduce((sum, one) => sum + one[name], 0));
   return h("div.turn", {},
     h("h3", {}, clockOf(giving.epoch), " ", eventOf(giving),
-      h("span.quiet.small", {}, ` ${many(giving.lines.length, "line")}, ${tokens(cost)}`)),
+      h("span.quiet.small", {}, ` ${many(giving.lines.length, "line")}, ${tokens(cost)}${made ? `, made from ${tokens(made)}` : ""}`)),
     giving.prompt && h("blockquote", {}, giving.prompt, giving.prompt.length >= CUT && " …"),
     h("ul.shown-lines", {}, giving.lines.map(lineOf)));
 }
