@@ -185,6 +185,35 @@ def test_a_project_merges_into_another_with_everything_it_has(store):
     assert store.check() == []
 
 
+@pytest.mark.requirement("CAP-07")
+def test_a_project_with_nothing_to_merge_with_is_only_called_otherwise(store):
+    put(store, item("1", "apple", project="git:x/old", session="s"), item("2", project="name:else"))
+    with store.transaction():
+        store.put_project(Project("git:x/old", "old", "/code/old"))
+        store.put_project(Project("git:x/sub", "sub", parent="git:x/old"))
+    before = store.find("1")[0]
+    with store.transaction():
+        assert store.merge_project("git:x/old", Project("name:old", "old")) == 1
+    assert store.find("1")[0] == replace(before, project="name:old")
+    assert Project("name:old", "old") in [replace(p, root="") for p in store.projects()]
+    assert {p.key: p.parent for p in store.projects()}["git:x/sub"] == "name:old"
+    assert store.newest(Filters(projects=("git:x/old",)), 9) == []
+    assert found(store, "appl", Filters(projects=("old",))) == ["1"]
+    assert store.check() == []
+
+
+@pytest.mark.requirement("CAP-07")
+def test_who_has_remembered_a_project_writes_to_what_it_was_merged_into(open_store):
+    one, two = open_store(), open_store()
+    put(one, item("1", "apple", project="name:old", session="s"), item("2", project="name:new"))
+    with two.transaction():
+        two.merge_project("name:old", Project("name:new", "new"))
+    put(one, item("3", "apple", project="name:old", session="s"))  # made anew, not a loose end
+    assert {p.key for p in one.projects()} == {"name:new", "name:old"}
+    assert one.find("3")[0].project == "name:old"
+    assert one.check() == []
+
+
 def test_a_session_grows_and_keeps_its_title(store):
     with store.transaction():
         store.put_session(Session("s", "claude-code", "name:shop", 50, 60, "/x", "main", "Title"))

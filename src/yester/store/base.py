@@ -349,7 +349,9 @@ class Store(Protocol):
         """The user has switched yester off for this session of a client."""
 
     def merge_project(self, key: str, into: Project) -> int:
-        """Make all items and sessions of one project another one's; the number of items moved."""
+        """Make all items, sessions and memories of one project another one's, under their ids; the
+        number of items moved. Where there is no such other project, it is only called so.
+        Memories with a name that the other project has get another one."""
 
     def reindex(self) -> int:
         """Build the whole index anew from the rows, which stay untouched; the number of items."""

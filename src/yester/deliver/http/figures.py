@@ -117,20 +117,6 @@ def spend(access: Access, given: Within) -> shapes.Spend:
     )
 
 
-def projects(access: Access, given: Nothing) -> shapes.Projects:  # noqa: ARG001
-    return shapes.Projects(
-        projects=[
-            shapes.Project(
-                name=redact(part.project.name), key=redact(part.project.key),
-                root=part.project.root, parent=part.project.parent,
-                items=sum(part.items.values()), kinds=dict(part.items), sessions=part.sessions,
-                last=part.last,
-            )
-            for part in access.store.parts()
-        ]
-    )  # fmt: skip
-
-
 def facets(access: Access, given: Nothing) -> shapes.Facets:  # noqa: ARG001
     found = access.store.facets(_MOST)
     parts = sorted(access.store.parts(), key=lambda part: -sum(part.items.values()))

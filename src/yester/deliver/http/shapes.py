@@ -417,6 +417,16 @@ class Projects(Struct, kw_only=True):
     projects: list[Project]
 
 
+class Merged(Struct, kw_only=True):
+    """What was moved, or would be."""
+
+    items: int
+    sessions: int
+    memories: int
+    done: bool
+    message: str
+
+
 class Facets(Struct, kw_only=True):
     """What there is to filter for, and how often; the most frequent first."""
 
