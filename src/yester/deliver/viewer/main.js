@@ -9,7 +9,7 @@ import { keys } from "/core/keys.js";
 import { frame } from "/core/frame.js";
 
 const content = document.getElementById("content");
-let leaving = new AbortController();
+let leaving = new AbortController(), shown = "";
 
 async function show() {
   leaving.abort();
@@ -30,6 +30,8 @@ async function show() {
     const node = await page.show(view);
     if (mine.signal.aborted) return;
     fill(content, node);
+    if (shown !== path) content.scrollTop = 0; // another view begins at its top
+    shown = path;
     document.title = `${page.title(view)} · yester`;
     if (document.activeElement === document.body) content.focus({ preventScroll: true });
   } catch (error) {

@@ -1,0 +1,140 @@
+// What was remembered for its own sake, by status; and a form that adds to it.
+
+import { get, post } from "/core/api.js";
+import { among, choice } from "/core/choice.js";
+import { fill, h } from "/core/dom.js";
+import { list } from "/core/list.js";
+import { memoryRow, placeOf, statusOf, STATUSES } from "/core/memories.js";
+import { acting, command, emptyOf, notify } from "/core/parts.js";
+import { go, to } from "/core/router.js";
+import { count } from "/core/words.js";
+
+export const title = ({ query }) => ("new" in query ? "New memory" : "Memories");
+
+const TYPES = ["decision", "constraint", "preference", "runbook", "tech_debt", "session_summary", "rule", "note"];
+const GUESSED = ["rule", "decision", "preference", "note"]; // what a text without a type may become
+const MANY = 100;
+
+export async function show({ query, signal, listen, again }) {
+  const status = query.status ?? "active";
+  const wanted = { type: query.type ?? "", project: query.project ?? "", query: query.query ?? "" };
+  const [facets, counts] = await Promise.all([get("/api/facets", {}, signal), countsOf(wanted, signal)]);
+  const rows = list({
+    label: "Memories", signal, draw: (memory) => memoryRow(memory, wanted.query),
+    fetch: async (offset, limit) => {
+      const found = await get("/api/memories", { ...wanted, status, offset, limit }, signal);
+      return { rows: found.results, more: found.more };
+    },
+    empty: () => emptied(status, Object.values(wanted).some(Boolean)),
+  });
+  rows.node.addEventListener("failed", (event) => notify(event.detail));
+  listen((event, data) => (event === "gap" || (event === "item" && data.kind === "memory" && !("new" in query))) && again());
+  const change = (name) => (event) => go("/memories", { ...query, [name]: event.target.value });
+  const search = h("form", { on: { submit: (event) => {
+    event.preventDefault();
+    go("/memories", { ...query, query: words.value.trim() });
+  } } });
+  const words = h("input", { type: "search", "aria-label": "Words in memories", placeholder: "Words", value: wanted.query });
+  return h("div.view.tall.memories", {},
+    h("div", {},
+      h("div.tools", {}, h("h1", {}, "Memories"),
+        h("nav.tabs", { "aria-label": "Status" }, STATUSES.map(([is, name]) =>
+          h("a.chip", { href: to("/memories", { ...query, new: "", status: is === "active" ? "" : is }), "aria-current": is === status ? "true" : null }, name, " ", h("span.number", {}, counts[is])))),
+        h("a.push", { href: to("/review") }, "Review"),
+        h("a.button", { href: to("/memories", { ...query, new: "new" in query ? "" : "1" }), "aria-expanded": "new" in query ? "true" : "false" }, "new" in query ? "Close the form" : "New memory")),
+      h("div.tools", {}, fill(search, words),
+        choice("Type", [["", "All types"], ...TYPES.map((name) => [name, name.replaceAll("_", " ")])], wanted.type, change("type")),
+        choice("Project", among(facets.projects, "All projects"), wanted.project, change("project"))),
+      "new" in query && formOf(facets, query)),
+    rows.node);
+}
+
+/** How many of each status fit the other filters. */
+async function countsOf(wanted, signal) {
+  const found = await Promise.all(STATUSES.map(async ([status]) => {
+    const { count: size, more } = await get("/api/memories", { ...wanted, status, limit: MANY }, signal);
+    return [status, more ? `${count(size)}+` : count(size)];
+  }));
+  return Object.fromEntries(found);
+}
+
+function emptied(status, filtered) {
+  if (filtered) return emptyOf("No memory fits", ["Other words or filters may find some: ", h("a", { href: to("/memories", { status: "all" }) }, "show all memories"), "."]);
+  if (status !== "active" && status !== "all") return emptyOf("None here", "What is retired, put away or replaced stays here, so that it can be brought back.");
+  return emptyOf("Nothing is remembered yet",
+    ["Say it to your agent, type ", command("yester remember we keep UTC because …"), ", or ", h("a", { href: to("/memories", { new: "1" }) }, "write one here"), "."],
+    "“Always …” and “never …” become rules, which every session is told.");
+}
+
+// --- a new one --------------------------------------------------------------------------------------
+
+function formOf(facets, query) {
+  const text = h("textarea", { name: "text", required: true, rows: 3, placeholder: "We keep times in UTC because …" });
+  const name = h("input", { name: "title", maxlength: "120", autocomplete: "off" });
+  const type = h("select", { name: "type" }, [["", "what it obviously is"], ...TYPES.map((one) => [one, one.replaceAll("_", " ")])].map(([is, said]) => h("option", { value: is }, said)));
+  const project = h("select", { name: "project" }, [["", "everywhere"], ...Object.keys(facets.projects).map((one) => [one, one])].map(([is, said]) => h("option", { value: is, selected: is === query.project }, said)));
+  const tags = h("input", { name: "tags", autocomplete: "off", placeholder: "api, time" });
+  const told = h("div.told", { role: "status" });
+  const labels = () => tags.value.split(",").map((one) => one.trim()).filter(Boolean);
+
+  async function candidate() {
+    if (!/\w/.test(text.value)) return null;
+    const types = type.value ? [type.value] : GUESSED;
+    const found = await Promise.all(types.map((one) =>
+      get("/api/memory/candidate", { type: one, text: text.value.trim().slice(0, 4000), title: name.value.trim(), tags: labels(), project: project.value })));
+    return found.filter((one) => one.match).sort((a, b) => b.score - a.score)[0] ?? found[0];
+  }
+
+  async function save() {
+    const saved = await post("/api/memory/save", { text: text.value.trim(), title: name.value.trim(), type: type.value, tags: labels(), project: project.value });
+    notify(saved.message);
+    go(`/memory/${saved.id}`);
+  }
+
+  async function replace(match) {
+    const done = await post(`/api/memories/${match.id}/supersede`, { text: text.value.trim(), title: name.value.trim() });
+    notify(`#${done.memory.id} stands in the place of #${match.id}.`);
+    go(`/memory/${done.memory.id}`);
+  }
+
+  function say(found) {
+    if (!found) return fill(told);
+    if (!found.match) return fill(told, h("p.quiet", {}, "Nothing here is like it: it would be a new memory."));
+    const { match } = found, known = found.action === "NOOP";
+    fill(told, h("div.candidate", {},
+      h("p", {}, known ? "This is known already: " : "This would update ", h("a", { href: to(`/memory/${match.id}`) }, `#${match.id} ${match.title}`), " ", statusOf(match)),
+      h("p.quiet.small", {}, `${match.type.replaceAll("_", " ")} · ${placeOf(match)}${found.reasons.length ? ` · ${found.reasons.join("; ")}` : ""}`),
+      !known && h("div.tools", {},
+        h("button.main", { type: "button", on: { click: acting(() => replace(match)) } }, `Put it in the place of #${match.id}`),
+        h("button", { type: "button", on: { click: acting(save) } }, "Keep both"))));
+  }
+
+  let late = 0, newest = 0;
+  const look = async () => {
+    const mine = ++newest;
+    const found = await candidate();
+    if (mine === newest) say(found);
+    return found;
+  };
+  const form = h("form.card.new-memory", { "aria-label": "New memory", on: {
+    input: () => {
+      clearTimeout(late);
+      late = setTimeout(() => look().catch(notify), 350);
+    },
+    submit: (event) => {
+      event.preventDefault();
+      clearTimeout(late);
+      acting(async () => {
+        const found = await look();
+        if (!found?.match) await save();
+        else told.querySelector("button, a")?.focus(); // it is the user's to say which
+      })({ submitter: event.submitter });
+    },
+  } },
+  h("div.fields", {},
+    h("label", {}, "What to remember", text),
+    h("div.across", {}, h("label", {}, "Type", type), h("label", {}, "Holds in", project), h("label", {}, "Tags", tags), h("label", {}, "Title (its first sentence without one)", name))),
+  told, h("div.tools", {}, h("button.main", {}, "Remember"), h("span.quiet.small", {}, "“Always …” and “never …” become rules, which every session is told.")));
+  requestAnimationFrame(() => text.focus({ preventScroll: true }));
+  return form;
+}

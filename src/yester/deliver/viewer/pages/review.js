@@ -1,0 +1,43 @@
+// Memories that deserve a look, each with what can be done about it at once.
+
+import { get } from "/core/api.js";
+import { among, choice } from "/core/choice.js";
+import { h } from "/core/dom.js";
+import { act, confirm, placeOf } from "/core/memories.js";
+import { acting, emptyOf } from "/core/parts.js";
+import { go, to } from "/core/router.js";
+import { many } from "/core/words.js";
+
+export const title = () => "Review";
+
+const sure = ["Confirm", (memory) => confirm(memory.id, () => ({ confidence: 1 }))];
+const accept = ["Accept", (memory) => confirm(memory.id, () => ({ content: { status: "accepted" } }))];
+const step = (name, label) => [label, (memory) => act(name, memory)];
+const retire = step("retire", "Retire"), archive = step("archive", "Archive"), restore = step("restore", "Restore");
+// The check → what helps, the likeliest first.
+const HELPS = { "low confidence": [sure, retire], over: [archive, retire], undecided: [accept, retire], alike: [archive, retire], "soon gone": [restore] };
+
+export async function show({ query, signal, listen, again }) {
+  const [facets, { findings }] = await Promise.all([get("/api/facets", {}, signal), get("/api/review", { project: query.project ?? "" }, signal)]);
+  listen((event) => event === "gap" && again());
+  return h("div.view.review", {},
+    h("div.tools", {}, h("h1", {}, "Review"), h("span.quiet", {}, findings.length ? `${many(findings.length, "memory", "memories")} to look at` : ""),
+      choice("Project", among(facets.projects, "All projects"), query.project ?? "", (event) => go("/review", { ...query, project: event.target.value })),
+      h("a", { href: to("/memories") }, "All memories")),
+    findings.length ? h("ul.findings", {}, findings.map((one) => findingOf(one, again)))
+      : emptyOf("Nothing needs a look",
+        "Here come memories that are unsure, over or expired, only proposed for long, alike, or about to be let go.",
+        ["What is in use stands in ", h("a", { href: to("/memories") }, "memories"), "."]));
+}
+
+function findingOf({ memory, check, text, fix }, again) {
+  const done = (does) => acting(async () => (await does(memory)) && again());
+  return h("li.card.finding", { "data-memory": memory.id },
+    h("div.finding-head", {}, h("span.icon", { role: "img", "aria-label": memory.type }, memory.icon),
+      h("a", { href: to(`/memory/${memory.id}`) }, memory.title), h("span.chip.warn", {}, check)),
+    h("p", {}, `#${memory.id} ${text}.`, h("span.quiet.small", {}, ` ${memory.type.replaceAll("_", " ")} · ${placeOf(memory)}`)),
+    h("div.tools", {},
+      (HELPS[check] ?? [retire]).map(([label, does], place) => h(place ? "button" : "button.main", { on: { click: done(does) } }, label)),
+      h("a.button", { href: to(`/memory/${memory.id}`, { edit: "1" }) }, "Edit"),
+      h("span.quiet.small", { title: "The same on the command line" }, h("code", {}, fix))));
+}

@@ -1,0 +1,219 @@
+// A session: its facts, its summary, and everything recorded of it in order. What was found out
+// stands beside the message it came from; what the agent was shown stands where it was shown.
+
+import { get } from "/core/api.js";
+import { besides } from "/core/beside.js";
+import { h } from "/core/dom.js";
+import { givingOf } from "/core/given.js";
+import { lasting } from "/core/lasting.js";
+import { chips, linkOf, nameOf, notify } from "/core/parts.js";
+import { pairs } from "/core/pairs.js";
+import { reel } from "/core/reel.js";
+import { adjust, to } from "/core/router.js";
+import { entryOf, folded, prose } from "/core/said.js";
+import { clockOf, count, dayOf, many, tokens } from "/core/words.js";
+
+const PAGE = 50, MAIN = ["message", "prompt", "note"], LATE = 150;
+const PARTS = [["request", "Asked"], ["investigated", "Looked into"], ["learned", "Learned"], ["completed", "Done"], ["next_steps", "Next"], ["notes", "Notes"]];
+
+let called = "Session";
+export const title = () => called;
+
+export async function show({ path, query, signal, listen, again }) {
+  const { session, summary, shown, shown_tokens } = await get(`/api/sessions/${path.id}`, {}, signal);
+  called = session.title || `Session S${session.db_id}`;
+  const address = (at) => to(`/session/${path.id}`, { ...query, at });
+  let around = await besides(session, signal);
+
+  const scroller = document.getElementById("content");
+  const fetched = async (page) => {
+    // One more than is shown: where the next page begins tells what belongs to the last row of this one.
+    const found = await get(`/api/sessions/S${session.db_id}/transcript`, { kinds: MAIN, limit: PAGE + 1, offset: page * PAGE }, signal);
+    return { rows: found.results.slice(0, PAGE), until: found.results[PAGE]?.created_at_epoch ?? Infinity, more: found.results.length > PAGE };
+  };
+  const pages = reel({ fetch: fetched, draw: (page, found, before) => blockOf(page, found, before, around, address), scroller, signal, failed: notify });
+
+  const at = Number(query.at) || 0, goal = at && (await goalOf(at, around, session, signal));
+  await pages.open(goal ? await pageOf(goal, session, signal) : 0);
+
+  // What stands in the stream does not say of which session it is: the end is asked for anew.
+  let late = 0;
+  listen((event, data) => {
+    if (event === "gap") return again();
+    if (event === "item" && data.project !== session.project) return;
+    if (event === "injection" && data.session_db_id !== session.db_id) return;
+    clearTimeout(late);
+    late = setTimeout(async () => {
+      if (signal.aborted) return;
+      try {
+        around = await besides(session, signal);
+        await pages.refresh();
+      } catch (error) {
+        if (error.name !== "AbortError") notify(error);
+      }
+    }, LATE);
+  });
+
+  const plain = query.hide === "tools";
+  const transcript = h(plain ? "section.transcript.plain" : "section.transcript", { "aria-label": "Transcript" },
+    !session.items && h("p.quiet", {}, "Nothing of it is recorded."), pages.node);
+  const node = h("div.view.session", {},
+    headOf(session, shown, shown_tokens), summary && summaryOf(summary), outlineOf(around.prompts, address),
+    h("div.tools", {}, h("h2", {}, "Transcript"),
+      h("label.check", {}, h("input", { type: "checkbox", checked: plain, on: { change: (event) => {
+        transcript.classList.toggle("plain", event.target.checked);
+        query = { ...query, hide: event.target.checked ? "tools" : "" };
+        adjust(query);
+        pages.settle();
+      } } }), " Only what was said"),
+      h("span.quiet.small", {}, h("kbd", {}, "j"), " ", h("kbd", {}, "k"), " step, ", h("kbd", {}, "n"), " ", h("kbd", {}, "p"), " prompts, ", h("kbd", {}, "Enter"), " unfolds")),
+    transcript);
+
+  // A place that is in the page already is gone to without drawing everything anew.
+  node.addEventListener("click", (event) => {
+    const link = event.target.closest("a[href*='at=']"), id = /[?&]at=(\d+)/.exec(link?.getAttribute("href") ?? "")?.[1];
+    if (!id || event.ctrlKey || event.metaKey || event.shiftKey || !mark(node, Number(id))) return;
+    event.preventDefault();
+    history.pushState(null, "", link.getAttribute("href"));
+  });
+  keysOf(node, signal);
+  requestAnimationFrame(() => {
+    if (!node.isConnected) return;
+    if (!at) scroller.scrollTop = 0;
+    else if (!goal || !mark(node, at)) notify(`#${at} is not in this session`);
+    pages.settle();
+  });
+  return node;
+}
+
+// --- the place in the address -----------------------------------------------------------------------
+
+/** Where to look for it: `{epoch, id}` of a message; null where it is none of this session. */
+async function goalOf(at, around, session, signal) {
+  const made = around.find(at), anchor = made?.anchor_id || at;
+  if (made && !made.anchor_id) return { epoch: made.created_at_epoch, id: 0 };
+  try {
+    const { item } = await get(`/api/items/${anchor}`, {}, signal);
+    return item.session === session.session ? { epoch: item.created_at_epoch, id: item.id } : null;
+  } catch (error) {
+    if (error.name === "AbortError" || error.status !== 404) throw error;
+    return null;
+  }
+}
+
+/** The page it stands on, by halving: rows come by time, then by number. */
+async function pageOf(goal, session, signal) {
+  let low = 0, high = Math.ceil(session.items / PAGE);
+  while (low + 1 < high) {
+    const middle = (low + high) >> 1;
+    const [row] = (await get(`/api/sessions/S${session.db_id}/transcript`, { kinds: MAIN, limit: 1, offset: middle * PAGE, format: "index" }, signal)).results;
+    const behind = !row || row.created_at_epoch > goal.epoch || (row.created_at_epoch === goal.epoch && goal.id && row.id > goal.id);
+    if (behind) high = middle;
+    else low = middle;
+  }
+  return low;
+}
+
+function mark(node, id) {
+  const found = node.querySelector(`[data-id="${id}"]`);
+  if (!found) return false;
+  for (const old of node.querySelectorAll(".here")) old.classList.remove("here");
+  found.classList.add("here");
+  const fold = found.querySelector("details");
+  if (fold) fold.open = true;
+  found.scrollIntoView({ block: "center" });
+  found.focus({ preventScroll: true });
+  return true;
+}
+
+// --- what is drawn ----------------------------------------------------------------------------------
+
+/** A page of entries in one grid: each has a row; what stands beside one reaches down to the next. */
+function blockOf(page, { rows, until }, before, around, address) {
+  const open = new Set([...(before?.querySelectorAll("details[open]") ?? [])].map((one) => one.closest("[data-id]")?.dataset.id));
+  const known = before && new Set([...before.querySelectorAll("article.entry")].map((one) => one.dataset.id));
+  const cells = [], beside = [];
+  const cell = (node) => (node.style.setProperty("--row", cells.filter((one) => one.main).length + 1), cells.push({ node, main: true }), node);
+  const inline = (one) => cell(one.giving ? givingOf(one.giving) : entryOf(one.row, address));
+  for (const [place, extra] of around.at(rows, page ? rows[0]?.created_at_epoch : -Infinity, until).entries()) {
+    for (const one of extra.before.filter((each) => each.giving || each.within)) inline(one);
+    const entry = cell(entryOf(rows[place], address)), row = entry.style.getPropertyValue("--row");
+    if (known && !known.has(entry.dataset.id)) entry.classList.add("fresh");
+    if (open.has(entry.dataset.id)) entry.querySelector("details")?.setAttribute("open", "");
+    const side = [...extra.before.filter((each) => each.row && !each.within), ...extra.side];
+    if (side.length || extra.named.length) {
+      const node = h("aside.beside", { "aria-label": "Found out here", style: { "--row": row } },
+        side.map((one) => cardOf(one.row, address)), extra.named.length > 0 && namedOf(extra.named, address));
+      beside.push({ node, row: Number(row) });
+      cells.push({ node });
+    }
+    for (const one of extra.below) inline(one);
+  }
+  const last = cells.filter((one) => one.main).length + 1;
+  for (const [place, one] of beside.entries()) one.node.style.setProperty("--span", (beside[place + 1]?.row ?? last) - one.row || 1);
+  return h("div.block", { "data-page": page }, cells.map((one) => one.node));
+}
+
+function cardOf(row, address) {
+  const says = row.facts?.length ? () => h("ul", {}, row.facts.map((fact) => h("li", {}, fact))) : row.narrative ? () => prose(row.narrative) : null;
+  const parts = PARTS.filter(([name]) => row.sections?.[name]);
+  const inside = () => [
+    says?.(), row.facts?.length > 0 && row.narrative && prose(row.narrative),
+    parts.length > 0 && h("dl.parts", {}, parts.map(([name, label]) => [h("dt", {}, label), h("dd", {}, row.sections[name])])),
+    row.files_modified?.length > 0 && h("p", {}, chips(row.files_modified)),
+    row.from.length > 0 && h("p.quiet.small", {}, "From ", row.from.map((one, place) => [place > 0 && ", ", h("a", { href: address(one.id), title: one.title }, `#${one.id}`)]))];
+  return h("article.found", { "data-id": row.id, "data-anchor": row.anchor_id, tabindex: "-1" },
+    h("div.found-title", {}, h("span.icon", { role: "img", "aria-label": nameOf(row) }, row.icon), h("a", { href: linkOf(row) }, row.title || "(no words)")),
+    folded(`${nameOf(row)}${row.facts?.length ? ` · ${many(row.facts.length, "fact")}` : ""}${row.discovery_tokens ? ` · ${count(row.tokens)} of ${count(row.discovery_tokens)} tokens` : ""}`, inside));
+}
+
+const namedOf = (rows, address) => h("ul.named", {}, rows.map((row) =>
+  h("li", {}, h("a", { href: address(row.id), title: "Part of what this was made from" }, h("span.icon", { "aria-hidden": "true" }, row.icon), " ", row.title))));
+
+function headOf(session, shown, cost) {
+  return h("div.page-head", {},
+    h("h1", {}, session.title || "(untitled)"),
+    pairs([
+      ["Project", session.project && h("a", { href: to("/sessions", { project: session.project }) }, session.project)],
+      ["Agent", session.agent], ["Branch", session.branch],
+      ["When", `${dayOf(session.started)}, ${clockOf(session.started)} – ${dayOf(session.ended) === dayOf(session.started) ? "" : `${dayOf(session.ended)}, `}${clockOf(session.ended)} (${lasting(session.ended - session.started)})`],
+      ["Recorded", `${many(session.prompts, "prompt")}, ${many(session.items, "item")}`],
+      ["Shown to it", shown ? h("a", { href: to("/shown", { session: `S${session.db_id}` }) }, `${many(shown, "line")}, ${tokens(cost)}`) : "nothing"],
+      ["Folder", session.cwd && h("code", {}, session.cwd)], ["Id", h("code", {}, `S${session.db_id} ${session.session}`)]]));
+}
+
+function summaryOf(summary) {
+  const parts = PARTS.filter(([name]) => summary[name]);
+  return h("section.card.summary", { "aria-label": "Summary" },
+    parts.length ? h("dl.parts", {}, parts.map(([name, label]) => [h("dt", {}, label), h("dd", {}, prose(summary[name]))])) : prose(summary.text));
+}
+
+const outlineOf = (prompts, address) => prompts.length > 1 && h("details.outline", {},
+  h("summary", {}, many(prompts.length, "prompt"), " in order"),
+  h("ol", {}, prompts.map((row) => h("li", {}, h("a", { href: address(row.id) }, row.title || "(no words)"), h("span.quiet.small", {}, ` ${clockOf(row.created_at_epoch)}`)))));
+
+// --- keys -------------------------------------------------------------------------------------------
+
+/** j and k step through entries, n and p through prompts; Enter folds and unfolds. */
+function keysOf(node, signal) {
+  addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.("input, textarea, select, dialog")) return;
+    const by = { j: 1, k: -1, n: 1, p: -1 }[event.key], now = document.activeElement;
+    if (by) {
+      const wanted = event.key === "n" || event.key === "p" ? ".is-user" : ".entry";
+      const all = [...node.querySelectorAll(`.entry:is(${wanted})`)].filter((one) => one.offsetParent);
+      const next = step(all, now.closest?.(".entry"), by);
+      next?.focus({ preventScroll: true });
+      next?.scrollIntoView({ block: "nearest" });
+    } else if (event.key === "Enter" && now.matches?.(".entry, .found")) {
+      const fold = now.querySelector("details");
+      if (fold) fold.open = !fold.open;
+    }
+  }, { signal });
+}
+
+function step(all, from, by) {
+  if (!from) return all[0];
+  const after = (one) => Boolean(from.compareDocumentPosition(one) & Node.DOCUMENT_POSITION_FOLLOWING);
+  return by > 0 ? all.find((one) => one !== from && after(one)) : all.findLast((one) => one !== from && !after(one));
+}
