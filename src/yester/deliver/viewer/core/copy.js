@@ -8,6 +8,9 @@ export function copyable(text) {
     h("button.small", { type: "button", "aria-label": `Copy: ${text}`, on: { click: () => copy(text) } }, "Copy"));
 }
 
+/** Sentences in which `words` between ticks are code. */
+export const ticked = (text) => text.split(/`([^`]+)`/).map((part, place) => (place % 2 ? h("code", {}, part) : part));
+
 async function copy(text) {
   try {
     await navigator.clipboard.writeText(text);

@@ -1,7 +1,7 @@
 // Is everything as it should be? Looking takes a while (hooks are tried out), so the page is there first.
 
 import { get } from "/core/api.js";
-import { copyable } from "/core/copy.js";
+import { copyable, ticked } from "/core/copy.js";
 import { fill, h } from "/core/dom.js";
 import { command } from "/core/parts.js";
 import { many } from "/core/words.js";
@@ -56,11 +56,11 @@ const group = (area, rows) => h("section", {}, h("h2", {}, area),
     const [sign, word] = STATES[one.state] ?? STATES.warn;
     return h(`li.finding.${one.state}`, {},
       h("span.state", {}, h("span", { "aria-hidden": "true" }, sign), " ", word),
-      h("div", {}, one.name !== area && h("b", {}, one.name, ": "), one.text, one.fix && h("div.fix", {}, fix(one.fix))));
+      h("div", {}, one.name !== area && h("b", {}, one.name, ": "), ticked(one.text), one.fix && h("div.fix", {}, fix(one.fix))));
   })));
 
 /** Sentences name a command behind a colon: "Run: yester doctor --fix, and …". */
 function fix(text) {
   const found = /^(.*?: )((?:yester|claude|codex|sudo|unset|pip|apt)\b[^;]*?)((?:[;,] .*|\.)?)$/s.exec(text);
-  return found ? [found[1], copyable(found[2]), found[3]] : text;
+  return found ? [found[1], copyable(found[2]), found[3]] : ticked(text);
 }
