@@ -36,8 +36,11 @@ class Said:
 
 
 class Serving:
-    def __init__(self, home: Path, app: App, port: int, failures: list[BaseException]) -> None:
+    def __init__(
+        self, home: Path, app: App, port: int, failures: list[BaseException], keys: Keys
+    ) -> None:
         self.home, self.app, self.port, self.failures = home, app, port, failures
+        self._keys = keys
         self.token = token(home)
 
     @property
@@ -77,9 +80,13 @@ class Serving:
         assert said.status == 200, said.body
         return said.json
 
-    def send(self, path: str, table: Any, method: str = "POST") -> Said:
+    def send(self, path: str, table: Any, method: str = "POST", token: str = "") -> Said:
         kind = {"Content-Type": "application/json"}
-        return self.ask(method, path, kind, json.dumps(table).encode())
+        return self.ask(method, path, kind, json.dumps(table).encode(), token)
+
+    def user(self) -> str:
+        """A bearer of the user's own."""
+        return self._keys.issue()
 
     @contextmanager
     def stream(self, last: str = "") -> Iterator[Iterator[tuple[str, str, Any]]]:
@@ -137,8 +144,9 @@ def serving(
     failures: list[BaseException] = []
     sock = listening(0)
     port = sock.getsockname()[1]
+    keys = Keys(token(home))
     app = App(
-        Home(home, environ, ask_worker), Keys(token(home)), port,
+        Home(home, environ, ask_worker), keys, port,
         lambda _, error: failures.append(error), folder=folder,
         slowdown=slowdown or Slowdown(sleep=at_once),
     )  # fmt: skip
@@ -146,7 +154,7 @@ def serving(
     thread = threading.Thread(target=server.run, args=([sock],))
     thread.start()
     try:
-        yield Serving(home, app, port, failures)
+        yield Serving(home, app, port, failures, keys)
     finally:
         server.should_exit = True
         thread.join()

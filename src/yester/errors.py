@@ -2,7 +2,8 @@
 
     YesterError                 exit code 3
     ├── UsageError              exit code 2   a value the caller gave cannot be used
-    │   └── ConfigError                       … and it stands in config.toml or a variable
+    │   ├── ConfigError                       … and it stands in config.toml or a variable
+    │   └── NotYours                          … because it is the user's alone to give it
     ├── NotFound                exit code 1   what was asked for is not in the store
     ├── SourceError                           a transcript or import cannot be read at all
     ├── InstallError                          yester cannot be put into an agent, or taken out
@@ -35,6 +36,10 @@ class UsageError(YesterError):
 
 
 class ConfigError(UsageError):
+    pass
+
+
+class NotYours(UsageError):
     pass
 
 

@@ -363,7 +363,7 @@ def test_sessions_are_listed_newest_first_within_a_time(api):
 def test_memories_are_listed_and_shown_and_nothing_else_is_one(api):
     found = api.get("/api/memories")
     assert refs(api, found["results"]) == ["6"]
-    shown = api.get(f"/api/memories/{api.ids['6']}")["item"]
+    shown = api.get(f"/api/memories/{api.ids['6']}")["memory"]
     assert (shown["origin"], shown["status"]) == ("user", "active")
     assert api.ask("GET", f"/api/memories/{api.ids['1']}").status == 404
 
@@ -458,7 +458,7 @@ def test_a_memory_is_saved_once_and_without_its_secrets(own):
     assert (first.json["success"], first.json["new"], first.json["project"]) == (True, True, "shop")
     again = own.send("/api/memory/save", told).json
     assert (again["id"], again["new"]) == (first.json["id"], False)
-    found = own.get(f"/api/memories/{first.json['id']}")["item"]
+    found = own.get(f"/api/memories/{first.json['id']}")["memory"]
     assert secret not in json.dumps(found)
     assert found["origin"] == "agent"  # a program has sent it: never a word of the user
     assert own.get("/api/search", query="provider retries")["results"]

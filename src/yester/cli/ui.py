@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from yester.cli.app import App, pass_app
+from yester.cli.memory.said import by
 from yester.cli.serve import start
 
 
@@ -16,11 +17,13 @@ def command(app: App, only_print: bool) -> None:
 
     The link holds a code that is good for one use within a minute; the browser exchanges it for a
     token of its own, which ends with the server. Where there is no terminal it is printed alone.
+    Changes made in the viewer are yours; opened from an agent's shell, they count as the agent's,
+    which can neither make nor change rules.
     """
     port = start(app)
     from yester.deliver.http.login import new_code
 
-    link = f"http://127.0.0.1:{port}/#code={new_code(app.home)}"
+    link = f"http://127.0.0.1:{port}/#code={new_code(app.home, by(app).origin)}"
     click.echo(link)
     if app.terminal and not only_print:
         import webbrowser

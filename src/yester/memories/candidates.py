@@ -45,6 +45,13 @@ class Likeness:
     same: bool = False  # it says the very same
 
     @property
+    def reasons(self) -> list[str]:
+        """Why it is a candidate, in words."""
+        told = [("tags", self.tags), ("title", self.words), ("alike", self.alike)]
+        named = [f"{name} {', '.join(words)}" for name, words in told if words]
+        return [*(["says the same"] if self.same else []), *named]
+
+    @property
     def shared(self) -> float:
         return (
             len({*self.words, *(t for tag in self.tags for t in terms(tag))}) + len(self.alike) / 2

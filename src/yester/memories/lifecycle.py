@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from yester.errors import NotFound, UsageError
+from yester.errors import NotFound, NotYours, UsageError
 from yester.ingest import prepared, rebuild_if_stale
 from yester.memories.categories import category
 from yester.memories.memo import (
@@ -96,7 +96,7 @@ def write(
 def refuse_rules(by: By, *types: str) -> None:
     """A rule is what the user has said. Nobody else makes, changes or ends one."""
     if by.origin != "user" and "rule" in types:
-        raise UsageError(
+        raise NotYours(
             f"a rule must come from you, not from {by.origin} ({by.who}); type it in your own "
             "terminal: yester remember --type rule …"
         )
@@ -228,6 +228,29 @@ def undo(store: Store, by: By, id_: int = 0) -> list[Memo]:
         return [found(store, item) for item in dict.fromkeys(change.item for change in done)]
 
 
+def undoable(store: Store, id_: int) -> list[Change]:
+    """What `undo` of this memory would take back; nothing where it cannot."""
+    last = store.changes(id_, limit=1)
+    done = store.changes(act=last[0].act) if last else []
+    fresh = all(store.changes(one.item, limit=1)[0].act == last[0].act for one in done)
+    return done if fresh else []
+
+
+def as_of(store: Store, memo: Memo, version: int) -> Plain:
+    """Its plain form when it had been written so often; UsageError where that is not known."""
+    back = memo.version - version
+    changes = store.changes(memo.item.id, limit=back) if back > 0 else []
+    if back < 0 or len(changes) < back or any(one.before is None for one in changes):
+        raise UsageError(
+            f"version is {version}, but memory #{memo.item.id} is at version {memo.version}; read "
+            "it again"
+        )
+    values = plain(memo)
+    for change in changes:  # the newest first
+        values |= change.before or {}
+    return values
+
+
 def expired(memo: Memo, now: int) -> bool:
     """Is its grace over?"""
     return memo.item.status == "retired" and memo.since + GRACE <= now
@@ -246,10 +269,16 @@ def chain(store: Store, memo: Memo) -> list[Memo]:
     return older
 
 
-def newest(store: Store, memo: Memo) -> Memo:
-    """What stands in its place today."""
-    seen = {memo.item.id}
+def successors(store: Store, memo: Memo) -> list[Memo]:
+    """What replaces it, and what replaces that: the newest last, without itself."""
+    seen, newer = {memo.item.id}, list[Memo]()
     while (id_ := store.replaced_by(memo.item.id)) and id_ not in seen:
         seen.add(id_)
         memo = found(store, id_)
-    return memo
+        newer.append(memo)
+    return newer
+
+
+def newest(store: Store, memo: Memo) -> Memo:
+    """What stands in its place today."""
+    return next(reversed(successors(store, memo)), memo)

@@ -135,6 +135,16 @@ def remember(
         return Kept(memo, "created", choice, old, suggested)
 
 
+def in_place_of(store: Store, old: Memo, text: str, by: By, title: str = "") -> Kept:
+    """A text that takes the place of a memory; type, scope, tags and files are those of the old."""
+    item = old.item
+    draft = Draft(
+        text, item.type, title, tags=item.tags, files=item.files, scope=old.scope, path=old.path
+    )
+    project = next(one for one in store.projects() if one.key == item.project)
+    return remember(store, draft, project, by, supersedes=item.id)
+
+
 def values_of(store: Store, draft: Draft, project: Project, by: By) -> tuple[Plain, Category]:
     """A draft checked and in its normal form, with its category."""
     text = clean(draft.text)

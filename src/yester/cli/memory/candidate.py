@@ -67,15 +67,9 @@ def command(
     click.echo(f"{choice.action}  (compared with {choice.compared} {memories} of this category)")
     for one in found:
         click.echo(f"  {line(app, one.memo)}")
-        click.echo(f"      {one.points} points: {'; '.join(_reasons(one))}")
+        click.echo(f"      {one.points} points: {'; '.join(one.reasons)}")
         if form == "full":
             click.echo("".join(f"      {text}\n" for text in one.memo.item.body.splitlines()))
-
-
-def _reasons(one: Likeness) -> list[str]:
-    told = [("tags", one.tags), ("title", one.words), ("alike", one.alike)]
-    named = [f"{name} {', '.join(words)}" for name, words in told if words]
-    return [*(["says the same"] if one.same else []), *named]
 
 
 def _row(one: Likeness) -> dict[str, Any]:

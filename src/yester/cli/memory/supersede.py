@@ -5,11 +5,10 @@ from __future__ import annotations
 import click
 
 from yester.cli.app import App, pass_app
-from yester.cli.memory.said import by, done, here, why_option
+from yester.cli.memory.said import by, done, why_option
 from yester.errors import NotFound
 from yester.memories import lifecycle
-from yester.memories.memo import GLOBAL
-from yester.memories.remember import Draft, remember
+from yester.memories.remember import in_place_of
 from yester.model import Memo
 
 
@@ -28,12 +27,7 @@ def command(app: App, old: str, new: tuple[str, ...], why: str, as_json_: bool) 
     if known is not None:
         _, newer = lifecycle.supersede(app.store, memo.item.id, known.item.id, by(app, why))
     else:
-        item = memo.item
-        draft = Draft(
-            text, item.type, tags=item.tags, files=item.files, scope=memo.scope, path=memo.path
-        )
-        project = GLOBAL if memo.scope == "global" else here(app, item.project)
-        newer = remember(app.store, draft, project, by(app, why), supersedes=item.id).memo
+        newer = in_place_of(app.store, memo, text, by(app, why)).memo
     done(app, newer, f"superseded #{memo.item.id}:", as_json_)
 
 

@@ -19,10 +19,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from yester.config import Config, load
+from yester.deliver.http.login import PROGRAM, USER
 from yester.deliver.http.parameters import Dated, Filtered
 from yester.deliver.http.problem import Refusal
 from yester.deliver.library import open_home
 from yester.errors import ConfigError, NotFound, UsageError
+from yester.memories.memo import By
 from yester.model import Filters, Hit, Project, Session
 from yester.recall.factors import DAY
 from yester.recall.rank import Weights
@@ -123,6 +125,7 @@ class Access:
 
     def __init__(self, home: Home) -> None:
         self.home = home
+        self.origin = PROGRAM  # of what is written for whoever asks now
         self._store: Store | None = None
         self._inode = 0
 
@@ -133,6 +136,10 @@ class Access:
     @property
     def now(self) -> int:
         return int(time.time() * 1000)
+
+    def by(self, why: str = "") -> By:
+        """Who writes: the user in the viewer, or a program."""
+        return By("viewer" if self.origin == USER else "http", self.now, self.origin, why)
 
     @property
     def store(self) -> Store:

@@ -18,7 +18,7 @@ from yester.deliver.http import manual, openapi, parameters, shapes, viewer
 from yester.deliver.http.access import Access, Home
 from yester.deliver.http.given import from_body, from_query
 from yester.deliver.http.guard import Asgi, Failed, Guard, Message, Receive, Scope, Send, Slowdown
-from yester.deliver.http.login import Keys, another_user, take_code
+from yester.deliver.http.login import PROGRAM, Keys, another_user, take_code
 from yester.deliver.http.problem import Refusal
 from yester.deliver.http.stream import Place, Stream, Told, missed, place
 from yester.deliver.http.table import ENDPOINTS, EVENTS, Endpoint
@@ -105,13 +105,15 @@ class Served:
         if own is not None:
             body = await own(scope, given)
         else:
-            body = await self._pool.run(_answered, endpoint, given)
+            origin = scope.get("yester.origin", PROGRAM)
+            body = await self._pool.run(_answered, endpoint, given, origin)
         await sent(send, body, endpoint.content)
 
 
-def _answered(access: Access, endpoint: Endpoint, given: Any) -> bytes:
+def _answered(access: Access, endpoint: Endpoint, given: Any, origin: str) -> bytes:
     """In the pool: encoding a large answer takes a while, too."""
     assert endpoint.call is not None
+    access.origin = origin
     answer = endpoint.call(access, given)
     return answer.encode() if isinstance(answer, str) else msgspec.json.encode(answer)
 
@@ -189,16 +191,16 @@ class App:
         return same
 
     async def _login(self, scope: Scope, given: parameters.Login) -> bytes:
-        if another_user(scope.get("client")) or not take_code(
-            self._home.path, given.code, self._clock()
-        ):
+        foreign = another_user(scope.get("client"))
+        origin = "" if foreign else take_code(self._home.path, given.code, self._clock())
+        if not origin:
             await self._slowdown.failed()
             raise Refusal(
                 401, "the code is wrong, older than a minute, or was used before",
                 parameter="code", fix="get another one: yester ui",
                 headers={"www-authenticate": 'Bearer realm="yester"'},
             )  # fmt: skip
-        bearer = shapes.Bearer(token=self._keys.issue(), expires_in=self._keys.lasting)
+        bearer = shapes.Bearer(token=self._keys.issue(origin), expires_in=self._keys.lasting)
         return msgspec.json.encode(bearer)
 
     async def _file(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002

@@ -153,7 +153,7 @@ class Guard:
                 headers={"retry-after": "1"},
             )  # fmt: skip
         if (_method(scope), scope["path"]) not in self._unlocked:
-            await self._check_token(found.get(b"authorization", ()))
+            scope["yester.origin"] = await self._check_token(found.get(b"authorization", ()))
         scope["yester.body"] = await _body(scope, found, receive)
         await self._app(scope, receive, send)
 
@@ -186,11 +186,12 @@ class Guard:
                 value=b", ".join(site).decode("latin-1"), fix="open the viewer: yester ui",
             )  # fmt: skip
 
-    async def _check_token(self, given: Collection[bytes]) -> None:
+    async def _check_token(self, given: Collection[bytes]) -> str:
+        """Whose word it is."""
         text = next(iter(given), b"") if len(given) == 1 else b""
         kind, _, token = text.partition(b" ")
-        if kind.lower() == b"bearer" and self._keys.fits(token.strip()):
-            return
+        if kind.lower() == b"bearer" and (origin := self._keys.fits(token.strip())):
+            return origin
         await self._slowdown.failed()
         raise Refusal(
             401, "the token is wrong" if given else "a token is needed",

@@ -2,8 +2,13 @@
 
     token        in yester's home, 0600, made when first wanted; for programs of this user
     run/codes/   a file per code, named by its hash: `yester ui` makes it, whoever brings the code
-                 first removes it, and the removing is what counts; good for a minute
+                 first removes it, and the removing is what counts; good for a minute. It holds who
+                 made it: the user, or an agent in whose shell `yester ui` was run
     bearer       kept in this process alone, so that it ends with it, or after some hours unused
+
+Who has the token is a program ("agent"): whatever it writes is no word of the user. That keeps an
+agent from passing its opinion off as the user's; it is no wall against a program that runs as the
+user and means harm, which could write into the store itself.
 
 No cookie is ever set: cookies ignore ports, and every program on this machine has one.
 """
@@ -25,6 +30,7 @@ _TOKEN_BYTES = 32
 _CODE_SECONDS = 60.0
 _BEARER_SECONDS = 12 * 3600
 _MOST_BEARERS = 100
+PROGRAM, USER = "agent", "user"  # origins of what is written
 
 
 def token(home: Path) -> str:
@@ -66,24 +72,32 @@ def _read(path: Path) -> str:
 # --- one-time codes -------------------------------------------------------------------------------
 
 
-def new_code(home: Path) -> str:
-    """A code for a browser; whoever knows the folder's files may ask anyway."""
+def new_code(home: Path, origin: str = USER) -> str:
+    """A code for a browser; whoever knows the folder's files may ask anyway. `origin` is that of
+    what will be written with it."""
     folder = home / "run" / "codes"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     code = secrets.token_urlsafe(_TOKEN_BYTES)
-    os.close(os.open(folder / _hashed(code), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    handle = os.open(folder / _hashed(code), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        os.write(handle, origin.encode())
+    finally:
+        os.close(handle)
     return code
 
 
-def take_code(home: Path, code: str, now: float) -> bool:
-    """Is it one of ours, still good, and the first time that it is brought?"""
+def take_code(home: Path, code: str, now: float) -> str:
+    """The origin of a code that is one of ours, still good, and brought for the first time; else
+    ""."""
     folder = home / "run" / "codes"
     _sweep(folder, now)
+    path = folder / _hashed(code)
     try:
-        (folder / _hashed(code)).unlink()
+        said = path.read_bytes()
+        path.unlink()
     except OSError:
-        return False
-    return True
+        return ""
+    return USER if said == USER.encode() else PROGRAM
 
 
 def _sweep(folder: Path, now: float) -> None:
@@ -108,35 +122,35 @@ class Keys:
         self._token = token.encode()
         self._clock = clock
         self._lock = threading.Lock()
-        self._bearers: dict[bytes, float] = {}  # hash → last used
+        self._bearers: dict[bytes, tuple[float, str]] = {}  # hash → last used, origin
 
     @property
     def lasting(self) -> int:
         """Seconds."""
         return _BEARER_SECONDS
 
-    def issue(self) -> str:
+    def issue(self, origin: str = USER) -> str:
         bearer = secrets.token_urlsafe(_TOKEN_BYTES)
         with self._lock:
             if len(self._bearers) >= _MOST_BEARERS:
                 del self._bearers[min(self._bearers, key=lambda one: self._bearers[one])]
-            self._bearers[_digest(bearer.encode())] = self._clock()
+            self._bearers[_digest(bearer.encode())] = (self._clock(), origin)
         return bearer
 
-    def fits(self, given: bytes) -> bool:
+    def fits(self, given: bytes) -> str:
+        """Whose word it is that comes with it; "" where it is wrong."""
         if hmac.compare_digest(given, self._token):
-            return True
+            return PROGRAM
         key = _digest(given)  # looked up by its hash, so that time tells nothing of it
         with self._lock:
-            used = self._bearers.get(key)
-            if used is None:
-                return False
+            used, origin = self._bearers.get(key, (0.0, ""))
             now = self._clock()
-            if now - used > _BEARER_SECONDS:
+            if origin and now - used > _BEARER_SECONDS:
                 del self._bearers[key]
-                return False
-            self._bearers[key] = now
-        return True
+                return ""
+            if origin:
+                self._bearers[key] = (now, origin)
+        return origin
 
 
 def _digest(bearer: bytes) -> bytes:

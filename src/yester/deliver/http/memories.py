@@ -1,55 +1,238 @@
-"""What was remembered for its own sake.
+"""What was remembered for its own sake: listed, shown, changed, put away and brought back.
 
-Listing, showing and saving as far as plain items of kind memory go; changing, retiring, restoring
-and forgetting one belong here as well.
+All of it goes through `yester.memories`, as the commands do: every change has a line in the history
+that says who and why, and what a program must not do it cannot do here either.
 """
 
 from __future__ import annotations
 
-from hashlib import blake2b
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from msgspec import UNSET
 
 from yester.capture.rules import rules
-from yester.deliver.http import items, shapes
+from yester.deliver.http import shapes
 from yester.deliver.http.access import Access, span
-from yester.deliver.http.parameters import ItemAt, MemoriesOf, Save
+from yester.deliver.http.ledger import use
+from yester.deliver.http.memory_rows import MemoryRows, actions, fields, line
+from yester.deliver.http.memory_shapes import Candidate, Finding, Memories, MemoryShown, Review
+from yester.deliver.http.parameters import (
+    EditMemory,
+    ItemAt,
+    MemoriesOf,
+    MemoryStep,
+    ReviewOf,
+    Save,
+    SupersedeMemory,
+    WouldBe,
+)
 from yester.deliver.http.problem import Refusal
-from yester.deliver.http.rows import Rows
-from yester.deliver.library import Memory
-from yester.errors import NotFound
-from yester.model import Filters, Project
-from yester.project import named
+from yester.errors import ConfigError, NotFound, NotYours, UsageError
+from yester.memories import lifecycle
+from yester.memories.candidates import candidate
+from yester.memories.categories import category
+from yester.memories.content import clean, known
+from yester.memories.draft import drafted
+from yester.memories.memo import EDITABLE, GLOBAL, Plain, shortened
+from yester.memories.remember import Draft, in_place_of, remember
+from yester.memories.review import review as reviewed
+from yester.memories.tags import normalised
+from yester.model import STATUSES, Filters, Memo, Project
+from yester.project import Projects, named
+from yester.recall.recall import Asked
 from yester.redact import redact
+from yester.text.terms import query_terms, terms
 
-KIND = "memory"
-EVERYWHERE = Project("yester:global", "global")  # what is true everywhere belongs to no other
+_HISTORY = 200  # changes that are shown
+_FLAGS = {"true": True, "false": False}
 
 
-def listed(access: Access, given: MemoriesOf) -> shapes.Items:
+# --- reading --------------------------------------------------------------------------------------
+
+
+def listed(access: Access, given: MemoriesOf) -> Memories:
     since, until = span(given, access.now)
     projects = (access.project(given.project).key,) if given.project else ()
-    filters = Filters(projects, (KIND,), tuple(given.types), since=since, until=until)
-    found = access.store.newest(filters, given.limit + 1, given.offset)
-    rows = Rows(access.store, full=given.format == "full").of(found[: given.limit])
-    return shapes.Items(
-        count=len(rows), format=given.format, results=rows, more=len(found) > given.limit
+    filters = Filters(projects, ("memory",), tuple(given.types), since=since, until=until)
+    statuses = STATUSES if given.status == "all" else (given.status,)
+    most = given.limit + 1
+    if given.query.strip():
+        found = _fitting(access, given.query, filters, statuses, given.offset + most)
+        found = found[given.offset :]
+    else:
+        found = access.store.memories(filters, statuses, limit=most, offset=given.offset)
+    rows = MemoryRows(access.store, full=given.format == "full").of(found[: given.limit])
+    return Memories(
+        count=len(rows), more=len(found) > given.limit, format=given.format, results=rows
     )
 
 
-def one(access: Access, given: ItemAt) -> shapes.Item:
-    found = items.one(access, given)
-    if found.item.kind != KIND:
-        raise NotFound(f"item #{given.id} is no memory but a {found.item.kind}")
-    return found
+def _fitting(
+    access: Access, query: str, filters: Filters, statuses: Sequence[str], most: int
+) -> list[Memo]:
+    """The search finds what is active, the best first; of the rest, whatever has all the words."""
+    found: list[Memo] = []
+    if "active" in statuses:
+        hits = access.answer(Asked(query, filters, most, now=access.now)).hits
+        found = access.store.memos([hit.id for hit in hits])
+    put_away = tuple(status for status in statuses if status != "active")
+    if put_away and len(found) < most:
+        asked = set(query_terms(query))
+        for memo in access.store.memories(filters, put_away):
+            item = memo.item
+            if asked <= set(terms(f"{item.title} {item.body} {' '.join(item.tags)}")):
+                found.append(memo)
+    return found[:most]
+
+
+def one(access: Access, given: ItemAt) -> MemoryShown:
+    return _shown(access, _found(access, given.id))
+
+
+def _found(access: Access, id_: int) -> Memo:
+    for memo in access.store.memos([id_]):
+        return memo
+    for item in access.store.get([id_]):
+        raise NotFound(f"item #{id_} is no memory but a {item.kind}")
+    raise NotFound(f"no memory #{id_}; GET /api/memories?status=all lists them")
+
+
+def _shown(access: Access, memo: Memo) -> MemoryShown:
+    store, rows = access.store, MemoryRows(access.store)
+    older = lifecycle.chain(store, memo)[::-1]
+    return MemoryShown(
+        memory=rows.row(memo),
+        chain=rows.of([*older, memo, *lifecycle.successors(store, memo)]),
+        history=[line(change) for change in store.changes(memo.item.id, limit=_HISTORY)],
+        use=use(store, [memo.item.id])[0],
+        actions=actions(store, memo, access.origin),
+        fields=fields(memo),
+    )
+
+
+def would_be(access: Access, given: WouldBe) -> Candidate:
+    """What saving a text would meet; nothing is written. A title is looked at where the text alone
+    is like nothing."""
+    kind, text, tags = known(given.type), clean(given.text), normalised(given.tags)
+    where = access.project(given.project).key if given.project else GLOBAL.key
+    choice = candidate(access.store, kind, text, where, tags)
+    if choice.best is None and given.title:
+        choice = candidate(access.store, kind, f"{clean(given.title)} {text}", where, tags)
+    rows, best = MemoryRows(access.store, full=False), choice.best
+    action: Any = choice.action
+    return Candidate(
+        action=action, match=rows.row(best.memo) if best else None,
+        score=best.points if best else 0,
+        reasons=[redact(reason) for reason in best.reasons] if best else [],
+        others=[rows.row(other.memo) for other in choice.others], compared=choice.compared,
+    )  # fmt: skip
+
+
+def review(access: Access, given: ReviewOf) -> Review:
+    filters = Filters((access.project(given.project).key,)) if given.project else Filters()
+    rows = MemoryRows(access.store, full=False)
+    found = [
+        Finding(memory=rows.row(f.memo), check=f.check, text=redact(f.text), fix=redact(f.fix))
+        for f in reviewed(access.store, filters, access.now)
+    ]
+    return Review(count=len(found), findings=found)
+
+
+# --- writing --------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _fitting_it() -> Iterator[None]:
+    """What cannot be done to a memory as it is now is at odds with it, whatever was sent."""
+    try:
+        yield
+    except (NotYours, ConfigError):
+        raise
+    except UsageError as error:
+        raise Refusal(409, redact(str(error)), fix="read it again; `actions` and `fields` say what "
+                      "can be done") from None  # fmt: skip
+
+
+def edit(access: Access, given: EditMemory) -> MemoryShown:
+    """What others have changed since the version that was read is kept, where both agree."""
+    store, memo = access.store, _found(access, given.id)
+    root = next((p.root for p in store.projects() if p.key == memo.item.project), "")
+    with _fitting_it():
+        was = lifecycle.as_of(store, memo, given.version)
+        base = {name: was[name] for name in EDITABLE}
+        new = lifecycle.edit(
+            store, memo.item.id, lambda have: _wanted(given, have), access.by(given.why),
+            base=base, root=root,
+        )  # fmt: skip
+    return _shown(access, new)
+
+
+def _wanted(given: EditMemory, have: Plain) -> Plain:
+    """What is different from the form that was read."""
+    new: Plain = {}
+    for name in ("title", "tags", "files", "confidence"):
+        value = getattr(given, name)
+        if value is not UNSET:
+            new[name] = value
+    kind, content = category(have["type"]), dict(have["content"])
+    if kind.text not in content and "text" in content:  # it came as a plain item
+        content = drafted(kind, str(content["text"]), {})
+    for name, value in ({} if given.content is UNSET else given.content).items():
+        field = kind.field(name)
+        if value is None:
+            content.pop(name, None)
+        else:
+            flag = field is not None and field.kind == "flag" and isinstance(value, str)
+            content[name] = _FLAGS.get(value, value) if flag else value
+    if given.text is not UNSET:
+        content[kind.text] = given.text
+    return new if content == have["content"] else new | {"content": content}
+
+
+def retire(access: Access, given: MemoryStep) -> MemoryShown:
+    id_ = _found(access, given.id).item.id
+    with _fitting_it():
+        memo = lifecycle.retire(access.store, id_, access.by(given.why), force=given.force)
+    return _shown(access, memo)
+
+
+def archive(access: Access, given: MemoryStep) -> MemoryShown:
+    id_ = _found(access, given.id).item.id
+    with _fitting_it():
+        memo = lifecycle.archive(access.store, id_, access.by(given.why))
+    return _shown(access, memo)
+
+
+def restore(access: Access, given: MemoryStep) -> MemoryShown:
+    id_ = _found(access, given.id).item.id
+    with _fitting_it():
+        memo = lifecycle.restore(access.store, id_, access.by(given.why))
+    return _shown(access, memo)
+
+
+def undo(access: Access, given: MemoryStep) -> MemoryShown:
+    """Whatever was done together with its last change is taken back as well."""
+    memo = _found(access, given.id)
+    if not access.store.changes(memo.item.id, limit=1):
+        raise Refusal(409, f"nothing has been done to memory #{memo.item.id} yet")
+    with _fitting_it():
+        lifecycle.undo(access.store, access.by(given.why), memo.item.id)
+    return _shown(access, _found(access, given.id))
+
+
+def supersede(access: Access, given: SupersedeMemory) -> MemoryShown:
+    memo = _found(access, given.id)
+    with _fitting_it():
+        kept = in_place_of(
+            access.store, memo, given.text, access.by(given.why), _title(given.title)
+        )
+    return _shown(access, kept.memo)
 
 
 def save(access: Access, given: Save) -> shapes.Saved:
-    """A program has sent it: it is no word of the user, and never becomes a rule."""
-    text, title = given.text.strip(), given.title.strip()
-    if not text:
-        raise Refusal(
-            400, "text is blank", parameter="text", fix="say in a sentence or two what to keep"
-        )
-    store = access.store
+    """Keep something, unless it is known; what is like it is named, and stays as it is."""
     project = _place(access, given.project.strip())
     allowed = rules(access.config)
     if allowed.excludes(project.root, project) or allowed.off(project.root, "", access.now):
@@ -57,25 +240,37 @@ def save(access: Access, given: Save) -> shapes.Saved:
             403, f"nothing is kept of {project.name}: the user has said so (`exclude`, or "
             "`yester off`)", parameter="project", value=project.name, fix="name another project",
         )  # fmt: skip
-    with store.transaction():
-        store.put_project(project)  # a name alone would make another project of it
-    name = next(one.name for one in store.projects() if one.key == project.key)
-    ref = "http:" + blake2b(f"{project.key}\n{title}\n{text}".encode(), digest_size=12).hexdigest()
-    told = {"ref": ref, "kind": KIND, "project": name, "title": title, "text": text}
-    new = bool(Memory(store, access.config).add([told], embed="later"))
-    saved = next(one for one in store.find(ref) if one.kind == KIND)
-    hidden = " Secrets in it were left out." if redact(text) != text else ""
-    return shapes.Saved(
-        success=True, id=saved.id, title=redact(saved.title), project=name, new=new,
-        message=(f"Saved as #{saved.id}.{hidden}" if new else f"Known already: #{saved.id}."),
+    draft = Draft(
+        given.text, given.type, _title(given.title), tags=given.tags, files=given.files,
+        scope="global" if project == GLOBAL else "",
     )  # fmt: skip
+    kept = remember(access.store, draft, project, access.by())
+    id_, new = kept.memo.item.id, kept.done == "created"
+    said = {"created": "Saved as", "updated": "Added to"}.get(kept.done, "Known already:")
+    hidden = " Secrets in it were left out." if redact(given.text) != given.text else ""
+    names: Mapping[str, str] = access.names()
+    return shapes.Saved(
+        success=True, id=id_, title=redact(kept.memo.item.title), type=kept.memo.item.type,
+        project=redact(names.get(kept.memo.item.project, project.name)), new=new,
+        message=f"{said} #{id_}.{hidden}", action=kept.choice.action,
+        alike=[
+            other.memo.item.id
+            for other in (kept.choice.best, *kept.choice.others)
+            if other is not None and other.memo.item.id != id_
+        ],
+    )  # fmt: skip
+
+
+def _title(text: str) -> str:
+    """As long as a title may be, also where something in it has been blackened."""
+    return shortened(" ".join(clean(text).split()))
 
 
 def _place(access: Access, name: str) -> Project:
     """A project that is known, or a new one of this name; without a name it is true everywhere."""
     if not name:
-        return EVERYWHERE
+        return GLOBAL
     for project in access.store.projects():
         if name in (project.name, project.key):
             return project
-    return named(name)
+    return Projects(access.config.projects).renamed(named(name))

@@ -13,6 +13,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, defstruct, field
 
 from yester.config import EVERY, Setting
 from yester.deliver.context import EVENTS
+from yester.memories.categories import CATEGORIES
 from yester.model import KINDS
 
 MOST_IDS = 100
@@ -41,6 +42,13 @@ Offset = Annotated[int, Meta(ge=0, le=1_000_000, description="Leave out the firs
 Shape = Annotated[
     Form, Meta(description="index: a row each, ~75 tokens; full: everything, so ask for few.")
 ]
+Category = Literal[
+    "decision", "constraint", "preference", "runbook", "tech_debt", "session_summary", "rule",
+    "note",
+]  # fmt: skip
+assert set(Category.__args__) == set(CATEGORIES)  # type: ignore[attr-defined]
+Kept = Annotated[str, Meta(min_length=1, max_length=LONGEST_TEXT, pattern=r"\w")]
+Why = Annotated[str, Meta(max_length=400, description="The reason, for the history.")]
 Depth = Annotated[int, Meta(ge=0, le=100)]
 Days = Annotated[int, Meta(ge=1, le=3_650)]
 
@@ -261,6 +269,11 @@ class TranscriptOf(SessionAt, kw_only=True):
 
 
 class MemoriesOf(Dated, kw_only=True):
+    status: Annotated[
+        Literal["active", "archived", "retired", "superseded", "all"],
+        Meta(description="Only those with this status."),
+    ] = "active"
+    query: Annotated[Text, Meta(description="Words to look for; without, the last written.")] = ""
     limit: Count = 20
     offset: Offset = 0
     format: Shape = "index"
@@ -270,11 +283,69 @@ class MemoriesOf(Dated, kw_only=True):
     )
 
 
-class Save(Given, kw_only=True):
-    text: Annotated[
-        str,
-        Meta(min_length=1, max_length=LONGEST_TEXT, pattern=r"\S", description="What to keep."),
+class ReviewOf(Given, kw_only=True):
+    project: Annotated[Name, Meta(description="Only this project, by its name or key.")] = ""
+
+
+class WouldBe(Given, kw_only=True):
+    type: Annotated[Category, Meta(description="The category it would have.")]
+    text: Annotated[Text, Meta(min_length=1, description="What would be kept.")]
+    title: Annotated[Name, Meta(description="Its heading.")] = ""
+    tags: Annotated[Names, Meta(description="Its tags.")] = []
+    project: Annotated[
+        Name, Meta(description="Where it would belong; without, among what holds everywhere.")
+    ] = ""
+
+
+class EditMemory(ItemAt, kw_only=True):
+    version: Annotated[
+        int, Meta(ge=0, le=_LARGEST, description="The version that was read; others may write too.")
     ]
+    title: Annotated[str, Meta(max_length=400, description="Another title.")] | UnsetType = UNSET
+    text: (
+        Annotated[
+            str,
+            Meta(max_length=LONGEST_TEXT, description="The field of the content that is the text."),
+        ]
+        | UnsetType
+    ) = UNSET
+    content: (
+        Annotated[
+            dict[str, Any],
+            Meta(description="Fields of the content that are different; null takes one away."),
+        ]
+        | UnsetType
+    ) = UNSET
+    tags: (
+        Annotated[list[Name], Meta(max_length=MOST_IDS, description="All its tags.")] | UnsetType
+    ) = UNSET
+    files: (
+        Annotated[list[Name], Meta(max_length=MOST_IDS, description="All its files.")] | UnsetType
+    ) = UNSET
+    confidence: Annotated[float, Meta(ge=0, le=1, description="How sure.")] | UnsetType = UNSET
+    why: Why = ""
+
+
+class MemoryStep(ItemAt, kw_only=True):
+    why: Why = ""
+    force: Annotated[
+        bool, Meta(description="Retire what is otherwise kept for good; the user's alone.")
+    ] = False
+
+
+class SupersedeMemory(ItemAt, kw_only=True):
+    text: Annotated[Kept, Meta(description="What stands in its place.")]
+    title: Annotated[str, Meta(max_length=400, description="A heading.")] = ""
+    why: Why = ""
+
+
+class Save(Given, kw_only=True):
+    text: Annotated[Kept, Meta(description="What to keep.")]
+    type: Annotated[
+        Literal[""] | Category, Meta(description="Its category; without, what it obviously is.")
+    ] = ""
+    tags: Annotated[list[Name], Meta(max_length=MOST_IDS, description="Its tags.")] = []
+    files: Annotated[list[Name], Meta(max_length=MOST_IDS, description="Files it is about.")] = []
     title: Annotated[str, Meta(max_length=400, description="A heading.")] = ""
     project: Annotated[
         Name, Meta(description="Where it belongs; without, it is true everywhere.")

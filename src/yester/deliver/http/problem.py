@@ -11,7 +11,16 @@ from http import HTTPStatus
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from yester.errors import ConfigError, NotFound, StoreBusy, StoreError, UsageError, YesterError
+from yester.errors import (
+    ConfigError,
+    NotFound,
+    NotYours,
+    StoreBusy,
+    StoreChanged,
+    StoreError,
+    UsageError,
+    YesterError,
+)
 from yester.redact import redact
 
 CONTENT_TYPE = "application/problem+json"
@@ -70,10 +79,14 @@ def refusal(error: YesterError) -> Refusal:
     match error:
         case ConfigError():  # not what was asked is wrong
             return Refusal(500, text, fix="correct config.toml")
+        case NotYours():
+            return Refusal(403, text, fix="let the user do it: yester ui, or in their own terminal")
         case UsageError():
             return Refusal(400, text)
         case NotFound():
             return Refusal(404, text)
+        case StoreChanged():
+            return Refusal(409, text, fix="read it again")
         case StoreBusy():
             return Refusal(503, text, fix="try again", headers={"retry-after": "1"})
         case StoreError():

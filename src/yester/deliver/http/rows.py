@@ -67,13 +67,13 @@ class Rows:
     def row(self, item: Item, text: str | None = None) -> Row:
         """`text` is its body where that is redacted already."""
         text = redact(item.body) if text is None else text
-        title = _line(redact(item.title), _TITLE)
-        spoken = title or _line(self._glimpse(text, _TITLE), _TITLE)
+        title = brief(redact(item.title), _TITLE)
+        spoken = title or brief(self._glimpse(text, _TITLE), _TITLE)
         row = Row(
             id=item.id, kind=item.kind, type=redact(item.type), icon=icon(item.kind, item.type),
-            title=spoken, subtitle=_line(redact(item.subtitle), _SUBTITLE), date=day(item.epoch),
+            title=spoken, subtitle=brief(redact(item.subtitle), _SUBTITLE), date=day(item.epoch),
             created_at_epoch=item.epoch,
-            project=_line(redact(self._names.get(item.project, item.project)), _NAME),
+            project=brief(redact(self._names.get(item.project, item.project)), _NAME),
             tokens=cost(item),
         )  # fmt: skip
         if item.concepts:
@@ -83,7 +83,7 @@ class Rows:
         elif title and not item.subtitle and not _repeats(title, text):
             room = _ROOM - len(title) - sum(len(one) + 3 for one in item.concepts[:_CONCEPTS])
             if room >= _SNIPPET:
-                row.snippet = _line(self._glimpse(text, room - 8), room)
+                row.snippet = brief(self._glimpse(text, room - 8), room)
         return row
 
     def _whole(self, row: Row, item: Item, text: str) -> None:
@@ -136,10 +136,10 @@ class Rows:
         row = Row(
             id=told.id if told else best.id if best else 0,
             kind="session", type="", icon=icon("summary"),
-            title=_line(redact(session.title), _TITLE) or "(untitled)",
-            subtitle=_line(self._glimpse(text, _SUBTITLE), _SUBTITLE + 8),
+            title=brief(redact(session.title), _TITLE) or "(untitled)",
+            subtitle=brief(self._glimpse(text, _SUBTITLE), _SUBTITLE + 8),
             date=day(session.started), created_at_epoch=session.started,
-            project=_line(redact(self._names.get(session.project, session.project)), _NAME),
+            project=brief(redact(self._names.get(session.project, session.project)), _NAME),
             tokens=cost(told) if told else 0,
             session=session.key, session_db_id=session.id, prompts=session.prompts,
         )  # fmt: skip
@@ -211,7 +211,8 @@ def iso(epoch: int) -> str:
     return moment.isoformat(timespec="seconds").replace("+00:00", "Z") if moment else ""
 
 
-def _line(text: str, most: int) -> str:
+def brief(text: str, most: int) -> str:
+    """The beginning on one line."""
     joined = " ".join(text.split())
     return joined if len(joined) <= most else joined[: most - 1].rstrip() + "…"
 

@@ -229,6 +229,9 @@ class Saved(Struct, kw_only=True):
     project: str
     new: Annotated[bool, Meta(description="false: it was known already.")]
     message: str
+    type: str
+    action: Annotated[str, Meta(description="As /api/memory/candidate names it.")]
+    alike: Annotated[list[int], Meta(description="Memories that are like it.")]
 
 
 class Shown(Struct, kw_only=True):

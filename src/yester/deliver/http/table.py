@@ -20,6 +20,7 @@ from yester.deliver.http import (
     shapes,
     timeline,
 )
+from yester.deliver.http import memory_shapes as told
 from yester.deliver.http.access import Access
 from yester.deliver.http.given import Parameter, taken
 from yester.deliver.http.parameters import Given
@@ -108,12 +109,33 @@ _READ = _rows(
              parameters.TranscriptOf, shapes.Transcript, sessions.transcript,
              example="/api/sessions/S12/transcript?limit=20"),
     Endpoint("GET", "/api/memories", "What was remembered for its own sake.",
-             parameters.MemoriesOf, shapes.Items, memories.listed),
-    Endpoint("GET", "/api/memories/{id}", "One memory.",
-             parameters.ItemAt, shapes.Item, memories.one, example="/api/memories/12"),
+             parameters.MemoriesOf, told.Memories, memories.listed, example="?status=all"),
+    Endpoint("GET", "/api/memories/{id}", "One memory, its history, and what can be done with it.",
+             parameters.ItemAt, told.MemoryShown, memories.one, example="/api/memories/12"),
+    Endpoint("PATCH", "/api/memories/{id}", "Change what it says. 409 where somebody else has "
+             "changed the same since `version`.",
+             parameters.EditMemory, told.MemoryShown, memories.edit,
+             example='{"version": 3, "title": "Times are UTC", "content": {"severity": "high"}}'),
+    Endpoint("POST", "/api/memories/{id}/retire", "Take it out of use; it is let go after 30 days.",
+             parameters.MemoryStep, told.MemoryShown, memories.retire,
+             example='{"why": "no longer true"}'),
+    Endpoint("POST", "/api/memories/{id}/archive", "Put it away for good, without losing it.",
+             parameters.MemoryStep, told.MemoryShown, memories.archive, example="{}"),
+    Endpoint("POST", "/api/memories/{id}/restore", "Bring it back into use.",
+             parameters.MemoryStep, told.MemoryShown, memories.restore, example="{}"),
+    Endpoint("POST", "/api/memories/{id}/undo", "Take back the last change; twice brings it back.",
+             parameters.MemoryStep, told.MemoryShown, memories.undo, example="{}"),
+    Endpoint("POST", "/api/memories/{id}/supersede", "Put another in its place; answers with that.",
+             parameters.SupersedeMemory, told.MemoryShown, memories.supersede,
+             example='{"text": "Orders keep local time and zone.", "why": "audit"}'),
     Endpoint("POST", "/api/memory/save", "Keep something.",
              parameters.Save, shapes.Saved, memories.save,
              example='{"text": "Orders keep UTC.", "project": "shop"}'),
+    Endpoint("GET", "/api/memory/candidate", "What saving a text would meet; writes nothing.",
+             parameters.WouldBe, told.Candidate, memories.would_be,
+             example="?type=decision&text=Orders+keep+UTC"),
+    Endpoint("GET", "/api/review", "Memories that deserve a look.",
+             parameters.ReviewOf, told.Review, memories.review, example="?project=shop"),
 )  # fmt: skip
 
 _CONTEXT = _rows(
