@@ -90,6 +90,8 @@ def test_health_and_the_files_of_the_viewer_need_none_and_tell_nothing(api):
     assert api.ask("HEAD", "/", token=None).body == b""
     again = api.ask("GET", "/", {"If-None-Match": page.headers["etag"]}, token=None)
     assert (again.status, again.body) == (304, b"")
+    name = "content-security-policy"
+    assert again.headers[name] == page.headers[name]  # else a reload would be locked out of itself
 
 
 def test_wrong_tokens_are_answered_later_and_later_and_right_ones_never(tmp_path):

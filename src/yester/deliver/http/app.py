@@ -212,15 +212,18 @@ class App:
             )  # fmt: skip
         if scope["method"] not in ("GET", "HEAD"):
             raise Refusal(405, "a file can only be read", fix="use GET", headers={"allow": "GET"})
-        headers = [(b"etag", file.etag.encode()), (b"cache-control", b"no-cache")]
+        # The type also of what is still the same: the guard's policy goes by it, and what it says
+        # with a 304 takes the place of what the browser has kept.
+        headers = [
+            (b"etag", file.etag.encode()), (b"cache-control", b"no-cache"),
+            (b"content-type", file.type.encode()),
+        ]  # fmt: skip
         asked = dict(scope["headers"]).get(b"if-none-match", b"")
         if file.etag.encode() in asked:
             await send({"type": "http.response.start", "status": 304, "headers": headers})
             await send({"type": "http.response.body", "body": b""})
             return
-        headers += [
-            (b"content-type", file.type.encode()), (b"content-length", b"%d" % len(file.body)),
-        ]  # fmt: skip
+        headers.append((b"content-length", b"%d" % len(file.body)))
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": file.body})
 

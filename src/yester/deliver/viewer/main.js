@@ -20,7 +20,7 @@ async function show() {
   shell.at(route?.section);
   try {
     if (!route) throw new Problem(404, { detail: `there is no view ${path}`, fix: "go on with one of those above" });
-    const page = await import(route.page);
+    const page = await import(route.page).catch(unreachable);
     const view = {
       path: match(route.path, path), query, signal: mine.signal,
       listen: (told) => listen(told, mine.signal),
@@ -41,6 +41,11 @@ async function show() {
     clearTimeout(late);
     if (!mine.signal.aborted) content.removeAttribute("aria-busy");
   }
+}
+
+/** A module that cannot be fetched is no fault of its own: there is no server. */
+function unreachable(error) {
+  throw error instanceof TypeError ? new Problem(0, { detail: "the server does not answer", fix: "start it again: yester ui" }) : error;
 }
 
 function problem(error) {

@@ -89,7 +89,8 @@ function editor(one, id, redraw) {
       if (flag) field.checked = one.value;
       if (error.parameter && error.parameter !== one.name) throw error;
       field.setAttribute("aria-invalid", "true");
-      wrong.textContent = [error.message, error.fix].filter(Boolean).join(" – ");
+      // A fix that begins with the name only says again what it must be.
+      wrong.textContent = [error.message, error.fix.startsWith(`${one.name}:`) ? "" : error.fix].filter(Boolean).join(" – ");
       field.focus();
     }
   }
