@@ -20,6 +20,7 @@ from yester.deliver.http.guard import Slowdown
 from yester.deliver.http.login import Keys, token
 from yester.deliver.http.server import Server, listening
 from yester.deliver.http.viewer import FOLDER
+from yester.doctor import glance
 
 NO_MODEL = {"YESTER_EMBEDDER": "none"}
 
@@ -146,7 +147,7 @@ def serving(
     port = sock.getsockname()[1]
     keys = Keys(token(home))
     app = App(
-        Home(home, environ, ask_worker), keys, port,
+        Home(home, environ, ask_worker, glance), keys, port,
         lambda _, error: failures.append(error), folder=folder,
         slowdown=slowdown or Slowdown(sleep=at_once),
     )  # fmt: skip

@@ -397,6 +397,8 @@ def test_the_ledger_says_what_was_shown_and_what_it_cost(api):
     assert newest["title"] == "Webhooks no longer charge twice"
     assert (newest["event"], newest["reason"]) == ("UserPromptSubmit", "fits")
     assert (oldest["tokens"], oldest["discovery_tokens"]) == (12, 900)
+    assert newest["prompt"] == "Retry the webhook at most five times."
+    assert (newest["used"], oldest["used"], oldest["prompt"]) == ("acted-on", "", "")
     assert "no saving" in found["note"]
     page = api.get("/api/injections", limit=1)
     assert page["next_before"] == newest["id"]
@@ -480,6 +482,8 @@ def test_feedback_is_given_seen_and_taken_back(own):
     id_ = own.ids["1"]
     useful = own.send("/api/feedback", {"ids": [id_], "what": "useful"}).json["items"][0]
     assert useful["use"] > 0.5
+    (line,) = own.get("/api/injections", item=id_)["injections"]
+    assert line["used"] == "useful"
     useless = own.send("/api/feedback", {"ids": [id_], "what": "useless"}).json["items"][0]
     assert useless["feedback"] == {"useless": 1}
     own.send("/api/feedback", {"ids": [id_], "what": "opened"})

@@ -530,6 +530,7 @@ def test_a_session_is_told_what_an_earlier_one_said_and_it_is_written_down(
     assert text.endswith("</yester-memory>")
     session = until(lambda: store().session(Told().session, "claude-code"))
     shown = until(lambda: store().injections(session.id))
+    assert store().daily(0).answers  # how long it took is written down with it
     assert {one.event for one in shown} == {"SessionStart"}
     texts = {item.body for item in store().get([one.item for one in shown])}
     assert "arq was chosen over celery, since everything else is asyncio already." in texts

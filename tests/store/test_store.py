@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from yester.ingest import prepared
 from yester.model import (
+    DISTILLED,
     Event,
     Feedback,
     Filters,
@@ -182,6 +183,35 @@ def test_a_project_merges_into_another_with_everything_it_has(store):
     assert sorted(s.key for s in store.sessions(within, 9)) == ["only-old", "s"]
     assert sorted(refs(store.newest(Filters(session="s"), 9))) == ["1", "3"]
     assert store.check() == []
+
+
+@pytest.mark.requirement("CAP-07")
+def test_a_project_with_nothing_to_merge_with_is_only_called_otherwise(store):
+    put(store, item("1", "apple", project="git:x/old", session="s"), item("2", project="name:else"))
+    with store.transaction():
+        store.put_project(Project("git:x/old", "old", "/code/old"))
+        store.put_project(Project("git:x/sub", "sub", parent="git:x/old"))
+    before = store.find("1")[0]
+    with store.transaction():
+        assert store.merge_project("git:x/old", Project("name:old", "old")) == 1
+    assert store.find("1")[0] == replace(before, project="name:old")
+    assert Project("name:old", "old") in [replace(p, root="") for p in store.projects()]
+    assert {p.key: p.parent for p in store.projects()}["git:x/sub"] == "name:old"
+    assert store.newest(Filters(projects=("git:x/old",)), 9) == []
+    assert found(store, "appl", Filters(projects=("old",))) == ["1"]
+    assert store.check() == []
+
+
+@pytest.mark.requirement("CAP-07")
+def test_who_has_remembered_a_project_writes_to_what_it_was_merged_into(open_store):
+    one, two = open_store(), open_store()
+    put(one, item("1", "apple", project="name:old", session="s"), item("2", project="name:new"))
+    with two.transaction():
+        two.merge_project("name:old", Project("name:new", "new"))
+    put(one, item("3", "apple", project="name:old", session="s"))  # made anew, not a loose end
+    assert {p.key for p in one.projects()} == {"name:new", "name:old"}
+    assert one.find("3")[0].project == "name:old"
+    assert one.check() == []
 
 
 def test_a_session_grows_and_keeps_its_title(store):
@@ -767,3 +797,55 @@ def test_projects_and_facets_are_counted(store):
     assert list(facets.concepts.items()) == [("gotcha", 2), ("pattern", 1)]
     assert list(store.facets(1).concepts) == ["gotcha"]
     assert dict(facets.agents) == {"": 1}
+
+
+# --- day by day -----------------------------------------------------------------------------------
+
+
+def test_days_say_what_happened_on_them(store):
+    put(
+        store,
+        item("1", "a", type="bugfix", kind="observation", epoch=10 * DAY, discovery_tokens=70),
+        item("2", "b", epoch=10 * DAY + 5),
+        item("3", "c", epoch=11 * DAY - 1),
+        item("4", "d", epoch=11 * DAY),
+        item("5", "e", epoch=9 * DAY),
+        item("6", "f", epoch=11 * DAY, status="retired"),
+    )
+    (id_,) = [one.id for one in store.find("1")]
+    with store.transaction():
+        store.put_injections([
+            Injection(1, "SessionStart", id_, 0.5, 10, 11 * DAY),
+            Injection(1, "SessionStart", id_, 0.5, 12, 11 * DAY + 1),
+            Injection(1, "SessionStart", id_, 0.5, 12, 9 * DAY),
+        ])  # fmt: skip
+        store.put_events([
+            Event(f"e{n}", "Stop", epoch=10 * DAY + n, lag=n) for n in range(1, 101)
+        ])  # fmt: skip
+        store.put_answered([(10 * DAY, 5), (10 * DAY, 5), (10 * DAY + 1, 9), (9 * DAY, 1)])
+        store.put_answered([(10 * DAY, -3)])
+    daily = store.daily(10 * DAY + 77)
+    assert daily.items == {"bugfix": {10: 1}, "message": {10: 2, 11: 1}}
+    assert daily.shown == {11: (2, 22, 140)}
+    assert daily.lags == {10: (51, 100)}
+    assert daily.answers == {10: (5, 9)}
+
+
+def test_what_was_made_of_what_is_known_both_ways(store):
+    put(
+        store,
+        item("m1", "said", epoch=5),
+        item("m2", "done", epoch=3),
+        item("o1", "found", kind="observation", source=DISTILLED),
+        item("o2", "gone", kind="observation", source=DISTILLED, status="retired"),
+    )
+    ids = {one.ref: one.id for one in store.items()}
+    with store.transaction():
+        store.put_evidence({
+            "o1": [(-1, ids["m1"]), (0, ids["m1"]), (1, ids["m2"]), (2, 999)],
+            "o2": [(-1, ids["m1"])],
+        })  # fmt: skip
+    everything = list(ids.values())
+    assert store.made_from(everything)[ids["o1"]] == (ids["m2"], ids["m1"])  # as it happened
+    assert store.made_into(everything) == {ids["m1"]: (ids["o1"],), ids["m2"]: (ids["o1"],)}
+    assert store.made_from([]) == store.made_into([]) == {}

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from yester.deliver.config_file import with_setting as edited
 from yester.deliver.http import login, viewer
 from yester.deliver.http.given import expected, from_body, from_query, taken
 from yester.deliver.http.manual import filters, markdown, searches
 from yester.deliver.http.openapi import document
 from yester.deliver.http.parameters import Batch, ByType, SearchAll, SearchObservations
 from yester.deliver.http.problem import Refusal, refusal
-from yester.deliver.http.settings import edited
 from yester.deliver.http.table import ENDPOINTS
 from yester.errors import ConfigError, NotFound, StoreBusy, StoreError, UsageError, YesterError
 from yester.when import bound

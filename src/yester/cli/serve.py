@@ -70,6 +70,7 @@ def _serve(home: Path, port: int, exactly: bool, idle: float | None) -> None:
     from yester.deliver.http.app import App as Served
     from yester.deliver.http.login import Keys, token
     from yester.deliver.http.server import listening, serve
+    from yester.doctor import glance
     from yester.worker.log import Log
     from yester.worker.question import answered
 
@@ -77,7 +78,7 @@ def _serve(home: Path, port: int, exactly: bool, idle: float | None) -> None:
     log = Log(home / "logs", name="serve.log")
     sock = listening(port, exactly)
     keys = Keys(token(home))
-    shared = Home(home, os.environ, answered)
+    shared = Home(home, os.environ, answered, glance)
 
     def made(port: int) -> Served:
         return Served(shared, keys, port, log.failed)

@@ -48,6 +48,17 @@ def agents(
         yield from _command(claude_code.link_in(installed[0]), environ)
 
 
+def installed(home: Path, config: Config) -> Iterator[Finding]:
+    """Where it stands, by the files alone: no program is started."""
+    name = claude_code.NAME
+    for folder in claude_code.folders(config):
+        if claude_code.is_installed(home, folder):
+            yield Finding(name, "ok", f"{claude_code.link_in(folder)} is in place")
+            yield from _copy(home, False)
+        elif folder.exists():
+            yield Finding(name, "note", f"{folder} is there, but has no yester", _AGAIN)
+
+
 def _claude_code(
     home: Path, folder: Path, environ: Mapping[str, str], fix: bool
 ) -> Iterator[Finding]:

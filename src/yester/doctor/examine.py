@@ -33,6 +33,27 @@ def examine(home: Path, now: int, fix: bool = False) -> list[Finding]:
     return findings
 
 
+def glance(home: Path, now: int) -> list[Finding]:
+    """What can be seen within a second: no hook is run, no agent asked, and of the store only what
+    it says of itself. Nothing is changed."""
+    findings = [folder.versions(), *folder.home(home, False)]
+    try:
+        config = load(home, os.environ)
+    except YesterError as error:
+        return [*findings, problem("settings", str(error), "Correct it there.")]
+    findings.append(folder.settings(config))
+    findings += [Finding("settings", "note", warning) for warning in config.warnings]
+    findings += running.interpreter(os.environ, home)
+    findings += running.launching(home, False)
+    findings += agents.installed(home, config)
+    findings += running.worker(home, os.environ, False)
+    findings += running.spool(home, now, False)
+    findings += running.log(home, now)
+    findings += store.model(home, config, thoroughly=False)
+    findings += store.store(home, config, now, False, thoroughly=False)
+    return findings
+
+
 def walk(
     home: Path, config: Config, fix: bool = False, folders: Sequence[Path] = ()
 ) -> Iterator[Finding]:

@@ -14,7 +14,7 @@ from yester.errors import ModelError, StoreDamaged, YesterError
 from yester.store.sqlite import SqliteStore
 
 
-def model(home: Path, config: Config) -> Iterator[Finding]:
+def model(home: Path, config: Config, thoroughly: bool = True) -> Iterator[Finding]:
     """The files of the embedding model, by their hashes, and whether it can be run."""
     from yester.text.embed import why_not
     from yester.text.models import MODELS, verify
@@ -29,7 +29,7 @@ def model(home: Path, config: Config) -> Iterator[Finding]:
         )
         return
     try:
-        if name in MODELS:
+        if name in MODELS and thoroughly:
             verify(MODELS[name], home)
         reason = why_not(config.values, home)
     except ModelError as error:
@@ -37,10 +37,14 @@ def model(home: Path, config: Config) -> Iterator[Finding]:
     if reason:
         yield problem("model", reason, "Run: yester model list")
     else:
-        yield Finding("model", "ok", name + (", its files are whole" if name in MODELS else ""))
+        whole = name in MODELS and thoroughly
+        yield Finding("model", "ok", name + (", its files are whole" if whole else ""))
 
 
-def store(home: Path, config: Config, now: int, fix: bool) -> Iterator[Finding]:
+def store(
+    home: Path, config: Config, now: int, fix: bool, thoroughly: bool = True
+) -> Iterator[Finding]:
+    """Thoroughly is everything read, and tried whether it can be written."""
     if not (home / "yester.db").exists():
         yield Finding("store", "note", "nothing is indexed yet", "Run: yester index")
         return
@@ -56,7 +60,12 @@ def store(home: Path, config: Config, now: int, fix: bool) -> Iterator[Finding]:
         yield problem("store", str(error), f"Look at {home / 'yester.db'}.")
         return
     try:
-        yield from _opened(opened, home, fix)
+        yield from _opened(opened, home, fix) if thoroughly else _seen(opened)
+        kept = backups.listed(home)
+        newest = f"{len(kept)}, newest {kept[0].name}" if kept else "none yet"
+        yield Finding(
+            "backups", "ok" if kept else "note", newest, "" if kept else "Run: yester backup"
+        )
     finally:
         opened.close()
 
@@ -82,9 +91,16 @@ def _opened(store: SqliteStore, home: Path, fix: bool) -> Iterator[Finding]:
         counts = store.counts()
         items = sum(counts.items.values())
         yield Finding("store", "ok", f"{items:,} items, {counts.bytes / 1e6:,.1f} MB, no damage")
-    kept = backups.listed(home)
-    newest = f"{len(kept)}, newest {kept[0].name}" if kept else "none yet"
-    yield Finding("backups", "ok" if kept else "note", newest, "" if kept else "Run: yester backup")
+
+
+def _seen(store: SqliteStore) -> Iterator[Finding]:
+    try:
+        if stale := store.stale():
+            yield Finding("index", "problem", stale, "Run: yester reindex")
+        items = sum(sum(part.items.values()) for part in store.parts())
+        yield Finding("store", "ok", f"{items:,} items in use")
+    except YesterError as error:
+        yield problem("store", str(error), "Run: yester doctor")
 
 
 def _advice(text: str, home: Path) -> str:

@@ -186,6 +186,22 @@ class Shown(NamedTuple):
     discovery_tokens: int
 
 
+class Middle(NamedTuple):
+    """Milliseconds: half took no longer, all but one of a hundred took no longer."""
+
+    p50: int
+    p99: int
+
+
+class Daily(NamedTuple):
+    """What happened on days (UTC, counted from 1970); a day without anything is left out."""
+
+    items: Mapping[str, Mapping[int, int]]  # type, else kind → day → active items
+    shown: Mapping[int, tuple[int, int, int]]  # day → lines, their tokens, those behind them
+    lags: Mapping[int, Middle]  # from hook to store
+    answers: Mapping[int, Middle]  # what hooks waited for the worker
+
+
 class MemoFile(NamedTuple):
     """The file a memory was read from: its bytes without secrets, the hash of its values as they
     stood there, and the version of the memory it became."""
@@ -279,6 +295,9 @@ class Store(Protocol):
     def put_injections(self, shown: Sequence[Injection]) -> None:
         """Remember what an agent was shown."""
 
+    def put_answered(self, answers: Sequence[tuple[int, int]]) -> None:
+        """How long hooks waited for their answers: (when, ms)."""
+
     def put_feedback(self, rows: Sequence[Feedback]) -> int:
         """Remember what came of items, each kind once per item and session; how many were new."""
 
@@ -330,7 +349,9 @@ class Store(Protocol):
         """The user has switched yester off for this session of a client."""
 
     def merge_project(self, key: str, into: Project) -> int:
-        """Make all items and sessions of one project another one's; the number of items moved."""
+        """Make all items, sessions and memories of one project another one's, under their ids; the
+        number of items moved. Where there is no such other project, it is only called so.
+        Memories with a name that the other project has get another one."""
 
     def reindex(self) -> int:
         """Build the whole index anew from the rows, which stay untouched; the number of items."""
@@ -557,6 +578,12 @@ class Store(Protocol):
     def evidence(self, item: int) -> dict[int, tuple[int, ...]]:
         """What a distilled item was made of: number of the fact (-1: the rest) → items."""
 
+    def made_from(self, items: Sequence[int]) -> dict[int, tuple[int, ...]]:
+        """Distilled item → the items it was made of, in order; others are left out."""
+
+    def made_into(self, items: Sequence[int]) -> dict[int, tuple[int, ...]]:
+        """Item → the active items that were made of it, in order; others are left out."""
+
     def lately(self, since: int) -> list[Waiting]:
         """Sessions that hooks told of and in which something has happened since, oldest first."""
 
@@ -573,6 +600,9 @@ class Store(Protocol):
 
     def lags(self, limit: int) -> list[int]:
         """Milliseconds from hook to store of the last events, newest first."""
+
+    def daily(self, since: int) -> Daily:
+        """What happened day by day, from the day of then on."""
 
     def source(self, path: str) -> Source | None:
         """How far this transcript has been read."""

@@ -24,6 +24,7 @@ from yester.store.lock import write_lock
 from yester.store.migrate import Migration, migrate, migrations, pending, version
 from yester.store.sqlite_capture import CaptureRows
 from yester.store.sqlite_care import explained, explains
+from yester.store.sqlite_daily import DailyRows
 from yester.store.sqlite_distil import DistilRows
 from yester.store.sqlite_feedback import FeedbackRows
 from yester.store.sqlite_memories import MemoryRows
@@ -41,7 +42,14 @@ _NO_SUCH_ID = -1  # a filter that names something unknown must find nothing, not
 
 
 class SqliteStore(
-    CaptureRows, DistilRows, FeedbackRows, MemoryRows, OverviewRows, SpendRows, VectorRows
+    CaptureRows,
+    DailyRows,
+    DistilRows,
+    FeedbackRows,
+    MemoryRows,
+    OverviewRows,
+    SpendRows,
+    VectorRows,
 ):
     """One connection; not shared between threads. Open it with `SqliteStore.open(folder)`."""
 
@@ -142,6 +150,7 @@ class SqliteStore(
                 raise StoreReplaced(f"{self._path} is another file now; open it anew")
             self._db.execute("BEGIN IMMEDIATE")
             self._writes += 1
+            self._notice_moves()
             try:
                 yield
                 self._db.execute("COMMIT")
@@ -163,7 +172,7 @@ class SqliteStore(
             return self._projects[project.key]
         row = self._one("SELECT id, root FROM project WHERE key = ?", project.key)
         if row is None:
-            name = self._free_name(project)
+            name = self._free_name(project, 0)
             self._db.execute(
                 "INSERT INTO project(key, name, root, parent) VALUES (?, ?, ?, ?)",
                 (project.key, name, project.root, project.parent),
@@ -178,12 +187,13 @@ class SqliteStore(
         self._projects[project.key] = id_
         return id_
 
-    def _free_name(self, project: Project) -> str:
-        """The readable name; where another project has it, with more of the key, then a number."""
+    def _free_name(self, project: Project, own: int) -> str:
+        """The readable name; where another project than its `own` has it, with more of the key,
+        then a number."""
         place = project.key.split(":", 1)[1]
         names = [project.name, "/".join(place.split("/")[-2:]), place]
         for name in names:
-            if not self._one("SELECT 1 FROM project WHERE name = ?", name):
+            if not self._one("SELECT 1 FROM project WHERE name = ? AND id <> ?", name, own):
                 return name
         number = 2
         while self._one("SELECT 1 FROM project WHERE name = ?", f"{place}~{number}"):
@@ -191,10 +201,23 @@ class SqliteStore(
         return f"{place}~{number}"
 
     def merge_project(self, key: str, into: Project) -> int:
-        row = self._one("SELECT id FROM project WHERE key = ?", key)
-        target = self.put_project(into)
-        if row is None or row[0] == target:
+        row = self._one("SELECT id, root FROM project WHERE key = ?", key)
+        known = self._one("SELECT id FROM project WHERE key = ?", into.key)
+        if row is None or (known and known[0] == row[0]):
+            self.put_project(into)
             return 0
+        self._db.execute("UPDATE project SET parent = ? WHERE parent = ?", (into.key, key))
+        self._db.execute("UPDATE memory_gone SET project = ? WHERE project = ?", (into.key, key))
+        self._count_move()
+        if known is None:  # nothing to merge with: it is called otherwise, and that is all
+            self._db.execute(
+                "UPDATE project SET key = ?, name = ?, root = ? WHERE id = ?",
+                (into.key, self._free_name(into, row[0]), into.root or row[1], row[0]),
+            )
+            self._notice_moves()
+            return int(self._one("SELECT count(*) FROM item WHERE project = ?", row[0])[0])
+        target, row = self.put_project(into), row[:1]
+        self._part_slugs(row[0], into.key)
         for (session,) in list(self._db.execute("SELECT id FROM session WHERE project = ?", row)):
             self._move_session(session, target)
         ids = [found[0] for found in self._db.execute("SELECT id FROM item WHERE project = ?", row)]
@@ -206,9 +229,7 @@ class SqliteStore(
             self._reindexed(item, target, values[-1])
         self._index.write()
         self._db.execute("DELETE FROM project WHERE id = ?", row)
-        self._count_move()
-        self._projects.clear()
-        self._sessions.clear()
+        self._notice_moves()
         return len(ids)
 
     def _reindexed(self, item: Item, project: int, session: int) -> None:
@@ -221,6 +242,15 @@ class SqliteStore(
         """Other processes see by this number that items have changed their project."""
         moves = self._one("SELECT value FROM meta WHERE key = 'moves'")
         self._set_meta("moves", str(int(moves[0]) + 1 if moves else 1))
+
+    def _notice_moves(self) -> None:
+        """What is remembered of projects goes when somebody, we or others, has moved items."""
+        moves = self._one("SELECT value FROM meta WHERE key = 'moves'")
+        if moves != self._moves:
+            self._moves = moves
+            self._members.forget()
+            self._projects.clear()
+            self._sessions.clear()
 
     def _move_session(self, id_: int, project: int) -> None:
         twin = self._one(
@@ -480,10 +510,7 @@ class SqliteStore(
         return self._members_of(project) if project != _NO_SUCH_ID else bytearray()
 
     def _members_of(self, project: int) -> bytearray:
-        moves = self._one("SELECT value FROM meta WHERE key = 'moves'")
-        if moves != self._moves:
-            self._moves = moves
-            self._members.forget()
+        self._notice_moves()
         return self._members.of(self._db, project)
 
     @explains

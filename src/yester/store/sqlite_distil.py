@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import apsw
@@ -168,6 +168,30 @@ class DistilRows:
             "SELECT fact, source FROM item_evidence WHERE item = ? ORDER BY fact, source", (item,)
         ):
             found[fact] = (*found.get(fact, ()), source)
+        return found
+
+    @explains
+    def made_from(self, items: Sequence[int]) -> dict[int, tuple[int, ...]]:
+        return self._pairs(
+            "SELECT DISTINCT e.item, e.source FROM item_evidence e"
+            " JOIN item i ON i.id = e.source WHERE e.item IN (SELECT value FROM json_each(?))"
+            " ORDER BY e.item, i.epoch, e.source",
+            items,
+        )
+
+    @explains
+    def made_into(self, items: Sequence[int]) -> dict[int, tuple[int, ...]]:
+        return self._pairs(
+            "SELECT DISTINCT e.source, e.item FROM item_evidence e JOIN item i ON i.id = e.item"
+            " WHERE e.source IN (SELECT value FROM json_each(?)) AND i.status = 'active'"
+            " ORDER BY e.source, i.epoch, e.item",
+            items,
+        )
+
+    def _pairs(self, sql: str, items: Sequence[int]) -> dict[int, tuple[int, ...]]:
+        found: dict[int, tuple[int, ...]] = {}
+        for one, other in self._db.execute(sql, (str(list(items)),)):
+            found[one] = (*found.get(one, ()), other)
         return found
 
     @explains

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Container, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,7 @@ from yester.deliver.hooks import answer
 from yester.deliver.page import Context
 from yester.deliver.prompt import Given, Search
 from yester.deliver.start import Here
-from yester.errors import SourceError
+from yester.errors import SourceError, StoreError
 from yester.ingest.events import Events
 from yester.memories.memory_config import narrowed
 from yester.memories.rules import standing
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from yester.worker.embedding import Embedding
 
 ASKING = frozenset(EVENTS.values())
+_MANY = 20  # answers whose times wait to be written
 _RECENT = 64  # events whose hook may still ask
 # Seconds git may take: before the first prompt, at a prompt (what was read ahead must do), and
 # where a person waits who has asked.
@@ -56,6 +58,7 @@ class Answers:
         self._log = log
         self._recent: OrderedDict[str, Told] = OrderedDict()
         self._owed: dict[str, tuple[Told, Context]] = {}  # shown, and still to be written down
+        self._took: list[tuple[int, int]] = []  # when a hook was answered, and after how many ms
         self._surroundings = Surroundings(log)
         self.embedding: Embedding | None = None
 
@@ -64,6 +67,9 @@ class Answers:
 
     def close(self) -> None:
         self._surroundings.close()
+        if self._took:
+            with suppress(StoreError, OSError), self._store.transaction():
+                self._store.put_answered(self._took)
 
     def remember(self, id_: str, told: Told) -> None:
         """An event that has left the spool; its hook may yet ask."""
@@ -104,6 +110,13 @@ class Answers:
         """The bytes the hook prints. May raise anything: the caller answers nothing then."""
         if told.session == TRIAL:
             return answer(told.agent, told.name, f"yester {__version__} answers")
+        began = time.perf_counter()
+        try:
+            return self._answered(id_, told)
+        finally:
+            self._took.append((told.epoch, round((time.perf_counter() - began) * 1000)))
+
+    def _answered(self, id_: str, told: Told) -> bytes:
         if self._intake.refused(told):
             return b""
         if self.embedding is not None:
@@ -148,9 +161,11 @@ class Answers:
                 )
                 for one in given.shown
             ]  # fmt: skip
-        if rows:
+        if rows or len(self._took) >= _MANY:  # a number is not worth a write of its own
             with self._store.transaction():
                 self._store.put_injections(rows)
+                self._store.put_answered(self._took)
+            self._took.clear()
         for id_ in owed:
             del self._owed[id_]
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -41,11 +41,38 @@ _RESTING = 300.0  # seconds without a question, after which our own model is let
 _NAMED = 8  # projects or sessions in a message
 
 
+class Seen(Protocol):
+    """What a doctor has found: `state` is ok, note or problem."""
+
+    @property
+    def check(self) -> str: ...
+    @property
+    def state(self) -> str: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def fix(self) -> str: ...
+
+
+Examine = Callable[[Path, int], Sequence[Seen]]
+
+
+def _nobody(home: Path, now: int) -> Sequence[Seen]:  # noqa: ARG001
+    return ()
+
+
 class Home:
     """What all threads share."""
 
-    def __init__(self, path: Path, environ: Mapping[str, str], ask_worker: AskWorker) -> None:
+    def __init__(
+        self,
+        path: Path,
+        environ: Mapping[str, str],
+        ask_worker: AskWorker,
+        examine: Examine = _nobody,
+    ) -> None:
         self.path = path
+        self.examine = examine
         self._environ = dict(environ)
         self._ask_worker = ask_worker
         self._worker = threading.Lock()

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
 from yester.deliver.economics import HONEST, read_tokens
 from yester.deliver.http import shapes
 from yester.deliver.http.access import Access
-from yester.deliver.http.parameters import Nothing, Within
+from yester.deliver.http.parameters import Nothing, Series, Within
 from yester.distil.budget import DAY, Limits, day_of
 from yester.redact import redact
-from yester.store.base import Counts
+from yester.store.base import Counts, Daily, Middle
 
 _KEPT = 5.0  # seconds: counting everything reads everything
 _MOST = 100  # types, concepts
 _LAGS = 1_000
+_DRAWN = 30.0  # seconds
+_CURVES = 20
 
 
 def stats(access: Access, given: Within) -> shapes.Stats:
@@ -49,6 +55,49 @@ def stats(access: Access, given: Within) -> shapes.Stats:
     )  # fmt: skip
 
 
+def series(access: Access, given: Series) -> shapes.Series:
+    """A number a day; counting is remembered for a while, as curves are drawn again and again."""
+    today = access.now // DAY
+    days = range(today - given.days + 1, today + 1)
+    since = days[0] * DAY
+    daily = access.home.remembered(f"daily {since}", _DRAWN, lambda: access.store.daily(since))
+    assert isinstance(daily, Daily)
+    dollars: Counter[str] = Counter()
+    for row in access.store.spending(since):
+        dollars[row.day] += row.cost  # type: ignore[assignment]  # a Counter adds floats as well
+    names = [time.strftime("%Y-%m-%d", time.gmtime(day * 86_400)) for day in days]
+    shown = [daily.shown.get(day, (0, 0, 0)) for day in days]
+    return shapes.Series(
+        days=names,
+        items=_most(daily.items, days),
+        shown_tokens=[tokens for _, tokens, _ in shown],
+        discovered_tokens=[behind for _, _, behind in shown],
+        shown_lines=[lines for lines, _, _ in shown],
+        lag_ms=_middles(daily.lags, days),
+        answer_ms=_middles(daily.answers, days),
+        spend=[round(dollars[name], 6) for name in names],
+        note=HONEST,
+    )
+
+
+def _most(items: Mapping[str, Mapping[int, int]], days: Sequence[int]) -> dict[str, list[int]]:
+    """The most frequent types and kinds, what is left as "other"."""
+    curves = {redact(name): [of.get(day, 0) for day in days] for name, of in items.items()}
+    ranked = sorted(curves, key=lambda name: (-sum(curves[name]), name))
+    found = {name: curves[name] for name in ranked[:_CURVES] if sum(curves[name])}
+    if others := [curves[name] for name in ranked[_CURVES:]]:
+        found["other"] = [sum(numbers) for numbers in zip(*others, strict=True)]
+    return found
+
+
+def _middles(found: Mapping[int, Middle], days: Sequence[int]) -> shapes.Middles:
+    known = [found.get(day) for day in days]
+    return shapes.Middles(
+        p50=[one.p50 if one else None for one in known],
+        p99=[one.p99 if one else None for one in known],
+    )
+
+
 def spend(access: Access, given: Within) -> shapes.Spend:
     store, config, today = access.store, access.config, day_of(access.now)
     limits, spent = Limits.of(config), store.spent(today, access.now)
@@ -66,20 +115,6 @@ def spend(access: Access, given: Within) -> shapes.Spend:
             for row in store.spending(today - (given.days - 1) * DAY)
         ],
     )
-
-
-def projects(access: Access, given: Nothing) -> shapes.Projects:  # noqa: ARG001
-    return shapes.Projects(
-        projects=[
-            shapes.Project(
-                name=redact(part.project.name), key=redact(part.project.key),
-                root=part.project.root, parent=part.project.parent,
-                items=sum(part.items.values()), kinds=dict(part.items), sessions=part.sessions,
-                last=part.last,
-            )
-            for part in access.store.parts()
-        ]
-    )  # fmt: skip
 
 
 def facets(access: Access, given: Nothing) -> shapes.Facets:  # noqa: ARG001

@@ -12,6 +12,8 @@ from yester.deliver.http.rows import Rows
 from yester.errors import NotFound, StoreError
 from yester.model import Feedback
 
+_MOST = 200  # items something was made of
+
 
 def listed(access: Access, given: ItemsOf) -> shapes.Items:
     filters = access.filters(given, kinds=tuple(given.kinds), types=tuple(given.types))
@@ -25,8 +27,14 @@ def listed(access: Access, given: ItemsOf) -> shapes.Items:
 
 def one(access: Access, given: ItemAt) -> shapes.Item:
     for item in access.store.get([given.id]):
-        row = Rows(access.store, full=True).row(item)
-        return shapes.Item(item=row, use=use(access.store, [given.id])[0])
+        store = access.store
+        row, others = Rows(store, full=True).row(item), Rows(store)
+        behind = store.made_from([given.id]).get(given.id, ())
+        made = store.made_into([given.id]).get(given.id, ())
+        return shapes.Item(
+            item=row, use=use(store, [given.id])[0],
+            sources=others.of(store.get(behind[:_MOST])), made=others.of(store.get(made[:_MOST])),
+        )  # fmt: skip
     raise NotFound(f"no item #{given.id}; a search shows ids")
 
 

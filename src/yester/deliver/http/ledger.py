@@ -9,12 +9,18 @@ from yester.deliver.http import shapes
 from yester.deliver.http.access import Access
 from yester.deliver.http.parameters import FeedbackOf, GiveFeedback, LedgerOf
 from yester.errors import NotFound
-from yester.model import Feedback, Injection, Session
+from yester.model import Feedback, Filters, Injection, Session
 from yester.recall.use import GIVEN_BY_HAND, usefulness
 from yester.redact import redact
 from yester.store.base import Store, Used
 
 _NOTHING = Used(0, 0, {})
+_BEGINNING = 200  # characters of a prompt
+# What may have come of something, the strongest sign first, and its name here.
+_USES: Sequence[tuple[str, shapes.Came]] = (
+    ("useless", "useless"), ("useful", "useful"), ("acted", "acted-on"), ("opened", "opened"),
+    ("fetched", "fetched"),
+)  # fmt: skip
 
 
 def injections(access: Access, given: LedgerOf) -> shapes.Ledger:
@@ -32,11 +38,16 @@ def shown(store: Store, lines: Sequence[Injection]) -> list[shapes.Shown]:
     items = {item.id: item for item in store.get(sorted({line.item for line in lines}))}
     names = {project.key: project.name for project in store.projects()}
     sessions: dict[int, Session | None] = {}
+    came = {item: store.feedback(item) for item in items}
+    prompts: dict[tuple[int, int], str] = {}
     told = []
     for line in lines:
         if line.session not in sessions:
             sessions[line.session] = store.numbered(line.session)
         item, session = items.get(line.item), sessions[line.session]
+        asked = line.session, line.prompt_number
+        if session is not None and asked not in prompts:
+            prompts[asked] = _prompt(store, session, line.prompt_number)
         told.append(
             shapes.Shown(
                 id=line.id, epoch=line.epoch, event=line.event, item=line.item,
@@ -47,9 +58,26 @@ def shown(store: Store, lines: Sequence[Injection]) -> list[shapes.Shown]:
                 prompt_number=line.prompt_number, score=round(line.score, 4), tokens=line.tokens,
                 discovery_tokens=item.discovery_tokens if item else 0,
                 reason=redact(line.reason),
+                used=_used(line, came.get(line.item, ())),
+                prompt=prompts.get(asked, ""),
             )
         )  # fmt: skip
     return told
+
+
+def _used(line: Injection, came: Sequence[Feedback]) -> shapes.Came:
+    """What came of it where it was shown; the user's word (of no session) counts everywhere."""
+    known = {one.what for one in came if one.session in (0, line.session)}
+    return next((name for what, name in _USES if what in known), "")
+
+
+def _prompt(store: Store, session: Session, number: int) -> str:
+    """The beginning of the prompt of this number in a session."""
+    if not number:
+        return ""
+    here = Filters((session.project,), ("prompt",), session=session.key, agent=session.agent)
+    found = store.newest(here, 1, number - 1, oldest_first=True)
+    return redact(found[0].body)[:_BEGINNING] if found else ""
 
 
 def _title(text: str) -> str:

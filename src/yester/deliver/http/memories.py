@@ -17,7 +17,7 @@ from yester.deliver.http import shapes
 from yester.deliver.http.access import Access, span
 from yester.deliver.http.ledger import use
 from yester.deliver.http.memory_rows import MemoryRows, actions, fields, line
-from yester.deliver.http.memory_shapes import Candidate, Finding, Memories, MemoryShown, Review
+from yester.deliver.http.memory_shapes import Candidate, Deserving, Memories, MemoryShown, Review
 from yester.deliver.http.parameters import (
     EditMemory,
     ItemAt,
@@ -134,7 +134,7 @@ def review(access: Access, given: ReviewOf) -> Review:
     filters = Filters((access.project(given.project).key,)) if given.project else Filters()
     rows = MemoryRows(access.store, full=False)
     found = [
-        Finding(memory=rows.row(f.memo), check=f.check, text=redact(f.text), fix=redact(f.fix))
+        Deserving(memory=rows.row(f.memo), check=f.check, text=redact(f.text), fix=redact(f.fix))
         for f in reviewed(access.store, filters, access.now)
     ]
     return Review(count=len(found), findings=found)

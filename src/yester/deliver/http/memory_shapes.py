@@ -92,7 +92,7 @@ class Candidate(Struct, kw_only=True):
     compared: int
 
 
-class Finding(Struct, kw_only=True):
+class Deserving(Struct, kw_only=True):
     memory: Memory
     check: str
     text: str
@@ -101,4 +101,4 @@ class Finding(Struct, kw_only=True):
 
 class Review(Struct, kw_only=True):
     count: int
-    findings: list[Finding]
+    findings: list[Deserving]

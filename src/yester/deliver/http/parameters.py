@@ -383,6 +383,33 @@ class Within(Given, kw_only=True):
     days: Annotated[Days, Meta(description="How far back, today included.")] = 7
 
 
+class Series(Given, kw_only=True):
+    days: Annotated[int, Meta(ge=1, le=366, description="How many days (UTC), today included.")] = (
+        30
+    )
+
+
+class RenameProject(Given, kw_only=True):
+    key: Annotated[Name, Meta(min_length=1, description="The project, by its key or name.")]
+    name: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            max_length=80,
+            pattern=r"^[\w.~/@+-]+( [\w.~/@+-]+)*$",
+            description="What it is called from now on.",
+        ),
+    ]
+
+
+class MergeProjects(Given, kw_only=True):
+    source: Annotated[Name, Meta(min_length=1, description="What is merged, by key or name.")] = (
+        field(name="from")
+    )
+    into: Annotated[Name, Meta(min_length=1, description="What it becomes part of.")]
+    dry_run: Annotated[bool, Meta(description="Only say what would be moved.")] = True
+
+
 def _writable(setting: Setting) -> Any:
     """The type of a setting over HTTP, from its row in the table."""
     match setting.default:

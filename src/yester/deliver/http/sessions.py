@@ -41,6 +41,10 @@ def transcript(access: Access, given: TranscriptOf) -> shapes.Transcript:
     found = access.store.newest(here, given.limit + 1, given.offset, oldest_first=True)
     rows = Rows(access.store, full=given.format == "full")
     results = rows.of(found[: given.limit])
+    behind = access.store.made_from([row.id for row in results])
+    for row in results:
+        if row.id in behind:
+            row.sources = list(behind[row.id])
     return shapes.Transcript(
         session=rows.session(session), count=len(results), offset=given.offset, results=results,
         more=len(found) > given.limit,

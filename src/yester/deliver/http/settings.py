@@ -1,24 +1,13 @@
-"""Settings: shown with secrets masked; those that send nothing and name no path can be changed.
-
-config.toml is the user's file: one line of it is changed, and only where reading the new text gives
-exactly the old settings with that change.
-"""
+"""Settings: shown with secrets masked; those that send nothing and name no path can be changed."""
 
 from __future__ import annotations
-
-import json
-import re
-import tempfile
-import threading
-import tomllib
-from pathlib import Path
-from typing import Any
 
 import msgspec
 from msgspec import UNSET
 
-from yester.capture.rules import replace_file
-from yester.config import EVERY, Config, Setting, Value, load
+from yester.config import EVERY, Config, Setting, Value
+from yester.deliver import config_file
+from yester.deliver.config_file import Plain
 from yester.deliver.http import shapes
 from yester.deliver.http.access import Access
 from yester.deliver.http.parameters import Given, Nothing
@@ -27,9 +16,6 @@ from yester.errors import ConfigError
 from yester.redact import redact
 
 MASK = "(set, not shown)"
-_HEADER = re.compile(r"\s*\[")
-_one_at_a_time = threading.Lock()
-Plain = bool | int | float | str | list[str]
 
 
 def listed(access: Access, given: Nothing) -> shapes.Settings:  # noqa: ARG001
@@ -70,14 +56,11 @@ def change(access: Access, given: Given) -> shapes.Settings:
     values = {
         name: value for name, value in msgspec.structs.asdict(given).items() if value is not UNSET
     }
-    path = (access.home.path / "config.toml").resolve()  # a link stays one
-    with _one_at_a_time:
-        try:
-            text = path.read_text("utf-8")
-        except FileNotFoundError:
-            text = ""
+    path = config_file.path_of(access.home.path)
+    with config_file.one_at_a_time:
+        text = config_file.text_of(path)
         for name, value in values.items():
-            new = edited(text, name, value)
+            new = config_file.with_setting(text, name, value)
             if new is None:
                 raise Refusal(
                     409,
@@ -87,57 +70,9 @@ def change(access: Access, given: Given) -> shapes.Settings:
                 )
             text = new
         if values:
-            _check(text)
-            replace_file(path, text)
+            try:
+                config_file.write(path, text)
+            except ConfigError as error:
+                raise Refusal(409, str(error), fix="correct config.toml with an editor") from None
     access.home.reload()
     return listed(access, Nothing())
-
-
-def _check(text: str) -> None:
-    """Would yester take it?"""
-    with tempfile.TemporaryDirectory(prefix="yester-") as folder:
-        path = Path(folder) / "config.toml"
-        path.write_text(text, "utf-8")
-        try:
-            load(path.parent, {})
-        except ConfigError as error:
-            said = str(error).replace(f"{path}: ", "config.toml: ")
-            raise Refusal(409, said, fix="correct config.toml with an editor") from None
-
-
-def edited(text: str, name: str, value: Plain) -> str | None:
-    """The text of config.toml with this setting; None where that cannot be done safely."""
-    try:
-        wanted: dict[str, Any] = tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
-        return None
-    wanted[name] = value
-    line = f"{name} = {_written(value)}"
-    lines = text.splitlines()
-    end = next((at for at, one in enumerate(lines) if _HEADER.match(one)), len(lines))
-    own = re.compile(rf"\s*{re.escape(name)}\s*=")
-    at = next((at for at, one in enumerate(lines[:end]) if own.match(one)), None)
-    if at is not None:
-        lines[at] = line + _comment(lines[at])
-    else:
-        lines[end:end] = [line, ""] if end < len(lines) else [line]
-    new = "\n".join(lines) + "\n"
-    try:
-        return new if tomllib.loads(new) == wanted else None
-    except tomllib.TOMLDecodeError:
-        return None
-
-
-def _comment(line: str) -> str:
-    """What the user has written behind the value."""
-    for found in re.finditer(r"\s*#", line):
-        try:
-            tomllib.loads(line[: found.start()])
-        except tomllib.TOMLDecodeError:
-            continue
-        return "  " + line[found.start() :].strip()
-    return ""
-
-
-def _written(value: Plain) -> str:
-    return json.dumps(value, ensure_ascii=False)

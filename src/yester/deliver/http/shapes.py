@@ -11,6 +11,8 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from yester.deliver.http.parameters import Form
 
+Came = Literal["", "fetched", "opened", "acted-on", "useful", "useless"]
+
 
 class Summary(Struct, kw_only=True):
     """What a session's summary says; `completion` and `learnings` are `completed` and `learned`
@@ -91,6 +93,10 @@ class Row(Struct, kw_only=True):
     completion: str | UnsetType = UNSET
     learnings: str | UnsetType = UNSET
     files_edited: list[str] | UnsetType = UNSET
+    sources: (
+        Annotated[list[int], Meta(description="In a transcript: the items it was made of.")]
+        | UnsetType
+    ) = UNSET
 
 
 class LeftOut(Struct, kw_only=True):
@@ -191,6 +197,8 @@ class Use(Struct, kw_only=True):
 class Item(Struct, kw_only=True):
     item: Row
     use: Use
+    sources: Annotated[list[Row], Meta(description="What it was made of.")]
+    made: Annotated[list[Row], Meta(description="What was made of it.")]
 
 
 class Items(Struct, kw_only=True):
@@ -252,6 +260,8 @@ class Shown(Struct, kw_only=True):
     tokens: Annotated[int, Meta(description="What the line cost to read, about.")]
     discovery_tokens: Annotated[int, Meta(description="What the item was made from, about.")]
     reason: str
+    used: Annotated[Came, Meta(description="The most that is known to have come of it.")]
+    prompt: Annotated[str, Meta(description="The beginning of the prompt it was shown for.")]
 
 
 class Ledger(Struct, kw_only=True):
@@ -355,6 +365,43 @@ class Stats(Struct, kw_only=True):
     note: str
 
 
+class Middles(Struct, kw_only=True):
+    """Milliseconds for each day; null where nothing was measured."""
+
+    p50: list[int | None]
+    p99: list[int | None]
+
+
+class Series(Struct, kw_only=True):
+    """A number for each of `days` (UTC), the oldest first."""
+
+    days: list[str]
+    items: Annotated[dict[str, list[int]], Meta(description="By type, else by kind.")]
+    shown_tokens: Annotated[list[int], Meta(description="What agents were shown.")]
+    discovered_tokens: Annotated[list[int], Meta(description="What that was made from.")]
+    shown_lines: list[int]
+    lag_ms: Annotated[Middles, Meta(description="From a hook to the store.")]
+    answer_ms: Annotated[Middles, Meta(description="What the worker took to answer a hook.")]
+    spend: Annotated[list[float], Meta(description="Dollars for language models.")]
+    note: str
+
+
+class Finding(Struct, kw_only=True):
+    """What the doctor says of one thing."""
+
+    area: str
+    name: str
+    state: Literal["ok", "warn", "bad"]
+    text: str
+    fix: str
+
+
+class Doctor(Struct, kw_only=True):
+    ok: bool
+    findings: list[Finding]
+    note: str
+
+
 class Project(Struct, kw_only=True):
     name: str
     key: str
@@ -368,6 +415,16 @@ class Project(Struct, kw_only=True):
 
 class Projects(Struct, kw_only=True):
     projects: list[Project]
+
+
+class Merged(Struct, kw_only=True):
+    """What was moved, or would be."""
+
+    items: int
+    sessions: int
+    memories: int
+    done: bool
+    message: str
 
 
 class Facets(Struct, kw_only=True):

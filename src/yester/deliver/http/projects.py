@@ -1,0 +1,75 @@
+"""Projects: listed, renamed and merged. Their names are the user's word, so the user alone gives
+them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from yester.deliver import projects as moving
+from yester.deliver.http import shapes
+from yester.deliver.http.access import Access
+from yester.deliver.http.login import USER
+from yester.deliver.http.parameters import MergeProjects, Nothing, RenameProject
+from yester.deliver.http.problem import Refusal
+from yester.errors import ConfigError, NotYours, UsageError
+from yester.redact import redact
+
+
+def listed(access: Access, given: Nothing) -> shapes.Projects:  # noqa: ARG001
+    return shapes.Projects(
+        projects=[
+            shapes.Project(
+                name=redact(part.project.name), key=redact(part.project.key),
+                root=part.project.root, parent=part.project.parent,
+                items=sum(part.items.values()), kinds=dict(part.items), sessions=part.sessions,
+                last=part.last,
+            )
+            for part in access.store.parts()
+        ]
+    )  # fmt: skip
+
+
+def rename(access: Access, given: RenameProject) -> shapes.Projects:
+    _refuse_programs(access)
+    project = access.project(given.key)
+    with _as_it_is():
+        moving.rename(access.home.path, access.store, project, given.name)
+    access.home.reload()
+    return listed(access, Nothing())
+
+
+def merge(access: Access, given: MergeProjects) -> shapes.Merged:
+    if not given.dry_run:
+        _refuse_programs(access)
+    source, into = access.project(given.source), access.project(given.into)
+    with _as_it_is():
+        found = moving.merge(access.home.path, access.store, source, into, given.dry_run)
+    access.home.reload()
+    told = (
+        f"{found.items:,} items of {found.sessions:,} sessions, {found.memories:,} memories among "
+        f"them, {'would become' if given.dry_run else 'are now'} part of {into.name}"
+    )
+    later = (
+        "" if given.dry_run else "; what is captured there later goes the same way (config.toml)"
+    )
+    return shapes.Merged(
+        items=found.items, sessions=found.sessions, memories=found.memories,
+        done=not given.dry_run, message=redact(told + later),
+    )  # fmt: skip
+
+
+def _refuse_programs(access: Access) -> None:
+    if access.origin != USER:
+        raise NotYours("the names of projects are the user's; a program cannot change them")
+
+
+@contextmanager
+def _as_it_is() -> Iterator[None]:
+    """What cannot be done is at odds with the projects there are."""
+    try:
+        yield
+    except ConfigError as error:
+        raise Refusal(409, str(error), fix="correct config.toml with an editor") from None
+    except UsageError as error:
+        raise Refusal(409, redact(str(error)), fix="GET /api/projects lists them") from None

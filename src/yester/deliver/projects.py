@@ -1,0 +1,131 @@
+"""Projects renamed and merged by the user's word: in the store, and in [projects] of config.toml so
+that what is captured from now on goes the same way.
+
+A project the user has named has the key name:NAME. So both projects of a merge get the name of the
+one that stays; their own keys stand in config.toml and lead there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from yester.config import load
+from yester.deliver import config_file
+from yester.errors import UsageError
+from yester.memories.memo import GLOBAL
+from yester.model import Project
+from yester.project import EXCLUDED, Projects, named
+from yester.store.base import Store
+
+_RESERVED = (GLOBAL.name, EXCLUDED.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """What a merge moves, or would."""
+
+    items: int
+    sessions: int
+    memories: int
+
+
+def rename(home: Path, store: Store, project: Project, name: str) -> Project:
+    """Call it so from now on."""
+    _refuse_ours(project)
+    if name in _RESERVED:
+        raise UsageError(f"{name!r} is a name of yester's own; choose another one")
+    if name == project.name:
+        return project
+    into = named(name, project.root)
+    for other in store.projects():
+        if other.key != project.key and (other.name == name or other.key == into.key):
+            raise UsageError(
+                f"another project is called {name!r} ({other.key}); choose another name, or merge "
+                "the two"
+            )
+    _carry_out(home, store, [project], into)
+    return into
+
+
+def merge(
+    home: Path, store: Store, project: Project, into: Project, dry_run: bool = False
+) -> Moved:
+    """Everything of a project becomes another's, also what is captured later."""
+    for one in (project, into):
+        _refuse_ours(one)
+    if project.key == into.key:
+        raise UsageError(f"{project.name!r} cannot be merged into itself; name two projects")
+    part = next(part for part in store.parts() if part.project.key == project.key)
+    found = Moved(sum(part.items.values()), part.sessions, part.items.get("memory", 0))
+    if not dry_run:
+        _carry_out(home, store, [into, project], named(into.name, into.root))
+    return found
+
+
+def _refuse_ours(project: Project) -> None:
+    if project.key in (GLOBAL.key, EXCLUDED.key):
+        raise UsageError(f"{project.name!r} is no project of yours; it stays as it is")
+
+
+def _carry_out(home: Path, store: Store, projects: list[Project], into: Project) -> None:
+    """The file is replaced just before the store commits: both, or neither."""
+    path = config_file.path_of(home)
+    with config_file.one_at_a_time:
+        before = config_file.text_of(path)
+        try:
+            with store.transaction():
+                _move(home, path, before, store, projects, into)
+        except BaseException:
+            if config_file.text_of(path) != before:
+                config_file.write(path, before)
+            raise
+
+
+def _move(
+    home: Path, path: Path, before: str, store: Store, projects: list[Project], into: Project
+) -> None:
+    overrides = load(home, {}).projects
+    names = lines_for(overrides, projects, into.name)
+    after = config_file.with_projects(before, names)
+    kept = {k: v for k, v in {**overrides, **names}.items() if v is not None}
+    if after is None or not _leads_there(overrides, kept, projects, into.key):
+        raise UsageError(
+            f"{path} is written in a way that cannot be changed line by line; put "
+            f"{_told(names)} into [projects] yourself, then run: yester index"
+        )
+    for project in projects:
+        store.merge_project(project.key, into)
+    config_file.write(path, after)
+
+
+def lines_for(
+    overrides: Mapping[str, str], projects: list[Project], name: str
+) -> dict[str, str | None]:
+    """What [projects] must say so that all of these have this name; None: a line goes."""
+    own = {f"name:{name}"}
+    keys = {project.key for project in projects}
+    found: dict[str, str | None] = {
+        line: name for line, old in overrides.items() if f"name:{old}" in keys - own
+    }
+    found |= dict.fromkeys(sorted(keys - own), name)
+    # A name that was merged away earlier and is used again leads nowhere else any more.
+    return found | {line: None for line in own if line in overrides}
+
+
+def _leads_there(
+    before: Mapping[str, str], after: Mapping[str, str], projects: list[Project], key: str
+) -> bool:
+    """Would what is captured in their folders go there?"""
+    old, new = Projects(before), Projects(after)
+    return all(
+        new.renamed(one).key == key
+        and (not one.root or old.of(one.root).key != one.key or new.of(one.root).key == key)
+        for one in projects
+        if one.key != key
+    )
+
+
+def _told(names: Mapping[str, str | None]) -> str:
+    return ", ".join(f'"{key}" = "{name}"' for key, name in names.items() if name is not None)
