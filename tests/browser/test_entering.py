@@ -249,11 +249,11 @@ const channel = new BroadcastChannel("yester");
 channel.onmessage = ({data}) => got.push("heard " + JSON.stringify(data));
 channel.postMessage({want: true});
 const read = (path, more) => fetch("http://" + server + path, more)
-  .then(async (answer) => answer.type === "opaque" || got.push(path + " " + await answer.text()), () => {});
+  .then(async (said) => said.type === "opaque" || got.push(path + await said.text()), () => {});
 const frame = new Promise((done) => {
   const node = document.createElement("iframe");
   node.onload = () => {
-    try { node.contentDocument && node.contentDocument.URL !== "about:blank" && got.push("framed"); } catch {}
+    try { if (node.contentDocument?.URL.startsWith("http")) got.push("framed"); } catch {}
     done();
   };
   node.src = "http://" + server + "/";

@@ -45,7 +45,14 @@ async function show() {
 
 /** A module that cannot be fetched is no fault of its own: there is no server. */
 function unreachable(error) {
-  throw error instanceof TypeError ? new Problem(0, { detail: "the server does not answer", fix: "start it again: yester ui" }) : error;
+  if (!(error instanceof TypeError)) throw error;
+  const gone = new Problem(0, { detail: "the server does not answer", fix: "start it again: yester ui" });
+  throw Object.assign(gone, { module: true });
+}
+
+/** A browser keeps in mind that a module could not be fetched, so the whole page has to come again. */
+async function reload() {
+  if ((await fetch("/health", { cache: "no-store" }).catch(() => null))?.ok) location.reload();
 }
 
 function problem(error) {
@@ -53,7 +60,7 @@ function problem(error) {
   return h("section.notice.bad", { role: "alert" },
     h("h1", {}, error.status === 404 ? "Not here" : "That did not work"),
     h("p", {}, error.message), error.fix && h("p", {}, error.fix),
-    h("p", {}, h("button", { on: { click: show } }, "Try again"), " ", h("a", { href: to("/") }, "To the timeline")));
+    h("p", {}, h("button", { on: { click: error.module ? reload : show } }, "Try again"), " ", h("a", { href: to("/") }, "To the timeline")));
 }
 
 function locked(error) {
