@@ -79,11 +79,10 @@ export function plot({ title, days, series, lines = false, log = false, write = 
 
 /** At most as many series as there are colours: the largest, and the sum of the others. */
 export function largest(items, days) {
-  const all = Object.entries(items).map(([name, values]) => ({ name, values, total: total(values) }))
-    .filter((one) => one.total).sort((a, b) => b.total - a.total);
+  const all = Object.entries(items).map(([name, values]) => ({ name: name.replaceAll("_", " "), values, total: name === "other" ? 0 : total(values) }))
+    .filter((one) => total(one.values)).sort((a, b) => b.total - a.total);
   if (all.length <= COLOURS) return all;
-  const others = all.slice(COLOURS - 1);
-  return [...all.slice(0, COLOURS - 1), { name: `other (${others.length} types)`, values: sums(others, days) }];
+  return [...all.slice(0, COLOURS - 1), { name: "other", values: sums(all.slice(COLOURS - 1), days) }];
 }
 
 /** Days put together by seven, up to the last one. Only for what can be added up. */

@@ -1,4 +1,4 @@
-// Is everything as it should be? Looking takes a while (hooks are tried out), so the page is there first.
+// Is everything as it should be? Looking reads many files, so the page is there first.
 
 import { get } from "/core/api.js";
 import { copyable, ticked } from "/core/copy.js";
@@ -16,7 +16,7 @@ export async function show({ signal }) {
   const button = h("button", { on: { click: () => look() } }, "Look again");
   async function look() {
     button.disabled = true;
-    fill(found, h("p.quiet", {}, "Looking: folders, store, worker, hooks and agents are tried out …"));
+    fill(found, h("p.quiet", {}, "Looking …"));
     try {
       const said = await get("/api/doctor", {}, signal);
       fill(found, verdict(said), areas(said.findings).map(([area, rows]) => group(area, rows)));
@@ -36,11 +36,11 @@ export async function show({ signal }) {
 
 const of = (findings, state) => findings.filter((one) => one.state === state).length;
 
-function verdict({ findings }) {
+function verdict({ findings, note }) {
   const bad = of(findings, "bad"), warn = of(findings, "warn");
   const says = [bad && many(bad, "problem"), warn && `${many(warn, "thing")} to look at`, `${of(findings, "ok")} fine`].filter(Boolean).join(", ");
   return h(`section.notice.${bad ? "bad" : warn ? "warn" : "ok"}`, {},
-    h("h2", {}, bad ? "Something is wrong" : warn ? "It works; some things deserve a look" : "Everything is as it should be"), h("p", {}, says, "."));
+    h("h2", {}, bad ? "Something is wrong" : warn ? "It works; some things deserve a look" : "Everything is as it should be"), h("p", {}, says, "."), note && h("p.quiet.small", {}, ticked(note)));
 }
 
 /** Areas in the order they came, those with something wrong first. */

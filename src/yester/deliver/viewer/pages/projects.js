@@ -49,9 +49,9 @@ function table(projects, again) {
 /** Asks until it is right or given up; what was wrong stands beside the field. */
 async function rename(project, again, name = project.name, wrong = "") {
   const given = await asked(`Rename ${project.name}`, [
-    h("label", {}, "Name", h("input", { name: "name", value: name, required: true, maxlength: 200, autocomplete: "off", "aria-invalid": wrong && "true" })),
+    h("label", {}, "Name", h("input", { name: "name", value: name, required: true, maxlength: 80, autocomplete: "off", "aria-invalid": wrong ? "true" : null })),
     wrong && h("p.wrong", { role: "alert" }, wrong),
-    h("p.quiet.small", {}, "Everywhere it is called so from now on, also in searches by project. Its key stays: ", h("code", {}, project.key)),
+    h("p.quiet.small", {}, "It is called so everywhere from now on, and so is what is captured there later: the name is written to config.toml."),
   ], { does: "Rename" });
   if (!given) return;
   try {

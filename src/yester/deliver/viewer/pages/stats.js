@@ -21,7 +21,7 @@ export async function show({ query, signal }) {
         h("a.chip", { href: to("/stats", { ...query, days: one }), "aria-current": one === days && "true" }, `${one} days`)))),
     figures(stats, items),
     !items && emptyOf("Nothing is counted yet", ["Past sessions come in with ", command("yester index"), "; plots begin on the day they were written."]),
-    made(series, days, query),
+    made(series, days, query, stats),
     h("div.plots", {},
       h("div", {}, tokens(series, days), lag(series, stats), money(series, spend, days), shown(stats)),
       h("div", {}, latency(series), distilled(stats), vectors(stats), skipped(stats))));
@@ -56,10 +56,11 @@ function plotted(given, days, ...teaches) {
 
 const nothing = (title, ...says) => h("section.plot.none", {}, h("h2", {}, title), says.map((say) => h("p.quiet", {}, say)));
 
-function made({ days, items }, range, query) {
+function made({ days, items }, range, query, { newest }) {
   const all = query.show === "all", { message, ...found } = items;
   const node = plotted({ title: "Items per day", days, series: largest(all ? items : found, days.length) }, range,
-    [`Nothing was ${all ? "recorded" : "found out or asked"} in the last ${range} days.`]);
+    [`Nothing was ${all ? "recorded" : "found out or asked"} in the last ${range} days.`,
+      newest && [` The last was on ${iso(newest)}. `, range < 365 && h("a", { href: to("/stats", { ...query, days: 365 }) }, "Look at 365 days")]]);
   node.classList.add("whole");
   // Messages are so many that nothing else could be seen beside them.
   if (message) node.append(h("p.small", {}, h("a", { href: to("/stats", { ...query, show: all ? "" : "all" }) },
