@@ -69,9 +69,10 @@ def test_every_route_has_a_page_with_a_title_and_something_to_show(route):
     assert {"title", "show"} <= exported(SCRIPTS[route.page])
 
 
-def test_every_page_has_a_route():
-    pages = {name for name in SCRIPTS if name.startswith("/pages/")}
-    assert pages == {route.page for route in ROUTES} & pages
+def test_every_script_is_used():
+    used = {"".join(found) for text in SCRIPTS.values() for found in _IMPORT.findall(text)}
+    used |= {route.page for route in ROUTES} | {"/main.js"}
+    assert set(SCRIPTS) <= used
 
 
 @pytest.mark.parametrize("name", TEXTS)

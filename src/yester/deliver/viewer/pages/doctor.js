@@ -16,6 +16,7 @@ export async function show({ signal }) {
   const button = h("button", { on: { click: () => look() } }, "Look again");
   async function look() {
     button.disabled = true;
+    found.setAttribute("aria-busy", "true");
     fill(found, h("p.quiet", {}, "Looking …"));
     try {
       const said = await get("/api/doctor", {}, signal);
@@ -24,6 +25,7 @@ export async function show({ signal }) {
       if (error.name === "AbortError") return;
       fill(found, h("section.notice.bad", { role: "alert" }, h("h2", {}, "The doctor could not look"), h("p", {}, error.message), error.fix && h("p", {}, error.fix)));
     } finally {
+      found.removeAttribute("aria-busy");
       button.disabled = false;
     }
   }
