@@ -45,7 +45,7 @@ test: $(VENV)/installed-dev
 
 # Needs a chromium of the system's own; none is ever downloaded. Without one the tests are skipped.
 browser: $(VENV)/installed-dev
-	$(BIN)/python -m pytest -q -m browser
+	$(BIN)/python -m pytest -q -n auto --maxprocesses 4 -m browser
 
 crash: $(VENV)/installed-dev
 	YESTER_KILLS=200 $(BIN)/python -m pytest -q -m crash

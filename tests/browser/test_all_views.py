@@ -21,7 +21,8 @@ def home(tmp_path_factory):
     path, now = tmp_path_factory.mktemp("views") / "memory", int(time.time() * 1000)
     with yester.open(path) as memory, memory.store.transaction():
         store = memory.store
-        store.put_project(Project("name:shop", "shop", "/home/sam/shop"))
+        for name in ("shop", "garden"):
+            store.put_project(Project(f"name:{name}", name, f"/home/sam/{name}"))
         session = store.put_session(
             Session("s-one", "claude-code", "name:shop", now - 60_000, now, "/home/sam/shop",
                     "main", "Why totals were wrong")
@@ -39,6 +40,7 @@ def home(tmp_path_factory):
             prepared(item("prompt", role="user", prompt_number=1)),
             prepared(item("message", role="assistant")),
             prepared(item("observation", type="bugfix")),
+            prepared(Item("rose", "note", "name:garden", epoch=now - 2_000, body="Roses")),
         ])  # fmt: skip
         memo = Memo(
             item("memory", type="decision", origin="user"), "totals", content={"decision": "Once."}
@@ -69,7 +71,8 @@ def at(server):
 _UNNAMED = """() => {
   const text = (one) => (one?.textContent ?? "").trim();
   const ids = (one) => (one.getAttribute("aria-labelledby") ?? "").split(" ");
-  const named = (one) => one.getAttribute("aria-label")?.trim() || text(one) || one.title
+  const inside = (one) => !one.matches("input, select, textarea, dialog, [role]") && text(one);
+  const named = (one) => one.getAttribute("aria-label")?.trim() || inside(one) || one.title
     || ids(one).some((id) => text(document.getElementById(id)))
     || [...(one.labels ?? [])].some(text);
   const used = "input, select, textarea, button, a[href], summary, [role=slider], dialog";
