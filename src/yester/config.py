@@ -197,11 +197,6 @@ SETTINGS: tuple[Setting, ...] = (
         lenient=True,
     ),
     Setting(
-        "digest",
-        False,
-        "`yester recall` begins with a digest of what it found; `--raw` never does.",
-    ),
-    Setting(
         "backups_kept",
         5,
         "How many backups stay in `backups/`; the oldest go first.",

@@ -129,9 +129,8 @@ def test_as_json_the_digest_has_the_same_five_lists(memory):
 
 
 @pytest.mark.requirement("DEL-09")
-def test_the_setting_asks_for_it_and_raw_never_has_it(memory, home):
-    (home / "config.toml").write_text("digest = true\n")
-    assert "Decisions and why" in memory("recall", QUERY).out
+def test_raw_never_has_it(memory):
+    assert "Decisions and why" in memory("recall", QUERY, "--digest").out
     assert "Decisions and why" not in memory("recall", QUERY, "--raw").out
     assert "digest" not in memory("recall", QUERY, "--raw", "--json").json
     both = memory("recall", QUERY, "--raw", "--digest")

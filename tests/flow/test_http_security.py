@@ -56,6 +56,27 @@ def test_without_the_token_nothing_is_answered(api, one):
         assert b"UTC" not in said.body
 
 
+WRITING = [one for one in ENDPOINTS if one.has_body]
+
+
+@pytest.mark.parametrize("one", WRITING, ids=lambda one: f"{one.method} {one.path}")
+def test_nothing_is_written_for_another_page_a_form_or_a_name_that_leads_here(api, one):
+    body, bearer = (one.example or "{}").encode(), api.user()
+    kind = {"Content-Type": "application/json"}
+    for headers, status in (
+        (kind | {"Origin": "https://evil.example"}, 403),
+        (kind | {"Origin": "null"}, 403),
+        (kind | {"Sec-Fetch-Site": "cross-site"}, 403),
+        (kind | {"Host": f"evil.example:{api.port}"}, 421),
+        ({"Content-Type": "application/x-www-form-urlencoded"}, 415),
+        ({"Content-Type": "text/plain"}, 415),
+    ):
+        said = api.ask(one.method, filled(one.path), headers, body, bearer)
+        assert said.status == status, headers
+    assert not (api.home / "config.toml").exists()
+    assert api.get("/api/memories", status="all")["results"] == []
+
+
 def test_what_does_not_exist_is_not_told_from_what_does_without_a_token(api):
     assert api.ask("GET", "/api/nothing", token=None).status == 401
     assert api.ask("GET", "/api/nothing").status == 404
@@ -317,7 +338,7 @@ def test_every_answer_tells_browsers_to_keep_their_hands_off(api, path):
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "TRACE", "PATCH", "POST", "OPTIONS"])
 def test_a_method_that_is_not_there_names_those_that_are(api, method):
-    said = api.ask(method, "/api/projects")
+    said = api.ask(method, "/api/facets")
     assert said.status == 405
     assert said.headers["allow"] == "GET"
 

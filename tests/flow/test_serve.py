@@ -51,6 +51,13 @@ def test_the_server_runs_in_the_background_opens_for_a_link_and_ends(run, home):
         status, bearer = ask(port, "POST", "/api/login", {"code": match[1]})
         assert status == 200
         assert ask(port, "GET", "/api/projects", token=bearer["token"])[0] == 200
+        rule = {"text": "Never push to main", "type": "rule"}
+        agents = run("ui", env={"CLAUDECODE": "1"}).out.strip().rpartition("=")[2]
+        _, other = ask(port, "POST", "/api/login", {"code": agents})
+        assert ask(port, "POST", "/api/memory/save", rule, other["token"])[0] == 403
+        assert ask(port, "POST", "/api/memory/save", rule, token)[0] == 403
+        assert ask(port, "POST", "/api/memory/save", rule, bearer["token"])[0] == 200
+        assert ask(port, "GET", "/api/doctor", token=token)[1]["findings"]
         assert run("serve", "--background").out == began.out  # there is one already
         again = run("serve")
         assert (again.code, f"127.0.0.1:{port}" in again.err) == (3, True)

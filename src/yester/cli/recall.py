@@ -73,9 +73,7 @@ def command(
         click.echo(f"yester: {outdated}; run: yester reindex", err=True)
     took = (time.perf_counter() - began) * 1000
     full = raw or form == "full"
-    made = None
-    if (wanted or app.config.flag("digest")) and not raw:
-        made = make_digest(app, text, hits)
+    made = make_digest(app, text, hits) if wanted else None
     if as_json_:
         terms = query_terms(text)
         rows = [as_json(hit, terms, full) for hit in hits]

@@ -26,7 +26,7 @@ from yester.deliver.http.table import ENDPOINTS, EVENTS, Endpoint
 T = TypeVar("T")
 Own = Callable[[Scope, Any], Awaitable[bytes]]
 MOST_STREAMS = 400
-_THREADS = 1
+_THREADS = 2  # one more than computes at a time: what waits or takes long holds nobody up
 _MOST_WAITING = 64
 _PATIENCE = 30.0  # seconds for an answer
 
