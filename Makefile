@@ -6,10 +6,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: help demo test crash lint format docs bench fuzz api e2e clean
+.PHONY: help demo test browser crash lint format docs bench fuzz api e2e clean
 help:
 	@echo "make demo    index sample sessions into a store of its own and ask it three questions"
 	@echo "make test    install the development tools and run all tests"
+	@echo "make browser the viewer in a real browser (Debian: apt install chromium; or CHROMIUM=path)"
 	@echo "make crash   the same kill -9 tests, many more rounds"
 	@echo "make lint    ruff and mypy"
 	@echo "make docs    write the reference pages from the code"
@@ -41,6 +42,10 @@ demo: $(VENV)/installed
 test: $(VENV)/installed-dev
 	$(BIN)/python -m pytest -q -n auto --dist worksteal -m "not e2e and not browser and not crash"
 	$(BIN)/python -m pytest -q -n auto -m crash
+
+# Needs a chromium of the system's own; none is ever downloaded. Without one the tests are skipped.
+browser: $(VENV)/installed-dev
+	$(BIN)/python -m pytest -q -n auto --maxprocesses 4 -m browser
 
 crash: $(VENV)/installed-dev
 	YESTER_KILLS=200 $(BIN)/python -m pytest -q -m crash

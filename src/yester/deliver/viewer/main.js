@@ -20,7 +20,7 @@ async function show() {
   shell.at(route?.section);
   try {
     if (!route) throw new Problem(404, { detail: `there is no view ${path}`, fix: "go on with one of those above" });
-    const page = await import(route.page);
+    const page = await import(route.page).catch(unreachable);
     const view = {
       path: match(route.path, path), query, signal: mine.signal,
       listen: (told) => listen(told, mine.signal),
@@ -45,12 +45,24 @@ async function show() {
   }
 }
 
+/** A module that cannot be fetched is no fault of its own: there is no server. */
+function unreachable(error) {
+  if (!(error instanceof TypeError)) throw error;
+  const gone = new Problem(0, { detail: "the server does not answer", fix: "start it again: yester ui" });
+  throw Object.assign(gone, { module: true });
+}
+
+/** A browser keeps in mind that a module could not be fetched, so the whole page has to come again. */
+async function reload() {
+  if ((await fetch("/health", { cache: "no-store" }).catch(() => null))?.ok) location.reload();
+}
+
 function problem(error) {
   if (!(error instanceof Problem)) console.error(error);
   return h("section.notice.bad", { role: "alert" },
     h("h1", {}, error.status === 404 ? "Not here" : "That did not work"),
     h("p", {}, error.message), error.fix && h("p", {}, error.fix),
-    h("p", {}, h("button", { on: { click: show } }, "Try again"), " ", h("a", { href: to("/") }, "To the timeline")));
+    h("p", {}, h("button", { on: { click: error.module ? reload : show } }, "Try again"), " ", h("a", { href: to("/") }, "To the timeline")));
 }
 
 function locked(error) {

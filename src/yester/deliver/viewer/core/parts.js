@@ -70,7 +70,7 @@ export function asked(title, fields, { does = "OK", danger = false } = {}) {
   return new Promise((done) => {
     const form = h("form", { method: "dialog" },
       h("h2", {}, title), h("div.fields", {}, fields),
-      h("div.tools", {}, h(danger ? "button.danger" : "button.main", { value: "yes" }, does), h("button", { value: "no", formnovalidate: true }, "Cancel")));
+      h("div.tools", {}, h(danger ? "button.danger" : "button.main", { value: "yes" }, does), h("button", { value: "no", formnovalidate: true, autofocus: danger }, "Cancel")));
     const box = h("dialog", { "aria-label": title }, form);
     box.addEventListener("close", () => {
       done(box.returnValue === "yes" ? Object.fromEntries(new FormData(form)) : null);

@@ -80,8 +80,8 @@ function said(item) {
   return h("div.card.said-whole", {},
     item.subtitle && h("p.subtitle", {}, item.subtitle),
     text(item.narrative, item.tool || item.role === "tool"),
-    item.facts?.length > 0 && [h("h3", {}, "Facts"), h("ul.said-facts", {}, item.facts.map((fact) => h("li", {}, coded(fact))))],
-    sections.map(([name, part]) => part !== item.narrative && [h("h3", {}, plain(name)), text(part)]),
+    item.facts?.length > 0 && [h("h2", {}, "Facts"), h("ul.said-facts", {}, item.facts.map((fact) => h("li", {}, coded(fact))))],
+    sections.map(([name, part]) => part !== item.narrative && [h("h2", {}, plain(name)), text(part)]),
     !item.narrative && !item.subtitle && !item.facts?.length && !sections.length && h("p.quiet", {}, "It has no words beside its title."));
 }
 

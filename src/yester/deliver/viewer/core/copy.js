@@ -1,0 +1,21 @@
+// Words for a terminal or a file, and a button that copies them.
+
+import { h } from "/core/dom.js";
+import { notify } from "/core/parts.js";
+
+export function copyable(text) {
+  return h("span.copyable", {}, h("code", {}, text),
+    h("button.small", { type: "button", "aria-label": `Copy: ${text}`, on: { click: () => copy(text) } }, "Copy"));
+}
+
+/** Sentences in which `words` between ticks are code. */
+export const ticked = (text) => text.split(/`([^`]+)`/).map((part, place) => (place % 2 ? h("code", {}, part) : part));
+
+async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    notify("Copied.");
+  } catch {
+    notify("The browser does not let this page copy; mark the words and copy them yourself.");
+  }
+}

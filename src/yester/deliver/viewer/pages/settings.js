@@ -1,0 +1,106 @@
+// Every setting, from the one table that the command line reads too. What neither sends data, names
+// a path nor guards what is stored can be changed here; the rest says where.
+
+import { get, patch } from "/core/api.js";
+import { copyable, ticked } from "/core/copy.js";
+import { h } from "/core/dom.js";
+import { notify } from "/core/parts.js";
+
+export const title = () => "Settings";
+
+const GROUPS = [
+  ["What is read and kept", /_dirs$|^(exclude|thinking|subagents|skip_tools|batch_window_ms)$/],
+  ["Recall", /^(recency_|cross_project$|max_inject$|digest$)/],
+  ["Search by meaning", /^embed/],
+  ["Running", /^(worker_|http_|spool_|backups_)/],
+  ["Language model", /^llm\./, "None is needed. All of this sends data or spends money, so it is set in the file alone."],
+  ["Archive of sessions", /^archive\./],
+  ["More", /./],
+];
+
+export async function show({ query, signal }) {
+  const { file, settings } = await get("/api/settings", {}, signal);
+  const changed = query.show === "changed";
+  const left = new Set(settings.filter((one) => !changed || one.origin !== "default"));
+  const groups = GROUPS.map(([name, fits, says]) => {
+    const own = [...left].filter((one) => fits.test(one.name));
+    own.forEach((one) => left.delete(one));
+    return own.length > 0 && h("section", {}, h("h2", {}, name), says && h("p.quiet.small", {}, says), h("div.settings-rows", {}, own.map((one) => row(one, file))));
+  });
+  return h("div.view.settings", {},
+    h("div.tools", {}, h("h1", {}, "Settings"),
+      h("nav.ranges", { "aria-label": "Which" }, [["", "All"], ["changed", "Changed"]].map(([is, name]) =>
+        h("a.chip", { href: is ? `#/settings?show=${is}` : "#/settings", "aria-current": (query.show ?? "") === is && "true" }, name)))),
+    h("p.quiet", {}, "They stand in ", h("code", {}, file), ", and what is changed here is written there. What sends data, names a path or guards what is stored cannot be changed from a browser: it says how instead. A running worker takes changes up by itself."),
+    groups.some(Boolean) ? groups : h("section.notice", {}, h("h2", {}, "Nothing was changed"), h("p", {}, "All settings have their defaults.")));
+}
+
+const text = (value) => (Array.isArray(value) ? value.join(", ") || "(none)" : value === "" ? "(empty)" : String(value));
+
+function row(one, file) {
+  const id = `setting-${one.name.replace(/\W/g, "-")}`;
+  const node = h("div.setting", { role: "group", "aria-labelledby": id },
+    h("div.about", {}, h("h3", { id }, one.name), h("p.small", { id: `${id}-help` }, ticked(one.help))),
+    h("div.value", {}, one.writable ? [editor(one, id, (next) => redraw(next)), meta(one)] : fixed(one, file)));
+  const redraw = (next) => {
+    const fresh = row(next, file);
+    node.replaceWith(fresh);
+    fresh.querySelector("input, textarea")?.focus();
+  };
+  return node;
+}
+
+const own = (origin) => origin !== "default" && origin !== "config.toml";
+
+const meta = (one) => h("p.meta", {}, "from ", h("b", {}, own(one.origin) ? `$${one.origin}` : one.origin),
+  !one.secret && one.origin !== "default" && [" · default ", h("code", {}, text(one.default))],
+  own(one.origin) && one.writable && " · the variable goes before what is changed here");
+
+/** `value` of a setting that is not to be changed here, and the words that change it in the file. */
+function fixed(one, file) {
+  const [section, name] = one.name.includes(".") ? one.name.split(".") : ["", one.name];
+  const written = one.secret ? '"…"' : JSON.stringify(one.default);
+  return [h("code.is", {}, text(one.value)),
+    h("div.under", {}, meta(one), h("details.how", {}, h("summary", {}, "How to change it", h("span.unseen", {}, `: ${one.name}`)),
+      h("p.small", {}, "With an editor, in ", h("code", {}, file), section ? [", in the section ", h("code", {}, `[${section}]`)] : ", above the first section", ":"),
+      copyable(`${name} = ${written}`)))];
+}
+
+function editor(one, id, redraw) {
+  const wrong = h("p.wrong", { id: `${id}-wrong`, role: "alert" });
+  const many = Array.isArray(one.value), flag = typeof one.value === "boolean";
+  const props = { id: `${id}-value`, "aria-labelledby": id, "aria-describedby": `${id}-help ${id}-wrong`, autocomplete: "off", spellcheck: "false" };
+  const field = flag ? h("input", { ...props, type: "checkbox", checked: one.value })
+    : many ? h("textarea", { ...props, rows: Math.min(8, Math.max(2, one.value.length)), value: one.value.join("\n") })
+      : h("input", { ...props, type: "text", inputmode: typeof one.value === "number" ? "decimal" : "text", value: String(one.value) });
+  const save = h("button.main.small", { type: "submit", disabled: true }, "Save");
+  const given = () => (flag ? field.checked : many ? field.value.split("\n").map((line) => line.trim()).filter(Boolean)
+    : typeof one.value === "number" && /^\s*-?\d+(\.\d+)?\s*$/.test(field.value) ? Number(field.value) : field.value.trim());
+  const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
+
+  async function send(value) {
+    field.removeAttribute("aria-invalid");
+    wrong.textContent = "";
+    try {
+      const next = (await patch("/api/settings", { [one.name]: value })).settings.find((row) => row.name === one.name);
+      redraw(next);
+      notify(same(next.value, value) ? `${one.name} is ${text(value)} now.` : `Written to config.toml, but ${one.name} is still ${text(next.value)}, by $${next.origin}.`);
+    } catch (error) {
+      if (flag) field.checked = one.value;
+      if (error.parameter && error.parameter !== one.name) throw error;
+      field.setAttribute("aria-invalid", "true");
+      // A fix that begins with the name only says again what it must be.
+      wrong.textContent = [error.message, error.fix.startsWith(`${one.name}:`) ? "" : error.fix].filter(Boolean).join(" – ");
+      field.focus();
+    }
+  }
+
+  const sending = (value) => send(value).catch(notify);
+  field.addEventListener("input", () => (save.disabled = same(given(), one.value)));
+  if (flag) field.addEventListener("change", () => sending(field.checked));
+  return h("form", { on: { submit: (event) => (event.preventDefault(), sending(given())) } },
+    flag ? h("label.switch", {}, field, one.value ? "on" : "off") : field,
+    h("div.acts", {}, !flag && save,
+      !same(one.value, one.default) && h("button.small", { type: "button", "aria-label": `Set ${one.name} to its default`, on: { click: () => sending(one.default) } }, "Use the default")),
+    many && h("p.meta", {}, "One on each line."), wrong);
+}

@@ -1,0 +1,143 @@
+// What the memory holds, what of it was shown, how fast that was, and what it has cost.
+
+import { get } from "/core/api.js";
+import { h } from "/core/dom.js";
+import { bar, command, emptyOf } from "/core/parts.js";
+import { largest, plot, total, weeks } from "/core/plot.js";
+import { to } from "/core/router.js";
+import { count, many } from "/core/words.js";
+
+export const title = () => "Statistics";
+
+const RANGES = [7, 30, 90, 365];
+
+export async function show({ query, signal }) {
+  const days = RANGES.includes(Number(query.days)) ? Number(query.days) : 30;
+  const [stats, series, spend] = await Promise.all(["stats", "series", "spend"].map((name) => get(`/api/${name}`, { days }, signal)));
+  const items = total(Object.values(stats.items));
+  return h("div.view.stats", {},
+    h("div.tools", {}, h("h1", {}, "Statistics"),
+      h("nav.ranges", { "aria-label": "How far back" }, RANGES.map((one) =>
+        h("a.chip", { href: to("/stats", { ...query, days: one }), "aria-current": one === days && "true" }, `${one} days`)))),
+    figures(stats, items),
+    !items && emptyOf("Nothing is counted yet", ["Past sessions come in with ", command("yester index"), "; plots begin on the day they were written."]),
+    made(series, days, query, stats),
+    h("div.plots", {},
+      h("div", {}, tokens(series, days), lag(series, stats), money(series, spend, days), shown(stats)),
+      h("div", {}, latency(series), distilled(stats), vectors(stats), skipped(stats))));
+}
+
+const figure = (name, value, more = "") => h("div", {}, h("dt", {}, name), h("dd", {}, value, more && h("small", {}, more)));
+
+function figures(stats, items) {
+  return h("dl.figures", {},
+    figure("Items", count(items), Object.entries(stats.items).map(([kind, number]) => `${count(number)} ${kind}`).join(", ")),
+    figure("Sessions", count(stats.sessions), `${many(stats.transcripts, "transcript")} read`),
+    figure("Projects", count(stats.projects)),
+    figure("Events", count(stats.events), "told by hooks"),
+    figure("On disk", size(stats.bytes)),
+    figure("Since", stats.oldest ? iso(stats.oldest) : "–", stats.newest ? `until ${iso(stats.newest)}` : ""));
+}
+
+const iso = (epoch) => new Date(epoch).toISOString().slice(0, 10);
+
+function size(bytes) {
+  const steps = ["bytes", "KB", "MB", "GB", "TB"];
+  const step = Math.min(steps.length - 1, Math.floor(Math.log10(Math.max(bytes, 1)) / 3));
+  return `${(bytes / 1000 ** step).toFixed(step && bytes / 1000 ** step < 100 ? 1 : 0)} ${steps[step]}`;
+}
+
+/** A plot, or, where there is nothing to draw, words on what would be there. */
+function plotted(given, days, ...teaches) {
+  if (!given.series.some((one) => total(one.values))) return nothing(given.title, ...teaches);
+  if (days <= 120) return plot(given);
+  return plot({ ...given, ...weeks(given.days, given.series), title: given.title.replace("per day", "per week"), step: "Week" });
+}
+
+const nothing = (title, ...says) => h("section.plot.none", {}, h("h2", {}, title), says.map((say) => h("p.quiet", {}, say)));
+
+function made({ days, items }, range, query, { newest }) {
+  const all = query.show === "all", { message, ...found } = items;
+  const node = plotted({ title: "Items per day", days, series: largest(all ? items : found, days.length) }, range,
+    [`Nothing was ${all ? "recorded" : "found out or asked"} in the last ${range} days.`,
+      newest && [` The last was on ${iso(newest)}. `, range < 365 && h("a", { href: to("/stats", { ...query, days: 365 }) }, "Look at 365 days")]]);
+  node.classList.add("whole");
+  // Messages are so many that nothing else could be seen beside them.
+  if (message) node.append(h("p.small", {}, h("a", { href: to("/stats", { ...query, show: all ? "" : "all" }) },
+    all ? "Without messages" : `With ${many(total(message), "message")}`)));
+  return node;
+}
+
+function tokens({ days, shown_tokens, discovered_tokens, note }, range) {
+  return plotted({
+    title: "Tokens per day: read against discovered", days, lines: true, log: true, note, write: (value) => `~${count(Math.round(value))}`,
+    series: [{ name: "read by agents", values: shown_tokens }, { name: "spent on finding it out", values: discovered_tokens }],
+  }, range, ["No agent has been shown anything in this time. What they are shown when a session begins or a prompt is typed stands in ", h("a", { href: to("/shown") }, "Shown"), "."], note);
+}
+
+const ms = (value) => (value >= 10_000 ? `${(value / 1000).toFixed(1)} s` : `${count(Math.round(value * 10) / 10)} ms`);
+const msAxis = (value) => (value >= 3_600_000 ? `${+(value / 3_600_000).toPrecision(2)} h` : value >= 1000 ? `${+(value / 1000).toPrecision(3)} s` : `${+value.toPrecision(3)} ms`);
+const halves = (found) => [{ name: "median", values: found.p50 }, { name: "slowest in a hundred", values: found.p99 }];
+
+// What is a median of days cannot be added up to weeks: a year is drawn by days.
+function latency({ days, answer_ms }) {
+  return plotted({ title: "Time to answer an agent", days, series: halves(answer_ms), lines: true, log: true, write: ms, scale: msAxis }, 0,
+    ["No agent has asked in this time. Hooks ask when a session begins and when a prompt is typed, once ", command("yester install"), " has been run."]);
+}
+
+function lag({ days, lag_ms }, stats) {
+  const now = stats.lag_ms.p50 === null ? "" : `Of the last events: half within ${ms(stats.lag_ms.p50)}, all but one in a hundred within ${ms(stats.lag_ms.p99)}.`;
+  return plotted({ title: "Lag: from an event until it can be found", days, series: halves(lag_ms), lines: true, log: true, write: ms, scale: msAxis, note: now }, 0,
+    ["No event came from a hook in this time. Events come while an agent works, once ", command("yester install"), " has been run."], now);
+}
+
+const dollars = (value) => (value > 0 && value < 0.01 ? `$${value.toPrecision(2)}` : `$${value.toFixed(2)}`);
+
+function money({ days, spend }, { provider, today, limits, spend: rows }, range) {
+  const drawn = plotted({ title: "Spend per day", days, series: [{ name: "dollars", values: spend }], write: dollars, scale: (value) => `$${value}` }, range,
+    provider === "none"
+      ? "No language model is set, and none is needed: nothing is sent and nothing costs anything."
+      : [`Nothing was spent in this time (${provider} is set).`]);
+  if (provider !== "none" || rows.length) drawn.append(h("section.today", {},
+    h("h3", {}, "Today, of what a day may cost"),
+    part("Dollars", today.cost, limits.dollars, dollars), part("Tokens", today.tokens, limits.tokens, count),
+    rows.length > 0 && h("details", {}, h("summary", {}, "By model and purpose"), h("div.wide", { tabindex: "0", role: "region", "aria-label": "Spend by model and purpose" }, h("table", {},
+      h("thead", {}, h("tr", {}, ["Day", "Model", "For", "Ended"].map((name) => h("th", { scope: "col" }, name)), ["Calls", "Tokens", "Cost"].map((name) => h("th.number", { scope: "col" }, name)))),
+      h("tbody", {}, rows.map((row) => h("tr", {}, [row.day, row.model, row.purpose, row.outcome].map((text) => h("td", {}, text)),
+        [count(row.calls), count(row.tokens_in + row.tokens_out), dollars(row.cost)].map((text) => h("td.number", {}, text))))))))));
+  return drawn;
+}
+
+const part = (name, is, most, write) => bar(name, most ? is / most : 0, `${write(is)} of ${write(most)}`);
+
+const section = (title, ...children) => h("section.plot", {}, h("h2", {}, title), children);
+const numbers = (label, names, rows) => h("div.wide", { tabindex: "0", role: "region", "aria-label": label }, h("table", {},
+  h("thead", {}, h("tr", {}, names.map((name, place) => h(place ? "th.number" : "th", { scope: "col" }, name)))),
+  h("tbody", {}, rows.map(([first, ...rest]) => h("tr", {}, h("th", { scope: "row" }, first), rest.map((value) => h("td.number", {}, count(value))))))));
+
+function shown({ shown: rows, days, note }) {
+  if (!rows.length) return nothing("Shown to agents", `Nothing in the last ${days} days.`);
+  return section(`Shown to agents in ${days} days`,
+    numbers("Shown to agents", ["When", "Times", "Lines", "Tokens to read", "Tokens behind it"], rows.map((row) => [row.event, row.times, row.items, row.tokens, row.discovery_tokens])),
+    h("p.quiet.small", {}, note, " ", h("a", { href: to("/shown") }, "Every line")));
+}
+
+function distilled({ distilled: rows, note }) {
+  if (!rows.length) return nothing("Made from what was found out", ["Observations are made when a session pauses; of past ones with ", command("yester distil --backfill"), "."]);
+  return section("Made from what was found out",
+    numbers("Made from what was found out", ["Kind", "Items", "Tokens to read", "Tokens behind it"], rows.map((row) => [row.kind, row.items, row.read_tokens, row.discovery_tokens])),
+    h("p.quiet.small", {}, note));
+}
+
+function vectors({ vectors: { done, waiting } }) {
+  if (!done && !waiting) return nothing("Search by meaning", ["No item has a vector: search goes by words alone. ", command("yester model"), " says what there is."]);
+  return section("Search by meaning", bar("Vectors", done / (done + waiting), `${count(done)} of ${count(done + waiting)}`),
+    h("p.quiet.small", {}, waiting ? ["What waits comes in the background, or at once with ", command("yester index"), "."] : "Every item that is to have one has one."));
+}
+
+function skipped({ skipped: reasons }) {
+  const rows = Object.entries(reasons).sort((a, b) => b[1] - a[1]), most = rows[0]?.[1] ?? 0;
+  if (!rows.length) return nothing("Left out", "Nothing of what was read has been left out.");
+  return section("Left out of what was read", rows.slice(0, 12).map(([reason, number]) => bar(reason, number / most, count(number), reason)),
+    rows.length > 12 && h("p.quiet.small", {}, `and ${many(rows.length - 12, "other reason")}`));
+}

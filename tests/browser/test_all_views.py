@@ -1,0 +1,199 @@
+"""What holds for every view: names, headings, titles, focus, colours, width, back and forward."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from playwright.sync_api import expect
+
+import yester
+from tests.browser.views import COUNTING, VIEWS, address, opened, whole
+from yester.ingest import prepared
+from yester.model import Change, Injection, Item, Memo, Project, Session
+
+pytestmark = [pytest.mark.browser, pytest.mark.requirement("DEL-10")]
+every_view = pytest.mark.parametrize("route", VIEWS, ids=lambda route: route.path)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    path, now = tmp_path_factory.mktemp("views") / "memory", int(time.time() * 1000)
+    with yester.open(path) as memory, memory.store.transaction():
+        store = memory.store
+        for name in ("shop", "garden"):
+            store.put_project(Project(f"name:{name}", name, f"/home/sam/{name}"))
+        session = store.put_session(
+            Session("s-one", "claude-code", "name:shop", now - 60_000, now, "/home/sam/shop",
+                    "main", "Why totals were wrong")
+        )  # fmt: skip
+
+        def item(kind, **more):
+            return Item(
+                f"{kind}-1", kind, "name:shop", "s-one", agent="claude-code", epoch=now - 1_000,
+                title="Totals are rounded once", body="Totals are rounded once, at the end.",
+                facts=("Prices are integers",), concepts=("gotcha",), tags=("money",),
+                files_read=("src/total.py",), discovery_tokens=900, **more,
+            )  # fmt: skip
+
+        store.put([
+            prepared(item("prompt", role="user", prompt_number=1)),
+            prepared(item("message", role="assistant")),
+            prepared(item("observation", type="bugfix")),
+            prepared(Item("rose", "note", "name:garden", epoch=now - 2_000, body="Roses")),
+        ])  # fmt: skip
+        memo = Memo(
+            item("memory", type="decision", origin="user"), "totals", content={"decision": "Once."}
+        )
+        change = Change(0, now, "sam", "create", "", None, {"title": "Totals"})
+        id_ = store.put_memo(prepared(memo.item), memo, change)
+        store.put_injections([Injection(session, "SessionStart", id_, 0.5, 20, now, "newest")])
+    return path
+
+
+@pytest.fixture(autouse=True)
+def counting(window):
+    window.add_init_script(COUNTING)
+
+
+@pytest.fixture
+def at(server):
+    with yester.open(server.home) as memory:
+        ids = [memory.store.find(f"{kind}-1")[0].id for kind in ("observation", "memory")]
+    session = server.get("/api/sessions")["sessions"][0]["db_id"]
+
+    def at(route):
+        return address(route, ids[0], session, ids[1])
+
+    return at
+
+
+_UNNAMED = """() => {
+  const text = (one) => (one?.textContent ?? "").trim();
+  const ids = (one) => (one.getAttribute("aria-labelledby") ?? "").split(" ");
+  const inside = (one) => !one.matches("input, select, textarea, dialog, [role]") && text(one);
+  const named = (one) => one.getAttribute("aria-label")?.trim() || inside(one) || one.title
+    || ids(one).some((id) => text(document.getElementById(id)))
+    || [...(one.labels ?? [])].some(text);
+  const used = "input, select, textarea, button, a[href], summary, [role=slider], dialog";
+  return [...document.querySelectorAll(used)]
+    .filter((one) => one.type !== "hidden" && !named(one)).map((one) => one.cloneNode().outerHTML);
+}"""
+
+
+@every_view
+def test_everything_that_can_be_used_has_a_name(viewer, at, route):
+    opened(viewer.page, at(route))
+    assert viewer.page.evaluate(_UNNAMED) == []
+
+
+@every_view
+def test_a_view_has_one_first_heading_a_title_and_no_id_twice(viewer, at, route):
+    page = viewer.page
+    opened(page, at(route))
+    expect(page.locator("h1")).to_have_count(1)
+    assert page.title().endswith(" · yester")
+    assert len(page.title()) > len(" · yester")
+    ids = page.evaluate("[...document.querySelectorAll('[id]')].map((one) => one.id)")
+    assert len(ids) == len(set(ids))
+    headings = "[...document.querySelectorAll('main :is(h1, h2, h3, h4)')]"
+    levels = page.evaluate(f"{headings}.map((one) => Number(one.tagName[1]))")
+    assert all(after - before <= 1 for before, after in zip([0, *levels], levels, strict=False))
+
+
+@every_view
+def test_where_the_focus_is_can_be_seen(viewer, at, route):
+    page = viewer.page
+    opened(page, at(route))
+    page.evaluate("document.querySelector('main').focus()")
+    for _ in range(4):
+        page.keyboard.press("Tab")
+        seen = page.evaluate(
+            """() => { const is = document.activeElement, style = getComputedStyle(is);
+              return is === document.body || is.matches(":focus-visible")
+                && style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2 }"""
+        )
+        assert seen, page.evaluate("document.activeElement.cloneNode().outerHTML")
+
+
+# For each piece of text in sight: its colour against the nearest ground behind it (WCAG 2).
+_PALE = """() => {
+  const rgb = (text) => (text.match(/[\\d.]+/g) ?? []).map(Number);
+  const linear = (part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
+  const light = ([r, g, b]) =>
+    0.2126 * linear(r / 255) + 0.7152 * linear(g / 255) + 0.0722 * linear(b / 255);
+  const ground = (one) => {
+    for (; one; one = one.parentElement) {
+      const found = rgb(getComputedStyle(one).backgroundColor);
+      if (found.length === 3 || found[3] > 0.99) return found;
+    }
+    return [255, 255, 255];
+  };
+  const found = new Set(), left = "svg, :disabled, .unseen, option, noscript, .skip";
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const text = walker.currentNode.data.trim(), one = walker.currentNode.parentElement;
+    if (!text || !one.checkVisibility() || one.closest(left)) continue;
+    const both = [light(rgb(getComputedStyle(one).color)), light(ground(one))];
+    const ratio = (Math.max(...both) + 0.05) / (Math.min(...both) + 0.05);
+    if (ratio < 4.5) found.add(`${one.tagName}.${one.className} ${ratio} ${text.slice(0, 30)}`);
+  }
+  return [...found];
+}"""
+_GROUND = "getComputedStyle(document.body).backgroundColor"
+
+
+@every_view
+def test_light_and_dark_differ_and_both_can_be_read(viewer, at, route):
+    page = viewer.page
+    grounds = []
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        opened(page, at(route))
+        grounds.append(page.evaluate(_GROUND))
+        assert page.evaluate(_PALE) == [], scheme
+    assert grounds[0] != grounds[1]
+
+
+@every_view
+def test_no_view_is_wider_than_a_phone(viewer, at, route):
+    page = viewer.page
+    page.set_viewport_size({"width": 400, "height": 800})
+    opened(page, at(route))
+    assert page.evaluate("document.scrollingElement.scrollWidth") <= 400
+    assert page.evaluate("document.querySelector('main').scrollWidth") <= 400
+
+
+def test_back_and_forward_lead_through_all_views(viewer, at):
+    page = viewer.page
+    seen = []
+    for route in VIEWS[1:]:
+        opened(page, at(route))
+        seen.append((page.url, page.locator("h1").inner_text(), page.title()))
+
+    def same(place):
+        expect(page).to_have_url(place[0])
+        expect(page.locator("h1")).to_have_text(place[1])
+        expect(page).to_have_title(place[2])
+        whole(page)
+
+    for place in reversed(seen[:-1]):
+        page.go_back()
+        same(place)
+    for place in seen[1:]:
+        page.go_forward()
+        same(place)
+
+
+def test_the_view_one_is_in_is_marked_in_the_navigation(viewer, at):
+    for route in VIEWS:
+        opened(viewer.page, at(route))
+        expect(viewer.page.locator("nav#views [aria-current=page]")).to_have_count(1)
+
+
+def test_an_address_that_leads_nowhere_says_so_and_leads_on(viewer):
+    page = viewer.page
+    opened(page, "#/nowhere/at/all")
+    expect(page.get_by_role("heading", name="Not here", level=1)).to_be_visible()
+    page.get_by_role("link", name="To the timeline").click()
+    expect(page.get_by_role("heading", name="Timeline", level=1)).to_be_visible()

