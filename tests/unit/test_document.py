@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from yester.model import Item
-from yester.text.document import FIELDS, decode, document, matches, pattern
+from yester.text.document import FIELDS, decode, document, extent, matches, pattern
 from yester.text.terms import term_hash
 from yester.text.terms import terms as expanded
 
@@ -65,3 +65,12 @@ def test_counts_stop_at_what_a_byte_holds():
 
 def test_an_item_without_text_has_an_empty_vector():
     assert decode(document(Item("r", "message")).vector) == []
+
+
+@given(_texts, _texts, st.lists(_texts, max_size=3))
+def test_how_many_terms_there_are_is_told_by_the_heads_of_its_fields(title, body, facts):
+    vector = document(Item("r", "observation", title=title, body=body, facts=tuple(facts))).vector
+    least, most = extent(vector)
+    fields = [set(part.counts) for part in decode(vector)]
+    assert least <= len(set().union(*fields)) <= most
+    assert (least, most) == (max(map(len, fields), default=0), sum(map(len, fields)))

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from yester.text.embed import Embedder
 
 _ASKED = 30  # hits, of which some are known, of this session or below the floor
+# Two searches, of which a few lines are shown: fewer candidates than where ten answers are wanted.
+_WORDS, _NEAREST = 120, 100
 _LONGEST_PROMPT = 20_000  # characters; the question stands at the beginning or the end
 _SNIPPET, _NOTE = 240, 200  # characters
 _TALK = ("message", "prompt")
@@ -133,8 +135,10 @@ def _found(
     asked_here = replace(asked, filters=Filters(projects=(project.key,)))
     once = OneQuestion(search.embedder) if search.embedder is not None else None
 
+    weights = replace(search.weights or Weights(), words=_WORDS, nearest=_NEAREST)
+
     def hits(question: Asked) -> dict[int, Hit]:
-        return {h.id: h for h in recall(store, question, search.weights, once, search.fates)}
+        return {h.id: h for h in recall(store, question, weights, once, search.fates)}
 
     # Asked for itself as well, no busy project can push the present one out. Found both ways, the
     # score over everything counts: in a small project every word is rare.

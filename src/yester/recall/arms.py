@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import pairwise
 from math import log
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -38,7 +39,7 @@ from yester.text.synonyms import alternatives
 if TYPE_CHECKING:
     from yester.text.embed import Embedder
 
-WORDS, NEAREST, TOUCHING = 220, 200, 100
+TOUCHING = 100
 _LIFTED = 40  # candidates whose neighbours are looked at
 _READ = 8  # candidates whose text is read for words side by side
 _ALIKE = 12
@@ -131,7 +132,7 @@ def ranked(
             vector = embedder.embed_query(text)
     near: dict[int, Near] = {}
     if vector is not None and embedder is not None:
-        near = dict(store.nearest(vector, embedder.sha, filters, NEAREST))
+        near = dict(store.nearest(vector, embedder.sha, filters, weights.nearest))
     touching = store.touching(around.files, filters, TOUCHING) if around.files else {}
     paths = tuple(dict.fromkeys(_PATH.findall(text)))[:_MOST_PATHS]
     named = store.touching(paths, filters, TOUCHING) if paths and weights.named else {}
@@ -173,31 +174,29 @@ def ranked(
     result = []
     far = 0
     known_of: dict[int, Signals] = {}
+    worth = _worth(weights)
     for one in found:
-        part = near.get(one.id)
+        part, said = near.get(one.id), words[one.id]
         close = None
         if part is not None and embedder is not None:
             many = weights.parts * log(part.parts) if one.kind in _CONVERSATION else 0.0
             close = closeness(part.cosine - many, embedder.band)
         about = one.id in touching or one.id in named
-        if not words[one.id].keyword and (close or 0.0) < _FAR and not about:
+        if not said.keyword and (close or 0.0) < _FAR and not about:
             far += 1
             continue
+        half_life, importance = worth(one.kind, one.type)
         signals = Signals(
             keyword=keyword[one.id],
             vector=close,
             files=files.get(one.id, 0.0),
             named=share(named.get(one.id, 0), len(paths)),
-            recency=recency(
-                around.now - one.epoch,
-                by_type(weights.half_life, one.kind, one.type),
-                weights.spread,
-            ),
-            importance=by_type(weights.importances, one.kind, one.type),
+            recency=recency(around.now - one.epoch, half_life, weights.spread),
+            importance=importance,
             concepts=share(held.get(one.id, 0), concepts),
             project=1.0 if own and one.project == own else 0.0,
         )
-        told = {"matched": words[one.id].matched, "fit": words[one.id].fit}
+        told = {"matched": said.matched, "fit": said.fit}
         if part is not None:
             told["cosine"] = part.cosine
             told["ahead"] = part.cosine - twentieth
@@ -214,10 +213,22 @@ def ranked(
     return Search(result, rung, numbers, scale.shares, far)
 
 
+def _worth(weights: Weights) -> Callable[[str, str], tuple[float, float]]:
+    """(kind, type) → half-life and importance, looked up once: there are few of them."""
+
+    @cache
+    def found(kind: str, type_: str) -> tuple[float, float]:
+        return by_type(weights.half_life, kind, type_), by_type(weights.importances, kind, type_)
+
+    return found
+
+
 def _leading(found: list[Ranked]) -> list[Ranked]:
     """How far each is above the tenth: what stands out is more likely to be meant."""
     tenth = found[min(9, len(found) - 1)].score if found else 0.0
-    return [one._replace(factors={**one.factors, "lead": one.score - tenth}) for one in found]
+    for one in found:
+        one.factors["lead"] = one.score - tenth
+    return found
 
 
 def _by_words(
@@ -253,7 +264,7 @@ def _by_words(
     ]
     if not postings and query.must is None:
         return question, [], rung
-    return question, store.candidates(postings, filters, WORDS, query.must), rung
+    return question, store.candidates(postings, filters, weights.words, query.must), rung
 
 
 def _shares(wanted: Sequence[Wanted]) -> dict[str, float]:

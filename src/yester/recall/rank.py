@@ -82,6 +82,9 @@ class Weights:
     stale: float = 0.15  # so much less where all its files are gone
     use: float = 0.1  # so much more or less for what was of use, or never
     fields: Mapping[str, tuple[float, ...]] = field(default_factory=lambda: FIELD_WEIGHTS)
+    # Candidates by words and by meaning: what a search costs grows with them.
+    words: int = 220
+    nearest: int = 200
 
     def with_half_life(self, days: int) -> Weights:
         """The same with one half-life for everything; 0: as they are."""
@@ -110,7 +113,7 @@ class Wanted:
 class Ranked(NamedTuple):
     candidate: Candidate
     score: float
-    factors: Mapping[str, float]
+    factors: dict[str, float]
     arms: tuple[str, ...] = ()  # which of them found it
 
 
@@ -235,6 +238,8 @@ class Scale:
         used = {name: getattr(weights, name) for name in Signals._fields if name in usable}
         whole = 1.0 if weights.relative else sum(used.values())
         self.shares = {name: weight / (whole or 1.0) for name, weight in used.items()}
+        place = Signals._fields.index
+        self._places = [(name, place(name), share) for name, share in self.shares.items()]
 
     def ranked(
         self,
@@ -246,13 +251,14 @@ class Scale:
         """The score, and what each factor added to it; `told` are facts that added nothing."""
         factors: dict[str, float] = {}
         score = 0.0
-        for name, part in self.shares.items():
-            value = getattr(signals, name)
+        for name, place, share in self._places:
+            value = signals[place]
             if value is None:
                 value = self._unembedded * signals.keyword
-            factors[name] = part * value
-            score += factors[name]
-        return Ranked(candidate, score, {**factors, **told}, arms)
+            factors[name] = added = share * value
+            score += added
+        factors.update(told)
+        return Ranked(candidate, score, factors, arms)
 
 
 def lowered(ranked: Ranked, oldest: int, share: float) -> Ranked:

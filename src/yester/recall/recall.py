@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from yester.errors import UsageError
@@ -21,7 +22,7 @@ from yester.recall.staleness import Staleness, Work, work
 from yester.recall.use import usefulness
 from yester.redact import redact
 from yester.store.base import Candidate, Store
-from yester.text.document import decode
+from yester.text.document import decode, extent
 from yester.text.query import Query, parse
 from yester.when import moment
 
@@ -109,8 +110,7 @@ def answer(
             here = (asked.project, names.get(asked.project))
             own = [one for one in items if one.project in here or names.get(one.project) in here]
             known = _told(store, own, fates)
-        return Answer([replace(hit(one, names, rung="recent"), stale=_said(known, one.id))
-                       for one in items])  # fmt: skip
+        return Answer([hit(one, names, rung="recent", stale=_said(known, one.id)) for one in items])
     around = Around(asked.now, asked.project, asked.files)
     text = _without_filters(asked.query, query)
     search = ranked(store, text, query, filters, around, weights, embedder, watch)
@@ -138,11 +138,9 @@ def answer(
     hits = []
     for best, alike in chosen:
         if item := texts.get(best.candidate.id):
-            one = hit(item, names, best.score, search.rung)
-            one = replace(one, duplicates=len(alike), stale=_said(told, item.id))
-            hits.append(
-                replace(one, factors=best.factors, arms=best.arms) if asked.explain else one
-            )
+            reasons = (best.factors, best.arms) if asked.explain else ({}, ())
+            stale = _said(told, item.id)
+            hits.append(hit(item, names, best.score, search.rung, len(alike), stale, *reasons))
     if not asked.explain:
         return Answer(hits)
     return Answer(hits, search.arms, search.shares, cut, more + search.far)
@@ -236,23 +234,41 @@ class Chosen(NamedTuple):
 
 def collapse(found: Iterable[Ranked], most: int) -> list[Chosen]:
     """The first `most` different ones."""
-    kept: list[tuple[Chosen, set[int]]] = []
+    kept: list[tuple[Chosen, _Terms]] = []
     by_hash: dict[bytes, int] = {}
     for one in found:
         if one.score <= 0:
             break
         at = by_hash.get(one.candidate.hash)
-        words = terms_of(one.candidate)
+        terms = _Terms(one.candidate)
         if at is None:
-            at = next((i for i, (_, other) in enumerate(kept) if same_words(words, other)), None)
+            at = next((i for i, (_, other) in enumerate(kept) if terms.same(other)), None)
         if at is not None:
             kept[at][0].alike.append(one.candidate.id)
             continue
         if len(kept) >= most:
             break
         by_hash[one.candidate.hash] = len(kept)
-        kept.append((Chosen(one, []), words))
+        kept.append((Chosen(one, []), terms))
     return [one for one, _ in kept]
+
+
+class _Terms:
+    """A candidate's terms, taken apart when first needed: most pairs differ in size alone."""
+
+    def __init__(self, candidate: Candidate) -> None:
+        self._candidate = candidate
+        self._least, self._most = extent(candidate.vector)
+
+    @cached_property
+    def all(self) -> set[int]:
+        return terms_of(self._candidate)
+
+    def same(self, other: _Terms) -> bool:
+        most, least = min(self._most, other._most), max(self._least, other._least)
+        if most < _SHORT or most < _SAME * least:
+            return False
+        return same_words(self.all, other.all)
 
 
 def terms_of(candidate: Candidate) -> set[int]:
@@ -270,14 +286,24 @@ def same_words(one: set[int], other: set[int]) -> bool:
     return common >= _SAME * (len(one) + len(other) - common)
 
 
-def hit(item: Item, names: Mapping[str, str], score: float = 0.0, rung: str = "") -> Hit:
+def hit(
+    item: Item,
+    names: Mapping[str, str],
+    score: float = 0.0,
+    rung: str = "",
+    duplicates: int = 0,
+    stale: str = "",
+    factors: Mapping[str, float] = {},
+    arms: tuple[str, ...] = (),
+) -> Hit:
     """An item as an answer, redacted once more: it may be older than the newest rule."""
     return Hit(
         id=item.id, ref=item.ref, kind=item.kind, type=item.type,
         project=names.get(item.project, item.project), session=item.session,
         title=redact(item.title), text=redact(whole(item)), epoch=item.epoch / 1000, score=score,
         role=item.role, tool=item.tool, agent=item.agent, files=item.files,
-        prompt_number=item.prompt_number, rung=rung,
+        prompt_number=item.prompt_number, rung=rung, duplicates=duplicates, stale=stale,
+        factors=factors, arms=arms,
     )  # fmt: skip
 
 

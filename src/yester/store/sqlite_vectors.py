@@ -18,7 +18,8 @@ from yester.store.sqlite_care import explains
 from yester.text.arrays import arrays
 from yester.text.vectors import code, packed, unlike, unpacked
 
-NEAREST = 600  # codes whose values are looked at
+# Codes whose values are looked at: so many for each one wanted, and never fewer than these.
+_EACH, _FEWEST = 3, 300
 _WIDER = 8  # times as many, when filters leave too few
 # What is told in words is embedded; what tools print is found by its words.
 NOT_EMBEDDED = ("tool", "thinking", "task")  # roles
@@ -159,7 +160,7 @@ class VectorRows:
     ) -> list[tuple[int, Near]]:
         np = arrays()
         known = self._known(model)
-        if not len(known):
+        if not len(known) or limit < 1:
             return []
         far = unlike(known.codes, code(vector, model))
         mask = self._mask(filters)
@@ -168,7 +169,8 @@ class VectorRows:
             condition, args = rows.where(filters, *self._filter_ids(filters))
         if mask is not None:
             far = np.where(_marked(mask, known.items), far, np.iinfo(far.dtype).max)
-        wanted = min(NEAREST, len(known))
+        enough = max(_EACH * limit, _FEWEST)
+        wanted = min(enough, len(known))
         while True:
             near = np.argpartition(far, wanted - 1)[:wanted] if wanted < len(known) else None
             ids = known.ids if near is None else known.ids[near]
@@ -185,11 +187,27 @@ class VectorRows:
                 else:
                     known.forget(gone)
                 return self.nearest(vector, model, filters, limit)
-            if len(found) >= limit or near is None or (not narrowed and wanted >= NEAREST):
+            if len(found) >= limit or near is None or (not narrowed and wanted >= enough):
                 break
             wanted = min(wanted * _WIDER, len(known))
         ordered = sorted(found.items(), key=lambda pair: (-pair[1].cosine, -pair[0]))
-        return ordered[:limit]
+        return self._active(ordered, limit)
+
+    def _active(self, ordered: Sequence[tuple[int, Near]], limit: int) -> list[tuple[int, Near]]:
+        """The first ones that are in use; nearly all are, so few more than wanted are looked up."""
+        kept: list[tuple[int, Near]] = []
+        for at in range(0, len(ordered), limit):
+            some = ordered[at : at + limit]
+            found = self._db.execute(
+                "SELECT i.id FROM json_each(?) j CROSS JOIN item i ON i.id = j.value"
+                " WHERE i.status = 'active'",
+                (str([item for item, _ in some]),),
+            )
+            active = {row[0] for row in found}
+            kept += [one for one in some if one[0] in active]
+            if len(kept) >= limit:
+                break
+        return kept[:limit]
 
     @explains
     def cosines(self, vector: Any, model: str, items: Sequence[int]) -> dict[int, Near]:
@@ -217,14 +235,14 @@ class VectorRows:
 
     def _cosines(self, vector: Any, model: str, ids: Any) -> tuple[dict[int, Near], set[int]]:
         """item → cosine for vectors by id, and the ids that are no longer there."""
-        wanted = ids.tolist()
+        wanted = sorted(ids.tolist())  # as they lie in the file
         found = self._db.execute(
             "SELECT v.item, v.parts, v.value, v.id FROM json_each(?) j"
-            " CROSS JOIN vector v ON v.id = j.value"
-            " JOIN item i ON i.id = v.item WHERE i.status = 'active' AND v.model = ?",
+            " CROSS JOIN vector v ON v.id = j.value WHERE v.model = ?",
             (str(wanted), model),
         ).fetchall()
-        return _best(vector, [row[:3] for row in found]), {*wanted} - {row[3] for row in found}
+        gone = {*wanted} - {row[3] for row in found} if len(found) < len(wanted) else set()
+        return _best(vector, found), gone
 
     def _waiting(self) -> int:
         row = self._db.execute("SELECT count(*) FROM unembedded").fetchone()
@@ -250,10 +268,10 @@ def _best(vector: Any, found: Sequence[Any]) -> dict[int, Near]:
     """item → its nearest part."""
     if not found:
         return {}
-    values = unpacked([value for _, _, value in found]) @ vector
+    values = unpacked([row[2] for row in found]) @ vector
     best: dict[int, Near] = {}
-    for (item, parts, _), cosine in zip(found, values.tolist(), strict=True):
-        known = best.get(item)
+    for row, cosine in zip(found, values.tolist(), strict=True):
+        known = best.get(row[0])
         if known is None or cosine > known.cosine:
-            best[item] = Near(cosine, parts)
+            best[row[0]] = Near(cosine, row[1])
     return best

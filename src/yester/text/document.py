@@ -94,6 +94,17 @@ class FieldTerms:
     counts: dict[int, int]
 
 
+def extent(vector: bytes) -> tuple[int, int]:
+    """At least and at most so many different terms, read from the heads of its fields alone."""
+    least, most, at = 0, 0, 0
+    while at < len(vector):
+        _, distinct, _ = _HEADER.unpack_from(vector, at)
+        at += _HEADER.size + 5 * distinct
+        least = max(least, distinct)
+        most += distinct
+    return least, most
+
+
 def decode(vector: bytes) -> list[FieldTerms]:
     """The stored form back as counts per field."""
     fields, at = [], 0
