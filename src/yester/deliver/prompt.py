@@ -29,9 +29,9 @@ from yester.text.terms import query_terms
 if TYPE_CHECKING:
     from yester.text.embed import Embedder
 
-_ASKED = 30  # hits, of which some are known, of this session or below the floor
+_ASKED = 20  # hits, of which some are known, of this session or below the floor
 # Two searches, of which a few lines are shown: fewer candidates than where ten answers are wanted.
-_WORDS, _NEAREST = 120, 100
+_WORDS, _NEAREST = 80, 60
 _LONGEST_PROMPT = 20_000  # characters; the question stands at the beginning or the end
 _SNIPPET, _NOTE = 240, 200  # characters
 _TALK = ("message", "prompt")

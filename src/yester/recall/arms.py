@@ -187,21 +187,21 @@ def ranked(
             continue
         half_life, importance = worth(one.kind, one.type)
         signals = Signals(
-            keyword=keyword[one.id],
-            vector=close,
-            files=files.get(one.id, 0.0),
-            named=share(named.get(one.id, 0), len(paths)),
-            recency=recency(around.now - one.epoch, half_life, weights.spread),
-            importance=importance,
-            concepts=share(held.get(one.id, 0), concepts),
-            project=1.0 if own and one.project == own else 0.0,
+            keyword[one.id],
+            close,
+            files.get(one.id, 0.0),
+            share(named[one.id], len(paths)) if one.id in named else 0.0,
+            recency(around.now - one.epoch, half_life, weights.spread),
+            importance,
+            share(held[one.id], concepts) if one.id in held else 0.0,
+            1.0 if own and one.project == own else 0.0,
         )
         told = {"matched": said.matched, "fit": said.fit}
         if part is not None:
             told["cosine"] = part.cosine
             told["ahead"] = part.cosine - twentieth
         known_of[one.id] = signals
-        found_by = tuple(name for name, ids in by_arm.items() if one.id in ids)
+        found_by = tuple([name for name, ids in by_arm.items() if one.id in ids])
         result.append(scale.ranked(one, signals, told, found_by or ("neighbours",)))
     result = _leading(_fulfilling(store, in_order(result), query))
     if watch is not None:

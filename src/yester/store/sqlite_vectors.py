@@ -38,6 +38,7 @@ class Codes:
         self.ids = np.zeros(0, np.int64)
         self.items = np.zeros(0, np.int64)
         self.codes: Any = None
+        self._asked: tuple[bytes, Any] | None = None
 
     def refresh(self) -> None:
         """What has been written since; what was deleted is noticed when its value is missing."""
@@ -60,12 +61,20 @@ class Codes:
         self.ids = np.concatenate([self.ids, np.array(ids, np.int64)])
         self.items = np.concatenate([self.items, np.array(items, np.int64)])
         self.codes = new if self.codes is None else np.concatenate([self.codes, new])
+        self._asked = None
+
+    def unlike(self, wanted: bytes) -> Any:
+        """How far each code is from the wanted one. A prompt asks twice, here and everywhere."""
+        if self._asked is None or self._asked[0] != wanted:
+            self._asked = wanted, unlike(self.codes, wanted)
+        return self._asked[1]
 
     def forget(self, gone: Collection[int]) -> None:
         """Those whose values are no longer there."""
         np = arrays()
         kept = ~np.isin(self.ids, list(gone))
         self.ids, self.items, self.codes = self.ids[kept], self.items[kept], self.codes[kept]
+        self._asked = None
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -162,7 +171,7 @@ class VectorRows:
         known = self._known(model)
         if not len(known) or limit < 1:
             return []
-        far = unlike(known.codes, code(vector, model))
+        far = known.unlike(code(vector, model))
         mask = self._mask(filters)
         narrowed = filters != Filters() and mask is None
         if narrowed:

@@ -20,7 +20,7 @@ from yester.text.terms import term_hash, terms
 
 FIELDS = ("title", "subtitle", "body", "facts", "concepts", "files", "tool", "sections")
 _HEADER = struct.Struct("<BII")
-_MANY = 24  # wanted terms from which decoding is cheaper than searching
+_MANY = 60  # bytes for each wanted term, up to which looking at all is cheaper than searching
 _SWAP = sys.byteorder == "big"
 
 
@@ -126,16 +126,11 @@ def matches(
 ) -> list[tuple[int, int, list[tuple[int, int]]]]:
     """(field number, number of terms, [(hash, count)]) of the wanted terms alone.
 
-    Scoring looks at hundreds of vectors for a handful of terms: those are searched for as the four
-    bytes they are stored as (`pattern`), and nothing is decoded unless they are many.
+    Scoring looks at hundreds of vectors for a handful of terms: in long ones those are searched for
+    as the four bytes they are stored as (`pattern`), and nothing is decoded.
     """
-    if len(wanted) > _MANY:
-        asked = {term for term, _ in wanted}
-        return [
-            (part.field, part.length, [(term, part.counts[term]) for term in both])
-            for part in decode(vector)
-            if (both := asked & part.counts.keys())
-        ]
+    if _MANY * len(wanted) > len(vector):
+        return _matches({term for term, _ in wanted}, vector)
     there = [one for one in wanted if one[1] in vector]
     found: list[tuple[int, int, list[tuple[int, int]]]] = []
     at, size, find = 0, len(vector) if there else 0, vector.find
@@ -153,6 +148,22 @@ def matches(
                 held.append((term, vector[end + ((place - begin) >> 2)]))
         if held:
             found.append((number, length, held))
+    return found
+
+
+def _matches(asked: set[int], vector: bytes) -> list[tuple[int, int, list[tuple[int, int]]]]:
+    found, at, size = [], 0, len(vector)
+    while at < size:
+        number, distinct, length = _HEADER.unpack_from(vector, at)
+        begin = at + _HEADER.size
+        end = begin + 4 * distinct
+        at = end + distinct
+        hashes = array("I", vector[begin:end])
+        if _SWAP:
+            hashes.byteswap()
+        if both := asked.intersection(hashes):
+            place = hashes.index
+            found.append((number, length, [(term, vector[end + place(term)]) for term in both]))
     return found
 
 
