@@ -182,6 +182,12 @@ def test_what_says_nothing_is_left_out(filled):
 
 
 @pytest.mark.requirement("DEL-01")
+def test_sessions_that_were_opened_and_closed_again_hide_nothing(filled):
+    filled.add([said(f"idle{n}", 1, "ls\nREADME", "tool", 1, tool="Bash") for n in range(15)])
+    assert "celery" in at_start(filled).text
+
+
+@pytest.mark.requirement("DEL-01")
 def test_a_title_is_told_where_the_first_prompt_is_not(memory):
     memory.add([said("s1", 9, "Now the second half of it, with the new parser")])
     with memory.store.transaction():
