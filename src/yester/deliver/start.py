@@ -45,8 +45,8 @@ from yester.store.base import Store
 if TYPE_CHECKING:
     from yester.text.embed import Embedder
 
-_LISTED, _LOOKED_AT = 40, 10  # last sessions, and those of them in which something may be told
-_FEW = 3  # items of a session in which nothing was typed: opened, and closed again
+_LISTED, _LOOKED_AT = 40, 10  # last sessions; those of them that were more than opened and closed
+_FEW = 3  # items of a session in which nothing was typed
 _TAIL = 40  # last messages of a session among which its closing words are looked for
 _PROMPTS = (4, 2, 2)  # shown of the newest session, of the one before, …: so many sessions
 _RELEVANT = 5  # about the work at hand
@@ -171,11 +171,11 @@ class _Entry:
 def _sessions(
     store: Store, project: Filters, own: str, page: Page, calendar: Calendar, exchange: bool
 ) -> int:
-    place = 0
-    last = store.sessions(project, _LISTED)
-    for session in [one for one in last if one.prompts or one.items > _FEW][:_LOOKED_AT]:
-        if place == len(_PROMPTS):
+    place = looked_at = 0
+    for session in store.sessions(project, _LISTED):
+        if place == len(_PROMPTS) or looked_at == _LOOKED_AT:
             break
+        looked_at += bool(session.prompts) or session.items > _FEW
         entries = _story(store, session, place, exchange) if session.key != own else []
         if not entries:
             continue
