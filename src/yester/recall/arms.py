@@ -187,7 +187,7 @@ def ranked(
             continue
         half_life, importance = worth(one.kind, one.type)
         signals = Signals(
-            keyword[one.id],
+            keyword[one.id] * (weights.printed if one.role == "tool" else 1.0),
             close,
             files.get(one.id, 0.0),
             share(named[one.id], len(paths)) if one.id in named else 0.0,

@@ -74,6 +74,8 @@ class Weights:
     # little, among long ones much.
     padding: float = 30.0
     thinking: float = 0.7  # what was thought counts less than what was said
+    # What a tool printed holds every word of what it was about; what was said or found out says it.
+    printed: float = 0.8
     synonym: float = 0.4
     prefix: float = 0.4
     neighbour: float = 0.5  # share of the words of the message before and of the one behind
