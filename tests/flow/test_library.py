@@ -247,10 +247,15 @@ def test_the_command_shows_it_with_the_reasons(memory, tmp_path, run):
 def test_what_was_said_comes_before_what_a_tool_printed(memory):
     told = {"kind": "message", "project": "shop", "epoch": 1_700_000_000}
     printed = [
-        {"ref": str(n), "session": str(n), "role": "tool", "text": f"a{n}.py: def webhook()"}
+        {"ref": str(n), "session": str(n), "role": "tool", "text": f"a{n}: webhook"}
         for n in range(12)
     ]
-    said = {"ref": "said", "session": "x", "role": "assistant", "text": "A webhook is retried."}
+    said = {
+        "ref": "said",
+        "session": "x",
+        "role": "assistant",
+        "text": "A webhook waits five minutes, then is sent again.",
+    }
     memory.add([one | told for one in (*printed, said)])
     assert memory.recall("webhook", k=3)[0].ref == "said"
     assert memory.recall("webhook", k=3)[1].role == "tool"
