@@ -184,7 +184,9 @@ def count(number: int, thing: str) -> str:
 
 
 def print_json(value: object) -> None:
-    click.echo(msgspec.json.encode(value).decode())
+    from yester.fence import escaped
+
+    click.echo(escaped(msgspec.json.encode(value).decode()))
 
 
 def _with(command: F, options: Sequence[Callable[[F], F]]) -> F:
