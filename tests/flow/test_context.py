@@ -494,3 +494,38 @@ def test_the_last_exchange_is_told_where_the_setting_asks_for_it(memory, tmp_pat
         text = again.context(cwd=tmp_path)
     assert "backoff is doubled" in text
     assert "now the retries" in text
+
+
+# --- switched off ------------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("CAP-14")
+def test_where_yester_is_off_the_command_says_that_nothing_is_given_and_why(run, tmp_path, home):
+    shop, blog = tmp_path / "shop", tmp_path / "blog"
+    shop.mkdir()
+    blog.mkdir()
+    assert run("remember", "Always use bun, never npm", cwd=shop).code == 0
+    asked = ("context", "--cwd", str(shop))
+    assert "bun" in run(*asked).out
+    for words, why in (
+        ((str(shop),), f"yester is off in {shop} since"),
+        (("--all",), "yester is off everywhere since"),
+        (("--session", "abc"), "yester is off in this session since"),
+    ):
+        env = {"CLAUDE_CODE_SESSION_ID": "abc"}
+        assert run("off", *words).code == 0
+        off = run(*asked, env=env)
+        assert (off.code, off.out) == (1, "")
+        assert off.err.startswith(f"An agent is given nothing here: {why}"), off.err
+        told = run(*asked, "--json", env=env).json
+        assert (told["text"], told["shown"]) == ("", [])
+        assert told["off"].startswith(why)
+        undo = off.err.strip().partition("Run: yester ")[2].split()
+        assert run(*undo).code == 0
+        assert "bun" in run(*asked, env=env).out
+    off = run(*asked, env={"YESTER_OFF": "1"})
+    assert off.code == 1
+    assert "YESTER_OFF is set in this shell" in off.err
+    (home / "config.toml").write_text(f'exclude = ["{blog}"]\n')
+    assert "the setting `exclude` names" in run("context", "--cwd", str(blog)).err
+    assert "bun" in run(*asked).out
