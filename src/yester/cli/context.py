@@ -109,9 +109,11 @@ def _lines(app: App, given: Context) -> list[_Line]:
 
     def line(one: Shown) -> _Line:
         item, known = items.get(one.item), used.get(one.item, Used(0, 0, {}))
+        # A rule is always shown, as it must be; that nothing came of it says nothing.
+        judged = known._replace(shown=0) if one.reason == "rule" else known
         return _Line(
             one.item, one.score, one.tokens, one.reason, cost(item) if item else 0,
-            item.discovery_tokens if item else 0, round(usefulness(known), 4), history(known),
+            item.discovery_tokens if item else 0, round(usefulness(judged), 4), history(known),
         )  # fmt: skip
 
     return [line(one) for one in given.shown]

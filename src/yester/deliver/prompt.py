@@ -21,7 +21,7 @@ from yester.memories.places import is_curated
 from yester.memories.selection import in_order
 from yester.model import Filters, Hit, Project
 from yester.recall.arms import OneQuestion
-from yester.recall.floor import passing
+from yester.recall.floor import lacking, passing
 from yester.recall.rank import FEWEST, Weights
 from yester.recall.recall import Asked, Fates, recall
 from yester.recall.recall import hit as hit_of
@@ -108,6 +108,7 @@ def at_prompt(
     silent = {id_ for id_, why in empty.items() if why != QUESTION}
     new = [pair for pair in pairs if pair[0].id not in known and pair[0].id not in silent]
     fitting = {hit.id for hit, _ in passing(new, len(asked), items)}
+    lacks = lacking(new)
     questions = [(hit, own) for hit, own in new if hit.id in empty and hit.id in fitting]
     for question, own in questions[: given.most]:
         # Of a question that was asked before, what it was answered is given and not itself.
@@ -123,7 +124,7 @@ def at_prompt(
             "in the agent's own notes" if own and is_curated(hit.ref)
             else "given before" if hit.id in given.known
             else f"says little: {empty[hit.id]}" if hit.id in empty
-            else "below the floor" if hit.id not in fitting
+            else lacks[own] if hit.id not in fitting
             else f"of the same turn as #{turns[turn]}"
             if all(turn) and hit.kind in _TALK and turn in turns  # without a number none is known
             else f"more than {given.most}" if len(page.shown) >= given.most
