@@ -160,8 +160,9 @@ def mcp() -> str:
         "`yester mcp` is an MCP server on standard input and output. Protocol versions: with a\n"
         f"handshake (`initialize`) {', '.join(HANDSHAKE)};\nwithout one, named in every request, "
         f"{', '.join(MODERN)}.\nAn `initialize` that asks for this one or for any other is "
-        f"answered with {HANDSHAKE[-1]},\nthe newest that has a handshake. No answer is longer than "
-        f"{MOST:,} tokens: what does not\nfit is counted, and the last line says how to get it.",
+        f"answered with {HANDSHAKE[-1]},\nthe newest that has a handshake. "
+        f"No answer is longer than {MOST:,} tokens: what does not\nfit is counted, and the last "
+        "line says how to get it.",
     ]
     for tool in TOOLS.values():
         told = "changes nothing" if tool.hints["readOnlyHint"] else "adds, and removes nothing"

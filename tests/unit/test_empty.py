@@ -30,6 +30,7 @@ def test_the_title_of_talk_is_but_its_beginning_and_that_of_other_things_tells()
     assert says_little(hit("prompt", "user", text, title=text)) == "a question"
     assert says_little(hit("summary", "", "ok", title="Orders keep UTC")) == ""
     assert says_little(hit("summary", "", "", title="ok")) == "acknowledges"
+    assert says_little(hit("message", "tool", "ls " + "calc.py " * 500)) == ""
 
 
 @given(st.sampled_from(["message", "prompt", "summary"]), st.text(max_size=200))

@@ -18,6 +18,7 @@ from yester.text.terms import STOP, terms
 
 QUESTION = "a question"
 _TALK = ("message", "prompt")
+_LONG = 3_000  # characters, from which on something is said; and no prompt waits for the patterns
 _TOOL_TERMS = 6  # distinct ones, below which what a tool was asked and said is no news
 _LISTING_TERMS = 16  # … where all it did was to list or print
 _ANNOUNCED = 10  # words in which something is announced and nothing told
@@ -144,6 +145,8 @@ def says_little(hit: Hit) -> str:
     text = hit.text if hit.text.strip() else hit.title
     if hit.title and hit.kind not in _TALK:  # of talk it is but the beginning
         text = f"{hit.title}\n{hit.text}"
+    if len(text) > _LONG:
+        return ""
     if _mostly_redacted(text):
         return "mostly redacted"
     if hit.kind in _TALK and hit.role == "tool":
