@@ -157,9 +157,12 @@ def mcp() -> str:
     parts = [
         "# MCP tools",
         _NOTE,
-        "`yester mcp` is an MCP server on standard input and output. Protocol versions:\n"
-        f"{', '.join((*HANDSHAKE, *MODERN))}. No answer is longer than {MOST:,}\ntokens: what does "
-        "not fit is counted, and the last line says how to get it.",
+        "`yester mcp` is an MCP server on standard input and output. Protocol versions: with a\n"
+        f"handshake (`initialize`) {', '.join(HANDSHAKE)};\nwithout one, named in every request, "
+        f"{', '.join(MODERN)}.\nAn `initialize` that asks for this one or for any other is "
+        f"answered with {HANDSHAKE[-1]},\nthe newest that has a handshake. "
+        f"No answer is longer than {MOST:,} tokens: what does not\nfit is counted, and the last "
+        "line says how to get it.",
     ]
     for tool in TOOLS.values():
         told = "changes nothing" if tool.hints["readOnlyHint"] else "adds, and removes nothing"

@@ -8,11 +8,22 @@ as something new.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-__all__ = ["KINDS", "MOST_UNITS", "Fence", "fenced", "neutral", "strip_fenced", "units", "visible"]
+__all__ = [
+    "KINDS",
+    "MOST_UNITS",
+    "Fence",
+    "escaped",
+    "fenced",
+    "neutral",
+    "strip_fenced",
+    "units",
+    "visible",
+]
 
 # Claude Code and Codex cut an injection at 10,000 characters; they count as JavaScript does.
 MOST_UNITS = 9_500
@@ -86,6 +97,7 @@ _INVISIBLE = re.compile(
     f"|(?<!{_EMOJI})\ufe0f"
     f"|(?:(?<!{_EMOJI})(?<!{_EMOJI}\ufe0f)\u200d|\u200d(?!{_EMOJI}))"
 )
+_BREAKS_OR_INVISIBLE = re.compile(f"{_BREAKS.pattern}|{_INVISIBLE.pattern}")
 
 
 def neutral(text: str) -> str:
@@ -103,6 +115,14 @@ def visible(text: str) -> str:
     while (seen := _INVISIBLE.sub("", text)) != text:
         text = seen  # what held two emoji together may have lost one of them
     return text
+
+
+def escaped(json_text: str) -> str:
+    """JSON in which nothing hides: what `visible` would drop is written as an escape, which says
+    the same. The controls below 0x20 have no other form there."""
+    if json_text.isascii():
+        return json_text.replace("\x7f", "\\u007f")
+    return _BREAKS_OR_INVISIBLE.sub(lambda hidden: json.dumps(hidden[0])[1:-1], json_text)
 
 
 def _defused(tag: re.Match[str]) -> str:

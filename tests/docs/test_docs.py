@@ -159,3 +159,34 @@ def test_the_table_of_factors_has_the_weights_in_use():
     assert {names.get(name, name): float(weight) for name, weight in rows} == {
         name: getattr(Weights(), name) for name in Signals._fields
     }
+
+
+@pytest.mark.requirement("OPS-01")
+def test_what_the_first_pages_show_is_what_the_commands_print(zygote_of_commands, tmp_path):
+    left_out = ("CLAUDECODE", "CLAUDE_CODE_SESSION_ID")
+    env = {name: value for name, value in os.environ.items() if name not in left_out}
+    env |= {"HOME": str(tmp_path), "TZ": "UTC"}
+    samples, out, err = str(ROOT / "examples" / "sessions"), tmp_path / "out", tmp_path / "err"
+
+    def printed(*words: str) -> str:
+        out.write_text("")
+        assert zygote_of_commands.call(list(words), tmp_path, env, out, err) == 0
+        return out.read_text("utf-8").strip("\n")
+
+    readme, tutorial, how_to = (
+        (ROOT / page).read_text("utf-8")
+        for page in ("README.md", "docs/tutorial.md", "docs/how-to.md")
+    )
+    counted = printed("index", samples).partition("; ")[2]
+    for page in (readme, tutorial):
+        assert re.findall(r"\d+ records left out", page) == [counted]
+    hits = printed("recall", "why did we drop redis", "-n", "3")
+    assert hits in readme
+    assert hits in tutorial
+    best = re.search(r"#\d+  \S+ \S+  (\d\.\d\d)", hits)
+    assert best
+    assert f"| `{best[1]}` | its score" in tutorial
+    assert best[0] in how_to
+    status = printed("status")
+    for line in status.splitlines():
+        assert line in tutorial or line.startswith(("home ", "size ", "worker "))

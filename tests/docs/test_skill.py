@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import shlex
@@ -12,6 +13,7 @@ import pytest
 import yester
 from tests.zygote import Zygote
 from yester.cli import COMMANDS
+from yester.deliver.lines import ICONS
 from yester.text.wordpiece import WordPiece
 
 ROOT = Path(__file__).parent.parent.parent
@@ -123,8 +125,18 @@ def test_the_frontmatter_is_short_and_says_when_to_use_it():
 @pytest.mark.requirement("DEL-08")
 def test_the_skill_may_run_what_reads_and_nothing_else():
     allowed = re.findall(r"Bash\(yester ([a-z]+):\*\)", parts()[0]["allowed-tools"])
-    assert set(allowed) == {"recall", "timeline", "show", "recent", "sessions"}
+    assert set(allowed) == {"recall", "timeline", "show", "recent", "sessions", "status"}
+    assert {words[1] for page in PAGES for words in commands(page)} <= set(allowed)
     assert parts()[0]["allowed-tools"].count("(") == len(allowed)
+
+
+@pytest.mark.requirement("DEL-08")
+def test_every_sign_of_a_row_is_explained_in_the_skill_and_in_the_help():
+    help_page = importlib.import_module("yester.cli.recall").command.help
+    for explained in (text(HUB), help_page):
+        for kind, sign in ICONS.items():
+            name = {"note": "plan", "observation": "any other"}.get(kind, kind)
+            assert f"{sign} {name}" in " ".join(explained.split()), kind
 
 
 @pytest.mark.requirement("DEL-08")

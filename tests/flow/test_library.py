@@ -237,7 +237,7 @@ def test_the_command_shows_it_with_the_reasons(memory, tmp_path, run):
     assert done.out.startswith("<yester-memory")
     assert "shown #1" in done.err
     assert "left out #2" in done.err
-    assert "below the floor" in done.err
+    assert "below the floor: " in done.err
     told = run("context", "--cwd", str(folder), "--json").json
     assert [one["reason"] for one in told["shown"]] == ["timeline", "timeline"]
     nothing = run("context", "yes", cwd=folder)

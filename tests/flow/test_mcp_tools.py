@@ -17,7 +17,9 @@ from yester.deliver.mcp_access import Access
 from yester.deliver.mcp_calls import WORKFLOW
 from yester.deliver.mcp_text import MOST, tokens_at_most
 from yester.deliver.mcp_tools import TOOLS
+from yester.distil.titles import TYPES
 from yester.fence import strip_fenced
+from yester.memories.categories import CATEGORIES
 from yester.model import Filters
 from yester.worker.question import answered as asked_of_worker
 
@@ -108,7 +110,18 @@ def test_filters_say_what_may_be_found(call, store):
     assert "No items" in call("search", dateEnd="2026-02-01")
     assert "No items" in call("search", dateStart="2026-02-03")
     assert "project is 'shpo'" in call("search", True, project="shpo")
-    assert "there is shop" in call("search", True, project="shpo")
+    assert "there is shop, larder" in call("search", True, project="shpo")
+    assert "there is larder, shop" in call("search", True, project="lardr")
+
+
+@pytest.mark.requirement("DEL-06", "REC-09")
+def test_a_type_that_nothing_can_have_is_an_error_and_one_that_nothing_has_is_not(call, store):
+    wrong = call("search", True, obs_type="plan,bogus")
+    assert "obs_type has 'bogus', but must be one of decision, bugfix" in wrong
+    for known in (*TYPES, *CATEGORIES, "todo", "compact"):
+        assert "No items" in call("search", obs_type=known), known
+    fill(store, item(10, "Somebody's own", type="bogus"))
+    assert len(ids(call("search", obs_type="bogus"))) == 1
 
 
 @pytest.mark.requirement("DEL-06")

@@ -143,3 +143,16 @@ def test_editing_a_file_that_a_shown_memory_is_about_is_acting_on_it(
     run("worker", "drain")
     (row,) = memory.store.feedback(1)
     assert (row.what, row.session) == ("acted", session.id)
+
+
+def test_a_rule_is_not_blamed_for_being_shown_as_it_must_be(memory, run):
+    assert run("remember", "Never commit to main", "--global").code == 0
+    with memory.store.transaction():
+        memory.store.put_injections(
+            [Injection(n, "SessionStart", 1, 0, 10, NOW * 1000, "rule") for n in range(1, 9)]
+        )
+    (told,) = (line for line in run("context", "--why").err.splitlines() if "shown #1 " in line)
+    assert "rule" in told
+    assert "use +0.00 (shown in 8 sessions)" in told
+    run("feedback", "1", "--useless")  # a person's word counts
+    assert "use -0.76" in run("context", "--why").err

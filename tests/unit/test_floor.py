@@ -15,6 +15,7 @@ from yester.recall.floor import (
     LOGISTIC,
     SHARE,
     Standing,
+    lacking,
     least_score,
     longer,
     passing,
@@ -220,3 +221,21 @@ def test_by_words_alone_long_texts_must_fit_better():
 def test_the_floor_of_words_never_falls_with_length(talk, length, more):
     one = Standing(0.0, 0.0, float(talk), length if talk else max(0.0, length), 0.0)
     assert longer(one) <= longer(one._replace(length=one.length + more)) + 1e-12
+
+
+def test_what_is_left_out_is_told_what_it_lacks_and_not_only_that_it_scores_less():
+    def pair(id_, score, here, **factors):
+        return Hit(id_, "", "note", "", "", "", "", "text", 1.0, score, factors), here
+
+    near = [
+        pair(1, 0.9, True, cosine=0.8),
+        *(pair(n, 0.25, True, cosine=0.2) for n in range(2, 14)),
+    ]
+    told = lacking(near)
+    least = least_score([hit for hit, _ in near])
+    assert told[True] == f"below the floor: less than {least:.2f}, what stands out here"
+    assert told[False].endswith("of another project, and does not stand out by itself")
+    flat = [pair(n, 0.4, True, cosine=0.2) for n in range(12)]
+    assert lacking(flat)[True] == "below the floor: nothing of this project stands out"
+    assert "matches too little of the prompt" in lacking([pair(1, 0.4, True, fit=0.1)])[True]
+    assert all(one.startswith("below the floor: ") for one in {**lacking([]), **told}.values())

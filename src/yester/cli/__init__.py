@@ -14,6 +14,7 @@ import click
 
 from yester import __version__
 from yester.cli.app import App
+from yester.cli.screen import screened
 from yester.errors import YesterError
 
 # command → its module in this package, in the order of the help page
@@ -84,6 +85,13 @@ def cli(ctx: click.Context, home: Path | None) -> None:
 
 
 def main() -> None:
+    with screened():
+        code = _ended()
+    sys.exit(code)
+
+
+def _ended() -> int:
+    """The exit code; what went wrong has been said."""
     try:
         code = _run()
         sys.stdout.flush()
@@ -102,7 +110,7 @@ def main() -> None:
         # The reader has had enough: no failure, and no complaint when stdout is closed.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
-    sys.exit(code)
+    return code
 
 
 def _run() -> int:

@@ -184,7 +184,9 @@ def count(number: int, thing: str) -> str:
 
 
 def print_json(value: object) -> None:
-    click.echo(msgspec.json.encode(value).decode())
+    from yester.fence import escaped
+
+    click.echo(escaped(msgspec.json.encode(value).decode()))
 
 
 def _with(command: F, options: Sequence[Callable[[F], F]]) -> F:
@@ -251,10 +253,10 @@ def filters(app: App, given: Mapping[str, Any]) -> Filters:
     known = {*app.names.values(), *app.names}
     for name in given.get("projects", ()):
         if known and name not in known:
-            alike = get_close_matches(name, app.names.values(), 3, 0.5) or sorted(
-                app.names.values()
-            )
-            raise NotFound(f"no project is called {name!r}; there is {', '.join(alike[:8])}")
+            names = app.names.values()
+            alike = dict.fromkeys((*get_close_matches(name, names, 3, 0.5), *sorted(names)))
+            there = ", ".join(list(alike)[:8])
+            raise NotFound(f"no project is called {name!r}; there is {there}")
     return Filters(
         projects=given.get("projects", ()),
         kinds=given.get("kinds", ()),

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+import shlex
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
 
+from yester.agents.surrounding import session_of
+from yester.capture import rules
 from yester.cli.app import App, count, pass_app, print_json
 from yester.cli.feedback import history
 from yester.deliver.context import EVENTS
@@ -14,6 +18,7 @@ from yester.deliver.economics import HONEST
 from yester.deliver.library import Memory
 from yester.deliver.lines import cost, tokens
 from yester.deliver.page import Context, Shown
+from yester.project import Projects
 from yester.recall.use import usefulness
 from yester.store.base import Used
 
@@ -38,8 +43,15 @@ def command(
     budget: int, why: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Show what an agent would be given at a session's start or for PROMPT; it is not recorded as
-    given."""
+    given. Where yester is switched off that is nothing, and it says why."""
     text = " ".join(prompt)
+    folder = str((cwd or Path.cwd()).resolve())
+    if off := _off(app, folder):
+        if as_json:
+            print_json({"text": "", "shown": [], "left": [], "note": HONEST, "off": off})
+        else:
+            click.echo(f"An agent is given nothing here: {off}", err=True)
+        click.get_current_context().exit(1)
     chosen = event or ("PreToolUse" if file else "UserPromptSubmit" if text else "SessionStart")
     memory = Memory(app.reading, app.config)
     given = memory.given(chosen, str(cwd or Path.cwd()), text, file or "", budget)
@@ -55,6 +67,25 @@ def command(
         if not as_json:
             click.echo("Nothing would be given.", err=True)
         click.get_current_context().exit(1)
+
+
+def _off(app: App, folder: str) -> str:
+    """Why the user's own switches keep everything from an agent in this folder; "" if none does."""
+    if os.environ.get("YESTER_OFF", "0").lower() not in ("", "0", "false"):
+        return "YESTER_OFF is set in this shell. Run: unset YESTER_OFF"
+    known = rules.rules(app.config)
+    session = session_of(os.environ)[0]  # an agent's shell may say which it is
+    if replace(known, home="", names=()).excludes(folder, Projects(app.config.projects).of(folder)):
+        return f"the setting `exclude` names {folder}, or a folder above it"
+    for pause in known.pauses:
+        if replace(known, pauses=(pause,)).off(folder, session, app.now):
+            what, undo = {
+                "all": ("everywhere", "--all"),
+                "session": ("in this session", f"--session {session}"),
+            }.get(pause.kind, (f"in {pause.what}", shlex.quote(pause.what)))
+            since = app.day(pause.since)
+            return f"yester is off {what} since {since}. Run: yester off {undo} --undo"
+    return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +109,11 @@ def _lines(app: App, given: Context) -> list[_Line]:
 
     def line(one: Shown) -> _Line:
         item, known = items.get(one.item), used.get(one.item, Used(0, 0, {}))
+        # A rule is always shown, as it must be; that nothing came of it says nothing.
+        judged = known._replace(shown=0) if one.reason == "rule" else known
         return _Line(
             one.item, one.score, one.tokens, one.reason, cost(item) if item else 0,
-            item.discovery_tokens if item else 0, round(usefulness(known), 4), history(known),
+            item.discovery_tokens if item else 0, round(usefulness(judged), 4), history(known),
         )  # fmt: skip
 
     return [line(one) for one in given.shown]

@@ -159,7 +159,7 @@ def _progress(total: int) -> Iterator[Callable[[], None]]:
     )
 
     columns = (TextColumn("distilling"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with Progress(*columns, console=Console(file=sys.__stderr__), transient=True) as bar:
         task = bar.add_task("", total=total)
         yield lambda: bar.advance(task)
 

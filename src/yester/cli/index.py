@@ -155,7 +155,7 @@ def _progress(found: list[tuple[Agent, Path]]) -> Iterator[Callable[[int], None]
         TimeRemainingColumn(),
     )
     total = sum(path.stat().st_size for _, path in found if path.exists())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with Progress(*columns, console=Console(file=sys.__stderr__), transient=True) as bar:
         task = bar.add_task("", total=total)
         yield lambda size: bar.advance(task, size)
 

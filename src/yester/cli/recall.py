@@ -54,9 +54,10 @@ def command(
 ) -> None:  # fmt: skip
     """Search everything that was said and done; without QUERY, the newest that pass the filters.
 
-    A row shows what it is (❯ prompt, · message, ▤ plan or todo list, Σ summary), its id for
-    `yester show`, when, how well it fits (0 to 1), and what it would cost a model to read whole
-    (~40t = about 40 tokens).
+    A row shows what it is (❯ prompt, · message, ▤ plan or todo list, Σ summary, ★ memory; of
+    observations ◆ decision, ✔ bugfix, ✚ feature, ↻ refactor, △ change, ○ discovery, ● any other),
+    its id for `yester show`, when, how well it fits (0 to 1), and what it would cost a model to
+    read whole (~40t = about 40 tokens).
     """
     if raw and wanted:
         raise UsageError("--raw and --digest exclude each other; leave out one of them")

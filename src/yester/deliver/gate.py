@@ -205,6 +205,15 @@ def trivial(prompt: str) -> str:
     return "short" if size < SHORTEST else ""
 
 
+def amounts_to(text: str) -> str:
+    """acknowledgement or directive, where a text is nothing else; nothing but signs is the former.
+    Short is no matter here: a word can be an answer."""
+    text = text.strip()
+    if not _WORD.search(text):
+        return "acknowledgement"
+    return _said(_normal(text)) if len(text) <= _LONGEST else ""
+
+
 def _said(text: str) -> str:
     """What the words amount to, if all of them are in the tables."""
     meanings = set()

@@ -132,8 +132,8 @@ class Access:
         from difflib import get_close_matches
 
         names = [project.name for project in known]
-        alike = get_close_matches(name, names, 3, 0.5) or sorted(names)[:_NAMED]
-        there = f"there is {', '.join(alike)}" if alike else "nothing is recorded yet"
+        alike = list(dict.fromkeys((*get_close_matches(name, names, 3, 0.5), *sorted(names))))
+        there = f"there is {', '.join(alike[:_NAMED])}" if alike else "nothing is recorded yet"
         raise UsageError(f"project is {name!r}, but no project is called so; {there}")
 
     def place(self, name: str | None) -> Project:

@@ -61,6 +61,11 @@ _SESSION_COLUMNS = (
 )
 _NEXT = "Around one: timeline(anchor=ID). Whole: get_observations(ids=[…])."
 _SESSION_NEXT = 'Into one: timeline(anchor="S…"). Whole: get_observations(ids=[…]).'
+# Of observations, and of what transcripts hold besides talk.
+_OWN_TYPES = (
+    "decision", "bugfix", "feature", "refactor", "change", "discovery", "plan", "todo", "compact",
+    "first_prompt", "session", "turn",
+)  # fmt: skip
 _NOTHING_YET = (
     "Nothing is recorded yet. The user can run `yester index`, which reads the sessions that "
     "agents have written on this machine."
@@ -94,7 +99,8 @@ def search(access: Access, given: Arguments) -> str:
     if store is None:
         return _NOTHING_YET
     named = (access.project(store, given["project"]).name,) if given.get("project") else ()
-    filters = access.searched(Filters(named, types=types(given), since=since, until=until), query)
+    chosen = _types(store, given)
+    filters = access.searched(Filters(named, types=chosen, since=since, until=until), query)
     limit, offset = given.get("limit", 20), given.get("offset", 0)
     # One more than is shown tells whether there is more.
     asked = Asked(query, filters, limit + 1, offset, given.get("orderBy", "relevance"), now=now)
@@ -127,6 +133,20 @@ def search(access: Access, given: Arguments) -> str:
         else f"There may be more: {following}." if more else "",
         _SESSION_NEXT if wanted == "sessions" else _NEXT,
     )  # fmt: skip
+
+
+def _types(store: Store, given: Arguments) -> tuple[str, ...]:
+    """obs_type: types we give ourselves, or that a program has stored something under."""
+    chosen = types(given)
+    for one in chosen:
+        if one in _OWN_TYPES or store.newest(Filters(types=(one,)), 1):
+            continue
+        from yester.memories.categories import CATEGORIES
+
+        if one not in CATEGORIES:
+            there = ", ".join(dict.fromkeys((*_OWN_TYPES, *CATEGORIES)))
+            raise UsageError(f"obs_type has {one!r:.80}, but must be one of {there}")
+    return chosen
 
 
 def _listed(access: Access, why: str, shown: Iterable[tuple[Hit | None, str]]) -> None:

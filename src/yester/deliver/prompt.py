@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Container
 from dataclasses import dataclass, replace
 from datetime import tzinfo
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
+from yester.deliver.empty import QUESTION, says_little
 from yester.deliver.gate import trivial
 from yester.deliver.lines import Calendar, clean, found, line, name, titled
 from yester.deliver.page import Context, Left, Page
@@ -19,9 +21,10 @@ from yester.memories.places import is_curated
 from yester.memories.selection import in_order
 from yester.model import Filters, Hit, Project
 from yester.recall.arms import OneQuestion
-from yester.recall.floor import passing
+from yester.recall.floor import lacking, passing
 from yester.recall.rank import FEWEST, Weights
 from yester.recall.recall import Asked, Fates, recall
+from yester.recall.recall import hit as hit_of
 from yester.recall.snippet import snippet
 from yester.store.base import Store
 from yester.text.terms import query_terms
@@ -35,6 +38,7 @@ _WORDS, _NEAREST = 80, 60
 _LONGEST_PROMPT = 20_000  # characters; the question stands at the beginning or the end
 _SNIPPET, _NOTE = 240, 200  # characters
 _TALK = ("message", "prompt")
+_TURN = 60  # items after a question among which its answer is looked for
 # What can be known about a file besides that it was opened.
 _ABOUT_FILES = ("observation", "memory", "note")
 
@@ -100,14 +104,27 @@ def at_prompt(
     ]
     # What is known already must not open the door to what is merely like it.
     known = {hit.id for hit, own in pairs if hit.id in given.known or (own and is_curated(hit.ref))}
-    new = [pair for pair in pairs if pair[0].id not in known]
+    empty = {hit.id: why for hit, _ in pairs if (why := says_little(hit))}
+    silent = {id_ for id_, why in empty.items() if why != QUESTION}
+    new = [pair for pair in pairs if pair[0].id not in known and pair[0].id not in silent]
     fitting = {hit.id for hit, _ in passing(new, len(asked), items)}
+    lacks = lacking(new)
+    questions = [(hit, own) for hit, own in new if hit.id in empty and hit.id in fitting]
+    for question, own in questions[: given.most]:
+        # Of a question that was asked before, what it was answered is given and not itself.
+        answer = _answer(store, question)
+        if answer is not None and answer.id not in fitting and answer.id not in given.known:
+            fitting.add(answer.id)
+            at = pairs.index((question, own))
+            others = [pair for pair in pairs if pair[0].id != answer.id]
+            pairs = [*others[: at + 1], (answer, own), *others[at + 1 :]]
     for hit, own in pairs:
         turn = (hit.session, hit.prompt_number)
         why = (
             "in the agent's own notes" if own and is_curated(hit.ref)
             else "given before" if hit.id in given.known
-            else "below the floor" if hit.id not in fitting
+            else f"says little: {empty[hit.id]}" if hit.id in empty
+            else lacks[own] if hit.id not in fitting
             else f"of the same turn as #{turns[turn]}"
             if all(turn) and hit.kind in _TALK and turn in turns  # without a number none is known
             else f"more than {given.most}" if len(page.shown) >= given.most
@@ -152,6 +169,21 @@ def _found(
         hit for hit in merged.values() if hit.id in here or (hit.title, hit.text) not in said_here
     ]
     return [(hit, hit.id in here) for hit in in_order(found, here)]
+
+
+def _answer(store: Store, question: Hit) -> Hit | None:
+    """The last thing the agent said to it, of what says something."""
+    if not question.session:
+        return None
+    about = Filters(session=question.session, kinds=_TALK, since=int(question.epoch * 1000))
+    later = store.newest(about, _TURN, oldest_first=True)
+    turn = takewhile(lambda item: item.kind != "prompt" or item.id == question.id, later)
+    names = {project.key: project.name for project in store.projects()}
+    for item in reversed([item for item in turn if item.role == "assistant"]):
+        answer = hit_of(item, names, question.score)
+        if not says_little(answer):
+            return answer
+    return None
 
 
 def at_read(

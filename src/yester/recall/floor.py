@@ -101,6 +101,22 @@ def passing(
             yield hit, here
 
 
+def lacking(found: Sequence[tuple[Hit, bool]]) -> dict[bool, str]:
+    """What those lack that `passing` leaves out: of the own project (True), and of others. Their
+    scores alone do not tell: what is shown of one project may score less than what another has."""
+    if not any("cosine" in hit.factors for hit, _ in found):
+        few = "below the floor: matches too little of the prompt"
+        return {True: few, False: f"{few} for what another project has"}
+    own = sorted((hit for hit, here in found if here), key=lambda hit: -hit.score)
+    least = least_score(own)
+    return {
+        True: "below the floor: nothing of this project stands out"
+        if least == inf
+        else f"below the floor: less than {least:.2f}, what stands out here",
+        False: "below the floor: of another project, and does not stand out by itself",
+    }
+
+
 def least_score(hits: Sequence[Hit]) -> float:
     """From which on hits are shown, the best of which is the first; none where nothing answers."""
     if not hits:

@@ -29,7 +29,8 @@ _EVERYTHING = Filters()
 _ASKED = 50  # answers among which the newest is looked for
 _RELEVANT = 0.5  # … of those that reach this share of the best one's score
 _SESSIONS_NAMED = 4
-_LIKE_A_SESSION = re.compile(r"(?=.*\d)[0-9a-f-]{6,}", re.I)
+_LIKE_AN_ID = re.compile(r"#?[-+]?\d+")
+_LIKE_A_SESSION = re.compile(r"[0-9a-f-]{6,}", re.I)  # of no word; "sad" and "sea" are too short
 _LIKE_A_DATE = re.compile(r"\d{4}-\d\d?(-\d\d?\S*)?")
 
 
@@ -98,9 +99,8 @@ def _named(store: Store, asked: Asked, anchor: int | str | None, answer: _Answer
     if isinstance(anchor, int):
         return _item(store, anchor)
     text = (anchor or "").strip() or LATEST
-    number = text.removeprefix("#")
-    if number.isdecimal():
-        return _item(store, int(number))
+    if _LIKE_AN_ID.fullmatch(text):
+        return _item(store, int(text.removeprefix("#")))
     if text.lower() == LATEST:
         for item in store.newest(asked.filters, 1):
             return _Place(item.epoch, item)

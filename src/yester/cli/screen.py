@@ -1,0 +1,68 @@
+"""The door everything printed goes through: recorded text must not steer a terminal.
+
+What was captured may hold anything: sequences that clear the screen, rename the window or write to
+the clipboard, marks that turn the reading direction. No command has to think of that: standard
+output and standard error let pass what can be seen and the colours we use ourselves, whoever reads
+them. Recorded text can so be bold, but neither hidden nor moved.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from codecs import lookup
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import TextIOWrapper
+from typing import Any, TextIO, cast
+
+# Back to normal, bold, dim, and colours that are never the background's.
+_OURS = re.compile(r"(\x1b\[(?:[012]|3[1-6])m)")
+
+
+def harmless(text: str) -> str:
+    """The text without what steers a terminal or hides from a reader, but for our own colours."""
+    one_line = text.replace("\n", "").replace("\t", "")
+    if one_line.isascii() and one_line.isprintable():
+        return text  # nearly everything; the patterns below take a while to load
+    from yester.fence import visible
+
+    parts = _OURS.split(text)
+    parts[::2] = map(visible, parts[::2])
+    return "".join(parts)
+
+
+class _Screen:
+    """A text stream that writes what is harmless, and is the one behind it in all else."""
+
+    def __init__(self, stream: TextIO) -> None:
+        # click takes ASCII for a mistake, too, but would write to the bytes behind us.
+        if isinstance(stream, TextIOWrapper) and lookup(stream.encoding).name == "ascii":
+            stream.reconfigure(encoding="utf-8", errors="replace")
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        self._stream.write(harmless(text) if isinstance(text, str) else text)
+        return len(text)
+
+    def writelines(self, texts: Iterator[str]) -> None:
+        for text in texts:
+            self.write(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+@contextmanager
+def screened() -> Iterator[None]:
+    """While it lasts both streams are screened. What draws for itself, as a progress bar does,
+    writes to `sys.__stderr__`."""
+    streams = sys.stdout, sys.stderr
+    if sys.stdout is not None:
+        sys.stdout = cast(TextIO, _Screen(sys.stdout))
+    if sys.stderr is not None:
+        sys.stderr = cast(TextIO, _Screen(sys.stderr))
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = streams
