@@ -12,6 +12,7 @@ from yester.distil.summaries import FIELDS, session_summary, turn_summary
 from yester.distil.symbols import DEFINITIONS, symbols
 from yester.distil.titles import CONCEPTS, TYPES
 from yester.distil.turns import views
+from yester.distil.typed import WAYS, decisions_in
 from yester.model import Event
 from yester.text.terms import terms
 
@@ -330,6 +331,65 @@ def test_what_the_user_decides_in_words_is_kept_in_these_words():
     assert drafts["chosen"].type == "decision"
     assert drafts["chosen"].facts[0].source == 3
     assert drafts["work"].title.startswith("Moved strip()")
+
+
+@pytest.mark.parametrize(
+    ("typed", "title"),
+    [
+        (
+            "Decision: we use Postgres and not MySQL for the orders, because of its row locks",
+            "We use Postgres and not MySQL for the orders, because of its row locks",
+        ),
+        (
+            "Let's go with Kafka instead of RabbitMQ, since we want to replay events",
+            "Go with Kafka instead of RabbitMQ, since we want to replay events",
+        ),
+        (
+            "We decided to keep the monolith because two teams are too few",
+            "We decided to keep the monolith because two teams are too few",
+        ),
+        ("Set up the tables. Decision: tabs for indentation", "Tabs for indentation"),
+    ],
+)
+def test_what_is_typed_as_decided_is_a_decision_also_in_a_first_prompt(typed, title):
+    story = Story()
+    story.prompt(typed)
+    story.says("Noted.")
+    (draft,) = story.drafted()
+    assert (draft.type, draft.title) == ("decision", title)
+    assert [fact.text in typed for fact in draft.facts] == [True]
+    assert all(occurs(fact, story) for fact in draft.facts)
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.name)
+def test_every_way_to_say_that_something_is_decided(way):
+    for text in way.examples:
+        assert [one.way for one in decisions_in(text)] == [way.name], text
+    for text in way.near_misses:
+        assert list(decisions_in(text)) == [], text
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.name)
+def test_a_decision_that_is_asked_supposed_or_quoted_is_none(way):
+    for text in way.examples:
+        bare = text.rstrip(".")
+        for other in (
+            f"{bare}?",
+            f"if {bare}, what breaks",
+            f'he wrote "{bare}"',
+            f"> {bare}",
+            f"```\n{bare}\n```",
+            f"the feedback says:\n{bare}",
+        ):
+            assert list(decisions_in(other)) == [], other
+
+
+def test_two_decisions_of_one_prompt_are_two():
+    story = Story()
+    story.prompt("Decision: REST for the public interface. Decision: one database per tenant.")
+    assert [draft.title for draft in story.drafted()] == [
+        "REST for the public interface", "One database per tenant",
+    ]  # fmt: skip
 
 
 def test_a_decision_the_agent_states_with_its_reason_is_said_once():

@@ -48,7 +48,10 @@ def turn_summary(turn: View, drafts: Sequence[Draft], gate: Gate) -> Summary:
     """What a turn came to. It is empty (false) where the turn has no observation."""
     request = asked(turn.prompt)
     done = [draft for draft in drafts if draft.slot.split(":")[0] in ("work", "commit")]
-    told = [*done, *(draft for draft in drafts if draft.slot == "chosen")]  # by the request
+    told = [
+        *done,
+        *(draft for draft in drafts if draft.slot.split(":")[0] == "chosen"),
+    ]  # by the request
     found = [draft for draft in drafts if draft not in told and WARNING not in draft.tags]
     fields = {
         "request": [request],
