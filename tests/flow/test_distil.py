@@ -63,7 +63,7 @@ def test_a_typed_decision_is_found_as_one_when_its_session_is_distilled(store):
     (one,) = made(store, "observation")
     assert one.type == "decision"
     assert one.facts == (story.items[0].body,)
-    assert store.evidence(one.id)[0] == [store.find(story.items[0].ref)[0].id]
+    assert list(store.evidence(one.id)[0]) == [store.find(story.items[0].ref)[0].id]
 
 
 def snapshot(store):
