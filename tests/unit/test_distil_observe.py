@@ -133,6 +133,68 @@ def test_a_bugfix_with_all_its_fields():
     assert all(occurs(fact, story) for fact in draft.facts)
 
 
+@pytest.mark.parametrize(
+    ("said", "title"),
+    [
+        (
+            "Fixed: calc.py failed with ModuleNotFoundError because `numpy` was missing.",
+            "Fixed: calc.py failed with ModuleNotFoundError because numpy was missing",
+        ),
+        (
+            "**Fixed:** calc.py failed with `ModuleNotFoundError` in line 12.",
+            "Fixed: calc.py failed with ModuleNotFoundError in line 12",
+        ),
+        (
+            "Fixed. calc.py failed with `ModuleNotFoundError` in line 12.",
+            "Fixed. calc.py failed with ModuleNotFoundError in line 12",
+        ),
+        (
+            "Done. Fixed: the worker crashed when `spool/` was empty.",
+            "Fixed: the worker crashed when spool/ was empty",
+        ),
+        (
+            "Fixed the login crash: `session.user` was None after a timeout.",
+            "Fixed the login crash: session.user was None after a timeout",
+        ),
+        (
+            "Fixed! `total()` now converts counts before it compares them.",
+            "total() now converts counts before it compares them",
+        ),
+    ],
+)
+def test_what_is_said_to_be_fixed_is_a_bugfix_and_never_reads_as_a_failure(said, title):
+    story = Story()
+    story.prompt("have a look at the calculator")
+    story.edits("calc.py")
+    story.says(said)
+    (draft,) = story.drafted()
+    assert (draft.type, draft.title) == ("bugfix", title)
+
+
+def test_a_fix_without_an_edit_is_a_bugfix_too():
+    story = Story()
+    story.prompt("why does calc.py not start?")
+    story.ran("python calc.py", "ModuleNotFoundError: numpy" + " " * 90)
+    story.says(
+        "Fixed: calc.py failed with ModuleNotFoundError because `numpy` was missing in .venv."
+    )
+    (draft,) = story.drafted()
+    assert draft.type == "bugfix"
+    assert draft.title.startswith("Fixed: calc.py failed")
+
+
+def test_a_decision_typed_beside_a_request_is_not_what_was_asked_for():
+    story = Story()
+    story.prompt(
+        "We decided to keep the monolith because two teams are too few. Now make the calculator"
+        " start again on machines without numpy."
+    )
+    story.edits("calc.py")
+    story.says("Fixed: calc.py failed with ModuleNotFoundError in line 12.")
+    work = by_slot(story.drafted())["work"]
+    assert work.subtitle.startswith("Now make the calculator start again")
+
+
 def test_work_that_is_committed_in_a_later_turn_has_one_observation_where_it_was_done():
     story = Story()
     story.prompt("Add a --local option to the enable command of the program")

@@ -10,14 +10,22 @@ _TAGS = re.compile(r"</?[a-zA-Z][\w-]*(?:\s[^<>]{0,200})?>")
 _CLAUSE = re.compile(
     r"(?:; | — | – | - |, (?:and|but|so|which|while|because|since|where|with|then) |: |\. |, | \()"
 )
+# What was wrong, told after "Fixed": without that word it would read as if it were so still.
+_WRONG = (
+    r"(?:fail\w*|crash\w*|broke\w*|breaks|error\w*|exception|wrong\w*|missing|bug\w*|hang\w*|hung"
+    r"|leak\w*|lost|stuck|did(?:n't| not)|does(?:n't| not)|could(?:n't| not)|was(?:n't| not)|never"
+    r"|was|were|had)"
+)
+_FIXED = re.compile(r"\A(?:(?:all|now|also|it'?s) )?fixed\s*[:,;.!—–-]+\s*", re.I)
 # Words that stand before what is said.
 _INTERJECTION = re.compile(
     r"\A(?:(?:done|yes|yep|yeah|no|sure|ok(?:ay)?|great|perfect|good(?: (?:catch|question"
     r"|point|idea|news))?|confirmed|exactly"
-    r"|right|correct|fixed|excellent|nice|absolutely|agreed|understood|got it|found it"
+    r"|right|correct|excellent|nice|absolutely|agreed|understood|got it|found it"
     r"|found (?:the|an) (?:issue|problem|bug)"
     r"|you'?re (?:absolutely |completely )?(?:right|correct)|that'?s (?:right|correct"
     r"|a good (?:point|question))|makes sense"
+    rf"|fixed(?=[.!])(?![^;]{{0,160}}\b{_WRONG}\b)"
     r"|i see(?: the (?:issue|problem))?|all done|all good|short answer|in short|tl;?dr"
     r"|actually|hmm|ah|now|so|and|but|also|however|additionally|finally"
     r"|summary|to summarize|in summary|note|update)\b\s*(?:[.!,:;—–-]+\s*|\Z))+",
@@ -48,6 +56,11 @@ def without_label(text: str) -> str:
 def without_interjection(text: str) -> str:
     rest = _INTERJECTION.sub("", text, count=1)
     return rest or text
+
+
+def without_fixed(text: str) -> str:
+    """`Fixed: the cache` says what was fixed in what comes after it."""
+    return _FIXED.sub("", text, count=1)
 
 
 def cut(text: str, most: int) -> str:
