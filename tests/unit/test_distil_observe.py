@@ -620,6 +620,32 @@ def test_a_turn_in_six_fields():
 
 
 @pytest.mark.requirement("DIS-02")
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Where does the studio logic come from to generate the themes?",
+        "where does the studio logic come from to generate the themes of all the many pages that"
+        " we have here and elsewhere",
+    ],
+)
+def test_what_was_asked_is_not_what_was_learned(question):
+    story = Story()
+    story.prompt(question)
+    story.reads("studio.py")
+    story.says(
+        "- `studio.py` reads `themes.json` because the exporter writes it\n"
+        "- it fails when `themes.json` is missing, since `load()` does not look for it\n"
+        "- does it fail because `load()` is called twice?\n"
+    )
+    (turn,), (drafts,) = story.turns(), story.drafts()
+    learned = turn_summary(turn, drafts, Gate()).sections["learned"]
+    assert drafts[0].title.startswith("Where does the studio logic come from")
+    assert "because the exporter writes it" in learned
+    assert "?" not in learned
+    assert "studio logic" not in learned
+
+
+@pytest.mark.requirement("DIS-02")
 def test_a_session_is_what_its_turns_came_to_and_what_is_left():
     story = fixed_bug(Story())
     story.prompt("Explain why discount() has the same weakness as total() had")

@@ -139,6 +139,13 @@ def test_sentences_end_where_they_end(text, parts):
         ("The worker could not remove the implementation worktree by name because it sees it as"
          " main now", "The worker could not remove the implementation worktree by name"),
         ("go-git ignores the file", "go-git ignores the file"),
+        ("Verdict: possible. No blocker in the shell — only in how plugins are loaded",
+         "Verdict: possible. No blocker in the shell — only in how plugins are loaded"),
+        ("possible. Nothing stands in the way", "Possible. Nothing stands in the way"),
+        ("The short prompt is drawn after both the Enter key and the Ctrl+C key of the outer shell"
+         " in the end", "The short prompt is drawn after both the Enter key and the Ctrl+C key…"),
+        ("The nightly check compares the sums between the ledgers of all our tenants and the bank",
+         "The nightly check compares the sums between the ledgers of all our tenants…"),
     ],
 )  # fmt: skip
 def test_a_title_is_what_matters_of_a_statement(text, title):

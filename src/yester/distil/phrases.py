@@ -38,6 +38,7 @@ _LABELLED = re.compile(
     r"|refactor)\s*(?:\([^)]*\))?\s*[:—–-]\s+",
     re.I,
 )
+_A_WORD = re.compile(r"(?:[\w'-]+\s?){1,2}[.!](?:\s|\Z)")
 
 
 def plain(text: str) -> str:
@@ -49,8 +50,9 @@ def plain(text: str) -> str:
 
 
 def without_label(text: str) -> str:
-    """`Root cause: the cache` is about the cache."""
-    return _LABELLED.sub("", text, count=1)
+    """`Root cause: the cache` is about the cache; `Verdict: possible. …` needs its label."""
+    rest = _LABELLED.sub("", text, count=1)
+    return text if _A_WORD.match(rest) else rest
 
 
 def without_interjection(text: str) -> str:
@@ -83,6 +85,10 @@ _JOINT = re.compile(
     r"|even though|in order to|but|to (?:avoid|prevent|ensure|match|keep|use)|with"
     r"|without|that|and|by|via) "
 )
+# "both the key" wants the other one.
+_HALF_A_PAIR = re.compile(
+    r"\b(?:both|between|either|neither|whether)\b(?:(?!\b(?:and|or|nor)\b)[^,;:]){0,80}\Z", re.I
+)
 _ASIDE = re.compile(r"\s*\([^()]{3,120}\)|\s*\[[^\[\]]{3,80}\]")
 _DANGLING = re.compile(
     r"(?:[\s,;:—–-]*\s\(?(?:a|an|the|and|or|but|to|of|in|on|at|by|for|from|with|without|into"
@@ -107,7 +113,11 @@ def shortened(text: str, most: int) -> str:
     """At most so long: whole clauses where they fill at least half of it, else words and …"""
     if len(text) <= most:
         return text
-    ends = [m.start() for m in _JOINT.finditer(text[: most + 1]) if m.start() >= most * 0.45]
+    ends = [
+        m.start()
+        for m in _JOINT.finditer(text[: most + 1])
+        if m.start() >= most * 0.45 and not _HALF_A_PAIR.search(text, 0, m.start())
+    ]
     if ends:
         return _DANGLING.sub("", text[: ends[-1]].rstrip(" ,;:—–-("))
     short = text[: text.rfind(" ", 0, most)] if " " in text[:most] else text[: most - 1]
@@ -117,4 +127,5 @@ def shortened(text: str, most: int) -> str:
 def _begun(text: str) -> str:
     """With a capital, unless it begins with a name."""
     first = text.split(" ", 1)[0]
-    return text[:1].upper() + text[1:] if first.isalpha() and first.islower() else text
+    word = first.rstrip(".,:;")
+    return text[:1].upper() + text[1:] if word.isalpha() and word.islower() else text

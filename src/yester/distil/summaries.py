@@ -58,7 +58,7 @@ def turn_summary(turn: View, drafts: Sequence[Draft], gate: Gate) -> Summary:
         "investigated": [_investigated(turn)],
         "learned": [
             *(fact.text for draft in drafts for fact in draft.facts if _learned(fact.text)),
-            *(draft.title for draft in found),
+            *(draft.title for draft in found if not _asks(draft.title, request)),
         ],
         "completed": [draft.title for draft in done],
         "next_steps": _next_steps(turn, gate),
@@ -117,7 +117,12 @@ def _lines(texts: Iterable[str], room: int) -> str:
 
 
 def _learned(text: str) -> bool:
-    return bool(tells(text) & _LEARNED)
+    return bool(tells(text) & _LEARNED) and not text.rstrip(" \"')*_").endswith("?")
+
+
+def _asks(title: str, request: str) -> bool:
+    """An answer of many parts is named by its question; nobody has learned that."""
+    return title.endswith("?") or words(title) <= words(request)
 
 
 def _investigated(turn: View) -> str:
