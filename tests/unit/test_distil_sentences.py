@@ -141,6 +141,12 @@ def test_sentences_end_where_they_end(text, parts):
         ("go-git ignores the file", "go-git ignores the file"),
         ("Verdict: possible. No blocker in the shell — only in how plugins are loaded",
          "Verdict: possible. No blocker in the shell — only in how plugins are loaded"),
+        ("The fix: git checkout . in `reset()` is now guarded",
+         "Git checkout . in reset() is now guarded"),
+        ("All is well, and the short prompt is drawn on both the Enter key of the outermost shell"
+         " of all and Ctrl+C", "All is well, and the short prompt is drawn…"),
+        ("Not a matter of rights: both cases still fail in the second run because nobody waits for"
+         " it there", "Not a matter of rights: both cases still fail in the second run"),
         ("possible. Nothing stands in the way", "Possible. Nothing stands in the way"),
         ("The short prompt is drawn after both the Enter key and the Ctrl+C key of the outer shell"
          " in the end", "The short prompt is drawn after both the Enter key and the Ctrl+C key…"),

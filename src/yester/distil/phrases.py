@@ -38,7 +38,7 @@ _LABELLED = re.compile(
     r"|refactor)\s*(?:\([^)]*\))?\s*[:—–-]\s+",
     re.I,
 )
-_A_WORD = re.compile(r"(?:[\w'-]+\s?){1,2}[.!](?:\s|\Z)")
+_A_WORD = re.compile(r"[\w'-]+(?:\s[\w'-]+)?[.!](?:\s|\Z)")
 
 
 def plain(text: str) -> str:
@@ -87,7 +87,7 @@ _JOINT = re.compile(
 )
 # "both the key" wants the other one.
 _HALF_A_PAIR = re.compile(
-    r"\b(?:both|between|either|neither|whether)\b(?:(?!\b(?:and|or|nor)\b)[^,;:]){0,80}\Z", re.I
+    r"\b(?:both|between|either|neither)\b(?:(?!\b(?:and|or|nor)\b)[^,;:]){0,80}\Z", re.I
 )
 _ASIDE = re.compile(r"\s*\([^()]{3,120}\)|\s*\[[^\[\]]{3,80}\]")
 _DANGLING = re.compile(
@@ -116,11 +116,15 @@ def shortened(text: str, most: int) -> str:
     ends = [
         m.start()
         for m in _JOINT.finditer(text[: most + 1])
-        if m.start() >= most * 0.45 and not _HALF_A_PAIR.search(text, 0, m.start())
+        if m.start() >= most * 0.45
+        and not (m[0] in (" and ", " or ") and _HALF_A_PAIR.search(text, 0, m.start()))
     ]
     if ends:
         return _DANGLING.sub("", text[: ends[-1]].rstrip(" ,;:—–-("))
     short = text[: text.rfind(" ", 0, most)] if " " in text[:most] else text[: most - 1]
+    half = _HALF_A_PAIR.search(short)
+    if half and half.start() >= most * 0.45:
+        short = short[: half.start()].rstrip()
     return _DANGLING.sub("", short).rstrip(" ,;:—–-(") + "…"
 
 
