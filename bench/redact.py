@@ -56,6 +56,7 @@ SLOW_UNITS = (
     "<private>", "</private>", "<private ", "< private", "&lt;private", "\\u003cprivate ", "é",
     "😀", "[redacted:token]", "name: token\n", '"key",\n', "a,", "a;", "a&b=", "k", "ke",
     "toke", "pas",
+    "passphrase is '", "passphrase is abc-", "login: a / ", "log in with a:", "creds: a",
 )  # fmt: skip
 
 

@@ -355,6 +355,28 @@ def _ado_password(raw: bytes, m: re.Match[bytes]) -> bool:
     return _url_password(raw, m) and b"(" not in value and not _is_code(raw, m, value)
 
 
+def _told_phrase(raw: bytes, m: re.Match[bytes]) -> bool:
+    """For "the passphrase is …": words in quotation marks or joined by hyphens, no remark on it."""
+    value = _value(raw, m)
+    if is_placeholder(value) or _names_a_field(value) or value.endswith((b"?", b":")):
+        return False
+    words = value.split()
+    if m["quote"]:
+        joined = re.search(rb"[0-9\-_!@#$%^&*+.]", value) is not None
+        return len(words) == 1 and joined if m["name"] != b"phrase" else len(words) != 2
+    return len(words) == 1 and value.count(b"-") > 1
+
+
+def _told_login(raw: bytes, m: re.Match[bytes]) -> bool:
+    """For "login: name / …": what follows a name must look like what people choose."""
+    value, user = _value(raw, m), raw[m.start("user") : m.end("user")]
+    if is_placeholder(value) or _FILE_NAME.search(value) or _FILE_NAME.search(user):
+        return False
+    kinds = (rb"[a-z]", rb"[A-Z]", rb"[0-9]", rb"[!@#$%^&*?+~]")
+    has = [re.search(kind, value) is not None for kind in kinds]
+    return sum(has) > 2 and (has[0] or has[1]) and (has[2] or has[3])
+
+
 def _variable(raw: bytes, m: re.Match[bytes]) -> bool:
     """For DB_PASS and the like: pass is a verb everywhere but at the end of a .env name."""
     return _in_env_form(raw, m, _name(raw, m)) and _literal(raw, m)
@@ -872,6 +894,34 @@ ASSIGNED: tuple[Rule, ...] = (
               "DB_PASSWORD=$(cat /run/secrets/db)", "PASSWORD=/run/secrets/db", "password = null",
               "if password == '': return", 'password = "your_password_here"', "PASSWORD=xxxxxxxx",
               op=_op(_COMMA, _IS)),
+    Rule("told-passphrase", (b"pass",),
+         rb"pass(?P<name>phrase|word|code)[ ](?:is|was)[ ]{1,2}(?P<quote>\\{0,7}[\"'`])?"
+         rb"(?P<secret>(?(quote)[^\"'`\\\r\n]{6,120}(?=(?P=quote))"
+         rb"|[a-z0-9]{3,20}(?:-[a-z0-9]{2,20}){2,8}(?![\w(=])))",
+         _examples([(f"my passphrase is '{MARK}'", "tangerine-" + "fake-9x"),
+                    (f"my passphrase is {MARK}.", "tangerine-" + "fake-falcon"),
+                    (f'The passphrase was "{MARK}"', "fake horse " + "battery staple"),
+                    (f"the password is '{MARK}'", "fake-" + "tangerine")]),
+         ("the passphrase is case-sensitive", "my passphrase is 'required'", "passphrase is empty",
+          "the password is 'incorrect'", 'the password is "too short"', "the passphrase is wrong",
+          "the password is 'your-password'", "the passphrase is '<your-passphrase>'",
+          "the passphrase is `process.env.PASSPHRASE`"),
+         folded=True, judge=_told_phrase),
+    Rule("told-login", (b"login", b"log in", b"creds", b"credential"),
+         rb"(?:(?:login|creds|credentials?)(?:[ ]{0,2}[:=]|[ ](?:is|are|with|as))"
+         rb"|log in (?:with|as))[ ]{1,3}\\{0,7}[\"'`]?(?P<user>[a-z0-9][\w.+@\-]{1,60})"
+         rb"\\{0,7}[\"'`]?(?:[ ]{1,2}[/|][ ]{1,2}|:|(?:,|[ ]and)[ ]pass(?:word)?[ ]{0,2}[:=]?[ ])"
+         rb"\\{0,7}[\"'`]?(?P<secret>[^\s\"'`<>()\[\]{}/:;=,\\]{8,64})",
+         _examples([(f"login: admin / {MARK}", "Fake" + "2026word!"),
+                    (f"Credentials: sam@example.org / {MARK}", "fake" + "W0rd!x"),
+                    (f"log in with admin:{MARK}", "Fake" + "word2026"),
+                    (f"the credentials are admin / {MARK}", "fake" + "Word99"),
+                    (f"creds: admin, pass: {MARK}", "fake" + "word9!")]),
+         ("login: /auth/v2/Sessions1", "login: admin / <password>", "login with google / GitHub",
+          "login: src/auth/Login2.tsx", "login: handler.ts:Line4200", "login is broken / TODO-123",
+          "login as admin and open Settings", "credentials: include, mode: same-origin",
+          "login: admin / your_Password1", "log in with Chrome, Version120 is needed"),
+         folded=True, judge=_told_login),
     Rule("password-variable", (b"pass", b"pwd"),
          rb"(?P<name>_(?:pass|pwd)" + _SUFFIX + rb")" + _op() + _VALUE,
          _examples([(f"SMTP_PASS={MARK}", "fake" + "word"),
@@ -957,14 +1007,16 @@ SEARCHES: tuple[tuple[tuple[bytes, ...], bytes], ...] = (
     ((b"key", b"token", b"cookie", b"hook"),
      rb"k(?:(?:ey|en(?<=token))(?:" + _FOLLOWED + rb"|(?<=-key) |(?<=-token) )"
      rb"|ie(?<=cookie)|(?<=hook)(?:s\.slack|s\\{0,8}/|\.office))"),
-    ((b"curl", b"discord", b"secret", b"credential", b"mnemonic"),
-     rb"c(?:url|ord(?<=discord)|(?:ret(?<=secret)|redential)(?:" + _FOLLOWED + rb"|(?<=-secret) )"
+    ((b"curl", b"discord", b"creds", b"secret", b"credential", b"mnemonic"),
+     rb"c(?:url|ord(?<=discord)|reds[ :=]|redentials? (?:is|are|with|as) "
+     rb"|(?:ret(?<=secret)|redential)(?:" + _FOLLOWED + rb"|(?<=-secret) )"
      rb"|[^a-z](?<=mnemonic.))"),
     ((b"pass", b"pwd", b"dapi"),
      rb"p(?:ass(?:w|phrase|code|(?<=[_\-]pass)[^a-z])|wd" + _FOLLOWED
      + rb"|i[0-9a-f]{4}(?<=dapi....))"),
     ((b"private",), rb"v(?:ate(?<=private))"),
     ((b"bearer",), rb"b(?:earer )"),
+    ((b"login", b"log in"), rb"g(?:in(?<=login)[ :=]|[ ]in (?:with|as) )"),
     ((b"auth",), rb"u(?:th(?<=auth)" + _FOLLOWED + rb")"),
 )
 

@@ -55,6 +55,17 @@ def second_turn(story):
     return story
 
 
+def test_a_typed_decision_is_found_as_one_when_its_session_is_distilled(store):
+    story = Story()
+    story.prompt("We decided to keep the monolith because two teams are too few for services")
+    story.store(store)
+    distilled(store)
+    (one,) = made(store, "observation")
+    assert one.type == "decision"
+    assert one.facts == (story.items[0].body,)
+    assert list(store.evidence(one.id)[0]) == [store.find(story.items[0].ref)[0].id]
+
+
 def snapshot(store):
     """Everything that was distilled and what it was made of, without the numbers the store gave."""
     refs = {item.id: item.ref for item in store.items()}

@@ -9,7 +9,7 @@ import pytest
 from tests.distilling import Story, distilled, fixed_bug, made
 from yester.distil.keeping import link_decisions
 from yester.ingest.prepare import prepared
-from yester.memories.lifecycle import retire
+from yester.memories.lifecycle import retire, undo
 from yester.memories.memo import By
 from yester.memories.rules import standing
 from yester.model import DISTILLED, Filters, Item, Session
@@ -107,6 +107,69 @@ def test_a_rule_that_was_retired_does_not_come_back(store):
         store.distil_again()
     distilled(store)
     assert rules(store) == []
+
+
+@pytest.mark.requirement("DIS-07")
+@pytest.mark.parametrize("order", list(permutations(range(3))))
+def test_a_rule_that_is_taken_back_is_told_no_more_in_whatever_order_sessions_come(store, order):
+    stories = [
+        told("aaaaaaaa", "Always use bun, never pnpm.", 0),
+        told("bbbbbbbb", "Always run the linter before committing.", 1),
+        told("cccccccc", "Forget the rule about bun, we use pnpm again.", 2),
+    ]
+    for number in order:
+        stories[number].store(store)
+        distilled(store)
+    assert rules(store) == ["Always run the linter before committing."]
+    (gone,) = store.memories(Filters(types=("rule",)), ("retired",))
+    assert gone.reason == (
+        "taken back in session cccccccc: Forget the rule about bun, we use pnpm again."
+    )
+
+
+@pytest.mark.requirement("DIS-07", "MEM-02")
+def test_a_rule_that_was_taken_back_can_be_brought_back_for_good(store):
+    told("aaaaaaaa", "Always use bun, never pnpm.", 0).store(store)
+    told("bbbbbbbb", "Forget the rule about bun.", 1).store(store)
+    distilled(store)
+    assert rules(store) == []
+    undo(store, By("sam", 1_780_000_000_000))
+    assert rules(store) == ["Always use bun, never pnpm."]
+    with store.transaction():
+        store.distil_again()
+    distilled(store)
+    assert rules(store) == ["Always use bun, never pnpm."]
+
+
+@pytest.mark.requirement("DIS-07")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Forget the rule about commits.",  # two could be meant
+        "Should we forget the rule about main?",
+        "Forget the rule about main for this task.",
+        "The log says: forget the rule about main.",
+        "Forget the rule about deployments.",
+    ],
+)
+def test_what_takes_back_no_rule_clearly_ends_none(store, text):
+    told("aaaaaaaa", "Never push commits to main.", 0).store(store)
+    told("bbbbbbbb", "Keep commits small and focused.", 1).store(store)
+    told("cccccccc", text, 2).store(store)
+    distilled(store)
+    assert len(rules(store)) == 2
+
+
+@pytest.mark.requirement("DIS-07")
+def test_a_rule_typed_anew_after_it_was_taken_back_holds(store):
+    told("aaaaaaaa", "Always use bun, never pnpm.", 0).store(store)
+    told("bbbbbbbb", "Forget the rule about bun.", 1).store(store)
+    told("cccccccc", "Always use bun, never pnpm.", 2).store(store)
+    for _ in range(2):
+        distilled(store)
+        with store.transaction():
+            store.distil_again()
+    assert rules(store) == ["Always use bun, never pnpm."]
 
 
 def decision(number, title, day):

@@ -753,6 +753,16 @@ def test_lint_names_what_contradicts_itself(store):
     assert f"#{one.item.id} (Tabs are good)" in finding.text
 
 
+def test_lint_names_decisions_that_cannot_both_hold(store):
+    one = tell(store, "we decided to use Redis", type="decision", tags=("cache",))
+    tell(store, "We decided to use Kafka", type="decision", tags=("events",))
+    two = tell(store, "We decided against Redis", type="decision", tags=("cache",))
+    (finding,) = lint(store, Filters())
+    assert (finding.check, finding.memo.item.id) == ("contradiction", two.item.id)
+    assert f"otherwise than #{one.item.id}" in finding.text
+    assert finding.fix == f"yester memory supersede {one.item.id} {two.item.id}"
+
+
 def test_lint_names_what_does_not_hold_to_its_form(store):
     given = Item("x", "memory", project=SHOP.key, type="decision", body="b", tags=("A B",))
     with store.transaction():

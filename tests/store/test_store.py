@@ -722,6 +722,16 @@ def test_what_was_shown_counts_what_it_was_made_from(store):
     assert [tuple(row) for row in store.discovered()] == [("message", 1, 40, 3)]
 
 
+@pytest.mark.requirement("DEL-11")
+def test_what_reading_a_summary_costs_is_what_stands_in_its_sections(store):
+    said = {"request": "make it fast", "learned": 'the index was missing\nit is "there" now'}
+    summary = item("s", "", kind="summary", title="Fast", discovery_tokens=9, sections=said)
+    put(store, summary)
+    (row,) = store.discovered()
+    long = len("Fast") + sum(len(name) + len(text) + 2 for name, text in said.items())
+    assert tuple(row) == ("summary", 1, 9, long)
+
+
 def test_the_ledger_is_read_newest_first_page_by_page_or_from_a_line_on(store):
     put(store, item("a"), item("b"))
     with store.transaction():

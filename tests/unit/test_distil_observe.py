@@ -12,6 +12,7 @@ from yester.distil.summaries import FIELDS, session_summary, turn_summary
 from yester.distil.symbols import DEFINITIONS, symbols
 from yester.distil.titles import CONCEPTS, TYPES
 from yester.distil.turns import views
+from yester.distil.typed import WAYS, decisions_in
 from yester.model import Event
 from yester.text.terms import terms
 
@@ -130,6 +131,68 @@ def test_a_bugfix_with_all_its_fields():
     assert "1 failed, then 5 passed" in draft.sections["outcome"]
     assert "committed as abc1234" in draft.sections["outcome"]
     assert all(occurs(fact, story) for fact in draft.facts)
+
+
+@pytest.mark.parametrize(
+    ("said", "title"),
+    [
+        (
+            "Fixed: calc.py failed with ModuleNotFoundError because `numpy` was missing.",
+            "Fixed: calc.py failed with ModuleNotFoundError because numpy was missing",
+        ),
+        (
+            "**Fixed:** calc.py failed with `ModuleNotFoundError` in line 12.",
+            "Fixed: calc.py failed with ModuleNotFoundError in line 12",
+        ),
+        (
+            "Fixed. calc.py failed with `ModuleNotFoundError` in line 12.",
+            "Fixed. calc.py failed with ModuleNotFoundError in line 12",
+        ),
+        (
+            "Done. Fixed: the worker crashed when `spool/` was empty.",
+            "Fixed: the worker crashed when spool/ was empty",
+        ),
+        (
+            "Fixed the login crash: `session.user` was None after a timeout.",
+            "Fixed the login crash: session.user was None after a timeout",
+        ),
+        (
+            "Fixed! `total()` now converts counts before it compares them.",
+            "total() now converts counts before it compares them",
+        ),
+    ],
+)
+def test_what_is_said_to_be_fixed_is_a_bugfix_and_never_reads_as_a_failure(said, title):
+    story = Story()
+    story.prompt("have a look at the calculator")
+    story.edits("calc.py")
+    story.says(said)
+    (draft,) = story.drafted()
+    assert (draft.type, draft.title) == ("bugfix", title)
+
+
+def test_a_fix_without_an_edit_is_a_bugfix_too():
+    story = Story()
+    story.prompt("why does calc.py not start?")
+    story.ran("python calc.py", "ModuleNotFoundError: numpy" + " " * 90)
+    story.says(
+        "Fixed: calc.py failed with ModuleNotFoundError because `numpy` was missing in .venv."
+    )
+    (draft,) = story.drafted()
+    assert draft.type == "bugfix"
+    assert draft.title.startswith("Fixed: calc.py failed")
+
+
+def test_a_decision_typed_beside_a_request_is_not_what_was_asked_for():
+    story = Story()
+    story.prompt(
+        "We decided to keep the monolith because two teams are too few. Now make the calculator"
+        " start again on machines without numpy."
+    )
+    story.edits("calc.py")
+    story.says("Fixed: calc.py failed with ModuleNotFoundError in line 12.")
+    work = by_slot(story.drafted())["work"]
+    assert work.subtitle.startswith("Now make the calculator start again")
 
 
 def test_work_that_is_committed_in_a_later_turn_has_one_observation_where_it_was_done():
@@ -332,6 +395,65 @@ def test_what_the_user_decides_in_words_is_kept_in_these_words():
     assert drafts["work"].title.startswith("Moved strip()")
 
 
+@pytest.mark.parametrize(
+    ("typed", "title"),
+    [
+        (
+            "Decision: we use Postgres and not MySQL for the orders, because of its row locks",
+            "We use Postgres and not MySQL for the orders, because of its row locks",
+        ),
+        (
+            "Let's go with Kafka instead of RabbitMQ, since we want to replay events",
+            "Go with Kafka instead of RabbitMQ, since we want to replay events",
+        ),
+        (
+            "We decided to keep the monolith because two teams are too few",
+            "We decided to keep the monolith because two teams are too few",
+        ),
+        ("Set up the tables. Decision: tabs for indentation", "Tabs for indentation"),
+    ],
+)
+def test_what_is_typed_as_decided_is_a_decision_also_in_a_first_prompt(typed, title):
+    story = Story()
+    story.prompt(typed)
+    story.says("Noted.")
+    (draft,) = story.drafted()
+    assert (draft.type, draft.title) == ("decision", title)
+    assert [fact.text in typed for fact in draft.facts] == [True]
+    assert all(occurs(fact, story) for fact in draft.facts)
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.name)
+def test_every_way_to_say_that_something_is_decided(way):
+    for text in way.examples:
+        assert [one.way for one in decisions_in(text)] == [way.name], text
+    for text in way.near_misses:
+        assert list(decisions_in(text)) == [], text
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.name)
+def test_a_decision_that_is_asked_supposed_or_quoted_is_none(way):
+    for text in way.examples:
+        bare = text.rstrip(".")
+        for other in (
+            f"{bare}?",
+            f"if {bare}, what breaks",
+            f'he wrote "{bare}"',
+            f"> {bare}",
+            f"```\n{bare}\n```",
+            f"the feedback says:\n{bare}",
+        ):
+            assert list(decisions_in(other)) == [], other
+
+
+def test_two_decisions_of_one_prompt_are_two():
+    story = Story()
+    story.prompt("Decision: REST for the public interface. Decision: one database per tenant.")
+    assert [draft.title for draft in story.drafted()] == [
+        "REST for the public interface", "One database per tenant",
+    ]  # fmt: skip
+
+
 def test_a_decision_the_agent_states_with_its_reason_is_said_once():
     story = Story()
     story.prompt("write the pages and note it in decisions.md")
@@ -495,6 +617,32 @@ def test_a_turn_in_six_fields():
     assert "compares item counts as text" in summary.sections["learned"]
     assert summary.sections["next_steps"] == "Would you like me to fix discount() as well?"
     assert summary.files_edited == ("src/cart.py",)
+
+
+@pytest.mark.requirement("DIS-02")
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Where does the studio logic come from to generate the themes?",
+        "where does the studio logic come from to generate the themes of all the many pages that"
+        " we have here and elsewhere",
+    ],
+)
+def test_what_was_asked_is_not_what_was_learned(question):
+    story = Story()
+    story.prompt(question)
+    story.reads("studio.py")
+    story.says(
+        "- `studio.py` reads `themes.json` because the exporter writes it\n"
+        "- it fails when `themes.json` is missing, since `load()` does not look for it\n"
+        "- does it fail because `load()` is called twice?\n"
+    )
+    (turn,), (drafts,) = story.turns(), story.drafts()
+    learned = turn_summary(turn, drafts, Gate()).sections["learned"]
+    assert drafts[0].title.startswith("Where does the studio logic come from")
+    assert "because the exporter writes it" in learned
+    assert "?" not in learned
+    assert "studio logic" not in learned
 
 
 @pytest.mark.requirement("DIS-02")

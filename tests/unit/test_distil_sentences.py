@@ -139,6 +139,19 @@ def test_sentences_end_where_they_end(text, parts):
         ("The worker could not remove the implementation worktree by name because it sees it as"
          " main now", "The worker could not remove the implementation worktree by name"),
         ("go-git ignores the file", "go-git ignores the file"),
+        ("Verdict: possible. No blocker in the shell — only in how plugins are loaded",
+         "Verdict: possible. No blocker in the shell — only in how plugins are loaded"),
+        ("The fix: git checkout . in `reset()` is now guarded",
+         "Git checkout . in reset() is now guarded"),
+        ("All is well, and the short prompt is drawn on both the Enter key of the outermost shell"
+         " of all and Ctrl+C", "All is well, and the short prompt is drawn…"),
+        ("Not a matter of rights: both cases still fail in the second run because nobody waits for"
+         " it there", "Not a matter of rights: both cases still fail in the second run"),
+        ("possible. Nothing stands in the way", "Possible. Nothing stands in the way"),
+        ("The short prompt is drawn after both the Enter key and the Ctrl+C key of the outer shell"
+         " in the end", "The short prompt is drawn after both the Enter key and the Ctrl+C key…"),
+        ("The nightly check compares the sums between the ledgers of all our tenants and the bank",
+         "The nightly check compares the sums between the ledgers of all our tenants…"),
     ],
 )  # fmt: skip
 def test_a_title_is_what_matters_of_a_statement(text, title):

@@ -28,6 +28,10 @@ OPPOSED = [
     ("Prefer unittest for tests", "Prefer pytest for tests"),
     ("Use the legacy client.", "The legacy client is deprecated."),
     ("Python version is 3.11", "Python version is 3.12."),
+    ("we decided to use Redis", "We decided against Redis"),
+    ("We decided against Redis", "Decision: we use Redis"),
+    ("We decided not to use Redis", "we went with Redis"),
+    ("We settled on Kafka", "we have decided against using Kafka"),
 ]
 NOT_OPPOSED = [
     ("Use mocks", "Do not use mocks in integration tests."),
@@ -50,6 +54,10 @@ NOT_OPPOSED = [
     ("Deploys run on Friday", "Never deploy on Friday"),
     ("Use UTC for all stored times", "Use local time for display"),
     ("The timeout is 30 s", "The timeout is 30s"),
+    ("We decided to use Redis", "We decided against Kafka"),
+    ("We decided to use Redis for sessions", "We decided against Redis for the page cache"),
+    ("We decided against Redis", "We agreed not to use Redis"),
+    ("We are against the wall", "We use the wall"),
     ("", "Never use pnpm"),
     ("Use pnpm", ""),
 ]

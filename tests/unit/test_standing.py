@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from yester.memories.standing import LONGEST, contradicts, in_force, rules_in, same_subject
 from yester.memories.standing_rules import CUES
 from yester.memories.standing_vetoes import VETOES
+from yester.memories.withdrawn import WAYS, ended_by, withdrawals_in
 
 pytestmark = pytest.mark.requirement("DIS-07")
 
@@ -298,3 +299,24 @@ def test_the_labels_are_ids_and_numbers_and_hold_no_text():
     row = re.compile(r"[\w-]+#\d+\t(?:typed|beam)-\w+\t(?:rule|unsure|no)\t(?:\d+-\d+(?: |$))*")
     assert [line for line in rows if not row.fullmatch(line)] == []
     assert all(("\trule\t" in line) == line[-1].isdigit() for line in rows)
+
+
+# --- taken back ----------------------------------------------------------------------------------
+
+_OTHERS = ("Always answer in French", "tests live in spec/unit")
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.name)
+def test_every_way_to_take_a_rule_back(way):
+    for said, rule in way.examples:
+        found = [ended_by(one, [*_OTHERS, rule]) for one in withdrawals_in(said)]
+        assert rule in found, said
+        assert set(found) <= {rule, None}
+    for said, rule in way.near_misses:
+        assert rule not in [ended_by(one, [rule]) for one in withdrawals_in(said)], said
+
+
+def test_a_rule_is_taken_back_only_where_one_alone_can_be_meant():
+    (one,) = withdrawals_in("forget the rule about bun")
+    assert ended_by(one, ["Always use bun", "Never use bun for scripts"]) is None
+    assert ended_by(one, []) is None

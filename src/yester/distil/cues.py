@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from yester.distil.phrases import plain, without_interjection
+from yester.distil.phrases import plain, without_fixed, without_interjection
 
 SHORTEST = 18
 # What a statement tells: name, pattern, example. A statement may tell several things.
@@ -243,7 +243,7 @@ def word_count(text: str) -> int:
 @lru_cache(maxsize=4_096)
 def boilerplate(text: str) -> bool:
     """Nothing that could be worth keeping: too short, a question, or talk about the talk."""
-    bare = without_interjection(plain(text)).strip(" *#:—–-")
+    bare = without_fixed(without_interjection(plain(text))).strip(" *#:—–-")
     if bare[-1:] in "?？" or word_count(bare) < 3:
         return True
     if len(bare) < SHORTEST and not _UNSPACED.search(bare):

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 
+from yester.distil.cues import tells
 from yester.distil.drafts import TITLE, Draft, Fact, Gate, Taken
 from yester.distil.phrases import as_title, cut, plain
 from yester.distil.telling import MOST_FILES, SUBTITLE
 from yester.distil.titles import asked, concepts_of, plan_title, request_title
 from yester.distil.turns import View
+from yester.distil.typed import decisions_in
 from yester.model import Item
 
 _ANSWERS = re.compile(r"\"(?P<question>[^\"\n]{6,400})\"\s*=\s*\"(?P<answer>[^\"\n]{1,300})\"")
 _HEADER = re.compile(r"\"header\": ?\"(?P<text>[^\"]{2,40})\"")
+_MOST_TYPED = 3  # decisions of one prompt
 _LONGEST_CHOICE = 1_500  # characters; a longer prompt is pasted
 # How to go on now is no decision that anybody asks for later.
 _WHAT_NOW = re.compile(
@@ -76,8 +79,36 @@ def decided(turn: View, gate: Gate) -> list[Draft]:
                 )
             )
     drafts += _stated(turn, gate)
-    if turn.prompt is not None and turn.number > 1 and not plan_title(turn.prompt.body):
-        drafts += _chosen_in_words(turn, turn.prompt, gate)
+    if turn.prompt is not None and not plan_title(turn.prompt.body):
+        typed = _typed(turn, turn.prompt, gate)
+        # A first prompt says what is wanted; only what it calls decided is a decision.
+        if not typed and turn.number > 1:
+            typed = _chosen_in_words(turn, turn.prompt, gate)
+        drafts += typed
+    return drafts
+
+
+def _typed(turn: View, prompt: Item, gate: Gate) -> list[Draft]:
+    """What the user says to be decided, each by itself."""
+    if len(prompt.body) > _LONGEST_CHOICE:
+        return []  # pasted: somebody else's words
+    drafts: list[Draft] = []
+    for one in decisions_in(prompt.body):
+        title = request_title(plain(one.text[len(one.label) :]))
+        if len(drafts) == _MOST_TYPED or not title or not gate.lets(one.text, prompt):
+            continue
+        drafts.append(
+            Draft(
+                f"chosen:{len(drafts) + 1}" if drafts else "chosen",
+                "decision",
+                title,
+                prompt.epoch,
+                2.6,
+                facts=(Fact(one.text, prompt.id),),
+                concepts=concepts_of("decision", [tells(one.text)], False, False),
+                files_modified=turn.edited[:MOST_FILES],
+            )
+        )
     return drafts
 
 

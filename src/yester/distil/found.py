@@ -9,7 +9,14 @@ from yester.agents.transcript import digest
 from yester.distil.drafts import Draft, Gate, Taken, chosen
 from yester.distil.phrases import as_title, cut
 from yester.distil.telling import MOST_FILES, SUBTITLE, first_title, narrative, subtitle
-from yester.distil.titles import asked, concepts_of, heading_title, request_title, telling_request
+from yester.distil.titles import (
+    asked,
+    concepts_of,
+    fixed,
+    heading_title,
+    request_title,
+    telling_request,
+)
 from yester.distil.turns import View
 from yester.model import Item
 
@@ -31,7 +38,7 @@ def found(turn: View, gate: Gate) -> list[Draft]:
     title = _found_title(turn, taken)
     if len(title) < 20:
         return []
-    type_ = "discovery"
+    type_ = "bugfix" if fixed(title) else "discovery"  # by a command, say: no file was edited
     return [
         Draft(
             "found",

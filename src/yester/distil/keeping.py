@@ -1,4 +1,5 @@
-"""What a session leaves for good: the rules its user typed, and decisions that undo earlier ones.
+"""What a session leaves for good: the rules its user typed or took back, and decisions that undo
+earlier ones.
 
 Sessions are distilled in any order, the newest first when there are many. So what is older never
 takes the place of what is newer, whichever is met first.
@@ -12,11 +13,13 @@ from dataclasses import replace
 from yester.distil.amend import amends
 from yester.distil.turns import View
 from yester.ingest.prepare import prepared
-from yester.memories.memo import GLOBAL, By
+from yester.memories.lifecycle import restore, retire
+from yester.memories.memo import GLOBAL, By, reason
 from yester.memories.remember import Draft, remember
 from yester.memories.rules import same_subject
 from yester.memories.standing import Rule, rules_in
-from yester.model import Filters, Item, Project, Session
+from yester.memories.withdrawn import ended_by, withdrawals_in
+from yester.model import Filters, Item, Memo, Project, Session
 from yester.project import bare
 from yester.recall.recall import Asked, recall
 from yester.store.base import Store
@@ -34,6 +37,8 @@ def keep_rules(store: Store, session: Session, turns: Sequence[View], now: int) 
         if prompt is None or prompt.kind != "prompt" or prompt.actor:
             continue
         for place, rule in enumerate(rules_in(prompt.body)):
+            if any(one.ends == "any" for one in withdrawals_in(rule.text)):
+                continue  # it only takes another one back
             project = project or _project(store, session.project)
             if _outdated(store, rule, prompt, project):
                 continue
@@ -43,8 +48,57 @@ def keep_rules(store: Store, session: Session, turns: Sequence[View], now: int) 
                 agent=session.agent, epoch=prompt.epoch,
             )  # fmt: skip
             by = By(_WHO, now, "user", f"typed in session {session.key[:8]}")
-            number += remember(store, draft, project, by).done == "created"
+            kept = remember(store, draft, project, by)
+            if kept.done == "created":
+                number += 1
+                for later in _typed_later(store, kept.memo, prompt, project):
+                    _end_rules(store, later, project, now)
+        project = _end_rules(store, prompt, project, now, session)
     return number
+
+
+def _end_rules(
+    store: Store, prompt: Item, project: Project | None, now: int, session: Session | None = None
+) -> Project | None:
+    """Retire the rules that a prompt takes back. Done once: what was undone since stays undone.
+    One that has been retired is brought back when an older rule turns up that it may mean too."""
+    for one in withdrawals_in(prompt.body):
+        project = project or _project(store, session.project if session else prompt.project)
+        by = By(_WHO, now, "user", f"taken back in session {prompt.session[:8]}: {one.text}")
+        why = reason(by.why)
+        filters = Filters(projects=(project.key, GLOBAL.key), types=("rule",))
+        known = [
+            memo
+            for memo in store.memories(filters, ("active", "retired"))
+            if memo.item.origin == "user"
+            and memo.item.epoch < prompt.epoch
+            and (memo.item.status == "active" or memo.reason == why)
+        ]
+        meant = ended_by(one, [memo.item.body for memo in known])
+        for memo in known:
+            if memo.item.status == "retired":
+                if memo.item.body != meant:
+                    restore(store, memo.item.id, replace(by, why="not clear which rule was meant"))
+            elif memo.item.body == meant and why not in _reasons(store, memo):
+                retire(store, memo.item.id, by)
+    return project
+
+
+def _reasons(store: Store, memo: Memo) -> list[str]:
+    return [change.why for change in store.changes(memo.item.id)]
+
+
+def _typed_later(store: Store, memo: Memo, prompt: Item, project: Project) -> list[Item]:
+    """What was typed after a rule and is about the same: sessions come in any order."""
+    asked = Asked(
+        memo.item.body, k=_ALIKE, now=prompt.epoch,
+        filters=Filters(projects=(project.key,), kinds=("prompt",)),
+    )  # fmt: skip
+    found = store.get([hit.id for hit in recall(store, asked)])
+    return sorted(
+        (item for item in found if item.epoch > prompt.epoch and not item.actor),
+        key=lambda item: item.epoch,
+    )
 
 
 def _project(store: Store, key: str) -> Project:

@@ -10,14 +10,22 @@ _TAGS = re.compile(r"</?[a-zA-Z][\w-]*(?:\s[^<>]{0,200})?>")
 _CLAUSE = re.compile(
     r"(?:; | — | – | - |, (?:and|but|so|which|while|because|since|where|with|then) |: |\. |, | \()"
 )
+# What was wrong, told after "Fixed": without that word it would read as if it were so still.
+_WRONG = (
+    r"(?:fail\w*|crash\w*|broke\w*|breaks|error\w*|exception|wrong\w*|missing|bug\w*|hang\w*|hung"
+    r"|leak\w*|lost|stuck|did(?:n't| not)|does(?:n't| not)|could(?:n't| not)|was(?:n't| not)|never"
+    r"|was|were|had)"
+)
+_FIXED = re.compile(r"\A(?:(?:all|now|also|it'?s) )?fixed\s*[:,;.!—–-]+\s*", re.I)
 # Words that stand before what is said.
 _INTERJECTION = re.compile(
     r"\A(?:(?:done|yes|yep|yeah|no|sure|ok(?:ay)?|great|perfect|good(?: (?:catch|question"
     r"|point|idea|news))?|confirmed|exactly"
-    r"|right|correct|fixed|excellent|nice|absolutely|agreed|understood|got it|found it"
+    r"|right|correct|excellent|nice|absolutely|agreed|understood|got it|found it"
     r"|found (?:the|an) (?:issue|problem|bug)"
     r"|you'?re (?:absolutely |completely )?(?:right|correct)|that'?s (?:right|correct"
     r"|a good (?:point|question))|makes sense"
+    rf"|fixed(?=[.!])(?![^;]{{0,160}}\b{_WRONG}\b)"
     r"|i see(?: the (?:issue|problem))?|all done|all good|short answer|in short|tl;?dr"
     r"|actually|hmm|ah|now|so|and|but|also|however|additionally|finally"
     r"|summary|to summarize|in summary|note|update)\b\s*(?:[.!,:;—–-]+\s*|\Z))+",
@@ -30,6 +38,7 @@ _LABELLED = re.compile(
     r"|refactor)\s*(?:\([^)]*\))?\s*[:—–-]\s+",
     re.I,
 )
+_A_WORD = re.compile(r"[\w'-]+(?:\s[\w'-]+)?[.!](?:\s|\Z)")
 
 
 def plain(text: str) -> str:
@@ -41,13 +50,19 @@ def plain(text: str) -> str:
 
 
 def without_label(text: str) -> str:
-    """`Root cause: the cache` is about the cache."""
-    return _LABELLED.sub("", text, count=1)
+    """`Root cause: the cache` is about the cache; `Verdict: possible. …` needs its label."""
+    rest = _LABELLED.sub("", text, count=1)
+    return text if _A_WORD.match(rest) else rest
 
 
 def without_interjection(text: str) -> str:
     rest = _INTERJECTION.sub("", text, count=1)
     return rest or text
+
+
+def without_fixed(text: str) -> str:
+    """`Fixed: the cache` says what was fixed in what comes after it."""
+    return _FIXED.sub("", text, count=1)
 
 
 def cut(text: str, most: int) -> str:
@@ -69,6 +84,10 @@ _JOINT = re.compile(
     + r"| (?:because|instead of|rather than|so that|which|when|while|since|where|although"
     r"|even though|in order to|but|to (?:avoid|prevent|ensure|match|keep|use)|with"
     r"|without|that|and|by|via) "
+)
+# "both the key" wants the other one.
+_HALF_A_PAIR = re.compile(
+    r"\b(?:both|between|either|neither)\b(?:(?!\b(?:and|or|nor)\b)[^,;:]){0,80}\Z", re.I
 )
 _ASIDE = re.compile(r"\s*\([^()]{3,120}\)|\s*\[[^\[\]]{3,80}\]")
 _DANGLING = re.compile(
@@ -94,14 +113,23 @@ def shortened(text: str, most: int) -> str:
     """At most so long: whole clauses where they fill at least half of it, else words and …"""
     if len(text) <= most:
         return text
-    ends = [m.start() for m in _JOINT.finditer(text[: most + 1]) if m.start() >= most * 0.45]
+    ends = [
+        m.start()
+        for m in _JOINT.finditer(text[: most + 1])
+        if m.start() >= most * 0.45
+        and not (m[0] in (" and ", " or ") and _HALF_A_PAIR.search(text, 0, m.start()))
+    ]
     if ends:
         return _DANGLING.sub("", text[: ends[-1]].rstrip(" ,;:—–-("))
     short = text[: text.rfind(" ", 0, most)] if " " in text[:most] else text[: most - 1]
+    half = _HALF_A_PAIR.search(short)
+    if half and half.start() >= most * 0.45:
+        short = short[: half.start()].rstrip()
     return _DANGLING.sub("", short).rstrip(" ,;:—–-(") + "…"
 
 
 def _begun(text: str) -> str:
     """With a capital, unless it begins with a name."""
     first = text.split(" ", 1)[0]
-    return text[:1].upper() + text[1:] if first.isalpha() and first.islower() else text
+    word = first.rstrip(".,:;")
+    return text[:1].upper() + text[1:] if word.isalpha() and word.islower() else text

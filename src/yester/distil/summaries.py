@@ -48,14 +48,17 @@ def turn_summary(turn: View, drafts: Sequence[Draft], gate: Gate) -> Summary:
     """What a turn came to. It is empty (false) where the turn has no observation."""
     request = asked(turn.prompt)
     done = [draft for draft in drafts if draft.slot.split(":")[0] in ("work", "commit")]
-    told = [*done, *(draft for draft in drafts if draft.slot == "chosen")]  # by the request
+    told = [
+        *done,
+        *(draft for draft in drafts if draft.slot.split(":")[0] == "chosen"),
+    ]  # by the request
     found = [draft for draft in drafts if draft not in told and WARNING not in draft.tags]
     fields = {
         "request": [request],
         "investigated": [_investigated(turn)],
         "learned": [
             *(fact.text for draft in drafts for fact in draft.facts if _learned(fact.text)),
-            *(draft.title for draft in found),
+            *(draft.title for draft in found if not _asks(draft.title, request)),
         ],
         "completed": [draft.title for draft in done],
         "next_steps": _next_steps(turn, gate),
@@ -114,7 +117,12 @@ def _lines(texts: Iterable[str], room: int) -> str:
 
 
 def _learned(text: str) -> bool:
-    return bool(tells(text) & _LEARNED)
+    return bool(tells(text) & _LEARNED) and not text.rstrip(" \"')*_").endswith("?")
+
+
+def _asks(title: str, request: str) -> bool:
+    """An answer of many parts is named by its question; nobody has learned that."""
+    return title.endswith("?") or words(title) <= words(request)
 
 
 def _investigated(turn: View) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from yester.distil.cues import boilerplate
 from yester.distil.drafts import Gate, Taken
-from yester.distil.phrases import as_title, cut, plain, without_interjection
+from yester.distil.phrases import as_title, cut, plain, without_fixed, without_interjection
 from yester.distil.titles import file_names, near, telling_request, words
 from yester.distil.turns import View
 
@@ -30,7 +30,7 @@ def first_title(found: Sequence[Taken]) -> tuple[str, str] | None:
     """The first statement that can stand alone."""
     for one in found:
         title = as_title(one.statement.text)
-        if len(title) >= 24 and not _LEANS.match(title):
+        if len(title) >= 24 and not _LEANS.match(without_fixed(title)):
             return title, one.statement.text
     return None
 

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 from yester.distil.cues import boilerplate, word_count
 from yester.distil.phrases import as_title, plain, without_label
 from yester.distil.sentences import generic_heading, statements
+from yester.distil.typed import decisions_in
 from yester.model import Item
 
 TYPES = ("bugfix", "feature", "refactor", "change", "discovery", "decision")
@@ -60,6 +61,7 @@ _BROKEN = re.compile(
     r"|[45]\d\d (?:error|at|from|on))\b",
     re.I,
 )
+_FIXED = re.compile(r"(?:i (?:have )?|i've |we )?fixed\b(?! (?:in|by|with|width|size)\b)", re.I)
 _CONVENTIONAL = re.compile(r"([a-z]+)(?:\([^)]*\))?!?: ")
 _HOUSEKEEPING = re.compile(
     r"\A(?:merge\b|fixup!|squash!|chore\b|wip\b|release\b|bump\b"
@@ -121,7 +123,7 @@ def asked(prompt: Item | None) -> str:
         bare = plain(statement.text)
         if _PASTED.match(bare) or word_count(bare) < 2:
             continue
-        if telling_request(bare):
+        if telling_request(bare) and not any(decisions_in(bare)):
             return bare
         best = best or bare
     return best
@@ -164,6 +166,11 @@ def type_of(title: str) -> str:
     """By how it begins; "" where that says nothing."""
     begin = title.lstrip("[`\"' ").lower()
     return next((name for name, pattern in _BEGINNINGS if pattern.match(begin)), "")
+
+
+def fixed(title: str) -> bool:
+    """Does it say of something that it was fixed?"""
+    return _FIXED.match(title) is not None
 
 
 def conventional(subject: str) -> str:

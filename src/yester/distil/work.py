@@ -29,6 +29,7 @@ from yester.distil.titles import (
     concepts_of,
     conventional,
     file_names,
+    fixed,
     heading_title,
     housekeeping,
     imperative,
@@ -285,6 +286,8 @@ def _work_type(
     named = type_of(title)
     if named in ("bugfix", "refactor"):
         return named
+    if named in ("", "change") and turn.closing and fixed(plain(turn.closing.body[:200])):
+        return "bugfix"
     broken = bool(came_out.ended or came_out.passed)
     if about_a_fault(request) and (broken or named != "feature"):
         return "bugfix"

@@ -30,12 +30,15 @@ _CLAUSE = re.compile(
     r"[.;!?](?=\s|$)|\n|\s(?:[–—]|--)\s|,\s+(?:but|and|so|then|because|since|as|which)\b",
     re.IGNORECASE,
 )
-_OPENING = rf"^(?:{_any('please we you i always only must should have to')}\s+)*"
+_OPENING = (
+    r"^(?:decision\s*:\s*)?"
+    rf"(?:{_any('please we you i always only must should have to decided agreed finally')}\s+)*"
+)
 _NOT = _any(
     "do_not don't does_not must_not mustn't should_not shouldn't never not cannot can't no_longer"
     " stop stopped avoid"
 )
-_USE = _any("use using uses used prefer choose")
+_USE = _any("use using uses used prefer choose chose go_with going_with went_with settled_on")
 _MOVED = _any("switched moved migrated") + r"(?:\s+away)?"
 _LEFT = _any("dropped abandoned deprecated retired got_rid_of")
 _IS = _any("is are was were has_been have_been") + r"(?:\s+now)?"
@@ -52,7 +55,8 @@ _RULES: tuple[tuple[re.Pattern[str], bool], ...] = tuple(
     (re.compile(pattern + _REST, re.IGNORECASE), good)
     for pattern, good in (
         (rf"{_OPENING}{_USE}\s+(?:only\s+|always\s+)?{_THING}", True),
-        (rf"{_OPENING}{_NOT}\s+(?:ever\s+)?(?:{_USE}\s+)?{_THING}", False),
+        (rf"{_OPENING}{_NOT}\s+(?:ever\s+)?(?:to\s+)?(?:{_USE}\s+)?{_THING}", False),
+        (rf"{_OPENING}against\s+(?:using\s+)?{_THING}", False),
         (rf"\b{_any('instead_of rather_than')}\s+(?:using\s+)?{_THING}", False),
         (rf"\b{_MOVED}\s+from\s+{_THING}\s+to\s+{_OTHER}", False),
         (rf"\breplaced?\s+{_THING}\s+{_any('with by')}\s+{_OTHER}", False),
@@ -90,6 +94,12 @@ class Claims:
 
 def claims(text: str) -> Claims:
     return Claims(tuple(_said(text)), tuple(_values(text)))
+
+
+def named(said: Claims) -> frozenset[str]:
+    """The words of all that a text speaks of: texts without a common one cannot disagree."""
+    things = [one.thing | one.purpose for one in said.said] + [thing for thing, _ in said.values]
+    return frozenset().union(*things)
 
 
 def contradiction(note: str, newer: str) -> str:

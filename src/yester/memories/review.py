@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from yester.memories import tags as tagging
 from yester.memories.categories import CATEGORIES, LONGEST_TITLE, category
 from yester.memories.content import problems
+from yester.memories.contradiction import Claims, against, claims, named
 from yester.memories.lifecycle import GRACE
 from yester.memories.rules import subject
 from yester.memories.wording import lead, same_saying
@@ -150,6 +151,8 @@ def _wrong_chain(memo: Memo, active: Mapping[int, Memo]) -> Iterator[Finding]:
 
 def _contradictions(active: Iterable[Memo]) -> Iterator[Finding]:
     told = [memo for memo in active if memo.item.type in ("rule", "preference")]
+    decided = [*told, *(memo for memo in active if memo.item.type == "decision")]
+    yield from _at_odds(sorted(decided, key=lambda memo: (memo.item.epoch, memo.item.id)))
     groups = _grouped(told, lambda memo: (_place(memo), subject({"rule": _says(memo)})))
     for group in groups:
         others = [one for one in group[1:] if not same_saying(_says(one), _says(group[0]))]
@@ -159,6 +162,24 @@ def _contradictions(active: Iterable[Memo]) -> Iterator[Finding]:
                 group[0], "contradiction", f"says about the same as {ids} something else",
                 f"yester memory supersede {others[0].item.id} {group[0].item.id}",
             )  # fmt: skip
+
+
+def _at_odds(memos: Iterable[Memo]) -> Iterator[Finding]:
+    """Oldest first: what one of them says and a newer one takes back. Only those that name a common
+    thing are compared."""
+    known: defaultdict[tuple[str, str, str, str], list[tuple[Memo, Claims]]] = defaultdict(list)
+    for memo in memos:
+        said = claims(_says(memo))
+        places = [(memo.item.project, memo.scope, memo.path, name) for name in sorted(named(said))]
+        earlier = {old.item.id: (old, before) for place in places for old, before in known[place]}
+        for old, before in earlier.values():
+            if reason := against(before, said):
+                yield Finding(
+                    memo, "contradiction", f"says otherwise than #{old.item.id}: {reason}",
+                    f"yester memory supersede {old.item.id} {memo.item.id}",
+                )  # fmt: skip
+        for place in places:
+            known[place].append((memo, said))
 
 
 def _says(memo: Memo) -> str:

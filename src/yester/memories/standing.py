@@ -125,6 +125,11 @@ def contradicts(newer: Rule, older: Rule) -> bool:
     return alike(telling(newer.text), telling(older.text)) >= _REPEATED
 
 
+def negated(text: str) -> bool:
+    """Does a rule forbid what it names? Without its reason, which may say anything."""
+    return _NEGATED.search(_REASON.split(text.replace("’", "'"), maxsplit=1)[0]) is not None
+
+
 def in_force(rules: Iterable[Rule]) -> list[Rule]:
     """Oldest first in, oldest first out: without what a newer one contradicts or says again."""
     standing: list[Rule] = []

@@ -61,7 +61,10 @@ class SpendRows:
         found = self._db.execute(
             "SELECT kind, count(*), sum(discovery_tokens),"
             " sum(length(title) + length(subtitle) + length(body)"
-            " + iif(facts = '[]', 0, length(facts)))"
+            " + iif(facts = '[]', 0, length(facts))"
+            # What a summary says stands in its sections, each under its name.
+            " + iif(sections = '{}', 0, (SELECT coalesce(sum(length(key) + length(value) + 2), 0)"
+            " FROM json_each(sections))))"
             " FROM item WHERE discovery_tokens > 0 AND status = 'active' GROUP BY kind"
             " ORDER BY kind"
         )

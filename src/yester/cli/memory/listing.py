@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -9,6 +10,7 @@ import click
 from yester.cli.app import App, fenced_for_agents, pass_app, searched
 from yester.cli.memory.said import form_options, show, with_global
 from yester.memories.content import known
+from yester.memories.memo import GLOBAL
 from yester.memories.tags import normalised
 from yester.model import STATUSES
 
@@ -64,6 +66,12 @@ def command(
     statuses = STATUSES if status == "all" else (status,)
     memos = app.reading.memories(chosen, statuses, normalised(tags), limit, offset)
     show(app, memos, form, as_json_)
+    if not as_json_ and given["projects"] and not {GLOBAL.name, GLOBAL.key} & {*given["projects"]}:
+        # Named, a project is listed alone; what else holds in it must not look as if it did not.
+        more = replace(chosen, projects=(GLOBAL.key,))
+        if number := len(app.reading.memories(more, statuses, normalised(tags))):
+            verb = "holds" if number == 1 else "hold"
+            click.echo(f"{number} more {verb} everywhere: yester memory list -p global", err=True)
     if memos:
         return
     if not as_json_:

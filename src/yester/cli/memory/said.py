@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -66,7 +67,7 @@ def here(
 def with_global(chosen: Filters, given: Mapping[str, Any]) -> Filters:
     """Where the current project was meant without being named, what holds everywhere as well."""
     if chosen.projects and not given.get("projects"):
-        return Filters(projects=(*chosen.projects, GLOBAL.key), types=chosen.types)
+        return replace(chosen, projects=(*chosen.projects, GLOBAL.key))
     return chosen
 
 
