@@ -29,7 +29,7 @@ from yester.deliver.http.parameters import (
     WouldBe,
 )
 from yester.deliver.http.problem import Refusal
-from yester.errors import ConfigError, NotFound, NotYours, UsageError
+from yester.errors import ConfigError, NotYours, UsageError
 from yester.memories import lifecycle
 from yester.memories.candidates import candidate
 from yester.memories.categories import category
@@ -63,6 +63,8 @@ def listed(access: Access, given: MemoriesOf) -> Memories:
         found = found[given.offset :]
     else:
         found = access.store.memories(filters, statuses, limit=most, offset=given.offset)
+    if not found:
+        access.check_names(filters)
     rows = MemoryRows(access.store, full=given.format == "full").of(found[: given.limit])
     return Memories(
         count=len(rows), more=len(found) > given.limit, format=given.format, results=rows
@@ -95,8 +97,14 @@ def _found(access: Access, id_: int) -> Memo:
     for memo in access.store.memos([id_]):
         return memo
     for item in access.store.get([id_]):
-        raise NotFound(f"item #{id_} is no memory but a {item.kind}")
-    raise NotFound(f"no memory #{id_}; GET /api/memories?status=all lists them")
+        raise Refusal(
+            404, f"item #{id_} is no memory but a {item.kind}", parameter="id", value=str(id_),
+            fix=f"GET /api/items/{id_} shows it",
+        )  # fmt: skip
+    raise Refusal(
+        404, f"no memory #{id_}", parameter="id", value=str(id_),
+        fix="GET /api/memories?status=all lists them",
+    )  # fmt: skip
 
 
 def _shown(access: Access, memo: Memo) -> MemoryShown:

@@ -215,6 +215,7 @@ class ContextFor(Given, kw_only=True):
             max_length=4_000,
             pattern=r"^(/[^\x00]*)?$",
             description="For this folder, an absolute path; it goes before the project.",
+            extra_json_schema={"format": "yester-folder"},
         ),
     ] = ""
     prompt: Annotated[Text, Meta(description="At UserPromptSubmit: what is typed.")] = ""

@@ -32,7 +32,7 @@ def listed(access: Access, given: Nothing) -> shapes.Projects:  # noqa: ARG001
 
 def rename(access: Access, given: RenameProject) -> shapes.Projects:
     _refuse_programs(access)
-    project = access.project(given.key)
+    project = access.project(given.key, "key")
     with _as_it_is():
         moving.rename(access.home.path, access.store, project, given.name)
     access.home.reload()
@@ -42,7 +42,8 @@ def rename(access: Access, given: RenameProject) -> shapes.Projects:
 def merge(access: Access, given: MergeProjects) -> shapes.Merged:
     if not given.dry_run:
         _refuse_programs(access)
-    source, into = access.project(given.source), access.project(given.into)
+    source = access.project(given.source, "from")
+    into = access.project(given.into, "into")
     with _as_it_is():
         found = moving.merge(access.home.path, access.store, source, into, given.dry_run)
     access.home.reload()

@@ -1,0 +1,128 @@
+"""What is wrong with a request is said by its name, its value and what would be right; and an
+answer that is not quite one says so."""
+
+from __future__ import annotations
+
+import json
+from urllib.parse import urlencode
+
+import pytest
+
+import yester
+from tests.serving import serving
+
+pytestmark = pytest.mark.requirement("DEL-07")
+
+
+@pytest.fixture(scope="module")
+def api(tmp_path_factory):
+    home = tmp_path_factory.mktemp("errors") / "memory"
+    with yester.open(home) as memory:
+        memory.add([
+            {"ref": "1", "text": "The webhook is retried five times", "project": "shop",
+             "session": "aaaaaa-1", "agent": "claude-code", "kind": "message", "tool": "Bash"},
+            {"ref": "2", "text": "Dough rises over night", "project": "bakery", "type": "bugfix",
+             "kind": "observation", "title": "Dough"},
+            *({"ref": f"p{n}", "text": f"word{n}", "project": f"part{n}"} for n in range(12)),
+        ])  # fmt: skip
+    with serving(home) as found:
+        yield found
+        assert found.failures == []
+
+
+def problem(api, path, status, **query):
+    said = api.ask("GET", f"{path}?{urlencode(query)}")
+    assert said.status == status, said.body
+    return said.json
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "status", "parameter", "value", "fix"),
+    [
+        ("/api/search", {"dateStart": "lastweek"}, 400, "dateStart", "lastweek", "3d"),
+        ("/api/search", {"dateRange[end]": "soon"}, 400, "dateRange[end]", "soon", "3d"),
+        ("/api/search", {"dateRange": '{"begin": 1}'}, 400, "dateRange", '{"begin": 1}', "start"),
+        ("/api/search", {"dateRange": '{"start": "x"}'}, 400, "dateRange", "x", "3d"),
+        ("/api/timeline", {"anchor": "2026-13-45"}, 400, "anchor", "2026-13-45", "2026-03-01"),
+        ("/api/timeline", {"anchor": "99999"}, 404, "anchor", "99999", "item's id"),
+        ("/api/timeline", {"anchor": "S99999"}, 404, "session", "S99999", "/api/sessions"),
+        ("/api/search/timeline-by-query", {"query": "zzzqqqxx"}, 404, "query", "zzzqqqxx", "words"),
+        ("/api/context/preview", {"cwd": "relative"}, 400, "cwd", "relative", "absolute"),
+        ("/api/items/99999", {}, 404, "id", "99999", "search"),
+        ("/api/memories/99999", {}, 404, "id", "99999", "/api/memories"),
+        ("/api/memories/1", {}, 404, "id", "1", "/api/items/1"),
+        ("/api/sessions/nobody", {}, 404, "session", "nobody", "/api/sessions"),
+        ("/api/search", {"project": "shpo"}, 404, "project", "shpo", "did you mean shop?"),
+        ("/api/search", {"obs_type": "bugfixx"}, 404, "type", "bugfixx", "did you mean bugfix?"),
+        ("/api/search/by-type", {"type": "xyz"}, 404, "type", "xyz", "and"),
+        ("/api/items", {"session": "zzzz"}, 404, "session", "zzzz", "/api/sessions"),
+        ("/api/search", {"agent": "claude"}, 404, "agent", "claude", "claude-code"),
+        ("/api/sessions", {"agent": "nonagent"}, 404, "agent", "nonagent", "/api/facets"),
+        ("/api/search/prompts", {"tool": "Bsh"}, 404, "tool", "Bsh", "Bash"),
+        ("/api/memories", {"type": "decsion"}, 404, "type", "decsion", "decision"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_refusal_names_the_parameter_its_value_and_the_fix(
+    api, path, query, status, parameter, value, fix
+):
+    found = problem(api, path, status, **query)
+    assert (found["parameter"], found["value"]) == (parameter, value)
+    assert fix in found["fix"]
+    assert "yester recall" not in json.dumps(found)
+    assert found["fix"] not in found["detail"]
+
+
+def test_of_many_projects_some_are_named_and_the_others_counted(api):
+    found = problem(api, "/api/search", 404, project="zzzzzz")
+    assert found["detail"] == "no project is called 'zzzzzz'"
+    assert "bakery, part0, " in found["fix"]
+    assert " and 6 more (GET /api/projects)" in found["fix"]
+
+
+@pytest.mark.parametrize("query", [{"agent": "codex"}, {"obs_type": "feature"}, {"kinds": "note"}])
+def test_what_is_known_and_has_nothing_yet_is_an_empty_answer(api, query):
+    assert api.get("/api/search", **query)["results"] == []
+
+
+@pytest.mark.parametrize(
+    ("query", "note"),
+    [
+        ("webhook", None),
+        ("webhookx", "no item has this word; these begin alike"),
+        ("the", "the question names nothing to look for; these are the newest"),
+        ("AND", "the question names nothing to look for; these are the newest"),
+        ("", None),
+    ],
+)
+def test_a_search_says_how_far_it_had_to_go(api, query, note):
+    found = api.get("/api/search", query=query)
+    assert found["results"]
+    assert found.get("note") == note
+
+
+@pytest.mark.requirement("REC-05")
+def test_what_is_only_nearest_in_meaning_is_told_as_that_and_is_no_anchor(tmp_path, monkeypatch):
+    monkeypatch.delenv("YESTER_EMBEDDER")
+    home = tmp_path / "memory"
+    texts = [
+        "The webhook is retried five times", "Dough rises over night in the cellar",
+        "We dropped Redis because prices were stale", "Log in with a passkey instead of a password",
+        "The invoice is sent as PDF", "Deploys happen on Tuesdays", "Ovens are cleaned weekly",
+        "Use tabs in Makefiles", "The queue is drained before a restart", "Photos are resized once",
+        "Maps are cached for a day", "Names are sorted by surname",
+    ]  # fmt: skip
+    with yester.open(home) as memory:
+        memory.add([{"ref": str(n), "text": text} for n, text in enumerate(texts)])
+        assert memory.store.has_vectors()
+    with serving(home, environ={}) as api:
+        found = api.get("/api/search", query="authentication")
+        assert found["results"][0]["title"].startswith("Log in")
+        assert found["note"] == "no item has this word; these are nearest in meaning"
+        found = api.get("/api/search", query="webhook", kinds="message")
+        assert "note" not in found
+        assert api.get("/api/search", query="zzzqqqxx")["results"]
+        for query in ({"query": "zzzqqqxx"}, {"query": "zzzqqqxx", "anchor": "latest"}):
+            said = problem(api, "/api/search/timeline-by-query", 404, **query)
+            assert said["detail"] == "nothing fits 'zzzqqqxx'"
+        assert api.get("/api/search/timeline-by-query", query="passkey")["timeline"]
