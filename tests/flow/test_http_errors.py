@@ -4,12 +4,14 @@ answer that is not quite one says so."""
 from __future__ import annotations
 
 import json
+import shlex
 from urllib.parse import urlencode
 
 import pytest
 
 import yester
 from tests.serving import serving
+from yester.deliver.http import manual
 
 pytestmark = pytest.mark.requirement("DEL-07")
 
@@ -126,3 +128,53 @@ def test_what_is_only_nearest_in_meaning_is_told_as_that_and_is_no_anchor(tmp_pa
             said = problem(api, "/api/search/timeline-by-query", 404, **query)
             assert said["detail"] == "nothing fits 'zzzqqqxx'"
         assert api.get("/api/search/timeline-by-query", query="passkey")["timeline"]
+
+
+# --- the help -------------------------------------------------------------------------------------
+
+
+def test_every_example_of_the_help_can_be_run_as_it_stands(api):
+    found = api.get("/api/search/help")
+    for one in found["operations"]:
+        words = shlex.split(one["example"])
+        method, path = one["endpoint"].split()
+        said_so = [words[n + 1].split(": ") for n, word in enumerate(words) if word == "-H"]
+        sent = {pair[0]: pair[1] for pair in said_so if len(pair) == 2}
+        address = next(word for word in words if word.startswith("http"))
+        assert "$AUTH" in words
+        if method == "POST":
+            body = words[words.index("-d") + 1].encode()
+            said = api.ask("POST", path, sent, body)
+        else:
+            said = api.ask("GET", address.removeprefix(f"http://{api.host}"))
+        # What it names need not be here; everything else about it is right.
+        assert said.status in (200, 404), (one["example"], said.body)
+        if "query" in address or path.startswith("/api/search/by-"):
+            assert "limit=5" in address or "timeline" in path
+
+
+def test_the_help_has_filters_allowed_values_and_defaults(api):
+    found = api.get("/api/search/help")
+    by_path = {one["endpoint"]: one for one in found["operations"]}
+    assert {"project", "files", "dateStart", "session"} <= found["filters"].keys()
+    assert "default `20`" in found["search"]["limit"]
+    assert "date_desc" in found["search"]["orderBy"]
+    assert by_path["GET /api/search"]["also"] == "search and filters"
+    assert by_path["GET /api/timeline"]["also"] == "filters"
+    assert "project" in by_path["POST /api/memory/save"]["parameters"]
+    assert "project" in by_path["GET /api/search/recent-context"]["parameters"]
+    assert "session_summary" in by_path["GET /api/memory/candidate"]["parameters"]["type"]
+
+
+def test_the_reference_says_what_values_are_and_the_document_knows_the_streams_header(api):
+    page = manual.markdown()
+    assert "| `event` | query | one of PreToolUse, SessionStart" in page
+    assert "| `SessionStart` | What happens. |" in page
+    assert "| `content` | body | an object |" in page
+    assert "| `confidence` | body | a number from 0 to 1 |" in page
+    assert page.count("Retire what is otherwise kept for good") == 1
+    document = api.get("/api/openapi.json")
+    (header,) = document["paths"]["/stream"]["get"]["parameters"]
+    assert (header["name"], header["in"]) == ("Last-Event-ID", "header")
+    for event in ("ready", "item", "injection", "memory", "gap"):
+        assert f"`{event}`" in document["paths"]["/stream"]["get"]["description"]

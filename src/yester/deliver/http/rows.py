@@ -133,10 +133,11 @@ class Rows:
     def session_row(self, session: Session, best: Hit | None, told: Item | None) -> Row:
         """A session as a row: `id` is an item of it that can be read, its summary before others."""
         text = redact(told.body) if told else best.text if best else ""
+        title = redact(session.title or (told.title if told else ""))
         row = Row(
             id=told.id if told else best.id if best else 0,
             kind="session", type="", icon=icon("summary"),
-            title=brief(redact(session.title), _TITLE) or "(untitled)",
+            title=brief(title, _TITLE) or "(untitled)",
             subtitle=brief(self._glimpse(text, _SUBTITLE), _SUBTITLE + 8),
             date=day(session.started), created_at_epoch=session.started,
             project=brief(redact(self._names.get(session.project, session.project)), _NAME),
@@ -147,6 +148,7 @@ class Rows:
             row.score = round(best.score, 4)
         if self._full:
             row.agent, row.created_at_iso = session.agent, iso(session.started)
+            row.title = title or row.title
             row.narrative, row.summary = text, None
             if told:
                 parts = row.summary = summary(told)
