@@ -574,7 +574,7 @@ def test_the_worker_is_asked_where_there_are_vectors_and_the_words_decide_withou
         assert len(asked) == 2
 
 
-@pytest.mark.requirement("DEL-07", "INJ-02")
+@pytest.mark.requirement("DEL-07")
 @pytest.mark.parametrize(
     ("prompt", "why"),
     [
