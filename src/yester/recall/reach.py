@@ -28,9 +28,11 @@ def reach(store: Store, query: str, hits: Sequence[Hit]) -> str:
     asked = parse(query)
     if asked.must is not None or not asked.terms:
         return ""
-    others = alternatives(asked.terms)
-    words = {*asked.terms, *(word for groups in others.values() for g in groups for word in g)}
     if hits[0].rung == "stem":
+        if _shows(hits[0], asked.terms):  # nearly always
+            return ""
+        others = alternatives(asked.terms)
+        words = {*asked.terms, *(word for groups in others.values() for g in groups for word in g)}
         return "" if _holds(store, hits, words) else "meaning"
     begin = {word for term in asked.terms for word in store.alike(term, _ALIKE)}
     return "prefix" if begin and _holds(store, hits, begin) else "meaning"
@@ -55,11 +57,13 @@ def _words(query: Query) -> bool:
     return bool(query.terms or not query.filters)
 
 
+def _shows(hit: Hit, words: Iterable[str]) -> bool:
+    """Do the letters of a word stand in what there is to read?"""
+    text = f"{hit.title}\n{hit.text}".casefold()
+    return any(word in text for word in words)
+
+
 def _holds(store: Store, hits: Sequence[Hit], words: Iterable[str]) -> bool:
-    """Does any of them? The first one mostly does, and mostly its text shows it at once."""
-    words = list(words)
-    first = f"{hits[0].title}\n{hits[0].text}".casefold()
-    if any(word in first for word in words):
-        return True
+    """Does any of them hold one of the words, in whatever field?"""
     wanted = {term_hash(word) for word in words}
     return any(wanted & terms_of(one) for one in store.load([hit.id for hit in hits]))

@@ -76,6 +76,7 @@ class Home:
     ) -> None:
         self.path = path
         self.examine = examine
+        self._file = path / "config.toml"
         self._environ = dict(environ)
         self._ask_worker = ask_worker
         self._worker = threading.Lock()
@@ -88,7 +89,7 @@ class Home:
 
     def _stamped(self) -> int:
         try:
-            return (self.path / "config.toml").stat().st_mtime_ns
+            return self._file.stat().st_mtime_ns
         except OSError:
             return 0
 
@@ -157,7 +158,7 @@ class Access:
         self.home = home
         self.origin = PROGRAM  # of what is written for whoever asks now
         self._store: Store | None = None
-        self._inode = 0
+        self._file, self._inode = home.path / "yester.db", 0
 
     @property
     def config(self) -> Config:
@@ -175,13 +176,13 @@ class Access:
     def store(self) -> Store:
         """Another file may have taken the place of the one that is open: a restored backup."""
         try:
-            inode = (self.home.path / "yester.db").stat().st_ino
+            inode = self._file.stat().st_ino
         except OSError:
             inode = 0
         if self._store is None or inode != self._inode:
             self.close()
             self._store = open_home(self.home.path, self.config).store
-            self._inode = (self.home.path / "yester.db").stat().st_ino
+            self._inode = self._file.stat().st_ino
         return self._store
 
     def close(self) -> None:
