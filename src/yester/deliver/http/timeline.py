@@ -77,7 +77,7 @@ def _rows(access: Access, rows: Rows, found: Timeline) -> list[shapes.Row]:
     items = {item.id: item for item in access.store.get([hit.id for hit in found])}
 
     def of(hits: tuple[Hit, ...]) -> list[shapes.Row]:
-        return [rows.row(items[hit.id], hit.text) for hit in hits if hit.id in items]
+        return [rows.row(items[hit.id], hit.text, hit.title) for hit in hits if hit.id in items]
 
     middle = [anchor_row(int(found.epoch * 1000))]
     if found.anchor is not None:
@@ -98,7 +98,7 @@ def last(access: Access, given: RecentOf) -> shapes.Recent:
         told = summary_of(store, replace(session, project=keys.get(session.project, "")))
         items = {item.id: item for item in store.get([hit.id for hit in hits])}
         index = [
-            rows.row(items[hit.id], hit.text)
+            rows.row(items[hit.id], hit.text, hit.title)
             for hit in hits
             if hit.id in items and (told is None or hit.id != told.id)
         ]
