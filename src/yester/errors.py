@@ -44,7 +44,13 @@ class NotYours(UsageError):
 
 
 class NotFound(YesterError):
+    """`what` is not there; the `fix` is for the command line, others have a word of their own."""
+
     exit_code = 1
+
+    def __init__(self, what: str, fix: str = "") -> None:
+        super().__init__(f"{what}; {fix}" if fix else what)
+        self.what, self.fix = what, fix
 
 
 class SourceError(YesterError):

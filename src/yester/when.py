@@ -11,6 +11,7 @@ _NUMBER = re.compile(r"\d{9,15}", re.ASCII)
 _MILLISECONDS = 100_000_000_000  # numbers from here on are no seconds
 _WHOLE_DAY = re.compile(r"\d{4}-\d\d-\d\d|today|yesterday", re.ASCII | re.IGNORECASE)
 _DAY = 86_400_000
+WRITTEN = "1h, 3d, 1w, 2m, 1y, today, yesterday, a date such as 2026-03-01, or an ISO time"
 _AGO = re.compile(r"(?P<number>\d{1,4})(?P<unit>[hdwmy])")
 _DAYS = {"h": 1 / 24, "d": 1, "w": 7, "m": 30, "y": 365}
 
@@ -29,10 +30,7 @@ def moment(text: str, now: int, zone: tzinfo | None = None, option: str = "time"
     try:
         found = datetime.fromisoformat(text.strip())
     except ValueError:
-        raise UsageError(
-            f"{option} {text!r} is not a time; write 1h, 3d, 1w, 2m, 1y, today, yesterday, "
-            "a date such as 2026-03-01, or an ISO time"
-        ) from None
+        raise UsageError(f"{option} {text!r} is not a time; write {WRITTEN}") from None
     return _milliseconds(found if found.tzinfo else found.replace(tzinfo=present.tzinfo))
 
 

@@ -231,7 +231,7 @@ def test_a_merge_says_what_would_move_before_anything_does(viewer, home):
     page.get_by_role("dialog").get_by_label("Into").select_option(label="garden (name:garden)")
     page.get_by_role("button", name="See what would move").click()
     dialog = page.get_by_role("dialog", name="Merge shop into garden?")
-    expect(dialog).to_contain_text("4 items of 1 sessions")
+    expect(dialog).to_contain_text("4 items of 1 session")
     expect(dialog.get_by_role("button", name="Cancel")).to_be_focused()
     with yester.open(home) as memory:
         assert len(memory.store.parts()) == 2  # nothing has moved

@@ -572,3 +572,38 @@ def test_the_worker_is_asked_where_there_are_vectors_and_the_words_decide_withou
         assert asked == [(home, "answered"), (home, "webhook")]
         api.get("/api/search")  # nothing is asked, so nobody is
         assert len(asked) == 2
+
+
+@pytest.mark.requirement("DEL-07")
+@pytest.mark.parametrize(
+    ("prompt", "why"),
+    [
+        ("ok", "too short to look up"),
+        ("/compact", "a slash command is not looked up"),
+        ("quarterly zebra migration in the botanical garden", "nothing found"),
+        ("why is the webhook called so often, and who pays for the oven", ""),
+    ],
+)
+def test_a_preview_without_a_text_says_why(api, prompt, why):
+    asked = {"event": "UserPromptSubmit", "project": "shop", "prompt": prompt}
+    found = api.get("/api/context/preview", **asked)
+    if found["text"]:
+        assert (found["why"], why) == ("", "")
+    else:
+        assert found["why"] == (why or "below the floor")
+
+
+@pytest.mark.requirement("DEL-07")
+def test_a_session_is_named_by_itself_and_has_its_number(own):
+    title = "Webhooks " + "that are retried " * 12
+    with yester.open(own.home) as memory, memory.store.transaction():
+        memory.store.put_session(
+            Session("aaaaaa-1", "claude-code", SHOP.key, NOON, NOON, title=title.strip())
+        )
+    (row,) = own.get("/api/search/sessions", query="webhook")["results"]
+    (full,) = own.get("/api/search/sessions", query="webhook", format="full")["results"]
+    assert row["title"].endswith("…")
+    assert full["title"] == title.strip()
+    number = row["session_db_id"]
+    assert own.get(f"/api/sessions/S{number}")["session"]["session"] == "aaaaaa-1"
+    assert row["id"] == own.ids["4"]  # its summary

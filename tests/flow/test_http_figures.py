@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import pytest
 
@@ -108,3 +109,10 @@ def test_the_doctor_is_asked_and_changes_nothing(tmp_path, monkeypatch):
         assert sorted(home.iterdir()) == before
         assert api.ask("GET", "/api/doctor?fix=true").status == 400
         assert api.send("/api/doctor", {"fix": True}).status == 405
+
+
+@pytest.mark.requirement("DEL-07")
+def test_the_doctor_says_whose_home_the_server_knows(tmp_path):
+    with serving(tmp_path / "memory") as api:
+        note = api.get("/api/doctor")["note"]
+    assert f"the HOME of your account ({Path.home()})" in note

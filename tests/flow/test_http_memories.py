@@ -72,7 +72,7 @@ def test_memories_are_listed_by_status_type_project_and_words(api):
     assert listed(status="archived") == [ids["limit"]]
     assert len(listed(status="all")) == 4
     (row,) = api.get("/api/memories", type="decision")["results"]
-    assert (row["content"], row["tags"], row["project"]) == ({}, ["time"], "shop")
+    assert ("content" in row, row["tags"], row["project"]) == (False, ["time"], "shop")
     (row,) = api.get("/api/memories", type="decision", format="full")["results"]
     assert row["content"]["rationale"] == ["of audits"]
 
@@ -358,3 +358,60 @@ def test_what_deserves_a_look_is_listed(api):
         (api.ids["note"], "low confidence")
     ]
     assert found["findings"][0]["fix"]
+
+
+@pytest.mark.requirement("DEL-07", "MEM-03")
+def test_what_was_saved_says_what_was_done_and_what_is_like_it(api):
+    text = "Orders keep the time of the shop"
+    saved = api.send("/api/memory/save", {"text": text, "type": "decision", "project": "shop"}).json
+    assert (saved["new"], saved["action"]) == (True, "CREATE")
+    assert f"Like it: #{api.ids['utc']}; nothing of that was changed." in saved["message"]
+    body = {"text": "Orders keep UTC", "type": "decision", "project": "shop", "tags": ["zone"]}
+    assert api.send("/api/memory/save", body).json["action"] == "UPDATE"
+    assert api.send("/api/memory/save", body).json["action"] == "NOOP"
+
+
+@pytest.mark.requirement("DEL-07")
+def test_a_project_nobody_has_is_made_only_where_that_is_said(api):
+    body = {"text": "Shelves are oak", "project": "shpo"}
+    said = api.send("/api/memory/save", body)
+    assert (said.status, said.json["parameter"], said.json["value"]) == (404, "project", "shpo")
+    assert said.json["fix"] == "did you mean shop?; create: true makes a new one"
+    assert "shpo" not in {one["name"] for one in api.get("/api/projects")["projects"]}
+    assert api.send("/api/memory/save", body | {"create": True}).json["project"] == "shpo"
+    everywhere = api.send("/api/memory/save", {"text": "Doors are oak"}).json
+    assert everywhere["project"] == "global"
+    assert "It holds everywhere" in everywhere["message"]
+
+
+@pytest.mark.requirement("DEL-07", "MEM-03")
+def test_without_a_project_a_text_is_compared_with_those_of_all(api):
+    found = api.get("/api/memory/candidate", type="decision", text="Orders keep UTC")
+    assert (found["action"], found["match"]["id"]) == ("NOOP", api.ids["utc"])
+
+
+@pytest.mark.requirement("DEL-07")
+def test_the_content_of_a_memory_is_left_out_of_the_index_not_emptied(api):
+    (row, *_) = api.get("/api/memories")["results"]
+    assert "content" not in row
+    assert api.get("/api/memories", format="full")["results"][0]["content"]
+
+
+@pytest.mark.requirement("MEM-02")
+def test_what_cannot_be_done_names_what_can(api):
+    rule = api.ids["rule"]
+    said = patch(api, "rule", {"version": 1, "title": "x"}).json
+    assert f"yester memory edit {rule}" in said["detail"]
+    assert "yester remember" not in said["detail"]
+    assert f"yester memory retire {rule}" in do(api, "rule", "retire").json["detail"]
+    made = api.send("/api/memory/save", {"text": "Never test", "type": "rule"}).json
+    assert "yester remember --type rule" in made["detail"]
+    new = do(api, "utc", "supersede", text="Orders keep local time").json["memory"]["id"]
+    old = api.ids["utc"]
+    said = do(api, "utc", "restore")
+    assert said.status == 409
+    assert said.json["detail"] == (
+        f"memory #{old} is superseded by #{new}, so you cannot restore it; edit #{new}, or take "
+        f"back that it was superseded: yester memory undo {old}"
+    )
+    assert do(api, "utc", "undo").json["memory"]["status"] == "active"

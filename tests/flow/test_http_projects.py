@@ -174,3 +174,14 @@ def test_names_are_the_users_word(api, home):
     assert keys(api) == before
     assert not (home / "config.toml").exists()
     assert merge(api, "nothing", "shop").status == 404
+
+
+def test_a_merge_counts_what_is_put_away_too(api, home):
+    with yester.open(home) as memory:
+        one = memory.memories.keep(Draft("Orders keep UTC", "note"), "stall").memo.item.id
+        memory.memories.keep(Draft("Prices are gross", "note"), "stall")
+        memory.memories.retire(one)
+    would = merge(api, "stall", "shop").json
+    assert (would["items"], would["memories"]) == (2, 2)
+    assert would["message"].startswith("2 items of 0 sessions, 2 memories among them")
+    assert "of 1 session, 0 memories" in merge(api, "shop-old", "shop").json["message"]

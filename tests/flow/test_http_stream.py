@@ -87,7 +87,7 @@ def test_an_id_from_before_a_restored_backup_is_a_gap(api):
 
 
 def test_a_last_event_id_that_is_none_is_refused(api):
-    for text in ("x", "1", "1-2-3", "-1-1", "9" * 20 + "-1"):
+    for text in ("x", "1", "1-2-3-4", "1-2-", "-1-1", "9" * 20 + "-1"):
         said = api.ask("GET", "/stream", {"Last-Event-ID": text})
         assert said.status == 400
         assert said.json["parameter"] == "Last-Event-ID"
@@ -127,3 +127,37 @@ def test_no_text_can_end_an_event_or_begin_another(text, item, line):
     assert [part.partition(b":")[0] for part in lines[:3]] == [b"event", b"id", b"data"]
     assert not re.search(rb"[\r\n]", lines[2])
     assert place(str(told.place)) == told.place
+
+
+@pytest.mark.requirement("MEM-02")
+def test_that_a_memory_was_written_is_told_with_its_status_and_version(api):
+    with api.stream() as events:
+        next(events)
+        with yester.open(api.home) as memory:
+            id_ = memory.remember("Orders keep UTC", type="note")
+        assert [next(events)[:2], next(events)[0]] == [("item", "2-0"), "memory"]
+        with yester.open(api.home) as memory:
+            memory.memories.retire(id_)
+        name, at, told = next(events)
+        assert (name, at) == ("memory", "2-0-2")
+        assert told == {"id": id_, "status": "retired", "version": 2}
+    with yester.open(api.home) as memory:
+        memory.memories.restore(id_)
+    for last in (at, "2-0"):  # the latter is of a client that knows of no memories yet
+        with api.stream(last=last) as events:
+            next(events)
+            *_, (name, here, told) = islice(events, 1 if last == at else 3)
+            assert (name, here, told["version"]) == ("memory", "2-0-3", 3)
+            assert told["status"] == "active"
+
+
+def test_what_goes_with_its_memory_is_no_gap(api):
+    with yester.open(api.home) as memory:
+        id_ = memory.remember("Orders keep UTC", type="note")
+        with memory.store.transaction():
+            memory.store.drop_memo(id_, 1, "let go")
+        assert memory.store.changes() == []
+    with api.stream(last="1-0-1") as events:
+        assert next(events)[:2] == ("ready", "1-0-1")
+        add(api, "a")
+        assert next(events)[0] == "item"

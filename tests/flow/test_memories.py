@@ -416,7 +416,9 @@ def test_the_newest_of_a_chain_is_found_and_says_what_it_replaces(store):
     assert lifecycle.newest(store, first).item.id == third.item.id
     old = lifecycle.found(store, first.item.id)
     assert (old.item.status, old.reason) == ("superseded", f"by #{second.item.id}")
-    with pytest.raises(UsageError, match=f"superseded by #{second.item.id}; retire that one, or"):
+    with pytest.raises(
+        UsageError, match=f"by #{second.item.id}, so you cannot restore it; edit #2, or"
+    ):
         lifecycle.restore(store, first.item.id, SAM)
 
 

@@ -16,12 +16,14 @@ from yester.errors import UsageError
 from yester.project import Projects
 from yester.recall.beginning import at_hand
 from yester.recall.factors import DAY
+from yester.recall.reach import reach
 from yester.recall.recall import ORDERS, Asked
 from yester.text.terms import query_terms
 
 # How far the search had to go, where it was farther than the words themselves.
-_RUNGS = {
+_REACHED = {
     "prefix": "No such word; these begin alike:",
+    "meaning": "None of these has such a word; they are nearest in meaning:",
     "recent": "The question names nothing to look for; the newest:",
 }
 
@@ -88,7 +90,7 @@ def command(
     else:
         if made is not None and hits:
             print_digest(app, made)
-        if hits and text and (said := _RUNGS.get(hits[0].rung)):
+        if said := _REACHED.get(reach(app.reading, text, hits)):
             click.echo(said, err=True)
         if full:
             print_full(app, hits, weights=answer.weights)

@@ -47,7 +47,8 @@ def tokens(text: str) -> int:
 
 def cost(item: Item) -> int:
     """What the whole of an item would cost to read, about."""
-    return tokens("\n".join((item.title, item.body, *item.facts, *item.sections.values())))
+    parts = (item.title, item.body, *item.facts, *item.sections.values())
+    return (sum(map(len, parts)) + len(parts) - 1 + 3) // 4
 
 
 def clean(text: str) -> str:

@@ -24,7 +24,7 @@ _RESERVED = (GLOBAL.name, EXCLUDED.name)
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """What a merge moves, or would."""
+    """What a merge moves, or would, whatever its status."""
 
     items: int
     sessions: int
@@ -58,7 +58,8 @@ def merge(
     if project.key == into.key:
         raise UsageError(f"{project.name!r} cannot be merged into itself; name two projects")
     part = next(part for part in store.parts() if part.project.key == project.key)
-    found = Moved(sum(part.items.values()), part.sessions, part.items.get("memory", 0))
+    held = store.holding(project.key)
+    found = Moved(sum(held.values()), part.sessions, held.get("memory", 0))
     if not dry_run:
         _carry_out(home, store, [into, project], named(into.name, into.root))
     return found

@@ -77,8 +77,9 @@ def candidate(
     files: Sequence[str] = (),
 ) -> Choice:
     """Look for it among the active memories of the category, in the project (a key) and among those
-    that hold everywhere. Writes nothing; the same store and text give the same answer."""
-    projects = tuple(dict.fromkeys((project, GLOBAL.key)))
+    that hold everywhere; without a project, among those of all projects. Writes nothing; the same
+    store and text give the same answer."""
+    projects = tuple(dict.fromkeys((project, GLOBAL.key))) if project else ()
     filters = Filters(projects=projects, kinds=("memory",), types=(category.name,))
     said = query_terms(f"{text} {' '.join(tags)}")
     statistics = store.statistics(said, filters)

@@ -36,6 +36,7 @@ from yester.recall.factors import DAY
 from yester.store.base import Store
 
 GRACE = 30 * DAY  # from being retired to being let go
+_COMMANDS = {"update": "edit"}  # what the history calls otherwise than the command line
 # what is done → the statuses it can be done from, and the one it leads to
 STEPS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "retire": (("active", "archived", "superseded"), "retired"),
@@ -79,7 +80,7 @@ def write(
 
     All writing goes through here. Without a difference nothing is written.
     """
-    refuse_rules(by, old.item.type, str(values["type"]))
+    refuse_rules(by, old.item.type, str(values["type"]), old=0 if new else old.item.id, what=what)
     before = {} if new else plain(old)
     was, is_ = different(before, values)
     if not is_:
@@ -93,13 +94,18 @@ def write(
     return found(store, id_)
 
 
-def refuse_rules(by: By, *types: str) -> None:
-    """A rule is what the user has said. Nobody else makes, changes or ends one."""
-    if by.origin != "user" and "rule" in types:
-        raise NotYours(
-            f"a rule must come from you, not from {by.origin} ({by.who}); type it in your own "
-            "terminal: yester remember --type rule …"
-        )
+def refuse_rules(by: By, *types: str, old: int = 0, what: str = "") -> None:
+    """A rule is what the user has said. Nobody else makes, changes or ends one. `old` is the memory
+    that something (`what`) would be done to."""
+    if by.origin == "user" or "rule" not in types:
+        return
+    command = f"yester memory {_COMMANDS.get(what, what)} {old}"
+    raise NotYours(
+        f"a rule must come from you, not from {by.origin} ({by.who}); "
+        + (f"change or end #{old} yourself, in the viewer (yester ui) or in your own terminal: "
+           f"{command}" if old else
+           "type it in your own terminal: yester remember --type rule …")
+    )  # fmt: skip
 
 
 def edit(
@@ -167,9 +173,10 @@ def step(store: Store, memo: Memo, by: By, what: str, act: int = 0) -> Memo:
     allowed, status = STEPS[what]
     have = memo.item.status
     if have not in allowed:
-        newer = store.replaced_by(memo.item.id) if have == "superseded" else 0
-        more = f" by #{newer}; retire that one, or undo" if newer else ""
-        raise UsageError(f"memory #{memo.item.id} is {have}{more}, so you cannot {what} it")
+        id_, newer = memo.item.id, store.replaced_by(memo.item.id) if have == "superseded" else 0
+        told = f"memory #{id_} is {have}{f' by #{newer}' if newer else ''}, so you cannot {what} it"
+        undo_it = f"; edit #{newer}, or take back that it was superseded: yester memory undo {id_}"
+        raise UsageError(told + (undo_it if newer else ""))
     values = {**plain(memo), "status": status, "reason": reason(by.why)}
     return write(store, memo, values, by, what, act)
 
@@ -195,7 +202,7 @@ def superseded(store: Store, old: Memo, new: Memo, by: By, act: int) -> tuple[Me
                 f"memory #{memo.item.id} is {memo.item.status}; restore it first, or name the one "
                 "that is active"
             )
-    refuse_rules(by, old.item.type, new.item.type)
+    refuse_rules(by, old.item.type, new.item.type, old=old.item.id, what="supersede")
     changes = {"supersedes": old.item.id}
     new = write(store, new, {**plain(new), **changes}, by, "supersede", act)
     changed = {"status": "superseded", "reason": f"by #{new.item.id}"}

@@ -72,11 +72,15 @@ def _shown(
 def _window(text: str, found: list[tuple[int, int]], most: int) -> tuple[int, int]:
     best, begin = 0, 0
     last = 0
+    said = [text[start:end].lower() for start, end in found]
+    every = len(set(said))
     for first, (start, _) in enumerate(found):
+        if best == every:  # none can have more
+            break
         last = max(last, first)
         while last < len(found) and found[last][1] <= start + most:
             last += 1
-        distinct = len({text[s:e].lower() for s, e in found[first:last]})
+        distinct = len(set(said[first:last]))
         if distinct > best:
             best, begin = distinct, start
     # Close to the beginning the beginning is shown, else a little of what stands before.

@@ -16,17 +16,25 @@ import sys
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from math import inf
 
 from yester.errors import NotFound, UsageError
 from yester.model import Filters, Hit, Item
+from yester.recall.floor import least_score
+from yester.recall.reach import reach
 from yester.recall.recall import Asked, hit, recall
 from yester.store.base import Store
 from yester.when import moment
 
 LATEST = "latest"
+ANCHORS = (
+    "an anchor is an item's id (12 or #12), S and a session's id, a time (3d, 2026-03-01), "
+    f"{LATEST}, or words to look for"
+)
 _Answer = Callable[[Store, Asked], list[Hit]]
 _EVERYTHING = Filters()
 _ASKED = 50  # answers among which the newest is looked for
+_COMPARED = 10  # … with which the first is compared
 _RELEVANT = 0.5  # … of those that reach this share of the best one's score
 _SESSIONS_NAMED = 4
 _LIKE_AN_ID = re.compile(r"#?[-+]?\d+")
@@ -104,7 +112,7 @@ def _named(store: Store, asked: Asked, anchor: int | str | None, answer: _Answer
     if text.lower() == LATEST:
         for item in store.newest(asked.filters, 1):
             return _Place(item.epoch, item)
-        raise NotFound("there is nothing to begin from; run `yester index`, or use fewer filters")
+        raise NotFound("there is nothing to begin from", "run `yester index`, or use fewer filters")
     if text[0] == "S" and (place := _session(store, text[1:])):
         return place
     try:
@@ -118,9 +126,9 @@ def _named(store: Store, asked: Asked, anchor: int | str | None, answer: _Answer
 def _item(store: Store, id_: int) -> _Place:
     for item in store.get([id_]):
         if item.status != "active":
-            raise NotFound(f"item #{id_} is {item.status}; a timeline shows active items only")
+            raise NotFound(f"item #{id_} is {item.status}, and a timeline shows active items only")
         return _Place(item.epoch, item)
-    raise NotFound(f"no item #{id_}; `yester recall` shows ids")
+    raise NotFound(f"no item #{id_}", "`yester recall` shows ids")
 
 
 def _session(store: Store, key: str) -> _Place | None:
@@ -134,7 +142,7 @@ def _session(store: Store, key: str) -> _Place | None:
     for item in store.newest(Filters(session=keys[0]), 1, oldest_first=True) if keys else ():
         return _Place(item.epoch, item)
     if keys or _LIKE_A_SESSION.fullmatch(key):
-        raise NotFound(f"no item of a session S{key}; `yester sessions` shows their ids")
+        raise NotFound(f"no item of a session S{key}", "`yester sessions` shows their ids")
     return None
 
 
@@ -143,16 +151,18 @@ def _found(store: Store, asked: Asked, anchor: int | str | None, answer: _Answer
     if anchor is not None and not latest:
         raise UsageError(f"a query has no other anchor than {LATEST!r}, but it is {anchor!r}")
     hits = answer(store, replace(asked, k=_ASKED if latest else 1))
+    if reach(store, asked.query, hits) == "meaning":
+        # Something is always nearest. It is an anchor only if it stands out as an answer would.
+        best = answer(store, replace(asked, k=_COMPARED, explain=True))
+        if least_score(best) == inf:
+            hits = []
     if latest:
         relevant = [one for one in hits if one.score >= _RELEVANT * hits[0].score]
         hits = sorted(relevant, key=lambda one: (one.epoch, one.id), reverse=True)
     for one in hits:
         for item in store.get([one.id]):
             return _Place(item.epoch, item, one.score)
-    raise NotFound(
-        f"nothing fits {asked.query!r}; an anchor is an item's id (12 or #12), S and a session's "
-        f"id, a time (3d, 2026-03-01), {LATEST}, or words to look for"
-    )
+    raise NotFound(f"nothing fits {asked.query!r}", ANCHORS)
 
 
 def _around(

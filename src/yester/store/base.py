@@ -222,6 +222,15 @@ class Part(NamedTuple):
     last: int
 
 
+class MemoryChange(NamedTuple):
+    """That a memory was written, and what it is by now."""
+
+    id: int  # of the line in the history
+    item: int
+    status: str
+    version: int
+
+
 class Facets(NamedTuple):
     """What can be filtered for, and how many items have it (of an agent: how many sessions)."""
 
@@ -530,11 +539,20 @@ class Store(Protocol):
     def last_ids(self) -> tuple[int, int]:
         """The newest item and the newest line of the ledger."""
 
+    def last_change(self) -> int:
+        """The newest line of the history of memories; it never goes down."""
+
+    def changed_since(self, change: int, most: int) -> list[MemoryChange]:
+        """What was written of memories behind a line of the history, the oldest first."""
+
     def numbered(self, session: int) -> Session | None:
         """The session with this id, with its numbers of prompts and items."""
 
     def parts(self) -> list[Part]:
         """Every project with what there is of it, by name; active items alone are counted."""
+
+    def holding(self, project: str) -> dict[str, int]:
+        """How many items of each kind a project (a key) has, whatever their status."""
 
     def facets(self, most: int) -> Facets:
         """What to filter for: of types and concepts, the `most` frequent ones."""

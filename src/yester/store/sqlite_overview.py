@@ -8,7 +8,7 @@ from collections import defaultdict
 import apsw
 
 from yester.model import Feedback, Injection, Project, Session
-from yester.store.base import Facets, Part
+from yester.store.base import Facets, MemoryChange, Part
 from yester.store.sqlite_care import explains
 
 # `session <> 0` says nothing new, but without it SQLite does not see that it may use the index of
@@ -70,6 +70,23 @@ class OverviewRows:
         return int(row[0]), int(row[1])
 
     @explains
+    def last_change(self) -> int:
+        # Not the largest id there is: that one goes with its memory.
+        row = self._db.execute(
+            "SELECT seq FROM sqlite_sequence WHERE name = 'memory_change'"
+        ).fetchone()
+        return int(row[0]) if row else 0
+
+    @explains
+    def changed_since(self, change: int, most: int) -> list[MemoryChange]:
+        found = self._db.execute(
+            "SELECT c.id, c.item, i.status, coalesce(m.version, 0) FROM memory_change c"
+            " JOIN item i ON i.id = c.item LEFT JOIN memory m ON m.item = c.item"
+            " WHERE c.id > ? ORDER BY c.id LIMIT ?", (change, most),
+        )  # fmt: skip
+        return list(map(MemoryChange._make, found))
+
+    @explains
     def numbered(self, session: int) -> Session | None:
         row = self._db.execute(f"{SESSION} WHERE s.id = ?", (session,)).fetchone()
         return Session(*row) if row else None
@@ -89,6 +106,14 @@ class OverviewRows:
             Part(Project(*about), kinds[id_], sessions, last)
             for id_, sessions, last, *about in found
         ]
+
+    @explains
+    def holding(self, project: str) -> dict[str, int]:
+        found = self._db.execute(
+            "SELECT kind, count(*) FROM item WHERE project = (SELECT id FROM project WHERE key = ?)"
+            " GROUP BY kind", (project,),
+        )  # fmt: skip
+        return dict(found)
 
     @explains
     def facets(self, most: int) -> Facets:

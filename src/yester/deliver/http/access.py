@@ -12,25 +12,26 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
+from yester.agents import AGENTS
 from yester.config import Config, load
 from yester.deliver.http.login import PROGRAM, USER
 from yester.deliver.http.parameters import Dated, Filtered
-from yester.deliver.http.problem import Refusal
+from yester.deliver.http.problem import Refusal, named, shown, unknown
 from yester.deliver.library import open_home
-from yester.errors import ConfigError, NotFound, UsageError
+from yester.errors import ConfigError, UsageError
+from yester.memories.categories import CATEGORIES
 from yester.memories.memo import By
 from yester.model import Filters, Hit, Project, Session
-from yester.recall.factors import DAY
+from yester.recall.factors import DAY, IMPORTANCE
 from yester.recall.rank import Weights
 from yester.recall.recall import Answer, Asked, answer
 from yester.store.base import Store
-from yester.when import bound
+from yester.when import WRITTEN, bound
 
 if TYPE_CHECKING:
     from yester.text.embed import Embedder
@@ -38,7 +39,9 @@ if TYPE_CHECKING:
 AskWorker = Callable[[Path, Asked, str], Answer | None]
 _TURN = 0.25  # seconds to wait for one's turn with the worker
 _RESTING = 300.0  # seconds without a question, after which our own model is let go
-_NAMED = 8  # projects or sessions in a message
+_NAMED, _MANY = 8, 200  # names in a message; to look for one that is meant
+# Types that are known before anything has them.
+TYPES = frozenset(IMPORTANCE) | frozenset(CATEGORIES)
 
 
 class Seen(Protocol):
@@ -73,6 +76,7 @@ class Home:
     ) -> None:
         self.path = path
         self.examine = examine
+        self._file = path / "config.toml"
         self._environ = dict(environ)
         self._ask_worker = ask_worker
         self._worker = threading.Lock()
@@ -85,7 +89,7 @@ class Home:
 
     def _stamped(self) -> int:
         try:
-            return (self.path / "config.toml").stat().st_mtime_ns
+            return self._file.stat().st_mtime_ns
         except OSError:
             return 0
 
@@ -154,7 +158,7 @@ class Access:
         self.home = home
         self.origin = PROGRAM  # of what is written for whoever asks now
         self._store: Store | None = None
-        self._inode = 0
+        self._file, self._inode = home.path / "yester.db", 0
 
     @property
     def config(self) -> Config:
@@ -172,13 +176,13 @@ class Access:
     def store(self) -> Store:
         """Another file may have taken the place of the one that is open: a restored backup."""
         try:
-            inode = (self.home.path / "yester.db").stat().st_ino
+            inode = self._file.stat().st_ino
         except OSError:
             inode = 0
         if self._store is None or inode != self._inode:
             self.close()
             self._store = open_home(self.home.path, self.config).store
-            self._inode = (self.home.path / "yester.db").stat().st_ino
+            self._inode = self._file.stat().st_ino
         return self._store
 
     def close(self) -> None:
@@ -192,18 +196,13 @@ class Access:
         """project key → readable name"""
         return {project.key: project.name for project in self.store.projects()}
 
-    def project(self, name: str) -> Project:
+    def project(self, name: str, parameter: str = "project") -> Project:
         known = self.store.projects()
         for project in known:
             if name in (project.name, project.key):
                 return project
         names = [project.name for project in known]
-        alike = get_close_matches(name, names, 3, 0.5) or sorted(names)[:_NAMED]
-        there = f"there is {', '.join(alike)}" if alike else "nothing is recorded yet"
-        raise Refusal(
-            404, f"no project is called {name!r}; {there}", parameter="project", value=name,
-            fix=there,
-        )  # fmt: skip
+        raise unknown("project", name, names, parameter, "GET /api/projects")
 
     def session(self, text: str) -> Session:
         """By its number (12, S12), by its id or the beginning of it."""
@@ -211,8 +210,10 @@ class Access:
         found = self.store.sessions(Filters(session=key), 20) if key else []
         keys = list(dict.fromkeys(one.key for one in found))
         if len(keys) > 1:
-            alike = ", ".join(keys[:_NAMED])
-            raise UsageError(f"session {text!r} may be {alike}; write more of the id")
+            raise Refusal(
+                400, f"session {shown(text)!r} may be {named(keys)}", parameter="session",
+                value=text, fix="write more of the id",
+            )  # fmt: skip
         if len(found) > 1:  # one id in several projects: the longest of them
             found.sort(key=lambda one: -one.items)
         if found:
@@ -221,7 +222,32 @@ class Access:
             numbered = self.store.numbered(int(key))
             if numbered is not None:
                 return numbered
-        raise NotFound(f"no session {text!r}; GET /api/sessions lists them")
+        raise Refusal(
+            404, f"no session {shown(text)!r}", parameter="session", value=text,
+            fix="GET /api/sessions lists them; its number, its id, or 6 characters of it will do",
+        )  # fmt: skip
+
+    def check_names(self, filters: Filters) -> None:
+        """For an empty answer: it may be a name nobody has, and then that is the answer."""
+        store = self.store
+        if filters.session and not store.sessions(Filters(session=filters.session), 1):
+            self.session(filters.session)
+
+        def nobody(**one: Any) -> bool:
+            return not store.newest(Filters(**one), 1)
+
+        if filters.agent and filters.agent not in AGENTS and nobody(agent=filters.agent):
+            known = [*AGENTS, *store.facets(_NAMED).agents]
+            raise unknown("agent", filters.agent, known, "agent", "GET /api/facets")
+        if filters.tool and nobody(tool=filters.tool):
+            raise Refusal(
+                404, f"no call of a tool {shown(filters.tool)!r} is recorded", parameter="tool",
+                value=filters.tool, fix="its name as the agent writes it, e.g. Bash",
+            )  # fmt: skip
+        for one in filters.types:
+            if one not in TYPES and nobody(types=(one,)):
+                known = sorted({*TYPES, *store.facets(_MANY).types})
+                raise unknown("type", one, known, "type", "GET /api/facets")
 
     # --- asking ---------------------------------------------------------------------------------
 
@@ -254,8 +280,8 @@ def span(given: Dated, now: int) -> tuple[int | None, int | None]:
     both = _range(given.range)
     start = given.start or given.range_start or both[0]
     end = given.end or given.range_end or both[1]
-    since = bound(start, now, option="dateStart") if start.strip() else None
-    until = bound(end, now, option="dateEnd", end=True) if end.strip() else None
+    since = _bound("dateStart", given.start, given.range_start, both[0], now)
+    until = _bound("dateEnd", given.end, given.range_end, both[1], now)
     if since is not None and until is not None and since >= until:
         raise Refusal(
             400, f"dateStart {start!r} is not before dateEnd {end!r}", parameter="dateStart",
@@ -264,7 +290,24 @@ def span(given: Dated, now: int) -> tuple[int | None, int | None]:
     return since, until
 
 
-class _Range(msgspec.Struct):
+def _bound(name: str, plain: str, bracketed: str, in_json: str, now: int) -> int | None:
+    """An end of a range; what is wrong with it is told of the parameter it stands in."""
+    end = name == "dateEnd"
+    named_so = {name: plain, f"dateRange[{'end' if end else 'start'}]": bracketed}
+    parameter = next((one for one, text in named_so.items() if text), "dateRange")
+    text = plain or bracketed or in_json
+    if not text.strip():
+        return None
+    try:
+        return bound(text, now, option=parameter, end=end)
+    except (UsageError, OverflowError, OSError):
+        raise Refusal(
+            400, f"{parameter} {shown(text)!r} is not a time", parameter=parameter, value=text,
+            fix=f"write {WRITTEN}, or seconds or milliseconds since 1970",
+        ) from None  # fmt: skip
+
+
+class _Range(msgspec.Struct, forbid_unknown_fields=True):
     start: str | int | None = None
     end: str | int | None = None
 

@@ -5,14 +5,23 @@ Nothing of it is written into the ledger: that is for what an agent's hook was a
 
 from __future__ import annotations
 
+from yester.deliver.gate import trivial
 from yester.deliver.http import shapes
 from yester.deliver.http.access import Access
 from yester.deliver.http.parameters import ContextFor
 from yester.deliver.library import Memory
 from yester.deliver.lines import tokens
 from yester.deliver.page import Context
+from yester.fence import strip_fenced
 from yester.model import Filters
 from yester.redact import redact
+
+_FLOOR = "below the floor"
+# What a prompt may be that needs no search, besides short.
+_NOT_LOOKED_UP = {
+    "slash command": "a slash command is not looked up",
+    "directive": "it only says what to do, so it is not looked up",
+}
 
 
 def inject(access: Access, given: ContextFor) -> str:
@@ -35,7 +44,17 @@ def preview(access: Access, given: ContextFor) -> shapes.ContextShown:
             shapes.LeftOut(id=one.item, score=round(one.score, 4), why=one.why)
             for one in found.left
         ],
+        why="" if found.text else _why(given, found),
     )  # fmt: skip
+
+
+def _why(given: ContextFor, found: Context) -> str:
+    """Why nothing is said."""
+    asks = given.event == "UserPromptSubmit"
+    if asks and (kind := trivial(strip_fenced(given.prompt))):
+        return _NOT_LOOKED_UP.get(kind, "too short to look up")
+    reasons = [one.why for one in found.left]
+    return next((why for why in (_FLOOR, *reasons) if why in reasons), "nothing found")
 
 
 def _given(access: Access, given: ContextFor) -> Context:

@@ -194,7 +194,11 @@ def expected(schema: Mapping[str, Any]) -> str:
             bounds = f" from {least:,}" + (f" to {most:,}" if most < 10**9 else " on")
             return "a whole number" + bounds
         case "number":
-            return "a number"
+            least, most = schema.get("minimum"), schema.get("maximum")
+            bounded = least is not None and most is not None
+            return f"a number from {least:g} to {most:g}" if bounded else "a number"
+        case "object":
+            return "an object"
         case "boolean":
             return "true or false"
         case "array":
@@ -208,6 +212,8 @@ def expected(schema: Mapping[str, Any]) -> str:
             )
     if schema.get("format") in ("yester-since", "yester-until"):
         return "a time"
+    if schema.get("format") == "yester-folder":
+        return "an absolute path"
     if examples := schema.get("examples"):
         return f"a text such as {' or '.join(examples)}"
     longest = schema.get("maxLength")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Literal
 
 from yester.deliver.http import shapes
@@ -11,7 +12,10 @@ from yester.deliver.http.parameters import Nothing
 from yester.redact import redact
 
 _KEPT = 15.0  # seconds: it looks at many files
-_NOTE = "A glance: hooks are not run and the store is not read through; `yester doctor` does both."
+_NOTE = (
+    "A glance: hooks are not run and the store is not read through; `yester doctor` does both. The "
+    "server knows the HOME of your account ({home}) and the system's PATH, not those of your shell."
+)
 _AREAS: Mapping[str, str] = {
     "versions": "yester", "settings": "yester", "home": "yester", "disk": "yester",
     "folders": "yester", "permissions": "yester", "python3": "capture", "launch": "capture",
@@ -36,7 +40,7 @@ def _looked(access: Access) -> shapes.Doctor:
         for one in access.home.examine(access.home.path, access.now)
     ]  # fmt: skip
     ok = all(one.state != "bad" for one in findings)
-    return shapes.Doctor(ok=ok, findings=findings, note=_NOTE)
+    return shapes.Doctor(ok=ok, findings=findings, note=_NOTE.format(home=Path.home()))
 
 
 def _state(state: str, fix: str) -> Literal["ok", "warn", "bad"]:

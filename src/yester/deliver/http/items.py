@@ -8,8 +8,9 @@ from yester.deliver.http import shapes
 from yester.deliver.http.access import Access
 from yester.deliver.http.ledger import use
 from yester.deliver.http.parameters import Batch, ItemAt, ItemsOf
+from yester.deliver.http.problem import Refusal, named
 from yester.deliver.http.rows import Rows
-from yester.errors import NotFound, StoreError
+from yester.errors import StoreError
 from yester.model import Feedback
 
 _MOST = 200  # items something was made of
@@ -19,6 +20,8 @@ def listed(access: Access, given: ItemsOf) -> shapes.Items:
     filters = access.filters(given, kinds=tuple(given.kinds), types=tuple(given.types))
     oldest_first = given.order == "date_asc"
     found = access.store.newest(filters, given.limit + 1, given.offset, oldest_first)
+    if not found:
+        access.check_names(filters)
     rows = Rows(access.store, full=given.format == "full").of(found[: given.limit])
     return shapes.Items(
         count=len(rows), format=given.format, results=rows, more=len(found) > given.limit
@@ -35,14 +38,19 @@ def one(access: Access, given: ItemAt) -> shapes.Item:
             item=row, use=use(store, [given.id])[0],
             sources=others.of(store.get(behind[:_MOST])), made=others.of(store.get(made[:_MOST])),
         )  # fmt: skip
-    raise NotFound(f"no item #{given.id}; a search shows ids")
+    raise Refusal(
+        404, f"no item #{given.id}", parameter="id", value=str(given.id), fix="a search shows ids"
+    )
 
 
 def batch(access: Access, given: Batch) -> shapes.Items:
     ids = list(dict.fromkeys(int(str(one).removeprefix("#")) for one in given.ids))
     found = access.store.get(ids)
     if not found:
-        raise NotFound(f"no item {', '.join(f'#{one}' for one in ids[:8])}; a search shows ids")
+        raise Refusal(
+            404, f"no item {named([f'#{one}' for one in ids])}", parameter="ids",
+            value=",".join(map(str, ids)), fix="a search shows ids",
+        )  # fmt: skip
     if given.order != "given":
         found.sort(key=lambda item: (item.epoch, item.id), reverse=given.order == "date_desc")
     if given.format == "full":

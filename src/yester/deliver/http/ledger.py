@@ -8,7 +8,7 @@ from yester.deliver.economics import HONEST
 from yester.deliver.http import shapes
 from yester.deliver.http.access import Access
 from yester.deliver.http.parameters import FeedbackOf, GiveFeedback, LedgerOf
-from yester.errors import NotFound
+from yester.deliver.http.problem import Refusal, named
 from yester.model import Feedback, Filters, Injection, Session
 from yester.recall.use import GIVEN_BY_HAND, usefulness
 from yester.redact import redact
@@ -104,7 +104,10 @@ def give(access: Access, given: GiveFeedback) -> shapes.Uses:
     store, ids = access.store, list(dict.fromkeys(given.ids))
     known = {item.id for item in store.get(ids)}
     if missing := [f"#{id_}" for id_ in ids if id_ not in known]:
-        raise NotFound(f"no item {', '.join(missing)}; a search shows ids")
+        raise Refusal(
+            404, f"no item {named(missing)}", parameter="ids", value=",".join(missing),
+            fix="a search shows ids",
+        )  # fmt: skip
     with store.transaction():
         if given.what != "opened":
             for id_ in ids:

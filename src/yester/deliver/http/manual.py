@@ -21,8 +21,6 @@ _WORKFLOW = [
 ]
 _RULES = [
     "Never fetch in full what the index already answers, and never everything a search finds.",
-    "Send the header Authorization: Bearer TOKEN; TOKEN stands in the file `token` in yester's "
-    "home (~/.yester).",
     "Without query the newest come first. Narrow with project, type, concepts, files, dateStart, "
     "dateEnd; go on with offset while more is true.",
     "Times: 3d, 1w, yesterday, 2026-03-01, an ISO time. Lists are written with commas.",
@@ -40,6 +38,14 @@ _FOR_A_MODEL = (
     "/api/search/recent-context", "/api/timeline", "/api/search/timeline-by-query",
     "/api/observations/batch", "/api/memory/candidate", "/api/memory/save",
 )  # fmt: skip
+_AUTH, _JSON = '-H "$AUTH"', '-H "Content-Type: application/json"'
+_HEADERS = (
+    'AUTH="Authorization: Bearer $(cat ~/.yester/token)"; with a body also Content-Type: '
+    "application/json, else 415"
+)
+_OBVIOUS = ("a text", "a list of texts", "a time")
+_NONE = "–"
+_BRACKETS = ("dateRange[start]", "dateRange[end]")
 _SHARED = frozenset(Filtered.__struct_fields__)
 _SEARCH = frozenset(Asking.__struct_fields__) - _SHARED
 
@@ -50,23 +56,42 @@ def manual(base: str) -> Manual:
         title="yester: what was said, done and decided in earlier sessions on this machine",
         workflow=_WORKFLOW,
         rules=_RULES,
+        headers=_HEADERS,
+        search={name: _brief(p) for name, p in taken(Asking).items() if p.attribute in _SEARCH},
+        filters={name: _brief(p) for name, p in taken(Filtered).items() if name not in _BRACKETS},
         operations=[_operation(one, base) for one in wanted],
         more="GET /api/openapi.json describes every endpoint and every field.",
     )
 
 
 def _operation(one: Endpoint, base: str) -> Operation:
-    example = f"curl -d '{one.example}' {base}{one.path}" if one.has_body else _address(one, base)
+    searches, filtered = issubclass(one.given, Asking), issubclass(one.given, Filtered)
+    shared = (_SEARCH if searches else frozenset()) | (_SHARED if filtered else frozenset())
+    also = [name for name, yes in (("search", searches), ("filters", filtered)) if yes]
     return Operation(
         endpoint=f"{one.method} {one.path}",
         does=one.does,
-        parameters={
-            name: parameter.help
-            for name, parameter in one.others.items()
-            if parameter.attribute not in _SHARED
-        },
-        example=example,
+        parameters={n: _brief(p) for n, p in one.others.items() if p.attribute not in shared},
+        also=" and ".join(also),
+        example=_curl(one, base),
     )
+
+
+def _curl(one: Endpoint, base: str) -> str:
+    if one.has_body:
+        return f"curl {_AUTH} {_JSON} -d '{one.example}' {base}{one.path}"
+    return f"curl {_AUTH} '{_address(one, base)}'"
+
+
+def _brief(one: Parameter) -> str:
+    """What it is for, what may stand there, and what does where it is left out."""
+    must, default = expected(one.schema), _default(one)
+    told = (
+        one.help.rstrip("."),
+        "" if must.startswith(_OBVIOUS) else must,
+        "required" if one.required else "" if default == _NONE else f"default {default}",
+    )
+    return "; ".join(filter(None, told))
 
 
 def _address(one: Endpoint, base: str) -> str:
@@ -125,5 +150,5 @@ def _row(one: Parameter, where: str) -> str:
 
 def _default(one: Parameter) -> str:
     if one.default in ("", []) or one.default is UNSET:
-        return "–"
-    return f"`{str(one.default).lower()}`"
+        return _NONE
+    return f"`{str(one.default).lower() if isinstance(one.default, bool) else one.default}`"

@@ -23,13 +23,14 @@ from yester.deliver.http.parameters import (
     ItemAt,
     MemoriesOf,
     MemoryStep,
+    RetireMemory,
     ReviewOf,
     Save,
     SupersedeMemory,
     WouldBe,
 )
-from yester.deliver.http.problem import Refusal
-from yester.errors import ConfigError, NotFound, NotYours, UsageError
+from yester.deliver.http.problem import Refusal, unknown
+from yester.errors import ConfigError, NotYours, UsageError
 from yester.memories import lifecycle
 from yester.memories.candidates import candidate
 from yester.memories.categories import category
@@ -46,6 +47,7 @@ from yester.redact import redact
 from yester.text.terms import query_terms, terms
 
 _HISTORY = 200  # changes that are shown
+_DONE: Mapping[str, Any] = {"created": "CREATE", "updated": "UPDATE"}
 _FLAGS = {"true": True, "false": False}
 
 
@@ -63,6 +65,8 @@ def listed(access: Access, given: MemoriesOf) -> Memories:
         found = found[given.offset :]
     else:
         found = access.store.memories(filters, statuses, limit=most, offset=given.offset)
+    if not found:
+        access.check_names(filters)
     rows = MemoryRows(access.store, full=given.format == "full").of(found[: given.limit])
     return Memories(
         count=len(rows), more=len(found) > given.limit, format=given.format, results=rows
@@ -95,8 +99,14 @@ def _found(access: Access, id_: int) -> Memo:
     for memo in access.store.memos([id_]):
         return memo
     for item in access.store.get([id_]):
-        raise NotFound(f"item #{id_} is no memory but a {item.kind}")
-    raise NotFound(f"no memory #{id_}; GET /api/memories?status=all lists them")
+        raise Refusal(
+            404, f"item #{id_} is no memory but a {item.kind}", parameter="id", value=str(id_),
+            fix=f"GET /api/items/{id_} shows it",
+        )  # fmt: skip
+    raise Refusal(
+        404, f"no memory #{id_}", parameter="id", value=str(id_),
+        fix="GET /api/memories?status=all lists them",
+    )  # fmt: skip
 
 
 def _shown(access: Access, memo: Memo) -> MemoryShown:
@@ -116,7 +126,7 @@ def would_be(access: Access, given: WouldBe) -> Candidate:
     """What saving a text would meet; nothing is written. A title is looked at where the text alone
     is like nothing."""
     kind, text, tags = known(given.type), clean(given.text), normalised(given.tags)
-    where = access.project(given.project).key if given.project else GLOBAL.key
+    where = access.project(given.project).key if given.project else ""
     choice = candidate(access.store, kind, text, where, tags)
     if choice.best is None and given.title:
         choice = candidate(access.store, kind, f"{clean(given.title)} {text}", where, tags)
@@ -191,7 +201,7 @@ def _wanted(given: EditMemory, have: Plain) -> Plain:
     return new if content == have["content"] else new | {"content": content}
 
 
-def retire(access: Access, given: MemoryStep) -> MemoryShown:
+def retire(access: Access, given: RetireMemory) -> MemoryShown:
     id_ = _found(access, given.id).item.id
     with _fitting_it():
         memo = lifecycle.retire(access.store, id_, access.by(given.why), force=given.force)
@@ -233,13 +243,19 @@ def supersede(access: Access, given: SupersedeMemory) -> MemoryShown:
 
 def save(access: Access, given: Save) -> shapes.Saved:
     """Keep something, unless it is known; what is like it is named, and stays as it is."""
-    project = _place(access, given.project.strip())
+    project, there = _place(access, given.project.strip())
     allowed = rules(access.config)
     if allowed.excludes(project.root, project) or allowed.off(project.root, "", access.now):
         raise Refusal(
             403, f"nothing is kept of {project.name}: the user has said so (`exclude`, or "
             "`yester off`)", parameter="project", value=project.name, fix="name another project",
         )  # fmt: skip
+    if not (there or given.create):
+        refused = unknown(
+            "project", given.project, list(access.names().values()), "project", "GET /api/projects"
+        )
+        refused.fix += "; create: true makes a new one"
+        raise refused
     draft = Draft(
         given.text, given.type, _title(given.title), tags=given.tags, files=given.files,
         scope="global" if project == GLOBAL else "",
@@ -249,15 +265,19 @@ def save(access: Access, given: Save) -> shapes.Saved:
     said = {"created": "Saved as", "updated": "Added to"}.get(kept.done, "Known already:")
     hidden = " Secrets in it were left out." if redact(given.text) != given.text else ""
     names: Mapping[str, str] = access.names()
+    alike = [
+        other.memo.item.id
+        for other in (kept.choice.best, *kept.choice.others)
+        if other is not None and other.memo.item.id != id_
+    ]
+    where = " It holds everywhere: no project was named." if project == GLOBAL else ""
+    like = ", ".join(f"#{one}" for one in alike)
+    stay = f" Like it: {like}; nothing of that was changed." if alike and new else ""
     return shapes.Saved(
         success=True, id=id_, title=redact(kept.memo.item.title), type=kept.memo.item.type,
         project=redact(names.get(kept.memo.item.project, project.name)), new=new,
-        message=f"{said} #{id_}.{hidden}", action=kept.choice.action,
-        alike=[
-            other.memo.item.id
-            for other in (kept.choice.best, *kept.choice.others)
-            if other is not None and other.memo.item.id != id_
-        ],
+        message=f"{said} #{id_}.{where}{stay}{hidden}", action=_DONE.get(kept.done, "NOOP"),
+        alike=alike,
     )  # fmt: skip
 
 
@@ -266,11 +286,13 @@ def _title(text: str) -> str:
     return shortened(" ".join(clean(text).split()))
 
 
-def _place(access: Access, name: str) -> Project:
-    """A project that is known, or a new one of this name; without a name it is true everywhere."""
+def _place(access: Access, name: str) -> tuple[Project, bool]:
+    """The project of this name, and whether it is known; without a name it is true everywhere."""
     if not name:
-        return GLOBAL
-    for project in access.store.projects():
+        return GLOBAL, True
+    known = access.store.projects()
+    for project in known:
         if name in (project.name, project.key):
-            return project
-    return Projects(access.config.projects).renamed(named(name))
+            return project, True
+    meant = Projects(access.config.projects).renamed(named(name))
+    return meant, any(project.key == meant.key for project in known)

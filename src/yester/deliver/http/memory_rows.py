@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
 from yester.deliver.http.memory_shapes import Action, Changed, Field, Memory
 from yester.deliver.http.rows import brief
@@ -42,7 +43,7 @@ class MemoryRows:
             scope=memo.scope, path=redact(memo.path),
             project=redact(self._names.get(item.project, item.project)),
             text=text if self._full else brief(text, _BEGINNING),
-            content=clean(memo.content) if self._full else {},
+            content=clean(memo.content) if self._full else UNSET,
             tags=[redact(tag) for tag in item.tags], files=[redact(path) for path in item.files],
             confidence=item.confidence, origin=item.origin, version=memo.version,
             created=item.epoch, updated=item.updated, since=memo.since,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from yester.deliver.http.parameters import Form
 from yester.deliver.http.shapes import Use
@@ -13,7 +13,7 @@ Action = Literal["edit", "retire", "archive", "restore", "supersede", "undo"]
 
 
 class Memory(Struct, kw_only=True):
-    """In the index form `text` is its beginning and `content` is empty."""
+    """In the index form `text` is its beginning and `content` is left out."""
 
     id: int
     slug: str
@@ -25,7 +25,13 @@ class Memory(Struct, kw_only=True):
     path: Annotated[str, Meta(description="Of scope path: the files it holds for.")]
     project: str
     text: str
-    content: Annotated[dict[str, Any], Meta(description="By the fields of its type.")]
+    content: (
+        Annotated[
+            dict[str, Any],
+            Meta(description="By the fields of its type; left out in the index form."),
+        ]
+        | UnsetType
+    ) = UNSET
     tags: list[str]
     files: list[str]
     confidence: float

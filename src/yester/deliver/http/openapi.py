@@ -14,6 +14,12 @@ from yester.deliver.http.problem import CONTENT_TYPE, Problem
 from yester.deliver.http.table import EVENTS, TEXT, Endpoint
 
 _REF = "#/components/schemas/{name}"
+_LAST_EVENT = {
+    "name": "Last-Event-ID",
+    "in": "header",
+    "schema": {"type": "string", "pattern": "^[0-9]{1,15}-[0-9]{1,15}(-[0-9]{1,15})?$"},
+    "description": "The id of the last event that was told; what came since then is told again.",
+}
 _NAMES = {"GET": "get", "POST": "post", "PATCH": "patch"}
 
 
@@ -74,6 +80,10 @@ def _operation(one: Endpoint) -> dict[str, Any]:
         }
     else:
         listed += [_parameter(p, "query") for p in one.others.values()]
+    if one.content == EVENTS:
+        listed.append(_LAST_EVENT)
+        found["description"] = one.does
+        found["summary"] = "What is new, as it happens (server-sent events)."
     if listed:
         found["parameters"] = listed
     return found

@@ -215,6 +215,7 @@ class ContextFor(Given, kw_only=True):
             max_length=4_000,
             pattern=r"^(/[^\x00]*)?$",
             description="For this folder, an absolute path; it goes before the project.",
+            extra_json_schema={"format": "yester-folder"},
         ),
     ] = ""
     prompt: Annotated[Text, Meta(description="At UserPromptSubmit: what is typed.")] = ""
@@ -293,7 +294,11 @@ class WouldBe(Given, kw_only=True):
     title: Annotated[Name, Meta(description="Its heading.")] = ""
     tags: Annotated[Names, Meta(description="Its tags.")] = []
     project: Annotated[
-        Name, Meta(description="Where it would belong; without, among what holds everywhere.")
+        Name,
+        Meta(
+            description="Where it would belong: it is compared with what is there and with what "
+            "holds everywhere; without, with what there is of every project."
+        ),
     ] = ""
 
 
@@ -328,6 +333,11 @@ class EditMemory(ItemAt, kw_only=True):
 
 class MemoryStep(ItemAt, kw_only=True):
     why: Why = ""
+    force: Annotated[bool, Meta(description="Changes nothing here; retiring knows it.")] = False
+
+
+class RetireMemory(ItemAt, kw_only=True):
+    why: Why = ""
     force: Annotated[
         bool, Meta(description="Retire what is otherwise kept for good; the user's alone.")
     ] = False
@@ -348,8 +358,15 @@ class Save(Given, kw_only=True):
     files: Annotated[list[Name], Meta(max_length=MOST_IDS, description="Files it is about.")] = []
     title: Annotated[str, Meta(max_length=400, description="A heading.")] = ""
     project: Annotated[
-        Name, Meta(description="Where it belongs; without, it is true everywhere.")
+        Name,
+        Meta(
+            description="Where it belongs, by its name or key; without, it is global: it holds "
+            "everywhere."
+        ),
     ] = ""
+    create: Annotated[bool, Meta(description="Make the project where there is none so called.")] = (
+        False
+    )
 
 
 class LedgerOf(Given, kw_only=True):

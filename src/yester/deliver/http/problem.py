@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from http import HTTPStatus
 
 import msgspec
@@ -73,6 +74,22 @@ def shown(text: str) -> str:
     return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
 
 
+def named(names: Sequence[str], most: int = 8) -> str:
+    """Some of many, and how many more there are."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def unknown(what: str, value: str, known: Sequence[str], parameter: str, where: str) -> Refusal:
+    """404: a name nobody has; those like it, else some there are. `where` lists them all."""
+    alike = get_close_matches(value, known, 3, 0.5)
+    there = f"there is {named(sorted(known))}" if known else "there is none yet"
+    return Refusal(
+        404, f"no {what} is called {shown(value)!r}", parameter=parameter, value=value,
+        fix=redact(f"did you mean {' or '.join(alike)}?" if alike else f"{there} ({where})"),
+    )  # fmt: skip
+
+
 def refusal(error: YesterError) -> Refusal:
     """What yester raises on purpose, as an answer."""
     text = redact(str(error))
@@ -83,8 +100,8 @@ def refusal(error: YesterError) -> Refusal:
             return Refusal(403, text, fix="let the user do it: yester ui, or in their own terminal")
         case UsageError():
             return Refusal(400, text)
-        case NotFound():
-            return Refusal(404, text)
+        case NotFound(what=what, fix=fix):
+            return Refusal(404, redact(what), fix=redact(fix))
         case StoreChanged():
             return Refusal(409, text, fix="read it again")
         case StoreBusy():

@@ -32,7 +32,7 @@ def listed(access: Access, given: Nothing) -> shapes.Projects:  # noqa: ARG001
 
 def rename(access: Access, given: RenameProject) -> shapes.Projects:
     _refuse_programs(access)
-    project = access.project(given.key)
+    project = access.project(given.key, "key")
     with _as_it_is():
         moving.rename(access.home.path, access.store, project, given.name)
     access.home.reload()
@@ -42,13 +42,15 @@ def rename(access: Access, given: RenameProject) -> shapes.Projects:
 def merge(access: Access, given: MergeProjects) -> shapes.Merged:
     if not given.dry_run:
         _refuse_programs(access)
-    source, into = access.project(given.source), access.project(given.into)
+    source = access.project(given.source, "from")
+    into = access.project(given.into, "into")
     with _as_it_is():
         found = moving.merge(access.home.path, access.store, source, into, given.dry_run)
     access.home.reload()
     told = (
-        f"{found.items:,} items of {found.sessions:,} sessions, {found.memories:,} memories among "
-        f"them, {'would become' if given.dry_run else 'are now'} part of {into.name}"
+        f"{counted(found.items, 'item')} of {counted(found.sessions, 'session')}, "
+        f"{counted(found.memories, 'memory', 'memories')} among them (also what is put away), "
+        f"{'would become' if given.dry_run else 'are now'} part of {into.name}"
     )
     later = (
         "" if given.dry_run else "; what is captured there later goes the same way (config.toml)"
@@ -57,6 +59,10 @@ def merge(access: Access, given: MergeProjects) -> shapes.Merged:
         items=found.items, sessions=found.sessions, memories=found.memories,
         done=not given.dry_run, message=redact(told + later),
     )  # fmt: skip
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def _refuse_programs(access: Access) -> None:

@@ -32,7 +32,7 @@ class Rows:
 
     def __init__(self, store: Store, asked: Collection[str] = (), full: bool = False) -> None:
         self._store = store
-        self._names = {project.key: project.name for project in store.projects()}
+        self._names = {project.key: redact(project.name) for project in store.projects()}
         self._glimpse = glimpses(asked)
         self._full = full
         self._sessions: dict[tuple[str, str], int] = {}
@@ -46,7 +46,7 @@ class Rows:
         rows = []
         for hit in answer.hits:
             if item := items.get(hit.id):
-                rows.append(self._scored(self.row(item, hit.text), hit, explain))
+                rows.append(self._scored(self.row(item, hit.text, hit.title), hit, explain))
         return rows
 
     @staticmethod
@@ -64,17 +64,16 @@ class Rows:
             row.arms = list(hit.arms)
         return row
 
-    def row(self, item: Item, text: str | None = None) -> Row:
-        """`text` is its body where that is redacted already."""
+    def row(self, item: Item, text: str | None = None, title: str | None = None) -> Row:
+        """`text` and `title` are its own where those are redacted already."""
         text = redact(item.body) if text is None else text
-        title = brief(redact(item.title), _TITLE)
+        title = brief(redact(item.title) if title is None else title, _TITLE)
         spoken = title or brief(self._glimpse(text, _TITLE), _TITLE)
         row = Row(
             id=item.id, kind=item.kind, type=redact(item.type), icon=icon(item.kind, item.type),
             title=spoken, subtitle=brief(redact(item.subtitle), _SUBTITLE), date=day(item.epoch),
             created_at_epoch=item.epoch,
-            project=brief(redact(self._names.get(item.project, item.project)), _NAME),
-            tokens=cost(item),
+            project=brief(self._called(item.project), _NAME), tokens=cost(item),
         )  # fmt: skip
         if item.concepts:
             row.concepts = [redact(one) for one in item.concepts[:_CONCEPTS]]
@@ -88,7 +87,7 @@ class Rows:
 
     def _whole(self, row: Row, item: Item, text: str) -> None:
         row.title, row.subtitle = redact(item.title) or row.title, redact(item.subtitle)
-        row.project = redact(self._names.get(item.project, item.project))
+        row.project = self._called(item.project)
         row.narrative = text
         row.facts, row.concepts = _clean(item.facts), _clean(item.concepts)
         row.files, row.tags = _clean(item.files), _clean(item.tags)
@@ -110,6 +109,10 @@ class Rows:
             row.completion, row.learnings = told.completion, told.learnings
             row.files_edited = told.files_edited
 
+    def _called(self, project: str) -> str:
+        """The name of a project, without secrets; what is no key is one already."""
+        return self._names.get(project) or redact(project)
+
     def _number(self, item: Item) -> int:
         if not item.session:
             return 0
@@ -124,7 +127,7 @@ class Rows:
     def session(self, session: Session) -> shapes.Session:
         return shapes.Session(
             db_id=session.id, session=session.key, agent=session.agent,
-            project=redact(self._names.get(session.project, session.project)),
+            project=self._called(session.project),
             title=redact(session.title), created_at=iso(session.started),
             started=session.started, ended=session.ended, cwd=session.cwd, branch=session.branch,
             transcript=session.transcript, prompts=session.prompts, items=session.items,
@@ -133,13 +136,14 @@ class Rows:
     def session_row(self, session: Session, best: Hit | None, told: Item | None) -> Row:
         """A session as a row: `id` is an item of it that can be read, its summary before others."""
         text = redact(told.body) if told else best.text if best else ""
+        title = redact(session.title or (told.title if told else ""))
         row = Row(
             id=told.id if told else best.id if best else 0,
             kind="session", type="", icon=icon("summary"),
-            title=brief(redact(session.title), _TITLE) or "(untitled)",
+            title=brief(title, _TITLE) or "(untitled)",
             subtitle=brief(self._glimpse(text, _SUBTITLE), _SUBTITLE + 8),
             date=day(session.started), created_at_epoch=session.started,
-            project=brief(redact(self._names.get(session.project, session.project)), _NAME),
+            project=brief(self._called(session.project), _NAME),
             tokens=cost(told) if told else 0,
             session=session.key, session_db_id=session.id, prompts=session.prompts,
         )  # fmt: skip
@@ -147,6 +151,7 @@ class Rows:
             row.score = round(best.score, 4)
         if self._full:
             row.agent, row.created_at_iso = session.agent, iso(session.started)
+            row.title = title or row.title
             row.narrative, row.summary = text, None
             if told:
                 parts = row.summary = summary(told)

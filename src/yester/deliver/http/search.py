@@ -27,6 +27,7 @@ from yester.deliver.http.parameters import (
 from yester.deliver.http.rows import Rows, explained, summary_of
 from yester.deliver.http.shapes import Found, Row
 from yester.model import Filters, Hit, Session
+from yester.recall.reach import told
 from yester.recall.recall import Answer, Asked
 from yester.text.terms import query_terms
 
@@ -96,13 +97,13 @@ def _asked(access: Access, given: Asking, filters: Filters) -> Asked:
 
 def _plain(access: Access, given: Asking, filters: Filters) -> Found:
     began = time.perf_counter()
-    return _found(access, given, access.answer(_asked(access, given, filters)), began)
+    return _found(access, given, filters, access.answer(_asked(access, given, filters)), began)
 
 
 def _observed(access: Access, given: Asking, filters: Filters) -> Found:
     began = time.perf_counter()
     answer, note = _distilled(access, _asked(access, given, filters))
-    return _found(access, given, answer, began, note)
+    return _found(access, given, filters, answer, began, note)
 
 
 def _distilled(access: Access, asked: Asked) -> tuple[Answer, str]:
@@ -124,8 +125,13 @@ def _distilled(access: Access, asked: Asked) -> tuple[Answer, str]:
     return of(*OBSERVATIONS, *_RAW), "no observation fits: these are messages"
 
 
-def _found(access: Access, given: Asking, answer: Answer, began: float, note: str = "") -> Found:
+def _found(
+    access: Access, given: Asking, filters: Filters, answer: Answer, began: float, note: str = ""
+) -> Found:
+    if not answer.hits:
+        access.check_names(filters)
     shown = replace(answer, hits=answer.hits[: given.limit])
+    note = "; ".join(filter(None, (note, told(access.store, given.query, shown.hits))))
     rows = Rows(access.store, query_terms(given.query), given.format == "full")
     results = rows.found(shown, given.explain)
     more = len(answer.hits) > given.limit or any(one.score > 0 for one in answer.cut)
@@ -179,12 +185,14 @@ def _sessions(access: Access, given: Asking, filters: Filters) -> Found:
     rows = Rows(store, query_terms(given.query), given.format == "full")
     results = [_session(access, rows, session, hit) for session, hit in found[: given.limit]]
     more = len(found) > given.limit
-    return _told(given, results, more, began, answer if given.explain else None)
+    if not found:
+        access.check_names(filters)
+    note = told(store, given.query, answer.hits) if answer else ""
+    return _told(given, results, more, began, answer if given.explain else None, note)
 
 
 def _session(access: Access, rows: Rows, session: Session, hit: Hit | None) -> Row:
-    told = summary_of(access.store, session)
-    row = rows.session_row(session, hit, told)
+    row = rows.session_row(session, hit, summary_of(access.store, session))
     if not row.id:
         here = Filters((session.project,), session=session.key, agent=session.agent)
         asked = access.store.newest(replace(here, kinds=("prompt",)), 1, oldest_first=True)

@@ -17,6 +17,8 @@ def listed(access: Access, given: SessionsOf) -> shapes.Sessions:
     projects = (access.project(given.project).key,) if given.project else ()
     filters = Filters(projects, agent=given.agent, since=since, until=until)
     found = access.store.sessions(filters, given.limit + 1, given.offset)
+    if not found:
+        access.check_names(filters)
     rows = Rows(access.store)
     told = [rows.session(one) for one in found[: given.limit]]
     return shapes.Sessions(count=len(told), sessions=told, more=len(found) > given.limit)

@@ -38,7 +38,9 @@ class Row(Struct, kw_only=True):
     """An item, a session (kind session) or the place of an anchor (type anchor). What stands behind
     `anchor` is there in the full form alone."""
 
-    id: int
+    id: Annotated[
+        int, Meta(description="An item's; of a session, that of an item that tells most of it.")
+    ]
     kind: str
     type: str
     icon: str
@@ -57,7 +59,9 @@ class Row(Struct, kw_only=True):
     signs: dict[str, float] | UnsetType = UNSET  # what else is known of how well it fits
     arms: list[str] | UnsetType = UNSET
     session: str | UnsetType = UNSET
-    session_db_id: int | UnsetType = UNSET
+    session_db_id: (
+        Annotated[int, Meta(description="The session's number: /api/sessions/S12.")] | UnsetType
+    ) = UNSET
     agent: str | UnsetType = UNSET
     prompts: int | UnsetType = UNSET
     timestamp: int | UnsetType = UNSET
@@ -182,6 +186,7 @@ class ContextShown(Struct, kw_only=True):
     tokens: int
     shown: list[Line]
     left: list[LeftOut]
+    why: Annotated[str, Meta(description='Why there is no text; "" where there is one.')]
 
 
 class Use(Struct, kw_only=True):
@@ -238,8 +243,14 @@ class Saved(Struct, kw_only=True):
     new: Annotated[bool, Meta(description="false: it was known already.")]
     message: str
     type: str
-    action: Annotated[str, Meta(description="As /api/memory/candidate names it.")]
-    alike: Annotated[list[int], Meta(description="Memories that are like it.")]
+    action: Annotated[
+        Literal["CREATE", "UPDATE", "NOOP"],
+        Meta(description="What was done: a new one, tags and files added to a known one, nothing."),
+    ]
+    alike: Annotated[
+        list[int],
+        Meta(description="Memories that are like it and stay as they are; supersede or edit one."),
+    ]
 
 
 class Shown(Struct, kw_only=True):
@@ -262,6 +273,14 @@ class Shown(Struct, kw_only=True):
     reason: str
     used: Annotated[Came, Meta(description="The most that is known to have come of it.")]
     prompt: Annotated[str, Meta(description="The beginning of the prompt it was shown for.")]
+
+
+class MemoryWritten(Struct, kw_only=True):
+    """In the stream: a memory was written, and what it is by now."""
+
+    id: int
+    status: str
+    version: int
 
 
 class Ledger(Struct, kw_only=True):
@@ -466,6 +485,7 @@ class Operation(Struct, kw_only=True):
     endpoint: str
     does: str
     parameters: dict[str, str]
+    also: Annotated[str, Meta(description="Which of the parameters many share it takes as well.")]
     example: str
 
 
@@ -475,5 +495,8 @@ class Manual(Struct, kw_only=True):
     title: str
     workflow: list[str]
     rules: list[str]
+    headers: str
+    search: Annotated[dict[str, str], Meta(description="Parameters of every search.")]
+    filters: Annotated[dict[str, str], Meta(description="What narrows it.")]
     operations: list[Operation]
     more: str

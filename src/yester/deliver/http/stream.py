@@ -3,10 +3,12 @@
     event: ready       where the stream stands; the first one
     event: item        a new item, as a row of an index
     event: injection   a line of the ledger: an agent was shown something
+    event: memory      a memory was written: its id, and its status and version by now
     event: gap         more was missed than is told again; load what is shown anew
 
-An event's id is `ITEM-LINE`: the newest item and the newest line of the ledger the client has been
-told of. With it as Last-Event-ID a client goes on where it was. The thread asks SQLite every
+An event's id is `ITEM-LINE-CHANGE`: the newest item, line of the ledger and line of the history of
+memories the client has been told of; without the last, none of those. With it as Last-Event-ID a
+client goes on where it was. The thread asks SQLite every
 quarter of a second whether anybody has committed, which costs microseconds, and only while somebody
 listens. Every event is encoded once and kept in one ring for all: a client that is slow keeps
 nothing but its place, and one that does not read at all is dropped.
@@ -24,7 +26,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from yester.deliver.http import ledger
+from yester.deliver.http import ledger, shapes
 from yester.deliver.http.access import Access, Home
 from yester.deliver.http.rows import Rows
 from yester.errors import YesterError
@@ -35,15 +37,20 @@ _BEAT = 15.0  # seconds between signs of life
 _KEPT = 1_000  # events in the ring
 _READ = 500  # rows of each kind read at a time
 MOST_MISSED = 2_000  # rows told to a client that comes back
-_PLACE = re.compile(r"(?P<item>[0-9]{1,15})-(?P<line>[0-9]{1,15})", re.ASCII)
+_PLACE = re.compile(r"([0-9]{1,15})-([0-9]{1,15})(?:-([0-9]{1,15}))?", re.ASCII)
 
 
 class Place(NamedTuple):
     item: int
     line: int
+    change: int = 0
 
     def __str__(self) -> str:
-        return f"{self.item}-{self.line}"
+        return "-".join(map(str, self if self.change else self[:2]))
+
+    def past(self, other: Place) -> bool:
+        """Is it behind the other in anything?"""
+        return any(mine > its for mine, its in zip(self, other, strict=True))
 
 
 class Told(NamedTuple):
@@ -56,7 +63,7 @@ class Told(NamedTuple):
 def place(text: str) -> Place | None:
     """A Last-Event-ID; None where it is none of ours."""
     match = _PLACE.fullmatch(text.strip())
-    return Place(int(match["item"]), int(match["line"])) if match else None
+    return Place(*(int(part or 0) for part in match.groups())) if match else None
 
 
 def written(name: str, at: Place, value: object) -> Told:
@@ -76,12 +83,17 @@ def news(store: Store, since: Place, until: Place | None = None, most: int = _RE
     for line in ledger.shown(store, [o for o in lines if until is None or o.id <= until.line]):
         since = since._replace(line=line.id)
         found.append(written("injection", since, line))
+    for one in store.changed_since(since.change, most):
+        if until is None or one.id <= until.change:
+            since = since._replace(change=one.id)
+            told = shapes.MemoryWritten(id=one.item, status=one.status, version=one.version)
+            found.append(written("memory", since, told))
     return found
 
 
 def missed(access: Access, since: Place, until: Place) -> list[Told]:
     """What a client that comes back has not been told; a gap where that would be too much."""
-    if (until.item - since.item) + (until.line - since.line) > MOST_MISSED:
+    if sum(end - begin for begin, end in zip(since, until, strict=True)) > MOST_MISSED:
         return [written("gap", until, {})]
     return news(access.store, since, until, MOST_MISSED) or [written("gap", until, {})]
 
@@ -138,13 +150,11 @@ class Stream:
         end = self._end
         if here == end:
             return []
-        if here.item > end.item or here.line > end.line:  # a backup was restored
+        if here.past(end):  # a backup was restored
             return [written("gap", end, {})]
-        if here.item < self._begin.item or here.line < self._begin.line:
+        if self._begin.past(here):
             return await self._read(here, end)
-        return [
-            one for one in self._ring if one.place.item > here.item or one.place.line > here.line
-        ]
+        return [one for one in self._ring if one.place.past(here)]
 
     def _publish(self, told: list[Told]) -> None:
         for one in told:
@@ -191,7 +201,8 @@ class Stream:
                 store = access.store
                 if self._anew or store is not known:
                     self._anew, known = False, store
-                    version, at = store.changed(), Place(*store.last_ids())
+                    version = store.changed()
+                    at = Place(*store.last_ids(), store.last_change())
                     self._tell(self._reset, at)
                 elif (now := store.changed()) != version:
                     told = news(store, at)

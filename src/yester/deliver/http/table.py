@@ -66,21 +66,26 @@ def _rows(group: str, *rows: Endpoint) -> Sequence[Endpoint]:
 _SEARCH = _rows(
     "Search",
     Endpoint("GET", "/api/search", "Search everything, or one kind of thing.",
-             parameters.SearchAll, shapes.Found, search.everything, example="?query=retry+webhook"),
+             parameters.SearchAll, shapes.Found, search.everything,
+             example="?query=retry+webhook&limit=5"),
     Endpoint("GET", "/api/search/observations", "What was found out, decided, fixed.",
              parameters.SearchObservations, shapes.Found, search.observations,
              example="?query=authentication&limit=5"),
     Endpoint("GET", "/api/search/sessions", "Sessions, by anything said in them.",
-             parameters.SearchSessions, shapes.Found, search.sessions, example="?query=deadlock"),
+             parameters.SearchSessions, shapes.Found, search.sessions,
+             example="?query=deadlock&limit=5"),
     Endpoint("GET", "/api/search/prompts", "What the user typed.",
-             parameters.SearchPrompts, shapes.Found, search.prompts, example="?query=never"),
+             parameters.SearchPrompts, shapes.Found, search.prompts,
+             example="?query=never&limit=5"),
     Endpoint("GET", "/api/search/by-type", "Items of one type.",
              parameters.ByType, shapes.Found, search.by_type,
              example="?type=bugfix&dateStart=1w&limit=5"),
     Endpoint("GET", "/api/search/by-file", "Items about a file.",
-             parameters.ByFile, shapes.Found, search.by_file, example="?filePath=src/auth.py"),
+             parameters.ByFile, shapes.Found, search.by_file,
+             example="?filePath=src/auth.py&limit=5"),
     Endpoint("GET", "/api/search/by-concept", "Items with a concept.",
-             parameters.ByConcept, shapes.Found, search.by_concept, example="?concept=gotcha"),
+             parameters.ByConcept, shapes.Found, search.by_concept,
+             example="?concept=gotcha&limit=5"),
     Endpoint("GET", "/api/search/recent-context", "The last sessions with their summaries.",
              parameters.RecentOf, shapes.Recent, timeline.last, example="?project=shop"),
     Endpoint("GET", "/api/search/timeline", "What happened before and after something.",
@@ -91,7 +96,8 @@ _SEARCH = _rows(
              example="?query=drop+redis"),
     Endpoint("GET", "/api/search/help", "How to use all this, for a model.",
              parameters.Nothing, shapes.Manual),
-    Endpoint("GET", "/api/timeline", "The same as /api/search/timeline.",
+    Endpoint("GET", "/api/timeline", "The same as /api/search/timeline: what happened around "
+             "something.",
              parameters.TimelineAt, shapes.Timeline, timeline.at, example="?anchor=S12"),
 )  # fmt: skip
 
@@ -119,7 +125,7 @@ _READ = _rows(
              parameters.EditMemory, told.MemoryShown, memories.edit,
              example='{"version": 3, "title": "Times are UTC", "content": {"severity": "high"}}'),
     Endpoint("POST", "/api/memories/{id}/retire", "Take it out of use; it is let go after 30 days.",
-             parameters.MemoryStep, told.MemoryShown, memories.retire,
+             parameters.RetireMemory, told.MemoryShown, memories.retire,
              example='{"why": "no longer true"}'),
     Endpoint("POST", "/api/memories/{id}/archive", "Put it away for good, without losing it.",
              parameters.MemoryStep, told.MemoryShown, memories.archive, example="{}"),
@@ -135,7 +141,7 @@ _READ = _rows(
              example='{"text": "Orders keep UTC.", "project": "shop"}'),
     Endpoint("GET", "/api/memory/candidate", "What saving a text would meet; writes nothing.",
              parameters.WouldBe, told.Candidate, memories.would_be,
-             example="?type=decision&text=Orders+keep+UTC"),
+             example="?type=decision&text=Orders+keep+UTC&project=shop"),
     Endpoint("GET", "/api/review", "Memories that deserve a look.",
              parameters.ReviewOf, told.Review, memories.review, example="?project=shop"),
 )  # fmt: skip
@@ -192,7 +198,11 @@ _DOOR = _rows(
              parameters.Login, shapes.Bearer, open=True, example='{"code": "…"}'),
     Endpoint("GET", "/api/openapi.json", "All this as an OpenAPI document.",
              parameters.Nothing, dict[str, Any]),
-    Endpoint("GET", "/stream", "What is new, as it happens (server-sent events).",
+    Endpoint("GET", "/stream", "What is new, as it happens (server-sent events): `ready` (first, "
+             "where the stream stands), `item` (a row), `injection` (a line of the ledger), "
+             "`memory` (id, status and version of a memory that was written), `gap` (too much was "
+             "missed: load anew). Send the last event's id as the header Last-Event-ID to go on "
+             "there.",
              parameters.Nothing, str, content=EVENTS),
 )  # fmt: skip
 

@@ -9,12 +9,15 @@ from dataclasses import replace
 from yester.deliver.http import shapes
 from yester.deliver.http.access import Access
 from yester.deliver.http.parameters import Near, RecentOf, TimelineAt, TimelineBy
+from yester.deliver.http.problem import Refusal
 from yester.deliver.http.rows import Rows, anchor_row, summary, summary_of
+from yester.errors import NotFound, UsageError
 from yester.model import Filters, Hit
 from yester.recall.factors import DAY
 from yester.recall.recent import recent
-from yester.recall.timeline import LATEST, Timeline
+from yester.recall.timeline import ANCHORS, LATEST, Timeline
 from yester.recall.timeline import timeline as around
+from yester.redact import redact
 
 _NUMBERED = re.compile(r"S(?P<number>[0-9]{1,9})")
 
@@ -31,11 +34,23 @@ def by_query(access: Access, given: TimelineBy) -> shapes.Timeline:
 
 def _timeline(access: Access, given: Near, anchor: str, query: str) -> shapes.Timeline:
     began = time.perf_counter()
-    found = around(
-        access.store, _item_of(access, anchor) or anchor or None, given.before,
-        given.after, access.filters(given), access.now, query=query, everywhere=given.everywhere,
-        window=access.config.number("recency_window_days") * DAY, answer=access.recall,
-    )  # fmt: skip
+    filters = access.filters(given)
+    parameter, value = ("query", query) if query else ("anchor", anchor)
+    try:
+        found = around(
+            access.store, _item_of(access, anchor) or anchor or None, given.before,
+            given.after, filters, access.now, query=query, everywhere=given.everywhere,
+            window=access.config.number("recency_window_days") * DAY, answer=access.recall,
+        )  # fmt: skip
+    except NotFound as error:
+        raise Refusal(
+            404, redact(error.what), parameter=parameter, value=value, fix=ANCHORS
+        ) from None
+    except UsageError as error:
+        what, _, fix = redact(str(error)).rpartition("; ")
+        raise Refusal(400, what or fix, parameter=parameter, value=value, fix=fix) from None
+    if not (found.before or found.after):
+        access.check_names(filters)
     rows = Rows(access.store, full=given.format == "full")
     return shapes.Timeline(
         anchor=anchor or query or "latest",
@@ -62,7 +77,7 @@ def _rows(access: Access, rows: Rows, found: Timeline) -> list[shapes.Row]:
     items = {item.id: item for item in access.store.get([hit.id for hit in found])}
 
     def of(hits: tuple[Hit, ...]) -> list[shapes.Row]:
-        return [rows.row(items[hit.id], hit.text) for hit in hits if hit.id in items]
+        return [rows.row(items[hit.id], hit.text, hit.title) for hit in hits if hit.id in items]
 
     middle = [anchor_row(int(found.epoch * 1000))]
     if found.anchor is not None:
@@ -83,7 +98,7 @@ def last(access: Access, given: RecentOf) -> shapes.Recent:
         told = summary_of(store, replace(session, project=keys.get(session.project, "")))
         items = {item.id: item for item in store.get([hit.id for hit in hits])}
         index = [
-            rows.row(items[hit.id], hit.text)
+            rows.row(items[hit.id], hit.text, hit.title)
             for hit in hits
             if hit.id in items and (told is None or hit.id != told.id)
         ]
