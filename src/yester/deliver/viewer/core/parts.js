@@ -66,11 +66,11 @@ export const acting = (does) => async (event) => {
 };
 
 /** Asks in a dialog: `fields` is an element (or null). Resolves to the form's values, or null. */
-export function asked(title, fields, { does = "OK", danger = false } = {}) {
+export function asked(title, fields, { does = "OK", danger = false, not = "Cancel" } = {}) {
   return new Promise((done) => {
     const form = h("form", { method: "dialog" },
       h("h2", {}, title), h("div.fields", {}, fields),
-      h("div.tools", {}, h(danger ? "button.danger" : "button.main", { value: "yes" }, does), h("button", { value: "no", formnovalidate: true, autofocus: danger }, "Cancel")));
+      h("div.tools", {}, h(danger ? "button.danger" : "button.main", { value: "yes" }, does), h("button", { value: "no", formnovalidate: true, autofocus: danger }, not)));
     const box = h("dialog", { "aria-label": title }, form);
     box.addEventListener("close", () => {
       done(box.returnValue === "yes" ? Object.fromEntries(new FormData(form)) : null);
@@ -79,6 +79,11 @@ export function asked(title, fields, { does = "OK", danger = false } = {}) {
     document.body.append(box);
     box.showModal();
   });
+}
+
+/** A question belongs to the view it was asked in: where that goes, the answer is no. */
+export function dismiss() {
+  for (const box of document.querySelectorAll("dialog[open]")) box.close("no");
 }
 
 export { fill };

@@ -12,6 +12,9 @@ export const dayOf = (epoch) => (epoch ? day.format(epoch) : "no date");
 export const clockOf = (epoch) => (epoch ? clock.format(epoch) : "");
 export const tokens = (value) => `~${count(value)} tokens`;
 
+/** Problems are written as parts of a line; alone they are sentences. */
+export const sentence = (text) => text.replace(/^\p{Ll}/u, (first) => first.toUpperCase()).replace(/[\p{L}\p{N}'")]$/u, "$&.");
+
 export function when(epoch, now = Date.now()) {
   if (!epoch) return h("span", {}, "no date");
   const text = ago(now - epoch) ?? dayOf(epoch);

@@ -6,6 +6,8 @@ import { fill, h } from "/core/dom.js";
 import { list } from "/core/list.js";
 import { memoryRow, placeOf, statusOf, STATUSES } from "/core/memories.js";
 import { acting, command, emptyOf, notify } from "/core/parts.js";
+import { recheck } from "/core/recheck.js";
+import { guard } from "/core/unsaved.js";
 import { go, to } from "/core/router.js";
 import { count } from "/core/words.js";
 
@@ -18,7 +20,7 @@ const MANY = 100;
 export async function show({ query, signal, listen, again }) {
   const status = query.status ?? "active";
   const wanted = { type: query.type ?? "", project: query.project ?? "", query: query.query ?? "" };
-  const [facets, counts] = await Promise.all([get("/api/facets", {}, signal), countsOf(wanted, signal)]);
+  const [facets, { counts, print }] = await Promise.all([get("/api/facets", {}, signal), countsOf(wanted, signal)]);
   const rows = list({
     label: "Memories", signal, draw: (memory) => memoryRow(memory, wanted.query),
     fetch: async (offset, limit) => {
@@ -28,7 +30,8 @@ export async function show({ query, signal, listen, again }) {
     empty: () => emptied(status, Object.values(wanted).some(Boolean)),
   });
   rows.node.addEventListener("failed", (event) => notify(event.detail));
-  listen((event, data) => (event === "gap" || (event === "item" && data.kind === "memory" && !("new" in query))) && again());
+  listen((event, data) => (["gap", "memory"].includes(event) || (event === "item" && data.kind === "memory")) && again());
+  recheck({ signal, listen }, async () => (await countsOf(wanted, signal)).print === print || again());
   const change = (name) => (event) => go("/memories", { ...query, [name]: event.target.value });
   const search = h("form", { on: { submit: (event) => {
     event.preventDefault();
@@ -45,17 +48,17 @@ export async function show({ query, signal, listen, again }) {
       h("div.tools", {}, fill(search, words),
         choice("Type", [["", "All types"], ...TYPES.map((name) => [name, name.replaceAll("_", " ")])], wanted.type, change("type")),
         choice("Project", among(facets.projects, "All projects"), wanted.project, change("project"))),
-      "new" in query && formOf(facets, query)),
+      "new" in query && formOf(facets, query, signal)),
     rows.node);
 }
 
-/** How many of each status fit the other filters. */
+/** How many of each status fit the other filters, and what differs where one of them was changed. */
 async function countsOf(wanted, signal) {
   const found = await Promise.all(STATUSES.map(async ([status]) => {
-    const { count: size, more } = await get("/api/memories", { ...wanted, status, limit: MANY }, signal);
-    return [status, more ? `${count(size)}+` : count(size)];
+    const { count: size, more, results } = await get("/api/memories", { ...wanted, status, limit: MANY }, signal);
+    return [status, more ? `${count(size)}+` : count(size), results.map((one) => [one.id, one.status, one.updated])];
   }));
-  return Object.fromEntries(found);
+  return { counts: Object.fromEntries(found), print: JSON.stringify(found) };
 }
 
 function emptied(status, filtered) {
@@ -68,7 +71,7 @@ function emptied(status, filtered) {
 
 // --- a new one --------------------------------------------------------------------------------------
 
-function formOf(facets, query) {
+function formOf(facets, query, signal) {
   const text = h("textarea", { name: "text", required: true, rows: 3, placeholder: "We keep times in UTC because …" });
   const name = h("input", { name: "title", maxlength: "120", autocomplete: "off" });
   const type = h("select", { name: "type" }, [["", "what it obviously is"], ...TYPES.map((one) => [one, one.replaceAll("_", " ")])].map(([is, said]) => h("option", { value: is }, said)));
@@ -85,16 +88,23 @@ function formOf(facets, query) {
     return found.filter((one) => one.match).sort((a, b) => b.score - a.score)[0] ?? found[0];
   }
 
+  let over = false;
+  guard(() => !over && [text, name, tags].some((one) => one.value.trim()), signal);
+  const leave = (id) => {
+    over = true;
+    if (!signal.aborted) go(`/memory/${id}`);
+  };
+
   async function save() {
     const saved = await post("/api/memory/save", { text: text.value.trim(), title: name.value.trim(), type: type.value, tags: labels(), project: project.value });
     notify(saved.message);
-    go(`/memory/${saved.id}`);
+    leave(saved.id);
   }
 
   async function replace(match) {
     const done = await post(`/api/memories/${match.id}/supersede`, { text: text.value.trim(), title: name.value.trim() });
     notify(`#${done.memory.id} stands in the place of #${match.id}.`);
-    go(`/memory/${done.memory.id}`);
+    leave(done.memory.id);
   }
 
   function say(found) {

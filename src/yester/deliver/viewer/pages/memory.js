@@ -6,6 +6,8 @@ import { fill, h } from "/core/dom.js";
 import { act, ACTS, placeOf, statusOf, supersede, why } from "/core/memories.js";
 import { acting, asked, chips, facts, notify } from "/core/parts.js";
 import { go, to } from "/core/router.js";
+import { recheck } from "/core/recheck.js";
+import { guard } from "/core/unsaved.js";
 import { differences, empty, inputOf, readOf, recordOf, same, valueOf, wordOf } from "/core/values.js";
 import { long } from "/core/said.js";
 import { count, many, when } from "/core/words.js";
@@ -20,7 +22,10 @@ export async function show({ path, query, signal, listen, again }) {
   called = memory.title;
   const editing = "edit" in query && actions.includes("edit");
   // While somebody types, what changes elsewhere waits for the saving, which compares.
-  listen((event, data) => (event === "gap" || (event === "item" && data.id === memory.id)) && !editing && again());
+  if (!editing) {
+    listen((event, data) => (event === "gap" || (["item", "memory"].includes(event) && data.id === memory.id)) && again());
+    recheck({ signal, listen }, async () => printOf(await get(`/api/memories/${path.id}`, {}, signal)) === printOf(whole) || again());
+  }
   return h("div.view.memory", {},
     h("div.head", {}, h("h1", {}, h("span.icon", { role: "img", "aria-label": memory.type }, memory.icon), " ", memory.title)),
     h("p.chips", {}, statusOf(memory), " ", h("span.chip", {}, memory.type.replaceAll("_", " ")), " ", h("span.chip", {}, placeOf(memory)), " ",
@@ -28,8 +33,8 @@ export async function show({ path, query, signal, listen, again }) {
     standing(memory),
     h("div.two", {},
       h("div", {},
-        editing ? formOf(whole, again) : h("section.card", { "aria-label": "What it says" }, saysOf(memory)),
-        !editing && actsOf(whole, again),
+        editing ? formOf(whole, signal) : h("section.card", { "aria-label": "What it says" }, saysOf(memory)),
+        !editing && actsOf(whole, again, signal),
         !actions.length && h("p.quiet.small", {}, "Nothing can be done with it here: a rule is changed by you alone. Open the viewer from your own terminal: yester ui."),
         historyOf(history)),
       h("aside", {},
@@ -40,6 +45,9 @@ export async function show({ path, query, signal, listen, again }) {
           ["Costs", `~${count(memory.tokens)} tokens to read`], ["Files", chips(memory.files)]]),
         useOf(memory, use, ledger, feedback, again))));
 }
+
+/** What differs where something was done to it. */
+const printOf = ({ memory, chain, history, actions }) => JSON.stringify([memory, chain, history.length, actions]);
 
 /** Why it is not found any more, and where to go instead. */
 function standing(memory) {
@@ -54,13 +62,13 @@ function saysOf(memory) {
   return parts.length ? recordOf(Object.fromEntries(parts)) : long(memory.text);
 }
 
-function actsOf(whole, again) {
+function actsOf(whole, again, signal) {
   const { memory, actions } = whole;
   const does = {
     edit: ["Edit", () => go(`/memory/${memory.id}`, { edit: "1" })],
     supersede: ["Supersede…", async () => {
       const done = await supersede(memory);
-      if (done) go(`/memory/${done.memory.id}`);
+      if (done && !signal.aborted) go(`/memory/${done.memory.id}`);
     }],
     ...Object.fromEntries(Object.keys(ACTS).map((name) => [name, [`${wordOf(name)}…`, async () => (await act(name, memory)) && again()]])),
   };
@@ -77,12 +85,17 @@ function held(field, memory) {
   return value === undefined && field.kind === "long" ? memory.content.text ?? memory.text : value;
 }
 
-function formOf(whole, again) {
+function formOf(whole, signal) {
   const { memory, fields } = whole, inputs = new Map();
-  const leave = () => go(`/memory/${memory.id}`);
+  let over = false;
+  const leave = () => {
+    over = true;
+    if (!signal.aborted) go(`/memory/${memory.id}`);
+  };
   for (const field of fields) inputs.set(field, inputOf(field, held(field, memory)));
   const reason = why();
   const changed = () => fields.filter((field) => !same(readOf(field, inputs.get(field)), asRead(field, held(field, memory))));
+  guard(() => !over && (changed().length > 0 || reason.querySelector("input").value.trim() !== ""), signal);
   async function save() {
     const mine = changed();
     if (!mine.length) return leave();

@@ -5,6 +5,7 @@ import { among, choice } from "/core/choice.js";
 import { h } from "/core/dom.js";
 import { act, confirm, placeOf } from "/core/memories.js";
 import { acting, emptyOf } from "/core/parts.js";
+import { recheck } from "/core/recheck.js";
 import { go, to } from "/core/router.js";
 import { many } from "/core/words.js";
 
@@ -19,7 +20,8 @@ const HELPS = { "low confidence": [sure, retire], over: [archive, retire], undec
 
 export async function show({ query, signal, listen, again }) {
   const [facets, { findings }] = await Promise.all([get("/api/facets", {}, signal), get("/api/review", { project: query.project ?? "" }, signal)]);
-  listen((event) => event === "gap" && again());
+  listen((event, data) => (["gap", "memory"].includes(event) || (event === "item" && data.kind === "memory")) && again());
+  recheck({ signal, listen }, async () => JSON.stringify((await get("/api/review", { project: query.project ?? "" }, signal)).findings) === JSON.stringify(findings) || again());
   return h("div.view.review", {},
     h("div.tools", {}, h("h1", {}, "Review"), h("span.quiet", {}, findings.length ? `${many(findings.length, "memory", "memories")} to look at` : ""),
       choice("Project", among(facets.projects, "All projects"), query.project ?? "", (event) => go("/review", { ...query, project: event.target.value })),
