@@ -144,7 +144,9 @@ function line(one, place, slot, y, log) {
   const at = (day) => `${(LEFT + (day + 0.5) * slot).toFixed(1)} ${y.of(one.values[day]).toFixed(1)}`;
   const path = one.values.map((_, day) => (known(day) ? `${known(day - 1) ? "L" : "M"}${at(day)}` : "")).join("");
   const alone = (day) => known(day) && (slot > 9 || (!known(day - 1) && !known(day + 1)));
-  return svg(`g.line.s${place + 1}`, {}, svg("path", { d: path || "M0 0" }),
+  // A faint line leads over the days nothing is known of, or dots would stand alone.
+  const over = one.values.map((_, day) => (known(day) ? at(day) : "")).filter(Boolean).join("L");
+  return svg(`g.line.s${place + 1}`, {}, over && svg("path.over", { d: `M${over}` }), svg("path", { d: path || "M0 0" }),
     one.values.map((value, day) => alone(day) && svg("circle", { cx: LEFT + (day + 0.5) * slot, cy: y.of(value), r: 2.4 })));
 }
 

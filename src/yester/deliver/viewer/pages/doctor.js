@@ -4,6 +4,7 @@ import { get } from "/core/api.js";
 import { copyable, ticked } from "/core/copy.js";
 import { fill, h } from "/core/dom.js";
 import { command } from "/core/parts.js";
+import { wordOf } from "/core/values.js";
 import { many } from "/core/words.js";
 
 export const title = () => "Doctor";
@@ -53,12 +54,12 @@ function areas(findings) {
   return [...groups].sort(([, a], [, b]) => worst(a) - worst(b));
 }
 
-const group = (area, rows) => h("section", {}, h("h2", {}, area),
+const group = (area, rows) => h("section", {}, h("h2", {}, wordOf(area)),
   h("ul.findings", {}, rows.map((one) => {
     const [sign, word] = STATES[one.state] ?? STATES.warn;
     return h(`li.finding.${one.state}`, {},
       h("span.state", {}, h("span", { "aria-hidden": "true" }, sign), " ", word),
-      h("div", {}, one.name !== area && h("b", {}, one.name, ": "), ticked(one.text), one.fix && h("div.fix", {}, fix(one.fix))));
+      h("div", {}, one.name !== area && h("b", {}, wordOf(one.name), ": "), ticked(one.text), one.fix && h("div.fix", {}, fix(one.fix))));
   })));
 
 /** Sentences name a command behind a colon: "Run: yester doctor --fix, and …". */

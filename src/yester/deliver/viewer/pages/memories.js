@@ -9,7 +9,7 @@ import { acting, command, emptyOf, notify } from "/core/parts.js";
 import { recheck } from "/core/recheck.js";
 import { guard } from "/core/unsaved.js";
 import { go, to } from "/core/router.js";
-import { count } from "/core/words.js";
+import { count, plain } from "/core/words.js";
 
 export const title = ({ query }) => ("new" in query ? "New memory" : "Memories");
 
@@ -46,7 +46,7 @@ export async function show({ query, signal, listen, again }) {
         h("a.push", { href: to("/review") }, "Review"),
         h("a.button", { href: to("/memories", { ...query, new: "new" in query ? "" : "1" }), "aria-expanded": "new" in query ? "true" : "false" }, "new" in query ? "Close the form" : "New memory")),
       h("div.tools", {}, fill(search, words),
-        choice("Type", [["", "All types"], ...TYPES.map((name) => [name, name.replaceAll("_", " ")])], wanted.type, change("type")),
+        choice("Type", [["", "All types"], ...TYPES.map((name) => [name, plain(name)])], wanted.type, change("type")),
         choice("Project", among(facets.projects, "All projects"), wanted.project, change("project"))),
       "new" in query && formOf(facets, query, signal)),
     rows.node);
@@ -63,7 +63,7 @@ async function countsOf(wanted, signal) {
 
 function emptied(status, filtered) {
   if (filtered) return emptyOf("No memory fits", ["Other words or filters may find some: ", h("a", { href: to("/memories", { status: "all" }) }, "show all memories"), "."]);
-  if (status !== "active" && status !== "all") return emptyOf("None here", "What is retired, put away or replaced stays here, so that it can be brought back.");
+  if (status !== "active" && status !== "all") return emptyOf("None here", `Memories that were ${status} stand here, so that they can be restored.`);
   return emptyOf("Nothing is remembered yet",
     ["Say it to your agent, type ", command("yester remember we keep UTC because …"), ", or ", h("a", { href: to("/memories", { new: "1" }) }, "write one here"), "."],
     "“Always …” and “never …” become rules, which every session is told.");
@@ -74,7 +74,7 @@ function emptied(status, filtered) {
 function formOf(facets, query, signal) {
   const text = h("textarea", { name: "text", required: true, rows: 3, placeholder: "We keep times in UTC because …" });
   const name = h("input", { name: "title", maxlength: "120", autocomplete: "off" });
-  const type = h("select", { name: "type" }, [["", "what it obviously is"], ...TYPES.map((one) => [one, one.replaceAll("_", " ")])].map(([is, said]) => h("option", { value: is }, said)));
+  const type = h("select", { name: "type" }, [["", "what it obviously is"], ...TYPES.map((one) => [one, plain(one)])].map(([is, said]) => h("option", { value: is }, said)));
   const project = h("select", { name: "project" }, [["", "everywhere"], ...Object.keys(facets.projects).map((one) => [one, one])].map(([is, said]) => h("option", { value: is, selected: is === query.project }, said)));
   const tags = h("input", { name: "tags", autocomplete: "off", placeholder: "api, time" });
   const told = h("div.told", { role: "status" });
@@ -103,7 +103,7 @@ function formOf(facets, query, signal) {
 
   async function replace(match) {
     const done = await post(`/api/memories/${match.id}/supersede`, { text: text.value.trim(), title: name.value.trim() });
-    notify(`#${done.memory.id} stands in the place of #${match.id}.`);
+    notify(`#${done.memory.id} supersedes #${match.id}.`);
     leave(done.memory.id);
   }
 
@@ -113,9 +113,9 @@ function formOf(facets, query, signal) {
     const { match } = found, known = found.action === "NOOP";
     fill(told, h("div.candidate", {},
       h("p", {}, known ? "This is known already: " : "This would update ", h("a", { href: to(`/memory/${match.id}`) }, `#${match.id} ${match.title}`), " ", statusOf(match)),
-      h("p.quiet.small", {}, `${match.type.replaceAll("_", " ")} · ${placeOf(match)}${found.reasons.length ? ` · ${found.reasons.join("; ")}` : ""}`),
+      h("p.quiet.small", {}, `${plain(match.type)} · ${placeOf(match)}${found.reasons.length ? ` · ${found.reasons.join("; ")}` : ""}`),
       !known && h("div.tools", {},
-        h("button.main", { type: "button", on: { click: acting(() => replace(match)) } }, `Put it in the place of #${match.id}`),
+        h("button.main", { type: "button", on: { click: acting(() => replace(match)) } }, `Supersede #${match.id}`),
         h("button", { type: "button", on: { click: acting(save) } }, "Keep both"))));
   }
 
