@@ -3,7 +3,7 @@
 import { Problem } from "/core/api.js";
 import { fill, h } from "/core/dom.js";
 import { to } from "/core/router.js";
-import { clockOf, marked, tokens, when } from "/core/words.js";
+import { clockOf, marked, plain, tokens, when } from "/core/words.js";
 
 /** Where an item of a row is looked at. */
 export function linkOf(row) {
@@ -11,7 +11,7 @@ export function linkOf(row) {
   return to(row.kind === "memory" ? `/memory/${row.id}` : `/item/${row.id}`);
 }
 
-export const nameOf = (row) => row.type || row.kind;
+export const nameOf = (row) => plain(row.type || row.kind);
 
 /** A row of an index. */
 export function rowOf(row, { query = "", clock = false } = {}) {

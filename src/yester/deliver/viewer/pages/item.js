@@ -8,7 +8,7 @@ import { statusWord } from "/core/memories.js";
 import { to } from "/core/router.js";
 import { inline } from "/core/said.js";
 import { stepping } from "/core/stepping.js";
-import { clockOf, count, dayOf, many, plain, when } from "/core/words.js";
+import { clockOf, count, dayOf, many, when } from "/core/words.js";
 import { wordOf } from "/core/values.js";
 import { lineOf, useOf } from "/core/use.js";
 
@@ -70,7 +70,7 @@ function head(item) {
   const ended = item.status && item.status !== "active" && statusWord(item.status);
   return h("div.item-head", {},
     h("h1", {}, h("span.icon", { "aria-hidden": "true" }, item.icon), " ", item.title || "(no words)"),
-    h("p.under", {}, plain(nameOf(item)), item.type && item.type !== item.kind && ` (${item.kind})`, " · ",
+    h("p.under", {}, nameOf(item), item.type && item.type !== item.kind && ` (${item.kind})`, " · ",
       item.project ? h("a", { href: to("/", { project: item.project }) }, item.project) : "no project", " · ",
       when(item.created_at_epoch), ` · #${item.id} `,
       ended && h("span.chip.bad", {}, ended), " ", item.stale && h("span.chip.warn", {}, item.stale)),
@@ -83,7 +83,7 @@ function said(item) {
     item.subtitle && h("p.subtitle", {}, item.subtitle),
     text(item.narrative, item.tool || item.role === "tool"),
     item.facts?.length > 0 && [h("h2", {}, "Facts"), h("ul.said-facts", {}, item.facts.map((fact) => h("li", {}, inline(fact))))],
-    sections.map(([name, part]) => part !== item.narrative && [h("h2", {}, wordOf(name)), text(part)]),
+    sections.map(([name, part]) => !item.narrative?.includes(part) && [h("h2", {}, wordOf(name)), text(part)]),
     !item.narrative && !item.subtitle && !item.facts?.length && !sections.length && h("p.quiet", {}, "It has no words beside its title."));
 }
 

@@ -38,7 +38,7 @@ function table(projects, again) {
     h("thead", { role: "rowgroup" }, h("tr", { role: "row" },
       ["Project", "Items", "Sessions", "Last", "Look at", "Change"].map((name) => h("th", { role: "columnheader", scope: "col" }, name)))),
     h("tbody", { role: "rowgroup" }, projects.map((one) => h("tr", { role: "row" },
-      h("th", { role: "rowheader", scope: "row" }, h("div.name", {}, one.name.trim() || "(no name)"), h("div.key", { title: one.root || one.key }, broken(one.key)),
+      h("th", { role: "rowheader", scope: "row" }, h("div.name", {}, broken(one.name.trim() || "(no name)")), h("div.key", { title: one.root || one.key }, broken(one.key)),
         one.parent && h("div.key", {}, "part of ", one.parent)),
       cell("td", "Items", count(one.items), h("div.kinds", {}, Object.entries(one.kinds).sort((a, b) => b[1] - a[1]).map(([kind, number]) => manyOf(number, kind)).join(", "))),
       cell("td", "Sessions", count(one.sessions)),

@@ -29,7 +29,7 @@ export async function show({ query, signal, listen, again }) {
     findings.length ? h("ul.findings", {}, findings.map((one) => findingOf(one, again)))
       : emptyOf("Nothing needs a look",
         "Memories are listed here when they are of low confidence, past their date, proposed but never accepted, nearly the same as another, or soon to be deleted.",
-        ["All that are active: ", h("a", { href: to("/memories") }, "memories"), "."]));
+        h("a", { href: to("/memories") }, "All active memories")));
 }
 
 function findingOf({ memory, check, text, fix }, again) {

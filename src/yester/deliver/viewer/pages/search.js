@@ -5,7 +5,7 @@ import { fill, h } from "/core/dom.js";
 import { acting, linkOf, nameOf, notify } from "/core/parts.js";
 import { adjust, go, here, to } from "/core/router.js";
 import { stepping } from "/core/stepping.js";
-import { count, many, marked, plain, sentence, tokens, when } from "/core/words.js";
+import { count, many, marked, sentence, tokens, when } from "/core/words.js";
 import { explainOf } from "/core/explain.js";
 import { chipsOf, each, facetsOf, read } from "/core/facets.js";
 import { nothingAsked, nothingFound } from "/core/asking.js";
@@ -84,7 +84,7 @@ async function results({ asked, query, words, signal, none }) {
       h("div.said", {},
         h(row.kind === "message" ? "a.title.spoken" : "a.title", { href: linkOf(row) }, marked(row.title || "(no words)", light)),
         under && h("p.snippet", {}, marked(under, light)),
-        h("div.under", {}, plain(nameOf(row)), " · ", row.project || "no project", " · ", when(row.created_at_epoch), " · ", tokens(row.tokens),
+        h("div.under", {}, nameOf(row), " · ", row.project || "no project", " · ", when(row.created_at_epoch), " · ", tokens(row.tokens),
           row.duplicates > 0 && ` · ${many(row.duplicates, "other says", "others say")} the same`,
           row.stale && [" ", h("span.chip.warn", {}, row.stale)])),
       h("div.side", {}, row.score !== undefined && h("span.score", { title: "Score, from 0 to 1" }, row.score.toFixed(2)), why),

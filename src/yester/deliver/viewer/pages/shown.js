@@ -124,7 +124,7 @@ async function contextOf({ text, tokens: cost, shown, left, why = "" }) {
   const nameOf = (id) => (names.has(id) ? h("a", { href: linkOf(names.get(id)) }, `${names.get(id).icon} ${names.get(id).title}`) : id ? `#${id}` : "–");
   const score = (value) => (value ? value.toFixed(2) : "–");
   return [
-    h("h2", {}, "The text", h("span.quiet.small", {}, ` ${tokens(cost)}`)),
+    h("h2", {}, "The text", text && h("span.quiet.small", {}, ` ${tokens(cost)}`)),
     text ? h("pre.context", { tabindex: "0" }, text) : emptyOf("It would be given nothing", why ? sentence(why) : "Nothing that is known fits well enough; that is better than something that does not."),
     shown.length > 0 && [h("h2", {}, "Its lines, and why"), tableOf(["What", "Why", "Fits", "Tokens"],
       shown.map((one) => [nameOf(one.item), one.reason, score(one.score), count(one.tokens)]))],

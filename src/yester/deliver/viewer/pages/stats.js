@@ -10,7 +10,7 @@ import { count, many, manyOf, plain } from "/core/words.js";
 
 export const title = () => "Statistics";
 
-const RANGES = [7, 30, 90, 365], DAY = 86_400_000;
+const RANGES = [7, 30, 90, 365], FEW = 0.02; // of all items: a range that hides nearly everything
 
 export async function show({ query, signal }) {
   const days = RANGES.includes(Number(query.days)) ? Number(query.days) : 30;
@@ -21,14 +21,18 @@ export async function show({ query, signal }) {
       h("nav.ranges", { "aria-label": "How far back" }, RANGES.map((one) =>
         h("a.chip", { href: to("/stats", { ...query, days: one }), "aria-current": one === days && "true" }, `${one} days`)))),
     figures(stats, items),
-    items > 0 && days < 365 && stats.newest < Date.now() - days * DAY && h("p.notice.older", {}, `Nothing was recorded in the last ${days} days; what there is is older (until ${day(stats.newest)}). `,
-      h("a", { href: to("/stats", { ...query, days: 365 }) }, "Look at 365 days")),
+    older(total(Object.values(series.items).map(total)), items, days, query),
     !items && emptyOf("Nothing is counted yet", ["Past sessions come in with ", command("yester index"), "; plots begin on the day they were written."]),
     made(series, days, query, stats),
     h("div.plots", {},
       h("div", {}, tokens(series, days), lag(series, stats), money(series, spend, days), shown(stats)),
       h("div", {}, latency(series), distilled(stats), vectors(stats), skipped(stats))));
 }
+
+/** Where nearly everything is older than what is plotted. */
+const older = (here, items, days, query) => items > 0 && days < 365 && here < items * FEW && h("p.notice.older", {},
+  `${here ? `Only ${count(here)} of ${count(items)} items are` : "Nothing is"} from the last ${days} days; the rest is older. `,
+  h("a", { href: to("/stats", { ...query, days: 365 }) }, "Look at 365 days"));
 
 const figure = (name, value, more = "") => h("div", {}, h("dt", {}, name), h("dd", {}, value, more && h("small", {}, more)));
 

@@ -11,10 +11,10 @@ export const title = () => "Timeline";
 
 const HEIGHT = 56; // px, as in style/timeline.css
 const EVERY = null;
-const near = new Intl.DateTimeFormat("en", { weekday: "short", day: "numeric", month: "short" });
+const near = new Intl.DateTimeFormat("en", { day: "numeric", month: "short" });
 const far = new Intl.DateTimeFormat("en", { day: "numeric", month: "short", year: "2-digit" });
 const SHOWN = [
-  ["", "All but raw messages", ["prompt", "observation", "summary", "memory", "note"]],
+  ["", "No raw messages", ["prompt", "observation", "summary", "memory", "note"]],
   ["found", "Findings only", ["observation", "memory", "note"]],
   ["prompts", "Prompts only", ["prompt"]],
   ["summaries", "Summaries only", ["summary"]],
@@ -80,7 +80,7 @@ function markOf(epoch) {
 const sum = (kinds) => Object.values(kinds).reduce((all, one) => all + one, 0);
 
 /** "session" alone would not say that it is a summary of one. */
-const sortOf = (row) => (row.kind === "summary" && row.type ? `summary of a ${plain(row.type)}` : plain(nameOf(row)));
+const sortOf = (row) => (row.kind === "summary" && row.type ? `summary of a ${plain(row.type)}` : nameOf(row));
 
 /** Rows carry the first 40 characters of a project's name. */
 const isOf = (row, name) => row.project === name || (row.project.endsWith("…") && name.startsWith(row.project.slice(0, -1)));
