@@ -203,7 +203,7 @@ def test_a_memory_is_retired_and_restored(viewer, home, ids):
     assert status(home, ids["unsure"]) == "retired"
     viewer.page.get_by_role("button", name="Restore…").click()
     viewer.page.get_by_role("button", name="Restore", exact=True).click()
-    expect(viewer.page.locator(".chips")).to_contain_text("active")
+    expect(viewer.page.locator(".chips")).to_contain_text("Active")
     assert status(home, ids["unsure"]) == "active"
 
 
@@ -238,7 +238,7 @@ def test_a_dialog_that_is_left_changes_nothing(viewer, home, ids):
 
 def test_whether_it_was_of_use_can_be_said_and_taken_back(viewer, home, ids):
     viewer.to(f"#/memory/{ids['third']}")
-    useful = viewer.page.get_by_role("button", name="Useful")
+    useful = viewer.page.get_by_role("button", name="Useful", exact=True)
     useful.click()
     expect(useful).to_have_attribute("aria-pressed", "true")
     useful.click()

@@ -43,6 +43,11 @@ def home(tmp_path: Path) -> Path:
                     "agent": "codex",
                 },
                 {
+                    "ref": "c", "kind": "note", "title": "The porter authenticates every guest",
+                    "text": "He authenticated the author too.", "project": "castle",
+                    "epoch": now - 9e6,
+                },
+                {
                     "ref": "h", "kind": "note", "title": HOSTILE, "text": HOSTILE,
                     "project": "garden", "epoch": now,
                 },
@@ -73,6 +78,14 @@ def test_from_the_field_above_to_marked_hits(viewer):
         "lantern", "relit",
     }  # fmt: skip
     assert page.title() == "relit lanterns · Search · yester"
+
+
+def test_other_forms_of_a_word_are_marked_and_words_that_only_begin_alike_are_not(viewer):
+    viewer.to("/search?query=authentication&project=castle")
+    hits(viewer.page)
+    marks = {text.lower() for text in viewer.page.locator(".hit mark").all_inner_texts()}
+    assert "authenticates" in marks
+    assert "author" not in marks
 
 
 def test_after_enter_the_keys_are_for_the_hits_and_escape_empties_nothing(viewer):

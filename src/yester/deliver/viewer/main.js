@@ -12,6 +12,7 @@ import { dismiss, notify } from "/core/parts.js";
 import { mayLeave, unsaved } from "/core/unsaved.js";
 
 const content = document.getElementById("content");
+const LISTS = ["/search", "/sessions", "/memories", "/shown"]; // an item belongs to the one it was opened from
 let leaving = new AbortController(), shown = "", section = "/";
 
 async function show() {
@@ -20,8 +21,8 @@ async function show() {
   const { path, query } = here();
   const route = ROUTES.find((one) => match(one.path, path));
   const late = setTimeout(() => mine.signal.aborted || content.setAttribute("aria-busy", "true"), 150);
-  section = route?.section ?? section; // an item belongs to where one came from
-  shell.at(section);
+  if (route) section = route.section ?? (LISTS.includes(section) ? section : "/");
+  shell.at(route && section);
   try {
     if (!route) throw new Problem(404, { detail: `There is no page at ${path}`, fix: "Choose one from the menu above" });
     const page = await import(route.page).catch(unreachable);

@@ -10,17 +10,17 @@ const PLACES = {
 const OTHERS = [["/", "search"], ["j k", "next and previous row"], ["n p", "next and previous prompt of a session"], ["Enter", "open"], ["r", "load this view again"], ["Esc", "close, or leave a field"], ["?", "this"]];
 
 export function keys(again) {
-  let going = 0;
+  let going = -Infinity; // when g was pressed
   addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const typing = event.target.closest?.("input, textarea, select, [contenteditable]");
     if (event.key === "Escape" && typing) return typing.blur();
     if (typing || document.querySelector("dialog[open]")) return;
     if (event.timeStamp - going < 1200 && PLACES[event.key]) {
-      going = 0;
+      going = -Infinity;
       return go(PLACES[event.key][0]);
     }
-    going = event.key === "g" ? event.timeStamp : 0;
+    going = event.key === "g" ? event.timeStamp : -Infinity;
     if (event.key === "/") {
       event.preventDefault();
       document.querySelector("header input[type=search]").focus();
