@@ -54,7 +54,7 @@ export function plot({ title, days, series, lines = false, log = false, write = 
   }
 
   const single = lines && series.every((one) => one.values.filter((value) => value !== null && value !== undefined && !(log && value <= 0)).length < 2);
-  const rest = () => [single && `Measured on one ${step.toLowerCase()} so far: a line begins with the second.`, note || "Point at it, or use the arrow keys, to read it out."].filter(Boolean).join(" ");
+  const rest = () => [single && `Measured ${step === "Day" ? "on" : "in"} one ${step.toLowerCase()} so far: a line begins with the second.`, note || "Point at it, or use the arrow keys, to read it out."].filter(Boolean).join(" ");
   const under = (event) => read(Math.max(0, Math.floor((event.clientX - area.getBoundingClientRect().left - LEFT) / slot)));
   area.addEventListener("pointermove", under);
   area.addEventListener("pointerdown", under);
