@@ -194,6 +194,8 @@ def test_the_view_one_is_in_is_marked_in_the_navigation(viewer, at):
 def test_an_address_that_leads_nowhere_says_so_and_leads_on(viewer):
     page = viewer.page
     opened(page, "#/nowhere/at/all")
-    expect(page.get_by_role("heading", name="Not here", level=1)).to_be_visible()
+    expect(page.get_by_role("heading", name="Not found", level=1)).to_be_visible()
+    expect(page.get_by_role("alert")).to_contain_text("There is no page at /nowhere/at/all.")
+    expect(page.get_by_role("button", name="Try again")).to_have_count(0)
     page.get_by_role("link", name="To the timeline").click()
     expect(page.get_by_role("heading", name="Timeline", level=1)).to_be_visible()

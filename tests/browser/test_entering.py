@@ -214,9 +214,9 @@ def test_a_server_that_is_gone_is_said_and_comes_back_by_itself(window, home):
         page.goto(f"http://127.0.0.1:{port}/#code={new_code(home)}")
         entered(page)
         expect(live).to_have_text("live")
-    expect(live).to_have_text("waiting")
+    expect(live).to_have_text("not connected")
     page.evaluate("location.hash = '#/projects'")
-    expect(page.get_by_role("alert")).to_contain_text("the server does not answer")
+    expect(page.get_by_role("alert")).to_contain_text("The server does not answer.")
     expect(page.get_by_role("alert")).to_contain_text("yester ui")
     with running(home, keys, port):
         page.get_by_role("button", name="Try again").click()
@@ -239,6 +239,18 @@ def test_a_server_started_anew_knows_no_old_bearer_and_says_how_to_get_in(window
         assert page.evaluate("sessionStorage.getItem('yester.bearer')") is None
         page.goto(f"http://127.0.0.1:{port}/#code={new_code(home)}")
         entered(page)
+
+
+def test_a_tab_left_open_locks_by_itself_when_the_server_was_started_anew(window, home):
+    page = window.new_page()
+    with running(home, Keys(token(home))) as port:
+        page.goto(f"http://127.0.0.1:{port}/#code={new_code(home)}")
+        entered(page)
+        expect(page.locator(".live")).to_have_text("live")
+    with running(home, Keys(token(home)), port):  # nothing is clicked: the stream alone is refused
+        locked(page)
+        expect(page.locator("main")).to_contain_text("The server was started again")
+        assert page.evaluate("sessionStorage.getItem('yester.bearer')") is None
 
 
 # --- pages of others ------------------------------------------------------------------------------

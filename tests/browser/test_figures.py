@@ -367,7 +367,7 @@ def test_the_doctor_groups_and_shows_what_is_fine_and_looks_again(viewer):
     page = at(viewer, "doctor")
     row = page.get_by_role("listitem").filter(has_text="versions")
     expect(row).to_contain_text("Fine")
-    expect(page.get_by_role("heading", name="store", exact=True)).to_be_visible()
+    expect(page.get_by_role("heading", name="Store", exact=True)).to_be_visible()
     with page.expect_response("**/api/doctor"):
         page.get_by_role("button", name="Look again").click()
     expect(row).to_contain_text(yester.__version__)

@@ -74,8 +74,8 @@ def test_memories_are_counted_by_status_and_narrowed_by_words(viewer):
     viewer.to("#/memories")
     rows, tabs = viewer.page.locator(".memory-row"), viewer.page.get_by_label("Status")
     expect(rows).to_have_count(2)
-    expect(tabs).to_contain_text("In use 2")
-    expect(tabs).to_contain_text("Replaced 2")
+    expect(tabs).to_contain_text("Active 2")
+    expect(tabs).to_contain_text("Superseded 2")
     tabs.get_by_role("link", name="Retired").click()
     expect(rows).to_have_count(1)
     expect(rows).to_contain_text("<b onmouseover")
@@ -101,7 +101,7 @@ def test_a_new_memory_is_compared_before_it_is_kept(viewer, home, ids):
     expect(told).to_contain_text(f"This would update #{ids['third']}")
     # To keep it needs a decision: saving alone does not go past the likeness.
     viewer.page.get_by_role("button", name="Remember").click()
-    replace = viewer.page.get_by_role("button", name="Put it in the place of")
+    replace = viewer.page.get_by_role("button", name="Supersede #")
     expect(replace).to_be_visible()
     replace.click()
     expect(viewer.page.locator("h1")).to_contain_text("the zone of the shop")
@@ -129,7 +129,7 @@ def test_a_memory_says_everything_and_what_replaced_what(viewer, ids):
         ids["first"], ids["second"], ids["third"],
     ]  # fmt: skip
     expect(chain.nth(1)).to_have_attribute("aria-current", "true")
-    expect(viewer.page.locator("main .notice")).to_contain_text(f"Replaced by #{ids['third']}")
+    expect(viewer.page.locator("main .notice")).to_contain_text(f"Superseded by #{ids['third']}")
     chain.nth(2).get_by_role("link").click()
     expect(viewer.page.locator("h1")).to_contain_text("the zone of the buyer")
     expect(viewer.page.locator("aside")).to_contain_text("acted on")
@@ -197,13 +197,13 @@ def test_a_memory_is_retired_and_restored(viewer, home, ids):
     viewer.page.get_by_role("button", name="Retire…").click()
     viewer.page.get_by_label("Why (for the history)").fill("no limit any more")
     viewer.page.get_by_role("button", name="Retire", exact=True).click()
-    expect(viewer.page.locator(".chips")).to_contain_text("retired")
+    expect(viewer.page.locator(".chips")).to_contain_text("Retired")
     expect(viewer.page.locator(".notice.warn")).to_contain_text("no limit any more")
     expect(viewer.page.get_by_role("button", name="Retire…")).to_have_count(0)
     assert status(home, ids["unsure"]) == "retired"
     viewer.page.get_by_role("button", name="Restore…").click()
     viewer.page.get_by_role("button", name="Restore", exact=True).click()
-    expect(viewer.page.locator(".chips")).to_contain_text("active")
+    expect(viewer.page.locator(".chips")).to_contain_text("Active")
     assert status(home, ids["unsure"]) == "active"
 
 
@@ -214,7 +214,7 @@ def test_a_decision_is_retired_only_after_a_second_word(viewer, home, ids):
     expect(viewer.page.get_by_role("dialog")).to_contain_text("is not deleted")
     assert status(home, ids["third"]) == "active"
     viewer.page.get_by_role("button", name="Retire all the same").click()
-    expect(viewer.page.locator(".chips")).to_contain_text("retired")
+    expect(viewer.page.locator(".chips")).to_contain_text("Retired")
     viewer.complaints[:] = [one for one in viewer.complaints if "409" not in one]
 
 
@@ -238,7 +238,7 @@ def test_a_dialog_that_is_left_changes_nothing(viewer, home, ids):
 
 def test_whether_it_was_of_use_can_be_said_and_taken_back(viewer, home, ids):
     viewer.to(f"#/memory/{ids['third']}")
-    useful = viewer.page.get_by_role("button", name="Useful")
+    useful = viewer.page.get_by_role("button", name="Useful", exact=True)
     useful.click()
     expect(useful).to_have_attribute("aria-pressed", "true")
     useful.click()

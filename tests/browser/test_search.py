@@ -43,6 +43,11 @@ def home(tmp_path: Path) -> Path:
                     "agent": "codex",
                 },
                 {
+                    "ref": "c", "kind": "note", "title": "The porter authenticates every guest",
+                    "text": "He authenticated the author too.", "project": "castle",
+                    "epoch": now - 9e6,
+                },
+                {
                     "ref": "h", "kind": "note", "title": HOSTILE, "text": HOSTILE,
                     "project": "garden", "epoch": now,
                 },
@@ -73,6 +78,43 @@ def test_from_the_field_above_to_marked_hits(viewer):
         "lantern", "relit",
     }  # fmt: skip
     assert page.title() == "relit lanterns · Search · yester"
+
+
+def test_other_forms_of_a_word_are_marked_and_words_that_only_begin_alike_are_not(viewer):
+    viewer.to("/search?query=authentication&project=castle")
+    hits(viewer.page)
+    marks = {text.lower() for text in viewer.page.locator(".hit mark").all_inner_texts()}
+    assert "authenticates" in marks
+    assert "author" not in marks
+
+
+def test_after_enter_the_keys_are_for_the_hits_and_escape_empties_nothing(viewer):
+    page = viewer.page
+    page.wait_for_selector(".list .row")
+    field = page.locator("header input[type=search]")
+    page.keyboard.press("/")
+    page.keyboard.type("lantern relit")
+    page.keyboard.press("Enter")
+    hits(page)
+    page.keyboard.press("j")
+    expect(page.locator(".hit a.title").first).to_be_focused()
+    expect(field).to_have_value("lantern relit")
+    page.keyboard.press("/")
+    page.keyboard.type("other")
+    page.keyboard.press("Escape")
+    expect(field).to_have_value("lantern relit")
+    expect(field).not_to_be_focused()
+
+
+def test_another_view_takes_the_focus_out_of_the_field(viewer):
+    page = viewer.page
+    page.wait_for_selector(".list .row")
+    page.keyboard.press("/")
+    viewer.to("/projects")
+    expect(page.get_by_role("heading", name="Projects", level=1)).to_be_visible()
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Keys")).to_contain_text("next and previous prompt")
+    expect(page.locator("header input[type=search]")).to_have_value("")
 
 
 def test_a_facet_narrows_its_chip_widens_and_both_are_addresses(viewer, server):

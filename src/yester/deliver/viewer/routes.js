@@ -3,7 +3,7 @@
 export const ROUTES = [
   { path: "/", page: "/pages/timeline.js", section: "/" },
   { path: "/search", page: "/pages/search.js", section: "/search" },
-  { path: "/item/:id", page: "/pages/item.js", section: "/" },
+  { path: "/item/:id", page: "/pages/item.js", section: null }, // that of the view it was opened from
   { path: "/sessions", page: "/pages/sessions.js", section: "/sessions" },
   { path: "/session/:id", page: "/pages/session.js", section: "/sessions" },
   { path: "/memories", page: "/pages/memories.js", section: "/memories" },

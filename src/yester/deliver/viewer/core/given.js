@@ -3,13 +3,13 @@
 import { h } from "/core/dom.js";
 import { folded } from "/core/said.js";
 import { to } from "/core/router.js";
-import { count, many, tokens } from "/core/words.js";
+import { count, many, plain, tokens } from "/core/words.js";
 
 export const EVENTS = {
   SessionStart: "at the start", UserPromptSubmit: "with a prompt", PreToolUse: "before a file was read", SubagentStart: "to a sub-agent",
 };
 // The strongest thing known, and whether it speaks for the line.
-const USED = { fetched: ["fetched", "good"], opened: ["opened", "good"], "acted-on": ["acted on", "good"], acted: ["acted on", "good"], useful: ["useful", "good"], useless: ["of no use", "bad"] };
+const USED = { fetched: ["fetched", "good"], opened: ["opened", "good"], "acted-on": ["acted on", "good"], acted: ["acted on", "good"], useful: ["useful", "good"], useless: ["not useful", "bad"] };
 
 export const usedOf = (used) => h(`span.chip${USED[used] ? `.${USED[used][1]}` : ""}`, {}, USED[used]?.[0] ?? "no sign of use");
 
@@ -20,12 +20,12 @@ export function lineOf(line) {
   return h("li.shown-line", { "data-line": line.id },
     h("div.said", {},
       line.kind ? h("a", { href: to(link) }, line.title || "(no words)") : h("span.quiet", {}, line.title || "(gone)"),
-      h("div.under", {}, [line.type || line.kind, line.project, line.reason && `because: ${line.reason}`].filter(Boolean).join(" · "))),
+      h("div.under", {}, [plain(line.type || line.kind), line.project, line.reason && `because: ${line.reason}`].filter(Boolean).join(" · "))),
     h("div.figures", {},
       h("span.used", {}, usedOf(line.used)),
       h("span", { title: "How well it fitted" }, line.score ? line.score.toFixed(2) : "–"),
       h("span", { title: "What the line cost to read, and what the item was made from" },
-        `~${count(line.tokens)}`, line.discovery_tokens ? h("span.quiet", {}, ` of ${count(line.discovery_tokens)}`) : "")));
+        line.discovery_tokens ? [`~${count(line.tokens)}`, h("span.quiet", {}, ` of ${count(line.discovery_tokens)} tokens`)] : tokens(line.tokens))));
 }
 
 /** In a transcript, at its turn. */

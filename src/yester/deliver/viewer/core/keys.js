@@ -1,26 +1,26 @@
-// The keyboard: / searches, g and a letter goes somewhere, ? says so, r draws the view again.
+// The keyboard: / searches, g and a letter goes somewhere, ? says so, r loads the view again.
 
 import { h } from "/core/dom.js";
 import { go } from "/core/router.js";
 
 const PLACES = {
-  t: ["/", "timeline"], s: ["/sessions", "sessions"], m: ["/memories", "memories"], r: ["/review", "review"],
+  t: ["/", "timeline"], f: ["/search", "search (find)"], s: ["/sessions", "sessions"], m: ["/memories", "memories"], r: ["/review", "review"],
   i: ["/shown", "shown"], x: ["/stats", "statistics"], p: ["/projects", "projects"], c: ["/settings", "settings"], d: ["/doctor", "doctor"],
 };
-const OTHERS = [["/", "search"], ["j k", "next and previous row"], ["Enter", "open"], ["r", "draw again"], ["Esc", "close, or leave a field"], ["?", "this"]];
+const OTHERS = [["/", "search"], ["j k", "next and previous row"], ["n p", "next and previous prompt of a session"], ["Enter", "open"], ["r", "load this view again"], ["Esc", "close, or leave a field"], ["?", "this"]];
 
 export function keys(again) {
-  let going = 0;
+  let going = -Infinity; // when g was pressed
   addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const typing = event.target.closest?.("input, textarea, select, [contenteditable]");
     if (event.key === "Escape" && typing) return typing.blur();
-    if (typing) return;
+    if (typing || document.querySelector("dialog[open]")) return;
     if (event.timeStamp - going < 1200 && PLACES[event.key]) {
-      going = 0;
+      going = -Infinity;
       return go(PLACES[event.key][0]);
     }
-    going = event.key === "g" ? event.timeStamp : 0;
+    going = event.key === "g" ? event.timeStamp : -Infinity;
     if (event.key === "/") {
       event.preventDefault();
       document.querySelector("header input[type=search]").focus();

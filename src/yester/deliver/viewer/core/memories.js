@@ -4,12 +4,15 @@ import { get, patch, post } from "/core/api.js";
 import { h } from "/core/dom.js";
 import { asked, notify } from "/core/parts.js";
 import { to } from "/core/router.js";
-import { marked, tokens, when } from "/core/words.js";
+import { marked, plain, tokens, when } from "/core/words.js";
 
-export const STATUSES = [["active", "In use"], ["archived", "Put away"], ["retired", "Retired"], ["superseded", "Replaced"], ["all", "All"]];
+export const STATUSES = [["active", "Active"], ["archived", "Archived"], ["retired", "Retired"], ["superseded", "Superseded"], ["all", "All"]];
 const TONES = { active: "good", retired: "bad", archived: "warn", superseded: "warn" };
 
-export const statusOf = (memory) => h(`span.chip.${TONES[memory.status] ?? "warn"}`, {}, memory.status);
+/** The one word for a status, wherever it stands. */
+export const statusWord = (status) => STATUSES.find(([is]) => is === status)?.[1] ?? status;
+
+export const statusOf = (memory) => h(`span.chip.${TONES[memory.status] ?? "warn"}`, {}, statusWord(memory.status));
 
 export const placeOf = (memory) => (memory.scope === "global" ? "everywhere" : [memory.project, memory.path].filter(Boolean).join(" "));
 
@@ -19,24 +22,23 @@ const rest = ({ title, text }) => (text.startsWith(title) ? text.slice(title.len
 export function memoryRow(memory, query = "") {
   const more = rest(memory);
   return h("div.row.memory-row", {},
-    h("span.icon", { title: memory.type, role: "img", "aria-label": memory.type }, memory.icon),
     h("div.said", {},
       h("a.title", { href: to(`/memory/${memory.id}`) }, marked(memory.title, query)),
-      h("div.under", {}, `${memory.type.replaceAll("_", " ")} · ${placeOf(memory)}`, more && [" · ", marked(more, query)])),
+      h("div.under", {}, `${plain(memory.type)} · ${placeOf(memory)}`, more && [" · ", marked(more, query)])),
     h("div.side", {}, h("div", {}, memory.status === "active" ? when(memory.updated) : statusOf(memory)), h("div", {}, tokens(memory.tokens))));
 }
 
 // What is asked before it is done: title, button, whether it takes something away.
 export const ACTS = {
-  retire: ["Take it out of use?", "Retire", true, "It is no longer found or shown, and let go after 30 days."],
-  archive: ["Put it away?", "Archive", false, "It is no longer found or shown, and stays for good."],
-  restore: ["Bring it back into use?", "Restore", false, ""],
+  retire: ["Retire it?", "Retire", true, "It is no longer found or shown, and is deleted after 30 days."],
+  archive: ["Archive it?", "Archive", false, "It is no longer found or shown, and stays for good."],
+  restore: ["Make it active again?", "Restore", false, ""],
   undo: ["Take back the last change?", "Undo", false, "What was done together with it is taken back as well."],
 };
 
 /** Asks, does it, and gives what the server answers; null where it was not wanted. */
-export async function act(name, memory) {
-  const [title, does, danger, note] = ACTS[name];
+export async function act(name, memory, says = "") {
+  const [title, does, danger, usual] = ACTS[name], note = says || usual;
   const given = await asked(`${title} #${memory.id} ${memory.title}`, [note && h("p", {}, note), why()], { does, danger });
   if (!given) return null;
   const path = `/api/memories/${memory.id}/${name}`;
@@ -50,20 +52,20 @@ export async function act(name, memory) {
     if (!still) return null;
     done = await post(path, { why: given.why, force: true });
   }
-  notify(`#${memory.id} is ${done.memory.status} now.`);
+  notify(`#${memory.id} is ${statusWord(done.memory.status).toLowerCase()} now.`);
   return done;
 }
 
 export const why = () => h("label", {}, "Why (for the history)", h("input", { name: "why", maxlength: "300", autocomplete: "off" }));
 
 export async function supersede(memory) {
-  const given = await asked(`Put another in the place of #${memory.id}`, [
+  const given = await asked(`Supersede #${memory.id} by another`, [
     h("p.quiet.small", {}, memory.title),
     h("label", {}, "What is true instead", h("textarea", { name: "text", required: true, autofocus: true })),
     h("label", {}, "Title (its first sentence without one)", h("input", { name: "title", maxlength: "120", autocomplete: "off" })), why()], { does: "Supersede" });
   if (!given) return null;
   const done = await post(`/api/memories/${memory.id}/supersede`, given);
-  notify(`#${done.memory.id} stands in the place of #${memory.id}.`);
+  notify(`#${done.memory.id} supersedes #${memory.id}.`);
   return done;
 }
 

@@ -3,7 +3,7 @@
 import { Problem } from "/core/api.js";
 import { fill, h } from "/core/dom.js";
 import { to } from "/core/router.js";
-import { clockOf, marked, tokens, when } from "/core/words.js";
+import { clockOf, marked, plain, tokens, when } from "/core/words.js";
 
 /** Where an item of a row is looked at. */
 export function linkOf(row) {
@@ -11,7 +11,7 @@ export function linkOf(row) {
   return to(row.kind === "memory" ? `/memory/${row.id}` : `/item/${row.id}`);
 }
 
-export const nameOf = (row) => row.type || row.kind;
+export const nameOf = (row) => plain(row.type || row.kind);
 
 /** A row of an index. */
 export function rowOf(row, { query = "", clock = false } = {}) {
@@ -66,11 +66,11 @@ export const acting = (does) => async (event) => {
 };
 
 /** Asks in a dialog: `fields` is an element (or null). Resolves to the form's values, or null. */
-export function asked(title, fields, { does = "OK", danger = false } = {}) {
+export function asked(title, fields, { does = "OK", danger = false, not = "Cancel" } = {}) {
   return new Promise((done) => {
     const form = h("form", { method: "dialog" },
       h("h2", {}, title), h("div.fields", {}, fields),
-      h("div.tools", {}, h(danger ? "button.danger" : "button.main", { value: "yes" }, does), h("button", { value: "no", formnovalidate: true, autofocus: danger }, "Cancel")));
+      h("div.tools", {}, h(danger ? "button.danger" : "button.main", { value: "yes" }, does), h("button", { value: "no", formnovalidate: true, autofocus: danger }, not)));
     const box = h("dialog", { "aria-label": title }, form);
     box.addEventListener("close", () => {
       done(box.returnValue === "yes" ? Object.fromEntries(new FormData(form)) : null);
@@ -79,6 +79,11 @@ export function asked(title, fields, { does = "OK", danger = false } = {}) {
     document.body.append(box);
     box.showModal();
   });
+}
+
+/** A question belongs to the view it was asked in: where that goes, the answer is no. */
+export function dismiss() {
+  for (const box of document.querySelectorAll("dialog[open]")) box.close("no");
 }
 
 export { fill };

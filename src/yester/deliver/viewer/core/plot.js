@@ -53,7 +53,8 @@ export function plot({ title, days, series, lines = false, log = false, write = 
     area.setAttribute("aria-valuetext", said.textContent);
   }
 
-  const rest = () => note || "Point at it, or use the arrow keys, to read it out.";
+  const single = lines && series.every((one) => one.values.filter((value) => value !== null && value !== undefined && !(log && value <= 0)).length < 2);
+  const rest = () => [single && `Measured ${step === "Day" ? "on" : "in"} one ${step.toLowerCase()} so far: a line begins with the second.`, note || "Point at it, or use the arrow keys, to read it out."].filter(Boolean).join(" ");
   const under = (event) => read(Math.max(0, Math.floor((event.clientX - area.getBoundingClientRect().left - LEFT) / slot)));
   area.addEventListener("pointermove", under);
   area.addEventListener("pointerdown", under);
@@ -144,8 +145,10 @@ function line(one, place, slot, y, log) {
   const at = (day) => `${(LEFT + (day + 0.5) * slot).toFixed(1)} ${y.of(one.values[day]).toFixed(1)}`;
   const path = one.values.map((_, day) => (known(day) ? `${known(day - 1) ? "L" : "M"}${at(day)}` : "")).join("");
   const alone = (day) => known(day) && (slot > 9 || (!known(day - 1) && !known(day + 1)));
-  return svg(`g.line.s${place + 1}`, {}, svg("path", { d: path || "M0 0" }),
-    one.values.map((value, day) => alone(day) && svg("circle", { cx: LEFT + (day + 0.5) * slot, cy: y.of(value), r: 2.4 })));
+  // A faint line leads over the days nothing is known of, or dots would stand alone.
+  const over = one.values.map((_, day) => (known(day) ? at(day) : "")).filter(Boolean).join("L");
+  return svg(`g.line.s${place + 1}`, {}, over && svg("path.over", { d: `M${over}` }), svg("path", { d: path || "M0 0" }),
+    one.values.map((value, day) => alone(day) && svg("circle", { cx: LEFT + (day + 0.5) * slot, cy: y.of(value), r: known(day - 1) || known(day + 1) ? 2.4 : 3.6 })));
 }
 
 function legend(series, lines, write) {

@@ -61,8 +61,12 @@ export function long(text) {
   return fill(box, prose(text.slice(0, LONG) + " …"), all);
 }
 
-/** Fenced blocks and `code` stand apart; everything else is as it was written. */
+/** `code` and **strong** words of a line; everything else is as it was written. */
+export const inline = (text) => text.split(/`([^`\n]+)`/).map((piece, at) => (at % 2 ? h("code", {}, piece)
+  : piece.split(/\*\*(?=\S)([^*\n]+?)(?<=\S)\*\*/).map((part, place) => (place % 2 ? h("strong", {}, part) : part))));
+
+/** Fenced blocks, `code` and **strong** words stand apart. */
 export const prose = (text) => text.split(/^```[^\n]*\n([\s\S]*?)^```[^\S\n]*$/m).map((part, place) => {
   if (place % 2) return h("pre", {}, part.replace(/\n$/, ""));
-  return part.trim() && h("div.prose", {}, part.trim().split(/`([^`\n]+)`/).map((piece, at) => (at % 2 ? h("code", {}, piece) : piece)));
+  return part.trim() && h("div.prose", {}, inline(part.trim()));
 });

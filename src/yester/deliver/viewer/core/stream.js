@@ -6,16 +6,17 @@ import { authorization } from "/core/api.js";
 const heard = new Set();
 let last = "", running = null;
 
-/** Call `told(event, data)` for events (item, injection, gap) until the signal is aborted. */
+/** Call `told(event, data)` for events (item, memory, injection, gap) until the signal is aborted. */
 export function listen(told, signal) {
   heard.add(told);
   signal.addEventListener("abort", () => heard.delete(told));
 }
 
-/** `state("live" | "waiting")` is called whenever that changes. */
-export function begin(state) {
-  document.addEventListener("visibilitychange", () => (document.hidden ? end() : start(state)));
-  start(state);
+/** `state("live" | "waiting")` is called whenever that changes, `refused()` when the bearer is no longer known. */
+export function begin(state, refused) {
+  const run = () => start(state, refused);
+  document.addEventListener("visibilitychange", () => (document.hidden ? end() : run()));
+  run();
 }
 
 function end() {
@@ -23,7 +24,7 @@ function end() {
   running = null;
 }
 
-async function start(state) {
+async function start(state, refused) {
   if (running) return;
   const mine = (running = new AbortController());
   let pause = 500;
@@ -31,7 +32,10 @@ async function start(state) {
     try {
       const headers = { ...authorization(), ...(last && { "Last-Event-ID": last }) };
       const answer = await fetch("/stream", { headers, signal: mine.signal, cache: "no-store", credentials: "omit" });
-      if (answer.status === 401) return state("waiting");
+      if (answer.status === 401) {
+        state("waiting");
+        return refused(); // a server that was started anew: asking again would not help
+      }
       if (!answer.ok) throw new Error(String(answer.status));
       state("live");
       pause = 500;

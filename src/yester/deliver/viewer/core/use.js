@@ -12,7 +12,9 @@ const TOLD = {
 const EVENTS = { SessionStart: "at the start of a session", UserPromptSubmit: "with a prompt", PreToolUse: "before a file was read", SubagentStart: "at the start of a sub-agent" };
 const CAME = { fetched: "asked for", opened: "looked at", "acted-on": "acted on", useful: "useful", useless: "not useful" };
 
-function wordOf(use) {
+function wordOf(use, feedback) {
+  // Looking at it counts a little, but says nothing yet about whether it helped.
+  if (use > 0 && Object.entries(feedback).every(([what, number]) => what === "opened" || !number)) return "Looked at, no more known";
   if (Math.abs(use) < 0.05) return "Nothing known yet";
   if (use < 0) return use < -0.6 ? "In the way" : "Of little use";
   return use > 0.6 ? "Of much use" : "Of some use";
@@ -26,7 +28,7 @@ export function useOf({ use, shown, used_in: usedIn, feedback }, say) {
     h("div.tools.words", { role: "group", "aria-label": "Was it of use?" }, button("useful", "Useful"), button("useless", "Not useful"),
       (feedback.useful || feedback.useless) && h("button", { "data-what": "undo", on: { click: acting(() => say("undo", "undo")) } }, "Take it back")),
     h("p.meter", {}, h("span.scale.both", { role: "img", "aria-label": `Use ${use.toFixed(2)}, from -1 to 1` },
-      h(use < 0 ? "i.less" : "i", { style: use < 0 ? { right: "50%", width: `${-use * 50}%` } : { left: "50%", width: `${use * 50}%` } })), h("strong", {}, wordOf(use))),
+      h(use < 0 ? "i.less" : "i", { style: use < 0 ? { right: "50%", width: `${-use * 50}%` } : { left: "50%", width: `${use * 50}%` } })), h("strong", {}, wordOf(use, feedback))),
     h("ul.known", {},
       h("li", {}, shown ? [`shown in ${many(shown, "session")}`, `, something came of it in ${count(usedIn)}`] : "never shown to an agent"),
       told.map(([what, number]) => h("li", {}, TOLD[what] ?? what, number > 1 && ` (${count(number)} times)`))),

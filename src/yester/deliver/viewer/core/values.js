@@ -3,9 +3,11 @@
 import { h } from "/core/dom.js";
 import { long } from "/core/said.js";
 
+export const UNSTATED = "not stated"; // what the server keeps where a field must hold something
+
 export const wordOf = (name) => name.replaceAll("_", " ").replace(/^./, (first) => first.toUpperCase());
 
-export const empty = (value) => value === null || value === undefined || value === "" || (Array.isArray(value) && !value.length);
+export const empty = (value) => value === null || value === undefined || value === "" || value === UNSTATED || (Array.isArray(value) && value.every(empty));
 
 export function valueOf(value) {
   if (empty(value)) return h("span.quiet", {}, "–");
@@ -19,8 +21,10 @@ export const recordOf = (record) => h("dl.record", {}, Object.entries(record).fi
   .map(([name, value]) => [h("dt", {}, wordOf(name)), h("dd", {}, valueOf(value))]));
 
 /** A field of a form: its value goes in and comes out as the API has it. */
-export function inputOf(field, value) {
-  const props = { name: field.name, required: field.required };
+export function inputOf(field, given) {
+  const unsaid = empty(given) && [given].flat()[0] === UNSTATED; // nobody is to edit words nobody said
+  const value = unsaid ? undefined : given;
+  const props = { name: field.name, required: field.required && !unsaid, placeholder: unsaid ? UNSTATED : null };
   if (field.kind === "choice") {
     const is = String(value ?? "");
     const choices = field.required && is ? field.choices : ["", ...field.choices];

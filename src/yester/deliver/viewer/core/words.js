@@ -10,7 +10,14 @@ export const count = (value) => number.format(value ?? 0);
 export const many = (value, one, more = one + "s") => `${count(value)} ${value === 1 ? one : more}`;
 export const dayOf = (epoch) => (epoch ? day.format(epoch) : "no date");
 export const clockOf = (epoch) => (epoch ? clock.format(epoch) : "");
+/** Names the code uses, as words: tech_debt is "tech debt". */
+export const plain = (name) => name.replaceAll("_", " ");
+const MORE = { memory: "memories", summary: "summaries" };
+export const manyOf = (number, kind) => many(number, plain(kind), MORE[kind] ?? `${plain(kind)}s`);
 export const tokens = (value) => `~${count(value)} tokens`;
+
+/** Problems are written as parts of a line; alone they are sentences. */
+export const sentence = (text) => text.replace(/^\p{Ll}/u, (first) => first.toUpperCase()).replace(/[\p{L}\p{N}'")]$/u, "$&.");
 
 export function when(epoch, now = Date.now()) {
   if (!epoch) return h("span", {}, "no date");
@@ -27,10 +34,19 @@ function ago(past) {
   return minutes < 7 * 24 * 60 ? `${Math.floor(minutes / 1440)} d ago` : null;
 }
 
-/** The text with the asked words in <mark>: whole words, and what begins with them. */
+const STEM = 5; // letters that two forms of a word share at least
+
+/** Forms of one word: "authenticates" of "authentication", but "interface" is none of "internal". */
+function akin(word, asked) {
+  if (word.startsWith(asked)) return true;
+  let shared = 0;
+  while (shared < asked.length && word[shared] === asked[shared]) shared++;
+  return shared >= STEM && shared > 0.75 * Math.min(word.length, asked.length);
+}
+
+/** The text with the asked words in <mark>, in whatever form they stand there. */
 export function marked(text, query) {
   const asked = [...new Set((query.toLowerCase().match(/[\p{L}\p{N}_]+/gu) || []).filter((word) => word.length > 2 && !/^(and|not|the)$/.test(word)))];
   if (!asked.length) return [text];
-  const found = new RegExp(`(?<![\\p{L}\\p{N}_])((?:${asked.join("|")})[\\p{L}\\p{N}_]*)`, "giu");
-  return text.split(found).map((part, place) => (place % 2 ? h("mark", {}, part) : part));
+  return text.split(/([\p{L}\p{N}_]+)/u).map((part, place) => (place % 2 && asked.some((one) => akin(part.toLowerCase(), one)) ? h("mark", {}, part) : part));
 }

@@ -4,12 +4,15 @@ import { get } from "/core/api.js";
 import { copyable, ticked } from "/core/copy.js";
 import { fill, h } from "/core/dom.js";
 import { command } from "/core/parts.js";
+import { wordOf } from "/core/values.js";
 import { many } from "/core/words.js";
 
 export const title = () => "Doctor";
 
 // A word and a sign for each state; colour only adds to them.
 const STATES = { bad: ["✗", "Problem"], warn: ["!", "Look at this"], ok: ["✓", "Fine"] };
+
+const NAMES = { children: "programs the worker has started" };
 
 export async function show({ signal }) {
   const found = h("div.doctor-found", { "aria-live": "polite" });
@@ -53,16 +56,16 @@ function areas(findings) {
   return [...groups].sort(([, a], [, b]) => worst(a) - worst(b));
 }
 
-const group = (area, rows) => h("section", {}, h("h2", {}, area),
+const group = (area, rows) => h("section", {}, h("h2", {}, area === "yester" ? area : wordOf(area)),
   h("ul.findings", {}, rows.map((one) => {
     const [sign, word] = STATES[one.state] ?? STATES.warn;
     return h(`li.finding.${one.state}`, {},
       h("span.state", {}, h("span", { "aria-hidden": "true" }, sign), " ", word),
-      h("div", {}, one.name !== area && h("b", {}, one.name, ": "), ticked(one.text), one.fix && h("div.fix", {}, fix(one.fix))));
+      h("div", {}, one.name !== area && h("b", {}, NAMES[one.name] ?? one.name, ": "), ticked(one.text), one.fix && h("div.fix", {}, fix(one.fix))));
   })));
 
 /** Sentences name a command behind a colon: "Run: yester doctor --fix, and …". */
 function fix(text) {
-  const found = /^(.*?: )((?:yester|claude|codex|sudo|unset|pip|apt)\b[^;]*?)((?:[;,] .*|\.)?)$/s.exec(text);
+  const found = /^(.*?: )((?:yester|claude|codex|sudo|unset|pip|apt)\b[^;]*?)((?:[;,] .*| \(.*| and .*|\.)?)$/s.exec(text);
   return found ? [found[1], copyable(found[2]), found[3]] : ticked(text);
 }

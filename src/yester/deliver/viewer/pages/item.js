@@ -4,9 +4,12 @@
 import { get, post } from "/core/api.js";
 import { fill, h } from "/core/dom.js";
 import { acting, chips, facts, linkOf, nameOf, notify, rowOf } from "/core/parts.js";
+import { statusWord } from "/core/memories.js";
 import { to } from "/core/router.js";
+import { inline } from "/core/said.js";
 import { stepping } from "/core/stepping.js";
 import { clockOf, count, dayOf, many, when } from "/core/words.js";
+import { wordOf } from "/core/values.js";
 import { lineOf, useOf } from "/core/use.js";
 
 let named = "";
@@ -14,7 +17,6 @@ export const title = ({ path }) => named || `Item ${path.id}`;
 
 const LONG = 4000, LINES = 20; // characters of a text, lines of the ledger that are shown at once
 const OPENED = "yester.opened";
-const STATUS = { archived: "archived", retired: "retired", superseded: "superseded by a newer one" };
 
 export async function show({ path, signal, listen }) {
   const id = Number(path.id) || path.id;
@@ -65,10 +67,10 @@ function first(id) {
 }
 
 function head(item) {
-  const ended = STATUS[item.status];
+  const ended = item.status && item.status !== "active" && statusWord(item.status);
   return h("div.item-head", {},
     h("h1", {}, h("span.icon", { "aria-hidden": "true" }, item.icon), " ", item.title || "(no words)"),
-    h("p.under", {}, nameOf(item).replaceAll("_", " "), item.type && item.type !== item.kind && ` (${item.kind})`, " · ",
+    h("p.under", {}, nameOf(item), item.type && item.type !== item.kind && ` (${item.kind})`, " · ",
       item.project ? h("a", { href: to("/", { project: item.project }) }, item.project) : "no project", " · ",
       when(item.created_at_epoch), ` · #${item.id} `,
       ended && h("span.chip.bad", {}, ended), " ", item.stale && h("span.chip.warn", {}, item.stale)),
@@ -80,20 +82,15 @@ function said(item) {
   return h("div.card.said-whole", {},
     item.subtitle && h("p.subtitle", {}, item.subtitle),
     text(item.narrative, item.tool || item.role === "tool"),
-    item.facts?.length > 0 && [h("h2", {}, "Facts"), h("ul.said-facts", {}, item.facts.map((fact) => h("li", {}, coded(fact))))],
-    sections.map(([name, part]) => part !== item.narrative && [h("h2", {}, plain(name)), text(part)]),
+    item.facts?.length > 0 && [h("h2", {}, "Facts"), h("ul.said-facts", {}, item.facts.map((fact) => h("li", {}, inline(fact))))],
+    sections.map(([name, part]) => !item.narrative?.includes(part) && [h("h2", {}, wordOf(name)), text(part)]),
     !item.narrative && !item.subtitle && !item.facts?.length && !sections.length && h("p.quiet", {}, "It has no words beside its title."));
 }
-
-const plain = (name) => name.charAt(0).toUpperCase() + name.slice(1).replaceAll("_", " ");
-
-/** What stands between backticks as code; the rest as it is. */
-const coded = (line) => line.split(/`([^`]+)`/).map((part, at) => (at % 2 ? h("code", {}, part) : part));
 
 /** A text as it is, a long one by its beginning. */
 function text(whole, code = false) {
   if (!whole) return null;
-  const shown = (part) => (code ? part : coded(part));
+  const shown = (part) => (code ? part : inline(part));
   const body = h(code ? "pre" : "div.text", {}, shown(whole.slice(0, LONG)));
   if (whole.length <= LONG) return body;
   const more = h("button.small", { on: { click: () => {

@@ -6,8 +6,10 @@ import { fill, h } from "/core/dom.js";
 import { list } from "/core/list.js";
 import { memoryRow, placeOf, statusOf, STATUSES } from "/core/memories.js";
 import { acting, command, emptyOf, notify } from "/core/parts.js";
+import { recheck } from "/core/recheck.js";
+import { guard } from "/core/unsaved.js";
 import { go, to } from "/core/router.js";
-import { count } from "/core/words.js";
+import { count, plain } from "/core/words.js";
 
 export const title = ({ query }) => ("new" in query ? "New memory" : "Memories");
 
@@ -18,7 +20,7 @@ const MANY = 100;
 export async function show({ query, signal, listen, again }) {
   const status = query.status ?? "active";
   const wanted = { type: query.type ?? "", project: query.project ?? "", query: query.query ?? "" };
-  const [facets, counts] = await Promise.all([get("/api/facets", {}, signal), countsOf(wanted, signal)]);
+  const [facets, { counts, print }] = await Promise.all([get("/api/facets", {}, signal), countsOf(wanted, signal)]);
   const rows = list({
     label: "Memories", signal, draw: (memory) => memoryRow(memory, wanted.query),
     fetch: async (offset, limit) => {
@@ -28,7 +30,8 @@ export async function show({ query, signal, listen, again }) {
     empty: () => emptied(status, Object.values(wanted).some(Boolean)),
   });
   rows.node.addEventListener("failed", (event) => notify(event.detail));
-  listen((event, data) => (event === "gap" || (event === "item" && data.kind === "memory" && !("new" in query))) && again());
+  listen((event, data) => (["gap", "memory"].includes(event) || (event === "item" && data.kind === "memory")) && again());
+  recheck({ signal, listen }, async () => (await countsOf(wanted, signal)).print === print || again());
   const change = (name) => (event) => go("/memories", { ...query, [name]: event.target.value });
   const search = h("form", { on: { submit: (event) => {
     event.preventDefault();
@@ -43,24 +46,24 @@ export async function show({ query, signal, listen, again }) {
         h("a.push", { href: to("/review") }, "Review"),
         h("a.button", { href: to("/memories", { ...query, new: "new" in query ? "" : "1" }), "aria-expanded": "new" in query ? "true" : "false" }, "new" in query ? "Close the form" : "New memory")),
       h("div.tools", {}, fill(search, words),
-        choice("Type", [["", "All types"], ...TYPES.map((name) => [name, name.replaceAll("_", " ")])], wanted.type, change("type")),
+        choice("Type", [["", "All types"], ...TYPES.map((name) => [name, plain(name)])], wanted.type, change("type")),
         choice("Project", among(facets.projects, "All projects"), wanted.project, change("project"))),
-      "new" in query && formOf(facets, query)),
+      "new" in query && formOf(facets, query, signal)),
     rows.node);
 }
 
-/** How many of each status fit the other filters. */
+/** How many of each status fit the other filters, and what differs where one of them was changed. */
 async function countsOf(wanted, signal) {
   const found = await Promise.all(STATUSES.map(async ([status]) => {
-    const { count: size, more } = await get("/api/memories", { ...wanted, status, limit: MANY }, signal);
-    return [status, more ? `${count(size)}+` : count(size)];
+    const { count: size, more, results } = await get("/api/memories", { ...wanted, status, limit: MANY }, signal);
+    return [status, more ? `${count(size)}+` : count(size), results.map((one) => [one.id, one.status, one.updated])];
   }));
-  return Object.fromEntries(found);
+  return { counts: Object.fromEntries(found), print: JSON.stringify(found) };
 }
 
 function emptied(status, filtered) {
   if (filtered) return emptyOf("No memory fits", ["Other words or filters may find some: ", h("a", { href: to("/memories", { status: "all" }) }, "show all memories"), "."]);
-  if (status !== "active" && status !== "all") return emptyOf("None here", "What is retired, put away or replaced stays here, so that it can be brought back.");
+  if (status !== "active" && status !== "all") return emptyOf("None here", `Memories that were ${status} stand here, so that they can be restored.`);
   return emptyOf("Nothing is remembered yet",
     ["Say it to your agent, type ", command("yester remember we keep UTC because …"), ", or ", h("a", { href: to("/memories", { new: "1" }) }, "write one here"), "."],
     "“Always …” and “never …” become rules, which every session is told.");
@@ -68,10 +71,10 @@ function emptied(status, filtered) {
 
 // --- a new one --------------------------------------------------------------------------------------
 
-function formOf(facets, query) {
+function formOf(facets, query, signal) {
   const text = h("textarea", { name: "text", required: true, rows: 3, placeholder: "We keep times in UTC because …" });
   const name = h("input", { name: "title", maxlength: "120", autocomplete: "off" });
-  const type = h("select", { name: "type" }, [["", "what it obviously is"], ...TYPES.map((one) => [one, one.replaceAll("_", " ")])].map(([is, said]) => h("option", { value: is }, said)));
+  const type = h("select", { name: "type" }, [["", "what it obviously is"], ...TYPES.map((one) => [one, plain(one)])].map(([is, said]) => h("option", { value: is }, said)));
   const project = h("select", { name: "project" }, [["", "everywhere"], ...Object.keys(facets.projects).map((one) => [one, one])].map(([is, said]) => h("option", { value: is, selected: is === query.project }, said)));
   const tags = h("input", { name: "tags", autocomplete: "off", placeholder: "api, time" });
   const told = h("div.told", { role: "status" });
@@ -85,16 +88,23 @@ function formOf(facets, query) {
     return found.filter((one) => one.match).sort((a, b) => b.score - a.score)[0] ?? found[0];
   }
 
+  let over = false;
+  guard(() => !over && [text, name, tags].some((one) => one.value.trim()), signal);
+  const leave = (id) => {
+    over = true;
+    if (!signal.aborted) go(`/memory/${id}`);
+  };
+
   async function save() {
     const saved = await post("/api/memory/save", { text: text.value.trim(), title: name.value.trim(), type: type.value, tags: labels(), project: project.value });
     notify(saved.message);
-    go(`/memory/${saved.id}`);
+    leave(saved.id);
   }
 
   async function replace(match) {
     const done = await post(`/api/memories/${match.id}/supersede`, { text: text.value.trim(), title: name.value.trim() });
-    notify(`#${done.memory.id} stands in the place of #${match.id}.`);
-    go(`/memory/${done.memory.id}`);
+    notify(`#${done.memory.id} supersedes #${match.id}.`);
+    leave(done.memory.id);
   }
 
   function say(found) {
@@ -103,9 +113,9 @@ function formOf(facets, query) {
     const { match } = found, known = found.action === "NOOP";
     fill(told, h("div.candidate", {},
       h("p", {}, known ? "This is known already: " : "This would update ", h("a", { href: to(`/memory/${match.id}`) }, `#${match.id} ${match.title}`), " ", statusOf(match)),
-      h("p.quiet.small", {}, `${match.type.replaceAll("_", " ")} · ${placeOf(match)}${found.reasons.length ? ` · ${found.reasons.join("; ")}` : ""}`),
+      h("p.quiet.small", {}, `${plain(match.type)} · ${placeOf(match)}${found.reasons.length ? ` · ${found.reasons.join("; ")}` : ""}`),
       !known && h("div.tools", {},
-        h("button.main", { type: "button", on: { click: acting(() => replace(match)) } }, `Put it in the place of #${match.id}`),
+        h("button.main", { type: "button", on: { click: acting(() => replace(match)) } }, `Supersede #${match.id}`),
         h("button", { type: "button", on: { click: acting(save) } }, "Keep both"))));
   }
 

@@ -3,12 +3,14 @@
 
 import { get, patch, post } from "/core/api.js";
 import { fill, h } from "/core/dom.js";
-import { act, ACTS, placeOf, statusOf, supersede, why } from "/core/memories.js";
+import { act, ACTS, placeOf, statusOf, statusWord, supersede, why } from "/core/memories.js";
 import { acting, asked, chips, facts, notify } from "/core/parts.js";
 import { go, to } from "/core/router.js";
+import { recheck } from "/core/recheck.js";
+import { guard } from "/core/unsaved.js";
 import { differences, empty, inputOf, readOf, recordOf, same, valueOf, wordOf } from "/core/values.js";
 import { long } from "/core/said.js";
-import { count, many, when } from "/core/words.js";
+import { count, many, plain, when } from "/core/words.js";
 
 let called = "Memory";
 export const title = () => called;
@@ -20,49 +22,58 @@ export async function show({ path, query, signal, listen, again }) {
   called = memory.title;
   const editing = "edit" in query && actions.includes("edit");
   // While somebody types, what changes elsewhere waits for the saving, which compares.
-  listen((event, data) => (event === "gap" || (event === "item" && data.id === memory.id)) && !editing && again());
+  if (!editing) {
+    listen((event, data) => (event === "gap" || (["item", "memory"].includes(event) && data.id === memory.id)) && again());
+    recheck({ signal, listen }, async () => printOf(await get(`/api/memories/${path.id}`, {}, signal)) === printOf(whole) || again());
+  }
   return h("div.view.memory", {},
-    h("div.head", {}, h("h1", {}, h("span.icon", { role: "img", "aria-label": memory.type }, memory.icon), " ", memory.title)),
-    h("p.chips", {}, statusOf(memory), " ", h("span.chip", {}, memory.type.replaceAll("_", " ")), " ", h("span.chip", {}, placeOf(memory)), " ",
-      chips(memory.tags, (tag) => to("/memories", { query: tag, status: "all" }))),
+    h("div.head", {}, h("h1", {}, memory.title)),
+    h("p.chips", {}, statusOf(memory), " ", h("span.chip", {}, plain(memory.type)), " ", h("span.chip", {}, placeOf(memory)), " ",
+      chips(memory.tags.filter((tag) => ![memory.type, plain(memory.type)].includes(tag)), (tag) => to("/memories", { query: tag, status: "all" }))),
     standing(memory),
     h("div.two", {},
       h("div", {},
-        editing ? formOf(whole, again) : h("section.card", { "aria-label": "What it says" }, saysOf(memory)),
-        !editing && actsOf(whole, again),
+        editing ? formOf(whole, signal) : h("section.card", { "aria-label": "What it says" }, saysOf(memory)),
+        !editing && actsOf(whole, again, signal),
         !actions.length && h("p.quiet.small", {}, "Nothing can be done with it here: a rule is changed by you alone. Open the viewer from your own terminal: yester ui."),
         historyOf(history)),
       h("aside", {},
         chain.length > 1 && chainOf(chain, memory),
-        h("h2", {}, "Facts"),
+        h("h2", {}, "Details"),
         facts([["Number", `#${memory.id}`], ["Name", memory.slug && h("code", {}, memory.slug)], ["Said by", memory.origin], ["Sure", `${Math.round(memory.confidence * 100)} %`],
-          ["Made", when(memory.created)], ["Changed", when(memory.updated)], [wordOf(memory.status), when(memory.since)],
+          ["Made", when(memory.created)], ["Changed", when(memory.updated)], [memory.status === "active" ? "Active since" : statusWord(memory.status), when(memory.since)],
           ["Costs", `~${count(memory.tokens)} tokens to read`], ["Files", chips(memory.files)]]),
         useOf(memory, use, ledger, feedback, again))));
 }
+
+/** What differs where something was done to it. */
+const printOf = ({ memory, chain, history, actions }) => JSON.stringify([memory, chain, history.length, actions]);
 
 /** Why it is not found any more, and where to go instead. */
 function standing(memory) {
   if (memory.status === "active") return null;
   return h("div.notice.warn", {},
-    memory.superseded_by ? ["Replaced by ", h("a", { href: to(`/memory/${memory.superseded_by}`) }, `#${memory.superseded_by}`), ". "] : `It is ${memory.status}: no longer found, nor shown to an agent. `,
+    memory.superseded_by ? ["Superseded by ", h("a", { href: to(`/memory/${memory.superseded_by}`) }, `#${memory.superseded_by}`), ". "] : `${statusWord(memory.status)}: no longer found, nor shown to an agent. `,
     memory.reason && !/^by #\d+$/.test(memory.reason) && h("span.quiet", {}, `Because: ${memory.reason}`));
 }
 
 function saysOf(memory) {
-  const parts = Object.entries(memory.content).filter(([name]) => name !== "text");
+  const parts = Object.entries(memory.content).filter(([name, value]) => name !== "text" && !empty(value));
   return parts.length ? recordOf(Object.fromEntries(parts)) : long(memory.text);
 }
 
-function actsOf(whole, again) {
+/** What taking back the last change means, where that is more than a change of words. */
+const undone = ([newest]) => (newest && !newest.before ? "The last change was its creation: taking that back retires it." : "");
+
+function actsOf(whole, again, signal) {
   const { memory, actions } = whole;
   const does = {
     edit: ["Edit", () => go(`/memory/${memory.id}`, { edit: "1" })],
     supersede: ["Supersede…", async () => {
       const done = await supersede(memory);
-      if (done) go(`/memory/${done.memory.id}`);
+      if (done && !signal.aborted) go(`/memory/${done.memory.id}`);
     }],
-    ...Object.fromEntries(Object.keys(ACTS).map((name) => [name, [`${wordOf(name)}…`, async () => (await act(name, memory)) && again()]])),
+    ...Object.fromEntries(Object.keys(ACTS).map((name) => [name, [`${wordOf(name)}…`, async () => (await act(name, memory, name === "undo" ? undone(whole.history) : "")) && again()]])),
   };
   return h("div.tools.acts", {}, actions.map((name) =>
     h(name === "edit" ? "button.main" : name === "retire" ? "button.danger" : "button", { on: { click: acting(does[name][1]) } }, does[name][0])));
@@ -77,12 +88,17 @@ function held(field, memory) {
   return value === undefined && field.kind === "long" ? memory.content.text ?? memory.text : value;
 }
 
-function formOf(whole, again) {
+function formOf(whole, signal) {
   const { memory, fields } = whole, inputs = new Map();
-  const leave = () => go(`/memory/${memory.id}`);
+  let over = false;
+  const leave = () => {
+    over = true;
+    if (!signal.aborted) go(`/memory/${memory.id}`);
+  };
   for (const field of fields) inputs.set(field, inputOf(field, held(field, memory)));
   const reason = why();
   const changed = () => fields.filter((field) => !same(readOf(field, inputs.get(field)), asRead(field, held(field, memory))));
+  guard(() => !over && (changed().length > 0 || reason.querySelector("input").value.trim() !== ""), signal);
   async function save() {
     const mine = changed();
     if (!mine.length) return leave();
@@ -133,10 +149,10 @@ async function decide(mine, inputs, was, now) {
 
 // --- what is known of it ----------------------------------------------------------------------------
 
-const chainOf = (chain, memory) => [h("h2", {}, "What replaced what"),
+const chainOf = (chain, memory) => [h("h2", {}, "What superseded what"),
   h("ol.chain", {}, chain.map((one) => h("li", { "aria-current": one.id === memory.id ? "true" : null },
     h("a", { href: to(`/memory/${one.id}`) }, `#${one.id} ${one.title}`),
-    h("div.quiet.small", {}, one.status, " · ", when(one.created)))))];
+    h("div.quiet.small", {}, statusWord(one.status), " · ", when(one.created)))))];
 
 function historyOf(history) {
   return [h("h2", {}, "History"),
@@ -154,7 +170,7 @@ function partOf(element, name, value) {
   return empty(value) ? null : h(element, {}, name === "tags" ? value.join(", ") : valueOf(value));
 }
 
-const SAID = { useful: "useful", useless: "of no use", fetched: "fetched", opened: "opened", acted: "acted on" };
+const SAID = { useful: "useful", useless: "not useful", fetched: "fetched", opened: "opened", acted: "acted on" };
 
 function useOf(memory, use, ledger, feedback, again) {
   const say = (what) => acting(async () => {
@@ -167,7 +183,7 @@ function useOf(memory, use, ledger, feedback, again) {
     h("p.small", {}, use.shown ? `Shown ${many(use.shown, "time")}, used in ${many(use.used_in, "session")}.` : "No agent was shown it yet."),
     h("div.tools", {},
       h("button", { "aria-pressed": String(word === "useful"), on: { click: say(word === "useful" ? "undo" : "useful") } }, "Useful"),
-      h("button", { "aria-pressed": String(word === "useless"), on: { click: say(word === "useless" ? "undo" : "useless") } }, "Of no use")),
+      h("button", { "aria-pressed": String(word === "useless"), on: { click: say(word === "useless" ? "undo" : "useless") } }, "Not useful")),
     feedback.feedback.length > 0 && h("ul.plain.small", {}, feedback.feedback.map((one) =>
       h("li", {}, SAID[one.what] ?? one.what, " ", when(one.epoch), one.session_db_id > 0 && [" in ", h("a", { href: to(`/session/S${one.session_db_id}`) }, `S${one.session_db_id}`)]))),
     ledger.injections.length > 0 && [

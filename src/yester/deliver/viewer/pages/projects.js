@@ -4,7 +4,7 @@ import { get, patch, post } from "/core/api.js";
 import { h } from "/core/dom.js";
 import { acting, asked, command, emptyOf, notify } from "/core/parts.js";
 import { go, to } from "/core/router.js";
-import { count, many, when } from "/core/words.js";
+import { count, many, manyOf, when } from "/core/words.js";
 
 export const title = () => "Projects";
 
@@ -27,6 +27,9 @@ export async function show({ query, signal, again }) {
       : emptyOf("No project is known yet", ["A project is a repository, or a folder that an agent worked in. They come with the first sessions: ", command("yester index"), "."]));
 }
 
+/** A path may go on in the next line behind a slash, not within a name. */
+const broken = (path) => path.split(/(?<=[/:])/).map((part) => [part, h("wbr")]);
+
 // Roles are said, since a table that is drawn as cards on a phone is none to a screen reader.
 const cell = (name, label, ...children) => h(name, { role: "cell", "data-label": label }, children);
 
@@ -35,9 +38,9 @@ function table(projects, again) {
     h("thead", { role: "rowgroup" }, h("tr", { role: "row" },
       ["Project", "Items", "Sessions", "Last", "Look at", "Change"].map((name) => h("th", { role: "columnheader", scope: "col" }, name)))),
     h("tbody", { role: "rowgroup" }, projects.map((one) => h("tr", { role: "row" },
-      h("th", { role: "rowheader", scope: "row" }, h("div.name", {}, one.name.trim() || "(no name)"), h("div.key", { title: one.root || one.key }, one.key),
+      h("th", { role: "rowheader", scope: "row" }, h("div.name", {}, broken(one.name.trim() || "(no name)")), h("div.key", { title: one.root || one.key }, broken(one.key)),
         one.parent && h("div.key", {}, "part of ", one.parent)),
-      cell("td", "Items", count(one.items), h("div.kinds", {}, Object.entries(one.kinds).sort((a, b) => b[1] - a[1]).map(([kind, number]) => `${count(number)} ${kind}`).join(", "))),
+      cell("td", "Items", count(one.items), h("div.kinds", {}, Object.entries(one.kinds).sort((a, b) => b[1] - a[1]).map(([kind, number]) => manyOf(number, kind)).join(", "))),
       cell("td", "Sessions", count(one.sessions)),
       cell("td", "Last", when(one.last)),
       cell("td", "Look at", h("span.places", {}, PLACES.map(([path, name]) => h("a", { href: to(path, { project: one.name }), "aria-label": `${name} of ${one.name}` }, name)))),

@@ -5,8 +5,9 @@ import { among, choice } from "/core/choice.js";
 import { h } from "/core/dom.js";
 import { act, confirm, placeOf } from "/core/memories.js";
 import { acting, emptyOf } from "/core/parts.js";
+import { recheck } from "/core/recheck.js";
 import { go, to } from "/core/router.js";
-import { many } from "/core/words.js";
+import { many, plain } from "/core/words.js";
 
 export const title = () => "Review";
 
@@ -19,23 +20,23 @@ const HELPS = { "low confidence": [sure, retire], over: [archive, retire], undec
 
 export async function show({ query, signal, listen, again }) {
   const [facets, { findings }] = await Promise.all([get("/api/facets", {}, signal), get("/api/review", { project: query.project ?? "" }, signal)]);
-  listen((event) => event === "gap" && again());
+  listen((event, data) => (["gap", "memory"].includes(event) || (event === "item" && data.kind === "memory")) && again());
+  recheck({ signal, listen }, async () => JSON.stringify((await get("/api/review", { project: query.project ?? "" }, signal)).findings) === JSON.stringify(findings) || again());
   return h("div.view.review", {},
     h("div.tools", {}, h("h1", {}, "Review"), h("span.quiet", {}, findings.length ? `${many(findings.length, "memory", "memories")} to look at` : ""),
       choice("Project", among(facets.projects, "All projects"), query.project ?? "", (event) => go("/review", { ...query, project: event.target.value })),
       h("a", { href: to("/memories") }, "All memories")),
     findings.length ? h("ul.findings", {}, findings.map((one) => findingOf(one, again)))
       : emptyOf("Nothing needs a look",
-        "Here come memories that are unsure, over or expired, only proposed for long, alike, or about to be let go.",
-        ["What is in use stands in ", h("a", { href: to("/memories") }, "memories"), "."]));
+        "Memories are listed here when they are of low confidence, past their date, proposed but never accepted, nearly the same as another, or soon to be deleted.",
+        h("a", { href: to("/memories") }, "All active memories")));
 }
 
 function findingOf({ memory, check, text, fix }, again) {
   const done = (does) => acting(async () => (await does(memory)) && again());
   return h("li.card.finding", { "data-memory": memory.id },
-    h("div.finding-head", {}, h("span.icon", { role: "img", "aria-label": memory.type }, memory.icon),
-      h("a", { href: to(`/memory/${memory.id}`) }, memory.title), h("span.chip.warn", {}, check)),
-    h("p", {}, `#${memory.id} ${text}.`, h("span.quiet.small", {}, ` ${memory.type.replaceAll("_", " ")} · ${placeOf(memory)}`)),
+    h("div.finding-head", {}, h("a", { href: to(`/memory/${memory.id}`) }, memory.title), h("span.chip.warn", {}, check)),
+    h("p", {}, `#${memory.id} ${text}.`, h("span.quiet.small", {}, ` ${plain(memory.type)} · ${placeOf(memory)}`)),
     h("div.tools", {},
       (HELPS[check] ?? [retire]).map(([label, does], place) => h(place ? "button" : "button.main", { on: { click: done(does) } }, label)),
       h("a.button", { href: to(`/memory/${memory.id}`, { edit: "1" }) }, "Edit"),

@@ -5,7 +5,7 @@ import { fill, h } from "/core/dom.js";
 import { acting, linkOf, nameOf, notify } from "/core/parts.js";
 import { adjust, go, here, to } from "/core/router.js";
 import { stepping } from "/core/stepping.js";
-import { count, many, marked, tokens, when } from "/core/words.js";
+import { count, many, marked, sentence, tokens, when } from "/core/words.js";
 import { explainOf } from "/core/explain.js";
 import { chipsOf, each, facetsOf, read } from "/core/facets.js";
 import { nothingAsked, nothingFound } from "/core/asking.js";
@@ -45,7 +45,7 @@ export async function show({ query, signal }) {
 
 async function results({ asked, query, words, signal, none }) {
   const wanted = Math.max(PAGE, Number(query.n) || 0), light = lean(words);
-  const rows = h("div.hits", { role: "list", "aria-label": "Found" }), head = h("p.count", { role: "status" });
+  const rows = h("div.hits", { role: "list", "aria-label": "Found" }), head = h("p.count", { role: "status" }), note = h("p.aside-note", { role: "status", hidden: true });
   const more = h("button.more", { on: { click: acting(further) } }, "More");
   const shown = [];
   let took = 0, open = 0;
@@ -62,7 +62,9 @@ async function results({ asked, query, words, signal, none }) {
     took += found.took_ms;
     more.hidden = !found.more || (anew && shown.length >= MOST);
     const first = anew ? `The best ${count(shown.length)}, by time` : `The first ${count(shown.length)}`;
-    fill(head, found.more ? first : `${count(shown.length)} found`, h("span.quiet", {}, ` · ${took < 10 ? took.toFixed(1) : Math.round(took)} ms`), found.note && h("span.quiet", {}, ` · ${found.note}`));
+    fill(head, found.more ? first : `${count(shown.length)} found`, h("span.quiet", {}, ` · ${took < 10 ? took.toFixed(1) : Math.round(took)} ms`));
+    fill(note, found.note && sentence(found.note));
+    note.hidden = !found.note;
   }
 
   async function further() {
@@ -82,7 +84,7 @@ async function results({ asked, query, words, signal, none }) {
       h("div.said", {},
         h(row.kind === "message" ? "a.title.spoken" : "a.title", { href: linkOf(row) }, marked(row.title || "(no words)", light)),
         under && h("p.snippet", {}, marked(under, light)),
-        h("div.under", {}, nameOf(row).replaceAll("_", " "), " · ", row.project || "no project", " · ", when(row.created_at_epoch), " · ", tokens(row.tokens),
+        h("div.under", {}, nameOf(row), " · ", row.project || "no project", " · ", when(row.created_at_epoch), " · ", tokens(row.tokens),
           row.duplicates > 0 && ` · ${many(row.duplicates, "other says", "others say")} the same`,
           row.stale && [" ", h("span.chip.warn", {}, row.stale)])),
       h("div.side", {}, row.score !== undefined && h("span.score", { title: "Score, from 0 to 1" }, row.score.toFixed(2)), why),
@@ -140,7 +142,7 @@ async function results({ asked, query, words, signal, none }) {
     close();
     button.focus();
   });
-  return h("div", {}, head, stepping(rows, signal), more);
+  return h("div", {}, head, note, stepping(rows, signal), more);
 }
 
 const SMALL = /^(what|which|did|does|about|how|why|where|when|who|was|were|are|with|for|from|that|this|our|you|have|has|can)$/i;
@@ -148,8 +150,8 @@ const SMALL = /^(what|which|did|does|about|how|why|where|when|who|was|were|are|w
 /** What of a question can stand in a text: without filters, what must not be there and small words,
  * and without the endings of the others, since `marked` finds what begins so. */
 function lean(words) {
-  const plain = words.replace(/\b\w+:("[^"]*"|\S+)/g, " ").replace(/\bNOT\s+("[^"]*"|\S+)/g, " ").replace(/\b(AND|OR|NEAR)\b/g, " ");
-  return plain.replace(/[\p{L}\p{N}_]+/gu, (word) => {
+  const bare = words.replace(/\b\w+:("[^"]*"|\S+)/g, " ").replace(/\bNOT\s+("[^"]*"|\S+)/g, " ").replace(/\b(AND|OR|NEAR)\b/g, " ");
+  return bare.replace(/[\p{L}\p{N}_]+/gu, (word) => {
     if (SMALL.test(word)) return "";
     return word.length > 5 ? word.replace(/(ies|ing|ed|es|s|y|e)$/, "") : word.replace(/(?<=\w{3})s$/, "");
   });

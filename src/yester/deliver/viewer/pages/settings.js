@@ -5,6 +5,7 @@ import { get, patch } from "/core/api.js";
 import { copyable, ticked } from "/core/copy.js";
 import { h } from "/core/dom.js";
 import { notify } from "/core/parts.js";
+import { guard } from "/core/unsaved.js";
 
 export const title = () => "Settings";
 
@@ -27,12 +28,14 @@ export async function show({ query, signal }) {
     own.forEach((one) => left.delete(one));
     return own.length > 0 && h("section", {}, h("h2", {}, name), says && h("p.quiet.small", {}, says), h("div.settings-rows", {}, own.map((one) => row(one, file))));
   });
-  return h("div.view.settings", {},
+  const view = h("div.view.settings", {},
     h("div.tools", {}, h("h1", {}, "Settings"),
       h("nav.ranges", { "aria-label": "Which" }, [["", "All"], ["changed", "Changed"]].map(([is, name]) =>
         h("a.chip", { href: is ? `#/settings?show=${is}` : "#/settings", "aria-current": (query.show ?? "") === is && "true" }, name)))),
-    h("p.quiet", {}, "They stand in ", h("code", {}, file), ", and what is changed here is written there. What sends data, names a path or guards what is stored cannot be changed from a browser: it says how instead. A running worker takes changes up by itself."),
+    h("p.quiet", {}, "Settings are kept in ", h("code", {}, file), "; a change made here is written to that file, and a running worker picks it up. Settings that send data, name a path or protect what is stored cannot be changed from a browser: open “How to change it” beside them for the line to write into the file."),
     groups.some(Boolean) ? groups : h("section.notice", {}, h("h2", {}, "Nothing was changed"), h("p", {}, "All settings have their defaults.")));
+  guard(() => view.querySelector(".setting form [type=submit]:not(:disabled)") !== null, signal);
+  return view;
 }
 
 const text = (value) => (Array.isArray(value) ? value.join(", ") || "(none)" : value === "" ? "(empty)" : String(value));

@@ -8,7 +8,7 @@ import { fill, h } from "/core/dom.js";
 import { EVENTS, eventOf, lineOf } from "/core/given.js";
 import { command, emptyOf, linkOf } from "/core/parts.js";
 import { go, to } from "/core/router.js";
-import { clockOf, count, dayOf, many, tokens } from "/core/words.js";
+import { clockOf, count, dayOf, many, sentence, tokens } from "/core/words.js";
 
 export const title = ({ query }) => ("preview" in query ? "What would be shown" : "Shown");
 
@@ -44,7 +44,7 @@ async function ledgerOf({ query, signal, listen, again }) {
       field("session", "Session", "Session, e.g. S12"), field("item", "Item", "Item, e.g. 138"),
       choice("Event", [["", "All events"], ...Object.entries(EVENTS)], query.event ?? "", change("event")),
       filtered && h("a", { href: to("/shown") }, "Clear")),
-    lines.length > 0 && h("p.quiet.small", {}, `${many(lines.length, "line")} here: ${tokens(cost)} to read, made from ${tokens(made)}. ${note}`),
+    lines.length > 0 && h("p.quiet.small", {}, `${many(lines.length, "line")} here: ${tokens(cost)} to read${made ? `, made from ${tokens(made)}` : ""}. ${note}`),
     lines.length ? sessionsOf(given) : emptied(filtered || query.before),
     h("div.tools", {}, query.before && h("a.button", { href: to("/shown", { ...query, before: "" }) }, "Newest"),
       next > 0 && h("a.button", { href: to("/shown", { ...query, before: next }) }, "Older")));
@@ -77,11 +77,13 @@ function sessionsOf(given) {
 
 function turnOf(giving) {
   const [cost, made] = ["tokens", "discovery_tokens"].map((name) => giving.lines.reduce((sum, one) => sum + one[name], 0));
+  // What is the same for all of them is said once.
+  const reason = giving.lines.length > 1 && giving.lines.every((one) => one.reason === giving.reason) ? giving.reason : "";
   return h("div.turn", {},
     h("h3", {}, clockOf(giving.epoch), " ", eventOf(giving),
-      h("span.quiet.small", {}, ` ${many(giving.lines.length, "line")}, ${tokens(cost)}${made ? `, made from ${tokens(made)}` : ""}`)),
+      h("span.quiet.small", {}, ` ${many(giving.lines.length, "line")}, ${tokens(cost)}${made ? `, made from ${tokens(made)}` : ""}${reason ? `, all because: ${reason}` : ""}`)),
     giving.prompt && h("blockquote", {}, giving.prompt, giving.prompt.length >= CUT && " …"),
-    h("ul.shown-lines", {}, giving.lines.map(lineOf)));
+    h("ul.shown-lines", {}, giving.lines.map((line) => lineOf(reason ? { ...line, reason: "" } : line))));
 }
 
 const emptied = (filtered) => filtered
@@ -117,13 +119,13 @@ async function previewOf({ query, signal }) {
   return h("div", {}, form, await contextOf(context));
 }
 
-async function contextOf({ text, tokens: cost, shown, left }) {
+async function contextOf({ text, tokens: cost, shown, left, why = "" }) {
   const some = left.slice(0, LEFT), names = await namesOf([...shown.map((one) => one.item), ...some.map((one) => one.id)]);
   const nameOf = (id) => (names.has(id) ? h("a", { href: linkOf(names.get(id)) }, `${names.get(id).icon} ${names.get(id).title}`) : id ? `#${id}` : "–");
   const score = (value) => (value ? value.toFixed(2) : "–");
   return [
-    h("h2", {}, "The text", h("span.quiet.small", {}, ` ${tokens(cost)}`)),
-    text ? h("pre.context", { tabindex: "0" }, text) : emptyOf("It would be given nothing", "Nothing that is known fits well enough; that is better than something that does not."),
+    h("h2", {}, "The text", text && h("span.quiet.small", {}, ` ${tokens(cost)}`)),
+    text ? h("pre.context", { tabindex: "0" }, text) : emptyOf("It would be given nothing", why ? sentence(why) : "Nothing that is known fits well enough; that is better than something that does not."),
     shown.length > 0 && [h("h2", {}, "Its lines, and why"), tableOf(["What", "Why", "Fits", "Tokens"],
       shown.map((one) => [nameOf(one.item), one.reason, score(one.score), count(one.tokens)]))],
     left.length > 0 && [h("h2", {}, "Left out, and why"), tableOf(["What", "Why", "Fits"], some.map((one) => [nameOf(one.id), one.why, score(one.score)])),

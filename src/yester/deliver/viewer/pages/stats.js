@@ -4,12 +4,13 @@ import { get } from "/core/api.js";
 import { h } from "/core/dom.js";
 import { bar, command, emptyOf } from "/core/parts.js";
 import { largest, plot, total, weeks } from "/core/plot.js";
+import { EVENTS } from "/core/given.js";
 import { to } from "/core/router.js";
-import { count, many } from "/core/words.js";
+import { count, many, manyOf, plain } from "/core/words.js";
 
 export const title = () => "Statistics";
 
-const RANGES = [7, 30, 90, 365];
+const RANGES = [7, 30, 90, 365], FEW = 0.02; // of all items: a range that hides nearly everything
 
 export async function show({ query, signal }) {
   const days = RANGES.includes(Number(query.days)) ? Number(query.days) : 30;
@@ -20,6 +21,7 @@ export async function show({ query, signal }) {
       h("nav.ranges", { "aria-label": "How far back" }, RANGES.map((one) =>
         h("a.chip", { href: to("/stats", { ...query, days: one }), "aria-current": one === days && "true" }, `${one} days`)))),
     figures(stats, items),
+    older(total(Object.values(series.items).map(total)), items, days, query),
     !items && emptyOf("Nothing is counted yet", ["Past sessions come in with ", command("yester index"), "; plots begin on the day they were written."]),
     made(series, days, query, stats),
     h("div.plots", {},
@@ -27,19 +29,25 @@ export async function show({ query, signal }) {
       h("div", {}, latency(series), distilled(stats), vectors(stats), skipped(stats))));
 }
 
+/** Where nearly everything is older than what is plotted. */
+const older = (here, items, days, query) => items > 0 && days < 365 && here < items * FEW && h("p.notice.older", {},
+  `${here ? `Only ${count(here)} of ${count(items)} items are` : "Nothing is"} from the last ${days} days; the rest is older. `,
+  h("a", { href: to("/stats", { ...query, days: 365 }) }, "Look at 365 days"));
+
 const figure = (name, value, more = "") => h("div", {}, h("dt", {}, name), h("dd", {}, value, more && h("small", {}, more)));
 
 function figures(stats, items) {
   return h("dl.figures", {},
-    figure("Items", count(items), Object.entries(stats.items).map(([kind, number]) => `${count(number)} ${kind}`).join(", ")),
+    figure("Items", count(items), Object.entries(stats.items).map(([kind, number]) => manyOf(number, kind)).join(", ")),
     figure("Sessions", count(stats.sessions), `${many(stats.transcripts, "transcript")} read`),
     figure("Projects", count(stats.projects)),
     figure("Events", count(stats.events), "told by hooks"),
     figure("On disk", size(stats.bytes)),
-    figure("Since", stats.oldest ? iso(stats.oldest) : "–", stats.newest ? `until ${iso(stats.newest)}` : ""));
+    figure("Since", stats.oldest ? day(stats.oldest) : "–", stats.newest ? `until ${day(stats.newest)}` : ""));
 }
 
-const iso = (epoch) => new Date(epoch).toISOString().slice(0, 10);
+const dated = new Intl.DateTimeFormat("en", { day: "numeric", month: "short", year: "numeric" });
+const day = (epoch) => dated.format(epoch);
 
 function size(bytes) {
   const steps = ["bytes", "KB", "MB", "GB", "TB"];
@@ -60,7 +68,7 @@ function made({ days, items }, range, query, { newest }) {
   const all = query.show === "all", { message, ...found } = items;
   const node = plotted({ title: "Items per day", days, series: largest(all ? items : found, days.length) }, range,
     [`Nothing was ${all ? "recorded" : "found out or asked"} in the last ${range} days.`,
-      newest && [` The last was on ${iso(newest)}. `, range < 365 && h("a", { href: to("/stats", { ...query, days: 365 }) }, "Look at 365 days")]]);
+      newest > 0 && ` The last was on ${day(newest)}.`]);
   node.classList.add("whole");
   // Messages are so many that nothing else could be seen beside them.
   if (message) node.append(h("p.small", {}, h("a", { href: to("/stats", { ...query, show: all ? "" : "all" }) },
@@ -118,14 +126,14 @@ const numbers = (label, names, rows) => h("div.wide", { tabindex: "0", role: "re
 function shown({ shown: rows, days, note }) {
   if (!rows.length) return nothing("Shown to agents", `Nothing in the last ${days} days.`);
   return section(`Shown to agents in ${days} days`,
-    numbers("Shown to agents", ["When", "Times", "Lines", "Tokens to read", "Tokens behind it"], rows.map((row) => [row.event, row.times, row.items, row.tokens, row.discovery_tokens])),
+    numbers("Shown to agents", ["When", "Times", "Lines", "Tokens to read", "Tokens behind it"], rows.map((row) => [EVENTS[row.event] ?? row.event, row.times, row.items, row.tokens, row.discovery_tokens])),
     h("p.quiet.small", {}, note, " ", h("a", { href: to("/shown") }, "Every line")));
 }
 
 function distilled({ distilled: rows, note }) {
   if (!rows.length) return nothing("Made from what was found out", ["Observations are made when a session pauses; of past ones with ", command("yester distil --backfill"), "."]);
   return section("Made from what was found out",
-    numbers("Made from what was found out", ["Kind", "Items", "Tokens to read", "Tokens behind it"], rows.map((row) => [row.kind, row.items, row.read_tokens, row.discovery_tokens])),
+    numbers("Made from what was found out", ["Kind", "Items", "Tokens to read", "Tokens behind it"], rows.map((row) => [plain(row.kind), row.items, row.read_tokens, row.discovery_tokens])),
     h("p.quiet.small", {}, note));
 }
 

@@ -5,20 +5,20 @@ import { fill, h } from "/core/dom.js";
 import { list } from "/core/list.js";
 import { command, emptyOf, linkOf, nameOf } from "/core/parts.js";
 import { go, to } from "/core/router.js";
-import { clockOf, count, dayOf, many, tokens } from "/core/words.js";
+import { clockOf, count, dayOf, many, plain, tokens } from "/core/words.js";
 
 export const title = () => "Timeline";
 
 const HEIGHT = 56; // px, as in style/timeline.css
 const EVERY = null;
-const near = new Intl.DateTimeFormat("en", { weekday: "short", day: "numeric", month: "short" });
+const near = new Intl.DateTimeFormat("en", { day: "numeric", month: "short" });
 const far = new Intl.DateTimeFormat("en", { day: "numeric", month: "short", year: "2-digit" });
 const SHOWN = [
-  ["", "Asked and found out", ["prompt", "observation", "summary", "memory", "note"]],
-  ["found", "Found out alone", ["observation", "memory", "note"]],
-  ["prompts", "Prompts alone", ["prompt"]],
-  ["summaries", "Summaries alone", ["summary"]],
-  ["all", "Everything recorded", EVERY],
+  ["", "No raw messages", ["prompt", "observation", "summary", "memory", "note"]],
+  ["found", "Findings only", ["observation", "memory", "note"]],
+  ["prompts", "Prompts only", ["prompt"]],
+  ["summaries", "Summaries only", ["summary"]],
+  ["all", "With raw messages", EVERY],
 ];
 
 export async function show({ query, signal, listen, again }) {
@@ -46,7 +46,7 @@ export async function show({ query, signal, listen, again }) {
       const found = await get("/api/items", { ...wanted, dateEnd: until, offset, limit }, signal);
       return { rows: found.results, more: found.more };
     },
-    seen: (row, place, size) => fill(where, h("strong", {}, dayOf(row.created_at_epoch)), h("span.quiet", {}, `${count(place + 1)} of ${count(size)}`)),
+    seen: (row, place, size) => fill(where, h("strong", {}, dayOf(row.created_at_epoch)), h("span.quiet", {}, `item ${count(place + 1)} of ${count(size)}`)),
     away: (n) => {
       if (pill.hidden === !n && pill.dataset.n === String(n)) return;
       pill.hidden = !n;
@@ -80,7 +80,7 @@ function markOf(epoch) {
 const sum = (kinds) => Object.values(kinds).reduce((all, one) => all + one, 0);
 
 /** "session" alone would not say that it is a summary of one. */
-const sortOf = (row) => (row.kind === "summary" && row.type ? `summary of a ${row.type}` : nameOf(row).replaceAll("_", " "));
+const sortOf = (row) => (row.kind === "summary" && row.type ? `summary of a ${plain(row.type)}` : nameOf(row));
 
 /** Rows carry the first 40 characters of a project's name. */
 const isOf = (row, name) => row.project === name || (row.project.endsWith("…") && name.startsWith(row.project.slice(0, -1)));
@@ -101,7 +101,7 @@ const nothingYet = () => emptyOf("Nothing is here yet",
   ["From then on everything comes by itself, once ", command("yester install"), " has told your agent about yester."]);
 
 const nothingOf = (query) => emptyOf("Nothing of this kind",
-  ["There is more in the memory, but nothing that fits both choices above. ", h("a", { href: to("/", { project: query.project, show: "all" }) }, "Everything recorded"), query.project && [" of this project, or ", h("a", { href: to("/", { show: query.show }) }, "the same of all projects")], "."]);
+  ["There is more in the memory, but nothing that fits both choices above. ", h("a", { href: to("/", { project: query.project, show: "all" }) }, "Everything with raw messages"), query.project && [" of this project, or ", h("a", { href: to("/", { show: query.show }) }, "the same of all projects")], "."]);
 
 const choice = (label, options, value, changed) =>
   h("select", { "aria-label": label, on: { change: changed } },
