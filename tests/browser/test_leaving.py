@@ -142,7 +142,7 @@ def test_a_new_memory_half_written_is_asked_about(viewer):
 def test_what_was_done_in_a_terminal_is_seen_on_coming_back(viewer, home, id_, place):
     page = viewer.page
     viewer.to(place.format(id_))
-    there = page.get_by_text("The staging machine sleeps on Sundays")
+    there = page.locator(".memories, .memory").get_by_text("The staging machine sleeps on Sundays")
     expect(there.first).to_be_visible()
     with yester.open(home) as memory:
         lifecycle.retire(memory.store, id_, By("sam", NOON + 1, why="awake"))

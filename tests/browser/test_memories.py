@@ -271,3 +271,20 @@ def test_nothing_is_wider_than_a_phone(viewer, ids):
         viewer.page.wait_for_selector(there)
         for box in ("document.scrollingElement", "document.getElementById('content')"):
             assert viewer.page.evaluate(f"{box}.scrollWidth") <= 400, place
+
+
+def test_words_nobody_said_are_neither_shown_nor_to_be_edited(viewer, ids):
+    page = viewer.page
+    viewer.to(f"#/memory/{ids['third']}")
+    expect(page.get_by_label("What it says")).to_contain_text("Orders keep UTC")
+    expect(page.get_by_label("What it says")).not_to_contain_text("not stated")
+    viewer.to(f"#/memory/{ids['third']}?edit=1")
+    field = page.locator("main form [name=context]")
+    expect(field).to_have_value("")
+    expect(field).to_have_attribute("placeholder", "not stated")
+
+
+def test_taking_back_a_creation_says_that_it_retires(viewer, ids):
+    viewer.to(f"#/memory/{ids['unsure']}")
+    viewer.page.get_by_role("button", name="Undo…").click()
+    expect(viewer.page.get_by_role("dialog")).to_contain_text("taking that back retires it")

@@ -20,6 +20,11 @@ const MANY = 100;
 export async function show({ query, signal, listen, again }) {
   const status = query.status ?? "active";
   const wanted = { type: query.type ?? "", project: query.project ?? "", query: query.query ?? "" };
+  let drawn = null; // what happens while they are asked for is not missed either
+  recheck({ signal, listen }, async () => {
+    const now = await countsOf(wanted, signal);
+    if (drawn && now.print !== drawn) again();
+  });
   const [facets, { counts, print }] = await Promise.all([get("/api/facets", {}, signal), countsOf(wanted, signal)]);
   const rows = list({
     label: "Memories", signal, draw: (memory) => memoryRow(memory, wanted.query),
@@ -31,7 +36,7 @@ export async function show({ query, signal, listen, again }) {
   });
   rows.node.addEventListener("failed", (event) => notify(event.detail));
   listen((event, data) => (["gap", "memory"].includes(event) || (event === "item" && data.kind === "memory")) && again());
-  recheck({ signal, listen }, async () => (await countsOf(wanted, signal)).print === print || again());
+  drawn = print;
   const change = (name) => (event) => go("/memories", { ...query, [name]: event.target.value });
   const search = h("form", { on: { submit: (event) => {
     event.preventDefault();

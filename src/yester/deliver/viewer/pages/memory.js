@@ -16,6 +16,11 @@ let called = "Memory";
 export const title = () => called;
 
 export async function show({ path, query, signal, listen, again }) {
+  let drawn = null; // what happens while it is asked for is not missed either
+  recheck({ signal, listen }, async () => {
+    const now = printOf(await get(`/api/memories/${path.id}`, {}, signal));
+    if (drawn && now !== drawn) again();
+  });
   const [whole, ledger, feedback] = await Promise.all([
     get(`/api/memories/${path.id}`, {}, signal), get("/api/injections", { item: path.id, limit: 5 }, signal), get("/api/feedback", { item: path.id, limit: 10 }, signal)]);
   const { memory, chain, history, use, actions } = whole;
@@ -23,8 +28,8 @@ export async function show({ path, query, signal, listen, again }) {
   const editing = "edit" in query && actions.includes("edit");
   // While somebody types, what changes elsewhere waits for the saving, which compares.
   if (!editing) {
+    drawn = printOf(whole);
     listen((event, data) => (event === "gap" || (["item", "memory"].includes(event) && data.id === memory.id)) && again());
-    recheck({ signal, listen }, async () => printOf(await get(`/api/memories/${path.id}`, {}, signal)) === printOf(whole) || again());
   }
   return h("div.view.memory", {},
     h("div.head", {}, h("h1", {}, memory.title)),
