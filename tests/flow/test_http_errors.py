@@ -104,9 +104,8 @@ def test_a_search_says_how_far_it_had_to_go(api, query, note):
 
 
 @pytest.mark.requirement("REC-05")
-def test_what_is_only_nearest_in_meaning_is_told_as_that_and_is_no_anchor(tmp_path, monkeypatch):
+def test_what_is_only_nearest_in_meaning_is_told_as_that_and_is_no_anchor(home, run, monkeypatch):
     monkeypatch.delenv("YESTER_EMBEDDER")
-    home = tmp_path / "memory"
     texts = [
         "The webhook is retried five times", "Dough rises over night in the cellar",
         "We dropped Redis because prices were stale", "Log in with a passkey instead of a password",
@@ -128,6 +127,9 @@ def test_what_is_only_nearest_in_meaning_is_told_as_that_and_is_no_anchor(tmp_pa
             said = problem(api, "/api/search/timeline-by-query", 404, **query)
             assert said["detail"] == "nothing fits 'zzzqqqxx'"
         assert api.get("/api/search/timeline-by-query", query="passkey")["timeline"]
+    said = run("recall", "authentication", "--all-projects").err
+    assert said.startswith("None of these has such a word; they are nearest in meaning:")
+    assert "begin alike" not in said
 
 
 # --- the help -------------------------------------------------------------------------------------

@@ -108,3 +108,11 @@ class Deserving(Struct, kw_only=True):
 class Review(Struct, kw_only=True):
     count: int
     findings: list[Deserving]
+
+
+class MemoryWritten(Struct, kw_only=True):
+    """In the stream: a memory was written, and what it is by now."""
+
+    id: int
+    status: str
+    version: int

@@ -275,14 +275,6 @@ class Shown(Struct, kw_only=True):
     prompt: Annotated[str, Meta(description="The beginning of the prompt it was shown for.")]
 
 
-class MemoryWritten(Struct, kw_only=True):
-    """In the stream: a memory was written, and what it is by now."""
-
-    id: int
-    status: str
-    version: int
-
-
 class Ledger(Struct, kw_only=True):
     count: int
     injections: list[Shown]

@@ -26,8 +26,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from yester.deliver.http import ledger, shapes
+from yester.deliver.http import ledger
 from yester.deliver.http.access import Access, Home
+from yester.deliver.http.memory_shapes import MemoryWritten
 from yester.deliver.http.rows import Rows
 from yester.errors import YesterError
 from yester.store.base import Store
@@ -86,7 +87,7 @@ def news(store: Store, since: Place, until: Place | None = None, most: int = _RE
     for one in store.changed_since(since.change, most):
         if until is None or one.id <= until.change:
             since = since._replace(change=one.id)
-            told = shapes.MemoryWritten(id=one.item, status=one.status, version=one.version)
+            told = MemoryWritten(id=one.item, status=one.status, version=one.version)
             found.append(written("memory", since, told))
     return found
 
