@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import click
 
 from yester.cli.app import App, pass_app, print_json
-from yester.doctor import Finding, examine
+from yester.doctor import Finding, examining
 
 _MARKS = {"ok": ("✓", "green"), "note": ("·", "blue"), "problem": ("✗", "red")}
 
@@ -22,14 +22,16 @@ def command(app: App, fix: bool, as_json_: bool) -> None:
     Where yester is installed in an agent, its hooks are run with made-up events, of which nothing
     is kept, and the agent itself is asked whether it loads them.
     """
-    findings = examine(app.home, app.now, fix)
+    findings: list[Finding] = []
+    for finding in examining(app.home, app.now, fix):
+        findings.append(finding)
+        if not as_json_:
+            show([finding])  # at once: some take seconds, and nothing found is lost
     if as_json_:
         rows = [
             {"check": f.check, "state": f.state, "text": f.text, "fix": f.fix} for f in findings
         ]
         print_json({"findings": rows})
-    else:
-        show(findings)
     if any(finding.state == "problem" for finding in findings):
         click.get_current_context().exit(3)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from yester.doctor.examine import examine, glance, walk
+from yester.doctor.examine import examine, examining, glance, walk
 from yester.doctor.finding import Finding
 
-__all__ = ["Finding", "examine", "glance", "walk"]
+__all__ = ["Finding", "examine", "examining", "glance", "walk"]

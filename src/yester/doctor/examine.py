@@ -8,35 +8,40 @@ from pathlib import Path
 
 from yester.config import Config, load
 from yester.doctor import agents, folder, running, store
-from yester.doctor.finding import Finding, problem
+from yester.doctor.finding import Finding, problem, standing
 from yester.errors import YesterError
 
 
 def examine(home: Path, now: int, fix: bool = False) -> list[Finding]:
-    """A check that itself fails is a finding, never an exception."""
-    findings = [folder.versions(), *folder.home(home, fix)]
+    return list(examining(home, now, fix))
+
+
+def examining(home: Path, now: int, fix: bool = False) -> Iterator[Finding]:
+    """Each finding as it is made. A check that itself fails is a finding, never an exception."""
+    yield folder.versions()
+    yield from standing("home", folder.home(home, fix))
     try:
         config = load(home, os.environ)
     except YesterError as error:
-        return [*findings, problem("settings", str(error), "Correct it there.")]
-    findings.append(folder.settings(config))
-    findings += [Finding("settings", "note", warning) for warning in config.warnings]
+        yield problem("settings", str(error), "Correct it there.")
+        return
+    yield folder.settings(config)
+    yield from (Finding("settings", "note", warning) for warning in config.warnings)
     if home.exists():
-        findings += walk(home, config, fix)
+        yield from walk(home, config, fix)
     else:
-        findings += running.interpreter(os.environ, home)
-    findings += running.spool(home, now, fix)
-    findings += running.log(home, now)
-    findings += store.model(home, config)
-    findings += folder.transcripts(config)
-    findings += store.store(home, config, now, fix)
-    return findings
+        yield from running.interpreter(os.environ, home)
+    yield from standing("spool", running.spool(home, now, fix))
+    yield from standing("log", running.log(home, now))
+    yield from standing("model", store.model(home, config))
+    yield from standing("transcripts", folder.transcripts(config))
+    yield from standing("store", store.store(home, config, now, fix))
 
 
 def glance(home: Path, now: int) -> list[Finding]:
     """What can be seen within a second: no hook is run, no agent asked, and of the store only what
     it says of itself. Nothing is changed."""
-    findings = [folder.versions(), *folder.home(home, False)]
+    findings = [folder.versions(), *standing("home", folder.home(home, False))]
     try:
         config = load(home, os.environ)
     except YesterError as error:
@@ -44,13 +49,13 @@ def glance(home: Path, now: int) -> list[Finding]:
     findings.append(folder.settings(config))
     findings += [Finding("settings", "note", warning) for warning in config.warnings]
     findings += running.interpreter(os.environ, home)
-    findings += running.launching(home, False)
-    findings += agents.installed(home, config)
-    findings += running.worker(home, os.environ, False)
-    findings += running.spool(home, now, False)
-    findings += running.log(home, now)
-    findings += store.model(home, config, thoroughly=False)
-    findings += store.store(home, config, now, False, thoroughly=False)
+    findings += standing("launch", running.launching(home, False))
+    findings += standing("agents", agents.installed(home, config))
+    findings += standing("worker", running.worker(home, os.environ, False))
+    findings += standing("spool", running.spool(home, now, False))
+    findings += standing("log", running.log(home, now))
+    findings += standing("model", store.model(home, config, thoroughly=False))
+    findings += standing("store", store.store(home, config, now, False, thoroughly=False))
     return findings
 
 
@@ -63,6 +68,6 @@ def walk(
     """
     environ = os.environ
     yield from running.interpreter(environ, home)
-    yield from running.launching(home, fix)
-    yield from agents.agents(home, config, environ, fix, folders)
-    yield from running.worker(home, environ, fix)
+    yield from standing("launch", running.launching(home, fix))
+    yield from standing("agents", agents.agents(home, config, environ, fix, folders))
+    yield from standing("worker", running.worker(home, environ, fix))

@@ -6,7 +6,7 @@ import os
 import shutil
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import apsw
@@ -44,8 +44,37 @@ def home(home: Path, fix: bool) -> Iterator[Finding]:
         yield Finding("disk", "problem", f"{free / 1e9:.1f} GB free", "Free some space.")
     else:
         yield Finding("disk", "ok", f"{free / 1e9:.1f} GB free")
-    yield from _folders(home, fix)
+    closed = yield from _closed_to_us(home, fix)
+    if not closed:
+        yield from _folders(home, fix)
     yield from _permissions(home, fix)
+
+
+def _closed_to_us(home: Path, fix: bool) -> Generator[Finding, None, bool]:
+    """What is ours by its owner, but by its mode not to be entered, read or written; first, since
+    nothing else can be seen there. Whether some of it stays so."""
+    lacking = []
+    for path in (home, *(home / name for name in _FOLDERS), home / "yester.db"):
+        try:
+            found = path.lstat()
+            needed = 0o700 if stat.S_ISDIR(found.st_mode) else 0o600
+            if found.st_uid != os.getuid() or found.st_mode & needed == needed:
+                continue
+            if fix:
+                path.chmod(stat.S_IMODE(found.st_mode) | needed)
+                yield Finding("permissions", "ok", f"{path} opened to you again")
+            else:
+                lacking.append(path)
+        except FileNotFoundError:
+            continue
+        except OSError:
+            break  # below one that is lacking already, or is another's
+    if lacking:
+        yield Finding(
+            "permissions", "problem", f"closed to you, who own it: {_some(lacking)}",
+            f"Run: yester doctor --fix, or: chmod u+rwx '{lacking[0]}'",
+        )  # fmt: skip
+    return bool(lacking)
 
 
 def _folders(home: Path, fix: bool) -> Iterator[Finding]:

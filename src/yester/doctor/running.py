@@ -8,6 +8,7 @@ import subprocess
 import time
 from calendar import timegm
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -25,6 +26,7 @@ _OLD_EVENT = 60.0  # seconds; a worker takes an event in at once
 _A_DAY = 86_400
 _MAY_RUN = ("git", "claude")
 _FIXING = "Run: yester doctor --fix"
+_MISSING = "is not there"
 
 
 def interpreter(environ: Mapping[str, str], cwd: Path) -> Iterator[Finding]:
@@ -69,14 +71,15 @@ def launching(home: Path, fix: bool) -> Iterator[Finding]:
     if not wrong:
         yield Finding("launch", "ok", f"sessions start the worker by {path}")
     elif fix:
-        path.unlink(missing_ok=True)
+        with suppress(OSError):  # then it stays as it is, and that is said
+            path.unlink(missing_ok=True)
         launch.write_launch(home)
         still = _wrong_with(path, home)
-        text = still or f"{path} written anew (it {wrong})"
+        text = f"{path} {still or f'written anew (it {wrong})'}"
         state = "problem" if still else "ok"
         yield Finding("launch", state, text, f"Make sure that you may write {path}." * bool(still))
     else:
-        missing = not path.exists()
+        missing = wrong == _MISSING
         yield Finding("launch", "note" if missing else "problem", f"{path} {wrong}", _FIXING)
 
 
@@ -84,7 +87,7 @@ def _wrong_with(path: Path, home: Path) -> str:
     try:
         words = path.read_text("utf-8").splitlines()
     except FileNotFoundError:
-        return "is not there"
+        return _MISSING
     except (OSError, UnicodeDecodeError):
         return "cannot be read"
     if not words or not os.access(words[0], os.X_OK):
