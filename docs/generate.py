@@ -113,7 +113,8 @@ def agents() -> str:
 _EFFECTS = {
     "start": "event; starts the worker; answered with what happened last in the project and what is"
     " known about the work at hand",
-    "prompt": "event; the prompt; a turn begins; answered with what fits the prompt",
+    "prompt": "event; the prompt; a turn begins; answered with what fits the prompt; starts the"
+    " worker where it has ended, for the next one",
     "read": "event; answered with what is recorded about the file, once a session",
     "agent start": "event; answered with what the sub-agent should know",
     "tool": "event; the call with its result",

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 PATIENCE = 0.28  # seconds from the hook's beginning; the client waits for us
 COLD_PATIENCE = 1.4  # SessionStart, when the worker has only just been started
+PAUSE = 10.0  # seconds between two attempts of prompts to start a worker that does not come
 _PATH = b"/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin"
 _HINT = (
     b'{"systemMessage": "yester: no worker is running, so nothing is remembered for this session '
@@ -27,8 +28,9 @@ _HINT = (
 def ask(home: bytes, event: bytes, name: bytes, began: float, env: "Env", ours: "Ours") -> None:
     """Print what the worker wants the agent to know; nothing when it is not there in time."""
     request = b"POST /hook?id=" + name + b" HTTP/1.0\r\n\r\n"
-    starts = event == b"SessionStart"
-    runtime = _runtime(env, ours) if starts else None  # before the current folder changes
+    starts, prompted = event == b"SessionStart", event == b"UserPromptSubmit"
+    # before the current folder changes
+    runtime = _runtime(env, ours) if starts or prompted else None
     if home[:1] != b"/":
         home = posix.getcwdb() + b"/" + home
     found = _exchange(home, request, began + PATIENCE)
@@ -39,6 +41,8 @@ def ask(home: bytes, event: bytes, name: bytes, began: float, env: "Env", ours: 
                 found = _exchange(home, request, began + COLD_PATIENCE)
         elif b"CLAUDECODE" in env:
             found = _HINT
+    elif found is None and prompted:
+        _launch(home, runtime, PAUSE)  # it has died or idled out: the next prompt is answered
     found = found or b""
     while found:
         found = found[posix.write(1, found) :]
@@ -83,8 +87,9 @@ def _runtime(env: "Env", ours: "Ours") -> "bytes | None":
         return None
 
 
-def _launch(home: bytes, runtime: "bytes | None") -> bool:
-    """Start the worker as run/launch says, in a session of its own that knows nothing of ours."""
+def _launch(home: bytes, runtime: "bytes | None", pause: float = 0.0) -> bool:
+    """Start the worker as run/launch says, in a session of its own that knows nothing of ours; not
+    where that was done less than `pause` seconds ago, which the file's own time tells."""
     try:
         file = posix.open(home + b"/run/launch", posix.O_RDONLY)
         found = posix.fstat(file)
@@ -95,6 +100,13 @@ def _launch(home: bytes, runtime: "bytes | None") -> bool:
         return False
     if found.st_uid != posix.getuid() or found.st_mode & 0o077 or not meant:
         return False
+    if abs(time.time() - found.st_mtime) < pause:
+        return False
+    try:
+        posix.utime(home + b"/run/launch")  # works on a full disk
+    except OSError:
+        if pause:
+            return False  # else it would be started at every prompt
     import pwd
 
     clean = {b"HOME": pwd.getpwuid(posix.getuid()).pw_dir.encode(), b"PATH": _PATH}

@@ -159,7 +159,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "worker_idle_minutes",
         240,
-        "The worker ends after so many minutes without an event; the next session starts it.",
+        "The worker ends after so many minutes without an event; the next prompt starts it.",
         web=True,
         least=1,
     ),

@@ -764,6 +764,38 @@ def test_the_first_session_starts_it_and_gets_its_answer(worker, run, home, env,
     until(lambda: waiting(home) == [])
 
 
+@pytest.mark.requirement("DEL-01", "CAP-03")
+def test_a_prompt_starts_one_that_has_died_without_waiting_for_it(worker, home, env, project):
+    launch.write_launch(home)
+    os.utime(home / "run" / "launch", (0, 0))
+    first = worker().ready()
+    first.process.kill()
+    first.ended()
+    payload = Told(cwd=str(project)).payload("UserPromptSubmit", prompt="which queue do we use")
+    assert hook("UserPromptSubmit", cwd=project, env=env, payload=payload).silent
+    again = until(lambda: (health(home) or {}).get("pid"))
+    assert again != first.process.pid
+    until(lambda: waiting(home) == [])  # what was left for the dead one is taken in
+
+
+@pytest.mark.requirement("OPS-02")
+def test_one_that_does_not_come_is_not_started_at_every_prompt(home, env, project):
+    file, mark = home / "run" / "launch", home.parent / "started"
+    words = ["/bin/sh", "-c", 'echo >> "$0"', str(mark), "--home", str(home)]
+    file.write_text("\n".join(words) + "\n")
+    file.chmod(0o600)
+    assert hook("UserPromptSubmit", cwd=project, env=env).silent  # written a moment ago
+    os.utime(file, (0, 0))
+    for _ in range(3):
+        assert hook("UserPromptSubmit", cwd=project, env=env).silent
+    until(mark.exists)
+    os.utime(file, (0, 0))
+    for event in ("PreToolUse", "SubagentStart", "PostToolUse"):
+        assert hook(event, cwd=project, env=env).silent
+    assert file.stat().st_mtime == 0
+    assert mark.read_text() == "\n"
+
+
 @pytest.mark.requirement("OPS-03")
 @pytest.mark.parametrize(
     "how",

@@ -28,7 +28,8 @@ def command() -> None:
     """Start, stop and look at the worker.
 
     Hooks only leave events in the spool; the worker takes them in and answers hooks that ask. It
-    is started by the first session and ends by itself after some hours without work.
+    is started by the first session and ends by itself after some hours without work; the next
+    prompt starts it again.
     """
 
 
@@ -153,7 +154,7 @@ def status(app: App, as_json: bool) -> None:
     elif found["pid"]:
         click.echo(f"does not answer (pid {found['pid']}); end it with: yester worker stop")
     else:
-        click.echo("not running; the next session starts it, or: yester worker start")
+        click.echo("not running; the next session or prompt starts it, or: yester worker start")
     if not found["running"]:
         click.get_current_context().exit(1)
 

@@ -106,7 +106,7 @@ def worker(home: Path, environ: Mapping[str, str], fix: bool) -> Iterator[Findin
         return
     if said is None:
         has_launch = (home / "run" / "launch").exists()
-        how = "The next session starts it." if has_launch else "Run: yester worker start"
+        how = "The next session or prompt starts it." if has_launch else "Run: yester worker start"
         yield Finding("worker", "note", "not running", how)
         yield from _socket(home, fix)
         return

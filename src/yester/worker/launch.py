@@ -1,4 +1,5 @@
-"""How the worker is started: by a SessionStart hook, which reads run/launch, or by the command.
+"""How the worker is started: by a hook of SessionStart or of a prompt, which reads
+run/launch, or by the command.
 
 Either way it begins in a session of its own, without our files, folder and environment: a
 repository can put variables into an agent's hooks, and PATH or PYTHONPATH would be enough.
