@@ -35,10 +35,13 @@ def ask(home: bytes, event: bytes, name: bytes, began: float, env: "Env", ours: 
         home = posix.getcwdb() + b"/" + home
     found = _exchange(home, request, began + PATIENCE)
     if found is None and starts:
+        _remove(home + b"/run/trouble")
         if _launch(home, runtime):
             while found is None and time.monotonic() < began + COLD_PATIENCE:
                 time.sleep(0.01)
                 found = _exchange(home, request, began + COLD_PATIENCE)
+                if not found and b"CLAUDECODE" in env:
+                    found = _read(home + b"/run/trouble") or found  # why it could not start
         elif b"CLAUDECODE" in env:
             found = _HINT
     elif found is None and prompted:
@@ -230,11 +233,7 @@ def _who(payload: bytes) -> bytes:
 
 def _rules(home: bytes) -> "list[str]":
     """run/rules, which yester has written from its settings."""
-    try:
-        file = posix.open(home + b"/run/rules", posix.O_RDONLY)
-        return posix.read(file, 1 << 20).decode("utf-8", "surrogateescape").split("\n")
-    except OSError:
-        return []
+    return _read(home + b"/run/rules").decode("utf-8", "surrogateescape").split("\n")
 
 
 def _forbidden(rules: "list[str]", env: "Env") -> bool:
@@ -263,6 +262,13 @@ def _upwards(path: str) -> "Iterator[str]":
         yield path
         path = path.rpartition("/")[0]
     yield "/"
+
+
+def _read(path: bytes) -> bytes:
+    try:
+        return posix.read(posix.open(path, posix.O_RDONLY), 1 << 20)
+    except OSError:
+        return b""
 
 
 def _remove(path: bytes) -> None:

@@ -363,7 +363,8 @@ def _distrust(path: Path, cwd: Path, uid: int) -> str:
 
 
 def load(home: Path, environ: Mapping[str, str]) -> Config:
-    """Read config.toml and the environment; a bad name or value is an error that says the fix."""
+    """Read config.toml and the environment; a bad value is an error that says the fix, a name that
+    nobody knows a warning."""
     path = home / "config.toml"
     table: dict[str, Any] = {}
     try:
@@ -382,10 +383,7 @@ def load(home: Path, environ: Mapping[str, str]) -> Config:
         table |= _section(path, name, table.pop(name, {}))
     values: dict[str, Value] = {}
     origins: dict[str, str] = {}
-    for name in table:
-        if name not in _BY_NAME:
-            known = ", ".join(_BY_NAME)
-            raise ConfigError(f"{path}: no setting is called {name!r}; the settings are {known}")
+    warnings += [_unknown(path, name) for name in table if name not in _BY_NAME]
     for setting in EVERY:
         values[setting.name], origins[setting.name] = setting.default, "default"
         if setting.name in table:
@@ -424,6 +422,15 @@ def _section(path: Path, name: str, table: Any) -> dict[str, Any]:
     if not isinstance(table, dict):
         raise ConfigError(f"{path}: {name} must be a section: [{name}] on a line of its own")
     return {f"{name}.{key}": value for key, value in table.items()}
+
+
+def _unknown(path: Path, name: str) -> str:
+    """Of another version perhaps: no reason to remember nothing at all."""
+    from difflib import get_close_matches
+
+    alike = get_close_matches(name, _BY_NAME, 1)
+    meant = f"did you mean {alike[0]}?" if alike else "`yester config` lists those there are"
+    return f"{path}: no setting is called {name!r}, so it changes nothing; {meant}"
 
 
 def _from_text(setting: Setting, text: str) -> object:

@@ -350,8 +350,8 @@ def test_what_is_wrong_with_the_installation_is_told_to_the_model(call, store, t
     text, failed = TOOLS["search"].answer(access, {})
     assert failed
     assert "is open to other users" in text
-    (store / "config.toml").write_text("no_such_setting = 1\n")
-    assert "no setting is called 'no_such_setting'" in call("search", True)
+    (store / "config.toml").write_text("thinking = 7\n")
+    assert "thinking is 7, but must be true or false" in call("search", True)
     (store / "config.toml").unlink()
     (store / "yester.db").write_bytes(b"not a database, but long enough to be looked at" * 99)
     assert "yester.db" in call("search", True, query="redis")

@@ -778,6 +778,26 @@ def test_a_prompt_starts_one_that_has_died_without_waiting_for_it(worker, home, 
     until(lambda: waiting(home) == [])  # what was left for the dead one is taken in
 
 
+@pytest.mark.requirement("OPS-04")
+def test_one_that_cannot_start_says_why_to_the_session_and_in_the_log(worker, home, env, project):
+    launch.write_launch(home)
+    (home / "config.toml").write_text("thinking = 7\n")
+    told = until(lambda: hook("SessionStart", cwd=project, env=env).out)
+    message = json.loads(told)["systemMessage"]
+    assert f"{home / 'config.toml'}: thinking is 7, but must be true or false" in message
+    assert message.endswith("Run: yester doctor")
+    assert "starting failed: " in log(home)
+    assert "thinking is 7" in log(home)
+    del env["CLAUDECODE"]
+    assert hook("SessionStart", cwd=project, env=env).silent
+    env["CLAUDECODE"] = "1"
+    (home / "config.toml").write_text("thinking = false\nfoo = 1\n")
+    hook("SessionStart", cwd=project, env=env)
+    until(lambda: health(home))
+    assert "no setting is called 'foo', so it changes nothing" in log(home)
+    until(lambda: waiting(home) == [])
+
+
 @pytest.mark.requirement("OPS-02")
 def test_one_that_does_not_come_is_not_started_at_every_prompt(home, env, project):
     file, mark = home / "run" / "launch", home.parent / "started"

@@ -54,7 +54,6 @@ def test_nothing_that_sends_data_may_come_from_the_environment(section, table):
         ("backups_kept = 0", "backups_kept is 0, but must be a whole number of at least 1"),
         ("backups_kept = true", "backups_kept is True"),
         ("claude_code_dirs = 'x'", "claude_code_dirs is 'x', but must be a list of texts"),
-        ("thniking = true", "no setting is called 'thniking'; the settings are"),
         ("thinking = ", "not valid TOML"),
         ("[projects]\na = 3", r"\[projects\] must map"),
     ],
@@ -65,6 +64,24 @@ def test_a_bad_file_is_named_with_the_value_and_the_fix(tmp_path, text, named):
     with pytest.raises(ConfigError, match=named) as caught:
         load(tmp_path, {})
     assert str(tmp_path / "config.toml") in str(caught.value)
+
+
+@pytest.mark.requirement("OPS-04")
+@pytest.mark.parametrize(
+    ("text", "name", "meant"),
+    [
+        ("foo = 1", "foo", "`yester config` lists"),
+        ('exclde = ["~/secret"]', "exclde", "did you mean exclude?"),
+        ("[llm]\npace = 3", "llm.pace", "did you mean llm.price?"),
+    ],
+)
+def test_a_name_that_nobody_knows_is_a_warning_and_the_others_count(tmp_path, text, name, meant):
+    (tmp_path / "config.toml").write_text(f"thinking = false\n{text}\n")
+    config = load(tmp_path, {})
+    assert config.flag("thinking") is False
+    (warning,) = config.warnings
+    assert warning.startswith(f"{tmp_path / 'config.toml'}: no setting is called {name!r}")
+    assert meant in warning
 
 
 def test_a_bad_variable_is_named(tmp_path):

@@ -104,6 +104,14 @@ def test_settings_that_cannot_be_read_end_the_examination_with_their_fix(home):
     assert examine(home, NOW)[-1].fix == "Correct it or move it away"
 
 
+def test_a_setting_that_nobody_knows_is_a_note_and_everything_else_is_looked_at(home):
+    (home / "config.toml").write_text("foo = 1\n")
+    found = examine(home, NOW)
+    (note,) = [one for one in found if "no setting is called 'foo'" in one.text]
+    assert (note.check, note.state) == ("settings", "note")
+    assert {"launch", "spool", "store"} <= {one.check for one in found}
+
+
 # --- running ---------------------------------------------------------------------------------
 
 

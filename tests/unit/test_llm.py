@@ -305,7 +305,6 @@ def test_the_settings_name_a_model(tmp_path, text, name, here):
         ("daily_dollars = -1", "llm.daily_dollars is -1, but must be a number of at least 0"),
         ("daily_dollars = nan", "llm.daily_dollars is nan"),
         ("in_flight = 0", "of at least 1"),
-        ("pace = 3", r"no setting is called 'llm\.pace'"),
     ],
 )  # fmt: skip
 @pytest.mark.requirement("OPS-04")

@@ -52,7 +52,11 @@ def run(app: App, idle: float | None) -> None:
     os.umask(0o077)
     launch.write_launch(app.home)
     _refresh_plugin(app.home)
-    worker = Worker(app.home, trusted_runtime(os.environ, os.getuid()), idle)
+    try:
+        worker = Worker(app.home, trusted_runtime(os.environ, os.getuid()), idle)
+    except (YesterError, OSError) as error:
+        _say_why(app.home, error)
+        raise
     try:
         reason = worker.run()
     finally:
@@ -61,6 +65,17 @@ def run(app: App, idle: float | None) -> None:
     if reason == "new version":
         words = launch.words(app.home)
         os.execve(words[0], words, clean)  # noqa: S606 -- the same command, as installed now
+
+
+def _say_why(home: Path, error: YesterError | OSError) -> None:
+    """Nobody sees what a worker prints that a hook has started."""
+    from yester.redact import redact
+    from yester.worker.log import Log
+
+    reason = redact(str(error))
+    with suppress(OSError):
+        Log(home / "logs").say(f"starting failed: {reason}")
+    launch.tell_trouble(home, reason)
 
 
 def _refresh_plugin(home: Path) -> None:

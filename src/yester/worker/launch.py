@@ -16,6 +16,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+import msgspec
+
 from yester.capture.rules import replace_file
 from yester.capture.spool import trusted_runtime
 from yester.worker.door import ask
@@ -39,6 +41,17 @@ def write_launch(home: Path) -> None:
         pass
     with suppress(OSError):  # no room, or not ours to write: sessions do without it
         replace_file(path, text)
+
+
+def tell_trouble(home: Path, reason: str) -> None:
+    """run/trouble: why the worker cannot start, ready for the hook of a session that has started
+    it, which prints the file as it is."""
+    told = {
+        "systemMessage": f"yester: the worker cannot start ({reason}), so nothing is remembered "
+        "for this session yet. Run: yester doctor"
+    }
+    with suppress(OSError):
+        replace_file(home / "run" / "trouble", msgspec.json.encode(told).decode())
 
 
 def environment(environ: Mapping[str, str]) -> dict[str, str]:

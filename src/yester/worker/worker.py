@@ -68,6 +68,9 @@ class Worker:
         self.events = 0
         self.leaving = ""  # why it ends: stopped, idle, new version, lost
         self._log = Log(home / "logs")
+        self._stamp = self._settings_stamp()
+        self._config = load(home, os.environ)  # scrubbed: it can only have switched vectors off
+        self._warn()
         self._started = time.time()
         self._clock = clock
         self._spool = Spool(home, runtime)
@@ -91,8 +94,6 @@ class Worker:
         self._door = Door(home / "run", self._selector, self._answer)
         _mark_no_gap(home / "run" / "gap")
 
-        self._stamp = self._settings_stamp()
-        self._config = load(home, os.environ)  # scrubbed: it can only have switched vectors off
         kept, now = self._config.number("backups_kept"), int(time.time() * 1000)
         self._store = SqliteStore.open(
             home, now=now, patience=_PATIENCE, before_migration=before_migration(home, kept, now)
@@ -118,6 +119,10 @@ class Worker:
             self._tick()
         self.drain()
         return self.leaving
+
+    def _warn(self) -> None:
+        for warning in self._config.warnings:
+            self._log.say(warning)
 
     def _use_threads(self) -> None:
         if self._running:
@@ -209,6 +214,7 @@ class Worker:
         self._stamp = stamp
         try:
             self._config = load(self.home, os.environ)
+            self._warn()
         except ConfigError as error:  # half saved, or wrong: the ones we have still hold
             self._log.failed("reading config.toml", error)
         self._use_settings()
