@@ -51,14 +51,15 @@ def main(event: bytes, env: dict[bytes, bytes]) -> None:
             put(home + b"/spool", name, data)
     except OSError:
         usual = False
-    if usual and event not in ASKING:
-        posix.write(posix.open(home + b"/run/wake", posix.O_WRONLY | posix.O_NONBLOCK), b".")
-        return
-    sys.path.append(__file__.rpartition("/")[0] or ".")
-    from ask import ask, rare  # type: ignore[import-not-found,unused-ignore]
+    if not usual or event in ASKING:
+        sys.path.append(__file__.rpartition("/")[0] or ".")
+        from ask import ask, rare  # type: ignore[import-not-found,unused-ignore]
 
-    if usual or (home := rare(event, name, data, env, ours, put)):
+        home = home if usual else rare(event, name, data, env, ours, put)
+    if home and event in ASKING:
         ask(home, event, name, began, env, ours)
+    elif home:
+        posix.write(posix.open(home + b"/run/wake", posix.O_WRONLY | posix.O_NONBLOCK), b".")
 
 
 try:

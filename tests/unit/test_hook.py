@@ -578,6 +578,23 @@ def test_other_events_do_not_ask(project, user, env):
     assert asked == []
 
 
+@pytest.mark.parametrize("how", ["open to others", "with rules"])
+def test_other_events_do_not_ask_where_something_is_unusual_either(project, user, env, how):
+    if how == "with rules":
+        (user / ".yester" / "run" / "rules").write_text("nosync\n")
+    else:
+        (user / ".yester").chmod(0o755)
+    os.mkfifo(user / ".yester" / "run" / "wake", 0o600)
+    wake = os.open(user / ".yester" / "run" / "wake", os.O_RDONLY | os.O_NONBLOCK)
+    with worker_that(user / ".yester", lambda c: (c.sendall(answered(b"no")), c.close())) as asked:
+        for event in ("PostToolUse", "Stop"):
+            assert hook(event, cwd=project, env=env, passwd_home=user).silent
+    assert asked == []
+    assert os.read(wake, 10) == b".."
+    os.close(wake)
+    assert len(waiting(user / ".yester")) == 2
+
+
 def test_a_home_with_a_very_long_name_is_asked_too(project, tmp_path):
     home = made(tmp_path / ("x" * 90) / ("y" * 90) / "memory")
     assert len(os.fsencode(home)) > 180
