@@ -332,14 +332,16 @@ def test_a_copy_of_another_version_is_a_problem_that_can_be_mended(home, install
 
 
 @pytest.mark.requirement("DEL-12")
-def test_an_agent_that_is_there_without_us_or_has_lost_us_is_a_note(home, installed, tmp_path):
+def test_an_agent_that_has_lost_us_is_a_problem_and_one_without_us_a_note(
+    home, installed, tmp_path
+):
     config = load(home, {})
     claude_code.link_in(installed).unlink()
     other = tmp_path / "other"
     other.mkdir()
     places = [installed, other, tmp_path / "none"]
     found = list(agents.agents(home, config, {"PATH": ""}, False, places))
-    assert states(found) == [("claude-code", "note"), ("claude-code", "note")]
+    assert states(found) == [("claude-code", "problem"), ("claude-code", "note")]
     assert "its link is gone" in found[0].text
     assert "has no yester" in found[1].text
     assert all("yester install" in one.fix for one in found)

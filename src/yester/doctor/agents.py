@@ -37,7 +37,8 @@ def agents(
             yield from _claude_code(home, folder, environ, fix)
         elif folder in known:
             yield Finding(
-                name, "note", f"yester was installed in {folder}, but its link is gone",
+                name, "problem",
+                f"yester was installed in {folder}, but its link is gone: nothing is captured",
                 f"{_AGAIN}, or: yester uninstall --agent {name}",
             )  # fmt: skip
         elif folder.exists():
