@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 from functools import partial
+from pathlib import Path
 
 import apsw
 import pytest
@@ -195,6 +196,8 @@ def test_what_stands_in_the_way_is_said_before_anything_is_done(run, home, user)
     done = run("install")
     assert done.code == 3
     assert "was not put there by `yester install`" in done.err
+    advised = done.err.split("--plugin-dir '")[1].split("'")[0]
+    assert (Path(advised) / ".claude-plugin" / "plugin.json").exists()
     assert tree(user) == before
     assert not (home / "plugin").exists()
 

@@ -44,9 +44,9 @@ def command(
 ) -> None:
     """Let your agents use yester: hooks, and whatever else the plugin brings.
 
-    Shows what it is going to do, does it, and then tries it as the agent would: exit code 3 when
-    something is in the way. Running it again brings an installation up to date. No settings file of
-    the agent is changed.
+    Shows what it is going to do, asks (at a terminal only: elsewhere it goes ahead), does it, and
+    then tries it as the agent would: exit code 3 when something is in the way. Running it again
+    brings an installation up to date. No settings file of the agent is changed.
     """
     _same_home_as_hooks(app)
     places = _places(app, agent, folders)

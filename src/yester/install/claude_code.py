@@ -57,7 +57,7 @@ def plan(home: Path, folder: Path) -> list[Change]:
     if link.exists():
         raise InstallError(
             f"{link} was not put there by `yester install`; move it away, or keep it and use yester"
-            f" with: claude --plugin-dir '{target}'"
+            f" with: claude --plugin-dir '{plugin.packaged()}'"
         )
     return [new]
 
