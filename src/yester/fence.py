@@ -68,10 +68,17 @@ _SLASH = (
 _SPACE = r"(?:\s|\\{1,8}[nrt]|%(?:25){0,4}(?:20|0a|0d|09)|&(?:amp;){0,4}nbsp;)"
 _DASH = r"[\s_\-\u00ad\u2010-\u2015\u2212\ufe58\ufe63\uff0d\uff3f]{0,3}"
 
+# Spaces and slashes as above, sign by sign: a bare \\ may be half an escape once this is escaped
+# again. Every sign can be read in one way only, or a long row of them would take for ever.
+_BETWEEN = (
+    r"\s|\\|(?<=\\)(?:[nrt]|u002f|x2f)|[/∕⁄／]|%(?:25){0,4}(?:20|0a|0d|09|2f)"
+    r"|&(?:amp;){0,4}(?:nbsp;|sol;|\#0{0,6}47;?|\#x0{0,6}2f;?)"
+)
+
 # Tags a client or we ourselves give a meaning to. Any that stored text seems to open or close is
 # defused; it need not be well formed, since the reader is a model and not a parser.
 _DEFUSED = re.compile(
-    rf"{_LT}(?P<between>(?:{_SPACE}|{_SLASH}){{0,90}})"
+    rf"{_LT}(?P<between>(?:{_BETWEEN}){{0,200}})"
     rf"(?=(?:yester{_DASH}(?:memory|rules)|system{_DASH}reminder|hook{_DASH}context))",
     re.IGNORECASE,
 )

@@ -171,15 +171,15 @@ def test_another_writer_costs_an_answer_nothing_and_what_is_owed_is_written_late
         assert "#2" in peer.call("get_observations", ids=["2"])
         settled(peer)
         assert used(store, 2)[2].feedback == {}
+        foreign = apsw.Connection(str(store / "yester.db"))  # a tool that does not know our lock
+        foreign.execute("BEGIN IMMEDIATE")
     finally:
         os.close(lock)
-    foreign = apsw.Connection(str(store / "yester.db"))  # a tool that does not know our lock
-    foreign.execute("BEGIN IMMEDIATE")
     peer.call("search", query="redis")
     settled(peer)
+    assert used(store, 2)[2].feedback == {}  # what is owed may be written from here on
     foreign.execute("ROLLBACK")
     foreign.close()
-    assert used(store, 2)[2].feedback == {}
     assert peer.end()[0] == 0
     assert used(store, 2) == {2: Used(1, 0, {"fetched": 1}, 2)}
 

@@ -155,6 +155,7 @@ def test_a_block_is_taken_out_and_nothing_else(before, kind, body, after, note):
 
 @pytest.mark.parametrize("form", ESCAPED)
 @given(plain, kinds, texts, plain)
+@example("", "memory", "<\\\rYESTER-MEMORY", "<")
 def test_nothing_of_a_block_is_left_however_it_was_escaped(form, before, kind, body, after):
     escape = ESCAPED[form]
     stripped = strip_fenced(escape(before + fenced(kind, body + MARK + body) + after))
@@ -226,3 +227,9 @@ def test_units_are_those_of_utf_16(text):
     assert units(text) == len(text) + sum(ord(char) > 0xFFFF for char in text)
     assert units("\ud83d") == 1
     assert MOST_UNITS < 10_000
+
+
+@pytest.mark.parametrize("unit", ["\\", "\\n", "\\\\n", "\\/", "\\u002f", "%2520", "&nbsp;", " /"])
+def test_a_long_row_of_what_may_stand_in_a_tag_is_read_in_no_time(unit):
+    row = "<" + unit * 3_000  # read in two ways each, the row would outlast us all
+    assert strip_fenced(neutral(row)) == neutral(row)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from math import inf
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from yester.model import Hit
@@ -137,6 +137,7 @@ def test_the_order_hits_are_given_in_changes_nothing(found, data):
 
 
 @given(_hits)
+@example([hit(0, 0.25, 1.0, "", kind="message")])
 def test_what_another_project_has_must_show_more(found):
     for one in found:
         if shown([(one, False)]):

@@ -96,7 +96,7 @@ def passing(
     least = least_score(own)
     for hit, here in found:
         # What another project has must stand out by itself: its neighbours there say nothing here.
-        alone = not here and standing([hit], tenth).evidence > STRANGER
+        alone = not here and hit.score > tenth and standing([hit], tenth).evidence > STRANGER
         if alone or (here and hit.score >= least):
             yield hit, here
 
