@@ -10,6 +10,7 @@ import pytest
 from tests.browser.views import ROUTES
 from yester.deliver.http.viewer import FOLDER, files
 
+pytestmark = pytest.mark.requirement("DEL-10")
 FILES = files(FOLDER)
 TEXTS = {
     name: file.body.decode()
