@@ -39,7 +39,13 @@ export async function show({ path, signal, listen }) {
 
   const ledger = h("ul.shown-lines");
   if (shown.injections) fill(ledger, shown.injections.map(lineOf));
-  listen((event, line) => event === "injection" && line.item === item.id && (ledger.prepend(lineOf(line)), (none.hidden = true)));
+  const there = new Set(shown.injections?.map((line) => line.id)); // what was asked for may be told as well
+  listen((event, line) => {
+    if (event !== "injection" || line.item !== item.id || there.has(line.id)) return;
+    there.add(line.id);
+    ledger.prepend(lineOf(line));
+    none.hidden = true;
+  });
   const none = h("p.quiet", { hidden: shown.injections?.length > 0 }, "To no agent yet. It is shown where it fits what is asked or touched, within the budget of a context.");
 
   return h("article.view.item-view", {}, head(item), h("div.two", {},
