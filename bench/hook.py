@@ -7,7 +7,8 @@ first (by reference where the file system can) and the copy is thrown away: a wo
 is told. MESSAGES.jsonl is that of `bench/recall.py`: its prompts are what the user types, each in a
 session of its own, since what was given before is not given again; the first tenth of them warms.
 
-    prompt         UserPromptSubmit with a warm worker: process start to its end
+    prompt         UserPromptSubmit with a warm worker that has done what it was told before:
+                   process start to its end; "without a pause": while it still does
     bare           the same process for an event that is only stored (PostToolUse)
     start, warm    SessionStart with a warm worker; the target is what it takes beyond `bare`
     start, cold    SessionStart that has to start the worker
@@ -31,6 +32,8 @@ import time
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
+
+import apsw
 
 from yester.model import Filters
 from yester.project import Projects
@@ -61,7 +64,8 @@ class Desk:
         self.env = {"HOME": str(self.home.parent), "PATH": os.environ["PATH"], "CLAUDECODE": "1"}
         store = SqliteStore.open(self.home, now=int(time.time() * 1000))
         self.items = store.statistics((), Filters()).items
-        self.vectors = store.counts().vectors
+        counts = store.counts()
+        self.vectors, self.unembedded = counts.vectors, counts.unembedded
         self.project = project or self._largest(store)
         (self.home / "config.toml").write_text(f'[projects]\n"{self.place}" = "{self.project}"\n')
         found = Projects({str(self.place): self.project}).of(str(self.place))
@@ -90,6 +94,18 @@ class Desk:
                 sys.exit("the worker has not loaded its model within a minute")
             self.hook("UserPromptSubmit", prompt=asked.query)
             time.sleep(0.2)
+
+    def rest(self) -> None:
+        """Until the worker is done with what it was told: nobody types while it still embeds."""
+        db = apsw.Connection(str(self.home / "yester.db"), apsw.SQLITE_OPEN_READONLY)
+        deadline = time.monotonic() + 10
+        while time.monotonic() < deadline:
+            waiting = db.execute("SELECT count(*) FROM unembedded").fetchone()[0] > self.unembedded
+            if not waiting and not any((self.home / "spool" / "new").iterdir()):
+                break
+            time.sleep(0.005)
+        time.sleep(0.05)  # git is asked about the folder once more
+        db.close()
 
     def hook(self, event: str, **more: object) -> tuple[float, bytes]:
         """Milliseconds from the start of the process to its end, and what it printed."""
@@ -124,8 +140,19 @@ def figures(desk: Desk, typed: Sequence[str], starts: int, cold: int) -> dict[st
     """Name → milliseconds; `answered` is a share."""
     desk.warm()
     warming = len(typed) // 10
-    measured = [desk.hook("UserPromptSubmit", prompt=prompt) for prompt in typed]
+    measured = []
+    for prompt in typed:
+        desk.rest()
+        measured.append(desk.hook("UserPromptSubmit", prompt=prompt))
     times = [one for one, _ in measured[warming:]]
+    pressed = [
+        desk.hook("UserPromptSubmit", prompt=prompt)[0] for prompt in typed[: len(typed) // 3]
+    ]
+    colds = []
+    for _ in range(cold):
+        desk.yester("worker", "stop")
+        colds.append(desk.hook("SessionStart", source="startup"))
+    desk.warm()
     used = {"tool_name": "Bash", "tool_use_id": "toolu_1", "tool_input": {"command": "true"},
             "tool_response": {"stdout": ""}}  # fmt: skip
     # In turns, so that a busy moment falls on both.
@@ -137,13 +164,11 @@ def figures(desk: Desk, typed: Sequence[str], starts: int, cold: int) -> dict[st
     found = {
         "answered": sum(bool(out) for _, out in measured) / max(len(measured), 1),
         "prompt p50": percentile(times, 0.5), "prompt p99": percentile(times, 0.99),
+        "prompts without a pause, p50": percentile(pressed, 0.5),
+        "prompts without a pause, p99": percentile(pressed, 0.99),
         "bare": bare, "start, warm": statistics.median(one for _, one in pairs),
         "start, warm, beyond bare": statistics.median(warm - bare for _, warm in pairs),
     }  # fmt: skip
-    colds = []
-    for _ in range(cold):
-        desk.yester("worker", "stop")
-        colds.append(desk.hook("SessionStart", source="startup"))
     if colds:
         found["start, cold"] = statistics.median(one for one, _ in colds)
         found["start, cold, answered"] = sum(bool(out) for _, out in colds) / len(colds)
