@@ -46,7 +46,7 @@ def surroundings(tmp_path):
 
 def test_what_is_changed_is_known_after_the_first_look(repository, surroundings):
     (repository / "payments" / "charge.py").write_text("two\n")
-    assert at_hand(surroundings.around(str(repository))) == ()  # nobody waits for git
+    assert at_hand(surroundings.seen(str(repository))) == ()  # nobody waits for git
     seen = surroundings.around(str(repository), patience=30)
     assert at_hand(seen) == ("payments/charge.py",)
     assert seen.recent == ("payments/charge.py", "payments/refund.py")

@@ -150,7 +150,7 @@ def _found(
     query = "\n".join(prompt.split())
     asked = Asked(query, k=_ASKED, explain=True, now=now, project=project.key, files=search.files)
     asked_here = replace(asked, filters=Filters(projects=(project.key,)))
-    once = OneQuestion(search.embedder) if search.embedder is not None else None
+    once = OneQuestion(search.embedder, query) if search.embedder is not None else None
 
     weights = replace(search.weights or Weights(), words=_WORDS, nearest=_NEAREST)
 

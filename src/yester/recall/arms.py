@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
 from math import log
+from threading import Thread
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from yester.errors import ModelError
@@ -72,17 +73,30 @@ class Search(NamedTuple):
 
 
 class OneQuestion:
-    """An embedder for several searches with one question, which is embedded once."""
+    """An embedder for several searches with one question, which is embedded once, in a thread of
+    its own: the first search by words goes on meanwhile, and someone is waiting for both."""
 
-    def __init__(self, embedder: Embedder) -> None:
+    def __init__(self, embedder: Embedder, text: str) -> None:
         self.sha, self.band = embedder.sha, embedder.band
-        self._embedder = embedder
-        self._known: tuple[str, Any] = ("", None)
+        self._embedder, self._text = embedder, text
+        self._vector: Any = None
+        self._failure: Exception | None = None
+        self._thread = Thread(target=self._embed, daemon=True)
+        self._thread.start()
+
+    def _embed(self) -> None:
+        try:
+            self._vector = self._embedder.embed_query(self._text)
+        except Exception as error:  # noqa: BLE001 -- raised where somebody asks
+            self._failure = error
 
     def embed_query(self, text: str) -> Any:
-        if self._known[0] != text:
-            self._known = (text, self._embedder.embed_query(text))
-        return self._known[1]
+        if text != self._text:
+            return self._embedder.embed_query(text)
+        self._thread.join()
+        if self._failure is not None:
+            raise self._failure
+        return self._vector
 
 
 class Asks(Protocol):

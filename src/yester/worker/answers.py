@@ -123,6 +123,7 @@ class Answers:
         if self.embedding is not None:
             self.embedding.want()
         given = self._context(told)
+        self._surroundings.look(told.cwd)
         if given.text:
             self._owed[id_] = (told, given)
         return answer(told.agent, told.name, given.text)
@@ -176,7 +177,8 @@ class Answers:
         project = self._intake.projects.by_key(session.project)
         root = git.top(told.cwd, project.root)
         at_start = told.what in ("start", "agent start")
-        signals = self._surroundings.around(told.cwd, _AT_START if at_start else 0.0)
+        around = self._surroundings
+        signals = around.around(told.cwd, _AT_START) if at_start else around.seen(told.cwd)
         search = Search(
             self._weights, self._embedder, partial(self._surroundings.fates, root,
             patience=_AT_PROMPT), at_hand(signals), self._config.flag("cross_project"),

@@ -34,18 +34,30 @@ class Surroundings:
         self._ended = False
         self._cache = Cache()
 
-    def around(self, folder: str, patience: float = 0.0) -> git.Signals:
-        """What it looked like last; new within `patience` seconds, and looked at again anyway."""
+    def around(self, folder: str, patience: float) -> git.Signals:
+        """What it looks like, where that is known within `patience` seconds, else looked like."""
         with self._changed:
             before = self._looks.get(folder, 0)
-            self._wanted[folder] = None
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="git", daemon=True)
-                self._thread.start()
-            self._changed.notify_all()
-            if patience:
-                self._changed.wait_for(lambda: self._looks.get(folder, 0) > before, patience)
+            self._look_again(folder)
+            self._changed.wait_for(lambda: self._looks.get(folder, 0) > before, patience)
             return self._known.get(folder, _NOTHING)
+
+    def seen(self, folder: str) -> git.Signals:
+        """What it looked like last."""
+        with self._changed:
+            return self._known.get(folder, _NOTHING)
+
+    def look(self, folder: str) -> None:
+        """For the next time. Not while an answer is made: git and Python would slow it down."""
+        with self._changed:
+            self._look_again(folder)
+
+    def _look_again(self, folder: str) -> None:
+        self._wanted[folder] = None
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="git", daemon=True)
+            self._thread.start()
+        self._changed.notify_all()
 
     def fates(self, folder: str, works: Sequence[Work], patience: float) -> Mapping[int, Staleness]:
         """What has become of these items' files, as far as it is known or quickly found out."""
