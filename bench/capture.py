@@ -157,6 +157,8 @@ def answers(place: Place) -> None:
     for number in range(5):
         os.utime(launch, (0, 0))  # as if nobody had tried for long
         times.append(place.hook("UserPromptSubmit", number)[0])
+        while not place.status()["worker"]["running"]:
+            pass
         place.yester("worker", "stop")
     show("prompt hook that starts the worker, worst of 5", f"{max(times):.0f} ms")
     os.utime(launch)

@@ -142,14 +142,18 @@ def end(app: App) -> int:
         return 0
     if ask(app.home / "run", "POST /stop", 2.0) is None:
         os.kill(pid, signal.SIGTERM)
-    free = seat.take(app.home, _STOPPING)
-    if free is None:
-        raise YesterError(
-            f"the worker (pid {pid}) has not ended within {_STOPPING:g} s; "
-            f"nothing is lost if you end it: kill -9 {pid}"
-        )
-    free.leave()
-    return pid
+    deadline = time.monotonic() + _STOPPING
+    while time.monotonic() < deadline:
+        free = seat.take(app.home, 0.05)
+        if free is not None:
+            free.leave()
+            return pid
+        if seat.holder(app.home) not in (pid, 0):
+            return pid  # a session has started another one meanwhile
+    raise YesterError(
+        f"the worker (pid {pid}) has not ended within {_STOPPING:g} s; "
+        f"nothing is lost if you end it: kill -9 {pid}"
+    )
 
 
 @command.command("status")
