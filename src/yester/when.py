@@ -10,7 +10,6 @@ from yester.errors import UsageError
 _NUMBER = re.compile(r"\d{9,15}", re.ASCII)
 _MILLISECONDS = 100_000_000_000  # numbers from here on are no seconds
 _WHOLE_DAY = re.compile(r"\d{4}-\d\d-\d\d|today|yesterday", re.ASCII | re.IGNORECASE)
-_DAY = 86_400_000
 WRITTEN = "1h, 3d, 1w, 2m, 1y, today, yesterday, a date such as 2026-03-01, or an ISO time"
 _AGO = re.compile(r"(?P<number>\d{1,4})(?P<unit>[hdwmy])")
 _DAYS = {"h": 1 / 24, "d": 1, "w": 7, "m": 30, "y": 365}
@@ -44,7 +43,13 @@ def bound(
         number = int(word)
         return number if number >= _MILLISECONDS else number * 1000
     found = moment(word, now, zone, option)
-    return found + _DAY if end and _WHOLE_DAY.fullmatch(word) else found
+    if not (end and _WHOLE_DAY.fullmatch(word)):
+        return found
+    # By the calendar: a day on which clocks are changed has no 24 hours.
+    try:
+        return _milliseconds(datetime.fromtimestamp(found / 1000, zone) + timedelta(days=1))
+    except OverflowError:  # the calendar's last day
+        return found
 
 
 def _milliseconds(value: datetime) -> int:

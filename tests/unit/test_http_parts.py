@@ -6,6 +6,7 @@ import os
 import tomllib
 from contextlib import suppress
 from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given, settings
@@ -245,3 +246,9 @@ def test_the_viewer_comes_with_the_package():
     files = viewer.files()
     assert files["/"] is files["/index.html"]
     assert files["/"].type == "text/html; charset=utf-8"
+
+
+def test_a_whole_day_ends_with_the_calendars_day_also_where_clocks_change():
+    zone = ZoneInfo("Europe/Berlin")
+    start, end = (bound("2026-03-29", NOW, zone, end=end) for end in (False, True))
+    assert end - start == 23 * 3_600_000

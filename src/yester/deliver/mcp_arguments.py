@@ -8,19 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from yester.errors import UsageError
-from yester.when import moment
+from yester.when import bound
 
 if TYPE_CHECKING:
     from yester.deliver.mcp_tools import Tool
 
-_WHOLE_DAY = re.compile(r"\d{4}-\d\d-\d\d|today|yesterday", re.IGNORECASE)
 _IDENTITY = re.compile(r"#?(?P<id>\d{1,15})(?:@(?P<start>\d{1,9}))?")
 _SEPARATORS = re.compile(r"[\s,]+")
-_MILLISECONDS = 100_000_000_000  # numbers from here on are no seconds
 
 
 def checked(tool: Tool, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -108,13 +105,4 @@ def moments(given: Mapping[str, Any], now: int) -> tuple[int | None, int | None]
 
 def _moment(given: Mapping[str, Any], name: str, now: int) -> int | None:
     text = given.get(name, "").strip()
-    if not text:
-        return None
-    if re.fullmatch(r"\d{9,15}", text):
-        number = int(text)
-        return number if number >= _MILLISECONDS else number * 1000
-    found = moment(text, now, option=name)
-    if name == "dateEnd" and _WHOLE_DAY.fullmatch(text):
-        following = datetime.fromtimestamp(found / 1000) + timedelta(days=1)
-        return int(following.timestamp() * 1000)
-    return found
+    return bound(text, now, option=name, end=name == "dateEnd") if text else None

@@ -23,7 +23,7 @@ from yester.deliver.http.login import PROGRAM, USER
 from yester.deliver.http.parameters import Dated, Filtered
 from yester.deliver.http.problem import Refusal, named, shown, unknown
 from yester.deliver.library import open_home
-from yester.errors import ConfigError, UsageError
+from yester.errors import ConfigError, StoreError, UsageError
 from yester.memories.categories import CATEGORIES
 from yester.memories.memo import By
 from yester.model import Filters, Hit, Project, Session
@@ -74,7 +74,8 @@ class Home:
         ask_worker: AskWorker,
         examine: Examine = _nobody,
     ) -> None:
-        self.path = path
+        self.path, self.file = path, path / "yester.db"
+        self.used = self.there() != 0  # there is a store, or was one
         self.examine = examine
         self._file = path / "config.toml"
         self._environ = dict(environ)
@@ -108,6 +109,13 @@ class Home:
     def reload(self) -> Config:
         self._stamp = -1
         return self.config
+
+    def there(self) -> int:
+        """The inode of the store's file; 0: there is none any more."""
+        try:
+            return self.file.stat().st_ino
+        except OSError:
+            return 0
 
     def rest(self, now: float) -> None:
         """Let go of what is large and has not been used for a while."""
@@ -158,7 +166,7 @@ class Access:
         self.home = home
         self.origin = PROGRAM  # of what is written for whoever asks now
         self._store: Store | None = None
-        self._file, self._inode = home.path / "yester.db", 0
+        self._inode = 0
 
     @property
     def config(self) -> Config:
@@ -174,15 +182,17 @@ class Access:
 
     @property
     def store(self) -> Store:
-        """Another file may have taken the place of the one that is open: a restored backup."""
-        try:
-            inode = self._file.stat().st_ino
-        except OSError:
-            inode = 0
+        """Another file may have taken the place of the one that is open: a restored backup. Where
+        there is none, the home was moved or removed: no new one is made in its place."""
+        inode = self.home.there()
+        if not inode and self.home.used:
+            self.close()
+            raise StoreError(f"{self.home.file} is gone; start the server anew: yester serve")
         if self._store is None or inode != self._inode:
             self.close()
             self._store = open_home(self.home.path, self.config).store
-            self._inode = self._file.stat().st_ino
+            self._inode = self.home.there()
+            self.home.used = True
         return self._store
 
     def close(self) -> None:

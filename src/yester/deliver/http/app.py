@@ -169,6 +169,10 @@ class App:
     def rest(self) -> None:
         self._home.rest(time.monotonic())
 
+    def lost(self) -> bool:
+        """Is what was served no longer there? Then nobody could find this server to stop it."""
+        return self._home.used and not self._home.there()
+
     def idle(self) -> float:
         """Seconds since something was asked, 0 while somebody listens."""
         return 0.0 if self.stream.clients else time.monotonic() - self.guard.last

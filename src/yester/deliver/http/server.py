@@ -131,7 +131,7 @@ class Server(uvicorn.Server):
 
     async def _look(self) -> None:
         self._app.rest()
-        if self._idle is not None and self._app.idle() > self._idle:
+        if self._app.lost() or (self._idle is not None and self._app.idle() > self._idle):
             self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:

@@ -1,6 +1,7 @@
 // Searching: the words stand in the field above, everything else in the address.
 
 import { Problem, get } from "/core/api.js";
+import { choice } from "/core/choice.js";
 import { fill, h } from "/core/dom.js";
 import { acting, linkOf, nameOf, notify } from "/core/parts.js";
 import { adjust, go, here, to } from "/core/router.js";
@@ -37,8 +38,8 @@ export async function show({ query, signal }) {
   if (nothing && matchMedia("(hover: hover)").matches) requestAnimationFrame(() => signal.aborted || document.querySelector("header input[type=search]").focus());
   return h("div.view.search", {},
     h("div.tools", {}, h("h1", {}, words ? ["Search ", h("span.asked", {}, words)] : "Search"), h("span.gap"),
-      choice("Look for", WHAT, query.what ?? "", (what) => go("/search", { ...kept, ...filters, what })),
-      choice("Order", ORDERS, query.orderBy ?? "", (orderBy) => go("/search", { ...kept, ...filters, orderBy }))),
+      choice("Look for", WHAT, query.what ?? "", ({ target }) => go("/search", { ...kept, ...filters, what: target.value })),
+      choice("Order", ORDERS, query.orderBy ?? "", ({ target }) => go("/search", { ...kept, ...filters, orderBy: target.value }))),
     chipsOf(filters, place),
     h("div.two", {}, body, h("aside", { "aria-label": "Filters" }, facetsOf(facets, filters, place))));
 }
@@ -156,8 +157,4 @@ function lean(words) {
     return word.length > 5 ? word.replace(/(ies|ing|ed|es|s|y|e)$/, "") : word.replace(/(?<=\w{3})s$/, "");
   });
 }
-
-const choice = (label, options, value, changed) =>
-  h("select", { "aria-label": label, on: { change: (event) => changed(event.target.value) } },
-    options.map(([is, name]) => h("option", { value: is, selected: is === value }, name)));
 

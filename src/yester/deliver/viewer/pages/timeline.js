@@ -1,6 +1,7 @@
 // Everything as it happened, the newest first; what happens now comes in at the top.
 
 import { get } from "/core/api.js";
+import { choice } from "/core/choice.js";
 import { fill, h } from "/core/dom.js";
 import { list } from "/core/list.js";
 import { command, emptyOf, linkOf, nameOf } from "/core/parts.js";
@@ -102,7 +103,3 @@ const nothingYet = () => emptyOf("Nothing is here yet",
 
 const nothingOf = (query) => emptyOf("Nothing of this kind",
   ["There is more in the memory, but nothing that fits both choices above. ", h("a", { href: to("/", { project: query.project, show: "all" }) }, "Everything with raw messages"), query.project && [" of this project, or ", h("a", { href: to("/", { show: query.show }) }, "the same of all projects")], "."]);
-
-const choice = (label, options, value, changed) =>
-  h("select", { "aria-label": label, on: { change: changed } },
-    options.map(([is, name]) => h("option", { value: is, selected: is === value }, name)));
