@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from yester.cli.app import App
-from yester.deliver.lines import clean, icon, line, name, speaker
-from yester.deliver.reported import ASKED, asks, block, plain, reported
+from yester.deliver.lines import clean, icon, line, name
+from yester.deliver.quote import block, plain, quoted
 from yester.model import Hit
 from yester.recall.rank import TOLD
 from yester.recall.recall import Answer, by_session
@@ -86,7 +86,7 @@ def title(
     """One line that stands for the item: its title, else the part of its text that answers."""
     if app.read_by_agent:
         text = line(hit.title, 200) or snippet(clean(hit.text), asked, 110)
-        return (f"{name(hit.tool)}: " if hit.tool else "") + reported(text, speaker(hit))
+        return (f"{name(hit.tool)}: " if hit.tool else "") + quoted(text)
     head = f"{hit.tool}: " if hit.tool else ""
     return head + (hit.title or snippet(hit.text, asked, 110, mark) or "(empty)")
 
@@ -122,7 +122,7 @@ def print_index(
 
 def _words(app: App, hit: Hit, asked: Collection[str], mark: Callable[[str], str] | None) -> str:
     if app.read_by_agent:
-        return reported(snippet(clean(hit.text), asked, 160), speaker(hit))
+        return quoted(snippet(clean(hit.text), asked, 160))
     return snippet(hit.text, asked, 160, mark)
 
 
@@ -138,11 +138,10 @@ def print_full(
         if number:
             click.echo("\n" + "─" * 72 + "\n")
         text = clean(hit.text) if app.read_by_agent else hit.text
-        asked = ASKED if app.read_by_agent and asks(f"{hit.title}\n{text}") else ""
         day = app.day(int(hit.epoch * 1000))
         facts = names(app, hit.project, hit.kind, hit.type, hit.role, hit.tool)
         id_ = f"{MARK} #{hit.id}  " if hit.id == marked else f"#{hit.id}  "
-        click.echo(click.style(id_, bold=True) + " · ".join(filter(None, (facts, day, asked))))
+        click.echo(click.style(id_, bold=True) + " · ".join(filter(None, (facts, day))))
         if hit.session:
             click.echo(f"session {names(app, hit.session)}, prompt {hit.prompt_number}")
         if hit.files:

@@ -16,7 +16,7 @@ from yester.cli.app import (
     session_options,
 )
 from yester.deliver.lines import line as one_line
-from yester.deliver.reported import reported
+from yester.deliver.quote import quoted
 from yester.model import Session
 from yester.redact import redact
 
@@ -55,7 +55,7 @@ def line(app: App, session: Session) -> str:
 
 def _title(app: App, session: Session) -> str:
     title = redact(session.title)
-    return reported(one_line(title, 200)) if app.read_by_agent and title else title
+    return quoted(one_line(title, 200)) if app.read_by_agent and title else title
 
 
 def _whole(app: App, session: Session) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 
-from yester.deliver.reported import ASKED, asks, named, plain, quoted
+from yester.deliver.quote import named, plain, quoted
 from yester.fence import neutral, strip_fenced
 from yester.model import Hit, Item
 from yester.redact import redact
@@ -106,12 +106,11 @@ def speaker(one: Item | Hit) -> str:
     return SPEAKERS.get(one.role, "")
 
 
-def said(one: Item | Hit, calendar: Calendar, text: str, more: str = "", told: bool = False) -> str:
-    """`#12 user, 12 Nov: “…”`; `told`: the text itself says what was asked."""
+def said(one: Item | Hit, calendar: Calendar, text: str, more: str = "") -> str:
+    """`#12 user, 12 Nov: “…”`"""
     who = ", ".join(filter(None, (speaker(one), what(one)))) or one.kind
     epoch = one.epoch if isinstance(one, Item) else int(one.epoch * 1000)
-    asked = f", {ASKED}" if not told and asks(text) else ""
-    return f"#{one.id} {who}, {calendar.day(epoch)}{more}{asked}: {quoted(text)}"
+    return f"#{one.id} {who}, {calendar.day(epoch)}{more}: {quoted(text)}"
 
 
 def found(hit: Hit, calendar: Calendar, text: str, origin: str = "") -> str:
@@ -129,8 +128,7 @@ def row(item: Item, calendar: Calendar) -> str:
         if whole
         else line(item.title or item.body, TITLE)
     )
-    asked = f" {item.origin} {ASKED}:" if asks(text) else ""
-    head = f"#{item.id} {icon(item.kind, item.type)} {calendar.time(item.epoch)}{asked}"
+    head = f"#{item.id} {icon(item.kind, item.type)} {calendar.time(item.epoch)}"
     return f"{head} {quoted(text)}" + ("" if whole else f" ~{cost(item)}t")
 
 

@@ -30,7 +30,7 @@ from yester.deliver.mcp_text import (
     tokens_at_most,
     whole,
 )  # fmt: skip
-from yester.deliver.reported import plain
+from yester.deliver.quote import plain
 from yester.errors import NotFound, UsageError
 from yester.model import WHOLE, Filters, Hit, Item, Project, Session
 from yester.recall.recall import Asked

@@ -12,9 +12,9 @@ import re
 import time
 from collections.abc import Collection, Sequence
 
-from yester.deliver.lines import SPEAKERS, clean, icon, line
-from yester.deliver.reported import ASKED, asks, block, named, plain
-from yester.deliver.reported import quoted as in_quotes
+from yester.deliver.lines import clean, icon, line
+from yester.deliver.quote import block, named, plain
+from yester.deliver.quote import quoted as in_quotes
 from yester.fence import fenced
 from yester.model import Hit, Item, Session
 from yester.recall.snippet import snippet
@@ -116,7 +116,6 @@ def row(hit: Hit, asked: Collection[str], clock: bool = False, mark: str = "") -
     text = snippet(clean(hit.text), asked, _SNIPPET)
     if title and not text.lstrip("# ").startswith(title.rstrip("…")):
         text = f"{title}: {text}" if text else title
-    facts.append(_asked(hit, text))
     head = f"{mark}#{hit.id} {icon(hit.kind, hit.type)} {', '.join(filter(None, facts))}: "
     return _fitted(head, text)
 
@@ -134,14 +133,7 @@ def session_row(session: Session, best: Hit | None, asked: Collection[str], summ
     if best is None:
         return head + title
     text = snippet(clean(best.text), asked, _SNIPPET)
-    words = " ".join(filter(None, (f"best #{best.id}", _asked(best, text))))
-    return _fitted(f"{head}{title}; {words}: ", text)
-
-
-def _asked(hit: Hit, text: str) -> str:
-    """user asked then; "" for what asks for nothing"""
-    speaker = "tool" if hit.role == "tool" else SPEAKERS.get(hit.role, "")
-    return " ".join(filter(None, (speaker, ASKED))) if asks(text) else ""
+    return _fitted(f"{head}{title}; best #{best.id}: ", text)
 
 
 def _fitted(head: str, text: str) -> str:
@@ -162,7 +154,6 @@ def heading(item: Item, project: str) -> str:
         day(item.epoch / 1000, clock=True),
         f"session {short(item.session)}" if item.session else "",
         f"~{read_cost(text)}t to read", spent if item.discovery_tokens else "",
-        f"{item.origin} {ASKED}" if asks(text) else "",
     ]  # fmt: skip
     return f"#{item.id} {icon(item.kind, item.type)} {', '.join(filter(None, facts))}"
 

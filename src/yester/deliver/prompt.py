@@ -15,7 +15,7 @@ from yester.deliver.empty import QUESTION, says_little
 from yester.deliver.gate import trivial
 from yester.deliver.lines import Calendar, clean, found, line, name, titled
 from yester.deliver.page import Context, Left, Page
-from yester.deliver.reported import plain
+from yester.deliver.quote import plain
 from yester.fence import strip_fenced
 from yester.memories.places import is_curated
 from yester.memories.selection import in_order

@@ -32,7 +32,7 @@ from yester.deliver.lines import (
 )
 from yester.deliver.lines import name as named
 from yester.deliver.page import Context, Page, joined
-from yester.deliver.reported import quoted
+from yester.deliver.quote import quoted
 from yester.fence import MOST_UNITS, fenced, units
 from yester.git import Signals
 from yester.memories.places import is_curated
@@ -165,7 +165,6 @@ class _Entry:
     reason: str
     text: str
     label: str = ""
-    told: bool = False  # it says itself what was asked
 
 
 def _sessions(
@@ -182,7 +181,7 @@ def _sessions(
         heading = _heading(session, calendar, [entry.item for entry in entries])
         for entry in entries:
             item = entry.item
-            text = said(item, calendar, entry.text, entry.label, entry.told)
+            text = said(item, calendar, entry.text, entry.label)
             page.add(text, item.id, entry.reason, (place, item.epoch, item.id), heading=heading)
         place += 1
     return place
@@ -205,7 +204,7 @@ def _story(store: Store, session: Session, place: int, exchange: bool) -> list[_
     spoken = [item for item in last(("message",), _TAIL) if item.role == "assistant"]
     prompts = [item for item in last(("prompt",), 4 * _PROMPTS[place]) if _telling(item.body)]
     if whole:
-        entries = [_Entry(whole[0], "summary", _told(whole[0]), told=True)]
+        entries = [_Entry(whole[0], "summary", _told(whole[0]))]
         if exchange and place == 0:
             entries += [entry(item, "prompt", _ENDING) for item in prompts[:1]]
             entries += [entry(item, "ending", _ENDING, ", at the end") for item in spoken[:1]]

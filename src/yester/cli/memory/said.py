@@ -16,7 +16,7 @@ from yester.cli.app import App, filters, print_json
 from yester.cli.rows import as_json
 from yester.deliver.lines import clean, icon
 from yester.deliver.lines import line as one_line
-from yester.deliver.reported import block, reported
+from yester.deliver.quote import block, quoted
 from yester.errors import NotFound, UsageError
 from yester.memories.categories import category
 from yester.memories.content import Content
@@ -133,7 +133,7 @@ def line(app: App, memo: Memo) -> str:
         more.append(f"replaces #{item.supersedes}")
     title = item.title or snippet(item.body, (), 100)
     if app.read_by_agent:
-        title, more = reported(one_line(title, 200)), [one_line(one, 200) for one in more]
+        title, more = quoted(one_line(title, 200)), [one_line(one, 200) for one in more]
     told = "  ".join(filter(None, more))
     sign = icon(item.kind, item.type)
     return f"{sign} #{item.id}  {app.day(item.updated)}  {item.type}  {title}  {told}"
