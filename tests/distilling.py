@@ -120,11 +120,11 @@ class Story:
             store.put([prepared(replace(item, id=0)) for item in self.items[since:]])
 
 
-def distilled(store: Any, hooked: bool = False) -> Report:
-    """Distil all that waits."""
+def distilled(store: Any, hooked: bool = False, now: int = 0) -> Report:
+    """Distil all that waits; `now`: when, else as its sessions end."""
     report = Report()
     for waiting in store.waiting(hooked, LATER, 1_000):
-        for _ in distil(store, waiting, RULES, report):
+        for _ in distil(store, waiting, RULES, report, now):
             pass
     return report
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+from datetime import UTC
 from itertools import permutations
 
 import pytest
 
 from tests.distilling import Story, distilled, fixed_bug, made
+from yester.deliver.context import Moment, context
+from yester.deliver.prompt import Given
+from yester.deliver.start import Here
 from yester.distil.keeping import link_decisions
 from yester.ingest.prepare import prepared
-from yester.memories.lifecycle import retire, undo
+from yester.memories.lifecycle import edit, retire, undo
 from yester.memories.memo import By
 from yester.memories.rules import standing
 from yester.model import DISTILLED, Filters, Item, Session
@@ -19,6 +24,8 @@ from yester.store.sqlite import SqliteStore
 
 SHOP = named("shop")
 DAY = 86_400_000
+FIRST = 1_770_000_000_000  # 2 February 2026
+BACKFILL = FIRST + 100 * DAY
 
 
 @pytest.fixture
@@ -29,7 +36,7 @@ def store(tmp_path):
 
 
 def told(session, text, day):
-    story = Story(f"{session}-0000-4000-8000-000000000000", clock=1_770_000_000_000 + day * DAY)
+    story = Story(f"{session}-0000-4000-8000-000000000000", clock=FIRST + day * DAY)
     story.prompt(text)
     story.says("Understood.")
     return story
@@ -170,6 +177,74 @@ def test_a_rule_typed_anew_after_it_was_taken_back_holds(store):
         with store.transaction():
             store.distil_again()
     assert rules(store) == ["Always use bun, never pnpm."]
+
+
+def dated_rules(store):
+    """The rules as a session is told them at its start."""
+    here = Here(SHOP, "new", BACKFILL, UTC, rules=standing(store, SHOP))
+    told = context(store, Moment("start"), here, Given()).text
+    return [line for line in told.splitlines() if line.startswith("- ")]
+
+
+@pytest.mark.requirement("DIS-07", "DEL-01")
+def test_a_rule_has_the_day_it_was_typed_on_whenever_it_was_distilled(home, run):
+    with closing(SqliteStore.open(home, now=1)) as store:
+        told("aaaaaaaa", "Never commit to main.", 0).store(store)
+        told("bbbbbbbb", "Always run the linter before committing.", 9).store(store)
+        distilled(store, now=BACKFILL)
+        first, second = sorted(
+            store.memories(Filters(types=("rule",))), key=lambda memo: memo.item.epoch
+        )
+        assert dated_rules(store) == [
+            f"- Always run the linter before committing. (#{second.item.id}, 11 Feb)",
+            f"- Never commit to main. (#{first.item.id}, 2 Feb)",
+        ]
+        newest = recall(
+            store, Asked("commit main committing", k=9, order="date_desc", now=BACKFILL)
+        )
+        assert {"memory", "prompt"} <= {hit.kind for hit in newest}
+        assert [hit.epoch for hit in newest] == sorted((hit.epoch for hit in newest), reverse=True)
+    utc = {"TZ": "UTC"}
+    listed = run("memory", "list", "-p", "shop", env=utc).out
+    assert f"#{first.item.id}  2026-02-02" in listed
+    assert "by user 2026-02-02" in run("memory", "show", str(first.item.id), env=utc).out
+    again = run("remember", "--type", "rule", "-p", "shop", first.item.body, env=utc)
+    assert again.out.startswith("known already:")
+    assert 'said: "2026-02-02' in run("memory", "history", str(first.item.id), env=utc).out
+
+
+@pytest.mark.requirement("DIS-07")
+@pytest.mark.parametrize("order", list(permutations(range(3))))
+def test_a_rule_that_is_said_again_has_the_day_of_the_newest_word(store, order):
+    stories = [
+        told("aaaaaaaa", "Always use bun, never pnpm.", 0),
+        told("bbbbbbbb", "Forget the rule about bun.", 1),
+        told("cccccccc", "Always use bun, never pnpm.", 2),
+    ]
+    for number in order:
+        stories[number].store(store)
+        distilled(store, now=BACKFILL)
+    with store.transaction():
+        store.distil_again()
+    distilled(store, now=BACKFILL)
+    (rule,) = dated_rules(store)
+    assert rule.startswith("- Always use bun, never pnpm.")
+    assert rule.endswith(", 4 Feb)")
+
+
+@pytest.mark.requirement("DIS-07", "MEM-02")
+def test_a_rule_that_was_edited_has_the_day_of_the_edit_and_keeps_its_words(store):
+    told("aaaaaaaa", "Never commit to main.", 0).store(store)
+    distilled(store, now=BACKFILL)
+    (memo,) = store.memories(Filters(types=("rule",)))
+    sam = By("sam", FIRST + 30 * DAY)
+    edit(store, memo.item.id, lambda _: {"content": {"rule": "Ask before a release."}}, sam)
+    with store.transaction():
+        store.distil_again()
+    distilled(store, now=BACKFILL)
+    assert dated_rules(store) == [f"- Ask before a release. (#{memo.item.id}, 4 Mar)"]
+    undo(store, By("sam", FIRST + 40 * DAY), memo.item.id)
+    assert dated_rules(store) == [f"- Never commit to main. (#{memo.item.id}, 2 Feb)"]
 
 
 def decision(number, title, day):

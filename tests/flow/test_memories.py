@@ -71,6 +71,7 @@ def test_what_is_told_is_found_with_all_it_has(store):
         "project": "name:shop", "type": "decision", "title": "Use PostgreSQL over MySQL",
         "tags": ["postgres", "db"], "files": ["src/db.py"], "confidence": 0.8, "scope": "project",
         "path": "", "status": "active", "reason": "", "supersedes": 0, "origin": "user",
+        "said": NOW,
         "content": {
             "decision": "Use PostgreSQL over MySQL", "status": "accepted", "context": "not stated",
             "rationale": ["of partial indexes"],

@@ -151,7 +151,7 @@ def _rules(rules: Sequence[Item], calendar: Calendar, budget: int) -> Context:
         # Only what a user typed may speak as a user: whatever else calls itself a rule is none.
         if rule.origin == "user":
             text = line(rule.body or rule.title, _RULE)
-            page.add(f"- {text} (#{rule.id}, {calendar.day(rule.updated or rule.epoch)})",
+            page.add(f"- {text} (#{rule.id}, {calendar.day(rule.epoch)})",
                      rule.id, "rule", (0, number, 0))  # fmt: skip
     return page.context()
 

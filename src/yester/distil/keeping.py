@@ -40,12 +40,13 @@ def keep_rules(store: Store, session: Session, turns: Sequence[View], now: int) 
             if any(one.ends == "any" for one in withdrawals_in(rule.text)):
                 continue  # it only takes another one back
             project = project or _project(store, session.project)
-            if _outdated(store, rule, prompt, project):
+            ref = f"rule:{prompt.ref}:{place}"
+            if _outdated(store, rule, ref, prompt, project):
                 continue
             draft = Draft(
                 rule.text, "rule", scope=rule.scope, path=rule.path, confidence=rule.confidence,
-                source=_SOURCE, ref=f"rule:{prompt.ref}:{place}", session=session.key,
-                agent=session.agent, epoch=prompt.epoch,
+                source=_SOURCE, ref=ref, session=session.key, agent=session.agent,
+                epoch=prompt.epoch,
             )  # fmt: skip
             by = By(_WHO, now, "user", f"typed in session {session.key[:8]}")
             kept = remember(store, draft, project, by)
@@ -105,13 +106,15 @@ def _project(store: Store, key: str) -> Project:
     return next((one for one in store.projects() if one.key == key), bare(key))
 
 
-def _outdated(store: Store, rule: Rule, prompt: Item, project: Project) -> bool:
-    """Has the user said otherwise since?"""
+def _outdated(store: Store, rule: Rule, ref: str, prompt: Item, project: Project) -> bool:
+    """Has the user said otherwise since, or edited this very one (`ref`)?"""
     where = GLOBAL.key if rule.scope == "global" else project.key
-    known = store.memories(Filters(projects=(where,), types=("rule",)))
+    known = store.memories(Filters(projects=(project.key, GLOBAL.key), types=("rule",)))
     return any(
-        memo.item.epoch > prompt.epoch and same_subject(memo.content, {"rule": rule.text})
+        memo.item.ref == ref
+        or (memo.item.project == where and same_subject(memo.content, {"rule": rule.text}))
         for memo in known
+        if memo.item.epoch > prompt.epoch
     )
 
 

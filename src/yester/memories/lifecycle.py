@@ -135,7 +135,17 @@ def edit(
         values = settled({**have, **wanted}, root)
         if any(values[name] != have[name] for name in ("title", "content")):
             values["origin"] = less_trusted(have["origin"], by.origin)
+            if values["type"] == "rule":  # it holds from its newest word on
+                values["said"] = by.now
         return write(store, old, values, by, "update")
+
+
+def say_again(store: Store, memo: Memo, epoch: int, by: By) -> Memo:
+    """A rule whose very words the user has used once more, inside a transaction: it has the date of
+    the newest word, whichever is met first."""
+    if memo.item.type != "rule" or epoch <= memo.item.epoch:
+        return memo
+    return write(store, memo, {**plain(memo), "said": epoch}, by, "update")
 
 
 def retire(store: Store, id_: int, by: By, *, force: bool = False) -> Memo:

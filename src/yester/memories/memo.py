@@ -3,7 +3,10 @@
 The plain form is what people edit, what the history keeps and what two writers are merged by:
 
     project, type, title, tags, files, confidence, scope, path, content
-    status, reason, supersedes, origin    changed by the lifecycle alone
+    status, reason, supersedes, origin, said    changed by the lifecycle alone
+
+`said` is when its words were spoken or typed: the date of a memory wherever one is shown. When the
+store came to know of it is `updated`, which only its history tells.
 """
 
 from __future__ import annotations
@@ -67,6 +70,7 @@ def plain(memo: Memo) -> Plain:
         "files": list(item.files), "confidence": item.confidence, "scope": memo.scope,
         "path": memo.path, "content": msgspec.to_builtins(memo.content), "status": item.status,
         "reason": memo.reason, "supersedes": item.supersedes, "origin": item.origin,
+        "said": item.epoch,
     }  # fmt: skip
 
 
@@ -208,6 +212,7 @@ def applied(memo: Memo, values: Mapping[str, Any], by: By, replaces: Memo | None
         sections=memo.item.sections if plain_text else sections(row, content),
         supersedes=values["supersedes"], updated=by.updated or by.now, origin=origin,
         trust=TRUST.get(origin, 0.0), role=_ROLES.get(origin, ""),
+        epoch=values.get("said", memo.item.epoch),
     )  # fmt: skip
     moved = values["status"] != memo.item.status or not memo.version
     return replace(

@@ -14,7 +14,7 @@ from yester.memories.candidates import Choice, candidate
 from yester.memories.categories import Category
 from yester.memories.content import clean, known, storable
 from yester.memories.draft import drafted
-from yester.memories.lifecycle import found, refuse_rules, superseded, write, writing
+from yester.memories.lifecycle import found, refuse_rules, say_again, superseded, write, writing
 from yester.memories.memo import (
     GLOBAL,
     By,
@@ -123,9 +123,10 @@ def remember(
         choice = candidate(store, category, says, where.key, draft.tags, values["files"])
         best = choice.best
         if best and best.same and not supersedes and best.memo.item.project == where.key:
+            known_ = say_again(store, best.memo, draft.epoch or by.now, by)
             if choice.action == "NOOP":
-                return Kept(best.memo, "known", choice)
-            return _put_into(store, best.memo, values, category, by, choice)
+                return Kept(known_, "known", choice)
+            return _put_into(store, known_, values, category, by, choice)
         old = found(store, supersedes) if supersedes else rules.about_the_same(store, values)
         memo, act = create(store, draft, values, where, by), 0
         if old is not None:

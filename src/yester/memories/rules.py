@@ -77,7 +77,8 @@ def standing(
         for memo in _active(store, (project.key, GLOBAL.key))
         if memo.scope != "path" or any(matches(memo.path, path) for path in here)
     ]
-    applying.sort(key=lambda memo: -SCOPES.index(memo.scope))  # stable: the newest stay first
+    # By when they were said: a backfill makes the oldest last.
+    applying.sort(key=lambda memo: (-SCOPES.index(memo.scope), -memo.item.epoch))
     heard: list[Memo] = []
     left = 4 * budget  # characters
     for memo in applying:

@@ -444,7 +444,8 @@ def load(
     condition, args = exact
     rows = db.execute(
         "SELECT i.id, i.kind, i.role, i.type, i.project, i.session,"
-        " iif(i.kind = 'memory', i.updated, i.epoch), i.hash, t.vector"
+        # A rule is as old as its words; its `updated` is when it was distilled.
+        " iif(i.kind = 'memory' AND i.type <> 'rule', i.updated, i.epoch), i.hash, t.vector"
         # CROSS: with filters the planner would walk a whole project to find a few hundred items.
         " FROM json_each(?) j CROSS JOIN item i ON i.id = j.value"
         " CROSS JOIN item_terms t ON t.item = i.id" + (f" WHERE {condition}" if condition else ""),

@@ -32,6 +32,8 @@ def command(app: App, memory: str | None, limit: int, form: str, as_json_: bool)
         click.echo(f"{app.day(change.epoch)}  #{change.item}  {change.what}  by {change.who}{why}")
         for name, value in change.after.items() if change.before is not None else ():
             before = change.before.get(name) if change.before else None
+            if name == "said":
+                before, value = app.day(before or 0), app.day(value)
             click.echo(f"    {name}: {_shown(before, form)} → {_shown(value, form)}")
     if not changes:
         if not as_json_:

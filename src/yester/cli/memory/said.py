@@ -136,7 +136,7 @@ def line(app: App, memo: Memo) -> str:
         title, more = quoted(one_line(title, 200)), [one_line(one, 200) for one in more]
     told = "  ".join(filter(None, more))
     sign = icon(item.kind, item.type)
-    return f"{sign} #{item.id}  {app.day(item.updated)}  {item.type}  {title}  {told}"
+    return f"{sign} #{item.id}  {app.day(item.epoch)}  {item.type}  {title}  {told}"
 
 
 def _state(app: App, memo: Memo) -> str:

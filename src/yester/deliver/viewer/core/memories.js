@@ -25,7 +25,7 @@ export function memoryRow(memory, query = "") {
     h("div.said", {},
       h("a.title", { href: to(`/memory/${memory.id}`) }, marked(memory.title, query)),
       h("div.under", {}, `${plain(memory.type)} · ${placeOf(memory)}`, more && [" · ", marked(more, query)])),
-    h("div.side", {}, h("div", {}, memory.status === "active" ? when(memory.updated) : statusOf(memory)), h("div", {}, tokens(memory.tokens))));
+    h("div.side", {}, h("div", {}, memory.status === "active" ? when(memory.created) : statusOf(memory)), h("div", {}, tokens(memory.tokens))));
 }
 
 // What is asked before it is done: title, button, whether it takes something away.

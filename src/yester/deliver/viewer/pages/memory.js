@@ -46,7 +46,7 @@ export async function show({ path, query, signal, listen, again }) {
         chain.length > 1 && chainOf(chain, memory),
         h("h2", {}, "Details"),
         facts([["Number", `#${memory.id}`], ["Name", memory.slug && h("code", {}, memory.slug)], ["Said by", memory.origin], ["Sure", `${Math.round(memory.confidence * 100)} %`],
-          ["Made", when(memory.created)], ["Changed", when(memory.updated)], [memory.status === "active" ? "Active since" : statusWord(memory.status), when(memory.since)],
+          ["Said", when(memory.created)], ["Changed", when(memory.updated)], [memory.status === "active" ? "Active since" : statusWord(memory.status), when(memory.since)],
           ["Costs", `~${count(memory.tokens)} tokens to read`], ["Files", chips(memory.files)]]),
         useOf(memory, use, ledger, feedback, again))));
 }
@@ -172,6 +172,7 @@ const changesOf = (rows) => rows.length > 0 && h("dl.changes", {}, rows.map(([na
 
 function partOf(element, name, value) {
   if (name === "supersedes") return value ? h(element, {}, h("a", { href: to(`/memory/${value}`) }, `#${value}`)) : null;
+  if (name === "said") return h(element, {}, when(value));
   return empty(value) ? null : h(element, {}, name === "tags" ? value.join(", ") : valueOf(value));
 }
 
