@@ -10,9 +10,12 @@ import time
 from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
 
+from msgspec import UNSET
+
 from yester.deliver.http import shapes
 from yester.deliver.http.shapes import Row
 from yester.deliver.lines import cost, icon
+from yester.deliver.tool_call import split_call
 from yester.ingest.prepare import redacted
 from yester.model import Filters, Hit, Item, Session
 from yester.recall.rank import TOLD
@@ -89,6 +92,9 @@ class Rows:
         row.title, row.subtitle = redact(item.title) or row.title, redact(item.subtitle)
         row.project = self._called(item.project)
         row.narrative = text
+        if item.role == "tool":
+            row.input, output = split_call(item.tool, text)
+            row.output = UNSET if output is None else output
         row.facts, row.concepts = _clean(item.facts), _clean(item.concepts)
         row.files, row.tags = _clean(item.files), _clean(item.tags)
         row.files_read, row.files_modified = _clean(item.files_read), _clean(item.files_modified)

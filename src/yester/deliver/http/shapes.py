@@ -67,6 +67,16 @@ class Row(Struct, kw_only=True):
     timestamp: int | UnsetType = UNSET
     anchor: bool | UnsetType = UNSET
     narrative: str | UnsetType = UNSET
+    input: (
+        Annotated[str, Meta(description="Of a tool: what of the narrative it was given.")]
+        | UnsetType
+    ) = UNSET
+    output: (
+        Annotated[
+            str, Meta(description="What it gave back; missing where the two cannot be told apart.")
+        ]
+        | UnsetType
+    ) = UNSET
     facts: list[str] | UnsetType = UNSET
     files: list[str] | UnsetType = UNSET
     files_read: list[str] | UnsetType = UNSET

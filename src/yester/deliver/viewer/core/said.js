@@ -31,12 +31,12 @@ function bodyOf(row, is, failed) {
   return long(text);
 }
 
-/** Its call stands before the first empty line, what came of it behind. */
+/** Where the server cannot tell input from output there is no `output`, and one block without a label. */
 function toolOf(row, text, failed) {
-  const [call, output = ""] = text.split(/\n\n(.*)/s);
+  const { input: call = text, output } = row;
   return folded([h("b.tool", {}, row.tool), h("code.begin", {}, begin(call) || "(no words)"), failed && h("span.chip.bad", {}, "failed")], () => [
     call.trim() !== begin(call) && h("pre", {}, call),
-    output ? [h("div.label", {}, "Output"), h("pre", {}, output)] : h("p.quiet.small", {}, "No output was recorded."),
+    output ? [h("div.label", {}, "Output"), h("pre", {}, output)] : output === "" && h("p.quiet.small", {}, "No output was recorded."),
     h("p.small", {}, h("a", { href: to(`/item/${row.id}`) }, `#${row.id}`))]);
 }
 

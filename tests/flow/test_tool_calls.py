@@ -1,0 +1,64 @@
+"""What a tool was given and what it gave back are told apart only where that is certain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.serving import serving
+from tests.tool_calls import NEW_TEXT, SCRIPT, make_calls
+from yester.agents import AGENTS
+from yester.agents.transcript import Tools, Transcript, input_text, joined
+from yester.deliver.tool_call import split_call
+
+pytestmark = pytest.mark.requirement("DEL-10")
+
+
+def tables(of: type[Transcript] = Transcript) -> Iterator[Tools]:
+    for reader in of.__subclasses__():
+        if "tools" in vars(reader):
+            yield reader.tools
+        yield from tables(reader)
+
+
+def test_the_api_tells_output_from_input_and_never_calls_an_edit_output(home, run, transcript):
+    make_calls(transcript())
+    assert run("index").code == 0
+    with serving(home) as api:
+        (session,) = api.get("/api/sessions")["sessions"]
+        path = f"/api/sessions/S{session['db_id']}/transcript"
+        rows = [row for row in api.get(path)["results"] if row["role"] == "tool"]
+    parts = [(row["tool"], row["input"], row.get("output")) for row in rows]
+    for row, (_, given, output) in zip(rows, parts, strict=True):
+        assert row["narrative"] == (f"{given}\n\n{output}" if output else given)
+    told = {tool: output for tool, _, output in parts if output is not None}
+    assert told == {"Bash": "", "Read": "def charge(order):\n\n    pass"}
+    assert ("Bash", SCRIPT, "1 passed\n\nall well") in parts
+    edits = {tool: given for tool, given, output in parts if output is None}
+    assert edits.keys() == {"Edit", "Write", "MultiEdit", "mcp__editor__insert"}
+    assert NEW_TEXT in edits["Edit"]
+    assert edits["Write"].endswith(f"{NEW_TEXT}\n\nError: EACCES: permission denied")
+
+
+def test_no_tool_of_any_agent_that_changes_files_is_ever_taken_apart():
+    assert AGENTS  # all readers are loaded
+    edits = {
+        (tool, fields)
+        for table in tables()
+        for tool, (fields, _, changes) in table.items()
+        if changes or "patch" in tool
+    }
+    assert len(edits) > 15
+    for tool, fields in edits:
+        given = dict.fromkeys(fields, NEW_TEXT)
+        body = joined(input_text(given, fields), "done")
+        for name in (tool, tool.upper(), tool.title()):
+            assert split_call(name, body) == (body, None), name
+
+
+def test_a_command_that_was_cut_before_its_end_is_not_said_to_have_no_output():
+    body = (
+        "cat <<'EOF'\none\n\n[… 9,000 characters left out, see the transcript …]\nEnd\n\n3 passed"
+    )
+    assert split_call("Bash", body) == (body, None)
