@@ -17,6 +17,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.requirement("DEL-10")]
 SHOP = Project("name:shop", "shop")
 NOON = 1_772_000_000_000
 DAY = 86_400_000
+SAID = "2025-12-07T06:13:20.000Z"  # 80 days before
 EVIL = '<b onmouseover="boom()">bold</b>'
 
 
@@ -87,6 +88,19 @@ def test_memories_are_counted_by_status_and_narrowed_by_words(viewer):
     expect(rows.locator("mark")).to_have_text("export")
     viewer.page.get_by_label("Type").select_option("rule")
     expect(viewer.page.locator("main")).to_contain_text("No memory fits")
+
+
+def test_a_rule_has_the_day_it_was_said_in_the_list_and_on_its_page(viewer, home):
+    with yester.open(home) as memory:
+        draft = Draft("Never commit to main", "rule", epoch=NOON - 90 * DAY)
+        rule = remember(memory.store, draft, SHOP, by(9)).memo.item.id
+        remember(memory.store, Draft(draft.text, "rule", epoch=NOON - 80 * DAY), SHOP, by(10))
+    viewer.to("#/memories")
+    row = viewer.page.locator(".memory-row", has_text="Never commit to main")
+    expect(row.locator(".side time")).to_have_attribute("datetime", SAID)
+    viewer.to(f"#/memory/{rule}")
+    expect(viewer.page.locator(f"aside dd time[datetime='{SAID}']")).to_have_count(1)
+    expect(viewer.page.locator(f".history ins time[datetime='{SAID}']")).to_have_count(1)
 
 
 @pytest.mark.requirement("MEM-03")
