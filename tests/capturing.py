@@ -154,6 +154,19 @@ def worker_that(home: Path, serve: Callable[[socket.socket], None]) -> Iterator[
         (home / "run" / "worker.sock").unlink()
 
 
+def connected(home: Path) -> socket.socket:
+    """A hook's end of the worker's socket, in the test's hands."""
+    client = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    client.settimeout(10)
+    here = Path.cwd()
+    os.chdir(home / "run")
+    try:
+        client.connect("worker.sock")
+    finally:
+        os.chdir(here)
+    return client
+
+
 def within(seconds: float, run: Callable[[], Hooked], attempts: int = 4) -> Hooked:
     """What a hook did that must be quick; one that a busy machine has kept waiting runs again."""
     for _ in range(attempts):

@@ -361,7 +361,7 @@ def test_an_upgrade_takes_over_at_the_next_session_in_the_same_process(
     for number in range(20):  # a busy machine may keep the hook from being answered in time
         payload = told.payload("SessionStart", source="startup", session_id=f"s-{number}")
         hook("SessionStart", cwd=project, env=env, payload=payload)
-        if running.health() is None or running.health()["version"] != "8.0.0":
+        if (running.health() or {}).get("version") != "8.0.0":
             break
     until(lambda: (running.health() or {}).get("version") == "8.0.1")
     assert running.health()["pid"] == running.process.pid

@@ -525,7 +525,7 @@ def test_a_worker_that_misbehaves_costs_little_time_and_no_event(project, user, 
     with worker_that(user / ".yester", MISBEHAVIOUR[how]) as asked:
         assert within(1.0, lambda: hook(event, cwd=project, env=env)).silent
     told, *_ = waiting(user / ".yester")
-    assert asked[0] == f"POST /hook?id={told.id} HTTP/1.0\r\n\r\n".encode()
+    assert asked[0] == f"POST /hook?id={told.id}&ack=1 HTTP/1.0\r\n\r\n".encode()
 
 
 @pytest.mark.requirement("OPS-02")

@@ -9,6 +9,7 @@ import time
 
 TYPE_CHECKING = False  # the name type checkers know; importing typing would cost more than all else
 if TYPE_CHECKING:
+    import _socket
     from collections.abc import Callable, Iterator
 
     Env = dict[bytes, bytes]
@@ -26,20 +27,21 @@ _HINT = (
 
 
 def ask(home: bytes, event: bytes, name: bytes, began: float, env: "Env", ours: "Ours") -> None:
-    """Print what the worker wants the agent to know; nothing when it is not there in time."""
-    request = b"POST /hook?id=" + name + b" HTTP/1.0\r\n\r\n"
+    """Print what the worker wants the agent to know; nothing when it is not there in time. Then say
+    so: only what was printed counts as told."""
+    request = b"POST /hook?id=" + name + b"&ack=1 HTTP/1.0\r\n\r\n"
     starts, prompted = event == b"SessionStart", event == b"UserPromptSubmit"
     # before the current folder changes
     runtime = _runtime(env, ours) if starts or prompted else None
     if home[:1] != b"/":
         home = posix.getcwdb() + b"/" + home
-    found = _exchange(home, request, began + PATIENCE)
+    found, worker = _exchange(home, request, began + PATIENCE)
     if found is None and starts:
         _remove(home + b"/run/trouble")
         if _launch(home, runtime):
             while found is None and time.monotonic() < began + COLD_PATIENCE:
                 time.sleep(0.01)
-                found = _exchange(home, request, began + COLD_PATIENCE)
+                found, worker = _exchange(home, request, began + COLD_PATIENCE)
                 if not found and b"CLAUDECODE" in env:
                     found = _read(home + b"/run/trouble") or found  # why it could not start
         elif b"CLAUDECODE" in env:
@@ -49,10 +51,18 @@ def ask(home: bytes, event: bytes, name: bytes, began: float, env: "Env", ours: 
     found = found or b""
     while found:
         found = found[posix.write(1, found) :]
+    try:
+        if worker:
+            worker.send(b".")
+    except OSError:
+        pass  # one of 0.1 does not listen any more
 
 
-def _exchange(home: bytes, request: bytes, deadline: float) -> "bytes | None":
-    """The body of the worker's answer, b"" if it gave none in time, None where nobody listens."""
+def _exchange(
+    home: bytes, request: bytes, deadline: float
+) -> "tuple[bytes | None, _socket.socket | None]":
+    """The body of the worker's answer, b"" if it gave none in time, None where nobody listens; and
+    the socket to acknowledge it, where it is whole."""
     import _socket
 
     client = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
@@ -61,24 +71,25 @@ def _exchange(home: bytes, request: bytes, deadline: float) -> "bytes | None":
         client.settimeout(max(deadline - time.monotonic(), 0.001))
         client.connect(b"worker.sock")
     except OSError as error:
-        return b"" if isinstance(error, TimeoutError) or "timed out" in str(error) else None
+        late = isinstance(error, TimeoutError) or "timed out" in str(error)
+        return b"" if late else None, None
     answer = b""
     try:
         client.send(request)
         while True:
             left = deadline - time.monotonic()
             if left <= 0:
-                return b""
+                return b"", None
             client.settimeout(left)
             part = client.recv(1 << 16)
             if not part:
                 break
             answer += part
     except OSError:
-        return b""  # half an answer is none
+        return b"", None  # half an answer is none
     head, _, body = answer.partition(b"\r\n\r\n")
     whole = b"\r\nContent-Length: %d\r\n" % len(body) in head + b"\r\n"
-    return body if whole and head.startswith(b"HTTP/1.0 200") else b""
+    return (body, client) if whole and head.startswith(b"HTTP/1.0 200") else (b"", None)
 
 
 def _runtime(env: "Env", ours: "Ours") -> "bytes | None":

@@ -1,6 +1,8 @@
 """What the worker answers: the context a hook asks for, what the command line wants to know.
 
 Whatever goes wrong here, the agent goes on without us: no answer is an answer.
+
+An answer is in the ledger, and what it shows counts as known, when it is known to have arrived.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Container, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -21,7 +24,7 @@ from yester.capture.spool import NewerFormat, Spool, read
 from yester.config import Config
 from yester.deliver.context import EVENTS, Moment, context
 from yester.deliver.hooks import answer
-from yester.deliver.page import Context
+from yester.deliver.page import Context, Shown
 from yester.deliver.prompt import Given, Search
 from yester.deliver.start import Here
 from yester.errors import SourceError, StoreError
@@ -49,6 +52,16 @@ _RECENT = 64  # events whose hook may still ask
 _AT_START, _AT_PROMPT, _ASKED = 0.05, 0.03, 0.1
 
 
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """An answer, and what is to be written down once it has arrived."""
+
+    id: str  # of the event that is answered
+    told: Told
+    body: bytes = b""
+    lines: tuple[Shown, ...] = ()
+
+
 class Answers:
     """Give it the settings with `use` before anything is asked; `close` it at the end."""
 
@@ -57,7 +70,7 @@ class Answers:
         self._store = store
         self._log = log
         self._recent: OrderedDict[str, Told] = OrderedDict()
-        self._owed: dict[str, tuple[Told, Context]] = {}  # shown, and still to be written down
+        self._arrived: list[Delivery] = []  # and still to be written down
         self._took: list[tuple[int, int]] = []  # when a hook was answered, and after how many ms
         self._surroundings = Surroundings(log)
         self.embedding: Embedding | None = None
@@ -107,26 +120,32 @@ class Answers:
         except (OSError, ValueError, NewerFormat, SourceError):
             return None
 
-    def hook(self, id_: str, told: Told) -> bytes:
-        """The bytes the hook prints. May raise anything: the caller answers nothing then."""
+    def hook(self, id_: str, told: Told) -> Delivery:
+        """What the hook prints; `settle` it when it is known whether it has. May raise anything:
+        the caller answers nothing then."""
         if told.session == TRIAL:
-            return answer(told.agent, told.name, f"yester {__version__} answers")
+            body = answer(told.agent, told.name, f"yester {__version__} answers")
+            return Delivery(id_, told, body)
         began = time.perf_counter()
         try:
-            return self._answered(id_, told)
+            return self._deliver(id_, told)
         finally:
             self._took.append((told.epoch, round((time.perf_counter() - began) * 1000)))
 
-    def _answered(self, id_: str, told: Told) -> bytes:
+    def settle(self, delivery: Delivery, arrived: bool) -> None:
+        """The hook has printed it, or it has not."""
+        if arrived and delivery.lines:
+            self._arrived.append(delivery)
+
+    def _deliver(self, id_: str, told: Told) -> Delivery:
         if self._intake.refused(told):
-            return b""
+            return Delivery(id_, told)
         if self.embedding is not None:
             self.embedding.want()
         given = self._context(told)
         self._surroundings.look(told.cwd)
-        if given.text:
-            self._owed[id_] = (told, given)
-        return answer(told.agent, told.name, given.text)
+        body = answer(told.agent, told.name, given.text)
+        return Delivery(id_, told, body, given.shown if body else ())
 
     def recall(self, text: str, root: str) -> bytes | None:
         """For the command line, which would have to load the model first."""
@@ -146,13 +165,12 @@ class Answers:
         """The ledger of what was shown; written after the event, since only then the session is
         sure to be known, and the agent does not wait for it. `left`: files that stay in the spool.
         """
-        owed = {
-            id_: one
-            for id_, one in self._owed.items()
-            if id_ in left or self._spool.find(id_) is None
-        }
+        stored = [
+            one for one in self._arrived if one.id in left or self._spool.find(one.id) is None
+        ]
         rows = []
-        for told, given in owed.values():
+        for delivery in stored:
+            told = delivery.told
             session = self._store.session(told.session, told.agent)
             if session is None:
                 continue
@@ -161,15 +179,15 @@ class Answers:
                     session.id, told.name, one.item, one.score, one.tokens, told.epoch, one.reason,
                     session.prompts,
                 )
-                for one in given.shown
+                for one in delivery.lines
             ]  # fmt: skip
         if rows or len(self._took) >= _MANY:  # a number is not worth a write of its own
             with self._store.transaction():
                 self._store.put_injections(rows)
                 self._store.put_answered(self._took)
             self._took.clear()
-        for id_ in owed:
-            del self._owed[id_]
+        for delivery in stored:
+            self._arrived.remove(delivery)
 
     def _context(self, told: Told) -> Context:
         now = int(time.time() * 1000)

@@ -33,7 +33,7 @@ from yester.store.sqlite import SqliteStore
 from yester.worker.answers import Answers
 from yester.worker.background import Background
 from yester.worker.distilling import Distilling
-from yester.worker.door import Door
+from yester.worker.door import Door, Reply
 from yester.worker.log import Log
 from yester.worker.wake import Fifo, Signals
 
@@ -91,7 +91,7 @@ class Worker:
         self._fifo, self._signals = Fifo(home / "run" / "wake"), Signals()
         self._selector.register(self._fifo, selectors.EVENT_READ, self._woken)
         self._selector.register(self._signals, selectors.EVENT_READ, self._signalled)
-        self._door = Door(home / "run", self._selector, self._answer)
+        self._door = Door(home / "run", self._selector, self._answer, clock)
         _mark_no_gap(home / "run" / "gap")
 
         kept, now = self._config.number("backups_kept"), int(time.time() * 1000)
@@ -113,10 +113,12 @@ class Worker:
         while not self.leaving:
             for key, mask in self._selector.select(self._timeout()):
                 key.data(mask)
+            self._door.drop_overdue()
             until = self._clock() + SLICE
             self._work(until)
             self._distil(until)
             self._tick()
+        self._door.await_acknowledgements()  # else it would be told once more
         self.drain()
         return self.leaving
 
@@ -155,6 +157,9 @@ class Worker:
         return self.events - before
 
     def _timeout(self) -> float:
+        return min(self._time_to_rest(), self._door.patience())
+
+    def _time_to_rest(self) -> float:
         now = self._clock()
         if self.resting > now:
             return min(self.resting - now, TICK)
@@ -387,9 +392,13 @@ class Worker:
 
     # --- answers -----------------------------------------------------------------------------
 
-    def _answer(self, request: str, given: dict[str, str]) -> bytes | None:
+    def _answer(self, request: str, given: dict[str, str]) -> Reply | None:
         if request == "POST /hook":
             return self._answer_hook(given.get("id", ""))
+        body = self._answer_command(request, given)
+        return None if body is None else Reply(body)
+
+    def _answer_command(self, request: str, given: dict[str, str]) -> bytes | None:
         if request == "GET /health":
             return msgspec.json.encode(self.health())
         if request == "POST /recall":
@@ -423,19 +432,25 @@ class Worker:
             self._log.failed("recalling", error)
             return None
 
-    def _answer_hook(self, id_: str) -> bytes:
+    def _answer_hook(self, id_: str) -> Reply:
         self._more = True  # a hook that asks does not poke: its event lies in the spool
         try:
             self._refresh_settings()
             told = self._answers.told(id_)
             if told is None:
-                return b""
+                return Reply(b"")
             if told.what == "start":
                 self._look_for_new_version()
-            return self._answers.hook(id_, told)
+            delivery = self._answers.hook(id_, told)
         except Exception as error:  # noqa: BLE001 -- the agent goes on without us, whatever it is
             self._log.failed("answering", error)
-            return b""
+            return Reply(b"")
+
+        def settle(arrived: bool) -> None:
+            self._answers.settle(delivery, arrived)
+            self._more = True  # it is to be written down
+
+        return Reply(delivery.body, settle)
 
 
 def installed_version() -> str:
