@@ -112,7 +112,7 @@ def agents() -> str:
 
 _EFFECTS = {
     "start": "event; starts the worker; answered with what happened last in the project and what is"
-    " known about the work at hand",
+    " known about the work at hand; what does not arrive comes with the next prompt or reading",
     "prompt": "event; the prompt; a turn begins; answered with what fits the prompt; starts the"
     " worker where it has ended, for the next one",
     "read": "event; answered with what is recorded about the file, once a session",

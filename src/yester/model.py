@@ -7,7 +7,7 @@ only the Python interface speaks seconds.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 KINDS = ("message", "prompt", "observation", "summary", "memory", "note")
@@ -166,6 +166,23 @@ class Injection:
     reason: str = ""
     prompt_number: int = 0
     id: int = 0  # given by the store
+
+
+# Sources of a SessionStart after which the agent has the words of the session so far.
+TAKEN_UP = ("resume", "fork")
+
+
+@dataclass(frozen=True, slots=True)
+class OwedStart:
+    """A SessionStart whose block is not known to have reached the agent."""
+
+    event: str  # the spool's id
+    source: str  # startup, resume, clear, compact, fork
+    epoch: int
+
+    def followed_by(self, later: OwedStart) -> OwedStart:
+        """Taken up again, the session still lacks what it should have got before."""
+        return replace(later, source=self.source) if later.source in TAKEN_UP else later
 
 
 @dataclass(frozen=True, slots=True)

@@ -339,6 +339,8 @@ PICTURE = {
     "skipped": "SELECT agent, reason, records FROM skipped",
     "sources": "SELECT path, agent, size, offset, line, head, state FROM source",
     "muted": "SELECT session FROM muted",
+    "owed starts": """SELECT s.key, o.event, o.source, o.epoch FROM owed_start o
+        JOIN session s ON s.id = o.session""",
 }
 
 

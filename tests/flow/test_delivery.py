@@ -1,12 +1,17 @@
-"""What is booked as shown was delivered: the hook says that it has printed the answer."""
+"""What is booked as shown was delivered: the hook says that it has printed the answer. A start
+block that did not arrive comes with the next answer of its session, once.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import selectors
+import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -25,6 +30,10 @@ from tests.capturing import (
     worker_that,
 )
 from tests.flow.test_worker import Running, context, earlier, recorded
+from yester.fence import MOST_UNITS, units
+from yester.ingest import add
+from yester.model import Item
+from yester.project import identify
 from yester.store.sqlite import SqliteStore
 from yester.worker.door import PATIENCE, Door, Reply, ask
 
@@ -123,6 +132,20 @@ def begun(home, project, worker):
     return running
 
 
+def given_once(store, home, project, env):
+    """The start block comes with the next prompt, is booked as such, and does not come again."""
+    assert ledger(store) == []
+    text = until(lambda: prompted(project, env))
+    assert ARQ in text
+    rows = until(lambda: ledger(store))
+    assert {row.event for row in rows} == {"SessionStart"}
+    assert any(ARQ in body for body in bodies(store, rows))
+    drain(home)
+    assert prompted(project, env) == ""
+    drain(home)
+    assert ledger(store) == rows
+
+
 # --- the byte -----------------------------------------------------------------------------------
 
 
@@ -142,6 +165,16 @@ def test_an_answer_is_booked_when_the_hook_says_it_was_printed_and_not_before(
     assert {row.event for row in rows} == {"SessionStart"}
     drain(home)
     assert ledger(store) == rows
+
+
+def test_a_hook_that_reads_the_answer_and_dies_was_not_told(begun, home, project, env, store):
+    start = Told(cwd=str(project)).event("SessionStart", source="startup")
+    leave(home, start)
+    with connected(home) as client:
+        request(client, start)
+        assert ARQ in context(body_read(client))
+    drain(home)
+    given_once(store, home, project, env)
 
 
 def test_a_prompts_answer_that_did_not_arrive_is_dropped_and_counts_as_unknown(
@@ -249,6 +282,192 @@ def test_a_hook_works_with_a_worker_of_0_1_which_closes_when_it_has_answered(hom
     with worker_that(home, serve):
         done = until(lambda: (ran := started(project, env)).out and ran)
     assert (done.code, done.out, done.err) == (0, b"hello", b"")
+
+
+# --- a start block that came too late -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", ["this", "0.1"])
+def test_a_worker_that_was_stopped_at_the_start_gives_the_block_at_the_next_prompt(
+    begun, home, project, env, store, old_hook, version
+):
+    script = HOOK if version == "this" else old_hook
+    begun.process.send_signal(signal.SIGSTOP)
+    assert started(project, env, script).silent
+    begun.process.send_signal(signal.SIGCONT)
+    drain(home)
+    given_once(store, home, project, env)
+
+
+def test_a_worker_that_is_slow_at_the_start_gives_the_block_at_the_next_prompt(
+    begun, home, project, env, store, transcript
+):
+    t = transcript("ffffffff-0000-4000-8000-00000000000f", cwd=str(project))
+    t.user("the first of many")
+    line = t.path.read_text().strip()
+    t.raw("".join(
+        line.replace("ffffffff-0001", f"ffffffff-{n:06}").replace("first", f"word{n}") + "\n"
+        for n in range(2, 16_000)  # seconds of work
+    ))  # fmt: skip
+    leave(home, Told(t.session, str(project), str(t.path)).stop("."))
+    with connected(home) as client:
+        client.sendall(b"POST /drain HTTP/1.0\r\n\r\n")
+        assert started(project, env).silent
+        client.settimeout(60)
+        body_read(client)
+    drain(home)
+    assert ledger(store) == []
+    assert until(lambda: prompted(project, env))
+    assert {row.event for row in until(lambda: ledger(store))} == {"SessionStart"}
+
+
+def test_a_worker_killed_between_answer_and_byte_leaves_the_block_to_the_next(
+    begun, home, project, env, store, worker
+):
+    start = Told(cwd=str(project)).event("SessionStart", source="startup")
+    leave(home, start)
+    with connected(home) as client:
+        request(client, start)
+        assert ARQ in context(body_read(client))
+        drain(home)  # the event is stored
+        begun.process.kill()
+        begun.ended()
+        with pytest.raises(OSError):  # noqa: PT011 -- whichever it is
+            client.sendall(b".")
+            client.recv(1)
+            client.sendall(b".")
+    worker().ready()
+    given_once(store, home, project, env)
+
+
+def test_without_a_worker_at_the_start_the_first_prompt_it_answers_brings_the_block(
+    home, project, env, store, worker
+):
+    leave(home, *earlier(project))
+    del env["CLAUDECODE"]  # else it prints that no worker is running
+    env["CLAUDE_PROJECT_DIR"] = str(project)
+    assert started(project, env).silent
+    env["CLAUDECODE"] = "1"
+    worker().ready()
+    given_once(store, home, project, env)
+
+
+def test_a_start_that_still_lies_in_the_spool_is_known_to_the_prompt_after_it(begun, home, project):
+    """The worker was stopped at both: it answers the second before it has taken in the first."""
+    told = Told(cwd=str(project))
+    start, prompt = told.event("SessionStart", source="startup"), told.prompt(WEATHER)
+    begun.process.send_signal(signal.SIGSTOP)
+    leave(home, start, prompt)
+    with connected(home) as first:
+        request(first, start)
+    with connected(home) as client:
+        request(client, prompt)
+        begun.process.send_signal(signal.SIGCONT)
+        assert ARQ in context(body_read(client))
+
+
+def test_a_late_block_that_is_late_again_is_still_owed(begun, home, project, env, store):
+    told = Told(cwd=str(project))
+    leave(home, told.event("SessionStart", source="startup"))
+    for number in range(2):
+        prompt = told.prompt(WEATHER, turn=f"turn-{number}")
+        leave(home, prompt)
+        with connected(home) as client:
+            request(client, prompt)
+            assert ARQ in context(body_read(client))
+    drain(home)
+    given_once(store, home, project, env)
+
+
+def test_the_reading_of_a_file_brings_a_late_block_and_a_sub_agent_does_not_take_it_away(
+    begun, home, project, env, store
+):
+    told = Told(cwd=str(project))
+    read = {"tool_name": "Read", "tool_input": {"file_path": str(project / "x.py")}}
+    leave(home, told.event("SessionStart", source="startup"))
+    drain(home)
+    inner = {"agent_id": "a1", "agent_type": "Explore"}
+    for event, more in (("SubagentStart", inner), ("PreToolUse", {**read, **inner})):
+        payload = told.payload(event, **more)
+        assert ARQ not in context(hook(event, cwd=project, env=env, payload=payload).out)
+    payload = told.payload("PreToolUse", **read)
+    text = until(lambda: context(hook("PreToolUse", cwd=project, env=env, payload=payload).out))
+    assert ARQ in text
+    assert {row.event for row in until(lambda: ledger(store))} == {"SessionStart"}
+
+
+def test_a_session_resumed_before_its_first_block_arrived_gets_all_of_it(begun, home, project, env):
+    told = Told(cwd=str(project))
+    leave(home, told.event("SessionStart", source="startup"), told.event("SessionEnd"))
+    drain(home)
+    assert ARQ in until(lambda: context(started(project, env, source="resume").out))
+
+
+def test_a_late_block_of_a_resumed_session_tells_what_others_did_before_it_was_resumed(
+    begun, home, project, env
+):
+    mine = json.loads(earlier(project)[0].payload)["session_id"]
+    other = Told("dddddddd-0000-4000-8000-00000000000d", str(project), clock=1_769_500_000_000)
+    leave(home, other.prompt("Is the pager switched on?"), other.stop("The pager is switched on."))
+    back = Told(mine, str(project))
+    leave(home, back.event("SessionStart", source="resume"), back.prompt("go on"))
+    drain(home)  # the session has said something since
+    text = until(lambda: prompted(project, env, session_id=mine))
+    assert "The pager is switched on" in text
+    assert ARQ not in text  # its own words it has
+
+
+def test_only_a_start_that_was_seen_and_not_answered_is_owed(begun, home, project, env, store):
+    mine = json.loads(earlier(project)[0].payload)["session_id"]
+    back = Told(mine, str(project)).event("SessionStart", source="resume")
+    leave(home, back)
+    assert ask(home / "run", f"POST /hook?id={back.id}", 10.0) == b""  # nothing to say
+    drain(home)
+    other = Told("dddddddd-0000-4000-8000-00000000000d", str(project))
+    leave(home, other.prompt("Is the pager switched on?"), other.stop("The pager is switched on."))
+    drain(home)
+    assert prompted(project, env, session_id=mine) == ""  # though there would be something by now
+    assert prompted(project, env) == ""  # its start was before hooks, or before this version
+
+
+@pytest.mark.requirement("CAP-14")
+def test_a_session_that_is_off_or_excluded_is_owed_nothing(begun, home, project, env, store, run):
+    told = Told(cwd=str(project), clock=int(time.time() * 1000))
+    leave(home, told.event("SessionStart", source="startup"))
+    drain(home)
+    (home / "config.toml").write_text(f'exclude = ["{project}"]')
+    prompt = told.prompt(WEATHER)
+    leave(home, prompt)
+    assert ask(home / "run", f"POST /hook?id={prompt.id}", 10.0) == b""
+    (home / "config.toml").write_text("")
+    other = Told("cccccccc-0000-4000-8000-00000000000c", str(project))
+    leave(home, other.event("SessionStart", {"off": "1"}, source="startup"))
+    drain(home)
+    assert prompted(project, env, session_id=other.session) == ""
+
+
+def test_a_late_block_and_what_fits_the_prompt_stay_within_what_clients_take(
+    home, project, worker, env
+):
+    found = identify(str(project))
+    store = SqliteStore.open(made(home), now=1)
+    add(store, [
+        (Item(f"n{n}", "observation", found.key, type="bugfix", epoch=1_770_000_000_000 + n,
+              title=f"Invoice queue {n}: " + "𝄞" * 60,
+              body=f"The invoice queue of shard{n} was drained twice. " + "𝄞 word " * 60), found)
+        for n in range(60)
+    ])  # fmt: skip
+    store.close()
+    worker().ready()
+    told = Told(cwd=str(project))
+    leave(home, told.event("SessionStart", source="startup"))
+    drain(home)
+    text = until(lambda: prompted(project, env, "was the invoice queue of shard7 drained twice?"))
+    assert "Recorded, by day" in text
+    assert "Found in earlier sessions for this prompt" in text
+    assert units(text) <= MOST_UNITS
+    ids = [line.split(" ", 1)[0] for line in text.splitlines() if line.startswith("#")]
+    assert len(ids) == len(set(ids))  # nothing twice
 
 
 def test_a_worker_that_ends_still_hears_that_its_last_answer_was_printed(

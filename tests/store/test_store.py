@@ -16,6 +16,7 @@ from yester.model import (
     Filters,
     Injection,
     Item,
+    OwedStart,
     Project,
     Session,
     Source,
@@ -567,6 +568,23 @@ def test_what_an_agent_was_shown_is_a_list_in_order(store):
     assert store.injections(99) == []
 
 
+@pytest.mark.requirement("DEL-14")
+def test_the_start_that_is_owed_is_the_last_one_until_its_own_block_has_arrived(store):
+    session = session_of(store)
+    first, last = OwedStart("1-1-a", "startup", 1), OwedStart("2-1-a", "compact", 2)
+    assert store.owed_start(session) is None
+    with store.transaction():
+        store.put_owed_start(session, first)
+        store.put_owed_start(session, last)
+        store.drop_owed_start(session, first.event)
+    assert store.owed_start(session) == last
+    with store.transaction():
+        store.drop_owed_start(session, last.event)
+    assert store.owed_start(session) is None
+    assert first.followed_by(last) == last
+    assert first.followed_by(OwedStart("3-1-a", "resume", 3)) == OwedStart("3-1-a", "startup", 3)
+
+
 @pytest.mark.requirement("CAP-14")
 def test_a_muted_session_stays_muted(open_store):
     store = open_store()
@@ -631,6 +649,7 @@ def test_turns_events_and_what_was_shown_go_with_a_merged_project(store):
             turn = store.put_turn(Turn(f"t-{session}", session, started=1))
             store.put_events([event(f"{session}-1-a", session=session, turn=turn)])
             store.put_injections([Injection(session, "SessionStart", 1, 0.0, 1, 1)])
+            store.put_owed_start(session, OwedStart(f"start-{session}", "startup", 1))
         store.merge_project("name:old", Project("name:new", "new"))
     assert store.session("s", "claude-code").id == kept
     (turn,) = store.turns(kept)
@@ -638,6 +657,9 @@ def test_turns_events_and_what_was_shown_go_with_a_merged_project(store):
     assert len(store.injections(kept)) == 1
     assert store.turns(gone) == store.injections(gone) == []
     assert len(store.turns(moved)) == len(store.injections(moved)) == 1
+    assert store.owed_start(kept).event == f"start-{gone}"
+    assert store.owed_start(moved).event == f"start-{moved}"
+    assert store.owed_start(gone) is None
 
 
 def test_closing_twice_is_harmless(store):

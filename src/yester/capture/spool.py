@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 FORMAT = 1
+_LONGEST_HEAD = 4096  # bytes that are read of it where the name of the event is wanted
 _ABANDONED = 3600.0  # seconds after which a file in tmp/ has no hook any more
 
 
@@ -107,6 +108,16 @@ def read(path: Path) -> Spooled:
         raise NewerFormat(words[0])
     hints = dict(_pairs(words[2:]))
     return Spooled(path.name, words[1], hints.pop("cwd", ""), hints, payload)
+
+
+def event_of(path: Path) -> str:
+    """The event's name, without reading a payload that may be large; "" where it has none."""
+    try:
+        with open(path, "rb") as file:
+            words = file.readline(_LONGEST_HEAD).split(b"\t", 2)
+    except OSError:
+        return ""
+    return words[1].strip().decode("utf-8", "replace") if len(words) > 1 else ""
 
 
 def _pairs(words: list[str]) -> Iterator[tuple[str, str]]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from yester.deliver.page import Context
 from yester.deliver.prompt import Given, Search, at_prompt, at_read
 from yester.deliver.start import Here, at_start, for_agent
+from yester.model import TAKEN_UP
 from yester.store.base import Store
 
 # The events that are answered, by the names of Claude Code → what is given.
@@ -41,7 +42,7 @@ def context(
     if moment.what == "start":
         return at_start(
             store, here, moment.budget, moment.exchange, of_session=moment.source == "compact",
-            again=moment.source in ("resume", "fork"),
+            again=moment.source in TAKEN_UP,
         )  # fmt: skip
     if moment.what == "agent start":
         return for_agent(store, here)

@@ -16,7 +16,7 @@ from yester.deliver.gate import trivial
 from yester.deliver.lines import Calendar, clean, found, line, name, titled
 from yester.deliver.page import Context, Left, Page
 from yester.deliver.quote import plain
-from yester.fence import strip_fenced
+from yester.fence import MOST_UNITS, strip_fenced
 from yester.memories.places import is_curated
 from yester.memories.selection import in_order
 from yester.model import Filters, Hit, Project
@@ -52,6 +52,7 @@ class Given:
     most: int = 5  # items
     budget: int = 600  # tokens
     session_budget: int = 6_000
+    units: int = MOST_UNITS  # of the answer, that something else in it has left
 
     @property
     def room(self) -> int:
@@ -86,7 +87,7 @@ def at_prompt(
     page = Page(
         "memory", "what fits the prompt",
         "Found in earlier sessions for this prompt; one as a whole: yester show ID.", "",
-        given.room,
+        given.room, given.units,
     )  # fmt: skip
     if not page.room:
         return Context()
@@ -199,7 +200,7 @@ def at_read(
     """What is recorded about a file that is about to be read; `file` as seen from the project."""
     given, search = given or Given(most=3, budget=250), search or Search()
     head = f"Recorded about {plain(line(file, 120))}; one as a whole: yester show ID."
-    page = Page("memory", "the file", head, "", given.room)
+    page = Page("memory", "the file", head, "", given.room, given.units)
     if not page.room or not file:
         return Context()
     about = Filters(projects=(project.key,), kinds=_ABOUT_FILES, files=(file,))

@@ -125,8 +125,8 @@ def at_start(
 
 
 def _left_off(store: Store, here: Here) -> int:
-    """When the session last said something; now, where it is not known."""
-    mine = Filters(projects=(here.project.key,), session=here.session)
+    """When the session had last said something by now; now, where it is not known."""
+    mine = Filters(projects=(here.project.key,), session=here.session, until=here.now)
     last = store.newest(mine, 1) if here.session else []
     return last[0].epoch if last else here.now
 

@@ -22,7 +22,7 @@ from yester.config import Config
 from yester.errors import SourceError
 from yester.ingest import noise
 from yester.ingest.prepare import prepared
-from yester.model import Event, Filters, Item, Session, Turn
+from yester.model import Event, Filters, Item, OwedStart, Session, Turn
 from yester.project import EXCLUDED, Projects
 from yester.redact import redact
 from yester.store.base import Entry, Store
@@ -246,6 +246,8 @@ class Events:
             turn = 0
             if session:
                 turn = self._turn(spooled, told, session, made)
+                if told.what == "start" and not one.skipped:
+                    self._owe(session, OwedStart(spooled.id, told.source, told.epoch))
             rows.append(
                 Event(
                     spooled.id, told.name, told.epoch, session, turn, told.actor, told.tool,
@@ -255,6 +257,11 @@ class Events:
                 )
             )  # fmt: skip
         self._store.put_events(rows)
+
+    def _owe(self, session: int, start: OwedStart) -> None:
+        """Until a hook has said that it printed the block of this start."""
+        known = self._store.owed_start(session)
+        self._store.put_owed_start(session, known.followed_by(start) if known else start)
 
     def _turn(self, spooled: Spooled, told: Told, session: int, item: int) -> int:
         """The turn an event belongs to, brought up to date with it."""

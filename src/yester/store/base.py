@@ -21,6 +21,7 @@ from yester.model import (
     Injection,
     Item,
     Memo,
+    OwedStart,
     Project,
     Session,
     Source,
@@ -307,6 +308,12 @@ class Store(Protocol):
     def put_injections(self, shown: Sequence[Injection]) -> None:
         """Remember what an agent was shown."""
 
+    def put_owed_start(self, session: int, start: OwedStart) -> None:
+        """Remember that the block of this start is still to be given; it replaces an older one."""
+
+    def drop_owed_start(self, session: int, event: str) -> None:
+        """The block of this start has arrived; one of a later start is still owed."""
+
     def put_answered(self, answers: Sequence[tuple[int, int]]) -> None:
         """How long hooks waited for their answers: (when, ms)."""
 
@@ -514,6 +521,9 @@ class Store(Protocol):
 
     def injections(self, session: int) -> list[Injection]:
         """What the agent was shown in this session, in order."""
+
+    def owed_start(self, session: int) -> OwedStart | None:
+        """The start whose block the session has not got, as far as is known."""
 
     def feedback(self, item: int) -> list[Feedback]:
         """What came of an item, in order."""

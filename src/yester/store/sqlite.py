@@ -269,12 +269,14 @@ class SqliteStore(
         if twin is None:
             self._db.execute("UPDATE session SET project = ? WHERE id = ?", (project, id_))
         else:
-            for table in ("item", "event", "turn", "injection", "refined", "archived"):
+            for table in ("item", "event", "turn", "injection", "refined", "archived",
+                          "owed_start"):  # fmt: skip
                 self._db.execute(
                     f"UPDATE OR IGNORE {table} SET session = ? WHERE session = ?", (twin[0], id_)
                 )
             self._want_distilled({twin[0]: 0})
             self._db.execute("DELETE FROM undistilled WHERE session = ?", (id_,))
+            self._db.execute("DELETE FROM owed_start WHERE session = ?", (id_,))
             self._db.execute("DELETE FROM session WHERE id = ?", (id_,))
 
     def put_session(self, session: Session) -> int:

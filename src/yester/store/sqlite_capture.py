@@ -8,7 +8,7 @@ from typing import Any
 
 import apsw
 
-from yester.model import Event, Injection, Session, Turn
+from yester.model import Event, Injection, OwedStart, Session, Turn
 from yester.store.sqlite_care import explains
 
 _EVENT = "id, name, epoch, session, turn, actor, tool, failed, item, skipped, window, lag"
@@ -61,6 +61,15 @@ class CaptureRows:
                 for i in shown
             ],
         )
+
+    def put_owed_start(self, session: int, start: OwedStart) -> None:
+        self._db.execute(
+            "INSERT OR REPLACE INTO owed_start(session, event, source, epoch) VALUES (?, ?, ?, ?)",
+            (session, start.event, start.source, start.epoch),
+        )
+
+    def drop_owed_start(self, session: int, event: str) -> None:
+        self._db.execute("DELETE FROM owed_start WHERE session = ? AND event = ?", (session, event))
 
     def mute(self, session: str, now: int) -> None:
         self._db.execute("INSERT OR IGNORE INTO muted VALUES (?, ?)", (session, now))
@@ -128,6 +137,13 @@ class CaptureRows:
             (session,),
         )
         return [Injection(*row) for row in found]
+
+    @explains
+    def owed_start(self, session: int) -> OwedStart | None:
+        row = self._db.execute(
+            "SELECT event, source, epoch FROM owed_start WHERE session = ?", (session,)
+        ).fetchone()
+        return OwedStart(*row) if row else None
 
     @explains
     def muted(self) -> set[str]:

@@ -2,7 +2,8 @@
 
 Whatever goes wrong here, the agent goes on without us: no answer is an answer.
 
-An answer is in the ledger, and what it shows counts as known, when it is known to have arrived.
+An answer is in the ledger, and what it shows counts as known, when it is known to have arrived. A
+start block that has not is owed: the session's next answer that the agent itself reads brings it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Container, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -20,18 +21,19 @@ import msgspec
 from yester import __version__, git
 from yester.agents.base import relative
 from yester.agents.hooks import TRIAL, Told
-from yester.capture.spool import NewerFormat, Spool, read
+from yester.capture.spool import NewerFormat, Spool, event_of, read
 from yester.config import Config
 from yester.deliver.context import EVENTS, Moment, context
 from yester.deliver.hooks import answer
-from yester.deliver.page import Context, Shown
+from yester.deliver.page import Context, Shown, joined
 from yester.deliver.prompt import Given, Search
 from yester.deliver.start import Here
 from yester.errors import SourceError, StoreError
+from yester.fence import MOST_UNITS, units
 from yester.ingest.events import Events
 from yester.memories.memory_config import narrowed
 from yester.memories.rules import standing
-from yester.model import ON_REQUEST, Feedback, Injection
+from yester.model import ON_REQUEST, Feedback, Injection, OwedStart
 from yester.recall.beginning import at_hand
 from yester.recall.rank import Weights
 from yester.recall.recall import Asked
@@ -47,6 +49,10 @@ if TYPE_CHECKING:
 ASKING = frozenset(EVENTS.values())
 _MANY = 20  # answers whose times wait to be written
 _RECENT = 64  # events whose hook may still ask
+_LOOKED_THROUGH = 256  # files of the spool, for a start that is not taken in yet
+_START = "SessionStart"
+_NOTHING = Context()
+_LATE_START = 1_700  # tokens; beside it there is room for what fits the prompt
 # Seconds git may take: before the first prompt, at a prompt (what was read ahead must do), and
 # where a person waits who has asked.
 _AT_START, _AT_PROMPT, _ASKED = 0.05, 0.03, 0.1
@@ -59,7 +65,8 @@ class Delivery:
     id: str  # of the event that is answered
     told: Told
     body: bytes = b""
-    lines: tuple[Shown, ...] = ()
+    lines: tuple[tuple[str, Shown], ...] = ()  # by the event they belong to
+    start: str = ""  # the SessionStart whose block it brings
 
 
 class Answers:
@@ -71,6 +78,7 @@ class Answers:
         self._log = log
         self._recent: OrderedDict[str, Told] = OrderedDict()
         self._arrived: list[Delivery] = []  # and still to be written down
+        self._starts: set[str] = set()  # whose block is on its way, or has arrived
         self._took: list[tuple[int, int]] = []  # when a hook was answered, and after how many ms
         self._surroundings = Surroundings(log)
         self.embedding: Embedding | None = None
@@ -134,18 +142,66 @@ class Answers:
 
     def settle(self, delivery: Delivery, arrived: bool) -> None:
         """The hook has printed it, or it has not."""
-        if arrived and delivery.lines:
+        if arrived and (delivery.lines or delivery.start):
             self._arrived.append(delivery)
+        else:
+            self._starts.discard(delivery.start)
 
     def _deliver(self, id_: str, told: Told) -> Delivery:
         if self._intake.refused(told):
             return Delivery(id_, told)
         if self.embedding is not None:
             self.embedding.want()
-        given = self._context(told)
+        start = self._start_to_give(id_, told)
+        block = fitting = _NOTHING
+        if start is not None:
+            block = self._start_block(told, start, late=told.what != "start")
+        if told.what != "start":
+            fitting = self._context(told, block)
         self._surroundings.look(told.cwd)
-        body = answer(told.agent, told.name, given.text)
-        return Delivery(id_, told, body, given.shown if body else ())
+        body = answer(told.agent, told.name, joined(block, fitting).text)
+        lines = [(_START, one) for one in block.shown] + [(told.name, one) for one in fitting.shown]
+        delivery = Delivery(id_, told, body, tuple(lines) if body else ())
+        if start is None or (block.text and not body):  # (this client takes no text here)
+            return delivery
+        self._starts.add(start.event)
+        if not block.text:  # nothing to say is owed to nobody, whatever becomes of the rest
+            self._arrived.append(Delivery(id_, told, start=start.event))
+            return delivery
+        return replace(delivery, start=start.event)
+
+    def _start_to_give(self, id_: str, told: Told) -> OwedStart | None:
+        """The start whose block is to be given now. What a sub-agent is told only it reads."""
+        if told.what not in ("start", "prompt", "read") or told.actor or not told.session:
+            return None
+        session = self._intake.session(told)
+        known = self._store.owed_start(session.id) if session.id else None
+        if known is not None and known.event in self._starts:
+            known = None
+        if told.what == "start":
+            new: OwedStart | None = OwedStart(id_, told.source, told.epoch)
+        else:
+            new = self._start_in_spool(id_, told)
+        return known.followed_by(new) if known and new else new or known
+
+    def _start_in_spool(self, id_: str, told: Told) -> OwedStart | None:
+        """A start of the same session that has not been taken in: nobody was there, or too busy."""
+        before = [path for path in self._spool.waiting() if path.name < id_]
+        for path in reversed(before[-_LOOKED_THROUGH:]):
+            if event_of(path) != _START:
+                continue
+            try:
+                spooled = read(path)
+                start, _ = self._intake.understand(spooled)
+            except (OSError, ValueError, NewerFormat, SourceError):
+                continue
+            if (start.session, start.agent) != (told.session, told.agent):
+                continue
+            settled = path.name in self._starts or self._store.handled([path.name])
+            if settled or spooled.off or self._intake.refused(start):
+                return None
+            return OwedStart(path.name, start.source, start.epoch)
+        return None
 
     def recall(self, text: str, root: str) -> bytes | None:
         """For the command line, which would have to load the model first."""
@@ -168,7 +224,7 @@ class Answers:
         stored = [
             one for one in self._arrived if one.id in left or self._spool.find(one.id) is None
         ]
-        rows = []
+        rows, starts = [], []
         for delivery in stored:
             told = delivery.told
             session = self._store.session(told.session, told.agent)
@@ -176,27 +232,41 @@ class Answers:
                 continue
             rows += [
                 Injection(
-                    session.id, told.name, one.item, one.score, one.tokens, told.epoch, one.reason,
+                    session.id, event, one.item, one.score, one.tokens, told.epoch, one.reason,
                     session.prompts,
                 )
-                for one in delivery.lines
+                for event, one in delivery.lines
             ]  # fmt: skip
-        if rows or len(self._took) >= _MANY:  # a number is not worth a write of its own
+            if delivery.start:
+                starts.append((session.id, delivery.start))
+        if rows or starts or len(self._took) >= _MANY:  # a number is not worth a write of its own
             with self._store.transaction():
                 self._store.put_injections(rows)
+                for id_, start in starts:
+                    self._store.drop_owed_start(id_, start)
                 self._store.put_answered(self._took)
             self._took.clear()
         for delivery in stored:
             self._arrived.remove(delivery)
+            self._starts.discard(delivery.start)
 
-    def _context(self, told: Told) -> Context:
-        now = int(time.time() * 1000)
+    def _start_block(self, told: Told, start: OwedStart, late: bool) -> Context:
+        """What this start should have been answered; as of then, where it is late."""
+        if not late:
+            return self._context(replace(told, source=start.source))
+        then = replace(told, what="start", source=start.source, epoch=start.epoch)
+        return self._context(then, late=True)
+
+    def _context(self, told: Told, block: Context = _NOTHING, late: bool = False) -> Context:
+        """What is given for an event; `block`: what the same answer brings besides."""
+        now = told.epoch if late else int(time.time() * 1000)
         session = self._intake.session(told)
         project = self._intake.projects.by_key(session.project)
         root = git.top(told.cwd, project.root)
         at_start = told.what in ("start", "agent start")
         around = self._surroundings
-        signals = around.around(told.cwd, _AT_START) if at_start else around.seen(told.cwd)
+        patience = _AT_PROMPT if late else _AT_START
+        signals = around.around(told.cwd, patience) if at_start else around.seen(told.cwd)
         search = Search(
             self._weights, self._embedder, partial(self._surroundings.fates, root,
             patience=_AT_PROMPT), at_hand(signals), self._config.flag("cross_project"),
@@ -204,13 +274,15 @@ class Answers:
         shown = self._store.injections(session.id) if session.id and not at_start else []
         file = relative(told.file, root) if told.file else ""
         if told.what == "read" and any(one.reason == f"file {file}" for one in shown):
-            return Context()  # once per session
-        known = {one.item for one in shown}
+            return _NOTHING  # once per session
+        known = {one.item for one in shown} | {one.item for one in block.shown}
         spent = sum(one.tokens for one in shown if one.event != ON_REQUEST)
         most = narrowed(self._config.number("max_inject"), root)
         given = Given(known, spent, most)
         if told.what != "prompt":
             given = Given(known, spent, min(most, 3), 250)
+        if block.text:
+            given = replace(given, units=MOST_UNITS - units(block.text) - 1)
         here = Here(
             project, told.session, now, signals=signals,
             rules=standing(self._store, project, search.files) if at_start else (),
@@ -218,6 +290,8 @@ class Answers:
         )  # fmt: skip
         last = self._config.flag("last_exchange")
         moment = Moment(told.what, told.prompt, file, told.source, last)
+        if late:
+            moment = replace(moment, budget=_LATE_START)
         return context(self._store, moment, here, given, search)
 
     @property
