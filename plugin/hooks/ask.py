@@ -26,9 +26,11 @@ _HINT = (
 )
 
 
-def ask(home: bytes, event: bytes, name: bytes, began: float, env: "Env", ours: "Ours") -> None:
+def ask(
+    home: bytes, event: bytes, name: bytes, data: bytes, began: float, env: "Env", ours: "Ours"
+) -> None:
     """Print what the worker wants the agent to know; nothing when it is not there in time. Then say
-    so: only what was printed counts as told."""
+    so: only what was printed counts as told, and a start block that was not comes with a prompt."""
     request = b"POST /hook?id=" + name + b"&ack=1 HTTP/1.0\r\n\r\n"
     starts, prompted = event == b"SessionStart", event == b"UserPromptSubmit"
     # before the current folder changes
@@ -39,9 +41,12 @@ def ask(home: bytes, event: bytes, name: bytes, began: float, env: "Env", ours: 
     if found is None and starts:
         _remove(home + b"/run/trouble")
         if _launch(home, runtime):
-            while found is None and time.monotonic() < began + COLD_PATIENCE:
+            bare = data.replace(b" ", b"")
+            again = b'"source":"resume"' in bare or b'"source":"compact"' in bare
+            patience = 0.0 if again else COLD_PATIENCE  # the user is in the middle of something
+            while found is None and time.monotonic() < began + patience:
                 time.sleep(0.01)
-                found, worker = _exchange(home, request, began + COLD_PATIENCE)
+                found, worker = _exchange(home, request, began + patience)
                 if not found and b"CLAUDECODE" in env:
                     found = _read(home + b"/run/trouble") or found  # why it could not start
         elif b"CLAUDECODE" in env:

@@ -57,7 +57,7 @@ def main(event: bytes, env: dict[bytes, bytes]) -> None:
 
         home = home if usual else rare(event, name, data, env, ours, put)
     if home and event in ASKING:
-        ask(home, event, name, began, env, ours)
+        ask(home, event, name, data, began, env, ours)
     elif home:
         posix.write(posix.open(home + b"/run/wake", posix.O_WRONLY | posix.O_NONBLOCK), b".")
 

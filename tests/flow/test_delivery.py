@@ -27,6 +27,7 @@ from tests.capturing import (
     made,
     until,
     waiting,
+    within,
     worker_that,
 )
 from tests.flow.test_worker import Running, context, earlier, recorded
@@ -249,6 +250,18 @@ def test_a_hook_that_cannot_print_does_not_say_that_it_did(home, project, env):
         until(lambda: len(heard) == 4)
     os.close(writing)
     assert heard == [b""] * 4
+
+
+@pytest.mark.requirement("OPS-02")
+def test_a_session_taken_up_again_does_not_wait_for_a_cold_worker(home, project, env):
+    launch = home / "run" / "launch"
+    launch.write_text("\n".join(["/bin/true", "--home", str(home)]) + "\n")
+    launch.chmod(0o600)
+    assert started(project, env, source="startup").seconds > 1.0
+    for source in ("resume", "compact"):
+        assert within(1.0, lambda source=source: started(project, env, source=source)).silent
+    spaced = b'{"session_id": "s", "source" : "resume"}'
+    assert within(1.0, lambda: hook("SessionStart", cwd=project, env=env, payload=spaced)).silent
 
 
 # --- versions that do not know of it --------------------------------------------------------------
