@@ -134,8 +134,10 @@ def hooks() -> str:
         for name, entries in registered["hooks"].items()
     )
     return (
-        f"# Hooks\n\n{_NOTE}\nThe plugin's hooks call `hook.py EVENT`, which leaves the payload in"
-        " the spool and ends; what\nis kept of it:\n\n| event | what is kept, and the answer |\n"
+        f"# Hooks\n\n{_NOTE}\nThe plugin's hooks call `hook.py EVENT CLIENT`, which leaves the"
+        " payload in the spool and ends.\nWhose hook it was is decided by what the payload proves,"
+        " then by CLIENT, and last by variables,\nwhich an agent started inside another inherits."
+        " What is kept of it:\n\n| event | what is kept, and the answer |\n"
         f"|---|---|\n{rows}\n"
     )
 

@@ -166,7 +166,7 @@ def rare(
             put(home + b"/spool", name, head + b"\toff=1\n" + _who(payload), True)
         return None
     rules = _rules(home)
-    if _forbidden(rules, env):
+    if _forbidden(rules, env, payload):
         return None
     sync = "nosync" not in rules
     _remove(home + b"/spool/tmp/" + name)  # half of the usual way may have been gone already
@@ -252,10 +252,10 @@ def _rules(home: bytes) -> "list[str]":
     return _read(home + b"/run/rules").decode("utf-8", "surrogateescape").split("\n")
 
 
-def _forbidden(rules: "list[str]", env: "Env") -> bool:
+def _forbidden(rules: "list[str]", env: "Env", payload: bytes) -> bool:
     """Do the rules keep this folder or session out?"""
     here = list(_upwards(posix.getcwd()))
-    session = env.get(b"CLAUDE_CODE_SESSION_ID", b"").decode("utf-8", "replace")
+    session = _session(payload, env) if any(rule[:8] == "session " for rule in rules) else ""
     for rule in rules:
         kind, _, what = rule.partition(" ")
         if kind == "all" or (kind == "session" and what and what == session):
@@ -263,6 +263,19 @@ def _forbidden(rules: "list[str]", env: "Env") -> bool:
         if kind == "path" and (what in here or _matches(what, here)):
             return True
     return False
+
+
+def _session(payload: bytes, env: "Env") -> str:
+    """The payload names the session; the variable may be that of an agent around this one."""
+    import json
+
+    try:
+        named = json.loads(payload).get("session_id")
+    except (ValueError, AttributeError, RecursionError):
+        named = ""
+    if isinstance(named, str) and named:
+        return named
+    return env.get(b"CLAUDE_CODE_SESSION_ID", b"").decode("utf-8", "replace")
 
 
 def _matches(pattern: str, paths: "list[str]") -> bool:

@@ -1,4 +1,4 @@
-"""`python3 -I -S hook.py EVENT`: put stdin into the spool, wake the worker, exit 0. Always.
+"""`python3 -I -S hook.py EVENT [CLIENT]`: stdin into the spool, wake the worker, exit 0. Always.
 
 It runs at every tool call and is compiled every time: so it is short and takes only modules which
 the interpreter has loaded by itself. What is rare, slow or wants an answer stands in ask.py.
@@ -9,7 +9,7 @@ import sys
 import time
 
 ASKING = (b"SessionStart", b"UserPromptSubmit", b"PreToolUse", b"SubagentStart")
-HINTS = b"""CLAUDECODE COPILOT_CLI GEMINI_SESSION_ID CLAUDE_CODE_SESSION_ID CLAUDE_PROJECT_DIR
+HINTS = b"""CLAUDECODE CLAUDE_CODE_SESSION_ID CLAUDE_PROJECT_DIR COPILOT_CLI GEMINI_SESSION_ID
 YESTER_SKIP_TOOLS YESTER_BATCH_WINDOW_MS CLAUDE_MEM_SKIP_TOOLS CLAUDE_MEM_BATCH_WINDOW_MS""".split()
 
 
@@ -33,11 +33,14 @@ def put(spool: bytes, name: bytes, data: bytes, sync: bool = True) -> None:
     posix.rename(spool + b"/tmp/" + name, spool + b"/new/" + name)  # returned: acknowledged
 
 
-def main(event: bytes, env: dict[bytes, bytes]) -> None:
+def main(event: bytes, client: bytes, env: dict[bytes, bytes]) -> None:
+    if client not in (b"", b"claude-code"):  # what Claude Code sets, an agent around it has left
+        env = {name: env[name] for name in env if name not in HINTS[:3]}
     began = time.monotonic()
     name = b"%d-%d-%b" % (time.time_ns(), posix.getpid(), posix.urandom(4).hex().encode())
     data = b"".join(iter(lambda: posix.read(0, 1 << 18), b""))
     hints = [b"%b=%b" % (hint, env[hint]) for hint in HINTS if hint in env]
+    hints += [b"client=" + client] if client else []
     try:
         words = [b"yester/1", event, b"cwd=" + posix.getcwdb(), *hints]
     except OSError:  # the folder is gone
@@ -63,7 +66,7 @@ def main(event: bytes, env: dict[bytes, bytes]) -> None:
 
 
 try:
-    main(sys.argv[1].encode(), posix.environ)
+    main(sys.argv[1].encode(), "".join(sys.argv[2:3]).encode(), posix.environ)
 except BaseException:  # noqa: BLE001 -- whatever is wrong here must not reach the agent
     pass
 posix._exit(0)

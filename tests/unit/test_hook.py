@@ -104,7 +104,7 @@ def test_the_plugin_hooks_every_event_with_its_own_name():
         (handler,) = entry["hooks"]
         assert handler["type"] == "command"
         assert handler["command"] == (
-            f'python3 -I -S "${{CLAUDE_PLUGIN_ROOT}}/hooks/hook.py" {event}'
+            f'python3 -I -S "${{CLAUDE_PLUGIN_ROOT}}/hooks/hook.py" {event} claude-code'
         )
         assert 0 < handler["timeout"] <= 10
     matchers = {event: entry.get("matcher") for event, (entry,) in hooks.items()}
@@ -172,6 +172,13 @@ def test_the_payload_arrives_byte_for_byte_with_what_the_hook_knew(project, user
     assert not told.off
     (file,) = files_below(user / ".yester")
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+@pytest.mark.requirement("CAP-15")
+def test_the_client_that_the_command_names_stands_in_the_envelope(project, user, env):
+    assert hook("Stop", "codex", cwd=project, env=env).silent
+    assert hook("Stop", cwd=project, env=env).silent
+    assert [one.hints for one in waiting(user / ".yester")] == [{"client": "codex"}, {}]
 
 
 def test_events_lie_in_the_order_they_happened(project, user, env):

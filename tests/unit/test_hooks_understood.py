@@ -116,8 +116,10 @@ def test_transcripts_are_read_after_what_only_they_tell_whole():
 
 @pytest.mark.requirement("CAP-07")
 def test_the_project_is_where_the_session_began_not_where_the_agent_went(told):
-    hints = {"CLAUDE_PROJECT_DIR": "/home/sam/code/shop"}
-    assert understood(told, "Stop", hints, cwd="/tmp/else").cwd == "/home/sam/code/shop"
+    outer = {"CLAUDE_PROJECT_DIR": "/home/sam/code/shop"}
+    own = {**outer, "CLAUDE_CODE_SESSION_ID": SESSION}
+    assert understood(told, "Stop", own, cwd="/tmp/else").cwd == "/home/sam/code/shop"
+    assert understood(told, "Stop", outer, cwd="/tmp/else").cwd == "/tmp/else"
     assert understood(told, "Stop", cwd="/tmp/else").cwd == "/tmp/else"
     assert understand("Stop", "/the/hooks/own", {}, {}, 5).cwd == "/the/hooks/own"
 
@@ -129,7 +131,15 @@ CLIENTS = [
     ({"GEMINI_SESSION_ID": "x"}, {}, "gemini-cli"),
     ({"CLAUDECODE": "1", "COPILOT_CLI": "1", "GEMINI_SESSION_ID": "x"}, {}, "claude-code"),
     ({"COPILOT_CLI": "1", "GEMINI_SESSION_ID": "x"}, {}, "copilot-cli"),
-    ({"CLAUDECODE": "1"}, {"turn_id": "t"}, "claude-code"),
+    ({"CLAUDECODE": "1"}, {"turn_id": "t"}, "codex"),
+    ({"CLAUDECODE": "1", "client": "gemini-cli"}, {}, "gemini-cli"),
+    ({"CLAUDECODE": "1", "client": "claude-code"}, {"turn_id": "t"}, "codex"),
+    ({"COPILOT_CLI": "1", "client": "claude-code"}, {}, "claude-code"),
+    ({"COPILOT_CLI": "1", "client": "claude-code"}, {"session_id": "s"}, "copilot-cli"),
+    ({"CLAUDECODE": "1"}, {"transcript_path": "/c/session-state/s/events.jsonl"}, "copilot-cli"),
+    ({"GEMINI_SESSION_ID": "s", "client": "claude-code"}, {"session_id": "s"}, "gemini-cli"),
+    ({"client": "Not a\x00name"}, {}, "claude-code"),
+    ({"client": "pi"}, {}, "pi"),
     ({}, {"turn_id": "t"}, "codex"),
     ({}, {"turn_id": None}, "codex"),
     ({}, {"transcript_path": "/home/sam/.codex/sessions/2026/01/02/rollout-x.jsonl"}, "codex"),
@@ -141,7 +151,9 @@ CLIENTS = [
 
 
 @pytest.mark.parametrize(("hints", "payload", "name"), CLIENTS)
-def test_the_client_is_known_by_its_variables_then_by_its_payload(hints, payload, name):
+def test_the_client_is_known_by_its_payload_then_by_its_command_then_by_variables(
+    hints, payload, name
+):
     assert client(hints, payload) == name
 
 

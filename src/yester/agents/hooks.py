@@ -7,6 +7,7 @@ transcript's record takes over what the hook stored.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -44,6 +45,13 @@ TRIAL = "yester-trial"
 
 _CLIENTS = (("CLAUDECODE", "claude-code"), ("COPILOT_CLI", "copilot-cli"),
             ("GEMINI_SESSION_ID", "gemini-cli"))  # fmt: skip
+_SESSIONS = (("CLAUDE_CODE_SESSION_ID", "claude-code"), ("GEMINI_SESSION_ID", "gemini-cli"))
+_TRANSCRIPTS = (
+    (re.compile(r"[/\\]rollout-"), "codex"),
+    (re.compile(r"[/\\]session-state[/\\][^/\\]+[/\\]events\.jsonl$"), "copilot-cli"),
+    (re.compile(r"[/\\]projects[/\\][^/\\]+[/\\][^/\\]+\.jsonl$"), "claude-code"),
+)
+_CLIENT_NAME = re.compile(r"[a-z][a-z0-9-]{1,30}")
 _MADE_UP = "hook"  # the id of records that we make of payloads
 
 
@@ -73,13 +81,40 @@ class Told:
 
 
 def client(hints: Mapping[str, str], payload: Mapping[str, Any]) -> str:
-    """Whose hook it was. A repository can set variables, but not Claude Code's: it goes first."""
+    """Whose hook it was: what the payload proves, then the client that the command names.
+
+    An agent started inside another inherits its variables, so a variable alone comes last. The
+    plugin names Claude Code, and Copilot CLI, which sends no transcript, runs it as well.
+    """
+    named = hints.get("client", "")
+    session, transcript = _text(payload, "session_id"), _text(payload, "transcript_path")
+    if "turn_id" in payload:
+        return "codex"
+    for variable, name in _SESSIONS:
+        if session and hints.get(variable) == session:
+            return name
+    for pattern, name in _TRANSCRIPTS:
+        if pattern.search(transcript):
+            return name
+    if _CLIENT_NAME.fullmatch(named) and named != claude_code.NAME:
+        return named
+    if "COPILOT_CLI" in hints and session and not transcript:
+        return "copilot-cli"
+    if named == claude_code.NAME:
+        return named
     for variable, name in _CLIENTS:
         if variable in hints:
             return name
-    if "turn_id" in payload or "/rollout-" in _text(payload, "transcript_path"):
-        return "codex"
     return claude_code.NAME
+
+
+def _folder(hints: Mapping[str, str], payload: Mapping[str, Any], cwd: str) -> str:
+    """Where the session is at work. Claude Code tells where it began, but only variables that name
+    the payload's own session are its own."""
+    began, session = hints.get("CLAUDE_PROJECT_DIR", ""), _text(payload, "session_id")
+    if began and session and hints.get("CLAUDE_CODE_SESSION_ID") == session:
+        return began
+    return _text(payload, "cwd") or cwd or began
 
 
 def understand(
@@ -96,7 +131,7 @@ def understand(
     )
     told = Told(
         name=name, what=what, agent=client(hints, payload), session=_text(payload, "session_id"),
-        cwd=hints.get("CLAUDE_PROJECT_DIR") or _text(payload, "cwd") or cwd, epoch=epoch,
+        cwd=_folder(hints, payload, cwd), epoch=epoch,
         turn=_text(payload, "prompt_id") or _text(payload, "turn_id"),
         actor=actor if _text(payload, "agent_id") else "",
         source=_text(payload, "source"),
