@@ -10,7 +10,7 @@ import os
 import stat
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -398,6 +398,35 @@ def load(home: Path, environ: Mapping[str, str]) -> Config:
                 origins[setting.name] = variable
                 break
     return Config(home, values, origins, projects, retention, tuple(warnings))
+
+
+def narrowed(config: Config, variables: Mapping[str, str]) -> Config:
+    """The settings for the answers to one session, whose environment has these variables.
+
+    A repository may have set them: they can have less shown, never more, and how soon things are
+    old tells nobody anything. A wrong value counts as none.
+    """
+    values = dict(config.values)
+    if _said_in("cross_project", variables) is False:
+        values["cross_project"] = False
+    if isinstance(most := _said_in("max_inject", variables), int):
+        values["max_inject"] = min(config.number("max_inject"), most)
+    if days := _said_in("recency_halflife_days", variables):
+        values["recency_halflife_days"] = days
+    return replace(config, values=values)
+
+
+def _said_in(name: str, variables: Mapping[str, str]) -> Value | None:
+    """What these variables set a setting to; None where they do not, or to what it cannot be."""
+    setting, warnings = _BY_NAME[name], list[str]()
+    text = next(filter(None, map(variables.get, setting.variables)), "")
+    if not text or len(text) > 6:  # no sensible value is longer, and int() must not be kept busy
+        return None
+    try:
+        value = _checked(setting, _from_text(setting, text), "", warnings)
+    except (ConfigError, ValueError):  # "²" is a digit, and no number
+        return None
+    return None if warnings else value
 
 
 def _projects(path: Path, table: Any) -> dict[str, str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import signal
 import socket
 import stat
@@ -575,6 +576,84 @@ def test_before_a_file_is_read_what_is_known_about_it_is_told_once(
     for strange in (None, "x", ["a"], {"file_path": 7}, {}):
         odd = Told(cwd=str(project)).payload("PreToolUse", tool_name="Read", tool_input=strange)
         assert hook("PreToolUse", cwd=project, env=env, payload=odd).silent
+
+
+# --- what a session's own environment may change about its answers --------------------------------
+
+WEBHOOKS = "every webhook is refused: the signature does not match since we have the proxy"
+
+
+@pytest.fixture
+def notes_shown(worker, home, env, project):
+    """The numbers of the notes that a session with these variables is shown for its prompt."""
+    here, other = identify(str(project)), identify("/home/sam/code/other")
+
+    def note(number, place, days, text):
+        return Item(
+            f"n{number}", "observation", place.key, session=f"before-{number}", type="bugfix",
+            title=f"Webhook signatures {number}", body=text,
+            epoch=int((time.time() - days * 86_400) * 1000),
+        )  # fmt: skip
+
+    said = "The proxy unpacked the body, so every webhook was refused"
+    notes = [
+        (note(1, here, 30, f"{said} and no signature did match."), here),
+        (note(2, here, 0, f"{said}."), here),
+        (note(3, other, 1, f"{said}; its signature is of the raw bytes."), other),
+    ]
+    store = SqliteStore.open(made(home), now=1)
+    add(store, notes)
+    store.close()
+    payload = Told(cwd=str(project)).payload("UserPromptSubmit", prompt=WEBHOOKS)
+
+    def ask(variables):
+        done = hook("UserPromptSubmit", cwd=project, env={**env, **variables}, payload=payload)
+        return re.findall(r"Webhook signatures (\d)", done.out.decode())
+
+    def answer(settings="", none=False, **variables):
+        (home / "config.toml").write_text(settings)
+        worker().ready()
+        return ask(variables) if none else until(lambda: ask(variables))
+
+    return answer
+
+
+@pytest.mark.requirement("REC-06", "DEL-03")
+@pytest.mark.parametrize("variable", ["YESTER_CROSS_PROJECT", "CLAUDE_MEM_CROSS_PROJECT"])
+@pytest.mark.parametrize(
+    ("settings", "said", "shown"),
+    [("", "false", "21"), ("", "maybe", "213"), ("cross_project = false", "true", "21")],
+)
+def test_a_session_can_have_its_answers_from_its_own_project_alone(
+    notes_shown, variable, settings, said, shown
+):
+    assert notes_shown(settings, **{variable: said}) == list(shown)
+
+
+@pytest.mark.requirement("DEL-03")
+@pytest.mark.parametrize(
+    ("settings", "said", "shown"),
+    [
+        ("", "1", 1), ("", "0", 0), ("", "many", 3), ("", "-1", 3), ("", "²", 3),
+        ("", "9" * 5_000, 3), ("max_inject = 2", "3", 2), ("max_inject = 2", "many", 2),
+    ],
+)  # fmt: skip
+def test_a_session_can_have_less_shown_and_never_more(notes_shown, settings, said, shown):
+    assert len(notes_shown(settings, none=not shown, YESTER_MAX_INJECT=said)) == shown
+
+
+@pytest.mark.requirement("REC-05", "DEL-03")
+@pytest.mark.parametrize(
+    ("variable", "said", "shown"),
+    [
+        ("YESTER_RECENCY_HALFLIFE_DAYS", "99999", "12"),  # age is next to nothing
+        ("CLAUDE_MEM_RECENCY_HALFLIFE_DAYS", "99999", "12"),
+        ("YESTER_RECENCY_HALFLIFE_DAYS", "-5", "21"),
+        ("YESTER_RECENCY_HALFLIFE_DAYS", "soon", "21"),
+    ],
+)
+def test_a_session_can_say_how_soon_things_are_old(notes_shown, variable, said, shown):
+    assert notes_shown("cross_project = false", **{variable: said}) == list(shown)
 
 
 @pytest.mark.requirement("DEL-03")

@@ -78,6 +78,7 @@ class Told:
     transcripts: tuple[Path, ...] = ()
     items: tuple[Item, ...] = ()
     skipped: Mapping[str, int] = field(default_factory=dict)
+    hints: Mapping[str, str] = field(default_factory=dict)  # the envelope's
 
 
 def client(hints: Mapping[str, str], payload: Mapping[str, Any]) -> str:
@@ -135,7 +136,7 @@ def understand(
         turn=_text(payload, "prompt_id") or _text(payload, "turn_id"),
         actor=actor if _text(payload, "agent_id") else "",
         source=_text(payload, "source"),
-        transcripts=tuple(Path(path) for path in paths if path),
+        transcripts=tuple(Path(path) for path in paths if path), hints=hints,
     )  # fmt: skip
     if what == "prompt":
         return replace(told, prompt=_text(payload, "prompt"))

@@ -23,6 +23,7 @@ from yester.agents.base import relative
 from yester.agents.hooks import TRIAL, Told
 from yester.capture.spool import NewerFormat, Spool, event_of, read
 from yester.config import Config
+from yester.config import narrowed as config_for_session
 from yester.deliver.context import EVENTS, Moment, context
 from yester.deliver.hooks import answer
 from yester.deliver.page import Context, Shown, joined
@@ -214,7 +215,7 @@ class Answers:
         except msgspec.MsgspecError:
             return None
         fates = partial(self._surroundings.fates, root, patience=_ASKED) if root else None
-        found = recalled(self._store, asked, self._weights, self._embedder, fates)
+        found = recalled(self._store, asked, _weights(self._config), self._embedder, fates)
         return msgspec.json.encode(found)
 
     def write_down(self, left: Container[str]) -> None:
@@ -259,6 +260,7 @@ class Answers:
 
     def _context(self, told: Told, block: Context = _NOTHING, late: bool = False) -> Context:
         """What is given for an event; `block`: what the same answer brings besides."""
+        config = config_for_session(self._config, told.hints)
         now = told.epoch if late else int(time.time() * 1000)
         session = self._intake.session(told)
         project = self._intake.projects.by_key(session.project)
@@ -268,8 +270,8 @@ class Answers:
         patience = _AT_PROMPT if late else _AT_START
         signals = around.around(told.cwd, patience) if at_start else around.seen(told.cwd)
         search = Search(
-            self._weights, self._embedder, partial(self._surroundings.fates, root,
-            patience=_AT_PROMPT), at_hand(signals), self._config.flag("cross_project"),
+            _weights(config), self._embedder, partial(self._surroundings.fates, root,
+            patience=_AT_PROMPT), at_hand(signals), config.flag("cross_project"),
         )  # fmt: skip
         shown = self._store.injections(session.id) if session.id and not at_start else []
         file = relative(told.file, root) if told.file else ""
@@ -277,7 +279,7 @@ class Answers:
             return _NOTHING  # once per session
         known = {one.item for one in shown} | {one.item for one in block.shown}
         spent = sum(one.tokens for one in shown if one.event != ON_REQUEST)
-        most = narrowed(self._config.number("max_inject"), root)
+        most = narrowed(config.number("max_inject"), root)
         given = Given(known, spent, most)
         if told.what != "prompt":
             given = Given(known, spent, min(most, 3), 250)
@@ -288,16 +290,16 @@ class Answers:
             rules=standing(self._store, project, search.files) if at_start else (),
             weights=search.weights, embedder=search.embedder, fates=search.fates,
         )  # fmt: skip
-        last = self._config.flag("last_exchange")
+        last = config.flag("last_exchange")
         moment = Moment(told.what, told.prompt, file, told.source, last)
         if late:
             moment = replace(moment, budget=_LATE_START)
         return context(self._store, moment, here, given, search)
 
     @property
-    def _weights(self) -> Weights:
-        return Weights().with_half_life(self._config.number("recency_halflife_days"))
-
-    @property
     def _embedder(self) -> Embedder | None:
         return self.embedding.embedder if self.embedding is not None else None
+
+
+def _weights(config: Config) -> Weights:
+    return Weights().with_half_life(config.number("recency_halflife_days"))
