@@ -3,6 +3,8 @@
     git work tree         key git:HOST/OWNER/NAME (remote "origin", else the first one)
                           key dir:PATH of the repository where it has no remote
     linked work tree      its main repository
+    one that is gone      the repository that its path names: X/.worktrees/NAME, X/worktrees/NAME,
+                          X/.claude/worktrees/NAME, X.worktrees/NAME, X__worktrees/NAME
     submodule             a project of its own that names its parent
     no repository         key dir:PATH, name = the folder's
     the user's word       [projects] in config.toml: "~/code/api" or "git:…" = "NAME"; key name:NAME
@@ -14,8 +16,8 @@ longer readable name.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path, PureWindowsPath
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path, PurePath, PureWindowsPath
 
 from yester.model import Project
 
@@ -26,7 +28,9 @@ _SCP = re.compile(r"^(?:[^@/\s]+@)?(?P<host>[^:/\s]+):(?!//)(?P<path>.+)$")
 _SCHEME = re.compile(
     r"^[a-z][a-z0-9+.-]*://(?:[^@/]*@)?(?P<host>[^/:]+)(?::\d+)?/(?P<path>.+)$", re.I
 )
-
+# A folder of work trees that stands beside its repository and has its name.
+_BESIDE = re.compile(r"(?P<name>[^.].*?)(?:\.|__)worktrees")
+_HOMES = ("home", "Users")
 
 EXCLUDED = Project("excluded:", "excluded")
 
@@ -91,8 +95,15 @@ def named(name: str, root: str = "") -> Project:
 
 def bare(key: str) -> Project:
     """A project of which only the key is known."""
-    name = key.split(":", 1)[-1].rstrip("/").rsplit("/", 1)[-1]
-    return Project(key, name or "unknown")
+    return Project(key, readable(key.split(":", 1)[-1].rstrip("/").split("/")) or "unknown")
+
+
+def readable(parts: Sequence[str]) -> str:
+    """The last part of a path, with those before it while it is nothing but a number."""
+    for at in reversed(range(len(parts))):
+        if not parts[at].isdigit():
+            return "/".join(parts[at:]).replace("//", "/")
+    return "/".join(parts)
 
 
 def identify(cwd: str) -> Project:
@@ -110,8 +121,53 @@ def identify(cwd: str) -> Project:
                 return found
         except OSError:
             continue
-    name = PureWindowsPath(cwd).name if _DRIVE.match(cwd) else here.name
-    return Project(f"dir:{here}", name or "unknown", str(here))
+    if found := _owner_of_work_tree(cwd):
+        return found
+    name = readable(_pure(cwd).parts) if _pure(cwd).name else "unknown"
+    return Project(f"dir:{here}", name, str(here))
+
+
+def _pure(path: str) -> PurePath:
+    return PureWindowsPath(path) if _DRIVE.match(path) else Path(path)
+
+
+def work_tree_place(path: str) -> tuple[PurePath, bool] | None:
+    """The folder whose work tree a path lies in, as far as the path can tell, and whether nothing
+    but a repository has such a folder in it."""
+    for folder in _pure(path).parents:
+        above = folder.parent
+        if folder.name == ".worktrees":
+            return above, True
+        if folder.name == "worktrees" and above.name == ".claude":
+            return above.parent, True
+        if folder.name == "worktrees" and not above.name.startswith("."):  # a tool's, not a user's
+            return above, False
+        if beside := _BESIDE.fullmatch(folder.name):
+            return folder.with_name(beside["name"]), False
+    return None
+
+
+def _owner_of_work_tree(path: str) -> Project | None:
+    """The repository of a work tree that is gone, with all that could have told.
+
+    Many keep the work trees of all their repositories in one folder, at home or in another that is
+    no repository: whether the place is one is looked at, unless it is gone as well.
+    """
+    place = work_tree_place(path)
+    if place is None:
+        return None
+    owner, certain = place
+    if owner.parent.name in _HOMES and len(owner.parts) == 3:
+        return None
+    if len(owner.parts) < (2 if certain else 3):
+        return None
+    try:
+        there = Path(owner)
+        if not certain and there.is_absolute() and there.is_dir() and not (there / ".git").exists():
+            return None
+    except OSError:
+        return None
+    return identify(str(owner))
 
 
 def _linked(mark: Path, folder: Path) -> Project | None:
@@ -144,7 +200,7 @@ def _work_tree(common: Path) -> Path:
 
 
 def _repository(common: Path, root: Path) -> Project:
-    name = root.name.removesuffix(".git") or "unknown"
+    name = readable(root.parts).removesuffix(".git") if root.name else "unknown"
     url = _origin(common / "config")
     if url and (place := normal_remote(url)):
         return Project(f"git:{place}", name, str(root))

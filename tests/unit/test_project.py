@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from yester.project import Projects, identify, normal_remote
+from yester.project import Projects, bare, identify, normal_remote
 
 pytestmark = pytest.mark.requirement("CAP-07")
 
@@ -92,6 +92,52 @@ def test_a_folder_that_is_gone_belongs_to_the_repository_above_it(tmp_path):
     assert identify("/no/such/place").name == "place"
     assert identify("D:\\code\\shop").name == "shop"
     assert identify("").name == "unknown"
+
+
+WORK_TREES = [
+    "shop/.worktrees/2", "shop/.worktrees/sam/fix-login/src", "shop/worktrees/fix-login",
+    "shop/.claude/worktrees/agent-a1/src", "shop.worktrees/fix", "shop__worktrees/fix/src",
+    "shop/.worktrees/2/.claude/worktrees/agent-b2",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("place", WORK_TREES)
+def test_a_work_tree_that_is_gone_belongs_to_its_repository_there_or_gone(tmp_path, place):
+    gone = identify(str(tmp_path / "gone" / place))
+    assert gone == identify(str(tmp_path / "gone" / "shop"))
+    assert (gone.key, gone.name) == (f"dir:{tmp_path}/gone/shop", "shop")
+    repo = repository(tmp_path / "there" / "shop", "git@example.org:acme/shop.git")
+    assert identify(str(tmp_path / "there" / place)) == identify(str(repo))
+    assert identify(str(tmp_path / "there" / place)).key == "git:example.org/acme/shop"
+
+
+def test_a_work_tree_that_is_gone_on_another_machine_is_known_by_its_path():
+    assert identify(r"D:\shop\.claude\worktrees\agent-a1\src") == identify(r"D:\shop")
+    assert identify("/Users/sam/code/shop/.worktrees/2").key == "dir:/Users/sam/code/shop"
+
+
+def test_a_folder_that_is_only_called_like_a_work_tree_stays_its_own(tmp_path):
+    """Folders of work trees of several repositories, and tools' own."""
+    code = tmp_path / "code"
+    own = repository(code / "worktrees" / "blog")
+    assert identify(str(own)).root == str(own)
+    for gone in (code / "worktrees" / "shop-fix", tmp_path / "x" / ".cursor" / "worktrees" / "a1"):
+        assert identify(str(gone)).key == f"dir:{gone}"
+    for gone in ("/Users/sam/worktrees/shop", "/home/sam/.worktrees/shop", "/data/worktrees/shop"):
+        assert identify(gone).key == f"dir:{gone}"
+    (tmp_path / "notes").mkdir()
+    for beside in (tmp_path / "notes.worktrees" / "fix", tmp_path / "my-worktrees" / "shop"):
+        assert identify(str(beside)).key == f"dir:{beside}"
+
+
+def test_no_project_is_called_by_a_number_alone(tmp_path):
+    assert identify("/no/such/2").name == "such/2"
+    assert identify("/reports/2026/11").name == "reports/2026/11"
+    assert identify(r"D:\code\7").name == "code/7"
+    assert identify("/3").name == "/3"
+    assert identify(str(repository(tmp_path / "kata" / "42"))).name == "kata/42"
+    assert bare("git:example.org/acme/7").name == "acme/7"
+    assert Projects({"/no/such/2": "2"}).of("/no/such/2").name == "2"  # the user's word
 
 
 @pytest.mark.parametrize("text", ["", "gitdir: ", "gitdir: /no/where", "nonsense", "\0\xff"])
