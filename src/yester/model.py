@@ -99,6 +99,21 @@ class Project:
 
 
 @dataclass(frozen=True, slots=True)
+class Join:
+    """A project that yester has joined with another one by itself, as it was before."""
+
+    key: str
+    name: str
+    root: str
+    into: str  # key of the other one
+    items: int
+    sessions: int
+    epoch: int
+    undone: int = 0  # ms; 0: it is joined
+    id: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Session:
     key: str
     agent: str

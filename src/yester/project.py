@@ -147,6 +147,12 @@ def work_tree_place(path: str) -> tuple[PurePath, bool] | None:
     return None
 
 
+def files_root(project: Project, cwd: str) -> str:
+    """What the paths of a session's files are seen from: the project's root, or the work tree below
+    it that the session began in, so that both agree on them."""
+    return cwd if cwd and work_tree_place(cwd) else project.root or cwd
+
+
 def _owner_of_work_tree(path: str) -> Project | None:
     """The repository of a work tree that is gone, with all that could have told.
 

@@ -20,6 +20,7 @@ from yester.agents.jsonl import taken_apart
 from yester.agents.transcript import S, Tools, Transcript, epoch, joined
 from yester.agents.transcript import decoded as value_of
 from yester.model import Item, Session
+from yester.project import files_root
 
 T = TypeVar("T")
 
@@ -136,7 +137,7 @@ class Conversation(Transcript[S]):
 def placed(reading: Reading, state: S, cwd: str) -> S:
     """A state in its project."""
     project = reading.projects.of(cwd)
-    return replace(state, cwd=cwd, project=project.key, root=project.root or cwd)
+    return replace(state, cwd=cwd, project=project.key, root=files_root(project, cwd))
 
 
 def as_fields(given: Any) -> Mapping[str, Any]:

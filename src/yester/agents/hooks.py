@@ -18,7 +18,7 @@ from yester.agents.base import Options, Reading
 from yester.agents.claude_code import ClaudeCode, Line, Place, compacted
 from yester.agents.transcript import block_text, plain
 from yester.model import Item, Session
-from yester.project import Projects
+from yester.project import Projects, files_root
 
 # Claude Code's names of events (Codex and Copilot's Claude plugins use them too) → what happened.
 # A name that is not here is remembered as an event and means nothing yet.
@@ -167,7 +167,7 @@ def with_items(
     reading = Reading(Path(told.session or "hook"), projects, options)
     reading.state = Place(
         session=told.session, cwd=session.cwd, project=session.project,
-        root=projects.by_key(session.project).root or session.cwd, title=session.title,
+        root=files_root(projects.by_key(session.project), session.cwd), title=session.title,
         title_rank=1 if session.title else 0, turn=told.turn,
         prompts=0 if told.actor else session.prompts,  # its file does not know them either
     )  # fmt: skip

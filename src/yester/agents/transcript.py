@@ -22,6 +22,7 @@ import msgspec
 from yester.agents.base import Reading, first_line, relative
 from yester.agents.jsonl import Bad, records
 from yester.model import Item, Session
+from yester.project import files_root
 
 # tool → (input fields that make the text, in order; field with the file; does it change the file)
 Tools = Mapping[str, tuple[tuple[str, ...], str, bool]]
@@ -171,7 +172,8 @@ class Transcript(ABC, Generic[S]):
             self.state = replace(self.state, branch=branch)
         if isinstance(cwd, str) and cwd and not self.state.project:
             found = self.reading.projects.of(cwd)
-            self.state = replace(self.state, cwd=cwd, project=found.key, root=found.root or cwd)
+            root = files_root(found, cwd)
+            self.state = replace(self.state, cwd=cwd, project=found.key, root=root)
         state = self.state
         if state.project and self.epoch:
             self.reading.met(

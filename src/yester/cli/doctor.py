@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import click
 
-from yester.cli.app import App, pass_app, print_json
+from yester.cli.app import App, count, pass_app, print_json
 from yester.doctor import Finding, examining
 
 _MARKS = {"ok": ("✓", "green"), "note": ("·", "blue"), "problem": ("✗", "red")}
@@ -14,14 +14,20 @@ _MARKS = {"ok": ("✓", "green"), "note": ("·", "blue"), "problem": ("✗", "re
 
 @click.command("doctor")
 @click.option("--fix", is_flag=True, help="Put right what can be put right safely.")
+@click.option("--undo-join", "joined", metavar="NAME",
+              help="Make a work tree that was joined with its repository a project of its own."
+              )  # fmt: skip
 @click.option("--json", "as_json_", is_flag=True, help="Print as JSON.")
 @pass_app
-def command(app: App, fix: bool, as_json_: bool) -> None:
+def command(app: App, fix: bool, joined: str | None, as_json_: bool) -> None:
     """Check the installation and the store; exit code 3 when something is wrong.
 
     Where yester is installed in an agent, its hooks are run with made-up events, of which nothing
     is kept, and the agent itself is asked whether it loads them.
     """
+    if joined is not None:
+        _undo_join(app, joined, as_json_)
+        return
     findings: list[Finding] = []
     for finding in examining(app.home, app.now, fix):
         findings.append(finding)
@@ -34,6 +40,19 @@ def command(app: App, fix: bool, as_json_: bool) -> None:
         print_json({"findings": rows})
     if any(finding.state == "problem" for finding in findings):
         click.get_current_context().exit(3)
+
+
+def _undo_join(app: App, joined: str, as_json_: bool) -> None:
+    from yester.deliver.projects import undo_join
+
+    project, moved = undo_join(app.home, app.store, joined, app.now)
+    if as_json_:
+        print_json({"project": project.name, "key": project.key, "items": moved})
+    else:
+        click.echo(
+            f"{project.name} is a project of its own again, with {count(moved, 'item')}; "
+            "[projects] in config.toml keeps it so"
+        )
 
 
 def show(findings: Iterable[Finding]) -> None:

@@ -21,6 +21,7 @@ from yester.cli.stopping import stoppable
 from yester.errors import SourceError
 from yester.importers.notes import NotesReport, drop_vanished, memory_file, take
 from yester.ingest import Ingest, Report, apply_names, rebuild_if_stale
+from yester.ingest.joins import join_all, names_of
 from yester.memories.places import MEMORY, memory_files
 from yester.project import Projects
 
@@ -52,6 +53,11 @@ def command(
             f"words are taken apart in a new way; {count(rebuilt, 'item')} indexed anew", err=True
         )
     apply_names(app.store, projects)
+    if joins := join_all(app.store, projects, app.now):
+        click.echo(
+            f"work trees that are gone were joined with their repositories: "
+            f"{names_of(app.store, joins)} (undo: yester doctor --undo-join NAME)", err=True
+        )  # fmt: skip
     options = Options(app.config.flag("thinking"), app.config.flag("subagents"))
     gc.set_threshold(100_000)  # nothing here makes cycles, and looking for them costs a tenth
     ingest = Ingest(app.store, projects, options, kept_out)

@@ -7,18 +7,20 @@ one that stays; their own keys stand in config.toml and lead there.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from yester.config import load
 from yester.deliver import config_file
 from yester.errors import UsageError
 from yester.memories.memo import GLOBAL
-from yester.model import Project
-from yester.project import EXCLUDED, Projects, named
+from yester.model import Join, Project
+from yester.project import EXCLUDED, Projects, bare, named, work_tree_place
 from yester.store.base import Store
 
+R = TypeVar("R")
 _RESERVED = (GLOBAL.name, EXCLUDED.name)
 
 
@@ -70,18 +72,63 @@ def _refuse_ours(project: Project) -> None:
         raise UsageError(f"{project.name!r} is no project of yours; it stays as it is")
 
 
-def _carry_out(home: Path, store: Store, projects: list[Project], into: Project) -> None:
+def undo_join(home: Path, store: Store, wanted: str, now: int) -> tuple[Project, int]:
+    """What yester has joined by itself becomes a project of its own again, and stays one, since its
+    folder stands in [projects] from now on. The project, and how many items it has got back."""
+    joined = [join for join in store.joins() if not join.undone]
+    found = [join for join in joined if wanted in (join.key, join.name, join.root)]
+    if len(found) != 1:
+        there = ", ".join(join.key if found else join.name for join in found or joined)
+        known = f"name one of {there}" if there else "nothing is joined"
+        several = "several joined projects are" if found else "no joined project is"
+        raise UsageError(f"{several} called {wanted!r}; {known}")
+    join = found[0]
+    path = join.root or join.key.removeprefix("dir:")
+    into = named(_free_name(store, join), path)
+
+    def carry_out(file: Path, before: str) -> int:
+        after = config_file.with_projects(before, {path: into.name})
+        if after is None:
+            raise UsageError(_by_hand(file, {path: into.name}))
+        moved = store.part_project(join, into, now)
+        config_file.write(file, after)
+        return moved
+
+    return into, _in_step(home, store, carry_out)
+
+
+def _free_name(store: Store, join: Join) -> str:
+    """What it was called, unless that was a number or is taken."""
+    taken = {name for one in store.projects() for name in (one.name, one.key)}
+    place = join.key.removeprefix("dir:")
+    owner, last = work_tree_place(place), bare(join.key).name.rpartition("/")[2]
+    names = [join.name, f"{owner[0].name}/{last}" if owner else last, place]
+    return next(name for name in names if not name.isdigit() and not {name, f"name:{name}"} & taken)
+
+
+def _in_step(home: Path, store: Store, carry_out: Callable[[Path, str], R]) -> R:
     """The file is replaced just before the store commits: both, or neither."""
     path = config_file.path_of(home)
     with config_file.one_at_a_time:
         before = config_file.text_of(path)
         try:
             with store.transaction():
-                _move(home, path, before, store, projects, into)
+                return carry_out(path, before)
         except BaseException:
             if config_file.text_of(path) != before:
                 config_file.write(path, before)
             raise
+
+
+def _carry_out(home: Path, store: Store, projects: list[Project], into: Project) -> None:
+    _in_step(home, store, lambda path, before: _move(home, path, before, store, projects, into))
+
+
+def _by_hand(path: Path, names: Mapping[str, str | None]) -> str:
+    return (
+        f"{path} is written in a way that cannot be changed line by line; put "
+        f"{_told(names)} into [projects] yourself, then run: yester index"
+    )
 
 
 def _move(
@@ -92,10 +139,7 @@ def _move(
     after = config_file.with_projects(before, names)
     kept = {k: v for k, v in {**overrides, **names}.items() if v is not None}
     if after is None or not _leads_there(overrides, kept, projects, into.key):
-        raise UsageError(
-            f"{path} is written in a way that cannot be changed line by line; put "
-            f"{_told(names)} into [projects] yourself, then run: yester index"
-        )
+        raise UsageError(_by_hand(path, names))
     for project in projects:
         store.merge_project(project.key, into)
     config_file.write(path, after)

@@ -11,6 +11,7 @@ from yester import backups
 from yester.config import Config
 from yester.doctor.finding import Finding, problem
 from yester.errors import ModelError, StoreDamaged, YesterError
+from yester.ingest.joins import names_of
 from yester.store.sqlite import SqliteStore
 
 
@@ -61,6 +62,7 @@ def store(
         return
     try:
         yield from _opened(opened, home, fix) if thoroughly else _seen(opened)
+        yield from _joined(opened)
         kept = backups.listed(home)
         newest = f"{len(kept)}, newest {kept[0].name}" if kept else "none yet"
         yield Finding(
@@ -101,6 +103,21 @@ def _seen(store: SqliteStore) -> Iterator[Finding]:
         yield Finding("store", "ok", f"{items:,} items in use")
     except YesterError as error:
         yield problem("store", str(error), "Run: yester doctor")
+
+
+def _joined(store: SqliteStore) -> Iterator[Finding]:
+    """What was moved without being asked for must be told, and how to undo it."""
+    try:
+        joins = [join for join in store.joins() if not join.undone]
+    except YesterError:
+        return  # the store is damaged, as was said
+    if joins:
+        items = sum(join.items for join in joins)
+        yield Finding(
+            "projects", "note", f"work trees that are gone are joined with their repositories, "
+            f"{items:,} items: {names_of(store, joins)}",
+            "To have one as a project of its own again: yester doctor --undo-join NAME",
+        )  # fmt: skip
 
 
 def _advice(text: str, home: Path) -> str:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from errno import EINVAL
 from hashlib import blake2b
 from pathlib import Path
 from stat import S_ISREG
+from typing import Any
 
 import msgspec
 
@@ -182,7 +183,8 @@ class Ingest:
             return
         reading = Reading(path, self._projects, self._options)
         if known and found.st_size >= known.offset and _fingerprint(path, known.head) == known.head:
-            reading.offset, reading.line, reading.state = known.offset, known.line, known.state
+            reading.offset, reading.line = known.offset, known.line
+            reading.state = self._in_present_project(known.state)
         head = _fingerprint(path)
         begun = shown = reading.offset
         progress(begun)
@@ -217,6 +219,14 @@ class Ingest:
         self.report.problems += reading.problems
         if self.full:
             self.flush()
+
+    def _in_present_project(self, state: Mapping[str, Any]) -> Mapping[str, Any]:
+        """A session's project may have been renamed or joined since its transcript was last read:
+        reading on must not make it anew."""
+        key, cwd = state.get("project"), state.get("cwd")
+        if not key or not cwd or self._store.project_number(key):
+            return state
+        return {**state, "project": self._projects.of(cwd).key}
 
     def _note(self, agent: Agent, reading: Reading, size: int, mtime_ns: int, head: str) -> None:
         state = msgspec.to_builtins(reading.state) if reading.state is not None else {}

@@ -20,6 +20,7 @@ from yester.model import (
     Filters,
     Injection,
     Item,
+    Join,
     Memo,
     OwedStart,
     Project,
@@ -377,6 +378,14 @@ class Store(Protocol):
         number of items moved. Where there is no such other project, it is only called so.
         Memories with a name that the other project has get another one."""
 
+    def join_project(self, key: str, into: Project, now: int) -> int:
+        """The same, and what was whose is written down, so that `part_project` can undo it; the
+        join's id, 0 where there was nothing to join."""
+
+    def part_project(self, join: Join, into: Project, now: int) -> int:
+        """Make everything that a join has moved, and what its sessions have got since, a project of
+        its own again, under this key and name; the number of items moved."""
+
     def reindex(self) -> int:
         """Build the whole index anew from the rows, which stay untouched; the number of items."""
 
@@ -489,6 +498,9 @@ class Store(Protocol):
 
     def statistics(self, terms: Sequence[str], filters: Filters) -> Statistics:
         """Numbers for scoring these terms, over the projects filtered for, else over everything."""
+
+    def joins(self) -> list[Join]:
+        """All projects that were joined with another, those undone as well, in that order."""
 
     def projects(self) -> list[Project]:
         """All projects, by name."""

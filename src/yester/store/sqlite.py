@@ -27,6 +27,7 @@ from yester.store.sqlite_care import explained, explains
 from yester.store.sqlite_daily import DailyRows
 from yester.store.sqlite_distil import DistilRows
 from yester.store.sqlite_feedback import FeedbackRows
+from yester.store.sqlite_joins import JoinRows
 from yester.store.sqlite_memories import MemoryRows
 from yester.store.sqlite_overview import SESSION, OverviewRows
 from yester.store.sqlite_spend import SpendRows
@@ -46,6 +47,7 @@ class SqliteStore(
     DailyRows,
     DistilRows,
     FeedbackRows,
+    JoinRows,
     MemoryRows,
     OverviewRows,
     SpendRows,
@@ -179,7 +181,7 @@ class SqliteStore(
     def put_project(self, project: Project) -> int:
         if project.key in self._projects:
             return self._projects[project.key]
-        row = self._one("SELECT id, root FROM project WHERE key = ?", project.key)
+        row = self._one("SELECT id, root, name FROM project WHERE key = ?", project.key)
         if row is None:
             name = self._free_name(project, 0)
             self._db.execute(
@@ -193,6 +195,9 @@ class SqliteStore(
             id_ = row[0]
             if project.root and not row[1]:
                 self._db.execute("UPDATE project SET root = ? WHERE id = ?", (project.root, id_))
+            if row[2].isdigit() and row[2] != project.name:  # by an older version: it says nothing
+                name = self._free_name(project, id_)
+                self._db.execute("UPDATE project SET name = ? WHERE id = ?", (name, id_))
         self._projects[project.key] = id_
         return id_
 
@@ -230,16 +235,19 @@ class SqliteStore(
         for (session,) in list(self._db.execute("SELECT id FROM session WHERE project = ?", row)):
             self._move_session(session, target)
         ids = [found[0] for found in self._db.execute("SELECT id FROM item WHERE project = ?", row)]
-        for id_ in ids:
-            values = self._one(f"{rows.SELECT} WHERE i.id = ?", id_)
-            item = rows.item(values)
-            self._index.remove(id_, row[0], item.kind)
-            self._db.execute("UPDATE item SET project = ? WHERE id = ?", (target, id_))
-            self._reindexed(item, target, values[-1])
-        self._index.write()
+        self._move_items(ids, target)
         self._db.execute("DELETE FROM project WHERE id = ?", row)
         self._notice_moves()
         return len(ids)
+
+    def _move_items(self, ids: Sequence[int], project: int) -> None:
+        for id_ in ids:
+            values = self._one(f"{rows.SELECT} WHERE i.id = ?", id_)
+            item = rows.item(values)
+            self._index.remove(id_, values[-2], item.kind)
+            self._db.execute("UPDATE item SET project = ? WHERE id = ?", (project, id_))
+            self._reindexed(item, project, values[-1])
+        self._index.write()
 
     def _reindexed(self, item: Item, project: int, session: int) -> None:
         if item.status == "active":

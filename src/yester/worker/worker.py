@@ -29,6 +29,7 @@ from yester.config import load
 from yester.errors import ConfigError, StoreBusy, StoreError, StoreReplaced
 from yester.ingest import Ingest, rebuild_if_stale
 from yester.ingest.events import Events
+from yester.ingest.joins import join_next, names_of
 from yester.store.sqlite import SqliteStore
 from yester.worker.answers import Answers
 from yester.worker.background import Background
@@ -80,6 +81,7 @@ class Worker:
         self._waiting: list[Path] = []  # of the spool, as it was last listed
         self._held: Counter[Path] = Counter()  # spool files that go when theirs have been read
         self._reading: Iterator[None] | None = None
+        self._joined = False  # all work trees that are gone, with their repositories
         self._background = Background(self._log, self._refined)
         self._running = False  # not where it only drains
         self.resting = 0.0  # until then: the store could not be written to
@@ -163,7 +165,7 @@ class Worker:
         now = self._clock()
         if self.resting > now:
             return min(self.resting - now, TICK)
-        if self._more or self._reading is not None or self._distilling.busy:
+        if self._more or self._reading is not None or self._distilling.busy or not self._joined:
             return 0.0
         due = min((due.when for due in self._due.values()), default=now + TICK)
         return max(0.0, min(TICK, self._idle, due - now))
@@ -253,7 +255,7 @@ class Worker:
         before = self._distilling.made
         try:
             while not (self._more or self._reading or self.resting) and self._clock() < until:
-                if not self._distilling.step(self._config):
+                if not self._join_one() and not self._distilling.step(self._config):
                     break
         except StoreBusy:
             self.resting = self._clock() + _BUSY_PAUSE
@@ -264,6 +266,22 @@ class Worker:
             self.resting = self._clock() + _ERROR_PAUSE
         if self._distilling.made > before:
             self._background.stored()
+
+    def _join_one(self) -> bool:
+        """A project of an older version that is a work tree which is gone; was there one?"""
+        if self._joined:
+            return False
+        try:
+            found = join_next(self._store, self._intake.projects, int(time.time() * 1000))
+        except (StoreBusy, StoreReplaced):
+            raise
+        except Exception as error:  # noqa: BLE001 -- until the next start: events are worth more
+            self._log.failed("joining work trees", error)
+            found = None
+        self._joined = found is None
+        if found is not None:
+            self._log.say(f"joined: {names_of(self._store, [found])}, {found.items} items")
+        return found is not None
 
     def _take_batch(self) -> bool:
         """A batch from the spool; is there more?"""

@@ -1,0 +1,70 @@
+"""Work trees that are gone and were stored as projects of their own, joined with their repository.
+
+Older versions did not know such a folder's repository (`yester.project`). Each is joined in one
+transaction that also writes down what was whose; a run that is killed goes on with the next one.
+The user's word in [projects] counts first, and what was parted again stays so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from yester.model import Join, Project
+from yester.project import EXCLUDED, Projects, bare, work_tree_place
+from yester.store.base import Store
+
+
+def join_next(store: Store, projects: Projects, now: int) -> Join | None:
+    """Join one; None where there is none left to join."""
+    for project, into in _joinable(store, projects):
+        with store.transaction():
+            made = store.join_project(project.key, into, now)
+        if made:  # else another process was faster
+            return next(join for join in store.joins() if join.id == made)
+    _rename_numbers(store)
+    return None
+
+
+def join_all(store: Store, projects: Projects, now: int) -> list[Join]:
+    """Join all of them."""
+    joins = []
+    while joined := join_next(store, projects, now):
+        joins.append(joined)
+    return joins
+
+
+def _joinable(store: Store, projects: Projects) -> Iterator[tuple[Project, Project]]:
+    """Projects that are work trees by their path, and the ones that they belong to."""
+    known = store.projects()
+    parted = {join.key for join in store.joins() if join.undone}
+    roots = {one.root: one for one in known if one.root and not one.key.startswith("dir:")}
+    for project in known:
+        path = project.root or project.key.removeprefix("dir:")
+        if not project.key.startswith("dir:") or project.key in parted:
+            continue
+        if work_tree_place(path) is None or projects.renamed(project) != project:
+            continue
+        into = projects.of(path)
+        if into == EXCLUDED or into.key == project.key or into.root in ("", path):
+            continue
+        # A repository that is gone as well is known by its remote, if it was met before.
+        yield project, roots.get(into.root, into) if into.key.startswith("dir:") else into
+
+
+def names_of(store: Store, joins: Sequence[Join]) -> str:
+    """`2 and 3 with shop`, for people."""
+    names = {project.key: project.name for project in store.projects()}
+    into: dict[str, list[str]] = {}
+    for join in joins:
+        into.setdefault(names.get(join.into, join.into), []).append(join.name)
+    return "; ".join(f"{', '.join(found)} with {name}" for name, found in into.items())
+
+
+def _rename_numbers(store: Store) -> None:
+    """A project that an older version has called by a number alone gets a name that says more."""
+    numbered = [one for one in store.projects() if one.name.isdigit()]
+    better = [one for one in map(bare, (one.key for one in numbered)) if not one.name.isdigit()]
+    if better:
+        with store.transaction():
+            for project in better:
+                store.put_project(project)

@@ -1,0 +1,179 @@
+"""Projects that were joined with another, in SQLite, and how to part them again.
+
+The other project may have rows of its own and get more, so what was whose is written down by id
+before anything is moved; both happen in the caller's one transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import apsw
+import msgspec
+
+from yester.model import Join, Project
+from yester.store.sqlite_care import explains
+
+# What belongs to a session by an id of its own. What was refined and archived of one that the other
+# project had as well stays there: it says what need not be done twice.
+_OF_SESSION = ("event", "turn", "injection")
+_SESSION = "key, agent, started, ended, cwd, branch, transcript"
+
+
+class JoinRows:
+    """The part of `SqliteStore` that joins projects so that it can be undone."""
+
+    _db: apsw.Connection
+
+    # --- writing, inside a transaction -------------------------------------------------------
+
+    def join_project(self, key: str, into: Project, now: int) -> int:
+        row = self._one("SELECT id, name, root, parent FROM project WHERE key = ?", key)
+        if row is None or key == into.key:
+            return 0
+        project, *said = row
+        counts = self._one(
+            "SELECT (SELECT count(*) FROM item WHERE project = ?1),"
+            " (SELECT count(*) FROM session WHERE project = ?1)", project,
+        )  # fmt: skip
+        self._db.execute(
+            "INSERT INTO project_join(key, name, root, parent, into_key, items, sessions, epoch)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (key, *said, into.key, *counts, now),
+        )
+        joined = self._db.last_insert_rowid()
+        self._note(joined, "item", "SELECT id, session FROM item WHERE project = ?", project)
+        self._note(
+            joined, "memory",
+            "SELECT m.item, m.slug FROM memory m JOIN item i ON i.id = m.item"
+            " WHERE i.project = ?", project,
+        )  # fmt: skip
+        self._note(joined, "child", "SELECT key, '' FROM project WHERE parent = ?", key)
+        self._note(
+            joined, "gone", "SELECT json_array(source, ref), '' FROM memory_gone"
+            " WHERE project = ?", key,
+        )  # fmt: skip
+        self._note(joined, "session", "SELECT id, '' FROM session WHERE project = ?", project)
+        self._note_twins(joined, project, into.key)
+        self.merge_project(key, into)
+        return joined
+
+    def _note(self, joined: int, what: str, query: str, *args: object) -> None:
+        self._db.execute(
+            f"INSERT INTO project_join_row(joined, what, id, before) SELECT ?, ?, * FROM ({query})",
+            (joined, what, *args),
+        )
+
+    def _note_twins(self, joined: int, project: int, into: str) -> None:
+        """Sessions that the other project has as well: its row stays, and takes what was ours."""
+        twins = self._db.execute(
+            "SELECT s.id FROM session s JOIN session t ON t.key = s.key AND t.agent = s.agent"
+            " JOIN project p ON p.id = t.project WHERE s.project = ? AND p.key = ?",
+            (project, into),
+        )
+        for (session,) in list(twins):
+            row = self._one(f"SELECT {_SESSION} FROM session WHERE id = ?", session)
+            self._db.execute(
+                "UPDATE project_join_row SET before = ? WHERE joined = ? AND what = 'session'"
+                " AND id = ?",
+                (msgspec.json.encode(row).decode(), joined, str(session)),
+            )
+            for table in _OF_SESSION:
+                query = f"SELECT id, session FROM {table} WHERE session = ?"
+                self._note(joined, table, query, session)
+
+    def part_project(self, join: Join, into: Project, now: int) -> int:
+        self._count_move()
+        target = self.put_project(into)
+        sessions = self._restored_sessions(join.id, target)
+        moved = {
+            int(id_): sessions.get(int(before), int(before))
+            for id_, before in self._noted(join.id, "item")
+            if self._one("SELECT 1 FROM item WHERE id = ?", int(id_))
+        }
+        for id_, session in moved.items():
+            self._db.execute("UPDATE item SET session = ? WHERE id = ?", (session, id_))
+        for session in sessions.values():  # what has come to them since is theirs as well
+            later = self._db.execute("SELECT id FROM item WHERE session = ?", (session,))
+            moved.update((row[0], session) for row in later)
+        self._move_items(sorted(moved), target)
+        for item, slug in self._noted(join.id, "memory"):
+            self._db.execute("UPDATE memory SET slug = ? WHERE item = ?", (slug, int(item)))
+        for child, _ in self._noted(join.id, "child"):
+            self._db.execute("UPDATE project SET parent = ? WHERE key = ?", (into.key, child))
+        for gone, _ in self._noted(join.id, "gone"):
+            self._db.execute(
+                "UPDATE memory_gone SET project = ? WHERE source = ? AND ref = ?",
+                (into.key, *msgspec.json.decode(gone)),
+            )
+        self._db.execute("UPDATE project_join SET undone = ? WHERE id = ?", (now, join.id))
+        self._db.execute("DELETE FROM project_join_row WHERE joined = ?", (join.id,))
+        self._notice_moves()
+        return len(moved)
+
+    def _restored_sessions(self, joined: int, target: int) -> dict[int, int]:
+        """The sessions that were the project's, in it again: former id → present one."""
+        found = {}
+        for id_, before in self._noted(joined, "session"):
+            old = int(id_)
+            if before:
+                found[old] = self._restored(joined, old, msgspec.json.decode(before), target)
+            elif self._one("SELECT 1 FROM session WHERE id = ?", old):
+                self._move_session(old, target)
+                found[old] = old
+        return found
+
+    def _restored(self, joined: int, old: int, row: Sequence[object], target: int) -> int:
+        free = self._one("SELECT 1 FROM session WHERE id = ?", old) is None
+        self._db.execute(
+            f"INSERT INTO session(id, project, title, {_SESSION}) VALUES (?, ?, coalesce("
+            "(SELECT title FROM session WHERE key = ?3 AND agent = ?4 LIMIT 1), ''),"
+            " ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+            (old if free else None, target, *row),
+        )
+        new = self._db.last_insert_rowid()
+        for table in _OF_SESSION:
+            self._db.execute(
+                f"UPDATE {table} SET session = ? WHERE id IN (SELECT id FROM project_join_row"
+                " WHERE joined = ? AND what = ? AND before = ?)",
+                (new, joined, table, str(old)),
+            )
+        return new
+
+    # --- reading -----------------------------------------------------------------------------
+
+    @explains
+    def joins(self) -> list[Join]:
+        rows = self._db.execute(
+            "SELECT key, name, root, into_key, items, sessions, epoch, undone, id"
+            " FROM project_join ORDER BY id"
+        )
+        return [Join(*row) for row in rows]
+
+    def _noted(self, joined: int, what: str) -> list[tuple[str, str]]:
+        found = self._db.execute(
+            "SELECT id, before FROM project_join_row WHERE joined = ? AND what = ?", (joined, what)
+        )
+        return [(str(id_), str(before)) for id_, before in found]
+
+    def _one(self, sql: str, *args: object) -> Any:
+        raise NotImplementedError
+
+    def merge_project(self, key: str, into: Project) -> int:
+        raise NotImplementedError
+
+    def put_project(self, project: Project) -> int:
+        raise NotImplementedError
+
+    def _move_items(self, ids: Sequence[int], project: int) -> None:
+        raise NotImplementedError
+
+    def _move_session(self, id_: int, project: int) -> None:
+        raise NotImplementedError
+
+    def _count_move(self) -> None:
+        raise NotImplementedError
+
+    def _notice_moves(self) -> None:
+        raise NotImplementedError
