@@ -73,7 +73,18 @@ class Projects:
 
     def _identify(self, cwd: str) -> Project:
         found = self._by_path(cwd) or self.renamed(identify(cwd))
-        return EXCLUDED if self._refuses and self._refuses(cwd, found) else found
+        return EXCLUDED if self._is_refused(cwd, found) else found
+
+    def _is_refused(self, cwd: str, found: Project) -> bool:
+        """A user who excludes a folder by its name means it also where its project has another: a
+        work tree that is its repository's, a number that is called by more of its path."""
+        if self._refuses is None:
+            return False
+        names = [_pure(cwd).name] if work_tree_place(cwd) else []
+        names += [name for name in (_pure(found.root).name,) if name.isdigit()]
+        return self._refuses(cwd, found) or any(
+            self._refuses(cwd, Project(found.key, name)) for name in names
+        )
 
     def renamed(self, project: Project) -> Project:
         """The project under the name the user gave its key or its folder, else as it is."""

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from yester.project import Projects, bare, identify, normal_remote
+from yester.capture.rules import Rules
+from yester.project import EXCLUDED, Projects, bare, identify, normal_remote
 
 pytestmark = pytest.mark.requirement("CAP-07")
 
@@ -188,3 +189,13 @@ def test_no_process_is_started_and_each_folder_is_looked_at_once(tmp_path):
     (repo / ".git" / "config").write_text('[remote "origin"]\n\turl = git@example.org:a/b\n')
     assert projects.of(str(repo)) is first
     assert Projects({}).of(str(repo)).key == "git:example.org/a/b"
+
+
+@pytest.mark.requirement("CAP-14")
+@pytest.mark.parametrize(
+    "folder", ["/no/shop/.worktrees/payroll", "/no/such/2026", "/no/shop/.worktrees/2026"]
+)
+def test_a_folder_excluded_by_its_name_stays_so_whatever_its_project_is_called_now(folder):
+    rules = Rules(names=("payroll", "2026"))
+    assert Projects({}, refuses=rules.excludes).of(folder) == EXCLUDED
+    assert Projects({}, refuses=rules.excludes).of("/no/shop") != EXCLUDED
