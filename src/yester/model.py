@@ -12,6 +12,7 @@ from typing import Any
 
 KINDS = ("message", "prompt", "observation", "summary", "memory", "note")
 STATUSES = ("active", "retired", "archived", "superseded")
+ECHO = "echo"  # the status of what an agent only said again: kept and shown, never ranked
 DISTILLED = "yester"  # the source of what was distilled from other items
 ORIGINS = ("user", "agent", "tool", "file", "import")
 SCOPES = ("global", "project", "path")
@@ -253,6 +254,7 @@ class Filters:
     tool: str = ""
     since: int | None = None
     until: int | None = None
+    echoes: bool = False  # what an agent only said again as well: where what happened is shown
 
 
 @dataclass(frozen=True, slots=True)

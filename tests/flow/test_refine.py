@@ -13,9 +13,9 @@ from yester.distil.asking import open_asker
 from yester.distil.prompts import SECTIONS
 from yester.distil.refine import NO_MODEL, Draft, refine, summary_text
 from yester.errors import ConfigError
+from yester.ingest.echo import Shown
 from yester.model import Item, Spend
 from yester.store.sqlite import SqliteStore
-from yester.text.terms import terms
 
 pytestmark = pytest.mark.requirement("DIS-04")
 
@@ -333,7 +333,7 @@ def test_only_the_turn_is_sent_fenced_and_without_secrets(desk):
 
 @pytest.mark.requirement("CAP-11")
 def test_what_the_agent_was_shown_is_not_noted_as_new(desk):
-    shown = frozenset(terms("every line in cart/total.py was rounded and then the sum again"))
+    shown = Shown.of("every line in cart/total.py was rounded and then the sum again")
     fact = "In cart/total.py every line was rounded, and then the sum again."
     new = observed(title="The sum is rounded once now", facts=[fact, "The sum is rounded once."])
     desk.server.say(answer(new))

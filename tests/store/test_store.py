@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from yester.ingest import prepared
 from yester.model import (
     DISTILLED,
+    ECHO,
     Event,
     Feedback,
     Filters,
@@ -881,3 +882,24 @@ def test_what_was_made_of_what_is_known_both_ways(store):
     assert store.made_from(everything)[ids["o1"]] == (ids["m2"], ids["m1"])  # as it happened
     assert store.made_into(everything) == {ids["m1"]: (ids["o1"],), ids["m2"]: (ids["o1"],)}
     assert store.made_from([]) == store.made_into([]) == {}
+
+
+@pytest.mark.requirement("CAP-11")
+def test_an_echo_is_kept_for_those_who_look_and_found_by_no_search(store):
+    put(store, item("a", "the ledger listens on a port"))
+    put(store, item("b", "the ledger listens on a port", status=ECHO, session="s1"))
+    (echo,) = store.find("b")
+    for _ in range(2):
+        assert found(store, "ledger") == ["a"]
+        assert [one.ref for one in store.newest(Filters(), 9)] == ["a"]
+        assert [one.ref for one in store.newest(Filters(echoes=True), 9)] == ["b", "a"]
+        assert store.load([echo.id]) == []
+        assert store.statistics(["ledger"], Filters()).frequencies == {"ledger": 1}
+        assert echo.id not in store.unembedded(9)
+        assert store.check() == []
+        with store.transaction():
+            store.reindex()
+    (session,) = store.sessions(Filters(session="s1"), 1)
+    assert [one.ref for one, _ in store.history(session.id, (), 9, (0, 0), 9)] == ["b"]
+    put(store, item("b", "the ledger listens on a port", session="s1"))
+    assert sorted(found(store, "ledger")) == ["a", "b"]

@@ -13,8 +13,8 @@ from yester.distil.symbols import DEFINITIONS, symbols
 from yester.distil.titles import CONCEPTS, TYPES
 from yester.distil.turns import views
 from yester.distil.typed import WAYS, decisions_in
+from yester.ingest.echo import Shown
 from yester.model import Event
-from yester.text.terms import terms
 
 pytestmark = pytest.mark.requirement("DIS-01", "DIS-03")
 
@@ -557,7 +557,7 @@ def test_what_only_repeats_what_was_shown_is_not_stored():
         "\n\nThe `render()` call fails because `zone` is read from the wrong `settings.toml`."
         "\n\nThe page is wrong because `render()` caches `zone` for each `Report` it makes."
     )
-    gate = Gate([frozenset(terms(given))])
+    gate = Gate([Shown.of(given)])
     (draft,) = [d for drafts in story.drafts(gate) for d in drafts]
     assert all("March" not in fact.text for fact in draft.facts)
     assert "March" not in draft.body + draft.title

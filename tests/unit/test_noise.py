@@ -272,22 +272,3 @@ def test_a_huge_command_takes_no_time():
     began = time.process_time()
     assert not noise.own_answer(Item("r", "message", role="tool", tool="Bash", body=body))
     assert time.process_time() - began < 2.0
-
-
-@pytest.mark.requirement("CAP-11")
-@pytest.mark.parametrize(
-    ("said", "shown", "repeats"),
-    [
-        ("a b c d e f g h i j", ["a b c d e f g h"], True),
-        ("a b c d e f g h i j", ["a b c d e f g"], False),
-        ("a b c d e f g h i j", ["a b c d e", "f g h i j"], False),
-        ("a b c d e f g h i j", ["x y z", "a b c d e f g h i j k l m n o p"], True),
-        ("a b c d e f", ["a b c d e f"], True),
-        ("a b c d e", ["a b c d e"], False),
-        ("a b c d e f", [], False),
-        ("", [""], False),
-    ],
-)
-def test_four_fifths_of_the_words_of_one_shown_text_are_a_repetition(said, shown, repeats):
-    words = [frozenset(text.split()) for text in shown]
-    assert noise.echo(frozenset(said.split()), words) is repeats

@@ -37,8 +37,8 @@ from yester.distil.validate import (
 )
 from yester.errors import Malformed
 from yester.fence import KINDS, fenced, strip_fenced
+from yester.ingest.echo import Shown
 from yester.model import Hit, Item
-from yester.text.terms import terms
 
 pytestmark = pytest.mark.requirement("DIS-04")
 
@@ -218,7 +218,7 @@ def test_a_secret_that_comes_back_is_taken_out_again():
 
 @pytest.mark.requirement("CAP-11")
 def test_what_yester_has_shown_the_agent_is_not_noted_again():
-    shown = frozenset(terms("every line was rounded and then the sum again in cart/total.py"))
+    shown = Shown.of("every line was rounded and then the sum again in cart/total.py")
     made = observed(
         facts=["In cart/total.py every line was rounded, then the sum again."],
         narrative="The sum is rounded once.",

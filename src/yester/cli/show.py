@@ -11,7 +11,7 @@ from yester.agents.surrounding import session_of
 from yester.cli.app import App, fenced_for_agents, pass_app, print_json
 from yester.cli.rows import as_json, print_full, print_index
 from yester.errors import NotFound, StoreError
-from yester.model import Feedback
+from yester.model import ECHO, Feedback
 from yester.recall.recall import hit
 
 _PATIENCE = 0.2  # seconds for another writer
@@ -44,7 +44,12 @@ def command(app: App, ids: tuple[str, ...], form: str, as_json_: bool) -> None:
     else:
         print_index(app, hits, "")
     for item in found:
-        if item.status != "active":
+        if item.status == ECHO:
+            click.echo(
+                f"#{item.id} repeats what the agent was shown: kept, and found by no search",
+                err=True,
+            )
+        elif item.status != "active":
             click.echo(f"#{item.id} is {item.status}: yester memory show {item.id}", err=True)
     if missing:
         raise NotFound(f"no item {', '.join(missing)}; `yester recall` shows ids")

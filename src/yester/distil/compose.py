@@ -28,7 +28,7 @@ from yester.distil.outcomes import outcomes
 from yester.distil.summaries import Summary, as_session, session_summary, turn_summary
 from yester.distil.turns import View
 from yester.distil.work import Committed
-from yester.ingest.noise import shown_words
+from yester.ingest.echo import shown_texts
 from yester.model import DISTILLED, Item, Session
 from yester.store.base import Store
 
@@ -65,7 +65,7 @@ def compose(store: Store, looked: Looked) -> Iterator[Made | None]:
     own = {item.ref for item in looked.known}
     observed = [item for item in looked.older if item.kind == "observation"]
     titles = Titles(item.title for item in observed)
-    shown = shown_words(store, looked.session.id)
+    shown = shown_texts(store, looked.session.id)
     gate = Gate(shown, (fact for item in observed if not kept_once(item) for fact in item.facts))
     telling: list[_Telling] = []
     for turn, done, outcome in zip(looked.turns, looked.commits, came_out, strict=True):

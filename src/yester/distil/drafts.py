@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from yester.distil.cues import boilerplate, may_find
 from yester.distil.sentences import Statement, statements
 from yester.distil.titles import near, words
-from yester.ingest.noise import echo
+from yester.ingest.echo import Shown, may_repeat, repeats
 from yester.model import Item
-from yester.text.terms import terms
 
 TITLE = 80  # characters
 _FACTS, _FACT_CHARS = 9, 1_600
@@ -71,7 +70,7 @@ class Taken:
 class Gate:
     """What may be kept of a session; remembers what was."""
 
-    def __init__(self, shown: Sequence[frozenset[str]] = (), known: Iterable[str] = ()) -> None:
+    def __init__(self, shown: Sequence[Shown] = (), known: Iterable[str] = ()) -> None:
         self._shown = shown
         self._known = {_same(text) for text in known}
         self._told: set[str] = set()  # in the turn that is looked at
@@ -89,9 +88,9 @@ class Gate:
             self._texts[item.id] = " ".join(item.body.split())
         return " ".join(text.split()) in self._texts[item.id]
 
-    def echoes(self, text: str) -> bool:
-        """Does it only say again what the session was shown?"""
-        return bool(self._shown) and echo(frozenset(terms(text)), self._shown)
+    def echoes(self, text: str, item: Item) -> bool:
+        """Does an agent only say again in this item what the session was shown before?"""
+        return may_repeat(item) and repeats(text, self._shown, item.epoch)
 
     def lets(self, text: str, item: Item) -> bool:
         said = _same(text)
@@ -99,7 +98,7 @@ class Gate:
             self.occurs(text, item)
             and said not in self._known
             and said not in self._told
-            and not self.echoes(text)
+            and not self.echoes(text, item)
         )
 
     def tell(self, facts: Iterable[Fact]) -> None:

@@ -32,7 +32,6 @@ def observe(
         drafts += found(turn, gate)
     drafts += trouble(turn, came_out, gate)
     drafts += on_the_way(turn, drafts, gate)
-    drafts = [draft for draft in drafts if not gate.echoes(draft.title)]
     kept = _different(sorted(drafts, key=lambda draft: -draft.worth))
     most = min(2 + len(turn.steps) // _STEPS_PER_DRAFT, _MOST_DRAFTS)
     return kept[:most]

@@ -14,6 +14,7 @@ from functools import partial
 from yester.distil.asking import SECONDS, Asker
 from yester.distil.prompts import SECTIONS, clean, turn_prompt
 from yester.distil.validate import Observed, TurnNotes, turn_notes
+from yester.ingest.echo import Shown
 from yester.model import Item
 
 NO_MODEL = "no language model is set"
@@ -21,12 +22,12 @@ NO_MODEL = "no language model is set"
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What was found in a turn without a model. `shown` are the words of each thing the agent was
-    shown in the session (`ingest.noise.shown_words`), which is never noted as something new."""
+    """What was found in a turn without a model. `shown` is what the agent was shown in the
+    session (`ingest.echo.shown_texts`), which is never noted as something new."""
 
     observations: tuple[Item, ...] = ()
     summary: Item | None = None
-    shown: tuple[frozenset[str], ...] = ()
+    shown: tuple[Shown, ...] = ()
 
     @property
     def files(self) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from yester.distil.refine import Draft, Refined, refine
 from yester.distil.trouble import WARNING
 from yester.distil.turns import View
 from yester.distil.work import assigned
-from yester.ingest.noise import shown_words
+from yester.ingest.echo import shown_texts
 from yester.ingest.prepare import prepared
 from yester.model import Item, Session
 from yester.store.base import Refinement, Store
@@ -67,7 +67,7 @@ def unrefined(
     for _ in history.read(replace(rules, most=0), _STEP_CHARS):
         pass
     turns = history.turns()
-    shown = tuple(shown_words(store, session.id))
+    shown = tuple(shown_texts(store, session.id))
     found = []
     for turn, commits in zip(turns, assigned(turns, LOOK_BACK), strict=True):
         now, mark = shape(turn, commits), marks.get(turn.key)

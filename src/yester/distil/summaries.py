@@ -145,7 +145,8 @@ def _next_steps(turn: View, gate: Gate) -> list[str]:
     if turn.closing is None:
         return []
     ends = [one for one in gate.statements(turn.closing) if one.kind != "heading"][-8:]
-    return [plain(one.text) for one in ends if _open(one) and not gate.echoes(one.text)][:3]
+    open_ones = (one for one in ends if _open(one) and not gate.echoes(one.text, turn.closing))
+    return [plain(one.text) for one in open_ones][:3]
 
 
 def _open(statement: Statement) -> bool:

@@ -17,7 +17,7 @@ import msgspec
 from yester.distil.prompts import CONCEPTS, HEADINGS, SECTIONS
 from yester.errors import Malformed
 from yester.fence import neutral, strip_fenced
-from yester.ingest.noise import echo
+from yester.ingest.echo import Shown, repeats
 from yester.redact import redact
 from yester.text.terms import query_terms, terms
 
@@ -93,10 +93,10 @@ def parsed(text: str, shape: type[T]) -> T:
 
 
 def turn_notes(
-    answer: str, given: str, files: Collection[str], shown: Sequence[frozenset[str]] = ()
+    answer: str, given: str, files: Collection[str], shown: Sequence[Shown] = ()
 ) -> TurnNotes:
-    """Notes of a turn as far as `given` bears them out; `shown` are the words of each thing that
-    the agent was shown. Malformed where nothing of what came does."""
+    """Notes of a turn as far as `given` bears them out; `shown` is what the agent was
+    shown. Malformed where nothing of what came does."""
     notes = parsed(answer, TurnNotes)
     known = words_of((given, *files))
     kept = [
@@ -116,13 +116,13 @@ def _observation(
     one: Observed,
     known: frozenset[str],
     files: Collection[str],
-    shown: Sequence[frozenset[str]],
+    shown: Sequence[Shown],
 ) -> Observed | None:
     title = line(one.title, TITLE)
-    if not borne_out(title, known, _STORY) or _echoes(title, shown):
+    if not borne_out(title, known, _STORY) or repeats(title, shown):
         return None
     facts = (line(fact, FACT) for fact in one.facts[: 2 * FACTS])
-    told = [f for f in facts if borne_out(f, known, FACT_SHARE) and not _echoes(f, shown)]
+    told = [f for f in facts if borne_out(f, known, FACT_SHARE) and not repeats(f, shown)]
     narrative = _story(one.narrative, known, NARRATIVE, shown)
     if not narrative and not told:
         return None
@@ -139,10 +139,10 @@ def _observation(
     )
 
 
-def _story(text: str, known: frozenset[str], most: int, shown: Sequence[frozenset[str]]) -> str:
+def _story(text: str, known: frozenset[str], most: int, shown: Sequence[Shown]) -> str:
     """The sentences that are borne out."""
     sentences = (line(part, most) for part in _SENTENCE.split(safe(text)))
-    kept = [s for s in sentences if borne_out(s, known, _STORY) and not _echoes(s, shown)]
+    kept = [s for s in sentences if borne_out(s, known, _STORY) and not repeats(s, shown)]
     return line(" ".join(kept), most)
 
 
@@ -183,10 +183,6 @@ def borne_out(text: str, known: frozenset[str], share: float) -> bool:
     if any(any(sign.isdigit() for sign in term) for term in strange):
         return False
     return len(told) - len(strange) >= share * len(told)
-
-
-def _echoes(text: str, shown: Sequence[frozenset[str]]) -> bool:
-    return bool(shown) and echo(frozenset(terms(text)), shown)
 
 
 def safe(text: str) -> str:

@@ -20,7 +20,7 @@ from yester.capture.rules import Rules
 from yester.capture.spool import Spooled
 from yester.config import Config
 from yester.errors import SourceError
-from yester.ingest import noise
+from yester.ingest import echo, noise
 from yester.ingest.prepare import prepared
 from yester.model import Event, Filters, Item, OwedStart, Session, Turn
 from yester.project import EXCLUDED, Projects
@@ -200,10 +200,9 @@ class Events:
             for entry in one.entries:
                 if known := self._known(entry.item, session, told.epoch):
                     found.setdefault(spooled.id, []).append(known)
-                elif self._repeats(entry, session):
-                    counts["echo"] += 1
                 else:
-                    entries.append((spooled.id, entry))
+                    again = self._repeats(entry.item, session)
+                    entries.append((spooled.id, echo.marked(entry) if again else entry))
         self._store.put([entry for _, entry in entries])
         for event, entry in entries:
             found.setdefault(event, []).extend(
@@ -227,9 +226,9 @@ class Events:
             session, item.kind, item.actor, text, epoch - _SAME_TIME, epoch + _SAME_TIME
         )
 
-    def _repeats(self, entry: Entry, session: int) -> bool:
-        return entry.item.role in ("assistant", "thinking") and noise.echo(
-            frozenset(entry.document.terms), noise.shown_words(self._store, session)
+    def _repeats(self, item: Item, session: int) -> bool:
+        return echo.may_repeat(item) and echo.repeats(
+            item.body, echo.shown_texts(self._store, session), item.epoch
         )
 
     def _put_events(

@@ -9,12 +9,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from yester.model import Event, Item
-from yester.store.base import Store
-from yester.text.document import document
 
 SHORTEST = 50  # characters of a tool's input and output that can be worth an observation
-# A text repeats another from this share of its words on; fewer words than so are no repetition.
-_REPEATED, _FEW = 0.8, 6
 _SWITCHES = {"skip_tools": "SKIP_TOOLS", "batch_window_ms": "BATCH_WINDOW_MS"}
 # `yester recall …` in a shell prints what is stored already; so does our MCP server.
 SHELLS = frozenset(
@@ -89,16 +85,3 @@ def batches(events: Iterable[Event]) -> list[list[Event]]:
 
 def _near(before: Event, event: Event) -> bool:
     return event.epoch - before.epoch <= event.window
-
-
-def echo(words: frozenset[str], shown: Iterable[frozenset[str]]) -> bool:
-    """Does a text repeat something the agent was shown?"""
-    return len(words) >= _FEW and any(
-        len(words & given) >= _REPEATED * len(words) for given in shown
-    )
-
-
-def shown_words(store: Store, session: int) -> list[frozenset[str]]:
-    """The words of everything an agent was shown in a session."""
-    given = list(dict.fromkeys(shown.item for shown in store.injections(session)))
-    return [frozenset(document(item).terms) for item in store.get(given)] if given else []

@@ -21,7 +21,8 @@ import msgspec
 from yester.agents.base import Agent, Options, Reading
 from yester.capture.rules import Rules
 from yester.errors import YesterError
-from yester.ingest.noise import echo, own_answer, shown_words
+from yester.ingest.echo import Shown, marked, may_repeat, repeats, shown_texts
+from yester.ingest.noise import own_answer
 from yester.ingest.prepare import prepared, redacted
 from yester.model import Item, Project, Session, Source
 from yester.project import EXCLUDED, Projects
@@ -69,7 +70,7 @@ class Ingest:
         self._rules = rules or Rules()
         self._muted = store.muted()
         self._unnamed: set[str] = set()  # sessions whose first prompt may not be kept
-        self._shown: dict[tuple[str, str], list[frozenset[str]]] = {}
+        self._shown: dict[tuple[str, str], list[Shown]] = {}
         self._clock = clock
         self._size = 1_000
         self._entries: list[Entry] = []
@@ -98,17 +99,15 @@ class Ingest:
             return "off"
         return "own answer" if own_answer(item) else ""
 
-    def _repeats(self, entry: Entry) -> bool:
+    def _repeats(self, item: Item) -> bool:
         """Did the agent only say again what it was shown in this session?"""
-        item = entry.item
-        if item.role not in ("assistant", "thinking") or not item.session:
+        if not may_repeat(item) or not item.session:
             return False
         key = (item.session, item.agent)
         if key not in self._shown:
             known = self._store.session(*key)
-            self._shown[key] = shown_words(self._store, known.id) if known else []
-        shown = self._shown[key]
-        return bool(shown) and echo(frozenset(entry.document.terms), shown)
+            self._shown[key] = shown_texts(self._store, known.id) if known else []
+        return repeats(item.body, self._shown[key], item.epoch)
 
     def _told_already(self, item: Item) -> bool:
         """Is a call without its result stored with it? A hook told it before the client had written
@@ -199,10 +198,9 @@ class Ingest:
                 reading.excluded = reading.excluded or reason == "excluded"
                 if item.kind == "prompt" and item.title:
                     self._unnamed.add(item.session)
-            elif self._repeats(entry := prepared(item)):
-                reading.skip("echo")
             else:
-                self._take(entry)
+                entry = prepared(item)
+                self._take(marked(entry) if self._repeats(entry.item) else entry)
                 if item.ref in reading.unanswered:
                     self._unanswered.add(entry.item.ref)
             yield

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from math import inf
 
 from yester.errors import NotFound, UsageError
-from yester.model import Filters, Hit, Item
+from yester.model import ECHO, Filters, Hit, Item
 from yester.recall.floor import least_score
 from yester.recall.reach import reach
 from yester.recall.recall import Asked, hit, recall
@@ -110,7 +110,7 @@ def _named(store: Store, asked: Asked, anchor: int | str | None, answer: _Answer
     if _LIKE_AN_ID.fullmatch(text):
         return _item(store, int(text.removeprefix("#")))
     if text.lower() == LATEST:
-        for item in store.newest(asked.filters, 1):
+        for item in store.newest(replace(asked.filters, echoes=True), 1):
             return _Place(item.epoch, item)
         raise NotFound("there is nothing to begin from", "run `yester index`, or use fewer filters")
     if text[0] == "S" and (place := _session(store, text[1:])):
@@ -125,7 +125,7 @@ def _named(store: Store, asked: Asked, anchor: int | str | None, answer: _Answer
 
 def _item(store: Store, id_: int) -> _Place:
     for item in store.get([id_]):
-        if item.status != "active":
+        if item.status not in ("active", ECHO):
             raise NotFound(f"item #{id_} is {item.status}, and a timeline shows active items only")
         return _Place(item.epoch, item)
     raise NotFound(f"no item #{id_}", "`yester recall` shows ids")
@@ -139,7 +139,9 @@ def _session(store: Store, key: str) -> _Place | None:
     if len(keys) > 1:
         alike = ", ".join(f"S{one}" for one in keys[:_SESSIONS_NAMED])
         raise UsageError(f"S{key} may be {alike}; write more of the id")
-    for item in store.newest(Filters(session=keys[0]), 1, oldest_first=True) if keys else ():
+    for item in (
+        store.newest(Filters(session=keys[0], echoes=True), 1, oldest_first=True) if keys else ()
+    ):
         return _Place(item.epoch, item)
     if keys or _LIKE_A_SESSION.fullmatch(key):
         raise NotFound(f"no item of a session S{key}", "`yester sessions` shows their ids")
@@ -172,6 +174,7 @@ def _around(
 
     Many items may share one moment: a program's import has it for thousands.
     """
+    filters = replace(filters, echoes=True)
     same = _within(filters, place.epoch, place.epoch + 1)
     own = place.item.id if place.item else 0
     rank = _rank(store, same, own)

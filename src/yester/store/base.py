@@ -494,7 +494,8 @@ class Store(Protocol):
     def newest(
         self, filters: Filters, limit: int, offset: int = 0, oldest_first: bool = False
     ) -> list[Item]:
-        """Active items that pass the filters, by time (then id)."""
+        """Active items that pass the filters, by time (then id); with `filters.echoes` also those
+        an agent only said again, which no other search gives."""
 
     def statistics(self, terms: Sequence[str], filters: Filters) -> Statistics:
         """Numbers for scoring these terms, over the projects filtered for, else over everything."""

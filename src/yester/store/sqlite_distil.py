@@ -7,7 +7,7 @@ from typing import Any
 
 import apsw
 
-from yester.model import DISTILLED, Event, Item, Session
+from yester.model import DISTILLED, ECHO, Event, Item, Session
 from yester.store import sqlite_rows as rows
 from yester.store.base import Refinement, Refinements, Waiting
 from yester.store.sqlite_care import explains
@@ -139,8 +139,9 @@ class DistilRows:
         )
         found = self._db.execute(
             f"{select} WHERE {_OF_SESSION} AND i.source <> ? AND i.kind <> 'memory'"
-            " AND i.status = 'active' AND (i.epoch, i.id) > (?, ?) ORDER BY i.epoch, i.id LIMIT ?",
-            (*names, chars, head + tail, head, -tail, session, DISTILLED, *after, limit),
+            " AND i.status IN ('active', ?) AND (i.epoch, i.id) > (?, ?)"
+            " ORDER BY i.epoch, i.id LIMIT ?",
+            (*names, chars, head + tail, head, -tail, session, DISTILLED, ECHO, *after, limit),
         )
         return [(rows.item(row), row[-1]) for row in found]
 

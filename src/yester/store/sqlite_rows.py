@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from yester.model import Filters, Item, Source
+from yester.model import ECHO, Filters, Item, Source
 
 COLUMNS = (
     "id", "ref", "kind", "source", "hash", "project", "session", "agent", "actor", "role",
@@ -87,6 +87,8 @@ def where(
     status: str = "i.status = 'active'",
 ) -> tuple[str, tuple[object, ...]]:
     """The filters as an exact condition on `item i` (never empty: only active items are shown)."""
+    if filters.echoes:
+        status = f"({status} OR i.status = '{ECHO}')"
     parts, args = [status], list[object]()
 
     def among(column: str, values: Sequence[object], collate: str = "") -> None:

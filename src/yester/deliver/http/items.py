@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 
 from yester.deliver.http import shapes
 from yester.deliver.http.access import Access
@@ -19,7 +20,8 @@ _MOST = 200  # items something was made of
 def listed(access: Access, given: ItemsOf) -> shapes.Items:
     filters = access.filters(given, kinds=tuple(given.kinds), types=tuple(given.types))
     oldest_first = given.order == "date_asc"
-    found = access.store.newest(filters, given.limit + 1, given.offset, oldest_first)
+    every = replace(filters, echoes=True)
+    found = access.store.newest(every, given.limit + 1, given.offset, oldest_first)
     if not found:
         access.check_names(filters)
     rows = Rows(access.store, full=given.format == "full").of(found[: given.limit])

@@ -39,7 +39,10 @@ def one(access: Access, given: SessionAt) -> shapes.SessionShown:
 def transcript(access: Access, given: TranscriptOf) -> shapes.Transcript:
     """The oldest first."""
     session = access.session(given.session)
-    here = Filters((session.project,), tuple(given.kinds), session=session.key, agent=session.agent)
+    here = Filters(
+        (session.project,), tuple(given.kinds), session=session.key, agent=session.agent,
+        echoes=True,
+    )  # fmt: skip
     found = access.store.newest(here, given.limit + 1, given.offset, oldest_first=True)
     rows = Rows(access.store, full=given.format == "full")
     results = rows.of(found[: given.limit])
