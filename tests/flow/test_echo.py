@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.capturing import SESSION, Told
+from tests.distilling import distilled
 from yester.agents import AGENTS
 from yester.agents.base import Options
 from yester.capture.rules import rules
@@ -172,3 +173,88 @@ def test_what_was_said_before_it_was_shown_stays_when_its_transcript_is_read_aga
     t.path.write_text(t.path.read_text().replace("2.1.100", "2.1.101"))
     desk.read(t.path)
     assert desk.said(OLD) == [item]
+
+
+# --- work that resembles what was shown ----------------------------------------------------------
+
+FIX = (
+    "The client hammers the server because the retry loop has no pause, so the loop now waits with"
+    " jitter between attempts."
+)
+
+
+def worked(told, prompt, file, closing, turn):
+    """A turn that changes a file and ends with these words."""
+    edit = {"file_path": f"{told.cwd}/{file}", "old_string": "a" * 40, "new_string": "b" * 40}
+    return (
+        told.prompt(prompt, turn),
+        told.tool("Edit", edit, {"filePath": edit["file_path"], "structuredPatch": []}),
+        told.stop(closing),
+    )
+
+
+def written(t, told, prompt, file, closing, turn):
+    """The same turn in a transcript."""
+    t.user(prompt, promptId=turn)
+    edit = {"file_path": f"{told.cwd}/{file}", "old_string": "a" * 40, "new_string": "b" * 40}
+    t.result(t.call("Edit", **edit), "The file has been updated.")
+    t.assistant(closing)
+
+
+@pytest.mark.requirement("CAP-11", "DIS-03", "DIS-06")
+@pytest.mark.parametrize("by", ["hooks", "transcript"])
+def test_the_same_fix_in_two_more_files_is_observed_for_each(desk, transcript, by):
+    told = Told()
+    turns = [
+        ("Fix the retry loop of the mail client", "mail/client.py"),
+        ("Fix it the same way in the push client", "push/client.py"),
+        ("And the same way in the sms client", "sms/client.py"),
+    ]
+    shown = desk.tell(FIX)
+    desk.take(told.event("SessionStart", source="startup"))
+    desk.show(shown, told, "SessionStart")
+    t = transcript(clock=told.clock // 1000)
+    for number, (prompt, file) in enumerate(turns):
+        if by == "hooks":
+            desk.take(*worked(told, prompt, file, FIX, f"turn-{number}"))
+        else:
+            written(t, told, prompt, file, FIX, f"turn-{number}")
+    if by == "transcript":
+        desk.read(t.path)
+    distilled(desk.store)
+    own = [item for item in desk.made() if item.session == SESSION]
+    observed = [item for item in own if item.kind == "observation"]
+    assert {file for item in observed for file in item.files_modified} == {f for _, f in turns}
+    assert len(observed) == 3
+    (card,) = [item for item in own if item.type == "session"]
+    assert set(card.files_modified) == {file for _, file in turns}
+    assert len(desk.said(FIX)) == 3
+
+
+@pytest.mark.requirement("CAP-11", "DIS-03")
+@pytest.mark.parametrize("by", ["hooks", "transcript"])
+def test_a_fix_that_is_recalled_in_another_project_and_used_there_is_found_there(
+    desk, transcript, by
+):
+    first = Told(EARLIER, cwd="/home/sam/code/mail", clock=1_760_000_000_000)
+    asked = "The mail client hammers the server, fix its retry loop"
+    desk.take(*worked(first, asked, "client.py", FIX, "t0"))
+    distilled(desk.store)
+    (known,) = desk.made("observation")
+    told = Told(cwd="/home/sam/code/push")
+    desk.take(told.event("SessionStart", source="startup"))
+    desk.show(known, told, "SessionStart")
+    t = transcript(clock=told.clock // 1000, cwd=told.cwd)
+    turn = ("The push client hammers the server as well, fix it", "client.py", FIX, "turn-1")
+    if by == "hooks":
+        desk.take(*worked(told, *turn))
+    else:
+        written(t, told, *turn)
+        desk.read(t.path)
+    distilled(desk.store)
+    (observed,) = desk.made("observation", project="push")
+    assert observed.files_modified == ("client.py",)
+    assert desk.made("summary", project="push")
+    assert len(desk.said(FIX)) == 1
+    asked_there = Asked("retry loop hammers the server", Filters(projects=(observed.project,)), k=9)
+    assert observed.id in [hit.id for hit in recall(desk.store, asked_there)]

@@ -93,13 +93,12 @@ class Gate:
         return may_repeat(item) and repeats(text, self._shown, item.epoch)
 
     def lets(self, text: str, item: Item) -> bool:
+        return self.new(text, item) and not self.echoes(text, item)
+
+    def new(self, text: str, item: Item) -> bool:
+        """Does it stand there, and is it not told yet?"""
         said = _same(text)
-        return (
-            self.occurs(text, item)
-            and said not in self._known
-            and said not in self._told
-            and not self.echoes(text, item)
-        )
+        return self.occurs(text, item) and said not in self._known and said not in self._told
 
     def tell(self, facts: Iterable[Fact]) -> None:
         """These are told: they are not taken again in the same turn."""
@@ -112,7 +111,15 @@ class Gate:
         self._known.update(map(_same, facts))
 
     def take(self, item: Item, least: float = _LEAST) -> list[Taken]:
-        """The statements of a message that tell something, in order."""
+        """The statements of a message that tell something new, in order."""
+        return [
+            taken
+            for taken in self.report(item, least)
+            if not self.echoes(taken.statement.text, item)
+        ]
+
+    def report(self, item: Item, least: float = _LEAST) -> list[Taken]:
+        """Those, too, that say of this work what the agent was shown of another."""
         if item.id not in self._taken:
             self._taken[item.id] = [
                 Taken(statement, item, value)
@@ -123,7 +130,7 @@ class Gate:
         return [
             taken
             for taken in self._taken[item.id]
-            if taken.worth >= least and self.lets(taken.statement.text, item)
+            if taken.worth >= least and self.new(taken.statement.text, item)
         ]
 
     def explaining(self, item: Item) -> list[Taken]:

@@ -41,7 +41,7 @@ class Summary:
     files_edited: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.sections.get("completed") or self.sections.get("learned"))
+        return any(self.sections.get(name) for name in ("completed", "learned", "notes"))
 
 
 def turn_summary(turn: View, drafts: Sequence[Draft], gate: Gate) -> Summary:

@@ -14,6 +14,7 @@ from yester.distil.commands import CHECKS, typed
 from yester.distil.drafts import TITLE, Draft, Fact, Gate, Taken, chosen
 from yester.distil.outcomes import Ended, Instead, Outcomes, Stuck, files
 from yester.distil.phrases import cut, shortened
+from yester.distil.telling import MOST_FILES, sections
 from yester.distil.titles import file_names
 from yester.distil.turns import Step, View
 
@@ -67,6 +68,30 @@ def trouble(turn: View, came_out: Outcomes, gate: Gate) -> list[Draft]:
     made += [_stuck(turn, one, gate) for one in came_out.stuck[:1]]
     made += [_instead(one) for one in came_out.instead[:2]]
     return made
+
+
+def checked(turn: View, came_out: Outcomes) -> list[Draft]:
+    """How a check came out that had failed, where nothing else tells of it."""
+    text = outcome_text(turn, came_out)
+    facts = tuple(_line(one.error.text, one.failing) for one in came_out.ended[:3])
+    for passed in came_out.passed[-1:]:
+        return [_checked(turn, f"{_shown(passed.passing)} passes again", facts, text, "bugfix")]
+    for ended in came_out.ended[-1:]:
+        return [_checked(turn, error_title(ended.error.text), facts, text, "bugfix")]
+    failed = [step for step in turn.steps if step.failing and step.kind in CHECKS]
+    for step in failed[-1:]:
+        facts = tuple(_line(error.text, step) for error in step.errors[:3])
+        why = f": {error_title(step.errors[0].text)}" if step.errors else ""
+        return [_checked(turn, f"{_shown(step)} fails{why}", facts, text, "discovery")]
+    return []
+
+
+def _checked(turn: View, title: str, facts: tuple[Fact, ...], text: str, type_: str) -> Draft:
+    return Draft(
+        "checked", type_, shortened(title, TITLE), turn.ended, 1.0, facts=facts,
+        concepts=("problem-solution" if type_ == "bugfix" else "gotcha",),
+        files_read=turn.looked_at[:MOST_FILES], sections=sections("", text),
+    )  # fmt: skip
 
 
 def _one_per_run(ended: Sequence[Ended]) -> list[Ended]:

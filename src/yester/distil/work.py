@@ -85,12 +85,7 @@ def work(turn: View, commits: Sequence[Committed], came_out: Outcomes, gate: Gat
     if commits:
         return _committed(turn, commits, request, said, came_out, gate)
     title, source = _work_title(turn, request, said)
-    if not title:
-        return []
     facts = chosen(without_title(said, title, source))
-    little = len(turn.edited) < 2 and len(turn.steps) < 6
-    if not facts and source == "request" and (little or not imperative(title)):
-        return []  # asked for, and nothing to say about what was done
     type_ = _work_type(turn, title, request, said, came_out)
     return [
         Draft(
@@ -122,6 +117,8 @@ def _said(turn: View, gate: Gate) -> list[Taken]:
             found += gate.take(item)
         else:
             found += gate.findings(item, 1.8)
+    if not found and closing is not None:
+        found = gate.report(closing)  # a fix that was recalled and is used here as well
     if turn.prompt is not None and plan_title(turn.prompt.body):
         found = _reasons(turn.prompt, gate) + found
     return found
@@ -195,9 +192,7 @@ def _work_title(turn: View, request: str, said: Sequence[Taken]) -> tuple[str, s
         return request_title(request), "request"
     if found := first_title(causes):
         return found
-    if len(turn.edited) >= 2:
-        return as_title(f"Changed {file_names(turn.edited)}"), "files"
-    return "", ""
+    return as_title(f"Changed {file_names(turn.edited)}"), "files"
 
 
 _INTENDS = re.compile(
