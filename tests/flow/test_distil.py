@@ -21,8 +21,9 @@ from yester.agents import AGENTS
 from yester.agents.base import Options
 from yester.capture.rules import rules
 from yester.config import load
-from yester.distil.dedup import distinct, stored_already
+from yester.distil.dedup import Observed, fold, stored_already
 from yester.distil.distil import Report, distil
+from yester.distil.made import Made
 from yester.distil.turns import BRIEF_CHARS, BRIEF_TOOLS
 from yester.ingest import Ingest, prepared
 from yester.ingest.events import Events
@@ -189,7 +190,10 @@ def test_a_turn_that_has_grown_replaces_what_came_of_it_and_what_no_longer_comes
     assert store.check() == []
 
 
-TURNS = ("fixed_bug", "second_turn", "talk", "commit", "add", "stuck", "wrong", "plan", "late")
+TURNS = (
+    "fixed_bug", "fixed_again", "second_turn", "talk", "commit", "add", "stuck", "wrong", "plan",
+    "late",
+)  # fmt: skip
 
 
 @settings(max_examples=8)
@@ -203,6 +207,7 @@ TURNS = ("fixed_bug", "second_turn", "talk", "commit", "add", "stuck", "wrong", 
 @example(["wrong", *["talk"] * 7, "wrong", "wrong", *["talk"] * 4, "wrong"], {8, 9}, 1)
 @example(["add", *["talk"] * 4, "commit"], set(range(9)), 1)  # work is committed much later
 @example(["plan", *["talk"] * 13, "add"], {14}, 1)
+@example(["fixed_bug", *["talk"] * 9, "fixed_again", "talk", "fixed_again"], set(range(26)), 1)
 def test_turn_by_turn_in_several_goes_and_all_at_once_give_the_same(kinds, ends, most):
     """A long session is not read from its beginning again, and must not show it."""
     story, parts = Story(), []
@@ -243,7 +248,7 @@ def test_where_memory_is_bounded_a_long_session_is_distilled_in_several_goes(sto
             pass
     assert len(since) > 1
     assert since == sorted(set(since)), "every go comes further than the one before"
-    assert len(made(store, "observation")) == 8
+    assert len(made(store, "observation")) == 14  # each fix was committed with another part
 
 
 def talk(story):
@@ -325,49 +330,158 @@ def test_a_session_that_is_left_half_way_waits_still(store):
 # --- once ----------------------------------------------------------------------------------------
 
 
-def titled(ref, title, epoch, project="name:shop"):
-    return Item(ref, "observation", project=project, source=DISTILLED, epoch=epoch, title=title)
+CART = "Fixed the rounding of totals in the shopping cart module"
+
+
+def titled(ref, title, epoch, project="name:shop", files=("cart.py",)):
+    return Item(
+        ref, "observation", project=project, source=DISTILLED, epoch=epoch, title=title,
+        files_modified=files,
+    )  # fmt: skip
 
 
 @pytest.mark.requirement("DIS-06")
 @pytest.mark.parametrize(
-    ("title", "after", "project", "same"),
+    ("title", "after", "project", "files", "same"),
     [
-        ("Fixed the rounding of totals in the shopping cart module", 0, "name:shop", True),
-        ("Fixed rounding of totals in the shopping cart module", HOUR, "name:shop", True),
-        ("Fixed the rounding of totals in the shopping cart module", HOUR + 1, "name:shop", False),
-        ("Fixed the rounding of totals in the shopping cart module", 0, "name:blog", False),
-        ("Fixed the rounding of prices in the wish list module", 0, "name:shop", False),
+        (CART, 0, "name:shop", ("cart.py",), True),
+        (CART.replace("the rounding", "rounding"), HOUR, "name:shop", ("cart.py",), True),
+        (CART, HOUR + 1, "name:shop", ("cart.py",), False),
+        (CART, 0, "name:blog", ("cart.py",), False),
+        (CART, 0, "name:shop", ("wishes.py",), False),
+        (CART, 0, "name:shop", ("cart.py", "wishes.py"), False),
+        ("Fixed the rounding of prices in the wishes", 0, "name:shop", ("cart.py",), False),
     ],
-)
-def test_the_same_insight_within_an_hour_and_a_project_is_stored_once(
-    store, title, after, project, same
+)  # fmt: skip
+def test_the_same_insight_is_one_about_the_same_files_of_a_project_within_an_hour(
+    store, title, after, project, files, same
 ):
-    first = titled("1", "Fixed the rounding of totals in the shopping cart module", 10 * HOUR)
     with store.transaction():
-        store.put([prepared(first)])
-    again = titled("2", title, 10 * HOUR + after, project)
-    assert bool(stored_already(store, again)) is same
-    assert stored_already(store, again, ["1"]) == 0
+        store.put([prepared(titled("1", CART, 10 * HOUR))])
+    again = titled("2", title, 10 * HOUR + after, project, files)
+    assert (stored_already(store, again) is not None) is same
+    assert stored_already(store, again, ["1"]) is None
+    observed = Observed()
+    observed.add(Made(titled("1", CART, 10 * HOUR), ()))
+    assert (observed.find(again) is not None) is (same or project == "name:blog")
+
+
+@pytest.mark.requirement("DIS-06")
+def test_what_is_folded_in_brings_its_facts_its_files_and_what_it_was_made_of():
+    one = replace(titled("1", CART, 0), facts=("a", "b"), files_read=("x.py",), body="How.")
+    two = replace(
+        titled("2", CART, 9), facts=("B", "c"), files_read=("y.py",), body="Why.",
+        sections={"outcome": "passed"},
+    )  # fmt: skip
+    first = Made(one, ((0, 11), (1, 12), (-1, 13)))
+    folded = fold(first, Made(two, ((0, 21), (1, 22), (-1, 23))))
+    item = folded.item
+    assert (item.ref, item.epoch, item.facts) == ("1", 0, ("a", "b", "c"))
+    assert (item.files_read, item.body) == (("x.py", "y.py"), "How.\nWhy.")
+    assert item.sections == {"outcome": "passed"}
+    assert set(folded.sources) == {(0, 11), (1, 12), (-1, 13), (1, 21), (2, 22), (-1, 23)}
+    assert fold(folded, Made(two, ((0, 21), (1, 22), (-1, 23)))) == folded
+
+
+def fixed_again(story, cause="`discount()` is called twice"):
+    """The same commit once more, a few minutes later, with another reason."""
+    story.prompt("The totals in the cart are wrong again")
+    story.edits("src/cart.py")
+    story.commits("Fix the cart's total for ten and more items")
+    story.says(f"The total was wrong because {cause} in `src/cart.py` when `count` is ten.")
+    return story
 
 
 @pytest.mark.requirement("DIS-06")
 def test_two_sessions_that_do_the_same_at_the_same_time_are_observed_once(store):
-    one, two = fixed_bug(Story()), fixed_bug(Story(session=f"b{SESSION[1:]}"))
+    one, two = fixed_bug(Story()), fixed_again(Story(session=f"b{SESSION[1:]}"))
     one.store(store)
     distilled(store)
+    (alone,) = made(store, "observation")
     two.store(store)
     report = distilled(store)
-    assert len(made(store, "observation")) == 1
+    (item,) = made(store, "observation")
     assert report.repeated == 1
+    assert (item.id, item.session, item.facts[: len(alone.facts)]) == (
+        alone.id, SESSION, alone.facts
+    )  # fmt: skip
+    (new,) = item.facts[len(alone.facts) :]
+    assert "`discount()` is called twice" in new
+    behind = store.get(store.made_from([item.id])[item.id])
+    assert {one.session for one in behind} == {one.session, two.session}
     assert len(made(store, "summary")) == 2  # each session still has its own
+    for session in (two.session, one.session):
+        for waiting in store.distillable(session):
+            for _ in distil(store, waiting, RULES, Report()):
+                pass
+        assert made(store, "observation") == [item]
 
 
 @pytest.mark.requirement("DIS-06")
-def test_a_session_has_no_two_nearly_identical_titles():
-    titles = ("Fix the total of the cart", "Fix the total of the carts", "Add a wish list")
-    items = [titled(str(n), title, n * 24 * HOUR) for n, title in enumerate(titles)]
-    assert [item.title for item in distinct(items)] == [titles[0], titles[2]]
+@pytest.mark.parametrize("between", [0, 9])
+def test_a_session_that_does_the_same_twice_within_an_hour_tells_it_once(home, between):
+    told = []
+    for all_at_once in (True, False):
+        with closing(SqliteStore.open(home / str(all_at_once), now=1)) as store:
+            story, at = Story(), 0
+            turns = [fixed_bug, *[second_turn] * between, fixed_again, second_turn]
+            for turn in turns:
+                turn(story)
+                if not all_at_once:
+                    story.store(store, at)
+                    at = len(story.items)
+                    distilled(store)
+            if all_at_once:
+                story.store(store)
+                distilled(store)
+            fixes = [i for i in made(store, "observation") if i.title.startswith("Fix the cart")]
+            told.append([replace(item, id=0) for item in fixes])
+            sources = store.evidence(fixes[0].id)
+    assert told[0] == told[1]
+    ((item,),) = told[:1]
+    assert any("`discount()` is called twice" in fact for fact in item.facts)
+    assert len(sources[-1]) == 4  # both prompts, both closing words
+
+
+@pytest.mark.requirement("DIS-06")
+def test_the_same_commit_for_other_files_is_another_observation(store):
+    story = fixed_bug(Story())
+    story.prompt("Now the wish list")
+    story.edits("src/wishes.py")
+    story.commits("Fix the cart's total for ten and more items")
+    story.says("Done in the same way.")
+    story.store(store)
+    distilled(store)
+    fixes = [i for i in made(store, "observation") if i.title.startswith("Fix the cart")]
+    assert [item.files_modified for item in fixes] == [("src/cart.py",), ("src/wishes.py",)]
+
+
+# --- work always leaves something ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "turn",
+    [
+        lambda story: story.edits("src/cart.py"),
+        lambda story: story.commits("wip"),
+        lambda story: story.fails("pytest -q", "FAILED test_a.py::test_ten - assert 9 == 10"),
+        lambda story: (
+            story.fails("pytest -q", "1 failed, 4 passed in 0.10s"),
+            story.ran("uv sync", "installed"),
+            story.ran("pytest -q", "5 passed in 0.10s" + " " * 40),
+        ),
+    ],
+    ids=["edit", "commit", "failing check", "failing, then passing"],
+)
+def test_a_turn_with_work_or_an_outcome_leaves_an_observation_and_a_summary(store, turn):
+    story = Story()
+    story.prompt("ok")
+    turn(story)
+    story.says("Done.")
+    story.store(store)
+    distilled(store)
+    assert len(made(store, "observation")) == 1
+    assert [item.type for item in made(store, "summary")] == ["session"]
 
 
 @pytest.mark.requirement("DIS-09")

@@ -1,7 +1,7 @@
 """A session's turns into items: their observations in order, their summaries, and the session's.
 
-What is stored already is left out: told before in this session, by another within the hour, or, of
-what is kept once for a project, more recently.
+What this session or another has told already within the hour is folded into that (`dedup`); what is
+kept once for a project is left out where it was met more recently.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from yester.agents.transcript import digest
-from yester.distil.dedup import Titles, stored_already
+from yester.distil.dedup import Observed, as_stored, fold, stored_already, unfold
 from yester.distil.drafts import Gate
 from yester.distil.history import LOOK_BACK
 from yester.distil.made import (
@@ -63,10 +63,18 @@ def compose(store: Store, looked: Looked) -> Iterator[Made | None]:
     came_out = outcomes(looked.turns, LOOK_BACK)
     yield None
     own = {item.ref for item in looked.known}
-    observed = [item for item in looked.older if item.kind == "observation"]
-    titles = Titles(item.title for item in observed)
-    shown = shown_texts(store, looked.session.id)
-    gate = Gate(shown, (fact for item in observed if not kept_once(item) for fact in item.facts))
+    observed = Observed()
+    told: list[str] = []
+    anew = [turn for turn in looked.turns if turn.key not in looked.stay]
+    for item in looked.older:
+        if item.kind == "observation" and not kept_once(item):
+            before = as_stored(store, item)
+            bare = unfold(before, anew)
+            observed.add(bare)
+            told += bare.item.facts
+            if bare is not before:
+                yield bare
+    gate = Gate(shown_texts(store, looked.session.id), told)
     telling: list[_Telling] = []
     for turn, done, outcome in zip(looked.turns, looked.commits, came_out, strict=True):
         if turn.key in looked.stay:
@@ -81,11 +89,16 @@ def compose(store: Store, looked: Looked) -> Iterator[Made | None]:
         facts: list[str] = []
         for draft in drafts:
             one = observation(looked.session, turn, draft, share)
-            if _stored(store, one.item, own) or not titles.take(one.item.title):
-                yield replace(one, repeated=True)
+            if kept_once(one.item):  # another session may take it over
+                yield replace(one, repeated=_met_since(store, one.item))
                 continue
-            if not kept_once(one.item):  # another session may take it over
-                facts += one.item.facts
+            facts += one.item.facts
+            earlier = observed.find(one.item)
+            if earlier is None and one.item.ref not in own:
+                other = stored_already(store, one.item, own)
+                earlier = unfold(as_stored(store, other), [turn]) if other is not None else None
+            one = fold(earlier, one) if earlier is not None else one
+            observed.add(one)
             yield one
             yield None
         gate.keep(facts)
@@ -102,12 +115,8 @@ def _taken_apart(turn: View, gate: Gate) -> Iterator[None]:
             yield None
 
 
-def _stored(store: Store, item: Item, own: Collection[str]) -> bool:
-    if kept_once(item) and any(
-        old.source == DISTILLED and old.epoch > item.epoch for old in store.find(item.ref)
-    ):
-        return True
-    return item.ref not in own and bool(stored_already(store, item, own))
+def _met_since(store: Store, item: Item) -> bool:
+    return any(old.source == DISTILLED and old.epoch > item.epoch for old in store.find(item.ref))
 
 
 def _summaries(store: Store, looked: Looked, telling: Sequence[_Telling]) -> Iterator[Made]:

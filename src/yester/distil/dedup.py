@@ -1,12 +1,16 @@
-"""The same insight is stored once: within an hour of event time and a project, titles that share
-more than four fifths of their words are the same; within a session at any time."""
+"""The same insight is told once: what has nearly the same title as another, about the same files of
+a project and within an hour of it, is folded into that one. Nothing of it is lost: its facts, its
+files, and what it was made of (so when, and in which session) are the earlier one's then."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
+from yester.distil.made import Made, Sources, whole
 from yester.distil.titles import near
+from yester.distil.turns import View
 from yester.model import Filters, Item
 from yester.store.base import Store, inverse_frequency
 from yester.text.terms import terms
@@ -20,19 +24,27 @@ def title_terms(title: str) -> frozenset[str]:
     return frozenset(terms(title))
 
 
-def same_title(one: frozenset[str], other: frozenset[str]) -> bool:
-    return near(one, other) > SAME
+def same_insight(one: Item, other: Item) -> bool:
+    return (
+        abs(one.epoch - other.epoch) <= HOUR
+        and _files(one) == _files(other)
+        and near(title_terms(one.title), title_terms(other.title)) > SAME
+    )
 
 
-def stored_already(store: Store, item: Item, own: Iterable[str] = ()) -> int:
-    """The observation another session has stored of the same thing, or 0. `own` are refs that do
-    not count: those this item may replace."""
+def _files(item: Item) -> frozenset[str]:
+    return frozenset(item.files_modified or item.files_read)
+
+
+def stored_already(store: Store, item: Item, own: Iterable[str] = ()) -> Item | None:
+    """The observation another session has stored of the same thing. `own` are refs that do not
+    count: those this item may replace."""
     wanted = title_terms(item.title)
     if not wanted:
-        return 0
+        return None
     filters = Filters(
         projects=(item.project,), kinds=("observation",), since=item.epoch - HOUR,
-        until=item.epoch + HOUR + 1,
+        until=item.epoch + HOUR + 1, files=item.files_modified[:1],
     )  # fmt: skip
     numbers = store.statistics(sorted(wanted), filters)
     asked = [
@@ -41,44 +53,123 @@ def stored_already(store: Store, item: Item, own: Iterable[str] = ()) -> int:
         if (held := numbers.frequencies.get(term, 0))
     ]
     if len(asked) < SAME * len(wanted):
-        return 0
+        return None
     found = store.candidates(
         sorted(asked, key=lambda one: one[2])[: _enough(len(wanted))], filters, _CANDIDATES
     )
     passed_over = frozenset(own)
-    for other in store.get([one.id for one in found]):
-        if other.ref not in passed_over and same_title(wanted, title_terms(other.title)):
-            return other.id
-    return 0
+    alike = (
+        other
+        for other in store.get([one.id for one in found])
+        if other.ref not in passed_over and same_insight(item, other)
+    )
+    return min(alike, key=lambda other: (other.epoch, other.id), default=None)
 
 
-class Titles:
-    """Those of a session so far."""
+class Observed:
+    """The observations of a session so far."""
 
-    def __init__(self, titles: Iterable[str] = ()) -> None:
-        self._by_term: defaultdict[str, list[frozenset[str]]] = defaultdict(list)
-        for title in titles:
-            self._add(title_terms(title))
+    def __init__(self) -> None:
+        self._made: dict[str, Made] = {}
+        self._by_term: defaultdict[str, list[str]] = defaultdict(list)
 
-    def take(self, title: str) -> bool:
-        """False where one before it is the same, nearly or wholly."""
-        own = title_terms(title)
+    def add(self, made: Made) -> None:
+        if made.item.ref not in self._made:
+            for term in title_terms(made.item.title):
+                self._by_term[term].append(made.item.ref)
+        self._made[made.item.ref] = made
+
+    def find(self, item: Item) -> Made | None:
+        """The earlier one that this is the same as."""
+        own = title_terms(item.title)
         rarest = sorted(own, key=lambda term: (len(self._by_term.get(term, ())), term))
-        near_by = (other for term in rarest[: _enough(len(own))] for other in self._by_term[term])
-        if any(same_title(own, other) for other in near_by):
-            return False
-        self._add(own)
-        return True
-
-    def _add(self, title: frozenset[str]) -> None:
-        for term in title:
-            self._by_term[term].append(title)
+        for term in rarest[: _enough(len(own))]:
+            for ref in self._by_term.get(term, ()):
+                if ref != item.ref and same_insight(item, self._made[ref].item):
+                    return self._made[ref]
+        return None
 
 
-def distinct(items: Sequence[Item]) -> list[Item]:
-    """Without those whose title one before them has, nearly or wholly."""
-    titles = Titles()
-    return [item for item in items if titles.take(item.title)]
+def fold(earlier: Made, later: Made) -> Made:
+    """The earlier one with what the later one has besides. Folding twice changes nothing."""
+    one, other = earlier.item, later.item
+    facts = {_same(fact): number for number, fact in enumerate(one.facts)}
+    kept, numbers = list(one.facts), {-1: -1}
+    for number, fact in enumerate(other.facts):
+        if _same(fact) not in facts:
+            facts[_same(fact)] = len(kept)
+            kept.append(fact)
+        numbers[number] = facts[_same(fact)]
+    sources = ((numbers[number], source) for number, source in later.sources if number in numbers)
+    sections = {
+        name: _lines(one.sections.get(name, ""), other.sections.get(name, ""))
+        for name in (*one.sections, *other.sections)
+    }
+    item = replace(
+        one, body=_lines(one.body, other.body), facts=tuple(kept), sections=sections,
+        concepts=_all(one.concepts, other.concepts), tags=_all(one.tags, other.tags),
+        files_read=_all(one.files_read, other.files_read),
+        files_modified=_all(one.files_modified, other.files_modified),
+    )  # fmt: skip
+    return replace(
+        earlier, item=item, sources=tuple(dict.fromkeys((*earlier.sources, *sources))), folded=True
+    )
+
+
+def as_stored(store: Store, item: Item) -> Made:
+    """A stored observation and what it was made of."""
+    return Made(item, _evidence(store, item))
+
+
+def unfold(made: Made, turns: Iterable[View]) -> Made:
+    """Without the facts that these turns, which are looked at again, have brought into it."""
+    behind = {source for number, source in made.sources if number == -1}
+    folded = frozenset(
+        id_ for turn in turns if behind & {source for _, source in whole(turn)} for id_ in turn.ids
+    )
+    if not folded:
+        return made
+    own = [
+        {source for at, source in made.sources if at == number}
+        for number in range(len(made.item.facts))
+    ]
+    kept = [number for number, sources in enumerate(own) if not sources or sources - folded]
+    return _only(made, kept, [one for one in made.sources if one[1] not in folded])
+
+
+def _only(made: Made, facts: Sequence[int], sources: Iterable[tuple[int, int]]) -> Made:
+    """With these of its facts, and of these sources those that are about them."""
+    place = {-1: -1, **{number: at for at, number in enumerate(facts)}}
+    item = replace(made.item, facts=tuple(made.item.facts[number] for number in facts))
+    return Made(item, tuple((place[at], source) for at, source in sources if at in place))
+
+
+def with_others(store: Store, made: Made, had: Item, own: frozenset[int]) -> Made:
+    """An observation that is made anew, with what was folded into it (it is `had` in the store) and
+    was not made of any of these `own` items: whoever folds that in is not looked at now."""
+    evidence = _evidence(store, had)
+    foreign = [(number, source) for number, source in evidence if source not in own]
+    if not foreign:
+        return made
+    numbers = sorted({number for number, _ in foreign if 0 <= number < len(had.facts)})
+    return replace(fold(made, _only(Made(had, ()), numbers, foreign)), folded=made.folded)
+
+
+def _evidence(store: Store, item: Item) -> Sources:
+    found = store.evidence(item.id)
+    return tuple((number, source) for number, every in found.items() for source in every)
+
+
+def _same(text: str) -> str:
+    return " ".join(text.lower().split())
+
+
+def _lines(one: str, other: str) -> str:
+    return "\n".join(_all(tuple(one.split("\n")), tuple(other.split("\n")))).strip("\n")
+
+
+def _all(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
+    return (*one, *(text for text in dict.fromkeys(other) if text not in one))
 
 
 def _enough(number: int) -> int:

@@ -13,9 +13,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from yester.distil.compose import Looked, compose
+from yester.distil.dedup import with_others
 from yester.distil.history import LOOK_BACK, History, Rules
 from yester.distil.keeping import keep_rules, link_decisions
-from yester.distil.made import Made
+from yester.distil.made import Made, kept_once
 from yester.distil.turns import View
 from yester.distil.work import Committed, assigned
 from yester.ingest.prepare import prepared
@@ -30,7 +31,7 @@ class Report:
     steps: int = 0  # uses of tools
     observations: int = 0
     summaries: int = 0
-    repeated: int = 0  # left out: stored before
+    repeated: int = 0  # told before: folded into that, or left out where it was met since
     rules: int = 0  # that a user typed
     links: int = 0  # between a decision and the one it undoes
     put: Put = field(default_factory=Put)
@@ -74,7 +75,16 @@ def distil(
         elif one.repeated:
             repeated += 1
         else:
-            made[one.item.ref] = _as_before(one, known)
+            repeated += one.folded
+            made[one.item.ref] = one
+    again = (turn for turn in turns if turn.started < first or turn.key not in stay)
+    looked_at = frozenset(id_ for turn in again for id_ in turn.ids)
+    for had in known:
+        if had.ref not in made or had in older:
+            continue
+        made[had.ref] = _as_before(made[had.ref], had)
+        if had.kind == "observation" and not kept_once(had):
+            made[had.ref] = with_others(store, made[had.ref], had, looked_at)
     entries = []
     for each in made.values():
         entries.append(prepared(each.item))
@@ -103,16 +113,14 @@ def distil(
     fresh = [turn for turn in turns if turn.key not in stay]
     report.turns += len(fresh)
     report.steps += sum(len(turn.steps) for turn in fresh)
-    observed = sum(one.item.kind == "observation" for one in made.values())
+    own = [one.item for one in made.values() if one.item.session == session.key]
+    observed = sum(item.kind == "observation" for item in own)
     report.observations += observed
-    report.summaries += len(made) - observed
+    report.summaries += len(own) - observed
 
 
-def _as_before(made: Made, known: Sequence[Item]) -> Made:
+def _as_before(made: Made, had: Item) -> Made:
     """With the place in a chain of decisions that it had."""
-    had = next((item for item in known if item.ref == made.item.ref), None)
-    if had is None or (had.status == "active" and not had.supersedes):
-        return made
     return replace(made, item=replace(made.item, status=had.status, supersedes=had.supersedes))
 
 

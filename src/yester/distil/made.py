@@ -15,11 +15,13 @@ Sources = tuple[tuple[int, int], ...]  # (number of the fact, item it was taken 
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """An item and what it was made of; one that is stored already is not written."""
+    """An item and what it was made of. One that is `repeated` is stored already and not written;
+    one that is `folded` was there before and has got what was found once more."""
 
     item: Item
     sources: Sources
     repeated: bool = False
+    folded: bool = False
 
 
 def kept_once(item: Item) -> bool:

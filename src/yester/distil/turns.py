@@ -93,6 +93,13 @@ class View:
     tokens: int  # of everything in it
 
     @property
+    def ids(self) -> frozenset[int]:
+        """The items it is made of."""
+        prompt = [self.prompt] if self.prompt is not None else []
+        steps = [step.item for step in self.steps]
+        return frozenset(item.id for item in (*prompt, *self.said, *steps))
+
+    @property
     def closing(self) -> Item | None:
         """The agent's last word, if it came after its last deed."""
         if not self.said:
