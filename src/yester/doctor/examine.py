@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from yester.config import Config, load
-from yester.doctor import agents, folder, running, store
+from yester.doctor import agents, folder, messages, running, store
 from yester.doctor.finding import Finding, problem, standing
 from yester.errors import YesterError
 
@@ -36,6 +36,7 @@ def examining(home: Path, now: int, fix: bool = False) -> Iterator[Finding]:
     yield from standing("model", store.model(home, config))
     yield from standing("transcripts", folder.transcripts(config))
     yield from standing("store", store.store(home, config, now, fix))
+    yield from standing("messages", messages.messages(home, config, now, fix))
 
 
 def glance(home: Path, now: int) -> list[Finding]:

@@ -35,7 +35,10 @@ _SMALLEST, _LARGEST = 200, 4_000
 _LARGEST_TEXT = 8_000_000  # characters waiting in one batch, whatever their number
 _FINGERPRINT = 1024
 _SQLITE = b"SQLite format 3\0"
+_NO_HEAD = "0:"  # the fingerprint of no file: it is read from its beginning
 _EXCLUDED = "excluded"  # in a source's state: by which rules something was left out of it
+# In a source's state: nothing was thrown away of it because it resembled what was shown.
+KEEPS_ECHOES = "keeps_echoes"
 _SPOKEN = ("title", "todos", "tasks", "queued")  # in a source's state: what somebody said
 
 
@@ -167,6 +170,24 @@ class Ingest:
             reason = f"{type(error).__name__}: {error}"
             self.report.problems.append(f"{path}: cannot be read, a fault in yester ({reason})")
 
+    def read_again(self, agent: Agent, path: Path) -> None:
+        """Read a transcript from its beginning, however far it was read."""
+        with self._store.transaction():
+            if known := self._store.source(str(path)):
+                self._store.put_source(replace(known, size=-1, head=_NO_HEAD), {})
+        self.read(agent, path, lambda _: None)
+
+    def lacks(self, agent: Agent, path: Path) -> int:
+        """How many of the agent's messages in a transcript are not stored, though they may be."""
+        number = 0
+        for item in agent.read(Reading(path, self._projects, self._options)):
+            if may_repeat(item) and not self._refused(item):
+                refs = (item.ref, item.alias) if item.alias else (item.ref,)
+                stored = (old for ref in refs for old in self._store.find(ref))
+                same = any((old.source, old.kind) == (item.source, item.kind) for old in stored)
+                number += not same
+        return number
+
     def _read(self, agent: Agent, path: Path, progress: Callable[[int], None]) -> Iterator[None]:
         found = path.stat()
         if not S_ISREG(found.st_mode):
@@ -184,13 +205,16 @@ class Ingest:
         if known and found.st_size >= known.offset and _fingerprint(path, known.head) == known.head:
             reading.offset, reading.line = known.offset, known.line
             reading.state = self._in_present_project(known.state)
+            whole = bool(known.state.get(KEEPS_ECHOES))
+        else:
+            whole = True
         head = _fingerprint(path)
         begun = shown = reading.offset
         progress(begun)
         self.report.files += 1
 
         def remember(size: int, mtime_ns: int) -> None:
-            self._note(agent, reading, size, mtime_ns, head)
+            self._note(agent, reading, size, mtime_ns, head, whole)
 
         for item in agent.read(reading):
             if reason := self._refused(item):
@@ -226,13 +250,17 @@ class Ingest:
             return state
         return {**state, "project": self._projects.of(cwd).key}
 
-    def _note(self, agent: Agent, reading: Reading, size: int, mtime_ns: int, head: str) -> None:
+    def _note(
+        self, agent: Agent, reading: Reading, size: int, mtime_ns: int, head: str, whole: bool
+    ) -> None:
         state = msgspec.to_builtins(reading.state) if reading.state is not None else {}
         silent = self._muted | self._unnamed
         if state.get("session") in silent or state.get("project") == EXCLUDED.key:
             state = {name: value for name, value in state.items() if name not in _SPOKEN}
         if reading.excluded:
             state[_EXCLUDED] = self._rules.fingerprint()
+        if whole:
+            state[KEEPS_ECHOES] = True
         source = Source(
             str(reading.path), agent.name, size, mtime_ns, reading.offset, reading.line, head,
             redacted(state) or state,
