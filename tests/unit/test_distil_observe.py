@@ -563,6 +563,18 @@ def test_what_only_repeats_what_was_shown_is_not_stored():
     assert "March" not in draft.body + draft.title
 
 
+@pytest.mark.requirement("CAP-11")
+def test_a_fact_that_corrects_what_was_shown_is_a_fact():
+    shown = "The `ledger` listens on port 8080 because the office proxy forwards to it"
+    new = shown.replace("8080", "7443")
+    story = Story()
+    story.prompt("where does the ledger listen?")
+    story.says(f"{shown}.\n\n{new}.")
+    gate = Gate([Shown.of(shown)])
+    (said,) = story.turns()[0].said
+    assert [taken.fact.text for taken in gate.take(said)] == [f"{new}."]
+
+
 WORDS = st.sampled_from(
     ["The total is wrong because `a()` fails", "Added `x.py`", "fix the bug in the cart", "yes",
      "## Root cause: the id", "- Note that `b` breaks", "Would you like more?", "ok\n\nok",
