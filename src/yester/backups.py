@@ -1,7 +1,14 @@
-"""Backups of the store in `backups/`: consistent copies, the oldest let go."""
+"""Backups of the store in `backups/`: consistent copies, the oldest let go.
+
+    yester-20261115T212945-000012.db    when it was made, and the how-manyth it is
+
+The number decides which is newer: clocks are set back. Names without one are of a former version,
+and older than all that have one.
+"""
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -16,11 +23,18 @@ from yester.store.lock import write_lock
 from yester.store.sqlite import PATIENCE, SqliteStore
 
 _ABANDONED = 3600.0  # seconds without a page written
+_NUMBERED = re.compile(r"-(\d{6,})\.db")
 
 
 def listed(home: Path) -> list[Path]:
     """The backups there are, newest first."""
-    return sorted((home / "backups").glob("yester-*.db"), reverse=True)
+    found = (home / "backups").glob("yester-*.db")
+    return sorted(found, key=lambda path: (_number(path), path.name), reverse=True)
+
+
+def _number(path: Path) -> int:
+    found = _NUMBERED.search(path.name)
+    return int(found[1]) if found else 0
 
 
 def make(store: Store, home: Path, kept: int, now: int) -> Path:
@@ -31,16 +45,22 @@ def make(store: Store, home: Path, kept: int, now: int) -> Path:
         with suppress(OSError):
             if time.time() - part.stat().st_mtime > _ABANDONED:
                 part.unlink()
-    path = _free(folder, "yester", now)
+    number = max(map(_number, listed(home)), default=0) + 1
+    path = folder / f"yester-{_stamp(now)}-{number:06}.db"
     store.backup(path)
-    for old in listed(home)[kept:]:
-        old.unlink(missing_ok=True)
+    for old in listed(home)[max(kept, 1) :]:
+        if old != path:  # another process may have made newer ones meanwhile
+            old.unlink(missing_ok=True)
     return path
+
+
+def _stamp(now: int) -> str:
+    return time.strftime("%Y%m%dT%H%M%S", time.gmtime(now / 1000))
 
 
 def _free(folder: Path, name: str, now: int) -> Path:
     """A file name with the time in it that nothing has yet."""
-    stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime(now / 1000))
+    stamp = _stamp(now)
     path, number = folder / f"{name}-{stamp}.db", 1
     while path.exists():
         number += 1

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import stat
+from pathlib import Path
 
 import apsw
 import pytest
@@ -115,6 +117,29 @@ def test_only_so_many_backups_are_kept(run, transcript, home):
     for _ in range(4):
         assert run("backup").code == 0
     assert len(list((home / "backups").iterdir())) == 2
+
+
+@pytest.mark.requirement("STO-06")
+def test_after_a_clock_that_ran_ahead_the_newest_backup_is_still_the_last_one_made(
+    run, transcript, home
+):
+    t = transcript()
+    t.talk(1)
+    run("index")
+    first = Path(run("backup").out.strip())
+    for number in range(1, 6):  # as the former version named them, on a day that has not come
+        shutil.copy(first, first.with_name(f"yester-2099010{number}T000000.db"))
+    t.user("about the narwhal")
+    run("index")
+    made = [run("backup").out.strip() for _ in range(2)]
+    assert [path for path in made if not Path(path).exists()] == []
+    listed = [line.split()[0] for line in run("backup", "--list").out.splitlines()]
+    assert listed[:2] == [Path(path).name for path in reversed(made)]
+    assert len(listed) == 5
+    assert run("restore", "latest").out.startswith(f"restored {made[1]}\n")
+    assert run("recall", "narwhal").code == 0
+    assert run("restore", listed[-1]).code == 0  # the former names still do
+    assert run("recall", "narwhal").code == 1
 
 
 def test_config_shows_every_setting_and_where_it_comes_from(run, home):

@@ -93,6 +93,6 @@ def test_a_copy_is_made_before_an_existing_database_is_changed(tmp_path):
     assert listed(tmp_path) == []
     step = Migration(STEPS[-1].version + 1, "more", "CREATE TABLE extra(x);")
     SqliteStore.open(tmp_path, now=1, steps=[*STEPS, step], before_migration=make).close()
-    assert [path.name for path in listed(tmp_path)] == ["yester-20260202T024000.db"]
+    assert [path.name for path in listed(tmp_path)] == ["yester-20260202T024000-000001.db"]
     SqliteStore.open(tmp_path, now=1, steps=[*STEPS, step], before_migration=make).close()
     assert len(listed(tmp_path)) == 1
