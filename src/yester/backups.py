@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import copyfile, rmtree
 
@@ -21,6 +21,7 @@ from yester.errors import NotFound, StoreError, UsageError
 from yester.store.base import Store
 from yester.store.lock import write_lock
 from yester.store.sqlite import PATIENCE, SqliteStore
+from yester.store.sqlite_care import backup, explained, is_database, overwrite, reader
 
 _ABANDONED = 3600.0  # seconds without a page written
 _NUMBERED = re.compile(r"-(\d{6,})\.db")
@@ -78,43 +79,62 @@ def before_migration(home: Path, kept: int, now: int) -> Callable[[Store], None]
 
 
 def restore(home: Path, given: str, now: int) -> tuple[Path, Path | None]:
-    """Put a backup in the store's place; returns (backup, where the former store went).
+    """Put a backup in the store's place; returns (backup, where the former store went)."""
+    with checked_copy(home, given, now) as (found, copy):
+        return found, put_in_place(home, copy, now)
 
-    The former store is moved aside, never overwritten, and the backup is checked before.
-    """
-    backup = _named(home, given)
-    path, trial = home / "yester.db", home / "run" / "restore"
+
+@contextmanager
+def checked_copy(home: Path, given: str, now: int) -> Iterator[tuple[Path, Path]]:
+    """(backup, a copy of it that was opened as a store and found whole); nothing else is touched
+    before `put_in_place`."""
+    found = _named(home, given)
+    trial = home / "run" / "restore"
     rmtree(trial, ignore_errors=True)
     trial.mkdir(mode=0o700, parents=True)
     try:
-        copyfile(backup, trial / "yester.db")
-        _check(trial, backup, now)
-        (trial / "yester.db").chmod(0o600)
-        with write_lock(home / "run" / "write.lock", PATIENCE):
-            aside = _keep_aside(path, now) if path.exists() else None
-            (trial / "yester.db").replace(path)  # at every moment there is a whole store
+        with explained(found), reader(found) as db:
+            backup(db, trial / "yester.db")
+        _check(trial, found, now)
+        yield found, trial / "yester.db"
     finally:
         rmtree(trial, ignore_errors=True)
-    return backup, aside
 
 
-def _keep_aside(path: Path, now: int) -> Path:
-    """A second name for the present store, with all that its log still held."""
-    aside = _free(path.parent, "yester-before-restore", now)
-    with suppress(apsw.Error):  # a damaged one goes aside as it is
-        db = apsw.Connection(str(path))
+def put_in_place(home: Path, copy: Path, now: int) -> Path | None:
+    """The copy's content as the store's, in one transaction: a kill at any point leaves the whole
+    former store or the whole new one. Where the former one is kept, which comes first."""
+    path = home / "yester.db"
+    with explained(path), write_lock(home / "run" / "write.lock", PATIENCE):
+        aside = _keep_aside(path, copy.parent, now) if path.exists() else None
         try:
-            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        finally:
-            db.close()
-    for end in ("-wal", "-shm"):
-        part = Path(f"{path}{end}")
-        if part.exists():
-            part.rename(f"{aside}{end}")
+            if aside is not None:
+                overwrite(path, copy, PATIENCE)
+                return aside
+        except (apsw.NotADBError, apsw.CorruptError):
+            pass  # nothing that SQLite can write into
+        for end in ("-wal", "-shm"):  # a log would be applied to the new file, whose it is not
+            Path(f"{path}{end}").unlink(missing_ok=True)
+        copy.replace(path)
+        return aside
+
+
+def _keep_aside(path: Path, scratch: Path, now: int) -> Path:
+    """A copy of the present store, with all that its log holds; appears only when it is whole."""
+    aside = _free(path.parent, "yester-before-restore", now)
     try:
-        aside.hardlink_to(path)
-    except OSError:  # a file system without second names
-        copyfile(path, aside)
+        if not is_database(path):
+            raise apsw.NotADBError(str(path))
+        with reader(path) as db:
+            backup(db, scratch / "former.db")
+    except apsw.Error:  # damaged: its files as they are
+        for end in ("", "-wal"):
+            if Path(f"{path}{end}").exists():
+                copyfile(f"{path}{end}", scratch / f"former.db{end}")
+                (scratch / f"former.db{end}").chmod(0o600)
+    for end in ("-wal", ""):
+        if (scratch / f"former.db{end}").exists():
+            (scratch / f"former.db{end}").rename(f"{aside}{end}")
     return aside
 
 

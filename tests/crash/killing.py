@@ -56,9 +56,11 @@ class Zygote:
         self._process.stdout.close()
         assert self._said.read_text() == ""
 
-    def start(self, home: Path, *words: str, **environ: str) -> int:
+    def start(self, home: Path, *words: str, kill_at: int = 0, **environ: str) -> int:
         wanted = ["--home", str(home), *words]
-        return self._begin({"words": wanted, "out": str(self._out), "environ": environ})
+        return self._begin(
+            {"words": wanted, "out": str(self._out), "environ": environ, "kill_at": kill_at}
+        )
 
     def run(self, home: Path, *words: str, **environ: str) -> Any:
         """To its end, which must be a good one; the JSON it printed."""

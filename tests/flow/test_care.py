@@ -220,7 +220,7 @@ def test_who_had_the_former_store_open_does_not_write_into_it(run, home, transcr
     with yester.open(home) as memory:
         memory.add([{"ref": "before", "text": "the last word before the restore"}])
         assert run("restore", "latest").code == 0
-        with pytest.raises(StoreReplaced, match="is another file now; open it anew"):
+        with pytest.raises(StoreReplaced, match="holds a restored backup now; open it anew"):
             memory.add([{"ref": "lost", "text": "this would have been lost"}])
     with yester.open(home) as memory:
         assert memory.recall("last word before the restore") == []
@@ -240,3 +240,57 @@ def test_a_running_worker_ends_before_a_restore(run, home, transcript):
     assert done.code == 0
     assert "the worker has ended" in done.err
     assert run("worker", "status").code == 1
+
+
+@pytest.mark.requirement("OPS-02", "STO-06")
+@pytest.mark.parametrize("backup", ["latest", "yester-none.db", "damaged"])
+def test_a_backup_that_cannot_be_restored_leaves_the_worker_running(
+    run, home, transcript, tmp_path, backup
+):
+    transcript().talk(1)
+    run("index")
+    if backup == "damaged":
+        backup = str(tmp_path / "bad.db")
+        Path(backup).write_bytes(b"no database at all" * 999)
+    assert run("worker", "start").code == 0
+    try:
+        assert run("restore", backup).code in (1, 2, 3)
+        assert run("worker", "status").code == 0
+    finally:
+        run("worker", "stop")
+
+
+@pytest.mark.requirement("STO-06")
+def test_a_store_that_is_no_database_any_more_is_kept_as_it_is_and_replaced(run, home, transcript):
+    transcript().talk(2)
+    run("index")
+    run("backup")
+    for name in ("yester.db", "yester.db-wal"):
+        (home / name).write_bytes(b"shopping list " * 999)
+    done = run("restore", "latest")
+    assert (done.code, done.err) == (0, "")
+    assert run("recall", "checkout").code == 0
+    assert run("doctor").code == 0
+    kept = sorted(path.name.rpartition(".")[2] for path in home.glob("yester-before-restore-*"))
+    assert kept == ["db", "db-wal"]
+    for path in home.glob("yester-before-restore-*"):
+        assert path.read_bytes() == b"shopping list " * 999
+
+
+@pytest.mark.requirement("STO-06")
+def test_what_a_former_store_had_in_its_log_comes_back_with_it(run, home, transcript, tmp_path):
+    """A file that is restored may have a write-ahead log beside it."""
+    transcript().talk(1)
+    run("index")
+    db = apsw.Connection(str(home / "yester.db"))
+    db.execute("BEGIN")
+    assert db.execute("SELECT count(*) FROM item").fetchone() == (3,)
+    with yester.open(home) as memory:
+        memory.add([{"ref": "logged", "text": "a narwhal that is in the log alone"}])
+    for end in ("", "-wal"):
+        shutil.copy(home / f"yester.db{end}", tmp_path / f"former.db{end}")
+    db.close()
+    assert (tmp_path / "former.db-wal").stat().st_size > 0
+    run("backup")
+    assert run("restore", str(tmp_path / "former.db")).code == 0
+    assert run("recall", "narwhal").code == 0

@@ -18,14 +18,15 @@ def command(app: App, backup: str) -> None:
 
     The backup is checked first, and the present store is moved aside, not deleted.
     """
-    if end(app):  # it would go on writing into the former store
-        click.echo("the worker has ended; the next session starts it again", err=True)
-    free = seat.take(app.home, 1.0)
-    try:
-        path, aside = backups.restore(app.home, backup, app.now)
-    finally:
-        if free is not None:
-            free.leave()
+    with backups.checked_copy(app.home, backup, app.now) as (path, copy):
+        if end(app):  # what it has in hand belongs to the former store
+            click.echo("the worker has ended; the next session starts it again", err=True)
+        free = seat.take(app.home, 1.0)
+        try:
+            aside = backups.put_in_place(app.home, copy, app.now)
+        finally:
+            if free is not None:
+                free.leave()
     click.echo(f"restored {path}")
     if aside:
         click.echo(f"the former store is now {aside}")

@@ -8,6 +8,7 @@ every open session of an agent may have a server like this one.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -50,7 +51,6 @@ class Access:
         self._given, self._cwd, self._environ = home, cwd, environ
         self._ask_worker = ask_worker
         self._store: Store | None = None
-        self._inode = 0
         self._embedder: tuple[object, Embedder | None] | None = None
         self._facts: Cache | None = None  # what git has told of the project
         self._listed: list[Line] = []
@@ -91,18 +91,14 @@ class Access:
 
     def reading(self) -> Store | None:
         """The store; None where there is none yet: reading makes nothing."""
-        try:
-            inode = (self.home / "yester.db").stat().st_ino
-        except OSError:
-            return None
-        return self._opened(inode)
+        return self._opened() if os.path.exists(self.home / "yester.db") else None  # noqa: PTH110
 
     def writing(self) -> Store:
-        return self.reading() or self._opened(0)
+        return self._opened()
 
-    def _opened(self, inode: int) -> Store:
-        """Another file may have taken the place of the one that is open: a restored backup."""
-        if self._store is not None and inode == self._inode:
+    def _opened(self) -> Store:
+        """A restored backup may have taken the place of the one that is open."""
+        if self._store is not None and self._store.in_place():
             return self._store
         # Not through the library: what it needs to add items takes long to import.
         from yester.backups import before_migration
@@ -114,7 +110,6 @@ class Access:
         now = self.now()
         copy = before_migration(self.home, self.config().number("backups_kept"), now)
         self._store = SqliteStore.open(self.home, now=now, before_migration=copy)
-        self._inode = (self.home / "yester.db").stat().st_ino
         return self._store
 
     def here(self) -> Project:

@@ -249,6 +249,10 @@ class Store(Protocol):
     def location(self) -> str:
         """Where the store is, for messages; never with a password in it."""
 
+    def in_place(self) -> bool:
+        """False: open it anew. A restored backup has taken its place, and its rows are others.
+        Whoever writes is told by StoreReplaced."""
+
     def close(self) -> None:
         """Let go of everything. Calling it twice is harmless."""
 

@@ -21,7 +21,13 @@ from yester.store import sqlite_index as index
 from yester.store import sqlite_rows as rows
 from yester.store.base import Candidate, Counts, Entry, Put, Statistics
 from yester.store.lock import write_lock
-from yester.store.migrate import Migration, migrate, migrations, pending, version
+from yester.store.migrate import (
+    Migration,
+    migrate,
+    migrations,
+    pending,
+    version,
+)
 from yester.store.sqlite_capture import CaptureRows
 from yester.store.sqlite_care import explained, explains
 from yester.store.sqlite_daily import DailyRows
@@ -68,6 +74,7 @@ class SqliteStore(
         self._moves: Any = None
         self._codes: dict[str, Codes] = {}
         self._inode = path.stat().st_ino
+        self._restores = care.restores(db)
         self._measured: tuple[tuple[int, int], dict[tuple[int, ...], Any]] = ((0, -1), {})
 
     @classmethod
@@ -131,11 +138,13 @@ class SqliteStore(
         if fresh:
             self._set_meta("tokenizer", str(tokenizer.VERSION))
 
-    def _in_place(self) -> bool:
-        """A restored backup takes the file's name; what we would write would be lost."""
+    def in_place(self) -> bool:
         try:
-            return self._path.stat().st_ino == self._inode
-        except OSError:
+            return (
+                self._path.stat().st_ino == self._inode
+                and care.restores(self._db) == self._restores
+            )
+        except (OSError, apsw.Error):
             return False
 
     @property
@@ -149,12 +158,11 @@ class SqliteStore(
     def transaction(self, patience: float | None = None) -> Iterator[None]:
         wait = self._patience if patience is None else patience
         with explained(self._path), write_lock(self._lock, wait):
-            if not self._in_place():
-                raise StoreReplaced(f"{self._path} is another file now; open it anew")
             self._begin(wait)
             self._writes += 1
-            self._notice_moves()
             try:
+                self._check_ours()
+                self._notice_moves()
                 yield
                 self._db.execute("COMMIT")
             except BaseException:
@@ -167,6 +175,12 @@ class SqliteStore(
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
                 raise
+
+    def _check_ours(self) -> None:
+        """Inside the transaction, so that it holds to its end: still the store that was opened.
+        Raises before anything is written."""
+        if not self.in_place():
+            raise StoreReplaced(f"{self._path} holds a restored backup now; open it anew")
 
     def _begin(self, wait: float) -> None:
         """SQLite has a lock of its own, which a foreign tool may hold without having ours."""
@@ -261,13 +275,15 @@ class SqliteStore(
         self._set_meta("moves", str(int(moves[0]) + 1 if moves else 1))
 
     def _notice_moves(self) -> None:
-        """What is remembered of projects goes when somebody, we or others, has moved items."""
-        moves = self._one("SELECT value FROM meta WHERE key = 'moves'")
+        """What is remembered of rows goes when somebody, we or others, has moved items or restored
+        a backup."""
+        moves = self._one("SELECT value FROM meta WHERE key = 'moves'"), care.restores(self._db)
         if moves != self._moves:
             self._moves = moves
             self._members.forget()
             self._projects.clear()
             self._sessions.clear()
+            self._codes.clear()
 
     def _move_session(self, id_: int, project: int) -> None:
         twin = self._one(

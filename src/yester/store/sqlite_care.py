@@ -64,6 +64,56 @@ def backup(db: apsw.Connection, path: Path) -> None:
     part.rename(path)
 
 
+_MAGIC = b"SQLite format 3\0"
+
+
+def is_database(path: Path) -> bool:
+    """By its first bytes; an empty file is one that nothing has been written to yet."""
+    with open(path, "rb") as file:
+        return file.read(len(_MAGIC)) in (_MAGIC, b"")
+
+
+@contextmanager
+def reader(path: Path) -> Iterator[apsw.Connection]:
+    """The database with what its log holds. One without a log may lie where nothing can be
+    written, and SQLite would want to."""
+    logged = any(Path(f"{path}{end}").exists() for end in ("-wal", "-journal"))
+    name = f"{path.absolute().as_uri()}?mode={'rw' if logged else 'ro&immutable=1'}"
+    db = apsw.Connection(name, flags=apsw.SQLITE_OPEN_URI | apsw.SQLITE_OPEN_READWRITE)
+    try:
+        yield db
+    finally:
+        db.close()
+
+
+def overwrite(path: Path, source: Path, patience: float) -> None:
+    """All of `source` instead of what the database at `path` holds, as one transaction of SQLite's
+    own. Readers go on with what they see, and the log needs no hand of ours: renaming a file and
+    its log are two steps, and a kill between them would lose what the log holds."""
+    new, live = apsw.Connection(str(source)), apsw.Connection(str(path))
+    try:
+        live.set_busy_timeout(int(patience * 1000))
+        number = max(restores(live), restores(new)) + 1
+        new.execute("INSERT OR REPLACE INTO meta VALUES ('restores', ?)", (str(number),))
+        with live.backup("main", new, "main") as work:
+            while not work.done:
+                work.step(2000)
+        live.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()  # as far as readers allow
+    finally:
+        live.close()
+        new.close()
+
+
+def restores(db: apsw.Connection) -> int:
+    """How often another store's content has taken this one's place; whoever remembers something of
+    the rows sees by it that they are others."""
+    try:
+        row = db.execute("SELECT value FROM meta WHERE key = 'restores'").fetchone()
+    except apsw.SQLError:
+        return 0  # no table yet
+    return int(row[0]) if row else 0
+
+
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
     try:

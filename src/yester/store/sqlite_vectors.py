@@ -229,6 +229,7 @@ class VectorRows:
         return _best(vector, found)
 
     def _known(self, model: str) -> Codes:
+        self._notice_moves()
         if model not in self._codes:
             self._codes[model] = Codes(self._db, model)
         self._codes[model].refresh()
@@ -262,6 +263,9 @@ class VectorRows:
         raise NotImplementedError
 
     def _mask(self, filters: Filters) -> bytearray | None:
+        raise NotImplementedError
+
+    def _notice_moves(self) -> None:
         raise NotImplementedError
 
 

@@ -166,7 +166,6 @@ class Access:
         self.home = home
         self.origin = PROGRAM  # of what is written for whoever asks now
         self._store: Store | None = None
-        self._inode = 0
 
     @property
     def config(self) -> Config:
@@ -182,16 +181,14 @@ class Access:
 
     @property
     def store(self) -> Store:
-        """Another file may have taken the place of the one that is open: a restored backup. Where
-        there is none, the home was moved or removed: no new one is made in its place."""
-        inode = self.home.there()
-        if not inode and self.home.used:
+        """A restored backup may have taken the place of the one that is open. Where there is none,
+        the home was moved or removed: no new one is made in its place."""
+        if not self.home.there() and self.home.used:
             self.close()
             raise StoreError(f"{self.home.file} is gone; start the server anew: yester serve")
-        if self._store is None or inode != self._inode:
+        if self._store is None or not self._store.in_place():
             self.close()
             self._store = open_home(self.home.path, self.config).store
-            self._inode = self.home.there()
             self.home.used = True
         return self._store
 
