@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import contextmanager
 
+import apsw
 import msgspec
 import pytest
 
@@ -547,6 +548,17 @@ def test_a_restored_backup_is_served_at_once(own, tmp_path):
         (own.home / f"yester.db{end}").unlink(missing_ok=True)
     (other / "yester.db").rename(own.home / "yester.db")
     assert own.get("/api/search", query="another")["count"] == 1
+
+
+@pytest.mark.requirement("STO-01")
+def test_a_store_that_a_newer_yester_has_changed_meanwhile_is_refused_in_a_sentence(own):
+    own.get("/api/stats")
+    db = apsw.Connection(str(own.home / "yester.db"))
+    db.execute("PRAGMA user_version = 9999")
+    db.close()
+    said = own.ask("GET", "/api/search?query=webhook")
+    assert said.status == 500
+    assert "has schema version 9999, this yester knows up to" in said.json["detail"]
 
 
 def test_the_worker_is_asked_where_there_are_vectors_and_the_words_decide_without_it(tmp_path):

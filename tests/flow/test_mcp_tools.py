@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
 import yester
@@ -364,6 +365,16 @@ def test_a_store_that_was_restored_meanwhile_is_opened_anew(call, home, store, r
     assert run("restore", "latest").code == 0
     assert "No items" in call("search", query="gone restore")
     assert call("save_memory", text="And it can be written to").startswith("Saved")
+
+
+@pytest.mark.requirement("STO-01")
+def test_a_store_that_a_newer_yester_has_changed_meanwhile_is_refused_in_a_sentence(call, store):
+    call("save_memory", text="Stays as it is")
+    db = apsw.Connection(str(store / "yester.db"))
+    db.execute("PRAGMA user_version = 9999")
+    db.close()
+    for name, given in (("search", {"query": "stays"}), ("save_memory", {"text": "Too late"})):
+        assert "has schema version 9999, this yester knows up to" in call(name, True, **given)
 
 
 # --- the worker, and without one ---------------------------------------------------------------

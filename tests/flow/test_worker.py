@@ -17,6 +17,7 @@ import sys
 import time
 from pathlib import Path
 
+import apsw
 import pytest
 
 import yester
@@ -383,6 +384,44 @@ def test_a_newer_version_relieves_an_older_worker_and_not_the_other_way_round(
     code, out, _ = worker().ended()
     assert (code, out.split(" (")[0]) == (0, "the worker is running already")
     assert new.health()["pid"] == new.process.pid
+
+
+NEWER = "import apsw, sys; apsw.Connection(sys.argv[1]).execute('PRAGMA user_version = 9999')"
+
+
+def raise_schema(home):
+    """As a newer yester does that was started beside ours."""
+    subprocess.run([sys.executable, "-c", NEWER, str(home / "yester.db")], check=True)
+
+
+@pytest.mark.requirement("STO-01")
+def test_a_worker_whose_store_a_newer_yester_has_changed_writes_nothing_and_makes_room(
+    worker, run, home, env, project
+):
+    running = worker().ready()
+    told = Told(cwd=str(project))
+    leave(home, told.prompt("Which queue library?"))
+    ask(home / "run", "POST /drain", 10.0)
+    db = apsw.Connection(str(home / "yester.db"))
+    (events,) = db.execute("SELECT count(*) FROM event")
+    raise_schema(home)
+    late = json.loads(told.ran("pytest -q", LONG).payload)
+    assert hook("PostToolUse", cwd=project, env=env, payload=late).silent
+    assert running.ended()[0] == 3
+    assert [json.loads(one.payload) for one in waiting(home)] == [late]  # for the newer one
+    assert [*db.execute("SELECT count(*) FROM event")] == [events]
+    db.close()
+    said = "has schema version 9999, this yester knows up to "
+    assert log(home).count(said) == 1
+    assert "ended: new version, 1 events taken" in log(home)
+    assert said in " ".join(f["text"] for f in run("doctor", "--json").json["findings"])
+    for words in (("status",), ("worker", "start"), ("worker", "drain"), ("recall", "queue")):
+        done = run(*words)
+        assert done.code == 3
+        assert said in done.err
+        assert "update yester" in done.err
+        assert done.err.count("\n") == 1
+    assert len(waiting(home)) == 1
 
 
 # --- taking in -----------------------------------------------------------------------------------

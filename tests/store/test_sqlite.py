@@ -11,7 +11,7 @@ from dataclasses import replace
 import apsw
 import pytest
 
-from yester.errors import StoreBusy, StoreDamaged, StoreError
+from yester.errors import StoreBusy, StoreDamaged, StoreError, StoreNewer
 from yester.ingest import prepared
 from yester.model import Filters, Item
 from yester.store import sqlite_rows as rows
@@ -45,6 +45,22 @@ def test_it_is_one_file_in_wal_mode_closed_to_others(store, folder):
     db = apsw.Connection(str(folder / "yester.db"))
     assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     db.close()
+
+
+@pytest.mark.requirement("STO-01")
+def test_once_a_newer_yester_has_changed_the_schema_nothing_more_is_written(store, folder):
+    other = apsw.Connection(str(folder / "yester.db"))
+    other.execute("ALTER TABLE project RENAME TO place; PRAGMA user_version = 9999")
+    with (
+        pytest.raises(StoreNewer, match="has schema version 9999, this yester knows up to"),
+        store.transaction(),
+    ):
+        store.put([prepared(item("late", "never stored"))])
+    with pytest.raises(StoreNewer, match="update yester"):
+        store.projects()
+    assert not store.in_place()
+    assert other.execute("SELECT count(*) FROM item").fetchone() == (30,)
+    other.close()
 
 
 def test_a_second_writer_waits_and_then_says_who_is_writing(store, folder):

@@ -250,8 +250,8 @@ class Store(Protocol):
         """Where the store is, for messages; never with a password in it."""
 
     def in_place(self) -> bool:
-        """False: open it anew. A restored backup has taken its place, and its rows are others.
-        Whoever writes is told by StoreReplaced."""
+        """False: open it anew. A restored backup has taken its place, and its rows are others; or a
+        newer yester has changed the schema. Whoever writes is told by StoreReplaced, StoreNewer."""
 
     def close(self) -> None:
         """Let go of everything. Calling it twice is harmless."""

@@ -41,13 +41,20 @@ def version(db: apsw.Connection) -> int:
 
 def pending(db: apsw.Connection, steps: Sequence[Migration], where: str) -> list[Migration]:
     """What is still to be applied; read-only."""
-    have, newest = version(db), steps[-1].version
+    have = check_version(db, steps[-1].version, where)
+    return [step for step in steps if step.version > have]
+
+
+def check_version(db: apsw.Connection, newest: int, where: str) -> int:
+    """The schema's version; StoreNewer where it is beyond the newest this yester knows. It may be
+    raised while we have the store open, by a newer yester that was started beside us."""
+    have = version(db)
     if have > newest:
         raise StoreNewer(
             f"{where} has schema version {have}, this yester knows up to {newest}; "
             "update yester (pip install -U yester), or name another folder with --home"
         )
-    return [step for step in steps if step.version > have]
+    return have
 
 
 def migrate(

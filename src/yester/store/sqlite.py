@@ -23,6 +23,7 @@ from yester.store.base import Candidate, Counts, Entry, Put, Statistics
 from yester.store.lock import write_lock
 from yester.store.migrate import (
     Migration,
+    check_version,
     migrate,
     migrations,
     pending,
@@ -75,6 +76,7 @@ class SqliteStore(
         self._codes: dict[str, Codes] = {}
         self._inode = path.stat().st_ino
         self._restores = care.restores(db)
+        self._version = 0  # of the schema this yester knows
         self._measured: tuple[tuple[int, int], dict[tuple[int, ...], Any]] = ((0, -1), {})
 
     @classmethod
@@ -117,6 +119,7 @@ class SqliteStore(
                 if pending(db, known, str(path)):
                     with write_lock(lock, max(patience, PATIENCE)):
                         store._migrate(known, now, before_migration)
+                store._version = known[-1].version
                 return store
             except BaseException:
                 db.close()
@@ -143,6 +146,7 @@ class SqliteStore(
             return (
                 self._path.stat().st_ino == self._inode
                 and care.restores(self._db) == self._restores
+                and version(self._db) <= self._version
             )
         except (OSError, apsw.Error):
             return False
@@ -177,8 +181,9 @@ class SqliteStore(
                 raise
 
     def _check_ours(self) -> None:
-        """Inside the transaction, so that it holds to its end: still the store that was opened.
-        Raises before anything is written."""
+        """Inside the transaction, so that it holds to its end: still the store that was opened, and
+        with a schema we know. Raises before anything is written."""
+        check_version(self._db, self._version, str(self._path))
         if not self.in_place():
             raise StoreReplaced(f"{self._path} holds a restored backup now; open it anew")
 

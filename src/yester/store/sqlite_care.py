@@ -12,6 +12,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import apsw
 
 from yester.errors import StoreBusy, StoreDamaged, StoreError, YesterError
+from yester.store.migrate import check_version
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -161,6 +162,10 @@ def explains(read: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any
     @wraps(read)
     def method(store: Any, /, *args: P.args, **more: P.kwargs) -> R:
         with explained(store._path):
-            return read(store, *args, **more)
+            try:
+                return read(store, *args, **more)
+            except apsw.SQLError:  # a table or column that is gone: perhaps a newer schema's
+                check_version(store._db, store._version, str(store._path))
+                raise
 
     return method

@@ -26,7 +26,7 @@ from yester.backups import before_migration
 from yester.capture.rules import rules, write_for_hooks
 from yester.capture.spool import NewerFormat, Spool, Spooled, acknowledge, read
 from yester.config import load
-from yester.errors import ConfigError, StoreBusy, StoreError, StoreReplaced
+from yester.errors import ConfigError, StoreBusy, StoreError, StoreNewer, StoreReplaced
 from yester.ingest import Ingest, rebuild_if_stale
 from yester.ingest.events import Events
 from yester.ingest.joins import join_next, names_of
@@ -185,7 +185,8 @@ class Worker:
         self._look_for_new_version()
 
     def _look_for_new_version(self) -> None:
-        if installed_version() not in (self._installed, "") and not self.leaving:
+        newer = installed_version() not in (self._installed, "") or not self._store.in_place()
+        if newer and not self.leaving:
             self.leaving = "new version"
 
     def _woken(self, _: int) -> None:
@@ -243,8 +244,10 @@ class Worker:
                 pass
         except StoreBusy:
             self.resting = self._clock() + _BUSY_PAUSE
-        except StoreReplaced:
-            self.leaving = self.leaving or "new version"  # begin anew, with what is there now
+        except (StoreReplaced, StoreNewer):
+            # Begin anew, with the store and the yester that are there now. Where that one is too
+            # old for the store, it says so and ends; the spool waits for a newer one.
+            self.leaving = self.leaving or "new version"
             self.resting = self._clock() + _BUSY_PAUSE
         except (StoreError, OSError) as error:
             self._log.failed("writing", error)
@@ -259,7 +262,7 @@ class Worker:
                     break
         except StoreBusy:
             self.resting = self._clock() + _BUSY_PAUSE
-        except StoreReplaced:
+        except (StoreReplaced, StoreNewer):
             self.leaving = self.leaving or "new version"
         except (StoreError, OSError) as error:
             self._log.failed("distilling", error)
