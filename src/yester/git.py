@@ -31,6 +31,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from yester import files
+
 MOST_SECONDS = 0.150  # one question, however late the caller's own deadline is
 _MOST_BYTES = 4 << 20
 _MOST_NAMES = 500
@@ -306,15 +308,7 @@ def _is_commit(text: str) -> bool:
 def read_text(path: Path, most: int = 1 << 16) -> str:
     """A small file, or "": not there, not a plain file (reading a pipe would not end), too long."""
     try:
-        file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except (OSError, ValueError):
-        return ""
-    try:
-        with open(file, "rb") as opened:
-            facts = os.fstat(file)
-            if not stat.S_ISREG(facts.st_mode) or facts.st_size > most:
-                return ""
-            return opened.read(most).decode("utf-8", "replace")
+        return files.read_text(path, most)
     except OSError:
         return ""
 

@@ -19,6 +19,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath, PureWindowsPath
 
+from yester.files import read_text
 from yester.model import Project
 
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
@@ -130,7 +131,7 @@ def identify(cwd: str) -> Project:
                 return _repository(mark, folder)
             if mark.is_file() and (found := _linked(mark, folder)):
                 return found
-        except OSError:
+        except (OSError, ValueError, RuntimeError):  # a name with a NUL, a link in a circle
             continue
     if found := _owner_of_work_tree(cwd):
         return found
@@ -189,13 +190,13 @@ def _owner_of_work_tree(path: str) -> Project | None:
 
 def _linked(mark: Path, folder: Path) -> Project | None:
     """A `.git` file points to the real folder: of a linked work tree or of a submodule."""
-    text = mark.read_text("utf-8", "replace").strip()
+    text = read_text(mark).strip()
     if not text.startswith("gitdir:"):
         return None
     git_dir = (folder / text.removeprefix("gitdir:").strip()).resolve()
     common = git_dir / "commondir"
     if common.is_file():
-        shared = (git_dir / common.read_text("utf-8", "replace").strip()).resolve()
+        shared = (git_dir / read_text(common).strip()).resolve()
         return _repository(shared, _work_tree(shared))
     if not git_dir.is_dir():
         # The main repository is gone or elsewhere: `…/.git/worktrees/NAME` still names it.
@@ -226,7 +227,7 @@ def _repository(common: Path, root: Path) -> Project:
 
 def _origin(config: Path) -> str:
     try:
-        remotes = dict(reversed(list(_remotes(config.read_text("utf-8", "replace")))))
+        remotes = dict(reversed(list(_remotes(read_text(config)))))
     except OSError:
         return ""
     return remotes.get("origin") or next(reversed(remotes.values()), "")

@@ -482,6 +482,27 @@ def test_it_survives_what_should_not_be_in_a_spool(worker, run, home, store, tmp
     assert running.process.poll() is None
 
 
+@pytest.mark.requirement("CAP-03", "CAP-07")
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_a_repository_cannot_hold_it_up(worker, home, env, project, store, kind):
+    (project / ".git").mkdir()
+    (project / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    for path in (project / ".git" / "config", project / "session.jsonl", project / "package.json"):
+        os.mkfifo(path) if kind == "pipe" else path.symlink_to("/dev/zero")
+    told = Told(cwd=str(project), transcript=str(project / "session.jsonl"))
+    running = worker().ready()
+    for event, more in (
+        ("SessionStart", {"source": "startup"}),
+        ("UserPromptSubmit", {"prompt": "Who is there?"}),
+        ("Stop", {"last_assistant_message": "Nobody but us."}),
+    ):
+        hook(event, cwd=project, env=env, payload=told.payload(event, **more))
+    until(lambda: waiting(home) == [])
+    assert [item.body for item in store().items()] == ["Who is there?", "Nobody but us."]
+    assert {item.project for item in store().items()} == {f"dir:{project}"}
+    assert running.health()["events"] == 3
+
+
 @pytest.mark.requirement("CAP-03")
 def test_the_second_place_is_emptied_too(worker, run, home, store, tmp_path):
     runtime = tmp_path / "runtime"

@@ -10,7 +10,18 @@ SOURCE = Path(__file__).parent.parent.parent / "src" / "yester"
 
 # group → modules and packages, as docs/explanation.md draws them
 GROUPS = (
-    ("model", "errors", "config", "project", "git", "redact_rules", "redact", "fence", "when"),
+    (
+        "model",
+        "errors",
+        "files",
+        "config",
+        "project",
+        "git",
+        "redact_rules",
+        "redact",
+        "fence",
+        "when",
+    ),
     ("capture",),
     ("agents",),
     ("text",),

@@ -28,6 +28,7 @@ from yester.agents.transcript import (
     todo_text,
 )
 from yester.config import Config
+from yester.files import read_text
 from yester.model import Item
 
 NAME = "claude-code"
@@ -371,7 +372,7 @@ def _actor_of(path: Path) -> str:
     if not path.name.startswith("agent-"):
         return ""
     try:
-        meta = json.loads(path.with_suffix(".meta.json").read_text("utf-8"))
+        meta = json.loads(read_text(path.with_suffix(".meta.json")))
         kind = meta.get("agentType") if isinstance(meta, dict) else None
     except (OSError, ValueError):
         kind = None

@@ -16,9 +16,10 @@ from typing import Any, TypeVar
 import msgspec
 
 from yester.agents.base import Reading, first_line
-from yester.agents.jsonl import taken_apart
+from yester.agents.jsonl import LONGEST_LINE, taken_apart
 from yester.agents.transcript import S, Tools, Transcript, epoch, joined
 from yester.agents.transcript import decoded as value_of
+from yester.files import read_bytes
 from yester.model import Item, Session
 from yester.project import files_root
 
@@ -182,7 +183,7 @@ def an_object(raw: Any) -> dict[str, Any] | None:
 def load(path: Path) -> dict[str, Any] | None:
     """The object of a JSON file, if there is one."""
     try:
-        return an_object(path.read_bytes())
+        return an_object(read_bytes(path, LONGEST_LINE))
     except (OSError, ValueError):
         return None
 

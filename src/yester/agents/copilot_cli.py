@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 from yester.agents.base import Agent, Reading
 from yester.agents.transcript import State, Tools, Transcript, block_text, files, opening
 from yester.config import Config
+from yester.files import read_text
 from yester.model import Item
 
 NAME = "copilot-cli"
@@ -206,7 +207,7 @@ class _Events(Transcript[CopilotState]):
 def _workspace(path: Path) -> str:
     """A session's folder, from the file beside its log: early versions wrote it nowhere else."""
     try:
-        text = path.with_name("workspace.yaml").read_text("utf-8", "replace")
+        text = read_text(path.with_name("workspace.yaml"))
     except OSError:
         return ""
     match = _CWD.search(text) if path.name == "events.jsonl" else None

@@ -32,6 +32,7 @@ from yester.agents.transcript import (
     todo_text,
 )
 from yester.config import Config
+from yester.files import open_file, read_bytes, read_text
 from yester.model import Item
 
 NAME = "gemini-cli"
@@ -79,7 +80,7 @@ def _is_document(path: Path) -> bool:
     if path.suffix not in (".json", ".jsonl"):
         return False
     try:
-        with open(path, "rb") as file:
+        with open_file(path) as file:
             head = file.read(1024)
     except OSError:
         return False
@@ -124,7 +125,7 @@ class _Chat(Transcript[GeminiState]):
         if size > LONGEST_LINE:
             reading.bad(1, f"longer than {LONGEST_LINE >> 20} MB")
             return
-        raw = reading.path.read_bytes()
+        raw = read_bytes(reading.path, LONGEST_LINE)
         whole = decoded(raw)
         if not isinstance(whole, dict):  # cut off in the middle, or two at once
             whole = next(iter(taken_apart(raw.decode("utf-8", "replace"))), None)
@@ -321,7 +322,7 @@ def _folder(path: Path, head: Mapping[str, Any]) -> tuple[str, str]:
         return given, ""
     home, slug = chats.parent.parent.parent, chats.parent.name
     try:
-        root = (chats.parent / ".project_root").read_text("utf-8").strip()
+        root = read_text(chats.parent / ".project_root").strip()
     except (OSError, ValueError):
         root = ""
     root = root or _listed(home / "projects.json", slug, head.get("projectHash")) or given
@@ -331,7 +332,7 @@ def _folder(path: Path, head: Mapping[str, Any]) -> tuple[str, str]:
 def _listed(path: Path, slug: str, project_hash: Any) -> str:
     """The folder that the client's list maps to this name, or whose hash is known."""
     try:
-        table = decoded(path.read_bytes())
+        table = decoded(read_bytes(path, LONGEST_LINE))
     except OSError:
         return ""
     projects = table.get("projects") if isinstance(table, dict) else None

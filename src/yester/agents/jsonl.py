@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from yester.files import open_file
+
 T = TypeVar("T")
 
 # A longer line is no message; reading it whole would break the promise of constant memory.
@@ -32,7 +34,7 @@ def records(
     `decode` takes a line's bytes; where it fails, glued records are taken apart with the standard
     library and handed to `convert`. An unfinished last line is left for the next run.
     """
-    with open(path, "rb") as file:
+    with open_file(path) as file:
         file.seek(offset)
         while raw := file.readline(LONGEST_LINE):
             start, offset, line = offset, offset + len(raw), line + 1

@@ -16,6 +16,7 @@ from typing import Generic, TypeVar
 from yester.agents.base import Reading
 from yester.agents.conversation import load_state
 from yester.agents.jsonl import LONGEST_LINE
+from yester.files import open_file
 from yester.model import Item
 
 # An unfinished last line that begins like this may become a mark: it is left for the next run.
@@ -92,7 +93,7 @@ class Markdown(ABC, Generic[S]):
 
     def _lines(self) -> Iterator[tuple[int, int, str]]:
         offset, number = self.reading.offset, self.reading.line
-        with open(self.reading.path, "rb") as file:
+        with open_file(self.reading.path) as file:
             file.seek(offset)
             while raw := file.readline(LONGEST_LINE):
                 text = raw.decode("utf-8", "replace").rstrip("\r\n")
@@ -104,7 +105,7 @@ class Markdown(ABC, Generic[S]):
 
     def _unchanged(self) -> bool:
         left = self.reading.offset
-        with open(self.reading.path, "rb") as file:
+        with open_file(self.reading.path) as file:
             while left > 0 and (chunk := file.read(min(left, _CHUNK))):
                 self._passed.update(chunk)
                 left -= len(chunk)
@@ -116,7 +117,7 @@ def opens_with(path: Path, *marks: str) -> bool:
     if path.suffix != ".md":
         return False
     try:
-        with open(path, "rb") as file:
+        with open_file(path) as file:
             head = file.read(4096).decode("utf-8", "replace")
     except OSError:
         return False

@@ -8,7 +8,9 @@ from typing import Any, Protocol
 
 from yester.agents.base import Reading
 from yester.agents.conversation import an_object, load, load_state, moment
+from yester.agents.jsonl import LONGEST_LINE
 from yester.agents.sqlite import Database, stamp, text
+from yester.files import read_bytes
 
 FIRST = ("session", "message", "part")
 SECOND = ("session_v2", "session_message")
@@ -215,7 +217,7 @@ class Files:
 
     def todos(self, session: Kept) -> Any:
         try:
-            raw = (self.storage / "todo" / f"{session.id}.json").read_bytes()
+            raw = read_bytes(self.storage / "todo" / f"{session.id}.json", LONGEST_LINE)
         except OSError:
             return None
         return (an_object(b'{"todos":' + raw + b"}") or {}).get("todos")

@@ -8,11 +8,13 @@ would leave `-wal` and `-shm` files beside it.
 from __future__ import annotations
 
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any
 
 import apsw
 
 from yester.agents.jsonl import LONGEST_LINE
+from yester.files import open_file
 
 _MAGIC = b"SQLite format 3\0"
 _BUSY_MS = 2_000
@@ -42,6 +44,9 @@ class Database:
         self._db = self._open()
 
     def _open(self) -> apsw.Connection:
+        for end in ("", "-wal", "-shm", "-journal"):  # SQLite would wait for a pipe
+            if not _is_plain(beside(self.path, end), missing=bool(end)):
+                raise DatabaseProblem(OSError("not a regular file"))
         self._unused = _writes_ahead(self.path) and not _in_use(self.path)
         flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
         name = self.path.absolute().as_uri() + ("?immutable=1" if self._unused else "")
@@ -86,7 +91,7 @@ class Database:
 
 def is_database(path: Path) -> bool:
     try:
-        with open(path, "rb") as file:
+        with open_file(path) as file:
             return file.read(len(_MAGIC)) == _MAGIC
     except OSError:
         return False
@@ -128,10 +133,17 @@ def text(value: Any) -> str:
 def _writes_ahead(path: Path) -> bool:
     """In write-ahead mode, as the header says; else reading leaves nothing behind anyway."""
     try:
-        with open(path, "rb") as file:
+        with open_file(path) as file:
             return file.read(19)[18:] == b"\2"
     except OSError:
         return False
+
+
+def _is_plain(path: Path, missing: bool) -> bool:
+    try:
+        return S_ISREG(path.stat().st_mode)
+    except OSError:
+        return missing
 
 
 def _in_use(path: Path) -> bool:

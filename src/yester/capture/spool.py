@@ -16,6 +16,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from yester.files import open_file
+
 FORMAT = 1
 _LONGEST_HEAD = 4096  # bytes that are read of it where the name of the event is wanted
 _ABANDONED = 3600.0  # seconds after which a file in tmp/ has no hook any more
@@ -99,7 +101,8 @@ class Spool:
 
 def read(path: Path) -> Spooled:
     """Raises FileNotFoundError (taken by another), NewerFormat, ValueError (not a spool file)."""
-    head, _, payload = path.read_bytes().partition(b"\n")
+    with open_file(path) as file:
+        head, _, payload = file.read().partition(b"\n")
     words = head.decode("utf-8", "replace").split("\t")
     name, _, number = words[0].partition("/")
     if name != "yester" or not number.isdigit() or len(words) < 2:

@@ -21,6 +21,7 @@ import msgspec
 from yester.agents.base import Agent, Options, Reading
 from yester.capture.rules import Rules
 from yester.errors import YesterError
+from yester.files import open_file
 from yester.ingest.echo import Shown, marked, may_repeat, repeats, shown_texts
 from yester.ingest.noise import own_answer
 from yester.ingest.prepare import prepared, redacted
@@ -283,7 +284,7 @@ def _fingerprint(path: Path, like: str = "") -> str:
     A database counts its pages there: it is the same file while its inode is the same.
     """
     length = int(like.split(":", 1)[0]) if like else _FINGERPRINT
-    with open(path, "rb") as file:
+    with open_file(path) as file:
         head = file.read(max(length, len(_SQLITE)))
     if head.startswith(_SQLITE):
         return f"0:inode {path.stat().st_ino}"

@@ -12,9 +12,10 @@ from contextlib import suppress
 from errno import ELOOP, EMLINK
 from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
-from stat import S_IMODE, S_ISREG
+from stat import S_IMODE
 
 from yester.errors import SourceError
+from yester.files import read_bytes
 
 LARGEST = 1 << 20  # bytes of a memory, an index, a MEMORY.md: a hundred times what is usual
 _LINKED = (ELOOP, EMLINK)  # what systems answer where O_NOFOLLOW meets a link
@@ -23,27 +24,13 @@ _LINKED = (ELOOP, EMLINK)  # what systems answer where O_NOFOLLOW meets a link
 def contents(path: Path, most: int = LARGEST) -> bytes | None:
     """The bytes of a regular file; None where there is none. Anything else is an error that says
     what stands there instead."""
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
-        number = os.open(path, flags)
+        return read_bytes(path, most, follow=False)
     except FileNotFoundError:
         return None
     except OSError as error:
         reason = "is a link, which is not followed" if error.errno in _LINKED else _why(error)
         raise SourceError(f"{path}: {reason}") from None
-    with os.fdopen(number, "rb") as file:
-        found = os.fstat(file.fileno())
-        if not S_ISREG(found.st_mode):
-            raise SourceError(f"{path}: is not a regular file")
-        if found.st_size > most:
-            raise SourceError(f"{path}: is larger than {most:,} bytes ({found.st_size:,})")
-        try:
-            data = file.read(most + 1)
-        except OSError as error:
-            raise SourceError(f"{path}: {_why(error)}") from None
-    if len(data) > most:
-        raise SourceError(f"{path}: is larger than {most:,} bytes")
-    return data
 
 
 def replaced(path: Path, data: bytes, expected: bytes | None) -> bool:
