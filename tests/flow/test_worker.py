@@ -278,6 +278,49 @@ def test_before_it_ends_it_takes_in_what_the_spool_holds(worker, run, home, stor
     assert "ended: stopped, 61 events taken" in log(home)
 
 
+@pytest.mark.requirement("OPS-04")
+@pytest.mark.parametrize("how", ["stopped", "waiting for a pipe"])
+def test_stop_ends_one_that_hangs_and_says_so(worker, run, home, store, how):
+    running = worker().ready()
+    if how == "stopped":
+        running.process.send_signal(signal.SIGSTOP)
+    else:
+        os.mkfifo(home / "config.toml")
+        ask(home / "run", "POST /drain", 0.1)  # looks at the settings first
+        until(lambda: running.health() is None)
+    leave(home, Told().prompt("Still there afterwards"))
+    began = time.monotonic()
+    done = run("worker", "stop")
+    assert time.monotonic() - began < 15
+    assert running.process.wait(10) == -signal.SIGKILL
+    assert (done.code, done.out) == (0, f"the worker has ended (pid {running.process.pid})\n")
+    assert done.err == (
+        f"the worker (pid {running.process.pid}) did not end when it was asked, so it was killed; "
+        "what it had not taken in is still in the spool\n"
+    )
+    (home / "config.toml").unlink(missing_ok=True)
+    assert run("worker", "drain").out == "1 event taken in\n"
+    assert [item.body for item in store().items()] == ["Still there afterwards"]
+
+
+@pytest.mark.requirement("OPS-04")
+def test_stop_ends_nobody_but_who_has_the_seat(run, home, tmp_path):
+    """The pid in the lock's file may be another's: it is written after the lock was taken."""
+    bystander = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    try:
+        with open(made(home) / "run" / "worker.lock", "w") as held:
+            held.write(f"{bystander.pid}\n")
+            held.flush()
+            fcntl.flock(held, fcntl.LOCK_EX)
+            done = run("worker", "stop")
+        assert done.code == 3
+        assert f"process {bystander.pid}, which it names, is another" in done.err
+        assert bystander.poll() is None
+    finally:
+        bystander.communicate(b"\n")
+        assert bystander.returncode == 0
+
+
 def test_one_that_cannot_be_found_any_more_ends(home, tmp_path, monkeypatch):
     """Its folder was removed, or another listens there: nobody will ever ask it to."""
     monkeypatch.chdir(tmp_path)

@@ -21,6 +21,7 @@ from yester.worker import launch, seat
 from yester.worker.door import ask
 
 _STOPPING = 15.0  # seconds a worker may take to finish what it has
+_FINISHING, _HANGING = 10.0, 4.0  # the same for `stop`: one that answers, and one that does not
 
 
 @click.group("worker")
@@ -136,24 +137,39 @@ def stop(app: App) -> None:
 
 
 def end(app: App) -> int:
-    """Its process, which is no more; 0 where there was none."""
+    """Its process, which is no more; 0 where there was none. Asked first, killed at last: a worker
+    may be killed at any point without loss."""
     pid = seat.holder(app.home)
     if not pid:
         return 0
-    if ask(app.home / "run", "POST /stop", 2.0) is None:
-        os.kill(pid, signal.SIGTERM)
-    deadline = time.monotonic() + _STOPPING
+    answered = ask(app.home / "run", "POST /stop", 2.0) is not None
+    if not answered:
+        seat.send(app.home, pid, signal.SIGTERM)
+    if _has_ended(app.home, pid, _FINISHING if answered else _HANGING):
+        return pid
+    if seat.send(app.home, pid, signal.SIGKILL) and _has_ended(app.home, pid, 2.0):
+        click.echo(
+            f"the worker (pid {pid}) did not end when it was asked, so it was killed; "
+            "what it had not taken in is still in the spool",
+            err=True,
+        )
+        return pid
+    raise YesterError(
+        f"{app.home / 'run' / 'worker.lock'} is held by a worker that does not end, and process "
+        f"{pid}, which it names, is another; find out who has it: fuser that file"
+    )
+
+
+def _has_ended(home: Path, pid: int, patience: float) -> bool:
+    deadline = time.monotonic() + patience
     while time.monotonic() < deadline:
-        free = seat.take(app.home, 0.05)
+        free = seat.take(home, 0.05)
         if free is not None:
             free.leave()
-            return pid
-        if seat.holder(app.home) not in (pid, 0):
-            return pid  # a session has started another one meanwhile
-    raise YesterError(
-        f"the worker (pid {pid}) has not ended within {_STOPPING:g} s; "
-        f"nothing is lost if you end it: kill -9 {pid}"
-    )
+            return True
+        if seat.holder(home) not in (pid, 0):
+            return True  # a session has started another one meanwhile
+    return False
 
 
 @command.command("status")

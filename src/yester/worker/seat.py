@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import fcntl
 import os
+import signal
+import sys
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -59,3 +61,46 @@ def holder(home: Path, name: str = WORKER) -> int:
         return int(text) if text.isdigit() else 0
     finally:
         os.close(handle)
+
+
+def send(home: Path, pid: int, number: int, name: str = WORKER) -> bool:
+    """A signal to the process that has the seat; False, and none is sent, where that is not `pid`.
+
+    The lock's file names its holder a moment late, and on a full disk not at all; and a pid may be
+    another process's by the time it is used. So the process is held by a handle first."""
+    handle = -1
+    if sys.platform == "linux":
+        with suppress(OSError):  # not on this kernel, or it has ended
+            handle = os.pidfd_open(pid)
+    try:
+        if holder(home, name) != pid or not _has_open(pid, home / "run" / name):
+            return False
+        if sys.platform == "linux" and handle >= 0:
+            signal.pidfd_send_signal(handle, number)
+        else:
+            os.kill(pid, number)
+        return True
+    except ProcessLookupError:
+        return False
+    finally:
+        if handle >= 0:
+            os.close(handle)
+
+
+def _has_open(pid: int, path: Path) -> bool:
+    """Where the system shows it; elsewhere the name in the file must do."""
+    folder = Path(f"/proc/{pid}/fd")
+    if not Path("/proc/self/fd").exists():
+        return True
+    wanted = path.stat()
+    try:
+        return any(_is_same(one, wanted) for one in folder.iterdir())
+    except OSError:
+        return False
+
+
+def _is_same(path: Path, wanted: os.stat_result) -> bool:
+    try:
+        return os.path.samestat(path.stat(), wanted)
+    except OSError:
+        return False  # closed meanwhile
