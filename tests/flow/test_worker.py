@@ -546,6 +546,88 @@ def test_a_repository_cannot_hold_it_up(worker, home, env, project, store, kind)
     assert running.health()["events"] == 3
 
 
+# --- what ends it ---------------------------------------------------------------------------------
+
+
+def pass_time(home):
+    """Whoever comes back at once was killed from outside, for all that can be known."""
+    long_ago = time.time() - 600
+    os.utime(home / "run" / "working", (long_ago, long_ago))
+
+
+@pytest.mark.requirement("CAP-03", "OPS-05")
+def test_an_event_that_has_ended_it_twice_is_set_aside_and_the_others_are_taken(
+    worker, run, home, store
+):
+    told = Told()
+    events = [told.prompt("go"), *(told.ran(f"echo {n}", LONG) for n in range(9))]
+    leave(home, *events)
+    culprit = home / "spool" / "new" / events[4].id
+    os.truncate(culprit, 1 << 40)  # more than any memory; nothing of it is on the disk
+    for _ in range(2):
+        code, _, err = worker().ended()
+        assert (code, err.strip().rpartition("\n")[2]) == (1, "MemoryError")
+        assert culprit.exists()
+        pass_time(home)
+    running = worker().ready()
+    until(lambda: not list(culprit.parent.iterdir()))
+    assert {item.body for item in store().items()} == {
+        "go", *(f"echo {n}\n\n{LONG}" for n in range(9) if n != 3)
+    }  # fmt: skip
+    (aside,) = (home / "spool" / "bad").iterdir()
+    assert (aside.name, aside.stat().st_size) == (culprit.name, 1 << 40)
+    assert f"{culprit.name} has ended the worker twice; moved to spool/bad" in log(home)
+    os.truncate(aside, 0)  # doctor may look at it
+    findings = run("doctor", "--json").json["findings"]
+    (said,) = (f for f in findings if "ended the worker" in f["text"] and f["check"] == "spool")
+    assert said["text"] == "1 event has ended the worker twice and was set aside"
+    assert str(aside.parent) in said["fix"]
+    leave(home, told.ran("echo after", LONG))
+    ask(home / "run", "POST /drain", 10.0)
+    assert (waiting(home), running.health()["pid"]) == ([], running.process.pid)
+
+
+@pytest.mark.requirement("OPS-05")
+def test_one_that_hangs_ends_by_itself_and_says_where(worker, run, home, store):
+    running = worker("--hung", "0.5").ready()
+    os.mkfifo(home / "config.toml")
+    leave(home, Told().prompt("Still there afterwards"))
+    ask(home / "run", "POST /drain", 0.1)  # looks at the settings first
+    assert running.process.wait(20) == -signal.SIGALRM
+    assert "config.py" in log(home)
+    (home / "config.toml").unlink()
+    worker().ready()
+    until(lambda: waiting(home) == [])
+    assert [item.body for item in store().items()] == ["Still there afterwards"]
+
+
+def test_one_that_has_nothing_to_do_or_much_does_not_hang(worker, home, store):
+    running = worker("--hung", "0.5").ready()
+    told, began = Told(), time.monotonic()
+    leave(home, *(told.ran(f"echo {n}", LONG) for n in range(400)))
+    ask(home / "run", "POST /drain", 60.0)
+    until(lambda: waiting(home) == [] and time.monotonic() - began > 1.5)
+    assert running.health()["events"] == store().counts().events == 400
+
+
+@pytest.mark.requirement("OPS-05", "STO-05")
+def test_a_transcript_that_has_ended_it_twice_is_left_unread(worker, run, home, store, tmp_path):
+    endless = tmp_path / "session.jsonl"
+    endless.touch()
+    os.truncate(endless, 1 << 40)
+    leave(home, Told(transcript=str(endless)).stop("Done."))
+    for _ in range(2):
+        assert worker("--hung", "0.5").process.wait(60) == -signal.SIGALRM
+        pass_time(home)
+    running = worker("--hung", "2").ready()
+    until(lambda: waiting(home) == [])
+    assert "reading a transcript failed: it has ended the worker twice" in log(home)
+    assert [item.body for item in store().items()] == ["Done."]
+    leave(home, Told(transcript=str(endless), clock=1_780_000_000_000).stop("Done again."))
+    ask(home / "run", "POST /drain", 10.0)
+    assert (waiting(home), running.health()["events"]) == ([], 1)
+
+
 @pytest.mark.requirement("CAP-03")
 def test_the_second_place_is_emptied_too(worker, run, home, store, tmp_path):
     runtime = tmp_path / "runtime"

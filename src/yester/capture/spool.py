@@ -85,10 +85,23 @@ class Spool:
     def bad(self) -> list[Path]:
         return sorted(path for folder in self.folders for path in folder.glob("bad/*"))
 
-    def set_aside(self, path: Path) -> None:
+    def set_aside(self, path: Path, why: str = "") -> None:
         folder = path.parent.parent / "bad"
         folder.mkdir(mode=0o700, exist_ok=True)
         path.rename(folder / path.name)
+        with suppress(OSError):  # no room: the file itself is kept
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+            with os.fdopen(os.open(_reasons(folder), flags, 0o600), "a", encoding="utf-8") as file:
+                file.write(f"{path.name}\t{why}\n")
+
+    def why_bad(self) -> dict[str, str]:
+        """Why each file was set aside, by its name, as far as that is known."""
+        found: dict[str, str] = {}
+        for folder in self.folders:
+            with suppress(OSError), open_file(_reasons(folder / "bad")) as file:
+                lines = file.read().decode("utf-8", "replace").splitlines()
+                found |= dict(line.split("\t", 1) for line in lines if "\t" in line)
+        return found
 
     def sweep(self, now: float) -> None:
         """Remove what hooks that were killed left half written: it was never acknowledged."""
@@ -97,6 +110,10 @@ class Spool:
                 with suppress(OSError):  # its hook has finished it meanwhile
                     if now - path.stat().st_mtime > _ABANDONED:
                         path.unlink()
+
+
+def _reasons(bad: Path) -> Path:
+    return bad.with_name("reasons")
 
 
 def read(path: Path) -> Spooled:

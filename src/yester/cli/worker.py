@@ -36,8 +36,9 @@ def command() -> None:
 
 @command.command("run")
 @click.option("--idle", type=float, hidden=True, help="Seconds without an event to end after.")
+@click.option("--hung", type=float, hidden=True, help="Seconds a step may take; 0: any time.")
 @pass_app
-def run(app: App, idle: float | None) -> None:
+def run(app: App, idle: float | None, hung: float | None) -> None:
     """Be the worker, in the foreground (for a service, or to look for a fault)."""
     # Nothing of the caller's environment may change what a worker does or starts.
     clean = launch.environment(os.environ)
@@ -48,13 +49,19 @@ def run(app: App, idle: float | None) -> None:
     if taken is None:
         click.echo(f"the worker is running already (pid {seat.holder(app.home)})")
         return
+    from yester.worker.watchdog import HUNG
     from yester.worker.worker import Worker
 
     os.umask(0o077)
     launch.write_launch(app.home)
     _refresh_plugin(app.home)
     try:
-        worker = Worker(app.home, trusted_runtime(os.environ, os.getuid()), idle)
+        worker = Worker(
+            app.home,
+            trusted_runtime(os.environ, os.getuid()),
+            idle,
+            hung=HUNG if hung is None else hung,
+        )
     except (YesterError, OSError) as error:
         _say_why(app.home, error)
         raise

@@ -194,7 +194,16 @@ def spool(home: Path, now: int, fix: bool) -> Iterator[Finding]:
         )  # fmt: skip
     elif not foreign:
         yield Finding("spool", "ok", f"{len(waiting):,} events wait")
-    if bad := place.bad():
+    reasons = place.why_bad()
+    ended = [path for path in place.bad() if "ended the worker" in reasons.get(path.name, "")]
+    if ended:
+        events = "1 event has" if len(ended) == 1 else f"{len(ended):,} events have"
+        were = "was" if len(ended) == 1 else "were"
+        yield Finding(
+            "spool", "problem", f"{events} ended the worker twice and {were} set aside",
+            f"They are kept in {ended[0].parent}: tell us what they hold, or delete them.",
+        )  # fmt: skip
+    if bad := [path for path in place.bad() if path not in ended]:
         yield Finding(
             "spool", "note", f"{len(bad):,} events could not be understood",
             f"They are kept in {bad[0].parent}; delete them if you do not want them.",

@@ -13,6 +13,7 @@ from yester.errors import StoreError
 from yester.store.base import Store, Waiting
 from yester.worker.archiving import Archiving
 from yester.worker.log import Log
+from yester.worker.working import TWICE, Working
 
 if TYPE_CHECKING:
     from yester.distil.distil import Report
@@ -35,11 +36,14 @@ class Distilling:
         log: Log,
         now: Callable[[], float],
         done: Callable[[int], None] = lambda _: None,
+        working: Working | None = None,
     ) -> None:
         self._store = store
         self._log = log
         self._now = now
         self._done = done
+        self._working = working
+        self._piece = ""  # what it is at, for `working`
         self._archiving = Archiving(log)
         self._steps: Iterator[None] | None = None
         self._session = 0
@@ -65,8 +69,12 @@ class Distilling:
                     return True
                 self._wanted = False
                 return False
+            if self._working:
+                self._working.begin(self._piece)
             if next(self._steps, self) is self:
                 self._steps = None
+                if self._working:
+                    self._working.settle(self._piece)
         except StoreError:
             self._steps = None  # it waits still, and is begun again
             raise
@@ -80,9 +88,14 @@ class Distilling:
         quiet_since = int(self._now() * 1000) - QUIET
         found = self._store.waiting(True, quiet_since, len(self._failed) + 1)
         for waiting in found:
-            if waiting.session.id not in self._failed:
-                self._session = waiting.session.id
-                return self._distil(waiting, config)
+            if waiting.session.id in self._failed:
+                continue
+            self._session, self._piece = waiting.session.id, f"session {waiting.session.key}"
+            if self._working and self._working.ended(self._piece) >= TWICE:
+                self._log.say("distilling a session failed: it has ended the worker twice")
+                self._failed.add(self._session)
+                return self._next(config)
+            return self._distil(waiting, config)
         return None
 
     def _distil(self, waiting: Waiting, config: Config) -> Iterator[None]:

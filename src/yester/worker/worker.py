@@ -37,6 +37,8 @@ from yester.worker.distilling import Distilling
 from yester.worker.door import Door, Reply
 from yester.worker.log import Log
 from yester.worker.wake import Fifo, Signals
+from yester.worker.watchdog import HUNG, Watchdog
+from yester.worker.working import TWICE, Working
 
 SLICE = 0.04  # seconds of work before somebody who asks gets a turn
 BATCH = 24  # events in one transaction
@@ -64,6 +66,7 @@ class Worker:
         runtime: Path | None,
         idle: float | None = None,
         clock: Callable[[], float] = time.monotonic,
+        hung: float = HUNG,
     ) -> None:
         self.home = home
         self.events = 0
@@ -82,6 +85,7 @@ class Worker:
         self._held: Counter[Path] = Counter()  # spool files that go when theirs have been read
         self._reading: Iterator[None] | None = None
         self._joined = False  # all work trees that are gone, with their repositories
+        self._opened = ""  # the transcript it goes through
         self._background = Background(self._log, self._refined)
         self._running = False  # not where it only drains
         self.resting = 0.0  # until then: the store could not be written to
@@ -95,13 +99,21 @@ class Worker:
         self._selector.register(self._signals, selectors.EVENT_READ, self._signalled)
         self._door = Door(home / "run", self._selector, self._answer, clock)
         _mark_no_gap(home / "run" / "gap")
+        self._hung = hung
+        self._watchdog = Watchdog(home / "logs" / "worker.log", 0.0)  # not where it only drains
+        self._working = Working(home / "run" / "working", yester.__version__, time.time())
+        if self._working.found:
+            kind = self._working.found[0].partition(" ")[0]
+            self._log.say(f"the worker before this one failed: it ended in its work ({kind})")
 
         kept, now = self._config.number("backups_kept"), int(time.time() * 1000)
         self._store = SqliteStore.open(
             home, now=now, patience=_PATIENCE, before_migration=before_migration(home, kept, now)
         )
         self._answers = Answers(self._spool, self._store, self._log)
-        self._distilling = Distilling(self._store, self._log, time.time, self._background.distilled)
+        self._distilling = Distilling(
+            self._store, self._log, time.time, self._background.distilled, self._working
+        )
         self._use_settings()
         self._idle = self._config.number("worker_idle_minutes") * 60.0 if idle is None else idle
 
@@ -112,8 +124,12 @@ class Worker:
         self._log.say(f"started: yester {yester.__version__}, pid {os.getpid()}")
         self._running = True
         self._use_threads()
+        self._watchdog = Watchdog(self.home / "logs" / "worker.log", self._hung)
         while not self.leaving:
-            for key, mask in self._selector.select(self._timeout()):
+            self._watchdog.sleep()
+            ready = self._selector.select(self._timeout())
+            self._watchdog.watch()
+            for key, mask in ready:
                 key.data(mask)
             self._door.drop_overdue()
             until = self._clock() + SLICE
@@ -122,6 +138,7 @@ class Worker:
             self._tick()
         self._door.await_acknowledgements()  # else it would be told once more
         self.drain()
+        self._watchdog.close()
         return self.leaving
 
     def _warn(self) -> None:
@@ -139,6 +156,8 @@ class Worker:
         self._fifo.poke()
 
     def close(self) -> None:
+        self._watchdog.close()
+        self._working.close()
         self._background.close()
         self._answers.close()
         self._door.close()
@@ -235,9 +254,11 @@ class Worker:
         if self.resting > self._clock():
             return
         self.resting = 0.0
+        self._watchdog.watch()
         try:
             self._refresh_settings()
-            rebuild_if_stale(self._store)
+            with self._watchdog.asleep():  # over all items, in one transaction
+                rebuild_if_stale(self._store)
             while self._more and self._clock() < until:
                 self._more = self._take_batch()
             while not self._more and self._clock() < until and self._read_on():
@@ -252,12 +273,14 @@ class Worker:
         except (StoreError, OSError) as error:
             self._log.failed("writing", error)
             self.resting = self._clock() + _ERROR_PAUSE
+        self._working.rest()  # not where an error ends us
 
     def _distil(self, until: float) -> None:
         """What nobody waits for: only when events and transcripts are taken in."""
         before = self._distilling.made
         try:
             while not (self._more or self._reading or self.resting) and self._clock() < until:
+                self._watchdog.watch()
                 if not self._join_one() and not self._distilling.step(self._config):
                     break
         except StoreBusy:
@@ -267,6 +290,7 @@ class Worker:
         except (StoreError, OSError) as error:
             self._log.failed("distilling", error)
             self.resting = self._clock() + _ERROR_PAUSE
+        self._working.rest()
         if self._distilling.made > before:
             self._background.stored()
 
@@ -275,7 +299,8 @@ class Worker:
         if self._joined:
             return False
         try:
-            found = join_next(self._store, self._intake.projects, int(time.time() * 1000))
+            with self._watchdog.asleep():  # over all items of a project, in one transaction
+                found = join_next(self._store, self._intake.projects, int(time.time() * 1000))
         except (StoreBusy, StoreReplaced):
             raise
         except Exception as error:  # noqa: BLE001 -- until the next start: events are worth more
@@ -294,9 +319,15 @@ class Worker:
                 for path in self._spool.waiting()
                 if path.name not in self._left and path not in self._held
             ]
-        now, self._waiting = self._waiting[:BATCH], self._waiting[BATCH:]
+        now = self._next_batch()
         batch: list[tuple[Path, Spooled]] = []
+        self._watchdog.watch()
+        self._working.begin(*map(_event, now))
         for path in now:
+            if self._working.ended(_event(path)) >= TWICE:
+                self._set_aside(path, "has ended the worker twice")
+                self._working.settle(_event(path))
+                continue
             try:
                 batch.append((path, read(path)))
             except FileNotFoundError:
@@ -310,8 +341,17 @@ class Worker:
                 self._log.failed(f"reading {path.name}", error)
         if batch:
             self._store_batch(batch)
+            self._working.settle(*(_event(path) for path, _ in batch))
         self._answers.write_down(self._left)
         return bool(now)  # until a new listing has nothing: more may have come meanwhile
+
+    def _next_batch(self) -> list[Path]:
+        """Of what waits. An event at which a worker has ended is taken alone: it may have been one
+        of the others in its batch."""
+        suspects = [self._working.ended(_event(path)) > 0 for path in self._waiting[:BATCH]]
+        size = max(1, suspects.index(True)) if True in suspects else BATCH
+        batch, self._waiting = self._waiting[:size], self._waiting[size:]
+        return batch
 
     def _store_batch(self, batch: list[tuple[Path, Spooled]]) -> None:
         try:
@@ -343,7 +383,7 @@ class Worker:
 
     def _set_aside(self, path: Path, why: str) -> None:
         try:
-            self._spool.set_aside(path)
+            self._spool.set_aside(path, why)
             self._log.say(f"{path.name} {why}; moved to spool/bad")
         except OSError as error:
             self._left.add(path.name)
@@ -381,7 +421,14 @@ class Worker:
             path = min(self._due, key=lambda p: self._due[p].when, default=None)
             if path is None or self._due[path].when > self._clock():
                 return False
-            self._reading = self._read(path, self._due.pop(path))
+            due = self._due.pop(path)
+            if self._working.ended(_transcript(path)) >= TWICE:
+                self._log.say("reading a transcript failed: it has ended the worker twice")
+                self._let_go(due.files)
+                return True
+            self._reading, self._opened = self._read(path, due), _transcript(path)
+        self._watchdog.watch()
+        self._working.begin(self._opened)
         for _ in range(20):
             if next(self._reading, self) is self:
                 self._reading = None
@@ -395,6 +442,7 @@ class Worker:
             self._reading = None
             self._read_later(path, due.told, due.files)
             raise
+        self._working.settle(_transcript(path))
         self._let_go(due.files)
 
     def _read_transcript(self, path: Path, told: Told) -> Iterator[None]:
@@ -472,6 +520,14 @@ class Worker:
             self._more = True  # it is to be written down
 
         return Reply(delivery.body, settle)
+
+
+def _event(path: Path) -> str:
+    return f"event {path.name}"
+
+
+def _transcript(path: Path) -> str:
+    return f"transcript {path}"
 
 
 def installed_version() -> str:

@@ -1,0 +1,80 @@
+"""run/working: at what a worker has ended, and what that says of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from yester.worker.working import Working
+
+pytestmark = pytest.mark.requirement("OPS-02", "CAP-03")
+
+VERSION = "1.0"
+
+
+def begun(path: Path, *pieces: str, later: float = 600.0, version: str = VERSION) -> dict[str, int]:
+    """A worker begins so many seconds after the last word of the one before; it ends, without a
+    word, at these pieces of work. How often workers have ended at each, as it knew."""
+    now = path.stat().st_mtime + later if path.exists() else 0.0
+    working = Working(path, version, now)
+    known = {piece: working.ended(piece) for piece in pieces}
+    working.begin(*pieces)
+    working.close()
+    return known
+
+
+def test_each_worker_that_ends_at_it_counts(tmp_path):
+    path = tmp_path / "working"
+    assert begun(path, "a", "b") == {"a": 0, "b": 0}
+    assert begun(path, "a") == {"a": 1}
+    assert begun(path, "a", "b") == {"a": 2, "b": 1}  # the other one still counts
+
+
+def test_who_is_back_at_once_was_killed_from_outside(tmp_path):
+    path = tmp_path / "working"
+    for _ in range(9):
+        assert begun(path, "a", later=1.0) == {"a": 0}
+
+
+def test_what_went_well_is_suspected_no_longer(tmp_path):
+    path = tmp_path / "working"
+    begun(path, "a", "b")
+    working = Working(path, VERSION, path.stat().st_mtime + 600)
+    assert working.found == ("a", "b")
+    working.begin("a")
+    working.settle("a")
+    working.rest()
+    working.close()
+    assert begun(path, "a", "b") == {"a": 0, "b": 1}
+
+
+def test_who_rests_has_ended_at_nothing(tmp_path):
+    path = tmp_path / "working"
+    working = Working(path, VERSION, 0.0)
+    working.begin("a")
+    working.rest()
+    working.close()
+    assert begun(path, "a") == {"a": 0}
+
+
+def test_without_a_place_to_write_nothing_is_suspected_and_nothing_fails(tmp_path):
+    (tmp_path / "working").mkdir()
+    assert begun(tmp_path / "working", "a") == begun(tmp_path / "working", "a") == {"a": 0}
+
+
+def test_another_version_begins_without_suspicion(tmp_path):
+    path = tmp_path / "working"
+    begun(path, "a")
+    assert begun(path, "a", version="2.0") == {"a": 0}
+
+
+@given(data=st.binary(max_size=300), pieces=st.lists(st.text(), min_size=1, unique=True))
+def test_whatever_stands_there_and_whatever_a_piece_is_called(tmp_path_factory, data, pieces):
+    path = tmp_path_factory.mktemp("run") / "working"
+    path.write_bytes(f"yester {VERSION}\n".encode() + data)
+    begun(path, *pieces)
+    begun(path, *pieces)
+    assert all(count >= 1 for count in begun(path, *pieces).values())
