@@ -16,16 +16,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from yester.capture.homes import record_home
 from yester.capture.spool import Spooled, read
 
 ROOT = Path(__file__).parent.parent
 HOOK = ROOT / "src" / "yester" / "capture" / "hook.py"
+# Where no `yester` lies beside it: a hook would start that one.
+BARE = getattr(sys, "_base_executable", sys.executable)
 EVENTS = (
     "SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure",
     "PreCompact", "PostCompact", "SubagentStart", "SubagentStop", "Stop", "SessionEnd",
 )  # fmt: skip
-# The same script where the system knows this user under another home, so that no test writes into
-# the developer's own.
+# The script where the system knows this user under another home, so that no test writes into the
+# developer's own or starts the yester that is installed there.
 _ANOTHER_USER = """
 import sys
 class pwd:
@@ -58,15 +61,13 @@ def hook(
     cwd: Path,
     payload: bytes | dict[str, Any] = b"{}",
     env: dict[str, str] | None = None,
-    python: str = sys.executable,
+    python: str = BARE,
     script: Path = HOOK,
-    passwd_home: Path | None = None,
+    passwd_home: Path = Path("/nonexistent"),
     before: Callable[[], None] | None = None,
 ) -> Hooked:
     """`python -I -S hook.py WORDS` with exactly this environment, as a client would run it."""
-    command = [python, "-I", "-S", str(script), *words]
-    if passwd_home is not None:
-        command[3:3] = ["-c", _ANOTHER_USER, str(passwd_home)]
+    command = [python, "-I", "-S", "-c", _ANOTHER_USER, str(passwd_home), str(script), *words]
     data = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
     began = time.monotonic()
     done = subprocess.run(
@@ -87,6 +88,21 @@ def made(home: Path) -> Path:
     for folder in ("", "run", "spool", "spool/tmp", "spool/new"):
         (home / folder).mkdir(mode=0o700, parents=True, exist_ok=True)
     return home
+
+
+def recorded(home: Path, user: Path) -> Path:
+    """A home as a command of this user makes it one that hooks use where $YESTER_HOME names it."""
+    record_home(made(home), {"HOME": str(user)}, sys.executable)
+    return home
+
+
+def installed(account: Path) -> Path:
+    """The account has the package, as far as a hook can see; what it starts does nothing."""
+    script = account / ".local" / "bin" / "yester"
+    script.parent.mkdir(parents=True)
+    script.write_text("#!/bin/sh\n")
+    script.chmod(0o755)
+    return script
 
 
 def waiting(home: Path) -> list[Spooled]:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     Env = dict[bytes, bytes]
-    Ours = Callable[[bytes], bool]
+    Folders = set[tuple[int, ...]]  # as `identify` names them
     Put = Callable[[bytes, bytes, bytes, bool], None]
 
 PATIENCE = 0.28  # seconds from the hook's beginning; the client waits for us
@@ -24,23 +24,20 @@ _HINT = (
     b'{"systemMessage": "yester: no worker is running, so nothing is remembered for this session '
     b'yet. Run: yester worker start"}'
 )
+_notices: "list[str]" = []  # what the session is told besides the worker's answer
 
 
-def ask(
-    home: bytes, event: bytes, name: bytes, data: bytes, began: float, env: "Env", ours: "Ours"
-) -> None:
+def ask(home: bytes, event: bytes, name: bytes, data: bytes, began: float, env: "Env") -> None:
     """Print what the worker wants the agent to know; nothing when it is not there in time. Then say
     so: only what was printed counts as told, and a start block that was not comes with a prompt."""
     request = b"POST /hook?id=" + name + b"&ack=1 HTTP/1.0\r\n\r\n"
     starts, prompted = event == b"SessionStart", event == b"UserPromptSubmit"
     # before the current folder changes
-    runtime = _runtime(env, ours) if starts or prompted else None
-    if home[:1] != b"/":
-        home = posix.getcwdb() + b"/" + home
+    projects = find_projects(env) if starts or prompted else set()
     found, worker = _exchange(home, request, began + PATIENCE)
     if found is None and starts:
         _remove(home + b"/run/trouble")
-        if _launch(home, runtime):
+        if _launch(home, env, projects):
             bare = data.replace(b" ", b"")
             again = b'"source":"resume"' in bare or b'"source":"compact"' in bare
             patience = 0.0 if again else COLD_PATIENCE  # the user is in the middle of something
@@ -52,15 +49,27 @@ def ask(
         elif b"CLAUDECODE" in env:
             found = _HINT
     elif found is None and prompted:
-        _launch(home, runtime, PAUSE)  # it has died or idled out: the next prompt is answered
-    found = found or b""
-    while found:
-        found = found[posix.write(1, found) :]
+        _launch(home, env, projects, PAUSE)  # it has died or idled out: the next prompt is answered
+    _print(found or b"")
     try:
         if worker:
             worker.send(b".")
     except OSError:
         pass  # one of 0.1 does not listen any more
+
+
+def _print(answer: bytes) -> None:
+    """Print it, with what else there is to say: the client reads one JSON object."""
+    if _notices:
+        import json
+
+        told = json.loads(answer or b"{}")
+        said = " ".join(_notices)
+        if "systemMessage" in told:
+            said += " " + told["systemMessage"]
+        answer = json.dumps({**told, "systemMessage": "yester: " + said}).encode()
+    while answer:
+        answer = answer[posix.write(1, answer) :]
 
 
 def _exchange(
@@ -97,40 +106,28 @@ def _exchange(
     return (body, client) if whole and head.startswith(b"HTTP/1.0 200") else (b"", None)
 
 
-def _runtime(env: "Env", ours: "Ours") -> "bytes | None":
-    """A second place for the spool, where it is ours."""
+def _launch(home: bytes, env: "Env", projects: "Folders", pause: float = 0.0) -> bool:
+    """Start the worker in a session of its own that knows nothing of ours; not where that was done
+    less than `pause` seconds ago, which the time of run/launch tells."""
+    stamp = home + b"/run/launch"
     try:
-        named = env[b"XDG_RUNTIME_DIR"]
-        return named if named[:1] == b"/" and ours(named) else None
-    except (KeyError, OSError):
-        return None
-
-
-def _launch(home: bytes, runtime: "bytes | None", pause: float = 0.0) -> bool:
-    """Start the worker as run/launch says, in a session of its own that knows nothing of ours; not
-    where that was done less than `pause` seconds ago, which the file's own time tells."""
-    try:
-        file = posix.open(home + b"/run/launch", posix.O_RDONLY)
-        found = posix.fstat(file)
-        words = posix.read(file, 1 << 16).split(b"\n")[:-1]
-        posix.close(file)
-        meant = posix.stat(words[words.index(b"--home") + 1])[1:3] == posix.stat(home)[1:3]
-    except (OSError, ValueError, IndexError):
+        began = posix.stat(stamp).st_mtime
+    except OSError:
+        began = 0.0
+    if abs(time.time() - began) < pause:
         return False
-    if found.st_uid != posix.getuid() or found.st_mode & 0o077 or not meant:
-        return False
-    if abs(time.time() - found.st_mtime) < pause:
+    program = find_program(home, list(find_accounts(env, projects)))
+    if program is None:
         return False
     try:
-        posix.utime(home + b"/run/launch")  # works on a full disk
+        posix.close(posix.open(stamp, posix.O_RDONLY | posix.O_CREAT, 0o600))
+        posix.utime(stamp)  # works on a full disk
     except OSError:
         if pause:
             return False  # else it would be started at every prompt
-    import pwd
-
-    clean = {b"HOME": pwd.getpwuid(posix.getuid()).pw_dir.encode(), b"PATH": _PATH}
-    clean[b"LANG"] = b"C.UTF-8"
-    if runtime:
+    words, account = program
+    clean = {b"HOME": account, b"PATH": _PATH, b"LANG": b"C.UTF-8"}
+    if runtime := _runtime(env, projects):
         clean[b"XDG_RUNTIME_DIR"] = runtime
     child = posix.fork()
     if child:
@@ -150,20 +147,189 @@ def _launch(home: bytes, runtime: "bytes | None", pause: float = 0.0) -> bool:
         posix._exit(0)
 
 
+# --- which folder and which program: the rule, for hooks and commands alike -----------------------
+
+
+def identify(path: bytes) -> "tuple[int, ...]":
+    """What a folder is, by whatever name: inode and device."""
+    return posix.stat(path)[1:3]
+
+
+def find_projects(env: "Env", here: bytes = b".") -> "Folders":
+    """What a repository may have filled: the current folder, the one that the client names, and
+    every git top level they lie in. `/` is none."""
+    found = set()
+    for path in (here, env.get(b"CLAUDE_PROJECT_DIR", b"")):
+        try:
+            folder = identify(path)
+            found.add(folder)
+            while True:
+                if posix.access(path + b"/.git", posix.F_OK):
+                    found.add(folder)
+                path += b"/.."
+                if (up := identify(path)) == folder:
+                    break
+                folder = up
+        except OSError:
+            pass  # not named, or gone
+    return found - {identify(b"/")}
+
+
+def find_accounts(env: "Env", projects: "Folders") -> "Iterator[bytes]":
+    """The user's home folders: $HOME, unless a project may have named it, and the system's word."""
+    named = env.get(b"HOME", b"")
+    known = named[:1] == b"/" and _is_users(named) and not _lies_in(named, projects)
+    if known:
+        yield named
+    own = _account()
+    if _is_users(own) and not (known and _is_same(own, named)):
+        yield own
+
+
+def explain_refusal(path: bytes, projects: "Folders", spared: bytes = b"") -> str:
+    """Why this folder is not used for memories; "" where it is. The account's own folder is no
+    project, even for who works in it; nor is the one in `spared`."""
+    if path[:1] != b"/":
+        return "is not absolute"
+    try:
+        found = posix.stat(path)
+    except OSError as error:
+        return "cannot be used (%s)" % error.strerror
+    if found.st_mode & 0o170000 != 0o040000:
+        return "is not a folder"
+    if found.st_uid != posix.getuid():
+        return "belongs to another user"
+    if found.st_mode & 0o077:
+        return "is open to other users"
+    if _lies_in(path, projects) and _lies_in(path, _without(projects, spared, _account())):
+        return "lies inside the current folder, its repository or the client's project"
+    return ""
+
+
+def find_record(home: bytes, accounts: "list[bytes]") -> "tuple[bytes, bytes] | None":
+    """A home that the user has used with the command: its path and the Python of that command, as
+    the account's own home has them. The latest counts."""
+    for account in accounts:
+        for line in reversed(_read_own(account + b"/.yester/homes").split(b"\n")):
+            path, _, python = line.partition(b"\t")
+            if path and (path == home or _is_same(path, home)):
+                return path, python
+    return None
+
+
+def is_usual(home: bytes, accounts: "list[bytes]") -> bool:
+    """Is it the account's own home?"""
+    return any(_is_same(home, account + b"/.yester") for account in accounts)
+
+
+def judge_home(named: bytes, env: "Env", projects: "Folders") -> "tuple[str, bool]":
+    """$YESTER_HOME: why it is not used ("": it is), and whether the user has ever used it. A
+    repository can set variables, so the name alone is not enough."""
+    accounts = list(find_accounts(env, projects))
+    reason = explain_refusal(named, projects, env.get(b"HOME", b""))
+    if is_usual(named, accounts):
+        return reason, True
+    record = find_record(named, accounts)
+    if not reason and record is None:
+        where = (accounts or [b""])[0].decode("utf-8", "replace") + "/.yester/homes"
+        reason = "is not recorded in %s: use it once with a command in your own shell" % where
+    elif not reason and record and _read(named + b"/path") != record[0] + b"\n":
+        reason = "is not the folder that was recorded: use it once with a command in your own shell"
+    return reason, record is not None
+
+
+def find_program(home: bytes, accounts: "list[bytes]") -> "tuple[list[bytes], bytes] | None":
+    """The command line of this home's worker, and the account it was found in: what the user's own
+    commands have recorded. Nothing of a named home counts, nor PATH."""
+    rest = [b"--home", home, b"worker", b"run"]
+    for account in accounts:
+        words = _recorded_words(home, account)
+        if words and posix.access(words[0], posix.X_OK):
+            return words + rest, account
+    return None
+
+
+def _recorded_words(home: bytes, account: bytes) -> "list[bytes]":
+    """How a command of the account has said that yester is started, up to the home."""
+    if not is_usual(home, [account]) and (record := find_record(home, [account])):
+        return [record[1], b"-P", b"-m", b"yester"]
+    words = _read_own(account + b"/.yester/run/launch").split(b"\n")
+    place = words.index(b"--home") if b"--home" in words[:-1] else 0
+    # of another home, where it was copied from there
+    return words[:place] if place and is_usual(words[place + 1], [account]) else []
+
+
+def _account() -> bytes:
+    import pwd
+
+    try:
+        return pwd.getpwuid(posix.getuid()).pw_dir.encode()
+    except KeyError:
+        return b""
+
+
+def _without(folders: "Folders", *spared: bytes) -> "Folders":
+    left = set(folders)
+    for path in spared:
+        try:
+            left.discard(identify(path))
+        except OSError:
+            pass
+    return left
+
+
+def _lies_in(path: bytes, folders: "Folders") -> bool:
+    """Is it one of them, or below one, links followed?"""
+    try:
+        found = identify(path)
+        while found not in folders:
+            path += b"/.."
+            if (up := identify(path)) == found:
+                return False
+            found = up
+    except OSError:
+        pass  # what cannot be looked at is not trusted
+    return True
+
+
+def _is_same(one: bytes, other: bytes) -> bool:
+    try:
+        return identify(one) == identify(other)
+    except OSError:
+        return False
+
+
+def _is_users(folder: bytes) -> bool:
+    try:
+        return posix.stat(folder).st_uid == posix.getuid()
+    except OSError:
+        return False
+
+
+def _runtime(env: "Env", projects: "Folders") -> "bytes | None":
+    """A second place for the spool, where it is ours."""
+    named = env.get(b"XDG_RUNTIME_DIR", b"")
+    return named if named and not explain_refusal(named, projects) else None
+
+
 # --- the cases that are not usual ---------------------------------------------------------------
 
 
-def rare(
-    event: bytes, name: bytes, data: bytes, env: "Env", ours: "Ours", put: "Put"
-) -> "bytes | None":
+def rare(event: bytes, name: bytes, data: bytes, env: "Env", put: "Put") -> "bytes | None":
     """Store the event where that is allowed and possible; the home to ask, or None."""
-    home = _home(env, ours)
+    off = _says_off(env)
+    if off and event != b"SessionStart":
+        return None
+    projects = find_projects(env)
+    home = _find_home(env, projects)
+    if event != b"SessionStart" or b"CLAUDECODE" not in env or off:
+        _notices.clear()
     if home is None:
+        _print(b"")
         return None
     head, _, payload = data.partition(b"\n")
-    if _says_off(env):
-        if event == b"SessionStart":  # its transcript must stay out as well: name the session
-            put(home + b"/spool", name, head + b"\toff=1\n" + _who(payload), True)
+    if off:  # its transcript must stay out as well: name the session
+        put(home + b"/spool", name, head + b"\toff=1\n" + _who(payload), True)
         return None
     rules = _rules(home)
     if _forbidden(rules, env, payload):
@@ -176,9 +342,10 @@ def rare(
     except OSError:
         _remove(home + b"/spool/tmp/" + name)
     try:
-        if runtime := _runtime(env, ours):
-            _make(runtime + b"/yester")
-            put(runtime + b"/yester/spool", name, data, sync)
+        if runtime := _runtime(env, projects):
+            place = runtime + b"/yester"
+            _make(place, *_parts(place))
+            put(place + b"/spool", name, data, sync)
             return home
     except OSError:
         pass
@@ -189,44 +356,40 @@ def rare(
     return None
 
 
-def _home(env: "Env", ours: "Ours") -> "bytes | None":
-    """$YESTER_HOME if it is ours, else ~/.yester, which is made if need be."""
-    named = env.get(b"YESTER_HOME")
-    try:
-        if named and ours(named):
-            _make(named)
-            return named
-    except OSError:
-        pass
-    import pwd
+def _find_home(env: "Env", projects: "Folders") -> "bytes | None":
+    """$YESTER_HOME where the rule allows it, else the account's own, made if need be.
 
-    own = pwd.getpwuid(posix.getuid()).pw_dir.encode()
-    for user in (env.get(b"HOME", own), own):
-        try:
-            if posix.stat(user).st_uid == posix.getuid() and (user == own or _outside(user)):
-                _make(user + b"/.yester")
-                return user + b"/.yester"
-        except OSError:
-            pass
+    A name that the user has never used is somebody else's word, and changes nothing. One that was
+    used means that these events belong there and nowhere else: where it fails, nothing is kept.
+    """
+    named = env.get(b"YESTER_HOME", b"")
+    reason, used = judge_home(named, env, projects) if named else ("", False)
+    said = "YESTER_HOME=" + named.decode("utf-8", "replace")
+    if named and used:
+        if not reason:
+            _make(*_parts(named))
+            return named
+        _notices.append("%s %s, so nothing is remembered for this session." % (said, reason))
+        return None
+    for account in find_accounts(env, projects):
+        home = account + b"/.yester"
+        if named:
+            kept = home.decode("utf-8", "replace")
+            _notices.append("%s is not used: it %s." % (said, reason))
+            _notices.append("This session is kept in %s." % kept)
+        _make(home, *_parts(home))
+        return home
     return None
 
 
-def _outside(path: bytes) -> bool:
-    found, here = posix.stat(path), posix.stat(b".")
-    while True:
-        path += b"/.."
-        up = posix.stat(path)
-        if up[1:3] == found[1:3]:
-            return True
-        if found[1:3] == here[1:3]:
-            return False
-        found = up
+def _parts(home: bytes) -> "list[bytes]":
+    return [home + part for part in (b"/run", b"/spool", b"/spool/tmp", b"/spool/new")]
 
 
-def _make(home: bytes) -> None:
-    for folder in (b"", b"/run", b"/spool", b"/spool/tmp", b"/spool/new"):
+def _make(*folders: bytes) -> None:
+    for folder in folders:
         try:
-            posix.mkdir(home + folder, 0o700)
+            posix.mkdir(folder, 0o700)
         except OSError:
             pass  # it is there, or `put` will fail
 
@@ -291,6 +454,15 @@ def _upwards(path: str) -> "Iterator[str]":
         yield path
         path = path.rpartition("/")[0]
     yield "/"
+
+
+def _read_own(path: bytes) -> bytes:
+    """The same where nobody else can have written it."""
+    try:
+        found = posix.stat(path)
+    except OSError:
+        return b""
+    return b"" if found.st_uid != posix.getuid() or found.st_mode & 0o077 else _read(path)
 
 
 def _read(path: bytes) -> bytes:

@@ -25,7 +25,8 @@ def open(home: str | Path | None = None) -> Memory:  # noqa: A001
     import os
     from pathlib import Path
 
-    from yester.config import home_folder, load
+    from yester.capture.homes import home_folder
+    from yester.config import load
     from yester.deliver.library import open_home
 
     folder = home_folder(home, os.environ, Path.cwd())

@@ -6,8 +6,6 @@ settings that neither send data, name a path, nor widen what is read: `env=True`
 
 from __future__ import annotations
 
-import os
-import stat
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -15,7 +13,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from yester.errors import ConfigError, UsageError
+from yester.errors import ConfigError
 
 Value = bool | int | float | str | tuple[str, ...]
 
@@ -320,46 +318,6 @@ class Config:
         value = self.values[name]
         assert isinstance(value, tuple)
         return value
-
-
-def home_folder(
-    given: str | Path | None, environ: Mapping[str, str], cwd: Path, uid: int | None = None
-) -> Path:
-    """Where yester lives: the caller's word, else a trustworthy $YESTER_HOME, else ~/.yester.
-
-    $YESTER_HOME may come from a repository's agent settings: it counts only when it names an
-    existing folder of this user, closed to others and not inside the current folder.
-    """
-    if given is not None:
-        return Path(given).expanduser().absolute()
-    named = environ.get("YESTER_HOME")
-    if named:
-        path = Path(named).expanduser().absolute()
-        if reason := _distrust(path, cwd, os.getuid() if uid is None else uid):
-            raise UsageError(
-                f"YESTER_HOME={named}: {reason}; make it a folder of your own with mode 0700 "
-                "outside the project, or unset it"
-            )
-        return path
-    base = environ.get("HOME") or str(Path.home())
-    return Path(base) / ".yester"
-
-
-def _distrust(path: Path, cwd: Path, uid: int) -> str:
-    try:
-        found = path.stat()
-    except OSError as error:
-        return f"cannot be used ({error.strerror or error})"
-    if not stat.S_ISDIR(found.st_mode):
-        return "is not a folder"
-    if found.st_uid != uid:
-        return "belongs to another user"
-    if stat.S_IMODE(found.st_mode) & 0o077:
-        return "is open to other users"
-    real, here = path.resolve(), cwd.resolve()
-    if real == here or here in real.parents:
-        return "lies inside the current folder"
-    return ""
 
 
 def load(home: Path, environ: Mapping[str, str]) -> Config:

@@ -20,6 +20,7 @@ from zlib import crc32
 import apsw
 
 import yester
+from yester.capture.homes import record_home
 
 HOOK = Path(yester.__file__).parent / "capture" / "hook.py"
 ZYGOTE = Path(__file__).with_name("zygote.py")
@@ -296,6 +297,7 @@ def hook(
     home: Path, told: Told, payload: Path, cwd: Path, limits: Any = None, **environ: str
 ) -> subprocess.Popen[bytes]:
     """The real hook in a process of its own; the payload is a file, so that nobody waits."""
+    record_home(home, {"HOME": str(cwd.parent)}, sys.executable)
     with open(payload, "wb") as file:
         file.write(told.data)
     with open(payload, "rb") as file:

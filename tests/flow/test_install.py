@@ -13,7 +13,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from tests.capturing import ROOT, Told, leave, made, until
+from tests.capturing import ROOT, Told, leave, made, recorded, until
 from yester.agents.hooks import TRIAL
 from yester.worker import seat
 from yester.worker.door import ask
@@ -55,7 +55,7 @@ def run(run, own_home):
 @pytest.fixture
 def user(home, own_home, tmp_path, monkeypatch):
     """A user of Claude Code, whose shell knows where this memory is."""
-    made(home)
+    recorded(home, own_home)
     (home / "config.toml").write_text('embedder = "none"\n')
     (home / "config.toml").chmod(0o600)
     monkeypatch.setenv("YESTER_HOME", str(home))
@@ -187,7 +187,7 @@ def test_without_an_agent_it_says_what_it_has_looked_for(run, home, own_home, mo
     assert f"+ {own_home / '.claude' / 'skills' / 'yester'} -> " in named.out
     other = run("install", "--config-dir", str(own_home / "work"), "--dry-run")
     assert f"+ {own_home / 'work' / 'skills' / 'yester'} -> " in other.out
-    assert list(own_home.iterdir()) == []
+    assert [path.name for path in own_home.iterdir()] == [".yester"]  # where the home is recorded
 
 
 def test_what_stands_in_the_way_is_said_before_anything_is_done(run, home, user):

@@ -22,6 +22,7 @@ import pytest
 
 import yester
 from tests.capturing import ROOT, Told, hook, leave, made, until, waiting
+from yester.capture.spool import Spool
 from yester.ingest import add
 from yester.model import Filters, Item
 from yester.project import identify
@@ -89,8 +90,9 @@ def project(tmp_path):
 
 @pytest.fixture
 def env(home, own_home):
-    made(home)
-    return {"HOME": str(own_home), "YESTER_HOME": str(home), "CLAUDECODE": "1"}
+    """A client's; the home is the account's own, wherever it lies."""
+    (own_home / ".yester").symlink_to(made(home))
+    return {"HOME": str(own_home), "CLAUDECODE": "1"}
 
 
 @pytest.fixture
@@ -634,9 +636,10 @@ def test_the_second_place_is_emptied_too(worker, run, home, store, tmp_path):
     runtime.mkdir(mode=0o700)
     told = Told()
     leave(home, told.prompt("one"))
-    leave(runtime / "yester", told.ran("two", LONG))
+    second = Spool(home, runtime).folders[1].parent
+    leave(second, told.ran("two", LONG))
     assert run("worker", "drain", env={"XDG_RUNTIME_DIR": str(runtime)}).code == 0
-    assert waiting(home) == waiting(runtime / "yester") == []
+    assert waiting(home) == waiting(second) == []
     assert store().counts().events == 2
 
 
@@ -1048,7 +1051,7 @@ def test_one_that_cannot_start_says_why_to_the_session_and_in_the_log(worker, ho
     (home / "config.toml").write_text("thinking = 7\n")
     told = until(lambda: hook("SessionStart", cwd=project, env=env).out)
     message = json.loads(told)["systemMessage"]
-    assert f"{home / 'config.toml'}: thinking is 7, but must be true or false" in message
+    assert "/config.toml: thinking is 7, but must be true or false" in message
     assert message.endswith("Run: yester doctor")
     assert "starting failed: " in log(home)
     assert "thinking is 7" in log(home)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from yester.config import EMBED, EVERY, LLM, SETTINGS, home_folder, load
-from yester.errors import ConfigError, UsageError
+from yester.config import EMBED, EVERY, LLM, SETTINGS, load
+from yester.errors import ConfigError
 
 
 def test_without_a_file_every_setting_has_its_default(tmp_path):
@@ -87,38 +85,6 @@ def test_a_name_that_nobody_knows_is_a_warning_and_the_others_count(tmp_path, te
 def test_a_bad_variable_is_named(tmp_path):
     with pytest.raises(ConfigError, match="YESTER_THINKING: thinking is 'maybe'"):
         load(tmp_path, {"YESTER_THINKING": "maybe"})
-
-
-def test_the_folder_named_by_the_caller_counts_first(tmp_path):
-    assert home_folder(tmp_path / "x", {"YESTER_HOME": "/nowhere"}, tmp_path) == tmp_path / "x"
-    assert home_folder(None, {"HOME": "/home/sam"}, tmp_path) == Path("/home/sam/.yester")
-
-
-@pytest.mark.requirement("OPS-03")
-def test_yester_home_counts_only_when_it_is_the_users_own_closed_folder(tmp_path):
-    good = tmp_path / "mine"
-    good.mkdir(mode=0o700)
-    project = tmp_path / "project"
-    project.mkdir()
-    assert home_folder(None, {"YESTER_HOME": str(good)}, project) == good
-
-    open_folder = tmp_path / "open"
-    open_folder.mkdir()
-    open_folder.chmod(0o755)
-    inside = project / ".yester"
-    inside.mkdir(mode=0o700)
-    file = tmp_path / "file"
-    file.touch()
-    for bad, reason in (
-        (open_folder, "is open to other users"),
-        (inside, "lies inside the current folder"),
-        (tmp_path / "missing", "cannot be used"),
-        (file, "is not a folder"),
-    ):
-        with pytest.raises(UsageError, match=reason):
-            home_folder(None, {"YESTER_HOME": str(bad)}, project)
-    with pytest.raises(UsageError, match="belongs to another user"):
-        home_folder(None, {"YESTER_HOME": str(good)}, project, uid=good.stat().st_uid + 1)
 
 
 @pytest.mark.requirement("MEM-05")

@@ -134,7 +134,7 @@ def test_the_python3_of_the_agents_path_must_run_and_be_new_enough(tmp_path):
 
 def test_launch_must_name_a_python_that_is_there_and_this_home(home, tmp_path):
     def check(fix):
-        return list(running.launching(home, fix))
+        return list(running.launching(home, {"HOME": str(home.parent)}, fix))
 
     path = home / "run" / "launch"
     (found,) = mended(home, check)

@@ -24,6 +24,7 @@ from tests.capturing import (
     answered,
     files_below,
     hook,
+    installed,
     made,
     modes_count,
     until,
@@ -31,6 +32,7 @@ from tests.capturing import (
     within,
     worker_that,
 )
+from yester.capture.spool import Spool
 
 pytestmark = pytest.mark.requirement("CAP-02")
 
@@ -220,13 +222,14 @@ def test_fifty_megabytes_are_a_payload(project, user, env):
 def test_a_missing_home_is_made_for_this_user_alone(project, tmp_path, event):
     user = tmp_path / "new"
     user.mkdir(mode=0o755)
+    installed(user)
     old = os.umask(0)
     try:
         assert hook(event, cwd=project, env={"HOME": str(user)}).silent
     finally:
         os.umask(old)
     assert len(waiting(user / ".yester")) == 1
-    assert modes(user) == {0o700}
+    assert modes(user / ".yester") == {0o700}
 
 
 @pytest.mark.parametrize("missing", ["spool", "spool/tmp", "spool/new", "run"])
@@ -372,7 +375,8 @@ def test_where_nothing_can_be_written_the_second_place_takes_it(
     runtime.mkdir(mode=0o700)
     env["XDG_RUNTIME_DIR"] = str(runtime)
     assert hook(event, cwd=project, env=env, before=modes_count).silent
-    assert [one.event for one in waiting(runtime / "yester")] == [event]
+    place = Spool(full, runtime).folders[1].parent
+    assert [one.event for one in waiting(place)] == [event]
     assert modes(runtime) == {0o700}
     assert (full / "run" / "gap").stat().st_mtime == 0
 
@@ -422,50 +426,6 @@ def another_users(folder):
     os.chown(folder, 65534, 65534)
 
 
-HOMES = {
-    "closed to others": ("{tmp}/memory", True),
-    "through a link from inside": ("{tmp}/project/link", True),
-    "beside the project": ("../memory", True),
-    "open to the group": ("{tmp}/memory", False),
-    "open to all": ("{tmp}/memory", False),
-    "another user's": ("{tmp}/memory", False),
-    "inside the project": ("{tmp}/project/deep/memory", False),
-    "inside by another name": ("{tmp}/link/deep/memory", False),
-    "inside by a detour": ("{tmp}/memory/../project/deep/memory", False),
-    "the project itself": ("{tmp}/project", False),
-    "relative and inside": ("deep/memory", False),
-}
-
-
-@pytest.mark.requirement("OPS-03")
-@pytest.mark.parametrize("event", ["PostToolUse", "UserPromptSubmit"])
-@pytest.mark.parametrize("which", HOMES)
-def test_a_repository_cannot_name_the_home(project, user, env, tmp_path, which, event):
-    name, trusted = HOMES[which]
-    project.chmod(0o700)
-    made(project / "deep" / "memory")
-    made(tmp_path / "memory")
-    (project / "link").symlink_to(tmp_path / "memory")
-    (tmp_path / "link").symlink_to(project)
-    if which.startswith("open"):
-        (tmp_path / "memory").chmod(0o750 if "group" in which else 0o755)
-    elif which.startswith("another"):
-        another_users(tmp_path / "memory")
-    env["YESTER_HOME"] = name.format(tmp=tmp_path)
-    named = project / env["YESTER_HOME"]
-    assert hook(event, cwd=project, env=env).silent
-    stored = [path.resolve() for path in files_below(tmp_path)]
-    (file,) = {path for path in stored if "spool" in path.parts}  # one, however it is reached
-    assert file.is_relative_to((named if trusted else user / ".yester").resolve())
-
-
-@pytest.mark.requirement("OPS-03")
-def test_at_the_top_of_the_file_system_nothing_is_inside(user, env, tmp_path):
-    env["YESTER_HOME"] = str(made(tmp_path / "memory"))
-    assert hook("PostToolUse", cwd=Path("/"), env=env).silent
-    assert len(waiting(tmp_path / "memory")) == 1
-
-
 @pytest.mark.requirement("OPS-03")
 @pytest.mark.parametrize("event", ["PostToolUse", "SessionStart"])
 @pytest.mark.parametrize("which", ["inside", "itself", "another's", "not set", "empty", "missing"])
@@ -473,7 +433,7 @@ def test_a_home_that_cannot_be_the_users_is_replaced_by_the_real_one(
     project, tmp_path, which, event
 ):
     real = tmp_path / "real"
-    real.mkdir()
+    installed(real)
     (project / "fake").mkdir()
     (tmp_path / "given").mkdir()
     if which == "another's":
@@ -603,17 +563,10 @@ def test_other_events_do_not_ask_where_something_is_unusual_either(project, user
 
 
 def test_a_home_with_a_very_long_name_is_asked_too(project, tmp_path):
-    home = made(tmp_path / ("x" * 90) / ("y" * 90) / "memory")
+    user = tmp_path / ("x" * 90) / ("y" * 90)
+    home = made(user / ".yester")
     assert len(os.fsencode(home)) > 180
-    env = {"HOME": "/dev/null/nowhere", "YESTER_HOME": str(home)}
-    with worker_that(home, lambda c: (c.sendall(answered(b"hello")), c.close())):
-        until(lambda: hook("SessionStart", cwd=project, env=env).out == b"hello")
-    assert waiting(home)
-
-
-def test_a_relative_home_beside_the_project_is_asked_too(project, user, env, tmp_path):
-    home = made(tmp_path / "memory")
-    env["YESTER_HOME"] = "../memory"
+    env = {"HOME": str(user)}
     with worker_that(home, lambda c: (c.sendall(answered(b"hello")), c.close())):
         until(lambda: hook("SessionStart", cwd=project, env=env).out == b"hello")
     assert waiting(home)

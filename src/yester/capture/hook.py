@@ -15,12 +15,13 @@ YESTER_CROSS_PROJECT CLAUDE_MEM_CROSS_PROJECT YESTER_MAX_INJECT
 YESTER_RECENCY_HALFLIFE_DAYS CLAUDE_MEM_RECENCY_HALFLIFE_DAYS""".split()
 
 
-def ours(path: bytes) -> bool:
-    """A folder of this user alone, not inside the current one: a repository may have named it."""
-    found, here = posix.stat(path), posix.stat(b".")
-    good = found.st_uid == posix.getuid() and not found.st_mode & 0o077
-    while good and (up := posix.stat(path := path + b"/.."))[1:3] != found[1:3]:  # inode, device
-        good = found[1:3] != here[1:3]
+def ours(home: bytes, env: dict[bytes, bytes]) -> bool:
+    """At a glance: a folder of this user alone, in no repository. If not, ask.py looks closely."""
+    found, here = posix.stat(home), [posix.stat(env.get(b"CLAUDE_PROJECT_DIR", b"."))[1:3]]
+    here.append(posix.stat(b".")[1:3])  # inode, device
+    good = home[:1] == b"/" and found.st_uid == posix.getuid() and not found.st_mode & 0o077
+    while good and (up := posix.stat(home := home + b"/.."))[1:3] != found[1:3]:
+        good = found[1:3] not in here and not posix.access(home + b"/.git", 0)
         found = up
     return good
 
@@ -49,10 +50,10 @@ def main(event: bytes, client: bytes, env: dict[bytes, bytes]) -> None:
         words = [b"yester/1", event, *hints]
     head = b"\t".join([word.replace(b"\t", b" ") for word in words])  # a value must stay one
     data = head.replace(b"\n", b" ") + b"\n" + data
-    home = env.get(b"YESTER_HOME") or env.get(b"HOME", b"") + b"/.yester"
+    home = env.get(b"HOME", b"") + b"/.yester"
     try:
-        usual = b"YESTER_OFF" not in env and not posix.access(home + b"/run/rules", 0)
-        if usual := usual and ours(home):
+        usual = not (b"YESTER_OFF" in env or b"YESTER_HOME" in env)
+        if usual := usual and not posix.access(home + b"/run/rules", 0) and ours(home, env):
             put(home + b"/spool", name, data)
     except OSError:
         usual = False
@@ -60,9 +61,9 @@ def main(event: bytes, client: bytes, env: dict[bytes, bytes]) -> None:
         sys.path.append(__file__.rpartition("/")[0] or ".")
         from ask import ask, rare  # type: ignore[import-not-found,unused-ignore]
 
-        home = home if usual else rare(event, name, data, env, ours, put)
+        home = home if usual else rare(event, name, data, env, put)
     if home and event in ASKING:
-        ask(home, event, name, data, began, env, ours)
+        ask(home, event, name, data, began, env)
     elif home:
         posix.write(posix.open(home + b"/run/wake", posix.O_WRONLY | posix.O_NONBLOCK), b".")
 

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 import msgspec
 
-from yester.config import Config, home_folder, load
+from yester.capture.homes import home_folder, record_home
+from yester.config import Config, load
 from yester.errors import NotFound, UsageError
 from yester.model import KINDS, Filters, Hit
 from yester.when import moment
@@ -37,6 +38,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 class App:
     def __init__(self, home: Path | None) -> None:
         self._home = home
+        self.records = True  # not in a dry run: nothing is written then
         self.now = int(time.time() * 1000)
 
     @property
@@ -46,7 +48,14 @@ class App:
 
     @cached_property
     def home(self) -> Path:
-        return home_folder(self._home, os.environ, Path.cwd())
+        home = home_folder(self._home, os.environ, Path.cwd(), self.inside_agent)
+        self._record(home)
+        return home
+
+    def _record(self, home: Path) -> None:
+        """From now on hooks may use this home, as the user does; an agent's word is not enough."""
+        if self.records and not self.inside_agent:
+            record_home(home, os.environ, sys.executable)
 
     @cached_property
     def config(self) -> Config:
@@ -67,6 +76,7 @@ class App:
             self.home, now=self.now, before_migration=before_migration(self.home, kept, self.now)
         )
         click.get_current_context().call_on_close(store.close)
+        self._record(self.home)  # it may have been made only now
         write_launch(self.home)  # from now on a session can start the worker
         write_for_hooks(self.home, rules(self.config))
         return store
@@ -134,8 +144,10 @@ class App:
     @cached_property
     def read_by_agent(self) -> bool:
         """Is this an agent's shell? It reads what is printed as it reads everything else."""
-        if self.terminal:
-            return False
+        return not self.terminal and self.inside_agent
+
+    @cached_property
+    def inside_agent(self) -> bool:
         from yester.agents.surrounding import started_by
 
         return started_by(os.environ) != ""

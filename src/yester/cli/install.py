@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 
 import click
 
+from yester.capture.homes import home_folder
 from yester.cli.app import App, count, pass_app
 from yester.cli.doctor import show
 from yester.cli.worker import make_room
-from yester.config import home_folder
 from yester.errors import InstallError, UsageError
 from yester.install import claude_code, plugin
 from yester.install.plugin import Change
@@ -48,6 +48,7 @@ def command(
     then tries it as the agent would: exit code 3 when something is in the way. Running it again
     brings an installation up to date. No settings file of the agent is changed.
     """
+    app.records = not dry_run
     _same_home_as_hooks(app)
     places = _places(app, agent, folders)
     files = plugin.wanted(plugin.packaged(), sys.executable)

@@ -20,6 +20,7 @@ def command(
     app: App, agent: str | None, folders: tuple[Path, ...], dry_run: bool, yes: bool
 ) -> None:
     """Take yester out of your agents. What it has stored stays."""
+    app.records = not dry_run
     known = [Path(one.folder) for one in record.read(app.home) if one.agent == claude_code.NAME]
     places = claude_code.folders(app.config, folders)
     places = places if folders else list(dict.fromkeys([*places, *known]))

@@ -13,6 +13,7 @@ from typing import Any
 import click
 import msgspec
 
+from yester.capture.homes import record_home
 from yester.capture.spool import trusted_runtime
 from yester.cli.app import App, count, pass_app, print_json
 from yester.errors import StoreBusy, YesterError
@@ -40,8 +41,10 @@ def command() -> None:
 @pass_app
 def run(app: App, idle: float | None, hung: float | None) -> None:
     """Be the worker, in the foreground (for a service, or to look for a fault)."""
-    # Nothing of the caller's environment may change what a worker does or starts.
+    # Nothing of the caller's environment may change what a worker does or starts, but which home.
     clean = launch.environment(os.environ)
+    app.records = dict(os.environ) != clean  # else a hook or a command has started it: not typed
+    _ = app.home
     os.environ.clear()
     os.environ.update(clean)
     # `status` looks at the seat by touching it, for a moment: that is nobody.
@@ -90,7 +93,8 @@ def _refresh_plugin(home: Path) -> None:
     """Hooks of the same version as their worker. Those of another one work as well: no matter what
     is wrong, it can wait for `doctor`."""
     with suppress(YesterError, OSError):
-        plugin.refresh(home, sys.executable)
+        if plugin.refresh(home, sys.executable):  # installed by hand into this home, perhaps by 0.1
+            record_home(home, os.environ, sys.executable)
 
 
 def _relieve(app: App) -> seat.Seat | None:

@@ -79,9 +79,9 @@ class Access:
 
     @property
     def home(self) -> Path:
-        from yester.config import home_folder
+        from yester.capture.homes import home_folder
 
-        return home_folder(self._given, self._environ, Path(self._cwd))
+        return home_folder(self._given, self._environ, Path(self._cwd), inside_agent=True)
 
     def config(self) -> Config:
         """As it is now: a server may run for days."""

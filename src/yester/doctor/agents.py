@@ -196,8 +196,8 @@ def _wrong(home: Path, outcome: trial.Outcome) -> Finding:
         )  # fmt: skip
     return Finding(
         "hooks", "problem", f"{text}, though the worker runs: its event did not reach {home}",
-        f"Run: yester doctor --fix; the folder must be yours alone, and hooks use it only where"
-        f" YESTER_HOME names it or it is ~/.yester ({home} is looked at here).",
+        "Run: yester doctor --fix; the folder must be yours alone, and hooks use it only where"
+        " it is ~/.yester, or YESTER_HOME names it and a command of yours has used it.",
     )  # fmt: skip
 
 

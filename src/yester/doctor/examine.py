@@ -50,7 +50,7 @@ def glance(home: Path, now: int) -> list[Finding]:
     findings.append(folder.settings(config))
     findings += [Finding("settings", "note", warning) for warning in config.warnings]
     findings += running.interpreter(os.environ, home)
-    findings += standing("launch", running.launching(home, False))
+    findings += standing("launch", running.launching(home, os.environ, False))
     findings += standing("agents", agents.installed(home, config))
     findings += standing("worker", running.worker(home, os.environ, False))
     findings += standing("spool", running.spool(home, now, False))
@@ -69,6 +69,6 @@ def walk(
     """
     environ = os.environ
     yield from running.interpreter(environ, home)
-    yield from standing("launch", running.launching(home, fix))
+    yield from standing("launch", running.launching(home, environ, fix))
     yield from standing("agents", agents.agents(home, config, environ, fix, folders))
     yield from standing("worker", running.worker(home, environ, fix))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 import time
 from calendar import timegm
 from collections.abc import Iterator, Mapping
@@ -14,6 +15,7 @@ from pathlib import Path
 import msgspec
 
 from yester import __version__
+from yester.capture.homes import find_python, is_usual, record_home, usual_home
 from yester.capture.spool import NewerFormat, Spool, age, read, trusted_runtime
 from yester.doctor.finding import Finding
 from yester.redact import redact
@@ -64,8 +66,11 @@ def _version_of(python: str, environ: Mapping[str, str], cwd: Path) -> tuple[int
         return ()
 
 
-def launching(home: Path, fix: bool) -> Iterator[Finding]:
-    """run/launch, by which a session starts the worker."""
+def launching(home: Path, environ: Mapping[str, str], fix: bool) -> Iterator[Finding]:
+    """How a session starts the worker: by run/launch, a named home's by what is recorded of it."""
+    if not is_usual(home, environ):
+        yield _recorded(home, environ, fix)
+        return
     path = home / "run" / "launch"
     wrong = _wrong_with(path, home)
     if not wrong:
@@ -81,6 +86,24 @@ def launching(home: Path, fix: bool) -> Iterator[Finding]:
     else:
         missing = wrong == _MISSING
         yield Finding("launch", "note" if missing else "problem", f"{path} {wrong}", _FIXING)
+
+
+def _recorded(home: Path, environ: Mapping[str, str], fix: bool) -> Finding:
+    record = usual_home(environ) / "homes"
+    python = find_python(home, environ)
+    if fix and not (python and os.access(python, os.X_OK)):
+        record_home(home, environ, sys.executable)
+        python = find_python(home, environ)
+    if python is None:
+        return Finding(
+            "launch", "problem", f"hooks do not use {home}: it is not recorded in {record}",
+            f"In a shell of your own, run: yester --home '{home}' status",
+        )  # fmt: skip
+    if not os.access(python, os.X_OK):
+        return Finding(
+            "launch", "problem", f"{record} names a Python that is gone: {python}", _FIXING
+        )
+    return Finding("launch", "ok", f"where YESTER_HOME names it, sessions start it by {python}")
 
 
 def _wrong_with(path: Path, home: Path) -> str:

@@ -8,7 +8,6 @@ repository can put variables into an agent's hooks, and PATH or PYTHONPATH would
 from __future__ import annotations
 
 import os
-import pwd
 import subprocess
 import sys
 import time
@@ -18,6 +17,8 @@ from pathlib import Path
 
 import msgspec
 
+from yester.agents.surrounding import started_by
+from yester.capture.homes import account_folder
 from yester.capture.rules import replace_file
 from yester.capture.spool import trusted_runtime
 from yester.worker.door import ask
@@ -56,7 +57,7 @@ def tell_trouble(home: Path, reason: str) -> None:
 
 def environment(environ: Mapping[str, str]) -> dict[str, str]:
     clean = {
-        "HOME": pwd.getpwuid(os.getuid()).pw_dir,
+        "HOME": str(account_folder(environ, started_by(environ) != "")),
         "PATH": PATH,
         "LANG": "C.UTF-8",
     }

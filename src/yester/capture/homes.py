@@ -1,0 +1,116 @@
+"""Which folder is yester's home. The rule itself stands in ask.py, for hooks and commands alike.
+
+    homes    in the account's own home (~/.yester): lines of PATH, TAB, PYTHON. The homes that the
+             user has used with a command, and the Python that ran it; the last line counts
+    path     in such a home: its own path, so that nothing put in its place is taken for it
+
+A repository can set variables for the agents that run in it, but not write these two. Inside an
+agent (a hook, the MCP server, a command in its shell) $YESTER_HOME counts only when it is recorded.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from yester.capture import ask
+from yester.capture.rules import replace_file
+from yester.errors import UsageError
+
+_LARGE = 1 << 16  # bytes of `homes`, after which those that are gone are left out
+
+
+def home_folder(
+    given: str | Path | None, environ: Mapping[str, str], cwd: Path, inside_agent: bool = False
+) -> Path:
+    """Where yester lives: the caller's word, else $YESTER_HOME by the rule, else ~/.yester."""
+    if given is not None:
+        return Path(given).expanduser().absolute()
+    env = _encode(environ)
+    projects = ask.find_projects(env, os.fsencode(cwd))
+    if named := environ.get("YESTER_HOME"):
+        if inside_agent:
+            reason, _ = ask.judge_home(os.fsencode(named), env, projects)
+        else:
+            spared = env.get(b"HOME", b"")
+            reason = ask.explain_refusal(os.fsencode(named), projects, spared)
+        if reason:
+            raise UsageError(
+                f"YESTER_HOME={named}: {reason}; make it a folder of your own with mode 0700 "
+                "outside the project, or unset it"
+            )
+        return Path(named)
+    if inside_agent:
+        return account_folder(environ, inside_agent) / ".yester"
+    return usual_home(environ)
+
+
+def is_usual(home: Path, environ: Mapping[str, str]) -> bool:
+    """Is it the account's own home, which needs no record?"""
+    return ask.is_usual(os.fsencode(home), _accounts(environ))
+
+
+def record_home(home: Path, environ: Mapping[str, str], python: str) -> None:
+    """The user has used this home with a command that `python` ran: hooks may use it from now on.
+    Where it cannot be written down they do not, and say so."""
+    path, own = str(home.resolve()), usual_home(environ)
+    line = f"{path}\t{python}\n"
+    one_line = (line.count("\t"), line.count("\n")) == (1, 1)
+    if is_usual(home, environ) or not home.is_dir() or not one_line:
+        return
+    with suppress(OSError, UnicodeEncodeError):
+        if _read(home / "path") != f"{path}\n".encode():
+            replace_file(home / "path", f"{path}\n")
+        known = ask.find_record(path.encode(), [os.fsencode(own.parent)])
+        if known == (path.encode(), python.encode()):
+            return
+        own.mkdir(mode=0o700, exist_ok=True)
+        _shorten(own / "homes")
+        handle = os.open(own / "homes", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            os.write(handle, line.encode())  # whole: two commands may do this at once
+        finally:
+            os.close(handle)
+
+
+def find_python(home: Path, environ: Mapping[str, str]) -> str | None:
+    """The Python that a hook starts the worker of this home with, as recorded; None: it is not."""
+    found = ask.find_record(os.fsencode(home.resolve()), _accounts(environ))
+    return None if found is None else os.fsdecode(found[1])
+
+
+def account_folder(environ: Mapping[str, str], inside_agent: bool) -> Path:
+    """The user's home folder: $HOME, unless the project that an agent works in may have named it.
+    Of somebody who types a command it is theirs, wherever they are."""
+    env = _encode(environ)
+    projects = ask.find_projects(env) if inside_agent else set()
+    for account in ask.find_accounts(env, projects):
+        return Path(os.fsdecode(account))
+    return Path.home()
+
+
+def usual_home(environ: Mapping[str, str]) -> Path:
+    return Path(environ.get("HOME") or str(Path.home())) / ".yester"
+
+
+def _accounts(environ: Mapping[str, str]) -> list[bytes]:
+    return list(ask.find_accounts(_encode(environ), set()))
+
+
+def _shorten(path: Path) -> None:
+    lines = _read(path).decode("utf-8", "replace").splitlines(keepends=True)
+    if sum(map(len, lines)) > _LARGE:
+        replace_file(path, "".join(line for line in lines if Path(line.split("\t")[0]).is_dir()))
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def _encode(environ: Mapping[str, str]) -> dict[bytes, bytes]:
+    return {os.fsencode(name): os.fsencode(value) for name, value in environ.items()}

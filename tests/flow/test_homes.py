@@ -1,0 +1,240 @@
+"""Which home hooks and commands use, and which program a hook starts."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.capturing import (
+    files_below,
+    hook,
+    made,
+    until,
+    waiting,
+)
+from yester.worker import seat
+from yester.worker.door import ask
+
+
+@pytest.fixture
+def user(tmp_path):
+    """A user who has used yester before."""
+    made(tmp_path / "user" / ".yester")
+    return tmp_path / "user"
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A repository."""
+    folder = tmp_path / "code" / "shop"
+    (folder / ".git").mkdir(parents=True)
+    (folder / "deep").mkdir()
+    folder.chmod(0o700)
+    return folder
+
+
+@pytest.fixture
+def command(user, tmp_path):
+    """`yester WORDS` as somebody types it, with exactly this environment; (code, out, err)."""
+
+    def run(*words, cwd=tmp_path, **env):
+        done = subprocess.run(
+            [sys.executable, "-m", "yester", *words], cwd=cwd, text=True, capture_output=True,
+            env={"HOME": str(user), "YESTER_EMBEDDER": "none", **env},
+        )  # fmt: skip
+        return done.returncode, done.stdout, done.stderr
+
+    return run
+
+
+@pytest.fixture
+def ended():
+    """Homes whose worker a test may have started: none of them is left."""
+    homes = []
+    yield homes.append
+    for home in homes:
+        if ask(home / "run", "POST /stop", 5.0) is not None:
+            until(lambda home=home: not seat.holder(home))
+
+
+# --- one rule for both ---------------------------------------------------------------------------
+
+# what is named → the name, the folder worked in, whether both use it
+HOMES = {
+    "a folder of one's own": ("{tmp}/memory", "{tmp}/code/shop", True),
+    "through a link in the repository": ("{tmp}/code/shop/link", "{tmp}/code/shop", True),
+    "worked in /": ("{tmp}/memory", "/", True),
+    "worked in ~": ("{tmp}/user/work", "{tmp}/user", True),
+    "beside the repository": ("{tmp}/code/memory", "{tmp}/code/shop/deep", True),
+    "relative": ("../memory", "{tmp}/code/shop", False),
+    "relative to ~": ("~/work", "{tmp}/code/shop", False),
+    "in the current folder": ("{tmp}/plain/memory", "{tmp}/plain", False),
+    "in the repository": ("{tmp}/code/shop/memory", "{tmp}/code/shop/deep", False),
+    "in the repository by a detour": ("{tmp}/link/memory", "{tmp}/code/shop/deep", False),
+    "in the client's project": ("{tmp}/client/memory", "{tmp}/plain", False),
+    "open to the group": ("{tmp}/group", "{tmp}/code/shop", False),
+    "missing": ("{tmp}/missing", "{tmp}/code/shop", False),
+    "a file": ("{tmp}/file", "{tmp}/code/shop", False),
+    "another user's": ("{tmp}/theirs", "{tmp}/code/shop", False),
+}
+
+
+@pytest.mark.requirement("OPS-03", "CAP-02")
+@pytest.mark.parametrize("which", HOMES)
+def test_hook_and_command_judge_a_home_by_one_rule(which, command, user, project, tmp_path):
+    name, folder, good = HOMES[which]
+    places = ("memory", "user/work", "code/memory", "code/shop/memory", "plain/memory",
+              "client/memory", "group", "theirs")  # fmt: skip
+    for place in places:
+        made(tmp_path / place)
+    (project / "link").symlink_to(tmp_path / "memory")
+    (tmp_path / "link").symlink_to(project)
+    (tmp_path / "file").touch(0o600)
+    (tmp_path / "group").chmod(0o750)
+    if which == "another user's":
+        if os.geteuid():
+            pytest.skip("needs root to give a folder away")
+        os.chown(tmp_path / "theirs", 65534, 65534)
+    env = {"YESTER_HOME": name.format(tmp=tmp_path)}
+    if which == "in the client's project":
+        env["CLAUDE_PROJECT_DIR"] = str(tmp_path / "client")
+    cwd = Path(folder.format(tmp=tmp_path))
+    code, _, err = command("status", cwd=cwd, **env)
+    done = hook("PostToolUse", cwd=cwd, env={"HOME": str(user), **env}, passwd_home=user)
+    assert done.silent
+    spooled = {path.resolve() for path in files_below(tmp_path) if "spool" in path.parts}
+    (file,) = spooled  # somewhere, and once
+    if good:
+        assert (code, err) == (0, "")
+        assert file.is_relative_to(Path(env["YESTER_HOME"]).resolve())
+    else:
+        assert code == 2
+        assert err.startswith(f"yester: YESTER_HOME={env['YESTER_HOME']}: ")
+        assert err.count("\n") == 1
+        assert file.is_relative_to(user / ".yester")
+
+
+@pytest.mark.requirement("OPS-03")
+def test_a_session_is_told_that_the_named_home_is_not_used(user, project):
+    env = {"HOME": str(user), "CLAUDECODE": "1", "YESTER_HOME": str(made(project / "memory"))}
+    done = hook("SessionStart", cwd=project, env=env, passwd_home=user)
+    said = json.loads(done.out)["systemMessage"]
+    assert f"YESTER_HOME={project / 'memory'} is not used" in said
+    assert str(user / ".yester") in said
+    assert hook("UserPromptSubmit", cwd=project, env=env, passwd_home=user).silent
+
+
+@pytest.mark.requirement("OPS-03")
+def test_events_meant_for_a_home_that_was_used_before_go_into_no_other(
+    user, project, command, tmp_path
+):
+    home = made(tmp_path / "memory")
+    assert command("status", YESTER_HOME=str(home), cwd=project)[0] == 0
+    home.chmod(0o755)
+    env = {"HOME": str(user), "CLAUDECODE": "1", "YESTER_HOME": str(home)}
+    done = hook("SessionStart", cwd=project, env=env, passwd_home=user)
+    said = json.loads(done.out)["systemMessage"]
+    assert f"YESTER_HOME={home} is open to other users" in said
+    assert waiting(home) == waiting(user / ".yester") == []
+
+
+@pytest.mark.requirement("OPS-03")
+def test_an_agents_shell_does_not_make_a_home_one_that_hooks_use(user, project, command, tmp_path):
+    home = made(tmp_path / "memory")
+    env = {"YESTER_HOME": str(home), "CLAUDECODE": "1"}
+    code, _, err = command("status", cwd=project, **env)
+    assert code == 2
+    assert f"{user / '.yester' / 'homes'}" in err
+    assert hook("PostToolUse", cwd=project, env={"HOME": str(user), **env}).silent
+    assert waiting(home) == []
+    assert command("--home", str(home), "status", cwd=project)[0] == 0  # the user, elsewhere
+    assert command("status", cwd=project, **env)[0] == 0
+    assert hook("PostToolUse", cwd=project, env={"HOME": str(user), **env}).silent
+    assert len(waiting(home)) == 1
+
+
+@pytest.mark.requirement("OPS-03")
+def test_a_copy_of_a_home_is_not_the_home_that_was_recorded(user, project, command, tmp_path):
+    home = made(tmp_path / "memory")
+    assert command("status", YESTER_HOME=str(home), cwd=project)[0] == 0
+    home.rename(tmp_path / "elsewhere")
+    made(home)  # unpacked by somebody where the old one was
+    env = {"HOME": str(user), "YESTER_HOME": str(home)}
+    assert hook("PostToolUse", cwd=project, env=env, passwd_home=user).silent
+    assert waiting(home) == []
+
+
+# --- what a repository can have run --------------------------------------------------------------
+
+
+def trap(home, marker):
+    """A home with a way to start its worker that is none."""
+    made(home)
+    words = ("/bin/sh", "-c", f"touch '{marker}'", "--home", str(home), "worker", "run")
+    (home / "run" / "launch").write_text("".join(f"{word}\n" for word in words))
+    (home / "run" / "launch").chmod(0o600)
+    return home
+
+
+@pytest.mark.requirement("OPS-03")
+@pytest.mark.parametrize("variable", ["YESTER_HOME", "HOME"])
+@pytest.mark.parametrize("event", ["SessionStart", "UserPromptSubmit"])
+@pytest.mark.parametrize("how", ["relative", "absolute"])
+def test_a_repository_has_no_program_run_by_naming_a_home(
+    user, project, tmp_path, variable, event, how
+):
+    """As it comes in an archive: the project, and beside it, or around it, what is to be run."""
+    if variable == "HOME" and how == "absolute":  # around it: the top of the repository
+        folder, project = project, project / "deep"
+    else:
+        folder = project.parent
+    marker = tmp_path / "ran"
+    home = trap(folder / (".state" if variable == "YESTER_HOME" else ".yester"), marker)
+    os.utime(home / "run" / "launch", (0, 0))
+    name = "../.state" if variable == "YESTER_HOME" else ".."
+    if how == "absolute":
+        name = str(home if variable == "YESTER_HOME" else folder)
+    env = {"HOME": str(user), variable: name}
+    assert hook(event, cwd=project, env=env, passwd_home=user).silent
+    with pytest.raises(AssertionError, match="not happened"):
+        until(marker.exists, 0.5)  # it would run beside us
+    assert waiting(home) == []
+    assert len(waiting(user / ".yester")) == 1
+
+
+@pytest.mark.requirement("OPS-03")
+def test_of_a_home_that_was_named_nothing_is_executed(user, project, tmp_path, command, ended):
+    marker = tmp_path / "ran"
+    home = trap(tmp_path / "memory", marker)
+    ended(home)
+    assert command("--home", str(home), "status", cwd=project)[0] == 0
+    assert (home / "run" / "launch").read_text().startswith("/bin/sh")
+    env = {"HOME": str(user), "YESTER_HOME": str(home)}
+    assert hook("SessionStart", cwd=project, env=env, passwd_home=user).err == b""
+    until(lambda: ask(home / "run", "GET /health", 1.0))  # the one that the command was run by
+    assert not marker.exists()
+
+
+# --- the worker's own home -----------------------------------------------------------------------
+
+
+@pytest.mark.requirement("OPS-03")
+def test_worker_run_works_on_the_home_that_the_environment_names(user, project, tmp_path):
+    home = made(tmp_path / "memory")
+    running = subprocess.Popen(
+        [sys.executable, "-m", "yester", "worker", "run"], cwd=project, stdout=subprocess.DEVNULL,
+        env={"HOME": str(user), "YESTER_HOME": str(home), "YESTER_EMBEDDER": "none",
+             "PATH": os.environ["PATH"]},
+    )  # fmt: skip
+    try:
+        said = until(lambda: ask(home / "run", "GET /health", 1.0))
+        assert json.loads(said)["pid"] == running.pid
+        assert not (user / ".yester" / "run" / "worker.sock").exists()
+    finally:
+        running.terminate()
+        running.wait(20)
