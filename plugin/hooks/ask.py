@@ -249,6 +249,14 @@ def find_program(home: bytes, accounts: "list[bytes]") -> "tuple[list[bytes], by
     return None
 
 
+def second_place(runtime: bytes, home: bytes) -> bytes:
+    """Where the spool of this home is when its disk is full: no two homes share one."""
+    from hashlib import blake2b
+    from os.path import realpath
+
+    return runtime + b"/yester/" + blake2b(realpath(home), digest_size=8).hexdigest().encode()
+
+
 def _recorded_words(home: bytes, account: bytes) -> "list[bytes]":
     """How a command of the account has said that yester is started, up to the home."""
     if not is_usual(home, [account]) and (record := find_record(home, [account])):
@@ -343,8 +351,8 @@ def rare(event: bytes, name: bytes, data: bytes, env: "Env", put: "Put") -> "byt
         _remove(home + b"/spool/tmp/" + name)
     try:
         if runtime := _runtime(env, projects):
-            place = runtime + b"/yester"
-            _make(place, *_parts(place))
+            place = second_place(runtime, home)
+            _make(runtime + b"/yester", place, *_parts(place))
             put(place + b"/spool", name, data, sync)
             return home
     except OSError:

@@ -117,7 +117,7 @@ def test_on_a_full_disk_the_event_goes_to_the_second_place_and_from_there_to_the
         fill(home / "filler")
         tell(home, use(2), tmp_path, project, **second)
         assert len(waiting(home)) == 1
-        assert len(list(runtime.glob("yester/spool/new/*"))) == 1
+        assert len(list(runtime.glob("yester/*/spool/new/*"))) == 1
         assert list((home / "spool" / "tmp").glob("*")) == []
         (home / "filler").unlink()
 
@@ -125,7 +125,7 @@ def test_on_a_full_disk_the_event_goes_to_the_second_place_and_from_there_to_the
         assert status["spool"]["waiting"] == 2
         assert drain(**second) == 2
         assert uses(home) == [f"toolu_hook{n:06d}" for n in range(3)]
-        assert list(runtime.glob("yester/spool/*/*")) == waiting(home) == []
+        assert list(runtime.glob("yester/*/spool/*/*")) == waiting(home) == []
 
 
 @pytest.mark.requirement("OPS-05")
@@ -150,14 +150,14 @@ def test_a_worker_on_a_full_disk_leaves_the_events_and_takes_them_when_there_is_
             output = f"a line of output {number}\n" * 300
             tell(home, use(number, output), tmp_path, project, **second)
         until(lambda: "writing failed" in (logs / "worker.log").read_text())
-        left = list(runtime.glob("yester/spool/new/*"))
+        left = list(runtime.glob("yester/*/spool/new/*"))
         assert uses(home) + left
         assert len(uses(home)) + len(left) == 30
         assert left
 
         (home / "filler").unlink()
         drain(**second)
-        assert list(runtime.glob("yester/spool/*/*")) == []
+        assert list(runtime.glob("yester/*/spool/*/*")) == []
         assert uses(home) == [f"toolu_hook{n:06d}" for n in range(30)]
         worker.terminate()
         assert worker.communicate(timeout=30) == (b"", b"")
@@ -189,7 +189,7 @@ def test_with_no_room_anywhere_the_hook_is_silent_and_leaves_word_of_the_gap(
     large = use(1, "a line of output\n" * 1000)
     tell(home, large, tmp_path, project, no_files, XDG_RUNTIME_DIR=str(runtime))
     assert before - 1 <= gap.stat().st_mtime <= time.time() + 1
-    assert waiting(home) == list(runtime.glob("yester/spool/new/*")) == []
+    assert waiting(home) == list(runtime.glob("yester/*/spool/new/*")) == []
 
     os.utime(gap, (0, 0))
     tell(home, large, tmp_path, project, no_files)  # and there is no second place at all

@@ -1,4 +1,4 @@
-"""Which home hooks and commands use, and which program a hook starts."""
+"""Which home hooks and commands use, which program a hook starts, and where events wait."""
 
 from __future__ import annotations
 
@@ -11,12 +11,16 @@ from pathlib import Path
 import pytest
 
 from tests.capturing import (
+    Told,
     files_below,
     hook,
+    leave,
     made,
+    modes_count,
     until,
     waiting,
 )
+from yester.store.sqlite import SqliteStore
 from yester.worker import seat
 from yester.worker.door import ask
 
@@ -60,6 +64,14 @@ def ended():
     for home in homes:
         if ask(home / "run", "POST /stop", 5.0) is not None:
             until(lambda home=home: not seat.holder(home))
+
+
+def bodies(home):
+    store = SqliteStore.open(home, now=1)
+    try:
+        return [item.body for item in store.items()]
+    finally:
+        store.close()
 
 
 # --- one rule for both ---------------------------------------------------------------------------
@@ -238,3 +250,63 @@ def test_worker_run_works_on_the_home_that_the_environment_names(user, project, 
     finally:
         running.terminate()
         running.wait(20)
+
+
+# --- a second place for each home ----------------------------------------------------------------
+
+
+def lock(home, mode=0o500):
+    """As where the disk is full: the spool takes nothing."""
+    for folder in ("spool/new", "spool/tmp", "spool"):
+        (home / folder).chmod(mode)
+
+
+@pytest.fixture
+def runtime(tmp_path):
+    folder = tmp_path / "runtime"
+    folder.mkdir(mode=0o700)
+    return folder
+
+
+@pytest.mark.requirement("CAP-03", "OPS-05")
+def test_events_of_a_full_home_never_end_in_another(
+    user, project, tmp_path, runtime, command, ended
+):
+    full, other = made(tmp_path / "full"), made(tmp_path / "other")
+    second = {"XDG_RUNTIME_DIR": str(runtime)}
+    for home in (full, other):
+        assert command("worker", "drain", YESTER_HOME=str(home), cwd=project, **second)[0] == 0
+    ended(other)
+    assert command("worker", "start", YESTER_HOME=str(other), cwd=project, **second)[0] == 0
+    lock(full)
+    told = Told(cwd=str(project))
+    env = {"HOME": str(user), "YESTER_HOME": str(full), "CLAUDECODE": "1", **second}
+    for number in range(3):
+        payload = told.payload("UserPromptSubmit", prompt=f"the heron of the mole {number}")
+        hook("Stop", cwd=project, env=env, payload=payload, before=modes_count, passwd_home=user)
+        hook(
+            "UserPromptSubmit", cwd=project, env=env, payload=payload, before=modes_count,
+            passwd_home=user,
+        )  # fmt: skip
+    assert waiting(full) == []
+    assert command("worker", "drain", YESTER_HOME=str(other), cwd=project, **second)[0] == 0
+    assert bodies(other) == []
+    lock(full, 0o700)
+    assert command("worker", "drain", YESTER_HOME=str(full), cwd=project, **second)[0] == 0
+    assert sorted(bodies(full)) == [f"the heron of the mole {number}" for number in range(3)]
+    assert files_below(runtime) == []
+
+
+@pytest.mark.requirement("CAP-03")
+def test_what_an_older_version_left_in_the_shared_place_belongs_to_the_usual_home(
+    user, project, tmp_path, runtime, command
+):
+    second = {"XDG_RUNTIME_DIR": str(runtime)}
+    told = Told(cwd=str(project))
+    leave(runtime / "yester", told.prompt("left by 0.1"))
+    named = made(tmp_path / "memory")
+    assert command("worker", "drain", YESTER_HOME=str(named), cwd=project, **second)[0] == 0
+    assert bodies(named) == []
+    assert command("worker", "drain", cwd=project, **second)[0] == 0
+    assert bodies(user / ".yester") == ["left by 0.1"]
+    assert files_below(runtime) == []

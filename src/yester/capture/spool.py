@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from yester.capture import ask
 from yester.files import open_file
 
 FORMAT = 1
@@ -51,12 +52,16 @@ def moment(name: str) -> int:
 
 
 class Spool:
-    """The spools of one home: its own, and the second place hooks use when its disk is full."""
+    """The spools of one home: its own, and the second place hooks use when its disk is full.
+    Version 0.1 had one such place for all homes: what is left there the usual home takes in."""
 
-    def __init__(self, home: Path, runtime: Path | None = None) -> None:
+    def __init__(self, home: Path, runtime: Path | None = None, usual: bool = False) -> None:
         self.folders = [home / "spool"]
         if runtime is not None:
-            self.folders.append(runtime / "yester" / "spool")
+            second = ask.second_place(os.fsencode(runtime), os.fsencode(home))
+            self.folders.append(Path(os.fsdecode(second)) / "spool")
+            if usual:
+                self.folders.append(runtime / "yester" / "spool")
 
     def make(self) -> None:
         """Where that cannot be done hooks use the second place."""

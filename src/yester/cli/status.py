@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from yester.capture.homes import is_usual
 from yester.capture.spool import Spool, age, trusted_runtime
 from yester.cli.app import App, count, pass_app, print_json
 from yester.cli.worker import summary
@@ -79,7 +80,8 @@ def command(app: App, as_json_: bool) -> None:
 
 def spool(app: App, now: float) -> dict[str, Any]:
     """What the hooks have left and nobody has taken in yet, and what nobody can."""
-    found = Spool(app.home, trusted_runtime(os.environ, os.getuid()))
+    runtime = trusted_runtime(os.environ, os.getuid())
+    found = Spool(app.home, runtime, is_usual(app.home, os.environ))
     waiting = found.waiting()
     return {
         "waiting": len(waiting),

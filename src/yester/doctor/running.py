@@ -201,7 +201,8 @@ def _name(pid: int) -> str:
 
 def spool(home: Path, now: int, fix: bool) -> Iterator[Finding]:
     """What hooks have left, and whether they ever could not."""
-    place = Spool(home, trusted_runtime(os.environ, os.getuid()))
+    runtime = trusted_runtime(os.environ, os.getuid())
+    place = Spool(home, runtime, is_usual(home, os.environ))
     waiting = place.waiting()
     oldest = max((age(path, now / 1000) for path in waiting), default=0.0)
     foreign = sum(1 for path in waiting if _is_newer(path))

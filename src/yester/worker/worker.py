@@ -23,6 +23,7 @@ from yester.agents import AGENTS
 from yester.agents.base import Options
 from yester.agents.hooks import READ_TRANSCRIPT_AFTER, Told
 from yester.backups import before_migration
+from yester.capture.homes import is_usual
 from yester.capture.rules import rules, write_for_hooks
 from yester.capture.spool import NewerFormat, Spool, Spooled, acknowledge, read
 from yester.config import load
@@ -77,7 +78,7 @@ class Worker:
         self._warn()
         self._started = time.time()
         self._clock = clock
-        self._spool = Spool(home, runtime)
+        self._spool = Spool(home, runtime, is_usual(home, os.environ))
         self._spool.make()
         self._left: set[str] = set()  # spool files of a newer yester, or that cannot be removed
         self._due: dict[Path, _Due] = {}  # transcripts to be read
