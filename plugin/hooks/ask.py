@@ -5,6 +5,7 @@ importable. It keeps to its deadlines: a worker that hangs costs 0.28 s, none co
 """
 
 import posix
+import sys
 import time
 
 TYPE_CHECKING = False  # the name type checkers know; importing typing would cost more than all else
@@ -20,9 +21,22 @@ PATIENCE = 0.28  # seconds from the hook's beginning; the client waits for us
 COLD_PATIENCE = 1.4  # SessionStart, when the worker has only just been started
 PAUSE = 10.0  # seconds between two attempts of prompts to start a worker that does not come
 _PATH = b"/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin"
+# Where pip --user, pipx and uv put a program, below the account's folder.
+_PROGRAMS = (
+    b"/.local/bin/yester",
+    b"/.local/share/pipx/venvs/yester/bin/yester",
+    b"/.local/pipx/venvs/yester/bin/yester",
+    b"/.local/share/uv/tools/yester/bin/yester",
+    b"/Library/Application Support/pipx/venvs/yester/bin/yester",
+    b"/Library/Python/%d.%d/bin/yester" % sys.version_info[:2],
+)
 _HINT = (
     b'{"systemMessage": "yester: no worker is running, so nothing is remembered for this session '
     b'yet. Run: yester worker start"}'
+)
+_NOT_INSTALLED = (
+    "the package is not installed for this account, so nothing is remembered. "
+    "Run: pipx install yester"
 )
 _notices: "list[str]" = []  # what the session is told besides the worker's answer
 
@@ -116,7 +130,7 @@ def _launch(home: bytes, env: "Env", projects: "Folders", pause: float = 0.0) ->
         began = 0.0
     if abs(time.time() - began) < pause:
         return False
-    program = find_program(home, list(find_accounts(env, projects)))
+    program = find_program(home, list(find_accounts(env, projects)), projects)
     if program is None:
         return False
     try:
@@ -238,14 +252,26 @@ def judge_home(named: bytes, env: "Env", projects: "Folders") -> "tuple[str, boo
     return reason, record is not None
 
 
-def find_program(home: bytes, accounts: "list[bytes]") -> "tuple[list[bytes], bytes] | None":
+def find_program(
+    home: bytes, accounts: "list[bytes]", projects: "Folders"
+) -> "tuple[list[bytes], bytes] | None":
     """The command line of this home's worker, and the account it was found in: what the user's own
-    commands have recorded. Nothing of a named home counts, nor PATH."""
+    commands have recorded, else where packages are installed. Nothing of a named home counts, nor
+    PATH, nor what lies in a project."""
     rest = [b"--home", home, b"worker", b"run"]
     for account in accounts:
         words = _recorded_words(home, account)
         if words and posix.access(words[0], posix.X_OK):
             return words + rest, account
+    projects = _without(projects, *accounts)
+    for account in accounts:
+        for place in _PROGRAMS:
+            if _is_safe(account + place, projects):
+                return [account + place, *rest], account
+    beside = sys.executable.rpartition("/")[0].encode("utf-8", "surrogateescape")
+    for folder in (beside, b"/usr/local/bin", b"/usr/bin"):
+        if folder and _is_safe(folder + b"/yester", projects):
+            return [folder + b"/yester", *rest], _account()
     return None
 
 
@@ -265,6 +291,32 @@ def _recorded_words(home: bytes, account: bytes) -> "list[bytes]":
     place = words.index(b"--home") if b"--home" in words[:-1] else 0
     # of another home, where it was copied from there
     return words[:place] if place and is_usual(words[place + 1], [account]) else []
+
+
+def _is_safe(program: bytes, projects: "Folders") -> bool:
+    """Can nobody but this user and root have put it there, through whatever links?"""
+    try:
+        for _ in range(8):
+            folder = program.rpartition(b"/")[0] or b"/"
+            if _lies_in(folder, projects) or not _is_closed(folder):
+                return False
+            try:
+                target = posix.readlink(program)
+            except OSError:
+                break
+            program = target if target[:1] == b"/" else folder + b"/" + target
+        regular = posix.stat(program).st_mode & 0o170000 == 0o100000
+        return regular and _is_closed(program) and posix.access(program, posix.X_OK)
+    except OSError:
+        return False
+
+
+def _is_closed(path: bytes) -> bool:
+    """Writable by this user or root alone, or by a group that is nobody else's: the user's own,
+    which has the user's number, or one that root has let in."""
+    found = posix.stat(path)
+    group = not found.st_mode & 0o020 or found.st_uid in (0, found.st_gid)
+    return found.st_uid in (0, posix.getuid()) and group and not found.st_mode & 0o002
 
 
 def _account() -> bytes:
@@ -365,7 +417,7 @@ def rare(event: bytes, name: bytes, data: bytes, env: "Env", put: "Put") -> "byt
 
 
 def _find_home(env: "Env", projects: "Folders") -> "bytes | None":
-    """$YESTER_HOME where the rule allows it, else the account's own, made if need be.
+    """$YESTER_HOME where the rule allows it, else the account's own, made if yester is installed.
 
     A name that the user has never used is somebody else's word, and changes nothing. One that was
     used means that these events belong there and nowhere else: where it fails, nothing is kept.
@@ -379,8 +431,12 @@ def _find_home(env: "Env", projects: "Folders") -> "bytes | None":
             return named
         _notices.append("%s %s, so nothing is remembered for this session." % (said, reason))
         return None
-    for account in find_accounts(env, projects):
+    accounts = list(find_accounts(env, projects))
+    for account in accounts[:1]:
         home = account + b"/.yester"
+        if not posix.access(home, posix.F_OK) and not find_program(home, accounts, projects):
+            _notices.append(_NOT_INSTALLED)
+            return None
         if named:
             kept = home.decode("utf-8", "replace")
             _notices.append("%s is not used: it %s." % (said, reason))

@@ -591,18 +591,16 @@ def test_of_an_excluded_project_nothing_gets_into_spool_or_store(desk, how):
 # --- never in the way --------------------------------------------------------------------------
 
 
-def test_without_a_worker_the_session_goes_on_and_says_how_to_start_one(desk):
+@pytest.mark.requirement("DEL-17")
+def test_the_plugin_alone_starts_the_worker_and_remembers(desk):
+    """No command was ever run; the package lies beside the `python3` that runs the hooks."""
     user = desk(turn("colour", calls(bash("echo teal")), "It is teal."), indexed=False)
     result, took = user.live("Which colour has the door?")
-    (started,) = result.hook_runs("SessionStart")
-    assert "yester worker start" in json.loads(started["stdout"])["systemMessage"]
-    assert "additionalContext" not in started["stdout"]
-    assert not [hook for hook in result.hook_runs() if hook["stdout"] and hook is not started]
     assert result.result["result"] == "It is teal."
     assert max(took["UserPromptSubmit"]) < 0.5
-    assert user.worker() == 0
+    assert user.worker()
     assert (user.home.stat().st_mode & 0o777) == 0o700
-    user.drain()  # what was left meanwhile
+    user.drain()
     assert {"Which colour has the door?", "It is teal."} < set(user.bodies())
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,9 +12,11 @@ from pathlib import Path
 import pytest
 
 from tests.capturing import (
+    HOOK,
     Told,
     files_below,
     hook,
+    installed,
     leave,
     made,
     modes_count,
@@ -310,3 +313,87 @@ def test_what_an_older_version_left_in_the_shared_place_belongs_to_the_usual_hom
     assert command("worker", "drain", cwd=project, **second)[0] == 0
     assert bodies(user / ".yester") == ["left by 0.1"]
     assert files_below(runtime) == []
+
+
+# --- the plugin alone ----------------------------------------------------------------------------
+
+
+def install_for(account):
+    """As `pip install --user` does it: a script where the account keeps its programs."""
+    script = installed(account)
+    script.write_text(f"#!{sys.executable}\nfrom yester.__main__ import main\nmain()\n")
+    return script
+
+
+@pytest.fixture
+def newcomer(tmp_path):
+    """Somebody who has loaded the plugin and done nothing else."""
+    folder = tmp_path / "newcomer"
+    folder.mkdir(mode=0o755)
+    return folder
+
+
+@pytest.fixture
+def plugin(tmp_path):
+    folder = tmp_path / "plugin"
+    shutil.copytree(HOOK.parent.parent.parent.parent / "plugin", folder)
+    return folder / "hooks" / "hook.py"
+
+
+@pytest.mark.requirement("DEL-17")
+def test_the_plugin_alone_remembers_where_the_package_is_installed(
+    newcomer, project, plugin, ended
+):
+    install_for(newcomer)
+    home = newcomer / ".yester"
+    ended(home)
+    told = Told(cwd=str(project))
+    env = {"HOME": str(newcomer), "CLAUDECODE": "1", "PYTHONPATH": str(project)}
+
+    def tell(event, **more):
+        payload = told.payload(event, **more)
+        return hook(event, cwd=project, env=env, payload=payload, script=plugin, passwd_home=home)
+
+    tell("SessionStart", source="startup")
+    assert home.stat().st_mode & 0o777 == 0o700
+    pid = json.loads(until(lambda: ask(home / "run", "GET /health", 1.0)))["pid"]
+    if Path("/proc/self/environ").exists():
+        entries = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+        assert {entry.split(b"=")[0] for entry in entries if entry} == {b"HOME", b"PATH", b"LANG"}
+    tell("UserPromptSubmit", prompt="Which queue library shall we take for the invoices?")
+    tell("Stop", last_assistant_message="arq was chosen over celery, as all the rest is asyncio.")
+    tell("SessionEnd", reason="other")
+    until(lambda: waiting(home) == [])
+    told.session = "bbbbbbbb-0000-4000-8000-00000000000b"
+    until(lambda: b"arq was chosen over celery" in tell("SessionStart", source="startup").out)
+
+
+@pytest.mark.requirement("DEL-17")
+def test_the_plugin_alone_keeps_nothing_where_the_package_is_not_installed(
+    newcomer, project, plugin
+):
+    install_for(project)  # nor does a repository install it
+    env = {"HOME": str(newcomer), "CLAUDECODE": "1", "PATH": str(project / ".local" / "bin")}
+    more = {"cwd": project, "env": env, "script": plugin, "passwd_home": newcomer}
+    said = json.loads(hook("SessionStart", payload=b"sk-secret", **more).out)["systemMessage"]
+    assert said.count(". ") == 1
+    assert said.endswith("Run: pipx install yester")
+    for event in ("UserPromptSubmit", "PostToolUse", "Stop", "SessionEnd"):
+        assert hook(event, payload=b"sk-secret", **more).silent
+    assert list(newcomer.rglob("*")) == []
+
+
+@pytest.mark.requirement("DEL-17", "OPS-03")
+@pytest.mark.parametrize("wrong", ["script", "folder", "owner"])
+def test_a_program_that_others_may_write_is_not_started(newcomer, project, plugin, wrong):
+    script = install_for(newcomer)
+    if wrong == "owner":
+        if os.geteuid():
+            pytest.skip("needs root to give a file away")
+        os.chown(script, 65534, 65534)
+    else:
+        (script if wrong == "script" else script.parent).chmod(0o757)
+    env = {"HOME": str(newcomer), "CLAUDECODE": "1"}
+    done = hook("SessionStart", cwd=project, env=env, script=plugin, passwd_home=newcomer)
+    assert "Run: pipx install yester" in json.loads(done.out)["systemMessage"]
+    assert not (newcomer / ".yester").exists()
