@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -221,7 +222,8 @@ def sample_home(folder: str) -> Path:
         "index",
         str(samples),
     ]
-    subprocess.run(command, check=True, capture_output=True)
+    env = {**os.environ, "HOME": str(home)}  # else the account would record it as a home in use
+    subprocess.run(command, check=True, capture_output=True, env=env)
     return home
 
 

@@ -6,6 +6,7 @@ in the repository) and nowhere else; running it again reads nothing twice.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -37,7 +38,8 @@ def run(home: Path, *words: str) -> None:
     """The real command with its own output; its failure is ours."""
     say("$ yester " + " ".join(f'"{word}"' if " " in word else word for word in words))
     command = [sys.executable, "-m", "yester", "--home", str(home), *words]
-    if code := subprocess.run(command, cwd=ROOT, check=False).returncode:  # noqa: S603
+    env = {**os.environ, "HOME": str(home)}  # the account need not record a home of samples
+    if code := subprocess.run(command, cwd=ROOT, check=False, env=env).returncode:  # noqa: S603
         sys.exit(code)
 
 

@@ -26,6 +26,7 @@ from tests.capturing import (
 from yester.store.sqlite import SqliteStore
 from yester.worker import seat
 from yester.worker.door import ask
+from yester.worker.launch import PATH
 
 
 @pytest.fixture
@@ -253,6 +254,17 @@ def test_worker_run_works_on_the_home_that_the_environment_names(user, project, 
     finally:
         running.terminate()
         running.wait(20)
+
+
+@pytest.mark.requirement("OPS-03")
+def test_only_a_worker_that_somebody_has_typed_is_a_reason_to_record_its_home(user, tmp_path):
+    words = [sys.executable, "-m", "yester", "--home", str(made(tmp_path / "memory"))]
+    words += ["worker", "run", "--idle", "0"]
+    env = {"HOME": str(user), "PATH": PATH, "LANG": "C.UTF-8", "YESTER_EMBEDDER": "none"}
+    subprocess.run(words, env=env, cwd="/", check=True)  # as a hook starts it
+    assert not (user / ".yester" / "homes").exists()
+    subprocess.run(words, env={**env, "TERM": "dumb"}, cwd="/", check=True)
+    assert (user / ".yester" / "homes").read_text().startswith(f"{tmp_path / 'memory'}\t")
 
 
 # --- a second place for each home ----------------------------------------------------------------

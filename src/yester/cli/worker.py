@@ -43,7 +43,8 @@ def run(app: App, idle: float | None, hung: float | None) -> None:
     """Be the worker, in the foreground (for a service, or to look for a fault)."""
     # Nothing of the caller's environment may change what a worker does or starts, but which home.
     clean = launch.environment(os.environ)
-    app.records = dict(os.environ) != clean  # else a hook or a command has started it: not typed
+    # Where there is nothing else, a hook or a command has started it, and nobody has typed it.
+    app.records = not set(os.environ.items()) <= set(clean.items())
     _ = app.home
     os.environ.clear()
     os.environ.update(clean)
