@@ -90,9 +90,9 @@ def made(home: Path) -> Path:
     return home
 
 
-def recorded(home: Path, user: Path) -> Path:
+def use_home(home: Path, user: Path, python: str = sys.executable) -> Path:
     """A home as a command of this user makes it one that hooks use where $YESTER_HOME names it."""
-    record_home(made(home), {"HOME": str(user)}, sys.executable)
+    record_home(made(home), {"HOME": str(user)}, python)
     return home
 
 

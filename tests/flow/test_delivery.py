@@ -26,6 +26,7 @@ from tests.capturing import (
     leave,
     made,
     until,
+    use_home,
     waiting,
     within,
     worker_that,
@@ -67,7 +68,7 @@ def project(tmp_path):
 
 @pytest.fixture
 def env(home, own_home):
-    made(home)
+    use_home(home, own_home)
     return {"HOME": str(own_home), "YESTER_HOME": str(home), "CLAUDECODE": "1"}
 
 
@@ -253,10 +254,8 @@ def test_a_hook_that_cannot_print_does_not_say_that_it_did(home, project, env):
 
 
 @pytest.mark.requirement("OPS-02")
-def test_a_session_taken_up_again_does_not_wait_for_a_cold_worker(home, project, env):
-    launch = home / "run" / "launch"
-    launch.write_text("\n".join(["/bin/true", "--home", str(home)]) + "\n")
-    launch.chmod(0o600)
+def test_a_session_taken_up_again_does_not_wait_for_a_cold_worker(home, own_home, project, env):
+    use_home(home, own_home, "/bin/true")  # a worker that never comes
     assert started(project, env, source="startup").seconds > 1.0
     for source in ("resume", "compact"):
         assert within(1.0, lambda source=source: started(project, env, source=source)).silent
@@ -354,8 +353,9 @@ def test_a_worker_killed_between_answer_and_byte_leaves_the_block_to_the_next(
 
 
 def test_without_a_worker_at_the_start_the_first_prompt_it_answers_brings_the_block(
-    home, project, env, store, worker
+    home, own_home, project, env, store, worker
 ):
+    use_home(home, own_home, "/nonexistent")  # the hook cannot start one
     leave(home, *earlier(project))
     del env["CLAUDECODE"]  # else it prints that no worker is running
     env["CLAUDE_PROJECT_DIR"] = str(project)

@@ -13,7 +13,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from tests.capturing import ROOT, Told, leave, made, recorded, until
+from tests.capturing import ROOT, Told, leave, made, until, use_home
 from yester.agents.hooks import TRIAL
 from yester.worker import seat
 from yester.worker.door import ask
@@ -55,7 +55,7 @@ def run(run, own_home):
 @pytest.fixture
 def user(home, own_home, tmp_path, monkeypatch):
     """A user of Claude Code, whose shell knows where this memory is."""
-    recorded(home, own_home)
+    use_home(home, own_home)
     (home / "config.toml").write_text('embedder = "none"\n')
     (home / "config.toml").chmod(0o600)
     monkeypatch.setenv("YESTER_HOME", str(home))

@@ -23,10 +23,10 @@ def folders(tmp_path):
 @pytest.fixture
 def inherited(home, own_home, folders):
     """What a Claude Code session at work in `outer` leaves to the programs it starts."""
-    made(home)
+    (own_home / ".yester").symlink_to(made(home))
     return {
-        "HOME": str(own_home), "YESTER_HOME": str(home), "CLAUDECODE": "1",
-        "CLAUDE_CODE_SESSION_ID": OUTER, "CLAUDE_PROJECT_DIR": str(folders[0]),
+        "HOME": str(own_home), "CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": OUTER,
+        "CLAUDE_PROJECT_DIR": str(folders[0]),
     }  # fmt: skip
 
 
