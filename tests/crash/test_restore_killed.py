@@ -19,7 +19,7 @@ import pytest
 import yester
 from tests.crash.killing import Zygote, kills
 
-pytestmark = [pytest.mark.crash, pytest.mark.requirement("STO-06")]
+pytestmark = [pytest.mark.crash, pytest.mark.requirement("STO-06", "STO-09")]
 
 FIRST = {"first"}
 WRITTEN = {f"written-{number}" for number in range(5)}

@@ -119,7 +119,7 @@ def test_only_so_many_backups_are_kept(run, transcript, home):
     assert len(list((home / "backups").iterdir())) == 2
 
 
-@pytest.mark.requirement("STO-06")
+@pytest.mark.requirement("STO-06", "STO-09")
 def test_after_a_clock_that_ran_ahead_the_newest_backup_is_still_the_last_one_made(
     run, transcript, home
 ):

@@ -23,7 +23,7 @@ from yester.recall.recall import Asked, recall
 from yester.recall.timeline import timeline
 from yester.store.sqlite import SqliteStore
 
-pytestmark = pytest.mark.requirement("CAP-11")
+pytestmark = pytest.mark.requirement("CAP-11", "CAP-17")
 
 OLD = "The ledger service listens on port 8080 behind the office proxy."
 NEW = "The ledger service listens on port 7443 behind the office proxy."
