@@ -33,7 +33,7 @@ from pathlib import Path
 
 import yester
 from yester.config import load
-from yester.distil.dedup import same_title, title_terms
+from yester.distil.dedup import same_insight
 from yester.distil.distil import Report, distil
 from yester.distil.history import Rules
 from yester.distil.turns import BRIEF_CHARS, BRIEF_TOOLS, step_of, tokens, views
@@ -132,13 +132,12 @@ def forbidden(made: list[Item]) -> list[str]:
 
 
 def alike(made: list[Item]) -> int:
-    """Pairs of nearly the same title within a session."""
-    titles: defaultdict[str, list[frozenset[str]]] = defaultdict(list)
+    """Pairs of a session that should be one: nearly the same title, the same files, one hour."""
+    before: defaultdict[str, list[Item]] = defaultdict(list)
     pairs = 0
     for item in made:
-        own = title_terms(item.title)
-        pairs += sum(same_title(own, other) for other in titles[item.session])
-        titles[item.session].append(own)
+        pairs += sum(same_insight(item, other) for other in before[item.session])
+        before[item.session].append(item)
     return pairs
 
 
