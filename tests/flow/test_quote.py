@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 import yester
 from tests.unit.test_fence import TAG, hidden, texts
 from yester.cli import cli
+from yester.clock import Calendar
 from yester.deliver.context import Moment, context
 from yester.deliver.library import Memory
-from yester.deliver.lines import Calendar, row, said
+from yester.deliver.lines import row, said
 from yester.deliver.mcp_access import Access
 from yester.deliver.mcp_tools import TOOLS
 from yester.deliver.prompt import Given

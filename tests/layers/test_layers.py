@@ -20,7 +20,7 @@ GROUPS = (
         "redact_rules",
         "redact",
         "fence",
-        "when",
+        "clock",
     ),
     ("capture",),
     ("agents",),

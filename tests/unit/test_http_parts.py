@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from yester.clock import parse_bound
 from yester.deliver.config_file import with_setting as edited
 from yester.deliver.http import login, viewer
 from yester.deliver.http.given import expected, from_body, from_query, taken
@@ -21,7 +22,6 @@ from yester.deliver.http.parameters import Batch, ByType, SearchAll, SearchObser
 from yester.deliver.http.problem import Refusal, refusal
 from yester.deliver.http.table import ENDPOINTS
 from yester.errors import ConfigError, NotFound, StoreBusy, StoreError, UsageError, YesterError
-from yester.when import bound
 
 # --- parameters -----------------------------------------------------------------------------------
 
@@ -226,20 +226,20 @@ DAY = 86_400_000
 
 
 def test_the_end_of_a_range_includes_a_whole_day():
-    start = bound("2026-03-01", NOW, UTC)
-    assert bound("2026-03-01", NOW, UTC, end=True) == start + DAY
-    assert bound("today", NOW, UTC, end=True) == bound("today", NOW, UTC) + DAY
-    assert bound("2026-03-01T10:00:00Z", NOW, UTC, end=True) == start + 10 * 3_600_000
-    assert bound("3d", NOW, UTC, end=True) == NOW - 3 * DAY
-    assert bound("9999-12-31", NOW, UTC, end=True) > NOW
-    assert bound("1772323200", NOW) == bound("1772323200000", NOW) == start
+    start = parse_bound("2026-03-01", NOW, UTC)
+    assert parse_bound("2026-03-01", NOW, UTC, end=True) == start + DAY
+    assert parse_bound("today", NOW, UTC, end=True) == parse_bound("today", NOW, UTC) + DAY
+    assert parse_bound("2026-03-01T10:00:00Z", NOW, UTC, end=True) == start + 10 * 3_600_000
+    assert parse_bound("3d", NOW, UTC, end=True) == NOW - 3 * DAY
+    assert parse_bound("9999-12-31", NOW, UTC, end=True) > NOW
+    assert parse_bound("1772323200", NOW) == parse_bound("1772323200000", NOW) == start
 
 
 @given(st.text(max_size=25) | st.from_regex(r"\d{4}-\d\d-\d\d", fullmatch=True), st.booleans())
 @settings(max_examples=100)
 def test_any_text_is_a_time_or_a_usage_error(text, end):
     with suppress(UsageError):
-        assert isinstance(bound(text, NOW, UTC, end=end), int)
+        assert isinstance(parse_bound(text, NOW, UTC, end=end), int)
 
 
 def test_the_viewer_comes_with_the_package():
@@ -250,5 +250,5 @@ def test_the_viewer_comes_with_the_package():
 
 def test_a_whole_day_ends_with_the_calendars_day_also_where_clocks_change():
     zone = ZoneInfo("Europe/Berlin")
-    start, end = (bound("2026-03-29", NOW, zone, end=end) for end in (False, True))
+    start, end = (parse_bound("2026-03-29", NOW, zone, end=end) for end in (False, True))
     assert end - start == 23 * 3_600_000

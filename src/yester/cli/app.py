@@ -18,10 +18,10 @@ import click
 import msgspec
 
 from yester.capture.homes import home_folder, record_home
+from yester.clock import parse_time
 from yester.config import Config, load
 from yester.errors import NotFound, UsageError
 from yester.model import KINDS, Filters, Hit
-from yester.when import moment
 
 if TYPE_CHECKING:
     from yester.recall.rank import Weights
@@ -157,14 +157,8 @@ class App:
         """project key → readable name"""
         return {project.key: project.name for project in self.reading.projects()}
 
-    def moment(self, text: str | None, option: str) -> int | None:
-        return None if text is None else moment(text, self.now, option=option)
-
-    def day(self, epoch: int) -> str:
-        """A time as a person here reads it."""
-        if epoch <= 0:
-            return "-"
-        return time.strftime("%Y-%m-%d %H:%M", time.localtime(epoch / 1000))
+    def parse_time(self, text: str | None, option: str) -> int | None:
+        return None if text is None else parse_time(text, self.now, option=option)
 
 
 pass_app = click.make_pass_decorator(App)
@@ -278,6 +272,6 @@ def filters(app: App, given: Mapping[str, Any]) -> Filters:
         session=given.get("session") or "",
         agent=given.get("agent") or "",
         tool=given.get("tool") or "",
-        since=app.moment(given.get("since"), "--since"),
-        until=app.moment(given.get("until"), "--until"),
+        since=app.parse_time(given.get("since"), "--since"),
+        until=app.parse_time(given.get("until"), "--until"),
     )

@@ -13,6 +13,7 @@ from yester.agents.surrounding import session_of
 from yester.capture import rules
 from yester.cli.app import App, count, pass_app, print_json
 from yester.cli.feedback import history
+from yester.clock import format_minute
 from yester.deliver.context import EVENTS
 from yester.deliver.economics import HONEST
 from yester.deliver.library import Memory
@@ -83,7 +84,7 @@ def _off(app: App, folder: str) -> str:
                 "all": ("everywhere", "--all"),
                 "session": ("in this session", f"--session {session}"),
             }.get(pause.kind, (f"in {pause.what}", shlex.quote(pause.what)))
-            since = app.day(pause.since)
+            since = format_minute(pause.since)
             return f"yester is off {what} since {since}. Run: yester off {undo} --undo"
     return ""
 

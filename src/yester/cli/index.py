@@ -43,7 +43,7 @@ def command(
     """
     agents = [AGENTS[name] for name in only] or list(AGENTS.values())
     found = list(_named(paths, agents) if paths else _kept(app, agents))
-    oldest = app.moment(since, "--since")
+    oldest = app.parse_time(since, "--since")
     if oldest is not None:
         found = [(agent, path) for agent, path in found if _changed(path) >= oldest]
     kept_out = rules(app.config)

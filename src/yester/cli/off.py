@@ -8,6 +8,7 @@ import click
 
 from yester.capture import rules
 from yester.cli.app import App, pass_app, print_json
+from yester.clock import format_minute
 from yester.errors import UsageError
 from yester.project import Projects
 
@@ -58,6 +59,6 @@ def _list(app: App, as_json: bool) -> None:
         print_json({"off": [{"kind": o.kind, "what": o.what, "since": o.since} for o in found]})
         return
     for one in found:
-        click.echo(f"off since {app.day(one.since)}: {one.what or 'everything'}")
+        click.echo(f"off since {format_minute(one.since)}: {one.what or 'everything'}")
     if not found:
         click.echo("nothing is switched off")

@@ -9,6 +9,7 @@ import click
 from yester.cli.app import App, fenced_for_agents, filters, pass_app, print_json, session_options
 from yester.cli.rows import as_json, print_full, title, tokens
 from yester.cli.sessions import line
+from yester.clock import format_minute
 from yester.deliver.lines import icon
 from yester.recall.recent import recent
 
@@ -50,7 +51,7 @@ def command(app: App, /, limit: int, rows: int, form: str, as_json_: bool, **giv
             print_full(app, hits)
         for one in hits if form == "index" else ():
             click.echo(
-                f"  {icon(one.kind, one.type)} #{one.id}  {app.day(int(one.epoch * 1000))}"
+                f"  {icon(one.kind, one.type)} #{one.id}  {format_minute(int(one.epoch * 1000))}"
                 f"  {title(app, one, ())}  ~{tokens(one.text)}t"
             )
     if as_json_:

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from yester.cli.app import App
+from yester.clock import format_minute
 from yester.deliver.lines import clean, icon, line, name
 from yester.deliver.quote import block, plain, quoted
 from yester.model import Hit
@@ -109,7 +110,8 @@ def print_index(
             score = f"{hit.score:.2f}  " if hit.score else ""
             more = f"  (+{hit.duplicates} alike)" if hit.duplicates else ""
             click.echo(
-                f"  {icon(hit.kind, hit.type)} #{hit.id}  {app.day(int(hit.epoch * 1000))}  {score}"
+                f"  {icon(hit.kind, hit.type)} #{hit.id}  "
+                f"{format_minute(int(hit.epoch * 1000))}  {score}"
                 f"{title(app, hit, asked, mark)}  ~{tokens(hit.text)}t{more}"
             )
             if hit.title and not _repeats(hit.title, hit.text):
@@ -138,7 +140,7 @@ def print_full(
         if number:
             click.echo("\n" + "─" * 72 + "\n")
         text = clean(hit.text) if app.read_by_agent else hit.text
-        day = app.day(int(hit.epoch * 1000))
+        day = format_minute(int(hit.epoch * 1000))
         facts = names(app, hit.project, hit.kind, hit.type, hit.role, hit.tool)
         id_ = f"{MARK} #{hit.id}  " if hit.id == marked else f"#{hit.id}  "
         click.echo(click.style(id_, bold=True) + " · ".join(filter(None, (facts, day))))

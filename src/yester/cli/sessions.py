@@ -15,6 +15,7 @@ from yester.cli.app import (
     print_json,
     session_options,
 )
+from yester.clock import format_minute
 from yester.deliver.lines import line as one_line
 from yester.deliver.quote import quoted
 from yester.model import Session
@@ -49,7 +50,7 @@ def command(app: App, /, limit: int, offset: int, form: str, as_json_: bool, **g
 def line(app: App, session: Session) -> str:
     name = app.names.get(session.project, session.project)
     size = f"{count(session.prompts, 'prompt')}, {count(session.items, 'item')}"
-    begun = app.day(session.started)
+    begun = format_minute(session.started)
     return f"{session.key[:8]}  {begun}  {name}  {size}  {_title(app, session)}"
 
 
@@ -63,7 +64,7 @@ def _whole(app: App, session: Session) -> str:
     facts = {
         "title": _title(app, session), "agent": session.agent,
         "project": app.names.get(session.project, session.project),
-        "time": f"{app.day(session.started)} to {app.day(session.ended)}",
+        "time": f"{format_minute(session.started)} to {format_minute(session.ended)}",
         "size": f"{count(session.prompts, 'prompt')}, {count(session.items, 'item')}",
         "folder": session.cwd, "branch": session.branch, "transcript": session.transcript,
     }  # fmt: skip

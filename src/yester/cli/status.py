@@ -12,6 +12,7 @@ from yester.capture.homes import is_usual
 from yester.capture.spool import Spool, age, trusted_runtime
 from yester.cli.app import App, count, pass_app, print_json
 from yester.cli.worker import summary
+from yester.clock import format_minute
 
 
 @click.command("status")
@@ -51,7 +52,7 @@ def command(app: App, as_json_: bool) -> None:
     click.echo(f"sessions     {counts.sessions:,} in {count(counts.projects, 'project')}")
     click.echo(f"transcripts  {counts.sources:,}")
     if counts.oldest and counts.newest:
-        click.echo(f"from         {app.day(counts.oldest)} to {app.day(counts.newest)}")
+        click.echo(f"from         {format_minute(counts.oldest)} to {format_minute(counts.newest)}")
     click.echo(f"size         {counts.bytes / 1e6:,.1f} MB")
     if counts.events:
         late = status["lag_ms"]

@@ -10,6 +10,7 @@ import click
 
 from yester.cli.app import App, fenced_for_agents, filter_options, pass_app, print_json, searched
 from yester.cli.rows import MARK, as_json, names, print_full, title, tokens
+from yester.clock import format_minute
 from yester.deliver.lines import icon
 from yester.errors import NotFound
 from yester.model import Hit
@@ -77,14 +78,14 @@ def _print_days(app: App, found: Timeline) -> None:
     """A line per item under its day and session; a point in time is a line of its own."""
     _print_part(app, found.before if found.anchor is None else list(found), found.anchor)
     if found.anchor is None and found:
-        moment = app.day(int(found.epoch * 1000))
+        moment = format_minute(int(found.epoch * 1000))
         click.echo(f"\n{MARK} {click.style(moment, bold=True)}\n")
         _print_part(app, found.after, None)
 
 
 def _print_part(app: App, hits: list[Hit] | tuple[Hit, ...], anchor: Hit | None) -> None:
     def heading(hit: Hit) -> str:
-        day = app.day(int(hit.epoch * 1000))[:10]
+        day = format_minute(int(hit.epoch * 1000))[:10]
         told = names(app, hit.project, hit.session[:8], hit.agent)
         return f"{'undated' if day == '-' else day}  {told}"
 
@@ -92,7 +93,7 @@ def _print_part(app: App, hits: list[Hit] | tuple[Hit, ...], anchor: Hit | None)
         click.echo(("\n" if number else "") + click.style(head, bold=True))
         for hit in group:
             mark = MARK if anchor is not None and hit.id == anchor.id else " "
-            clock = app.day(int(hit.epoch * 1000))[11:]
+            clock = format_minute(int(hit.epoch * 1000))[11:]
             click.echo(
                 f"{mark} {icon(hit.kind, hit.type)} #{hit.id}  {clock}  {title(app, hit, ())}"
                 f"  ~{tokens(hit.text)}t"

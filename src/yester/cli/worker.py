@@ -16,6 +16,7 @@ import msgspec
 from yester.capture.homes import record_home
 from yester.capture.spool import trusted_runtime
 from yester.cli.app import App, count, pass_app, print_json
+from yester.clock import format_minute
 from yester.errors import StoreBusy, YesterError
 from yester.install import plugin
 from yester.worker import launch, seat
@@ -193,7 +194,7 @@ def status(app: App, as_json: bool) -> None:
     if as_json:
         print_json(found)
     elif found["running"]:
-        since = app.day(int(found["started"] * 1000)) if "started" in found else "?"
+        since = format_minute(int(found["started"] * 1000)) if "started" in found else "?"
         click.echo(
             f"running since {since}: pid {found['pid']}, yester {found.get('version', '?')}, "
             f"{found.get('rss_bytes', 0) / 1e6:.0f} MB, {count(found.get('events', 0), 'event')}"

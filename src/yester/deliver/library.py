@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from yester import git, ingest
 from yester.agents.base import relative
+from yester.clock import parse_time
 from yester.config import Config
 from yester.deliver.context import EVENTS, Moment, context
 from yester.deliver.memories import Memories
@@ -33,7 +34,6 @@ from yester.recall.recent import recent
 from yester.recall.staleness import Cache, Staleness, Work, stale
 from yester.recall.timeline import Timeline, timeline
 from yester.store.base import Store
-from yester.when import moment
 
 if TYPE_CHECKING:
     from yester.text.embed import Embedder
@@ -376,7 +376,7 @@ def _moment(value: Time, now: int, option: str) -> int | None:
     if value is None:
         return None
     if isinstance(value, str):
-        return moment(value, now, option=option)
+        return parse_time(value, now, option=option)
     return int((value.timestamp() if isinstance(value, datetime) else value) * 1000)
 
 

@@ -8,9 +8,8 @@ for a tag.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import datetime, tzinfo
 
+from yester.clock import Calendar
 from yester.deliver.quote import named, plain, quoted
 from yester.fence import neutral, strip_fenced
 from yester.model import Hit, Item
@@ -19,7 +18,6 @@ from yester.redact import redact
 TITLE, NAME = 100, 40  # characters
 _STALE = 100
 _SHORT = 40  # tokens
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 SPEAKERS = {
     "user": "user", "assistant": "agent", "thinking": "agent (thinking)", "task": "agent (task)",
 }  # fmt: skip
@@ -72,31 +70,6 @@ def titled(title: str, text: str) -> str:
     if not title or text.lstrip("# ").startswith(title.rstrip("…")):
         return text
     return f"{title}: {text}" if text else title
-
-
-@dataclass(frozen=True, slots=True)
-class Calendar:
-    now: int
-    zone: tzinfo | None
-
-    def day(self, epoch: int) -> str:
-        """12 Nov; with the year where it is another one."""
-        date = self._date(epoch)
-        if date is None:
-            return "undated"
-        this_year = datetime.fromtimestamp(self.now / 1000, self.zone).year
-        year = "" if date.year == this_year else f" {date.year}"
-        return f"{date.day} {_MONTHS[date.month - 1]}{year}"
-
-    def time(self, epoch: int) -> str:
-        date = self._date(epoch)
-        return "" if date is None else f"{date.hour:02}:{date.minute:02}"
-
-    def _date(self, epoch: int) -> datetime | None:
-        try:
-            return datetime.fromtimestamp(epoch / 1000, self.zone) if epoch > 0 else None
-        except (ValueError, OverflowError, OSError):
-            return None
 
 
 def speaker(one: Item | Hit) -> str:

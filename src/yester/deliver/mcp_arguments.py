@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from yester.clock import parse_bound
 from yester.errors import UsageError
-from yester.when import bound
 
 if TYPE_CHECKING:
     from yester.deliver.mcp_tools import Tool
@@ -105,4 +105,4 @@ def moments(given: Mapping[str, Any], now: int) -> tuple[int | None, int | None]
 
 def _moment(given: Mapping[str, Any], name: str, now: int) -> int | None:
     text = given.get(name, "").strip()
-    return bound(text, now, option=name, end=name == "dateEnd") if text else None
+    return parse_bound(text, now, option=name, end=name == "dateEnd") if text else None

@@ -9,9 +9,9 @@ nothing can break out.
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Collection, Sequence
 
+from yester.clock import format_day, format_minute
 from yester.deliver.lines import clean, icon, line
 from yester.deliver.quote import block, named, plain
 from yester.deliver.quote import quoted as in_quotes
@@ -93,12 +93,8 @@ def quoted(text: str) -> str:
 
 def day(epoch: float, clock: bool = False) -> str:
     """A time (seconds) as a person here reads it."""
-    if epoch <= 0:
-        return "undated"
-    try:
-        return time.strftime("%Y-%m-%d %H:%M" if clock else "%Y-%m-%d", time.localtime(epoch))
-    except (ValueError, OverflowError, OSError):
-        return "undated"
+    form = format_minute if clock else format_day
+    return form(int(epoch * 1000), missing="undated")
 
 
 # --- rows --------------------------------------------------------------------------------------

@@ -11,9 +11,10 @@ from datetime import tzinfo
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
+from yester.clock import Calendar
 from yester.deliver.empty import QUESTION, says_little
 from yester.deliver.gate import trivial
-from yester.deliver.lines import Calendar, clean, found, line, name, titled
+from yester.deliver.lines import clean, found, line, name, titled
 from yester.deliver.page import Context, Left, Page
 from yester.deliver.quote import plain
 from yester.fence import MOST_UNITS, strip_fenced

@@ -16,11 +16,11 @@ from dataclasses import dataclass, replace
 from datetime import tzinfo
 from typing import TYPE_CHECKING
 
+from yester.clock import Calendar
 from yester.deliver.gate import trivial
 from yester.deliver.lines import (
     ICONS,
     TITLE,
-    Calendar,
     cost,
     found,
     line,

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import UTC
 
 from yester.agents.transcript import digest
+from yester.clock import format_day
 from yester.distil.commands import CHECKS, typed
 from yester.distil.drafts import TITLE, Draft, Fact, Gate, Taken, chosen
 from yester.distil.outcomes import Ended, Instead, Outcomes, Stuck, files
@@ -151,7 +152,7 @@ def _instead(one: Instead) -> Draft:
         one.worked.item.epoch, 1.4, subtitle=f"works instead: {cut(worked, _COMMAND)}",
         body=f"`{cut(failed, 200)}` ended with status {status}. `{cut(worked, 200)}` did it.",
         facts=(_line(one.error.text, one.failed),), concepts=("gotcha",), tags=(WARNING,),
-        sections={"last met": _day(one.failed.item.epoch)},
+        sections={"last met": format_day(one.failed.item.epoch, UTC)},
     )  # fmt: skip
 
 
@@ -166,10 +167,6 @@ def _short(step: Step) -> str:
             break
         kept.append(word)
     return " ".join(kept)
-
-
-def _day(epoch: int) -> str:
-    return datetime.fromtimestamp(epoch / 1000, UTC).strftime("%Y-%m-%d")
 
 
 def _line(text: str, step: Step) -> Fact:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from yester.clock import parse_time
 from yester.errors import UsageError
 from yester.model import DISTILLED, Filters, Hit, Item
 from yester.recall.arms import Around, Asks, Gathered, in_order, ranked
@@ -24,7 +25,6 @@ from yester.redact import redact
 from yester.store.base import Candidate, Store
 from yester.text.document import decode, extent
 from yester.text.query import Query, parse
-from yester.when import moment
 
 ORDERS = ("relevance", "date_desc", "date_asc")
 _JUDGED = 30  # of the best whose files are looked at
@@ -218,7 +218,7 @@ def narrowed(filters: Filters, query: Query, now: int) -> Filters:
     changes: dict[str, Any] = {}
     for name, value in query.filters:
         if name in ("since", "until"):
-            changes[name] = moment(value, now, option=f"{name}:")
+            changes[name] = parse_time(value, now, option=f"{name}:")
         elif name in ("session", "agent", "tool"):
             changes[name] = value
         else:

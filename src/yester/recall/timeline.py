@@ -2,7 +2,7 @@
 
     12, "12", "#12"       an item
     "S4f2a91c0…"          the first item of a session: its id, or 6 characters of it
-    "2026-03-01", "3d"    a point in time, as `yester.when` reads it; it has no item of its own
+    "2026-03-01", "3d"    a point in time, as `yester.clock` reads it; it has no item of its own
     "latest"              the newest item; with a query, the newest of those that fit it well
     any other text        what fits it best; the same as a query without an anchor
 
@@ -18,13 +18,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from math import inf
 
+from yester.clock import parse_time
 from yester.errors import NotFound, UsageError
 from yester.model import ECHO, Filters, Hit, Item
 from yester.recall.floor import least_score
 from yester.recall.reach import reach
 from yester.recall.recall import Asked, hit, recall
 from yester.store.base import Store
-from yester.when import moment
 
 LATEST = "latest"
 ANCHORS = (
@@ -116,7 +116,7 @@ def _named(store: Store, asked: Asked, anchor: int | str | None, answer: _Answer
     if text[0] == "S" and (place := _session(store, text[1:])):
         return place
     try:
-        return _Place(moment(text, asked.now, option="anchor"))
+        return _Place(parse_time(text, asked.now, option="anchor"))
     except UsageError:
         if _LIKE_A_DATE.fullmatch(text):
             raise

@@ -19,10 +19,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from yester.clock import parse_time
 from yester.errors import UsageError
 from yester.model import KINDS
 from yester.text.terms import STOP, terms
-from yester.when import moment
 
 FIELDS = frozenset(
     {"project", "kind", "type", "concept", "file", "session", "agent", "tool", "since", "until"}
@@ -156,7 +156,7 @@ def _usable(name: str, value: str) -> bool:
         return value in KINDS
     if name in ("since", "until"):
         try:
-            moment(value, 0)
+            parse_time(value, 0)
         except UsageError:
             return False
     return bool(value)

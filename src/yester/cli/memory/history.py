@@ -9,6 +9,7 @@ import msgspec
 
 from yester.cli.app import App, fenced_for_agents, pass_app, print_json
 from yester.cli.memory.said import form_options
+from yester.clock import format_minute
 from yester.memories.lifecycle import named
 from yester.model import Change
 from yester.recall.snippet import snippet
@@ -29,11 +30,12 @@ def command(app: App, memory: str | None, limit: int, form: str, as_json_: bool)
         print_json({"changes": [_row(change) for change in changes]})
     for change in changes if not as_json_ else ():
         why = f"  ({change.why})" if change.why else ""
-        click.echo(f"{app.day(change.epoch)}  #{change.item}  {change.what}  by {change.who}{why}")
+        when = format_minute(change.epoch)
+        click.echo(f"{when}  #{change.item}  {change.what}  by {change.who}{why}")
         for name, value in change.after.items() if change.before is not None else ():
             before = change.before.get(name) if change.before else None
             if name == "said":
-                before, value = app.day(before or 0), app.day(value)
+                before, value = format_minute(before or 0), format_minute(value)
             click.echo(f"    {name}: {_shown(before, form)} → {_shown(value, form)}")
     if not changes:
         if not as_json_:

@@ -14,6 +14,7 @@ import click
 from yester.agents.surrounding import started_by
 from yester.cli.app import App, filters, print_json
 from yester.cli.rows import as_json
+from yester.clock import format_minute
 from yester.deliver.lines import clean, icon
 from yester.deliver.lines import line as one_line
 from yester.deliver.quote import block, quoted
@@ -128,7 +129,7 @@ def _by_project(memos: Iterable[Memo]) -> Iterable[tuple[str, list[Memo]]]:
 
 def line(app: App, memo: Memo) -> str:
     item = memo.item
-    more = [f"[{', '.join(item.tags)}]" if item.tags else "", memo.path, _state(app, memo)]
+    more = [f"[{', '.join(item.tags)}]" if item.tags else "", memo.path, _state(memo)]
     if item.supersedes:
         more.append(f"replaces #{item.supersedes}")
     title = item.title or snippet(item.body, (), 100)
@@ -136,16 +137,16 @@ def line(app: App, memo: Memo) -> str:
         title, more = quoted(one_line(title, 200)), [one_line(one, 200) for one in more]
     told = "  ".join(filter(None, more))
     sign = icon(item.kind, item.type)
-    return f"{sign} #{item.id}  {app.day(item.epoch)}  {item.type}  {title}  {told}"
+    return f"{sign} #{item.id}  {format_minute(item.epoch)}  {item.type}  {title}  {told}"
 
 
-def _state(app: App, memo: Memo) -> str:
+def _state(memo: Memo) -> str:
     status = memo.item.status
     if status == "active":
         return ""
-    told = f"{status} {app.day(memo.since)}"
+    told = f"{status} {format_minute(memo.since)}"
     if status == "retired":
-        told += f", may go after {app.day(memo.since + GRACE)}"
+        told += f", may go after {format_minute(memo.since + GRACE)}"
     return f"({told}{': ' + memo.reason if memo.reason else ''})"
 
 
@@ -155,7 +156,7 @@ def page(app: App, memo: Memo) -> list[str]:
     facts = [app.names.get(item.project, item.project), item.type, memo.slug]
     where = {"path": f"for {memo.path}", "global": "holds everywhere"}.get(memo.scope, "")
     lines = [click.style(f"#{item.id}  ", bold=True) + " · ".join(filter(None, (*facts, where)))]
-    if state := _state(app, memo):
+    if state := _state(memo):
         lines.append(state.strip("()"))
     lines += ["", click.style(item.title, bold=True), *_content(memo), ""]
     if item.tags:
@@ -163,11 +164,11 @@ def page(app: App, memo: Memo) -> list[str]:
     if item.files:
         lines.append(f"files       {', '.join(item.files)}")
     lines.append(
-        f"told        by {item.origin} {app.day(item.epoch)}, trust {item.trust:g}, confidence "
-        f"{item.confidence:g}"
+        f"told        by {item.origin} {format_minute(item.epoch)}, trust {item.trust:g}, "
+        f"confidence {item.confidence:g}"
     )
     if memo.version > 1:
-        lines.append(f"changed     {app.day(item.updated)}, version {memo.version}")
+        lines.append(f"changed     {format_minute(item.updated)}, version {memo.version}")
     lines += [f"replaces    {line(app, one)}" for one in chain(app.reading, memo)]
     latest = newest(app.reading, memo)
     if latest.item.id != item.id:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from yester.agents import AGENTS
+from yester.clock import WRITTEN, parse_bound
 from yester.config import Config, load
 from yester.deliver.http.login import PROGRAM, USER
 from yester.deliver.http.parameters import Dated, Filtered
@@ -31,7 +32,6 @@ from yester.recall.factors import DAY, IMPORTANCE
 from yester.recall.rank import Weights
 from yester.recall.recall import Answer, Asked, answer
 from yester.store.base import Store
-from yester.when import WRITTEN, bound
 
 if TYPE_CHECKING:
     from yester.text.embed import Embedder
@@ -306,7 +306,7 @@ def _bound(name: str, plain: str, bracketed: str, in_json: str, now: int) -> int
     if not text.strip():
         return None
     try:
-        return bound(text, now, option=parameter, end=end)
+        return parse_bound(text, now, option=parameter, end=end)
     except (UsageError, OverflowError, OSError):
         raise Refusal(
             400, f"{parameter} {shown(text)!r} is not a time", parameter=parameter, value=text,

@@ -6,12 +6,11 @@ otherwise as they were recorded, whatever they hold: whoever shows them must tre
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection, Iterable, Sequence
-from datetime import UTC, datetime
 
 from msgspec import UNSET
 
+from yester.clock import format_day, format_iso
 from yester.deliver.http import shapes
 from yester.deliver.http.shapes import Row
 from yester.deliver.lines import cost, icon
@@ -74,8 +73,8 @@ class Rows:
         spoken = title or brief(self._glimpse(text, _TITLE), _TITLE)
         row = Row(
             id=item.id, kind=item.kind, type=redact(item.type), icon=icon(item.kind, item.type),
-            title=spoken, subtitle=brief(redact(item.subtitle), _SUBTITLE), date=day(item.epoch),
-            created_at_epoch=item.epoch,
+            title=spoken, subtitle=brief(redact(item.subtitle), _SUBTITLE),
+            date=format_day(item.epoch), created_at_epoch=item.epoch,
             project=brief(self._called(item.project), _NAME), tokens=cost(item),
         )  # fmt: skip
         if item.concepts:
@@ -99,7 +98,7 @@ class Rows:
         row.files, row.tags = _clean(item.files), _clean(item.tags)
         row.files_read, row.files_modified = _clean(item.files_read), _clean(item.files_modified)
         row.sections = {redact(name): redact(part) for name, part in item.sections.items()}
-        row.created_at_iso, row.updated_at_epoch = iso(item.epoch), item.updated
+        row.created_at_iso, row.updated_at_epoch = format_iso(item.epoch), item.updated
         row.session, row.session_db_id = item.session, self._number(item)
         row.agent, row.actor, row.role = item.agent, redact(item.actor), item.role
         row.prompt_number, row.tool = item.prompt_number, redact(item.tool)
@@ -134,7 +133,7 @@ class Rows:
         return shapes.Session(
             db_id=session.id, session=session.key, agent=session.agent,
             project=self._called(session.project),
-            title=redact(session.title), created_at=iso(session.started),
+            title=redact(session.title), created_at=format_iso(session.started),
             started=session.started, ended=session.ended, cwd=session.cwd, branch=session.branch,
             transcript=session.transcript, prompts=session.prompts, items=session.items,
         )  # fmt: skip
@@ -148,7 +147,7 @@ class Rows:
             kind="session", type="", icon=icon("summary"),
             title=brief(title, _TITLE) or "(untitled)",
             subtitle=brief(self._glimpse(text, _SUBTITLE), _SUBTITLE + 8),
-            date=day(session.started), created_at_epoch=session.started,
+            date=format_day(session.started), created_at_epoch=session.started,
             project=brief(self._called(session.project), _NAME),
             tokens=cost(told) if told else 0,
             session=session.key, session_db_id=session.id, prompts=session.prompts,
@@ -156,7 +155,7 @@ class Rows:
         if best is not None and best.score:
             row.score = round(best.score, 4)
         if self._full:
-            row.agent, row.created_at_iso = session.agent, iso(session.started)
+            row.agent, row.created_at_iso = session.agent, format_iso(session.started)
             row.title = title or row.title
             row.narrative, row.summary = text, None
             if told:
@@ -189,7 +188,7 @@ def summary(item: Item) -> shapes.Summary:
 def anchor_row(epoch: int) -> Row:
     """The place in a timeline at which the anchor stands."""
     return Row(
-        id=0, kind="", type="anchor", icon="▶", title="", subtitle="", date=day(epoch),
+        id=0, kind="", type="anchor", icon="▶", title="", subtitle="", date=format_day(epoch),
         created_at_epoch=epoch, project="", tokens=0, timestamp=epoch,
     )  # fmt: skip
 
@@ -204,22 +203,6 @@ def explained(answer: Answer) -> shapes.Explained:
         ],
         more=answer.more,
     )
-
-
-def day(epoch: int) -> str:
-    """As a person here reads it."""
-    try:
-        return time.strftime("%Y-%m-%d", time.localtime(epoch / 1000)) if epoch > 0 else ""
-    except (ValueError, OverflowError, OSError):
-        return ""
-
-
-def iso(epoch: int) -> str:
-    try:
-        moment = datetime.fromtimestamp(epoch / 1000, UTC) if epoch > 0 else None
-    except (ValueError, OverflowError, OSError):
-        moment = None
-    return moment.isoformat(timespec="seconds").replace("+00:00", "Z") if moment else ""
 
 
 def brief(text: str, most: int) -> str:

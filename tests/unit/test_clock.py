@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from yester.clock import parse_time
 from yester.errors import UsageError
-from yester.when import moment
 
 NOW = int(datetime(2026, 3, 15, 14, 30, tzinfo=UTC).timestamp() * 1000)
 DAY = 86_400_000
@@ -40,22 +40,22 @@ TABLE = [
 @pytest.mark.parametrize(("text", "expected"), TABLE)
 @pytest.mark.requirement("DEL-09")
 def test_a_time_is_understood(text, expected):
-    assert moment(text, NOW, UTC) == expected
+    assert parse_time(text, NOW, UTC) == expected
 
 
 def test_days_begin_where_the_user_is():
     east = timezone(timedelta(hours=9))
-    assert moment("today", NOW, east) == _at(2026, 3, 14, 15)
-    assert moment("2026-03-15", NOW, east) == _at(2026, 3, 14, 15)
+    assert parse_time("today", NOW, east) == _at(2026, 3, 14, 15)
+    assert parse_time("2026-03-15", NOW, east) == _at(2026, 3, 14, 15)
 
 
 @pytest.mark.parametrize("text", ["", "soon", "3x", "99999d", "2026-13-01", "-3d"])
 def test_anything_else_is_refused_with_what_may_be_written(text):
     with pytest.raises(UsageError, match=r"--since .* is not a time; write 1h, 3d"):
-        moment(text, NOW, UTC, "--since")
+        parse_time(text, NOW, UTC, "--since")
 
 
 @given(st.text(max_size=30))
 def test_any_text_is_a_time_or_a_usage_error(text):
     with suppress(UsageError):
-        assert isinstance(moment(text, NOW, UTC), int)
+        assert isinstance(parse_time(text, NOW, UTC), int)

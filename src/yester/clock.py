@@ -1,0 +1,112 @@
+"""Times as people write and read them: 1h 3d 1w 2m 1y, today, yesterday, 2026-03-01, ISO times.
+
+Inside yester a time is an integer, milliseconds since 1970. Nothing here reads the clock.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
+
+from yester.errors import UsageError
+
+_NUMBER = re.compile(r"\d{9,15}", re.ASCII)
+_MILLISECONDS = 100_000_000_000  # numbers from here on are no seconds
+_WHOLE_DAY = re.compile(r"\d{4}-\d\d-\d\d|today|yesterday", re.ASCII | re.IGNORECASE)
+WRITTEN = "1h, 3d, 1w, 2m, 1y, today, yesterday, a date such as 2026-03-01, or an ISO time"
+_AGO = re.compile(r"(?P<number>\d{1,4})(?P<unit>[hdwmy])")
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_DAYS = {"h": 1 / 24, "d": 1, "w": 7, "m": 30, "y": 365}
+
+
+def parse_time(text: str, now: int, zone: tzinfo | None = None, option: str = "time") -> int:
+    """A point in time in milliseconds; dates without a zone are in `zone` (default: local)."""
+    present = datetime.fromtimestamp(now / 1000, zone).astimezone(zone)
+    word = text.strip().lower()
+    if match := _AGO.fullmatch(word):
+        return int(now - int(match["number"]) * _DAYS[match["unit"]] * 86_400_000)
+    if word == "now":
+        return now
+    midnight = present.replace(hour=0, minute=0, second=0, microsecond=0)
+    if word in ("today", "yesterday"):
+        return _milliseconds(midnight - timedelta(days=word == "yesterday"))
+    try:
+        found = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise UsageError(f"{option} {text!r} is not a time; write {WRITTEN}") from None
+    return _milliseconds(found if found.tzinfo else found.replace(tzinfo=present.tzinfo))
+
+
+def parse_bound(
+    text: str, now: int, zone: tzinfo | None = None, option: str = "time", end: bool = False
+) -> int:
+    """The same for an end of a range, which may also be a number: seconds or milliseconds since
+    1970. A whole day that is the `end` belongs to the range."""
+    word = text.strip()
+    if _NUMBER.fullmatch(word):
+        number = int(word)
+        return number if number >= _MILLISECONDS else number * 1000
+    found = parse_time(word, now, zone, option)
+    if not (end and _WHOLE_DAY.fullmatch(word)):
+        return found
+    # By the calendar: a day on which clocks are changed has no 24 hours.
+    try:
+        return _milliseconds(datetime.fromtimestamp(found / 1000, zone) + timedelta(days=1))
+    except OverflowError:  # the calendar's last day
+        return found
+
+
+def _milliseconds(value: datetime) -> int:
+    return int(value.timestamp() * 1000)
+
+
+# --- as they are read -----------------------------------------------------------------------------
+
+
+def format_day(epoch: int, zone: tzinfo | None = None, missing: str = "") -> str:
+    """2026-05-19 in `zone` (default: local); `missing` where there is no time."""
+    return _format_time(epoch, "%Y-%m-%d", zone, missing)
+
+
+def format_minute(epoch: int, zone: tzinfo | None = None, missing: str = "-") -> str:
+    """2026-05-19 08:36"""
+    return _format_time(epoch, "%Y-%m-%d %H:%M", zone, missing)
+
+
+def format_iso(epoch: int) -> str:
+    """2026-05-19T08:36:01Z"""
+    return _format_time(epoch, "%Y-%m-%dT%H:%M:%SZ", UTC, "")
+
+
+def _format_time(epoch: int, form: str, zone: tzinfo | None, missing: str) -> str:
+    date = _date_of(epoch, zone)
+    return missing if date is None else date.strftime(form)
+
+
+def _date_of(epoch: int, zone: tzinfo | None) -> datetime | None:
+    try:
+        return datetime.fromtimestamp(epoch / 1000, zone) if epoch > 0 else None
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Calendar:
+    """Times as a model reads them, seen from `now`."""
+
+    now: int
+    zone: tzinfo | None
+
+    def day(self, epoch: int) -> str:
+        """12 Nov; with the year where it is another one."""
+        date = _date_of(epoch, self.zone)
+        if date is None:
+            return "undated"
+        this_year = datetime.fromtimestamp(self.now / 1000, self.zone).year
+        year = "" if date.year == this_year else f" {date.year}"
+        return f"{date.day} {_MONTHS[date.month - 1]}{year}"
+
+    def time(self, epoch: int) -> str:
+        """08:36"""
+        return _format_time(epoch, "%H:%M", self.zone, "")
