@@ -36,13 +36,14 @@ from yester.config import load
 from yester.distil.dedup import same_insight
 from yester.distil.distil import Report, distil
 from yester.distil.history import Rules
-from yester.distil.turns import BRIEF_CHARS, BRIEF_TOOLS, step_of, tokens, views
+from yester.distil.turns import BRIEF_CHARS, BRIEF_TOOLS, step_of, views
 from yester.fence import strip_fenced
 from yester.ingest import prepared
 from yester.model import DISTILLED, Filters, Item
 from yester.project import named
 from yester.redact import redact, strip_private
 from yester.store.sqlite import SqliteStore
+from yester.text.cost import tokens_of_length
 from yester.text.terms import STOP
 
 _SEED = 1
@@ -149,7 +150,7 @@ def over_the_turn(store: SqliteStore, made: list[Item]) -> int:
     held: Counter[str] = Counter()
     for item in store.items():
         if item.source != DISTILLED:
-            held[item.session] += tokens(len(item.body))
+            held[item.session] += tokens_of_length(len(item.body))
     return sum(claimed[session] > held[session] for session in claimed)
 
 

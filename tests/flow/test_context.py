@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 import yester
 from yester.deliver import prompt as prompts
 from yester.deliver import start
-from yester.deliver.lines import tokens
 from yester.deliver.page import Context
 from yester.fence import MOST_UNITS, fenced, units
 from yester.ingest import content_hash, prepared
@@ -21,6 +20,7 @@ from yester.model import Item, Project, Session
 from yester.project import Projects, named
 from yester.recall.floor import worth_showing
 from yester.store.base import Entry
+from yester.text.cost import estimate_tokens
 from yester.text.document import document
 
 NOW = 1_780_000_000  # 28 May 2026
@@ -148,7 +148,7 @@ def test_every_line_has_the_number_under_which_the_whole_can_be_had(filled):
         sorted(entries(found.text)), sorted(found.shown, key=lambda s: f"#{s.item} "), strict=True
     ):
         assert line.startswith(f"#{shown.item} ")
-        assert tokens(line) == shown.tokens
+        assert estimate_tokens(line) == shown.tokens
         (whole,) = filled.get([shown.item])
         assert line.rsplit(": “", 1)[1].removesuffix("”") in whole.text
 
@@ -214,11 +214,11 @@ def test_long_texts_are_cut_and_the_budget_holds(filled):
     filled.add([said("s8", n, f"word{n} " * 500, days_ago=1) for n in range(1, 9)])
     filled.add([said("s8", 9, "answer " * 500, "assistant", 1)])
     full = at_start(filled)
-    assert tokens(full.text) <= 2_000
+    assert estimate_tokens(full.text) <= 2_000
     assert max(map(len, entries(full.text))) < 600
     for budget in (0, 50, 100, 150, 200, 300, 500, 1_000):
         found = at_start(filled, budget=budget)
-        assert tokens(found.text) <= budget
+        assert estimate_tokens(found.text) <= budget
         assert len(found.shown) <= len(full.shown)
     small = at_start(filled, budget=150)
     assert small.shown, "what does not fit is passed over for what does"
@@ -355,7 +355,7 @@ def test_number_and_budgets_hold(memory):
     for budget in (0, 60, 90, 120, 150, 600):
         for spent in (0, 5_900, 6_000, 7_000):
             found = at_prompt(memory, prompt, budget=budget, spent=spent)
-            assert tokens(found.text) <= max(0, min(budget, 6_000 - spent))
+            assert estimate_tokens(found.text) <= max(0, min(budget, 6_000 - spent))
     assert at_prompt(memory, prompt, spent=5_880).shown
     assert at_prompt(memory, prompt, spent=6_000) == Context()
 
@@ -463,7 +463,7 @@ def test_any_content_stays_within_every_limit(memory, texts, budget):
         at_prompt(memory, "zebra " + texts[0], budget=budget, most=50, session_budget=10**6),
     ):
         assert units(found.text) <= MOST_UNITS
-        assert tokens(found.text) <= budget
+        assert estimate_tokens(found.text) <= budget
         assert bool(found.text) == bool(found.shown)
         found.text.encode()
 

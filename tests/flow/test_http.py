@@ -393,7 +393,7 @@ def test_the_text_an_agent_would_get_is_plain_text(api):
     assert "Times are UTC" in text
     shown = api.get("/api/context/preview", project="shop")
     assert shown["text"] == text
-    assert shown["tokens"] == (len(text) + 3) // 4
+    assert shown["tokens"] == (len(text.encode()) + 3) // 4
     assert {line["reason"] for line in shown["shown"]}
     newest = api.get("/api/context/preview")
     assert "bakery" in newest["text"]

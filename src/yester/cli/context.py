@@ -17,11 +17,11 @@ from yester.clock import format_minute
 from yester.deliver.context import EVENTS
 from yester.deliver.economics import HONEST
 from yester.deliver.library import Memory
-from yester.deliver.lines import cost, tokens
 from yester.deliver.page import Context, Shown
 from yester.project import Projects
 from yester.recall.use import usefulness
 from yester.store.base import Used
+from yester.text.cost import estimate_tokens, reading_cost
 
 
 @click.command("context")
@@ -113,7 +113,7 @@ def _lines(app: App, given: Context) -> list[_Line]:
         # A rule is always shown, as it must be; that nothing came of it says nothing.
         judged = known._replace(shown=0) if one.reason == "rule" else known
         return _Line(
-            one.item, one.score, one.tokens, one.reason, cost(item) if item else 0,
+            one.item, one.score, one.tokens, one.reason, reading_cost(item) if item else 0,
             item.discovery_tokens if item else 0, round(usefulness(judged), 4), history(known),
         )  # fmt: skip
 
@@ -135,8 +135,9 @@ def _print_why(lines: list[_Line], given: Context) -> None:
     if lines:
         spent = sum(one.discovery_tokens for one in lines)
         click.echo(
-            f"This injection: {count(len(lines), 'line')}, ~{tokens(given.text):,}t with all that "
-            f"is around them; the items are ~{sum(one.read_tokens for one in lines):,}t to read"
+            f"This injection: {count(len(lines), 'line')}, ~{estimate_tokens(given.text):,}t with "
+            "all that is around them; the items are "
+            f"~{sum(one.read_tokens for one in lines):,}t to read"
             + (f" and were made from ~{spent:,}t of work" if spent else "") + f". {HONEST}",
             err=True,
         )  # fmt: skip

@@ -7,11 +7,12 @@ from typing import Any
 import click
 
 from yester.cli.app import App, fenced_for_agents, filters, pass_app, print_json, session_options
-from yester.cli.rows import as_json, print_full, title, tokens
+from yester.cli.rows import as_json, print_full, title
 from yester.cli.sessions import line
 from yester.clock import format_minute
 from yester.deliver.lines import icon
 from yester.recall.recent import recent
+from yester.text.cost import reading_cost
 
 
 @click.command("recent")
@@ -52,7 +53,7 @@ def command(app: App, /, limit: int, rows: int, form: str, as_json_: bool, **giv
         for one in hits if form == "index" else ():
             click.echo(
                 f"  {icon(one.kind, one.type)} #{one.id}  {format_minute(int(one.epoch * 1000))}"
-                f"  {title(app, one, ())}  ~{tokens(one.text)}t"
+                f"  {title(app, one, ())}  ~{reading_cost(one)}t"
             )
     if as_json_:
         print_json({"sessions": answer})

@@ -15,15 +15,11 @@ from yester.model import Hit
 from yester.recall.rank import TOLD
 from yester.recall.recall import Answer, by_session
 from yester.recall.snippet import snippet
+from yester.text.cost import reading_cost
 from yester.text.terms import query_terms
 
 NO_WEIGHTS: Mapping[str, float] = {}
 MARK = "▶"  # the one that was asked for, among others
-
-
-def tokens(text: str) -> int:
-    """What the full form would cost a model, about."""
-    return (len(text.encode("utf-8", "replace")) + 3) // 4
 
 
 def as_json(hit: Hit, asked: Collection[str], full: bool) -> dict[str, Any]:
@@ -112,7 +108,7 @@ def print_index(
             click.echo(
                 f"  {icon(hit.kind, hit.type)} #{hit.id}  "
                 f"{format_minute(int(hit.epoch * 1000))}  {score}"
-                f"{title(app, hit, asked, mark)}  ~{tokens(hit.text)}t{more}"
+                f"{title(app, hit, asked, mark)}  ~{reading_cost(hit)}t{more}"
             )
             if hit.title and not _repeats(hit.title, hit.text):
                 click.echo(f"      {_words(app, hit, asked, mark)}")

@@ -8,11 +8,12 @@ from typing import Any
 import click
 
 from yester.cli.app import App, count, pass_app, print_json
-from yester.deliver.economics import HONEST, read_tokens
+from yester.deliver.economics import HONEST
 from yester.distil.budget import AS_OF, DAY, PRICES, Limits, day_of, price_of
 from yester.distil.llm import open_model
 from yester.errors import ConfigError
 from yester.store.base import Discovered, Refinements, Shown, Spending, Spent
+from yester.text.cost import tokens_of_length
 
 
 @click.command("stats")
@@ -133,7 +134,7 @@ def _print_spending(rows: list[Spending], days: int) -> None:
 def _read(row: Discovered) -> dict[str, Any]:
     return {
         "kind": row.kind, "items": row.items, "discovery_tokens": row.discovery_tokens,
-        "read_tokens": read_tokens(row),
+        "read_tokens": tokens_of_length(row.characters),
     }  # fmt: skip
 
 
@@ -141,7 +142,7 @@ def _print_economics(distilled: list[Discovered], shown: list[Shown], days: int)
     if distilled:
         click.echo("\nmade from what was found out, and what reading it costs")
     for row in distilled:
-        read = read_tokens(row)
+        read = tokens_of_length(row.characters)
         click.echo(
             f"  {row.kind:<12} {count(row.items, 'item')}: {row.discovery_tokens:,} discovery "
             f"tokens, {read:,} to read; {row.discovery_tokens // row.items:,} and "

@@ -9,13 +9,14 @@ from typing import Any
 import click
 
 from yester.cli.app import App, fenced_for_agents, filter_options, pass_app, print_json, searched
-from yester.cli.rows import MARK, as_json, names, print_full, title, tokens
+from yester.cli.rows import MARK, as_json, names, print_full, title
 from yester.clock import format_minute
 from yester.deliver.lines import icon
 from yester.errors import NotFound
 from yester.model import Hit
 from yester.recall.factors import DAY
 from yester.recall.timeline import Timeline, timeline
+from yester.text.cost import reading_cost
 
 
 @click.command("timeline")
@@ -96,5 +97,5 @@ def _print_part(app: App, hits: list[Hit] | tuple[Hit, ...], anchor: Hit | None)
             clock = format_minute(int(hit.epoch * 1000))[11:]
             click.echo(
                 f"{mark} {icon(hit.kind, hit.type)} #{hit.id}  {clock}  {title(app, hit, ())}"
-                f"  ~{tokens(hit.text)}t"
+                f"  ~{reading_cost(hit)}t"
             )

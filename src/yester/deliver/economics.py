@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from yester.store.base import Discovered
-
 HONEST = (
     "Tokens are estimates (four characters each). They are no saving: nobody would have found all "
     "of it out again."
 )
-
-
-def read_tokens(row: Discovered) -> int:
-    return (row.characters + 3) // 4

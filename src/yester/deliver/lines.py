@@ -14,6 +14,7 @@ from yester.deliver.quote import named, plain, quoted
 from yester.fence import neutral, strip_fenced
 from yester.model import Hit, Item
 from yester.redact import redact
+from yester.text.cost import reading_cost
 
 TITLE, NAME = 100, 40  # characters
 _STALE = 100
@@ -36,17 +37,6 @@ def sort(kind: str, type_: str = "") -> str:
 
 def icon(kind: str, type_: str = "") -> str:
     return ICONS.get(sort(kind, type_), "·")
-
-
-def tokens(text: str) -> int:
-    """What a text costs a model, about."""
-    return (len(text) + 3) // 4
-
-
-def cost(item: Item) -> int:
-    """What the whole of an item would cost to read, about."""
-    parts = (item.title, item.body, *item.facts, *item.sections.values())
-    return (sum(map(len, parts)) + len(parts) - 1 + 3) // 4
 
 
 def clean(text: str) -> str:
@@ -95,14 +85,14 @@ def found(hit: Hit, calendar: Calendar, text: str, origin: str = "") -> str:
 def row(item: Item, calendar: Calendar) -> str:
     """`#12 ◆ 14:03 “Orders keep UTC” ~85t`: a line of an index, under its day; what is short is
     told as a whole."""
-    whole = cost(item) <= _SHORT
+    whole = reading_cost(item) <= _SHORT
     text = (
         titled(item.title, line(item.body, 4 * _SHORT))
         if whole
         else line(item.title or item.body, TITLE)
     )
     head = f"#{item.id} {icon(item.kind, item.type)} {calendar.time(item.epoch)}"
-    return f"{head} {quoted(text)}" + ("" if whole else f" ~{cost(item)}t")
+    return f"{head} {quoted(text)}" + ("" if whole else f" ~{reading_cost(item)}t")
 
 
 def what(one: Item | Hit) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from yester.deliver.lines import line, tokens
+from yester.deliver.lines import line
 from yester.deliver.mcp_access import Access
 from yester.deliver.mcp_arguments import identities, moments, types
 from yester.deliver.mcp_text import (
@@ -37,6 +37,7 @@ from yester.recall.recall import Asked
 from yester.recall.timeline import timeline as around
 from yester.redact import redact
 from yester.store.base import Store
+from yester.text.cost import estimate_tokens
 from yester.text.terms import query_terms
 
 Arguments = Mapping[str, Any]
@@ -151,7 +152,7 @@ def _types(store: Store, given: Arguments) -> tuple[str, ...]:
 
 def _listed(access: Access, why: str, shown: Iterable[tuple[Hit | None, str]]) -> None:
     """Lines of an answer are entered in the ledger: hits, and the rows that tell of them."""
-    access.listed(why, ((hit.id, hit.score, tokens(text)) for hit, text in shown if hit))
+    access.listed(why, ((hit.id, hit.score, estimate_tokens(text)) for hit, text in shown if hit))
 
 
 def _nothing(what: str, offset: int) -> str:
@@ -305,7 +306,7 @@ def get_observations(access: Access, given: Arguments) -> str:
 
 def _read(access: Access, item: Item, text: str) -> None:
     access.read([item.id])
-    access.listed(WHOLE, [(item.id, 0.0, tokens(text))])
+    access.listed(WHOLE, [(item.id, 0.0, estimate_tokens(text))])
 
 
 def _first(ids: list[str]) -> str:

@@ -18,6 +18,7 @@ from yester.deliver.quote import quoted as in_quotes
 from yester.fence import fenced
 from yester.model import Hit, Item, Session
 from yester.recall.snippet import snippet
+from yester.text.cost import reading_cost
 
 MOST = 2_500  # tokens of an answer
 ROW = 96  # tokens of a row
@@ -66,11 +67,6 @@ def cut(text: str, most: int, per_line: int = 0) -> tuple[str, int]:
     return text, len(text)
 
 
-def read_cost(text: str) -> int:
-    """What a text costs to read, about; as everywhere in yester."""
-    return (len(text.encode("utf-8", "replace")) + 3) // 4
-
-
 # --- words of others ---------------------------------------------------------------------------
 
 
@@ -105,7 +101,7 @@ def row(hit: Hit, asked: Collection[str], clock: bool = False, mark: str = "") -
     facts = [
         " ".join(filter(None, (hit.kind, name(hit.type or hit.tool)))),
         day(hit.epoch, clock), name(hit.project), f"{hit.score:.2f}" if hit.score else "",
-        f"~{read_cost(hit.text)}t", f"{hit.duplicates} more alike" if hit.duplicates else "",
+        f"~{reading_cost(hit)}t", f"{hit.duplicates} more alike" if hit.duplicates else "",
         f"since then: {plain(cut(line(hit.stale, 120), 24)[0])}" if hit.stale else "",
     ]  # fmt: skip
     title = line(hit.title, _TITLE)
@@ -143,13 +139,12 @@ def _fitted(head: str, text: str) -> str:
 def heading(item: Item, project: str) -> str:
     """Whose words, of which day, what they cost to read and what was spent on finding them out."""
     speaker = item.tool if item.role == "tool" else item.role
-    text = whole(item)
     spent = f"made from about {item.discovery_tokens:,} tokens of work"
     facts = [
         item.kind, name(item.type), name(speaker), name(project),
         day(item.epoch / 1000, clock=True),
         f"session {short(item.session)}" if item.session else "",
-        f"~{read_cost(text)}t to read", spent if item.discovery_tokens else "",
+        f"~{reading_cost(item)}t to read", spent if item.discovery_tokens else "",
     ]  # fmt: skip
     return f"#{item.id} {icon(item.kind, item.type)} {', '.join(filter(None, facts))}"
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from yester.deliver.lines import tokens
 from yester.fence import MOST_UNITS, fenced, units
+from yester.text.cost import estimate_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Page:
     ) -> None:
         self._kind, self._note, self._head, self.foot = kind, note, head, foot
         empty = self._text(())
-        self._characters = 4 * budget - len(empty)
+        self._bytes = 4 * budget - len(empty.encode("utf-8", "replace"))
         self._units = room - units(empty)
         self._lines: list[_Line] = []
         self._headings: dict[int, str] = {}
@@ -64,7 +64,7 @@ class Page:
 
     @property
     def room(self) -> bool:
-        return self._characters > 0 and self._units > 0
+        return self._bytes > 0 and self._units > 0
 
     def add(
         self,
@@ -78,15 +78,16 @@ class Page:
         """Put a line into its place, if it fits; the first one of a section brings its heading."""
         known = not heading or place[0] in self._headings
         added = f"{line}\n" if known else f"{heading}\n{line}\n"
-        if len(added) > self._characters or units(added) > self._units:
+        size = len(added.encode("utf-8", "replace"))
+        if size > self._bytes or units(added) > self._units:
             self.left.append(Left(item, score, "no room"))
             return False
-        self._characters -= len(added)
+        self._bytes -= size
         self._units -= units(added)
         if not known:
             self._headings[place[0]] = heading
         self._lines.append(_Line(place, line))
-        self.shown.append(Shown(item, score, tokens(line), reason))
+        self.shown.append(Shown(item, score, estimate_tokens(line), reason))
         return True
 
     def context(self) -> Context:

@@ -21,14 +21,12 @@ from yester.deliver.gate import trivial
 from yester.deliver.lines import (
     ICONS,
     TITLE,
-    cost,
     found,
     line,
     row,
     said,
     sort,
     titled,
-    tokens,
 )
 from yester.deliver.lines import name as named
 from yester.deliver.page import Context, Page, joined
@@ -41,6 +39,7 @@ from yester.recall.beginning import relevant
 from yester.recall.rank import Weights
 from yester.recall.recall import Fates
 from yester.store.base import Store
+from yester.text.cost import estimate_tokens, reading_cost
 
 if TYPE_CHECKING:
     from yester.text.embed import Embedder
@@ -109,7 +108,7 @@ def at_start(
     page = Page(
         "memory", f"{name}, what happened last",
         f"Project {name}: what happened last, the newest session first.",
-        foot + " " * reserved, budget - tokens(rules.text), MOST_UNITS - units(rules.text),
+        foot + " " * reserved, budget - estimate_tokens(rules.text), MOST_UNITS - units(rules.text),
     )  # fmt: skip
     own = "" if of_session else here.session
     place = _sessions(store, project, own, page, calendar, exchange)
@@ -139,7 +138,7 @@ def for_agent(store: Store, here: Here, budget: int = 400) -> Context:
         return rules
     page = Page(
         "memory", "the work at hand", "", "One as a whole: yester show ID.",
-        budget - tokens(rules.text), MOST_UNITS - units(rules.text),
+        budget - estimate_tokens(rules.text), MOST_UNITS - units(rules.text),
     )  # fmt: skip
     _at_hand(store, here, "", page, calendar, set(), 0)
     return joined(rules, page.context())
@@ -327,7 +326,7 @@ _RESERVED = 140  # characters for what did not fit and the economics
 
 def _economics(rows: Sequence[Item]) -> str:
     """What the index stands for: what reading it would cost, and what finding it out has cost."""
-    read = sum(cost(item) for item in rows)
+    read = sum(reading_cost(item) for item in rows)
     spent = sum(item.discovery_tokens for item in rows)
     if not rows or not spent:
         return ""

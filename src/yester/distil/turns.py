@@ -17,6 +17,7 @@ from yester.distil.fingerprint import Error, errors
 from yester.distil.runners import Counted, counted
 from yester.ingest import noise
 from yester.model import Event, Item
+from yester.text.cost import tokens_of_length
 
 # Of these only where they looked is of use, not what they saw; nor of what was thought.
 BRIEF_TOOLS = frozenset(
@@ -35,7 +36,6 @@ _SCRATCH = re.compile(
     r"|projects|todos)[/\\]"
     r"|^/var/folders/|^~$"
 )
-_TOKEN_CHARS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,10 +148,6 @@ def _ends(path: str) -> Iterator[str]:
         at = path.find("/", at + 1)
 
 
-def tokens(characters: int) -> int:
-    return (characters + _TOKEN_CHARS - 1) // _TOKEN_CHARS
-
-
 def views(items: Sequence[tuple[Item, int]], steps: Mapping[int, Step]) -> list[View]:
     """The turns of a session, of its items by time, each with the length of its whole text, and the
     steps among them (`step_of`). Items before the first prompt are a turn of their own."""
@@ -195,7 +191,7 @@ def _view(prompt: Item | None, parts: list[tuple[Item, int]], steps: Mapping[int
         steps=tuple(steps[item.id] for item, _ in parts if item.id in steps),
         started=min(epochs),
         ended=max(epochs),
-        tokens=sum(tokens(length) for _, length in parts),
+        tokens=sum(tokens_of_length(length) for _, length in parts),
     )
 
 

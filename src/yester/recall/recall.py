@@ -16,13 +16,14 @@ from typing import Any, NamedTuple
 
 from yester.clock import parse_time
 from yester.errors import UsageError
-from yester.model import DISTILLED, Filters, Hit, Item
+from yester.model import Filters, Hit, Item
 from yester.recall.arms import Around, Asks, Gathered, in_order, ranked
 from yester.recall.rank import Ranked, Weights, lowered, outdated, used
 from yester.recall.staleness import Staleness, Work, work
 from yester.recall.use import usefulness
 from yester.redact import redact
 from yester.store.base import Candidate, Store
+from yester.text.cost import item_text
 from yester.text.document import decode, extent
 from yester.text.query import Query, parse
 
@@ -300,23 +301,12 @@ def hit(
     return Hit(
         id=item.id, ref=item.ref, kind=item.kind, type=item.type,
         project=names.get(item.project, item.project), session=item.session,
-        title=redact(item.title), text=redact(whole(item)), epoch=item.epoch / 1000, score=score,
+        title=redact(item.title), text=redact(item_text(item)),
+        epoch=item.epoch / 1000, score=score,
         role=item.role, tool=item.tool, agent=item.agent, files=item.files,
         prompt_number=item.prompt_number, rung=rung, duplicates=duplicates, stale=stale,
         factors=factors, arms=arms,
     )  # fmt: skip
-
-
-def whole(item: Item) -> str:
-    """All there is to read of an item: its text, its facts as a list, its sections by name. What
-    somebody stored with a text comes back with that text."""
-    if item.body and item.source != DISTILLED:
-        return item.body
-    facts = "\n".join(f"- {fact}" for fact in item.facts)
-    sections = "\n".join(
-        f"{name.replace('_', ' ').capitalize()}: {text}" for name, text in item.sections.items()
-    )
-    return "\n\n".join(filter(None, (item.subtitle, item.body, facts, sections)))
 
 
 def by_session(hits: Sequence[Hit]) -> list[tuple[str, list[Hit]]]:

@@ -10,11 +10,11 @@ from yester.deliver.http import shapes
 from yester.deliver.http.access import Access
 from yester.deliver.http.parameters import ContextFor
 from yester.deliver.library import Memory
-from yester.deliver.lines import tokens
 from yester.deliver.page import Context
 from yester.fence import strip_fenced
 from yester.model import Filters
 from yester.redact import redact
+from yester.text.cost import estimate_tokens
 
 _FLOOR = "below the floor"
 # What a prompt may be that needs no search, besides short.
@@ -32,7 +32,7 @@ def preview(access: Access, given: ContextFor) -> shapes.ContextShown:
     found = _given(access, given)
     return shapes.ContextShown(
         text=found.text,
-        tokens=tokens(found.text),
+        tokens=estimate_tokens(found.text),
         shown=[
             shapes.Line(
                 item=one.item, score=round(one.score, 4), tokens=one.tokens,

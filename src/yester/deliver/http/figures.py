@@ -6,13 +6,14 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from yester.deliver.economics import HONEST, read_tokens
+from yester.deliver.economics import HONEST
 from yester.deliver.http import shapes
 from yester.deliver.http.access import Access
 from yester.deliver.http.parameters import Nothing, Series, Within
 from yester.distil.budget import DAY, Limits, day_of
 from yester.redact import redact
 from yester.store.base import Counts, Daily, Middle
+from yester.text.cost import tokens_of_length
 
 _KEPT = 5.0  # seconds: counting everything reads everything
 _MOST = 100  # types, concepts
@@ -46,7 +47,7 @@ def stats(access: Access, given: Within) -> shapes.Stats:
         distilled=[
             shapes.Distilled(
                 kind=row.kind, items=row.items, discovery_tokens=row.discovery_tokens,
-                read_tokens=read_tokens(row),
+                read_tokens=tokens_of_length(row.characters),
             )
             for row in store.discovered()
         ],

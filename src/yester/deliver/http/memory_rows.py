@@ -10,13 +10,14 @@ from msgspec import UNSET
 
 from yester.deliver.http.memory_shapes import Action, Changed, Field, Memory
 from yester.deliver.http.rows import brief
-from yester.deliver.lines import cost, icon
+from yester.deliver.lines import icon
 from yester.memories import categories
 from yester.memories.categories import CATEGORIES, category
 from yester.memories.lifecycle import STEPS, undoable
 from yester.model import Change, Memo
 from yester.redact import redact
 from yester.store.base import Store
+from yester.text.cost import reading_cost
 
 _BEGINNING = 240  # characters of the text in an index
 _STEPS: tuple[Action, ...] = ("retire", "archive", "restore")
@@ -48,7 +49,7 @@ class MemoryRows:
             confidence=item.confidence, origin=item.origin, version=memo.version,
             created=item.epoch, updated=item.updated, since=memo.since,
             reason=redact(memo.reason), supersedes=item.supersedes,
-            superseded_by=self._store.replaced_by(item.id), tokens=cost(item),
+            superseded_by=self._store.replaced_by(item.id), tokens=reading_cost(item),
         )  # fmt: skip
 
 

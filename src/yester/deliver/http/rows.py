@@ -13,7 +13,7 @@ from msgspec import UNSET
 from yester.clock import format_day, format_iso
 from yester.deliver.http import shapes
 from yester.deliver.http.shapes import Row
-from yester.deliver.lines import cost, icon
+from yester.deliver.lines import icon
 from yester.deliver.tool_call import split_call
 from yester.ingest.prepare import redacted
 from yester.model import Filters, Hit, Item, Session
@@ -22,6 +22,7 @@ from yester.recall.recall import Answer
 from yester.recall.snippet import glimpses
 from yester.redact import redact
 from yester.store.base import Store
+from yester.text.cost import item_text, reading_cost
 
 _TITLE, _SUBTITLE, _NAME = 100, 80, 40  # characters of an index row
 _ROOM, _SNIPPET = 180, 40  # characters of all its texts; fewer are not worth a snippet
@@ -68,14 +69,14 @@ class Rows:
 
     def row(self, item: Item, text: str | None = None, title: str | None = None) -> Row:
         """`text` and `title` are its own where those are redacted already."""
-        text = redact(item.body) if text is None else text
+        text = redact(item_text(item)) if text is None else text
         title = brief(redact(item.title) if title is None else title, _TITLE)
         spoken = title or brief(self._glimpse(text, _TITLE), _TITLE)
         row = Row(
             id=item.id, kind=item.kind, type=redact(item.type), icon=icon(item.kind, item.type),
             title=spoken, subtitle=brief(redact(item.subtitle), _SUBTITLE),
             date=format_day(item.epoch), created_at_epoch=item.epoch,
-            project=brief(self._called(item.project), _NAME), tokens=cost(item),
+            project=brief(self._called(item.project), _NAME), tokens=reading_cost(item),
         )  # fmt: skip
         if item.concepts:
             row.concepts = [redact(one) for one in item.concepts[:_CONCEPTS]]
@@ -149,7 +150,7 @@ class Rows:
             subtitle=brief(self._glimpse(text, _SUBTITLE), _SUBTITLE + 8),
             date=format_day(session.started), created_at_epoch=session.started,
             project=brief(self._called(session.project), _NAME),
-            tokens=cost(told) if told else 0,
+            tokens=reading_cost(told) if told else 0,
             session=session.key, session_db_id=session.id, prompts=session.prompts,
         )  # fmt: skip
         if best is not None and best.score:
