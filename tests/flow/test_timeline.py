@@ -261,7 +261,7 @@ def test_rows_stand_under_their_day_and_session_and_the_anchor_is_marked(filled)
         "\n"
         "2026-02-03  shop · bbbbbbbb · codex\n"
         "▶ ❯ #4  12:00  Why is the build slow?  ~6t\n"
-        "  ▤ #5  12:01  Plan: a build cache  ~10t\n"
+        "  ▤ #5  12:01  Plan: a build cache  ~15t\n"
     )
 
 

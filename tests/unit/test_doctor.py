@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 import yester
-from tests.capturing import answered, made, worker_that
+from tests.capturing import answered, made, put_python, worker_that
 from yester.config import load
 from yester.doctor import agents, examine, folder, running, store
 from yester.install import claude_code, plugin
@@ -378,8 +378,7 @@ def test_a_hook_that_fails_is_named_with_its_reason(home, installed, tmp_path):
 
 @pytest.mark.requirement("DEL-12")
 def test_a_worker_that_does_not_come_up_leaves_no_trial_behind(home, installed, tmp_path):
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "python3").symlink_to(sys.executable)
+    put_python(tmp_path / "bin")
     environ = {
         "PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin", "HOME": str(tmp_path),
         "YESTER_HOME": str(home),

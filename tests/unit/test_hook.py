@@ -27,6 +27,7 @@ from tests.capturing import (
     installed,
     made,
     modes_count,
+    put_python,
     until,
     waiting,
     within,
@@ -119,8 +120,7 @@ def test_its_commands_work_from_a_folder_with_spaces(project, env, tmp_path):
     root = tmp_path / "plug in's"
     shutil.copytree(PLUGIN.parent, root, ignore=shutil.ignore_patterns("__pycache__"))
     hooks = json.loads((root / "hooks" / "hooks.json").read_text())["hooks"]
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "python3").symlink_to(sys.executable)
+    put_python(tmp_path / "bin")
     env |= {"PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin", "CLAUDE_PLUGIN_ROOT": str(root)}
     for event, (entry,) in hooks.items():
         payload = json.dumps({"hook_event_name": event}).encode()

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import yester
-from tests.capturing import ROOT, answered, made, waiting, worker_that
+from tests.capturing import ROOT, answered, made, put_python, waiting, worker_that
 from yester.capture.spool import Spool
 from yester.config import load
 from yester.errors import InstallError
@@ -279,8 +279,7 @@ def test_settings_that_switch_hooks_off_or_are_no_json_are_told_apart(tmp_path):
 
 @pytest.fixture
 def environ(home, tmp_path):
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "python3").symlink_to(sys.executable)
+    put_python(tmp_path / "bin")
     return {
         "PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin", "HOME": str(tmp_path),
         "YESTER_HOME": str(home),

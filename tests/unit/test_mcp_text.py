@@ -121,7 +121,7 @@ def test_a_row_says_id_kind_title_date_project_score_and_cost():
         hit("The cache served stale prices.", "No more Redis", kind="memory", type="decision"), ()
     )
     assert shown == (
-        "#7 ★ memory decision, 2026-02-02, shop, 0.50, ~8t: “No more Redis: "
+        "#7 ★ memory decision, 2026-02-02, shop, 0.50, ~11t: “No more Redis: "
         "The cache served stale prices.”"
     )
 
