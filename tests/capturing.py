@@ -30,7 +30,7 @@ EVENTS = (
 )  # fmt: skip
 # The script where the system knows this user under another home, so that no test writes into the
 # developer's own or starts the yester that is installed there.
-_ANOTHER_USER = """
+ANOTHER_USER = """
 import sys
 class pwd:
     class entry:
@@ -68,7 +68,7 @@ def hook(
     before: Callable[[], None] | None = None,
 ) -> Hooked:
     """`python -I -S hook.py WORDS` with exactly this environment, as a client would run it."""
-    command = [python, "-I", "-S", "-c", _ANOTHER_USER, str(passwd_home), str(script), *words]
+    command = [python, "-I", "-S", "-c", ANOTHER_USER, str(passwd_home), str(script), *words]
     data = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
     began = time.monotonic()
     done = subprocess.run(
@@ -89,7 +89,7 @@ def put_python(folder: Path) -> None:
     system knows, which may be a developer's own."""
     folder.mkdir(exist_ok=True)
     script = folder / "python3"
-    words = shlex.join([BARE, "-I", "-S", "-c", _ANOTHER_USER, "/nonexistent"])
+    words = shlex.join([BARE, "-I", "-S", "-c", ANOTHER_USER, "/nonexistent"])
     missing = f'[ -f "$3" ] || exec {BARE} "$@"'
     script.write_text(f'#!/bin/sh\n{missing}\nshift 2\nexec {words} "$@"\n')
     script.chmod(0o755)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from tests.capturing import (
+    ANOTHER_USER,
+    BARE,
     HOOK,
     Told,
     files_below,
@@ -221,6 +224,76 @@ def test_a_repository_has_no_program_run_by_naming_a_home(
         until(marker.exists, 0.5)  # it would run beside us
     assert waiting(home) == []
     assert len(waiting(user / ".yester")) == 1
+
+
+def run_under_client(tmp_path, user, words, env, cwd):
+    """Run these words as a client would that has the user's own variables and is told by a
+    repository's settings to give its hooks others."""
+    client = tmp_path / "claude"  # a process is called what it is started as
+    client.symlink_to(BARE)
+    code = "import json, subprocess, sys; told = json.load(sys.stdin); subprocess.run(**told)"
+    told = {"args": ["/bin/sh", "-c", shlex.join(words) + "; true"], "env": env, "cwd": str(cwd)}
+    told["input"], told["text"] = json.dumps({"session_id": "s", "cwd": str(cwd)}), True
+    return subprocess.run(
+        [str(client), "-c", code], input=json.dumps(told), text=True, capture_output=True,
+        env={"HOME": str(user)}, check=True,
+    ).stdout  # fmt: skip
+
+
+@pytest.mark.requirement("OPS-03")
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
+@pytest.mark.parametrize("event", ["SessionStart", "UserPromptSubmit", "PostToolUse"])
+def test_only_the_home_that_the_client_itself_has_is_the_account(user, project, tmp_path, event):
+    """Beside the project, as it comes in an archive, and in no repository."""
+    marker = tmp_path / "ran"
+    evil = trap(project.parent / ".state" / ".yester", marker)
+    os.utime(evil / "run" / "launch", (0, 0))
+    words = [BARE, "-I", "-S", "-c", ANOTHER_USER, str(user), str(HOOK), event]
+    run_under_client(tmp_path, user, words, {"HOME": str(evil.parent)}, project)
+    with pytest.raises(AssertionError, match="not happened"):
+        until(marker.exists, 0.5)
+    assert waiting(evil) == []
+    assert len(waiting(user / ".yester")) == 1
+
+
+@pytest.mark.requirement("OPS-03")
+def test_no_path_that_leads_from_the_current_folder_is_a_home(user, project, tmp_path):
+    marker = tmp_path / "ran"
+    evil = trap(project.parent / ".state" / ".yester", marker)
+    os.utime(evil / "run" / "launch", (0, 0))
+    for name in ("/proc/self/cwd/../.state", f"{project}/../.state"):
+        env = {"HOME": name, "CLAUDE_PROJECT_DIR": str(project)}
+        hook("SessionStart", cwd=project, env=env, passwd_home=user)
+    with pytest.raises(AssertionError, match="not happened"):
+        until(marker.exists, 0.5)
+    assert waiting(evil) == []
+
+
+@pytest.mark.requirement("CAP-03", "OPS-03")
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
+def test_a_second_place_that_only_the_repository_names_is_none(user, project, tmp_path):
+    runtime = project.parent / "rt"
+    runtime.mkdir(mode=0o700)
+    code = (
+        f"import sys; sys.path.append({str(HOOK.parent)!r}); import ask, posix\n"
+        "print(ask._runtime(posix.environ, set()))"
+    )
+    env = {"HOME": str(user), "XDG_RUNTIME_DIR": str(runtime)}
+    assert run_under_client(tmp_path, user, [BARE, "-c", code], env, project) == "None\n"
+    done = subprocess.run([BARE, "-c", code], env=env, capture_output=True, text=True, check=True)
+    assert done.stdout == f"{os.fsencode(runtime)}\n"  # in a shell of the user's own
+
+
+@pytest.mark.requirement("CAP-03")
+@pytest.mark.parametrize("form", ["{}/", "{}/../priv", "/{}"])
+def test_a_home_that_is_away_is_known_by_any_of_its_names(user, project, tmp_path, command, form):
+    home = made(tmp_path / "vol" / "priv")
+    assert command("status", YESTER_HOME=str(home), cwd=project)[0] == 0
+    home.rename(tmp_path / "away")
+    env = {"HOME": str(user), "YESTER_HOME": form.format(home), "CLAUDECODE": "1"}
+    done = hook("SessionStart", cwd=project, env=env, passwd_home=user)
+    assert "nothing is remembered for this session" in json.loads(done.out)["systemMessage"]
+    assert waiting(user / ".yester") == []
 
 
 @pytest.mark.requirement("OPS-03")

@@ -1109,7 +1109,7 @@ def test_a_way_to_start_it_that_is_not_ours_is_not_taken(home, env, project, how
         return
     assert (done.code, done.err) == (0, b"")
     assert done.out.count(b"\n") <= 1
-    assert json.loads(done.out)["systemMessage"].endswith("yester worker start")
+    assert json.loads(done.out)["systemMessage"].endswith("pipx install yester")
     assert not mark.exists()
     assert len(waiting(home)) == 1
     del env["CLAUDECODE"]

@@ -77,19 +77,30 @@ def loaded(*words, cwd, env):
     return {line.rsplit("|", 1)[1].strip() for line in lines if line.startswith("import time:")}
 
 
-def test_it_loads_nothing_that_the_interpreter_has_not_loaded_by_itself(project, env):
+@pytest.fixture
+def installed_hook(user):
+    """Where a client has its plugins: below the account's own folder."""
+    folder = user / ".claude" / "plugins" / "yester"
+    shutil.copytree(PLUGIN, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    return str(folder / "hook.py")
+
+
+def test_it_loads_nothing_that_the_interpreter_has_not_loaded_by_itself(
+    project, env, installed_hook
+):
     bare = loaded("-c", "pass", cwd=project, env=env)
     assert "encodings.utf_8" in bare
-    assert loaded(str(HOOK), "PostToolUse", cwd=project, env=env) - bare <= {"posix", "sys", "time"}
+    more = loaded(installed_hook, "PostToolUse", cwd=project, env=env) - bare
+    assert more <= {"posix", "sys", "time"}
     assert len(waiting(Path(env["HOME"]) / ".yester")) == 1
 
 
 @pytest.mark.parametrize("event", ASKING)
-def test_an_asking_event_needs_a_socket_more(project, env, event):
+def test_an_asking_event_needs_a_socket_more(project, env, event, installed_hook):
     home = Path(env["HOME"]) / ".yester"
     bare = loaded("-c", "pass", cwd=project, env=env)
     with worker_that(home, lambda c: (c.sendall(answered(b"")), c.close())) as asked:
-        more = loaded(str(HOOK), event, cwd=project, env=env) - bare
+        more = loaded(installed_hook, event, cwd=project, env=env) - bare
     assert len(asked) == 1
     assert more - {"posix", "sys", "time"} == {"ask", "_socket"}
 
@@ -576,7 +587,7 @@ def test_without_a_worker_and_a_way_to_start_it_the_user_is_told_once(project, u
     env["CLAUDECODE"] = "1"
     done = hook("SessionStart", cwd=project, env=env)
     assert (done.code, done.err) == (0, b"")
-    assert re.search("yester worker start", json.loads(done.out)["systemMessage"])
+    assert re.search("pipx install yester", json.loads(done.out)["systemMessage"])
     assert hook("UserPromptSubmit", cwd=project, env=env).silent
     assert len(waiting(user / ".yester")) == 2
 

@@ -38,6 +38,10 @@ _NOT_INSTALLED = (
     "the package is not installed for this account, so nothing is remembered. "
     "Run: pipx install yester"
 )
+# What the processes of clients are called; node's own name for its main thread among them.
+_CLIENTS = (b"claude", b"node", b"node-MainThread", b"MainThread", b"bun", b"codex", b"copilot",
+            b"gemini", b"opencode", b"qwen", b"cursor-agent")  # fmt: skip
+_ANCESTORS = 6  # processes above a hook, among which its client is
 _notices: "list[str]" = []  # what the session is told besides the worker's answer
 
 
@@ -61,7 +65,10 @@ def ask(home: bytes, event: bytes, name: bytes, data: bytes, began: float, env: 
                 if not found and b"CLAUDECODE" in env:
                     found = _read(home + b"/run/trouble") or found  # why it could not start
         elif b"CLAUDECODE" in env:
-            found = _HINT
+            accounts = list(find_accounts(env, projects))
+            found = _HINT if find_program(home, accounts, projects) else b""
+            if not found:
+                _notices.append(_NOT_INSTALLED)
     elif found is None and prompted:
         _launch(home, env, projects, PAUSE)  # it has died or idled out: the next prompt is answered
     _print(found or b"")
@@ -130,7 +137,10 @@ def _launch(home: bytes, env: "Env", projects: "Folders", pause: float = 0.0) ->
         began = 0.0
     if abs(time.time() - began) < pause:
         return False
-    program = find_program(home, list(find_accounts(env, projects)), projects)
+    accounts = list(find_accounts(env, projects))
+    if not is_usual(home, accounts) and find_record(home, accounts) is None:
+        return False  # whose settings would it work with?
+    program = find_program(home, accounts, projects)
     if program is None:
         return False
     try:
@@ -192,7 +202,7 @@ def find_projects(env: "Env", here: bytes = b".") -> "Folders":
 def find_accounts(env: "Env", projects: "Folders") -> "Iterator[bytes]":
     """The user's home folders: $HOME, unless a project may have named it, and the system's word."""
     named = env.get(b"HOME", b"")
-    known = named[:1] == b"/" and _is_users(named) and not _lies_in(named, projects)
+    known = _is_own(b"HOME", named) and _is_users(named) and not _lies_in(named, projects)
     if known:
         yield named
     own = _account()
@@ -222,11 +232,14 @@ def explain_refusal(path: bytes, projects: "Folders", spared: bytes = b"") -> st
 
 def find_record(home: bytes, accounts: "list[bytes]") -> "tuple[bytes, bytes] | None":
     """A home that the user has used with the command: its path and the Python of that command, as
-    the account's own home has them. The latest counts."""
+    the account's own home has them. The latest counts. It may be away now, under any name."""
+    from os.path import realpath
+
+    names = (home, realpath(home))
     for account in accounts:
         for line in reversed(_read_own(account + b"/.yester/homes").split(b"\n")):
             path, _, python = line.partition(b"\t")
-            if path and (path == home or _is_same(path, home)):
+            if path and (path in names or _is_same(path, home)):
                 return path, python
     return None
 
@@ -300,6 +313,8 @@ def _is_safe(program: bytes, projects: "Folders") -> bool:
             folder = program.rpartition(b"/")[0] or b"/"
             if _lies_in(folder, projects) or not _is_closed(folder):
                 return False
+            if not _is_closed(folder + b"/.."):  # who may rename the folder may replace it
+                return False
             try:
                 target = posix.readlink(program)
             except OSError:
@@ -369,7 +384,27 @@ def _is_users(folder: bytes) -> bool:
 def _runtime(env: "Env", projects: "Folders") -> "bytes | None":
     """A second place for the spool, where it is ours."""
     named = env.get(b"XDG_RUNTIME_DIR", b"")
-    return named if named and not explain_refusal(named, projects) else None
+    own = named and _is_own(b"XDG_RUNTIME_DIR", named)
+    return named if own and not explain_refusal(named, projects) else None
+
+
+def _is_own(variable: bytes, path: bytes) -> bool:
+    """Is this the user's own word? A repository can set variables for its hooks and an agent's
+    shell, but not for the client that runs them: where that can be looked at (Linux), it has the
+    same. And no path that leads from where we are, however absolute it looks."""
+    if not path.startswith(b"/") or path.startswith((b"/proc/", b"/dev/fd/")) or b".." in path:
+        return False
+    pid = posix.getppid()
+    try:
+        for _ in range(_ANCESTORS):
+            name, _, rest = _read(b"/proc/%d/stat" % pid).partition(b"(")[2].rpartition(b")")
+            if name in _CLIENTS:
+                theirs = b"\0" + _read(b"/proc/%d/environ" % pid)
+                return b"\0%b=%b\0" % (variable, path) in theirs
+            pid = int(rest.split()[1])
+    except (IndexError, ValueError):
+        pass  # there is no /proc, or no parent left
+    return True
 
 
 # --- the cases that are not usual ---------------------------------------------------------------
@@ -531,7 +566,7 @@ def _read_own(path: bytes) -> bytes:
 
 def _read(path: bytes) -> bytes:
     try:
-        return posix.read(posix.open(path, posix.O_RDONLY), 1 << 20)
+        return posix.read(posix.open(path, posix.O_RDONLY | posix.O_NONBLOCK), 1 << 20)
     except OSError:
         return b""
 

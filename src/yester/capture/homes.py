@@ -58,9 +58,9 @@ def record_home(home: Path, environ: Mapping[str, str], python: str) -> None:
     path, own = str(home.resolve()), usual_home(environ)
     line = f"{path}\t{python}\n"
     one_line = (line.count("\t"), line.count("\n")) == (1, 1)
-    if is_usual(home, environ) or not home.is_dir() or not one_line:
-        return
     with suppress(OSError, UnicodeEncodeError):
+        if is_usual(home, environ) or not home.is_dir() or not one_line:
+            return
         if _read(home / "path") != f"{path}\n".encode():
             replace_file(home / "path", f"{path}\n")
         known = ask.find_record(path.encode(), [os.fsencode(own.parent)])
