@@ -181,7 +181,7 @@ def _owner_of_work_tree(path: str) -> Project | None:
         return None
     try:
         there = Path(owner)
-        if not certain and there.is_absolute() and there.is_dir() and not (there / ".git").exists():
+        if there.is_absolute() and there.is_dir() and not (there / ".git").exists():
             return None
     except OSError:
         return None

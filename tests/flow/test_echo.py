@@ -27,7 +27,6 @@ pytestmark = pytest.mark.requirement("CAP-11", "CAP-17")
 
 OLD = "The ledger service listens on port 8080 behind the office proxy."
 NEW = "The ledger service listens on port 7443 behind the office proxy."
-FRAMED = "As noted, the ledger service listens on port 8080 behind the office proxy, as we saw."
 EARLIER = "bbbbbbbb-0000-4000-8000-000000000002"
 LONG = "x" * 60
 
@@ -111,11 +110,10 @@ def by_both(desk, transcript, text):
 WAYS = pytest.mark.parametrize("way", [by_hooks, by_transcript, by_both])
 
 
-@pytest.mark.parametrize("text", [OLD, FRAMED])
 @WAYS
-def test_a_message_that_repeats_what_was_shown_is_kept_and_not_ranked(desk, transcript, way, text):
-    way(desk, transcript, text)
-    (item,) = desk.said(text)
+def test_a_message_that_repeats_what_was_shown_is_kept_and_not_ranked(desk, transcript, way):
+    way(desk, transcript, OLD)
+    (item,) = desk.said(OLD)
     assert item.status == "echo"
     assert item.id not in desk.found("ledger service port")
     with desk.store.transaction():

@@ -333,8 +333,8 @@ def test_only_the_turn_is_sent_fenced_and_without_secrets(desk):
 
 @pytest.mark.requirement("CAP-11")
 def test_what_the_agent_was_shown_is_not_noted_as_new(desk):
-    shown = Shown.of("every line in cart/total.py was rounded and then the sum again")
     fact = "In cart/total.py every line was rounded, and then the sum again."
+    shown = Shown.of(fact)
     new = observed(title="The sum is rounded once now", facts=[fact, "The sum is rounded once."])
     desk.server.say(answer(new))
     (one,) = desk.refine(draft=replace(FOUND, shown=(shown,))).observations

@@ -553,7 +553,7 @@ def test_what_only_repeats_what_was_shown_is_not_stored():
     story.prompt("why is the report wrong?")
     story.reads("report.py")
     story.says(
-        "As recorded: orders are stored in UTC because reports broke in March when clocks changed."
+        "Orders are stored in UTC because reports broke in March when clocks changed."
         "\n\nThe `render()` call fails because `zone` is read from the wrong `settings.toml`."
         "\n\nThe page is wrong because `render()` caches `zone` for each `Report` it makes."
     )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from yester.ingest.echo import Shown, repeats
@@ -13,6 +11,7 @@ pytestmark = pytest.mark.requirement("CAP-11")
 PORT = "The service listens on port 8080"
 UTC = "Orders are stored in UTC because reports broke in March when clocks changed"
 CACHE = "The cache layer of the shop uses redis"
+CHINESE = "不要在生产环境使用缓存服务，因为夜间批处理需要六秒以上的时间。"
 LONG = (
     "The ledger service listens on port 8080 behind the office proxy. The admin page listens on"
     " port 7443 for operators. The result is cached in redis, postgres and s3 because it is slow."
@@ -22,18 +21,15 @@ LONG = (
 @pytest.mark.parametrize(
     ("shown", "said"),
     [
-        (PORT, "As noted, the service listens on port 8080, as we saw earlier."),
+        (UTC, UTC),
         (UTC, f"{UTC}."),
-        (UTC, f"As recorded: {UTC}."),
-        (UTC, f"I remember that {UTC[0].lower()}{UTC[1:]}."),
-        (UTC, UTC.replace("reports", "the reports")),
-        (LONG, "The ledger service listens on port 8080."),
-        (LONG, LONG.replace("redis, postgres", "redis and postgres")),
-        ("every line in cart/total.py was rounded, then the sum again",
-         "In cart/total.py every line was rounded, and then the sum again."),
+        (UTC, f"- {UTC}.\n"),
+        (LONG, LONG),
+        (LONG, "The admin page listens on port 7443 for  operators."),
+        (CHINESE, CHINESE),
     ],
 )  # fmt: skip
-def test_a_quotation_and_a_frame_around_it_are_an_echo(shown, said):
+def test_whole_sentences_that_were_shown_are_an_echo(shown, said):
     assert repeats(said, [Shown.of("something else"), Shown.of(shown)])
 
 
@@ -41,30 +37,28 @@ def test_a_quotation_and_a_frame_around_it_are_an_echo(shown, said):
     ("shown", "said"),
     [
         (PORT, "The service listens on port 7443"),
-        (LONG, "The ledger service listens on port 7443 behind the office proxy."),
-        (LONG, "The ledger service listens on port 7443 for operators."),
-        (LONG, LONG.replace("postgres", "mysql")),
+        (PORT, f"It is wrong that {PORT}"),
+        (PORT, f"Not any more: {PORT}"),
+        (LONG, "The ledger service listens on port 8080."),
+        (LONG, LONG.replace("8080", "443").replace("7443", "8080").replace("443", "7443")),
         (CACHE, "The cache layer of the shop uses memcached"),
-        (CACHE, f"{CACHE} and memcached"),
         (CACHE, f"{CACHE}, plus memcached"),
-        (CACHE, "Memcached backs the cache layer of the shop"),
-        ("Cache backend of the whole shop: redis", "Cache backend of the whole shop: memcached"),
         ("The price of an order is cached", "The price of an order is not cached"),
-        ("The price of an order is not cached", "The price of an order is cached here"),
-        (UTC, UTC.replace("stored", "no longer stored")),
-        (UTC, f"{UTC}, which doesn't hold any more"),
+        ("Do not use the shared session, it drops", "Use the shared session, it drops"),
+        ("Staging: port 8080 with TLS behind nginx", "Production: port 8080 with TLS behind nginx"),
+        ("Done: the batch runs with four workers", "Failed: the batch runs with four workers"),
+        ("client waits 5 s, the server waits 8 s", "client waits 8 s, the server waits 5 s"),
+        ("the queue holds ≤ 500 jobs at a time", "the queue holds ≥ 500 jobs at a time"),
+        ("the settings live in ~/app/settings.py", "the settings live in /app/settings.py"),
+        ("Prices are integer cents everywhere.", "Prices are integer cents everywhere?"),
+        ("Keine geteilte Sitzung verwenden, sie trennt", "Geteilte Sitzung verwenden, sie trennt"),
+        (CHINESE, CHINESE.replace("不要", "要")),
         (UTC, f"{UTC}. We rewrote the parser."),
-        (UTC, f"As Redis users know, {UTC}"),
-        ("The client must retry a failed call", "The client may retry a failed call"),
-        ("Use plan A for big customers first", "Use plan B for big customers first"),
-        ("retry while the number of tries is x < 5", "retry while the number of tries is x > 5"),
-        ("the settings live in src/app/settings.py", "the settings live in src/core/settings.py"),
-        ("Der Dienst lauscht auf Port 80", "Der Dienst lauscht nicht auf Port 80"),
         ("a b c d e", "a b c d e"),
         ("", ""),
     ],
 )  # fmt: skip
-def test_what_stands_in_the_place_of_a_word_or_is_added_makes_another_statement(shown, said):
+def test_whatever_adds_leaves_out_or_moves_a_word_is_a_message_of_its_own(shown, said):
     assert not repeats(said, [Shown.of(shown)])
 
 
@@ -74,16 +68,8 @@ def test_what_was_said_before_it_was_shown_is_no_echo_of_it():
     assert repeats(UTC, shown, 10)
 
 
-def test_nothing_is_put_together_from_two_things_that_were_shown():
+def test_sentences_of_several_things_that_were_shown_are_an_echo():
     first, second = "The ledger service listens on a port", "The admin page is behind the proxy"
     shown = [Shown.of(first), Shown.of(second)]
-    assert not repeats(f"{first}. {second}.", shown)
-    assert repeats(first, shown)
-
-
-def test_a_huge_repetition_takes_no_time():
-    text = "the port of the service is in the file of the port, " * 4_000
-    began = time.process_time()
-    repeats(text, [Shown.of(text)])
-    repeats(text, [Shown.of(text.replace("file", "page"))])
-    assert time.process_time() - began < 4.0
+    assert repeats(f"{first}. {second}.", shown)
+    assert not repeats(f"{first}. {second}. Neither is tested.", shown)

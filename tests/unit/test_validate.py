@@ -218,9 +218,10 @@ def test_a_secret_that_comes_back_is_taken_out_again():
 
 @pytest.mark.requirement("CAP-11")
 def test_what_yester_has_shown_the_agent_is_not_noted_again():
-    shown = Shown.of("every line was rounded and then the sum again in cart/total.py")
+    fact = "In cart/total.py every line was rounded, then the sum again."
+    shown = Shown.of(fact)
     made = observed(
-        facts=["In cart/total.py every line was rounded, then the sum again."],
+        facts=[fact],
         narrative="The sum is rounded once.",
     )
     (one,) = notes(answer(made), shown=[shown]).observations

@@ -74,7 +74,7 @@ def compose(store: Store, looked: Looked) -> Iterator[Made | None]:
             told += bare.item.facts
             if bare is not before:
                 yield bare
-    gate = Gate(shown_texts(store, looked.session.id), told)
+    gate = Gate(shown_texts(store, looked.session.id, looked.session.key), told)
     telling: list[_Telling] = []
     for turn, done, outcome in zip(looked.turns, looked.commits, came_out, strict=True):
         if turn.key in looked.stay:

@@ -1,6 +1,7 @@
 """The same insight is told once: what has nearly the same title as another, about the same files of
-a project and within an hour of it, is folded into that one. Nothing of it is lost: its facts, its
-files, and what it was made of (so when, and in which session) are the earlier one's then."""
+a project and within an hour of it, is folded into that one, if it has nothing to add. What it was
+made of (so when, and in which session) is the earlier one's evidence then. Two turns that changed
+the same file under the same name and tell different things are two insights."""
 
 from __future__ import annotations
 
@@ -24,11 +25,23 @@ def title_terms(title: str) -> frozenset[str]:
     return frozenset(terms(title))
 
 
-def same_insight(one: Item, other: Item) -> bool:
+def same_insight(one: Item, earlier: Item) -> bool:
     return (
-        abs(one.epoch - other.epoch) <= HOUR
-        and _files(one) == _files(other)
-        and near(title_terms(one.title), title_terms(other.title)) > SAME
+        abs(one.epoch - earlier.epoch) <= HOUR
+        and _files(one) == _files(earlier)
+        and near(title_terms(one.title), title_terms(earlier.title)) > SAME
+        and not _adds(one, earlier)
+    )
+
+
+def _adds(one: Item, earlier: Item) -> bool:
+    """Does it tell anything that the earlier one does not? Work of which nothing is known but its
+    files ("Changed p.py") is never the same as other work; a commit has a name."""
+    if one.ref.endswith(":work") and not one.facts and not one.body:
+        return True
+    facts = {_same(fact) for fact in earlier.facts}
+    return _lines(earlier.body, one.body) != earlier.body or any(
+        _same(fact) not in facts for fact in one.facts
     )
 
 

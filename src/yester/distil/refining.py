@@ -67,7 +67,7 @@ def unrefined(
     for _ in history.read(replace(rules, most=0), _STEP_CHARS):
         pass
     turns = history.turns()
-    shown = tuple(shown_texts(store, session.id))
+    shown = tuple(shown_texts(store, session.id, session.key))
     found = []
     for turn, commits in zip(turns, assigned(turns, LOOK_BACK), strict=True):
         now, mark = shape(turn, commits), marks.get(turn.key)

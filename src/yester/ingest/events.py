@@ -228,7 +228,7 @@ class Events:
 
     def _repeats(self, item: Item, session: int) -> bool:
         return echo.may_repeat(item) and echo.repeats(
-            item.body, echo.shown_texts(self._store, session), item.epoch
+            item.body, echo.shown_texts(self._store, session, item.session), item.epoch
         )
 
     def _put_events(

@@ -110,7 +110,7 @@ class Ingest:
         key = (item.session, item.agent)
         if key not in self._shown:
             known = self._store.session(*key)
-            self._shown[key] = shown_texts(self._store, known.id) if known else []
+            self._shown[key] = shown_texts(self._store, known.id, known.key) if known else []
         return repeats(item.body, self._shown[key], item.epoch)
 
     def _told_already(self, item: Item) -> bool:
