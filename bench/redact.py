@@ -25,7 +25,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from yester.redact import RULES, redact, spans, strip_private
+from yester.redact import find_secrets, load_rules, redact, strip_private
 
 loads: Callable[[bytes], Any]
 try:
@@ -76,7 +76,7 @@ def repeated(unit: str, size: int) -> str:
 
 def growth() -> bool:
     """Prints the slowest pieces and how they grow; False if one grows faster than the text."""
-    secrets = " ".join(rule.examples[0].text for rule in RULES) + "\n"
+    secrets = " ".join(rule.list_examples()[0].text for rule in load_rules()) + "\n"
     rows = []
     for unit in SLOW_UNITS:
         small, large = (secrets + repeated(unit, size) for size in (SIZE, 4 * SIZE))
@@ -101,7 +101,7 @@ def changes(text: str) -> list[tuple[str, str]]:
     stripped = strip_private(text)
     found = [] if stripped is text else [("private", f"{len(text) - len(stripped)} characters")]
     shown, position, marks = "", 0, []
-    for start, end, name in spans(stripped):
+    for start, end, name in find_secrets(stripped):
         shown += stripped[position:start]
         mask = masked(stripped[start:end])
         marks.append((name, len(shown), len(shown) + len(mask)))

@@ -24,7 +24,7 @@ from yester.config import ARCHIVE, EMBED, LLM, SETTINGS, Setting
 from yester.deliver.mcp import HANDSHAKE, MODERN
 from yester.deliver.mcp_text import MOST
 from yester.deliver.mcp_tools import TOOLS
-from yester.redact import RULES
+from yester.redact import load_rules
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs" / "reference"
@@ -149,7 +149,7 @@ def _only(entries: list[dict[str, str]]) -> str:
 
 
 def redaction() -> str:
-    rows = "\n".join(f"- {rule.name}" for rule in RULES)
+    rows = "\n".join(f"- {rule.name}" for rule in load_rules())
     return (
         f"# What is redacted\n\n{_NOTE}\n`<private>…</private>` is never stored. Of the rest,"
         " these kinds of secret are replaced by\n`[redacted:KIND]` before anything is stored:\n\n"

@@ -1,12 +1,12 @@
 """Secrets do not get into the store: text in, the same text without them out.
 
-What it knows is the table in `redact_rules`: tokens of well known services, key blocks, passwords
-in URLs, headers, cookies and configuration, and values assigned to a name that says secret. What
-stands between `<private>` and `</private>` goes as well. What it refuses to know: it asks no
-network, reads no file and no environment, remembers nothing between calls, and does not guess that
-a lone random string is a secret, since commit ids, digests and checksums look the same and are
-worth remembering. A password with spaces in it, one in prose with no name before it, and one given
-to a short option such as -p stay.
+What it knows is `tables/redact.toml`: tokens of well known services, key blocks, passwords in URLs,
+headers, cookies and configuration, and values assigned to a name that says secret. What stands
+between `<private>` and `</private>` goes as well. What it refuses to know: it asks no network,
+reads no environment and no file but its table, and does not guess that a lone random string is a
+secret, since commit ids, digests and checksums look the same and are worth remembering. A password
+with spaces in it, one in prose with no name before it, and one given to a short option such as -p
+stay.
 
 Each secret becomes `[redacted:NAME]`, each private span `[private]`. Neither matches a rule, so
 redacting twice changes nothing.
@@ -15,31 +15,36 @@ Redact first, cut afterwards: half a key block or half a token is not recognised
 that store only the beginning and the end of a long text redact the whole of it before they cut.
 
 It runs on everything that is stored, so a text in which nothing can match leaves after a few scans
-for literals, as the very object that came in.
+for literals, as the very object that came in. The table is read when the first text comes, and a
+pattern compiled when a text first has one of its gates: most processes meet few kinds of secret.
+
+Everything is bytes. Lowercasing bytes touches ASCII only and keeps every offset, so one lowercased
+copy of the text serves all case-blind gates and patterns, at a sixth of the price of `str.lower`.
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
+import math
 import re
+import tomllib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from yester.redact_rules import (
-    ASSIGNED,
-    MIN_RUN,
-    RULES,
-    SEARCHES,
-    STRUCTURED,
-    TOKENS,
-    Example,
-    Rule,
-)
+__all__ = ["Example", "Rule", "find_secrets", "load_rules", "redact", "strip_private"]
 
-__all__ = ["PRIVATE", "RULES", "Example", "Rule", "count", "redact", "spans", "strip_private"]
+Judge = Callable[[bytes, re.Match[bytes]], bool]  # given the text in its own case, and a match
 
-PRIVATE = "[private]"
-
+_PRIVATE = "[private]"
+_MARK = "§"  # before and after the secret in an example
 _SHORTEST = 8  # characters; nothing shorter holds both the sign of a secret and the secret
+_MIN_RUN = 15  # token characters that follow the gate of every token
 _MANY = 500  # beginnings of tokens in one text, after which all kinds are taken to be there
 _PASSES = 6  # a replacement may free a neighbour; only a made-up text needs more rounds
 
@@ -51,40 +56,6 @@ _TAG = re.compile(
 )
 
 
-def strip_private(text: str) -> str:
-    """The text without its `<private>` spans; each leaves `[private]` behind.
-
-    The outermost span counts, an unclosed one reaches to the end of the text, and a closing tag
-    without an opening one is dropped by itself.
-    """
-    for _ in range(_PASSES):
-        if _TAG.search(text) is None:
-            return text
-        text = _strip_once(text)  # a dropped tag may bring the halves of another together
-    tag = _TAG.search(text)
-    return text[: tag.start()] + PRIVATE if tag else text
-
-
-def _strip_once(text: str) -> str:
-    kept: list[str] = []
-    position = depth = 0
-    for tag in _TAG.finditer(text):
-        if depth == 0:
-            kept.append(text[position : tag.start()])
-            position = tag.end()
-        if tag["close"] or tag["close2"]:
-            if depth == 1:
-                kept.append(PRIVATE)
-                position = tag.end()
-            depth = max(0, depth - 1)
-        elif tag["empty"] or tag["empty2"]:
-            kept.append("" if depth else PRIVATE)
-        else:
-            depth += 1
-    kept.append(PRIVATE if depth else text[position:])
-    return "".join(kept)
-
-
 def redact(text: str) -> str:
     """The text without private spans and without secrets; the same object if it had neither."""
     if len(text) < _SHORTEST:
@@ -92,34 +63,29 @@ def redact(text: str) -> str:
     for step in range(_PASSES):
         raw = text.encode("utf-8", "surrogatepass")
         folded = raw.lower()
-        awake = _awake(raw, folded)
-        if not awake:
+        rules = _find_awake_rules(raw, folded)
+        if not rules:
             break  # not even private: the word is the gate of rules about keys
         if step == 0 and b"private" in folded:
             stripped = strip_private(text)
             if stripped is not text:
                 text = stripped
                 continue
-        found = _find(raw, folded, awake)
+        found = _merge_matches(raw, folded, rules)
         if not found:
             break
-        text = _replace(raw, found).decode("utf-8", "surrogatepass")
+        text = _replace_spans(raw, found).decode("utf-8", "surrogatepass")
     return text
 
 
-def count(text: str) -> dict[str, int]:
-    """How many secrets of which kind `redact` takes out of a text, without a word of them."""
-    return dict(Counter(name for _, _, name in spans(strip_private(text))))
-
-
-def spans(text: str) -> list[tuple[int, int, str]]:
+def find_secrets(text: str) -> list[tuple[int, int, str]]:
     """Where the secrets of a text are and of what kind: (start, end, name), in order, disjoint.
 
     Private spans are not looked at: strip them first.
     """
     raw = text.encode("utf-8", "surrogatepass")
     folded = raw.lower()
-    found = _find(raw, folded, _awake(raw, folded))
+    found = _merge_matches(raw, folded, _find_awake_rules(raw, folded))
     if len(raw) == len(text):
         return found
     in_characters = []
@@ -131,80 +97,239 @@ def spans(text: str) -> list[tuple[int, int, str]]:
     return in_characters
 
 
+def strip_private(text: str) -> str:
+    """The text without its `<private>` spans; each leaves `[private]` behind.
+
+    The outermost span counts, an unclosed one reaches to the end of the text, and a closing tag
+    without an opening one is dropped by itself.
+    """
+    for _ in range(_PASSES):
+        if _TAG.search(text) is None:
+            return text
+        text = _strip_private_once(text)  # a dropped tag may bring the halves of another together
+    tag = _TAG.search(text)
+    return text[: tag.start()] + _PRIVATE if tag else text
+
+
+def _strip_private_once(text: str) -> str:
+    kept: list[str] = []
+    position = depth = 0
+    for tag in _TAG.finditer(text):
+        if depth == 0:
+            kept.append(text[position : tag.start()])
+            position = tag.end()
+        if tag["close"] or tag["close2"]:
+            if depth == 1:
+                kept.append(_PRIVATE)
+                position = tag.end()
+            depth = max(0, depth - 1)
+        elif tag["empty"] or tag["empty2"]:
+            kept.append("" if depth else _PRIVATE)
+        else:
+            depth += 1
+    kept.append(_PRIVATE if depth else text[position:])
+    return "".join(kept)
+
+
+# --- the table --------------------------------------------------------------------------------
+
+
+class Example(NamedTuple):
+    """A text with a secret in it."""
+
+    text: str
+    secret: str
+
+
+@dataclass(frozen=True, eq=False)
+class Rule:
+    """One kind of secret: a row of the table, whose head says what the fields mean."""
+
+    place: int
+    is_token: bool
+    name: str
+    pattern: str
+    examples: Sequence[str]
+    near_misses: Sequence[str] = ()
+    prefix: Sequence[str] = ()
+    gate: Sequence[str] = ()
+    after: Sequence[str] = ()
+    ignore_case: bool = False
+    judge: str = ""
+
+    @property
+    def gates(self) -> list[bytes]:
+        return [gate.encode() for gate in self.gate or self.prefix]
+
+    @cached_property
+    def compiled(self) -> re.Pattern[bytes]:
+        own = {
+            "prefix": f"(?:{'|'.join(map(_match_beginning, self.prefix))})",
+            "after": _match_qualifiers(self.gates[0].decode(), self.after),
+        }
+        return _compile_pattern(self.pattern, own)
+
+    @cached_property
+    def accepts(self) -> Judge | None:
+        """The last word on a match; None accepts every match."""
+        return _JUDGES[self.judge] if self.judge else None
+
+    def list_examples(self) -> list[Example]:
+        examples = []
+        for row in self.examples:
+            for prefix in self.prefix if "«prefix»" in row else [""]:
+                before, secret, after = _fill_pieces(row, {"prefix": prefix}).split(_MARK)
+                examples.append(Example(before + secret + after, secret))
+        return examples
+
+    def list_near_misses(self) -> list[str]:
+        return [_fill_pieces(row) for row in self.near_misses] + [f"{p}..." for p in self.prefix]
+
+
+@cache
+def _load_table() -> dict[str, Any]:
+    path = Path(__file__).parent / "tables" / "redact.toml"
+    return tomllib.loads(path.read_text("utf-8"))
+
+
+@cache
+def load_rules() -> tuple[Rule, ...]:
+    """All rules in the order of the table; the earlier one gives its name to what two match."""
+    table = _load_table()
+    rows = [(family == "token", row) for family in ("token", "context") for row in table[family]]
+    return tuple(Rule(place, is_token, **row) for place, (is_token, row) in enumerate(rows))
+
+
+@cache
+def _load_words(name: str) -> frozenset[bytes]:
+    return frozenset(_load_table()["words"][name].encode().split())
+
+
+def _fill_pieces(text: str, own: dict[str, str] | None = None) -> str:
+    """The text with each «NAME» and «NAME:SIZE» in it replaced by that piece of the table."""
+    pieces = _load_table()["pieces"] | (own or {})
+
+    def fill(m: re.Match[str]) -> str:
+        piece = _fill_pieces(pieces[m[1]])
+        return (piece * int(m[2]))[: int(m[2])] if m[2] else piece
+
+    return re.sub(r"«(\w+)(?::(\d+))?»", fill, text)
+
+
+def _compile_pattern(source: str, own: dict[str, str] | None = None) -> re.Pattern[bytes]:
+    return re.compile(_fill_pieces(source, own).replace("\n", "").encode())
+
+
+def _match_beginning(prefix: str) -> str:
+    r"""A pattern for `prefix` where a token may begin: not after a letter or digit, unless it ends
+    an escape (\n in JSON, %3D in a URL, \u0022, the colour codes of a terminal).
+
+    The prefix comes first and is looked back at: the engine can search for it as a literal.
+    """
+    head = re.escape(prefix)
+    escapes = (r"\\[nrtbf]", r"%[0-9A-Fa-f]{2}", r"\\u00[0-9a-f]{2}", r"[\[;0-9][0-9]m")
+    behind = "|".join(f"(?<={escape}{head})" for escape in escapes)
+    return f"{head}(?:(?<![A-Za-z0-9]{head})|{behind})"
+
+
+def _match_qualifiers(word: str, qualifiers: Iterable[str]) -> str:
+    """A pattern that looks back at `word` and wants one of the qualifiers right before it.
+
+    The word comes first in the whole pattern, where the engine can search for it as a literal.
+    """
+    behind = [
+        f"(?<=(?:{'|'.join(same_size)}){gap}{word})"
+        for same_size in _group_by_size(qualifiers)
+        for gap in ("", r"[_\-. ]")
+    ]
+    return f"(?:{'|'.join(behind)})"
+
+
+def _group_by_size(words: Iterable[str]) -> Iterable[list[str]]:
+    """Words of one length together: what the engine looks back at must have one width."""
+    by_size: dict[int, list[str]] = {}
+    for word in words:
+        by_size.setdefault(len(word), []).append(word)
+    return by_size.values()
+
+
 # --- which rules can match at all -------------------------------------------------------------
 
 
-def _head(gate: bytes) -> bytes:
-    """A gate up to its last character that is rare in text, which small letters are not."""
-    return gate.rstrip(b"abcdefghijklmnopqrstuvwxyz")
+class _Gates(NamedTuple):
+    """What is looked for before any pattern runs, with the rules that wait for it."""
+
+    tokens: re.Pattern[bytes]
+    rules_by_head: dict[bytes, list[Rule]]
+    head_sizes: list[int]
+    searches: list[tuple[re.Pattern[bytes], dict[bytes, list[Rule]]]]
+    alone: dict[bytes, list[Rule]]
 
 
-def _token_gate(heads: dict[bytes, list[Rule]]) -> re.Pattern[bytes]:
+@cache
+def _load_gates() -> _Gates:
+    by_head: dict[bytes, list[Rule]] = {}
+    by_gate: dict[bytes, list[Rule]] = {}
+    for rule in load_rules():
+        for gate in rule.gates:
+            if rule.is_token:
+                # Up to the last character that is rare in text, which small letters are not.
+                gate = gate.rstrip(b"abcdefghijklmnopqrstuvwxyz")
+            (by_head if rule.is_token else by_gate).setdefault(gate, []).append(rule)
+    searches = []
+    alone = dict(by_gate)
+    for row in _load_table()["search"]:
+        words = [word.encode() for word in row["words"]]
+        waiting = {g: rules for g, rules in by_gate.items() if any(word in g for word in words)}
+        searches.append((_compile_pattern(row["pattern"]), waiting))
+        alone = {gate: rules for gate, rules in alone.items() if gate not in waiting}
+    sizes = sorted({len(head) for head in by_head})
+    return _Gates(_compile_token_search(by_head), by_head, sizes, searches, alone)
+
+
+def _compile_token_search(heads: Iterable[bytes]) -> re.Pattern[bytes]:
     """One search for the gates of all tokens.
 
     It looks for the last character of a head, then for the run that must follow, and for the whole
-    head only then, when it hardly ever comes to that. Heads of one width make one lookbehind.
+    head only then, when it hardly ever comes to that.
     """
-    last = re.escape(bytes(sorted({head[-1] for head in heads})))
-    by_size: dict[int, list[bytes]] = {}
-    for head in sorted(heads):
-        by_size.setdefault(len(head), []).append(re.escape(head))
-    behind = b"|".join(b"(?<=" + b"|".join(same) + b")" for same in by_size.values())
-    return re.compile(b"[%s](?=[A-Za-z0-9_.~+/%%\\-]{%d})(?:%s)" % (last, MIN_RUN, behind))
+    texts = sorted(head.decode() for head in heads)
+    last = re.escape("".join(sorted({text[-1] for text in texts})))
+    behind = "|".join(f"(?<={'|'.join(map(re.escape, same))})" for same in _group_by_size(texts))
+    run = f"[A-Za-z0-9_.~+/%\\-]{{{_MIN_RUN}}}"
+    return re.compile(f"[{last}](?={run})(?:{behind})".encode())
 
 
-def _by_gate(rules: tuple[Rule, ...]) -> dict[bytes, list[Rule]]:
-    """Gates with their rules: a gate that several rules share is looked for once."""
-    gates: dict[bytes, list[Rule]] = {}
-    for rule in rules:
-        for gate in rule.gate:
-            gates.setdefault(gate, []).append(rule)
-    return gates
-
-
-_PLACE = {rule: place for place, rule in enumerate(RULES)}
-_TOKENS_BY_HEAD = {_head(gate): rules for gate, rules in _by_gate(TOKENS).items()}
-_HEAD_SIZES = sorted({len(head) for head in _TOKENS_BY_HEAD})
-_TOKEN_GATE = _token_gate(_TOKENS_BY_HEAD)
-_GATES = _by_gate(STRUCTURED + ASSIGNED)
-_SEARCHED = tuple(
-    (re.compile(source).search, {g: r for g, r in _GATES.items() if any(w in g for w in words)})
-    for words, source in SEARCHES
-)
-_ALONE = tuple(
-    (gate, rules) for gate, rules in _GATES.items() if not any(gate in s for _, s in _SEARCHED)
-)
-
-
-def _awake(raw: bytes, folded: bytes) -> list[Rule]:
+def _find_awake_rules(raw: bytes, folded: bytes) -> list[Rule]:
     """The rules of which a gate is in the text, in the order of the table."""
+    gates = _load_gates()
     awake: set[Rule] = set()
-    for gate, rules in _ALONE:
+    for gate, rules in gates.alone.items():
         if gate in folded:
             awake.update(rules)
-    for search, gates in _SEARCHED:
-        if search(folded):
-            for gate, rules in gates.items():
+    for search, waiting in gates.searches:
+        if search.search(folded):
+            for gate, rules in waiting.items():
                 if gate in folded:
                     awake.update(rules)
-    for seen, m in enumerate(_TOKEN_GATE.finditer(raw)):
+    for seen, m in enumerate(gates.tokens.finditer(raw)):
         if seen == _MANY:
-            awake.update(TOKENS)
+            awake.update(*gates.rules_by_head.values())
             break
-        for size in _HEAD_SIZES:
-            awake.update(_TOKENS_BY_HEAD.get(raw[m.end() - size : m.end()], ()))
-    return sorted(awake, key=_PLACE.__getitem__) if awake else []
+        for size in gates.head_sizes:
+            awake.update(gates.rules_by_head.get(raw[m.end() - size : m.end()], ()))
+    return sorted(awake, key=lambda rule: rule.place) if awake else []
 
 
 # --- what they match --------------------------------------------------------------------------
 
 
-def _find(raw: bytes, folded: bytes, awake: list[Rule]) -> list[tuple[int, int, str]]:
+def _merge_matches(raw: bytes, folded: bytes, rules: list[Rule]) -> list[tuple[int, int, str]]:
     """The secrets, in order and disjoint; where matches overlap, all of it goes by one name."""
     found = sorted(
-        (start, end, place, rule.name)
-        for place, rule in enumerate(awake)
-        for start, end in _matches(rule, raw, folded if rule.folded else raw)
+        (start, end, rule.place, rule.name)
+        for rule in rules
+        for start, end in _find_matches(rule, raw, folded if rule.ignore_case else raw)
     )
     merged: list[tuple[int, int, str]] = []
     best = 0
@@ -219,15 +344,15 @@ def _find(raw: bytes, folded: bytes, awake: list[Rule]) -> list[tuple[int, int, 
     return merged
 
 
-def _matches(rule: Rule, raw: bytes, searched: bytes) -> Iterator[tuple[int, int]]:
-    pattern, judge = rule.pattern, rule.judge
-    group = "secret" if "secret" in pattern.groupindex else 0
+def _find_matches(rule: Rule, raw: bytes, searched: bytes) -> Iterator[tuple[int, int]]:
+    pattern, accepts = rule.compiled, rule.accepts
+    group = _secret_group(pattern)
     position = again = 0
     while (m := pattern.search(searched, position)) is not None:
         start, end = m.span(group)
         position = m.end()
-        if judge is None or judge(raw, m):
-            yield _whole_characters(raw, start, end)
+        if accepts is None or accepts(raw, m):
+            yield _widen_to_characters(raw, start, end)
         elif group and again <= len(raw):
             # What was turned down may have begun too early: look inside it as well, but not so
             # often that a text of nothing but beginnings takes quadratic time.
@@ -235,7 +360,11 @@ def _matches(rule: Rule, raw: bytes, searched: bytes) -> Iterator[tuple[int, int
             position = start
 
 
-def _whole_characters(raw: bytes, start: int, end: int) -> tuple[int, int]:
+def _secret_group(pattern: re.Pattern[bytes]) -> str | int:
+    return "secret" if "secret" in pattern.groupindex else 0
+
+
+def _widen_to_characters(raw: bytes, start: int, end: int) -> tuple[int, int]:
     """A bounded repetition may stop within a character of several bytes."""
     while start and raw[start] & 0xC0 == 0x80:
         start -= 1
@@ -244,7 +373,7 @@ def _whole_characters(raw: bytes, start: int, end: int) -> tuple[int, int]:
     return start, end
 
 
-def _replace(raw: bytes, found: list[tuple[int, int, str]]) -> bytes:
+def _replace_spans(raw: bytes, found: list[tuple[int, int, str]]) -> bytes:
     kept: list[bytes] = []
     position = 0
     for start, end, name in found:
@@ -252,3 +381,324 @@ def _replace(raw: bytes, found: list[tuple[int, int, str]]) -> bytes:
         position = end
     kept.append(raw[position:])
     return b"".join(kept)
+
+
+# --- judges: what a value looks like ----------------------------------------------------------
+
+_ALNUM = frozenset(b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+_WORD = re.compile(rb"[A-Z]?[a-z]+|[A-Z]+")
+_DIGIT = re.compile(rb"[0-9]")
+_SPACE = re.compile(rb"\s")
+_REFERENCE = re.compile(
+    rb"\A(?:\$\w+-?\Z|--|%\w+%\Z|[<\[({*&!]|\.{1,2}/|~?/|[A-Za-z]:\\)"
+    rb"|\$[{(]|[#{%]\{|\}\}|<%|\{\w*\}|%[sdv]\b|%\(|\*{3}|[xX]{4}|\.{3}|\xe2\x80\xa6|\xe2\x80\xa2"
+    rb"|\b(?:os\.environ|process\.env|import\.meta|getenv|op://|vault:|arn:aws|data:|sha\d{3}-)"
+    rb"|://|\[redacted:|\[private\]"
+)
+_EXPRESSION = re.compile(
+    rb"\A[A-Za-z_$@][\w$]*(?:(?:\??\.|::|->|!\.|:)[A-Za-z_$][\w$]*)+[!?.:]*\Z"
+    rb"|(?:=>|[=+]=)(?!=?\Z)|::|&&|->|\?\."
+)
+_WORDS = re.compile(rb"\A[A-Za-z_][\w./:\-]*[.!?:]*\Z")
+_CONSTANT = re.compile(rb"\A[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\Z")
+_HEX_DIGITS = re.compile(rb"\A(?:0x)?[0-9a-fA-F\-]+\Z")
+_BASE64 = re.compile(rb"\A(?![0-9a-fA-F\-]+\Z)[A-Za-z0-9+/_\-]+={0,2}\Z")
+_FILE_NAME = re.compile(rb"\.(?:pem|key|crt|cer|json|ya?ml|toml|env|txt|md|[jt]sx?|py|go|rs|sh)\Z")
+_PUBLIC_KEY = re.compile(rb"\A(?:AAAA[BCE][23]|ssh-|age1|MFkw|MCow|MIGf|MIIB[IC]j|MIICIj|MHYw)")
+# Opaque values that open nothing: a place in a listing, a version, a request already made.
+_HARMLESS_NAME = re.compile(
+    rb"(?:next|page|pagination|continuation|starting|forward|backward|cursor|change|lock|sync|update"
+    rb"|idempotency|sequence|action|client[_\-]?request|work[_\-]?unit|cancellation)[_\-]?token\Z"
+    rb"|public"
+)
+_NAME_LEFT = re.compile(rb"[A-Za-z0-9_.\-]*\Z")
+_COLOUR = re.compile(rb"\A[0-9]{1,2}m")
+_PEM_RUN = re.compile(rb"[A-Za-z0-9+/=]{16,}")
+
+
+def shannon_entropy(value: bytes) -> float:
+    """Shannon entropy in bits per byte: words below 3.3, hex below 4, long base64 4.5 to 6."""
+    size = len(value)
+    return -sum(n / size * math.log2(n / size) for n in Counter(value).values()) if size else 0.0
+
+
+def _is_placeholder(value: bytes) -> bool:
+    """True if the value says itself that it is no secret: a reference, a mask, a stand-in."""
+    low = value.strip(b".,:;?\"'`-_ ").lower()
+    if len(low) < 4 or len(set(low)) < 3 or low in _load_words("bare_words"):
+        return True
+    if _REFERENCE.search(value):
+        return True
+    if b"changeme" in low or b"placeholder" in low or low.startswith(b"your"):
+        return True
+    words = {word.lower() for word in _WORD.findall(value)}
+    if not words.isdisjoint(_load_words("stand_ins")):
+        return True
+    return not _DIGIT.search(value) and not words.isdisjoint(_load_words("samples"))
+
+
+def _names_a_field(value: bytes) -> bool:
+    """True for "client_secret" and "passwordField": the name of a thing, not the thing."""
+    words = [word.lower() for word in _WORD.findall(value)]
+    return len(words) > 1 and _load_words("field_words").issuperset(words)
+
+
+def looks_random(value: bytes, size: int = 16, bits: float = 2.7) -> bool:
+    """True for text drawn by a machine: long enough, mixed, and not made of words."""
+    value = value[:512]
+    digits = _DIGIT.search(value) is not None
+    letters = bytes(c for c in value if c > 64)
+    if len(value) < size or len(letters) < 3 or shannon_entropy(value) < bits:
+        return False
+    if not digits and (letters.islower() or letters.isupper()):
+        return False
+    if digits and _HEX_DIGITS.match(value):
+        return True
+    common = _load_words("letter_pairs")
+    pairs = [pair for pair in map(bytes, pairwise(value.lower())) if pair.isalpha()]
+    known = sum(pair in common for pair in pairs)
+    return len(pairs) < 4 or known <= len(pairs) * (0.4 if digits else 0.33)
+
+
+# --- judges: what a match means ---------------------------------------------------------------
+
+
+def _matched_secret(raw: bytes, m: re.Match[bytes]) -> bytes:
+    return raw[m.start("secret") : m.end("secret")]
+
+
+def _text_after(raw: bytes, m: re.Match[bytes], size: int = 1) -> bytes:
+    return raw[m.end("secret") : m.end("secret") + size]
+
+
+def _find_name_start(raw: bytes, start: int) -> int:
+    left = _NAME_LEFT.search(raw, max(0, start - 40), start)
+    return left.start() if left else start
+
+
+def _find_name(raw: bytes, m: re.Match[bytes]) -> bytes:
+    """The whole name a value is assigned to; the match begins at the telling part of it.
+
+    Empty if it is no name at all but the middle of a path such as arn:aws:…:secret:db or a::b.
+    """
+    begin = _find_name_start(raw, m.start())
+    before = raw[max(0, begin - 2) : begin]
+    if before == b"::" or (before[-1:] == b":" and m["op"] == b":"):
+        return b""
+    name = raw[begin : m.end("name")]
+    if begin < m.start() and before[-1:] == b"\\":
+        return name[1:]  # the n of an escaped line break is not part of the name
+    return _COLOUR.sub(b"", name) if before[-1:] in (b"[", b";") else name
+
+
+def _is_env_line(raw: bytes, m: re.Match[bytes], name: bytes) -> bool:
+    """NAME=value as in a .env file or a shell, or NAME: value at the end of a line of YAML."""
+    if name != name.upper():
+        return False
+    if m["op"] == b": ":
+        return _text_after(raw, m) not in (b",", b";", b")", b" ")
+    return m["op"] == b"=" or _text_after(raw, m) not in (b",", b";", b")")
+
+
+def _is_expression(raw: bytes, m: re.Match[bytes], value: bytes) -> bool:
+    """True if an unquoted value is an expression: a call, a member, a type with its default."""
+    return (
+        _text_after(raw, m) in (b"(", b"[", b"{", b"<", b">")
+        or _text_after(raw, m, 2) == b" ="
+        or (
+            _EXPRESSION.search(value) is not None
+            and not looks_random(max(value.split(b"."), key=len), 20)
+        )
+    )
+
+
+def judge_literal(raw: bytes, m: re.Match[bytes]) -> bool:
+    """For names that can only mean a secret: any literal goes, however weak."""
+    value, name = _matched_secret(raw, m), _find_name(raw, m)
+    if not name or value == name or _is_placeholder(value) or not _ALNUM.intersection(value):
+        return False
+    if m["quote"]:
+        if _SPACE.search(value) or _names_a_field(value):
+            return False
+        return m["op"].rstrip() != b"," or _sets_variable(raw, m, name, value)
+    if _is_expression(raw, m, value):
+        return False
+    if not _WORDS.match(value):
+        return len(value) > 5 or _is_env_line(raw, m, name)
+    if _DIGIT.search(value) and (b"/" not in value or looks_random(value)):
+        closing = (b",", b";", b")", b"?") if m["op"].strip() != b"is" else ()
+        return _text_after(raw, m) not in closing and not _CONSTANT.match(value)
+    # Letters only, unquoted: a word of prose or a variable, unless it stands in a .env line.
+    return m["op"] in (b"=", b": ") and _is_env_line(raw, m, name) and not _CONSTANT.match(value)
+
+
+def _sets_variable(raw: bytes, m: re.Match[bytes], name: bytes, value: bytes) -> bool:
+    """True for 'DB_PASSWORD', 'hunter2'; not for a list of names, nor if a key comes next."""
+    follows = _text_after(raw, m, 12).replace(m["quote"], b"", 1).lstrip()[:1]
+    capitals = value.isupper() and not _DIGIT.search(value)
+    return name == name.upper() and not capitals and follows != b":"
+
+
+def judge_opaque(raw: bytes, m: re.Match[bytes]) -> bool:
+    """For names such as api_key: machine-made; a short one only if quoted or in a .env line."""
+    value, name = _matched_secret(raw, m), _find_name(raw, m)
+    if not _may_be_random(raw, m, value, name):
+        return False
+    return looks_random(value) or (
+        len(value) >= 8
+        and len(_DIGIT.findall(value)) > 1
+        and looks_random(value * 2)
+        and (bool(m["quote"]) or _is_env_line(raw, m, name))
+    )
+
+
+def judge_vendor_key(raw: bytes, m: re.Match[bytes]) -> bool:
+    """For names that belong to one vendor: anything of the length of its keys."""
+    value = _matched_secret(raw, m)
+    if len(value) < 20 or shannon_entropy(value) < 2:
+        return False
+    if value.islower() and not _DIGIT.search(value):
+        return False
+    return _may_be_random(raw, m, value, _find_name(raw, m))
+
+
+def _may_be_random(raw: bytes, m: re.Match[bytes], value: bytes, name: bytes) -> bool:
+    if not name or _HARMLESS_NAME.search(name.lower()):
+        return False
+    if _is_placeholder(value) or _SPACE.search(value) or _FILE_NAME.search(value):
+        return False
+    return not _CONSTANT.match(value) and (bool(m["quote"]) or not _is_expression(raw, m, value))
+
+
+def judge_dense(raw: bytes, m: re.Match[bytes]) -> bool:
+    """For a bare `key` or `auth`: nothing but dense base64 is taken for a secret."""
+    value, name = _matched_secret(raw, m), _find_name(raw, m)
+    if b"public" in name.lower() or not _BASE64.match(value) or _PUBLIC_KEY.match(value):
+        return False
+    if value.islower() or value.isupper() or not _DIGIT.search(value):
+        return False
+    return _may_be_random(raw, m, value, name) and looks_random(value, 24, 4.0)
+
+
+def judge_option(raw: bytes, m: re.Match[bytes]) -> bool:
+    """For --password and --token: what follows is a value, but prose has such flags too."""
+    if b"pass" in m["name"] or b"secret" in m["name"]:
+        return judge_literal(raw, m)
+    value, name = _matched_secret(raw, m), _find_name(raw, m)
+    if len(value) < 8 or not _DIGIT.search(value) or not _may_be_random(raw, m, value, name):
+        return False
+    return b"/" not in value or looks_random(value)
+
+
+def judge_random(raw: bytes, m: re.Match[bytes]) -> bool:
+    """For tokens whose prefix is also the beginning of ordinary words."""
+    start, end = m.span(_secret_group(m.re))
+    return looks_random(raw[start:end], 20)
+
+
+def judge_url_password(raw: bytes, m: re.Match[bytes]) -> bool:
+    value = _matched_secret(raw, m)
+    return len(value) > 2 and not _is_placeholder(value + b"-" * (4 - len(value)))
+
+
+def judge_header(raw: bytes, m: re.Match[bytes]) -> bool:
+    """What follows Basic must decode to user:password; anything else must not be a word."""
+    value, begin = _matched_secret(raw, m), _find_name_start(raw, m.start())
+    if _is_placeholder(value) or raw[max(0, begin - 2) : begin] == b"::":
+        return False
+    scheme = (m["scheme"] or b"").strip()
+    if scheme == b"basic":
+        try:
+            return b":" in base64.b64decode(value + b"=" * (-len(value) % 4))
+        except (binascii.Error, ValueError):
+            return False
+    if scheme and not value.isalpha() and not _names_a_field(value):
+        return True
+    return looks_random(value)
+
+
+def _mixes_digits(value: bytes) -> bool:
+    return _DIGIT.search(value) is not None and not value.isdigit() and looks_random(value * 2)
+
+
+def judge_cookie(raw: bytes, m: re.Match[bytes]) -> bool:
+    """At least one of the cookies carries something that could be a session."""
+    cookies = (part.partition(b"=")[2].strip() for part in _matched_secret(raw, m).split(b";"))
+    return any(
+        not _is_placeholder(value) and (looks_random(value) or _mixes_digits(value))
+        for value in cookies
+        if len(value) > 7
+    )
+
+
+def judge_curl_password(raw: bytes, m: re.Match[bytes]) -> bool:
+    """-u means something else to other programs, so a curl must stand before it."""
+    start = m.start()
+    line = raw[max(0, start - 400) : start].replace(b"\\\n", b"").rpartition(b"\n")[2]
+    return b"curl" in line and not _matched_secret(raw, m).isdigit() and judge_url_password(raw, m)
+
+
+def judge_connection_password(raw: bytes, m: re.Match[bytes]) -> bool:
+    value = _matched_secret(raw, m)
+    return judge_url_password(raw, m) and b"(" not in value and not _is_expression(raw, m, value)
+
+
+def judge_passphrase(raw: bytes, m: re.Match[bytes]) -> bool:
+    """For "the passphrase is …": words in quotation marks or joined by hyphens, no remark on it."""
+    value = _matched_secret(raw, m)
+    if _is_placeholder(value) or _names_a_field(value) or value.endswith((b"?", b":")):
+        return False
+    words = value.split()
+    if m["quote"]:
+        joined = re.search(rb"[0-9\-_!@#$%^&*+.]", value) is not None
+        return len(words) == 1 and joined if m["name"] != b"phrase" else len(words) != 2
+    return len(words) == 1 and value.count(b"-") > 1
+
+
+def judge_login(raw: bytes, m: re.Match[bytes]) -> bool:
+    """For "login: name / …": what follows a name must look like what people choose."""
+    value, user = _matched_secret(raw, m), raw[m.start("user") : m.end("user")]
+    if _is_placeholder(value) or _FILE_NAME.search(value) or _FILE_NAME.search(user):
+        return False
+    kinds = (rb"[a-z]", rb"[A-Z]", rb"[0-9]", rb"[!@#$%^&*?+~]")
+    has = [re.search(kind, value) is not None for kind in kinds]
+    return sum(has) > 2 and (has[0] or has[1]) and (has[2] or has[3])
+
+
+def judge_env_variable(raw: bytes, m: re.Match[bytes]) -> bool:
+    """For DB_PASS and the like: pass is a verb everywhere but at the end of a .env name."""
+    return _is_env_line(raw, m, _find_name(raw, m)) and judge_literal(raw, m)
+
+
+def judge_element(raw: bytes, m: re.Match[bytes]) -> bool:
+    value = _matched_secret(raw, m)
+    return not _is_placeholder(value) and _DIGIT.search(value) is not None
+
+
+def judge_key_block(raw: bytes, m: re.Match[bytes]) -> bool:
+    """Programs name the lines of a key block too; only a block with something in it is a key."""
+    body = raw[m.start() : m.end()]
+    return any(_DIGIT.search(run) or not run.isupper() for run in _PEM_RUN.findall(body))
+
+
+_JUDGES: dict[str, Judge] = {
+    judge.__name__.removeprefix("judge_"): judge
+    for judge in (
+        judge_connection_password,
+        judge_cookie,
+        judge_curl_password,
+        judge_dense,
+        judge_element,
+        judge_env_variable,
+        judge_header,
+        judge_key_block,
+        judge_literal,
+        judge_login,
+        judge_opaque,
+        judge_option,
+        judge_passphrase,
+        judge_random,
+        judge_url_password,
+        judge_vendor_key,
+    )
+}

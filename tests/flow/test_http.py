@@ -13,7 +13,7 @@ import yester
 from tests.serving import Serving, serving
 from yester.ingest import prepared
 from yester.model import Feedback, Injection, Item, Project, Session
-from yester.redact import RULES
+from yester.redact import load_rules
 
 DAY = 86_400_000
 NOON = 1_772_366_400_000  # 2026-03-01T12:00:00Z
@@ -467,7 +467,7 @@ def own(tmp_path):
 
 @pytest.mark.requirement("DEL-07", "CAP-10")
 def test_a_memory_is_saved_once_and_without_its_secrets(own):
-    secret = RULES[0].examples[0].text
+    secret = load_rules()[0].list_examples()[0].text
     told = {"text": f"The provider wants five retries; the key is {secret}", "project": "shop"}
     first = own.send("/api/memory/save", told)
     assert first.status == 200

@@ -7,11 +7,11 @@ import json
 import pytest
 
 import yester
-from yester.redact import RULES
+from yester.redact import load_rules
 
 pytestmark = pytest.mark.requirement("CAP-10")
 
-EXAMPLES = [(rule.name, example) for rule in RULES for example in rule.examples]
+EXAMPLES = [(rule.name, example) for rule in load_rules() for example in rule.list_examples()]
 
 
 def bytes_of(home) -> bytes:

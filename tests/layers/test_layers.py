@@ -17,7 +17,6 @@ GROUPS = (
         "config",
         "project",
         "git",
-        "redact_rules",
         "redact",
         "fence",
         "clock",
