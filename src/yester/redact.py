@@ -28,14 +28,14 @@ import base64
 import binascii
 import math
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import pairwise
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from yester.tables import load_table
 
 __all__ = ["Example", "Rule", "find_secrets", "load_rules", "redact", "strip_private"]
 
@@ -187,27 +187,21 @@ class Rule:
 
 
 @cache
-def _load_table() -> dict[str, Any]:
-    path = Path(__file__).parent / "tables" / "redact.toml"
-    return tomllib.loads(path.read_text("utf-8"))
-
-
-@cache
 def load_rules() -> tuple[Rule, ...]:
     """All rules in the order of the table; the earlier one gives its name to what two match."""
-    table = _load_table()
+    table = load_table("redact")
     rows = [(family == "token", row) for family in ("token", "context") for row in table[family]]
     return tuple(Rule(place, is_token, **row) for place, (is_token, row) in enumerate(rows))
 
 
 @cache
 def _load_words(name: str) -> frozenset[bytes]:
-    return frozenset(_load_table()["words"][name].encode().split())
+    return frozenset(load_table("redact")["words"][name].encode().split())
 
 
 def _fill_pieces(text: str, own: dict[str, str] | None = None) -> str:
     """The text with each «NAME» and «NAME:SIZE» in it replaced by that piece of the table."""
-    pieces = _load_table()["pieces"] | (own or {})
+    pieces = load_table("redact")["pieces"] | (own or {})
 
     def fill(m: re.Match[str]) -> str:
         piece = _fill_pieces(pieces[m[1]])
@@ -278,7 +272,7 @@ def _load_gates() -> _Gates:
             (by_head if rule.is_token else by_gate).setdefault(gate, []).append(rule)
     searches = []
     alone = dict(by_gate)
-    for row in _load_table()["search"]:
+    for row in load_table("redact")["search"]:
         words = [word.encode() for word in row["words"]]
         waiting = {g: rules for g, rules in by_gate.items() if any(word in g for word in words)}
         searches.append((_compile_pattern(row["pattern"]), waiting))

@@ -17,6 +17,7 @@ GROUPS = (
         "config",
         "project",
         "git",
+        "tables",
         "redact",
         "fence",
         "clock",
