@@ -420,9 +420,15 @@ def _unknown(path: Path, name: str) -> str:
     return f"{path}: no setting is called {name!r}, so it changes nothing; {meant}"
 
 
+_FLAGS = {
+    **dict.fromkeys(("true", "1", "yes", "on"), True),
+    **dict.fromkeys(("false", "0", "no", "off"), False),
+}
+
+
 def _from_text(setting: Setting, text: str) -> object:
     if isinstance(setting.default, bool):
-        return {"true": True, "1": True, "false": False, "0": False}.get(text.lower(), text)
+        return _FLAGS.get(text.lower(), text)
     if isinstance(setting.default, int):
         return int(text) if text.lstrip("-").isdigit() else text
     if isinstance(setting.default, tuple):

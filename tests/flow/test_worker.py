@@ -810,7 +810,7 @@ def notes_shown(worker, home, env, project):
 @pytest.mark.parametrize("variable", ["YESTER_CROSS_PROJECT", "CLAUDE_MEM_CROSS_PROJECT"])
 @pytest.mark.parametrize(
     ("settings", "said", "shown"),
-    [("", "false", "21"), ("", "maybe", "213"), ("cross_project = false", "true", "21")],
+    [("", "off", "21"), ("", "maybe", "213"), ("cross_project = false", "true", "21")],
 )
 def test_a_session_can_have_its_answers_from_its_own_project_alone(
     notes_shown, variable, settings, said, shown
