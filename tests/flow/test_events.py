@@ -539,7 +539,7 @@ def test_private_text_and_secrets_are_in_no_file(home, intake, told):
 
 @pytest.mark.requirement("CAP-11")
 def test_what_yester_itself_said_does_not_come_back(home, intake, told, transcript):
-    intake.take(told.prompt("one"), told.stop("Safari fires no load event for cached images here."))
+    intake.take(told.prompt("one"), told.stop("Safari fires no load event for cached images."))
     (shown,) = intake.items(role="assistant")
     later = Told("cccccccc-0000-4000-8000-000000000003", clock=told.clock)
     intake.take(later.prompt("why does the spinner never stop?", "t9"))

@@ -12,7 +12,7 @@ from tests.written import HOSTILE, titles
 from yester.errors import UsageError
 from yester.memories.curated import (
     Known,
-    first_sentence,
+    lead_sentence,
     lines,
     named,
     one_line,
@@ -279,11 +279,11 @@ def test_one_line_stays_what_it_is(text):
 
 
 def test_the_first_sentence_is_short_and_whole_where_it_can_be():
-    assert first_sentence("We dropped Redis because of 3.5 reasons. And more.") == (
+    assert lead_sentence("We dropped Redis because of 3.5 reasons. And more.") == (
         "We dropped Redis because of 3.5 reasons."
     )
-    assert first_sentence("## Use pnpm") == "Use pnpm"
-    long = first_sentence("word " * 100)
+    assert lead_sentence("## Use pnpm") == "Use pnpm"
+    long = lead_sentence("word " * 100)
     assert len(long) <= 161
     assert long.endswith("word…")
-    assert first_sentence("") == ""
+    assert lead_sentence("") == ""

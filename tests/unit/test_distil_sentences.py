@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from yester.distil.cues import BOILERPLATE, CUES, boilerplate, tells
 from yester.distil.phrases import as_title, cut, plain, shortened
-from yester.distil.sentences import generic_heading, split_sentences, statements
+from yester.distil.sentences import generic_heading, statements
 from yester.distil.titles import (
     BEGINNINGS,
     asked,
@@ -20,6 +20,7 @@ from yester.distil.titles import (
     type_of,
 )
 from yester.model import Item
+from yester.text.sentences import split_sentences
 
 pytestmark = pytest.mark.requirement("DIS-03")
 

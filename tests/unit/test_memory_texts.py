@@ -15,7 +15,7 @@ from yester.memories import form
 from yester.memories.categories import CATEGORIES, LONGEST_SLUG, LONGEST_TITLE
 from yester.memories.content import checked, clean, problems
 from yester.memories.draft import drafted
-from yester.memories.memo import GLOBAL, first_sentence, settled, slug
+from yester.memories.memo import GLOBAL, settled, slug, title_from
 from yester.memories.tags import LONGEST, filled, named, normal, normalised, suggestions
 from yester.memories.wording import readable, sayings
 from yester.text.terms import terms
@@ -167,8 +167,8 @@ def test_any_title_has_a_name_and_any_text_a_title(text):
     assert slug(name) == name
     assert not name.startswith("-")
     assert not name.endswith("-")
-    assert len(first_sentence(text)) <= LONGEST_TITLE
-    assert "\n" not in first_sentence(text)
+    assert len(title_from(text)) <= LONGEST_TITLE
+    assert "\n" not in title_from(text)
 
 
 def test_a_name_is_what_the_title_says():

@@ -11,7 +11,7 @@ import click
 from yester.cli.app import App, pass_app
 from yester.config import Config
 from yester.errors import NotFound, SourceError, UsageError
-from yester.memories.curated import MOST_LINES, Promoted, first_sentence, promoted
+from yester.memories.curated import MOST_LINES, Promoted, lead_sentence, promoted
 from yester.memories.disk import contents, folder, replaced
 from yester.memories.lint import NEARLY
 from yester.memories.places import MEMORY, memory_places
@@ -91,7 +91,7 @@ def _item(app: App, text: str) -> Item:
 def _said(item: Item) -> str:
     """What the item says in a line; the title of a note or a prompt only says where it stood."""
     titled = item.kind in ("memory", "observation") and item.title
-    return titled or first_sentence(item.body) or item.title
+    return titled or lead_sentence(item.body) or item.title
 
 
 def _place(config: Config, cwd: Path, create: bool) -> Path:

@@ -15,6 +15,7 @@ from yester.fence import neutral, strip_fenced
 from yester.model import Hit, Item
 from yester.redact import redact
 from yester.text.cost import reading_cost
+from yester.text.sentences import shorten
 
 TITLE, NAME = 100, 40  # characters
 _STALE = 100
@@ -46,8 +47,7 @@ def clean(text: str) -> str:
 
 def line(text: str, most: int) -> str:
     """The beginning of a text on one line."""
-    joined = " ".join(clean(text).split())
-    return joined if len(joined) <= most else joined[: most - 1].rstrip() + "…"
+    return shorten(clean(text), most)
 
 
 def name(text: str) -> str:

@@ -26,8 +26,8 @@ from yester.recall.floor import lacking, passing
 from yester.recall.rank import FEWEST, Weights
 from yester.recall.recall import Asked, Fates, recall
 from yester.recall.recall import hit as hit_of
-from yester.recall.snippet import snippet
 from yester.store.base import Store
+from yester.text.snippet import snippet
 from yester.text.terms import query_terms
 
 if TYPE_CHECKING:

@@ -18,6 +18,7 @@ from functools import cached_property
 from typing import Protocol, TypeVar
 
 from yester.memories.subject import THINGS, alike, choice, telling
+from yester.text.sentences import split_sentences
 
 _READ = 1_200  # characters of a decision that are looked at
 _SAME_THING = 0.6  # share of common terms from which two phrases name the same thing
@@ -154,7 +155,6 @@ _NOT_DECIDED = re.compile(
     re.I,
 )
 _NEGATED = re.compile(r"\b(?:do not|don't|never|no|not|stop|avoid|without|won't)\b", re.I)
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
 class Decisionlike(Protocol):
@@ -250,7 +250,7 @@ def _stance(decision: Decisionlike) -> _Stance:
     taken: list[_Taken] = []
     left: list[tuple[str, Terms, str]] = []
     returns: list[str] = []
-    for sentence in _SENTENCE.split(f"{decision.title}\n{decision.body}"[:_READ]):
+    for sentence in split_sentences(f"{decision.title}\n{decision.body}"[:_READ]):
         if _NOT_DECIDED.search(sentence):
             continue
         gone: set[str] = set()

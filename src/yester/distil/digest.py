@@ -17,6 +17,7 @@ from yester.distil.prompts import HEADINGS, digest_prompt
 from yester.distil.validate import Entry, Headings, line, safe
 from yester.distil.validate import digest as checked
 from yester.model import Hit
+from yester.text.sentences import split_sentences
 from yester.text.terms import query_terms, terms
 
 LINES = 5  # under one heading
@@ -54,7 +55,6 @@ SIGNS: Mapping[str, re.Pattern[str]] = {
     ),
 }
 TYPES = {"decision": "decisions", "gotcha": "warnings", "constraint": "warnings"}
-_SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|\n+")
 _BULLET = re.compile(r"^(?:[-*•>#]+|\d+[.)])\s+")
 _PATH = re.compile(r"(?<![\w/.:])(?:[\w.-]{1,60}/){1,12}[\w-]{1,60}(?:\.[A-Za-z]\w{0,7})\b")
 
@@ -107,7 +107,7 @@ def extracted(query: str, hits: Sequence[Hit]) -> Headings:
 def _sentences(hit: Hit) -> list[str]:
     # What a tool printed is no sentence of anybody.
     text = hit.title if hit.role == "tool" else f"{hit.title}\n{hit.text[:_SCANNED]}"
-    parts = (_BULLET.sub("", part.strip()) for part in _SENTENCE.split(safe(text)))
+    parts = (_BULLET.sub("", part) for part in split_sentences(safe(text)))
     return [part for part in parts if len(part) >= _SHORTEST and " " in part]
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from yester.distil.cues import tells
 from yester.distil.phrases import cut, plain
+from yester.text.sentences import split_sentences
 
 LONGEST = 320  # characters of a statement; a longer one is cut where a clause ends
 _LONGEST_MESSAGE = 30_000  # what stands after so much is no longer looked at
@@ -21,12 +22,6 @@ _TABLE = re.compile(r"\|.*\||\|?[ \t]{0,8}:?-{3}")
 _RULE = re.compile(r"(?:[-*_=─━]\s*+){3,}$")
 _BOLD_LINE = re.compile(r"^\s*\*\*(?P<text>[^*\n]{2,80}?)\*\*:?\s*$")
 _LABEL = re.compile(r"\A\*\*(?P<text>[^*\n]{2,80}?)\*\*\s*(?::|[—–-]|\Z)\s*")
-_ABBREVIATION = re.compile(
-    r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|no|fig|incl|resp|Mr|Dr)|\b[A-Z])\.$", re.I
-)
-_ABBREVIATED = 12  # characters that tell
-_CLOSING = frozenset("\"')]*`")
-_END = re.compile(r"(?<=[.!?])[\"')\]*`]*\s+(?=[A-Z0-9\"'`*\[(“‘])|(?<=[。！？])")
 # A word of a heading that any message could have.
 _GENERIC_HEADING = re.compile(
     r"(?:summary|changes?|overview|details?|status|notes?|results?|verification|testing|tests?"
@@ -122,26 +117,6 @@ def _bullet(text: str, heading: str) -> list[Statement]:
 
 def _statement(text: str, heading: str, kind: str, lead: bool) -> Statement:
     return Statement(cut(text, LONGEST), heading, kind, lead)
-
-
-def split_sentences(text: str) -> list[str]:
-    parts: list[str] = []
-    begin = 0
-    for end in _END.finditer(text):
-        at = end.start()
-        if _ABBREVIATION.search(text, max(begin, at - _ABBREVIATED), at):
-            continue
-        if text.count("`", begin, at) % 2:
-            continue  # in the middle of code
-        if at - begin < 6 and text[begin:at].strip(" .").isdigit():
-            continue  # the number of a point
-        closing = text[at : end.end()].rstrip()
-        part = text[begin:at].strip() + (closing if text[at : at + 1] in _CLOSING else "")
-        if part:
-            parts.append(part)
-        begin = end.end()
-    rest = text[begin:].strip()
-    return [*parts, rest] if rest else parts
 
 
 def generic_heading(text: str) -> bool:

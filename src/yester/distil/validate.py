@@ -19,6 +19,7 @@ from yester.errors import Malformed
 from yester.fence import neutral, strip_fenced
 from yester.ingest.echo import Shown, repeats
 from yester.redact import redact
+from yester.text.sentences import shorten, split_sentences
 from yester.text.terms import query_terms, terms
 
 T = TypeVar("T")
@@ -32,7 +33,6 @@ FACT_SHARE, _STORY = 0.7, 0.5
 _THOUGHT = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.S | re.I)
 _BLOCK = re.compile(r"\A```(?:json)?\s*\n(?P<inner>.*?)\n?```\s*\Z", re.S | re.I)
 _PLACE = re.compile(r"\$[\w.\[\]]{0,80}")
-_SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|\n+")
 
 
 class Observed(msgspec.Struct, frozen=True):
@@ -141,7 +141,7 @@ def _observation(
 
 def _story(text: str, known: frozenset[str], most: int, shown: Sequence[Shown]) -> str:
     """The sentences that are borne out."""
-    sentences = (line(part, most) for part in _SENTENCE.split(safe(text)))
+    sentences = (line(part, most) for part in split_sentences(safe(text)))
     kept = [s for s in sentences if borne_out(s, known, _STORY) and not repeats(s, shown)]
     return line(" ".join(kept), most)
 
@@ -192,7 +192,4 @@ def safe(text: str) -> str:
 
 def line(text: str, most: int) -> str:
     """A text on one line, cut at a word where it is too long."""
-    one = " ".join(safe(text).split())
-    if len(one) <= most:
-        return one
-    return one[: most - 1].rsplit(" ", 1)[0].rstrip(" ,;:") + "…"
+    return shorten(safe(text), most)

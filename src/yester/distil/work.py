@@ -13,7 +13,6 @@ from yester.distil.cues import boilerplate
 from yester.distil.drafts import TITLE, Draft, Gate, Taken, chosen, worth
 from yester.distil.outcomes import Outcomes
 from yester.distil.phrases import as_title, plain, shortened, without_interjection
-from yester.distil.sentences import split_sentences
 from yester.distil.symbols import touched
 from yester.distil.telling import (
     MOST_FILES,
@@ -42,6 +41,7 @@ from yester.distil.titles import (
 from yester.distil.trouble import outcome_text
 from yester.distil.turns import Step, View
 from yester.model import Item
+from yester.text.sentences import split_sentences
 
 _FAULT = re.compile(r"\b(?:bug|fix|race condition|regression|root cause)\b", re.I)
 _WRITING = re.compile(r"\.(?:md|mdx|txt|rst|adoc)$|(?:^|/)(?:docs?|\.planning)/", re.I)

@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 from yester.ingest.prepare import content_hash
 from yester.model import ECHO, Item
 from yester.store.base import Entry, Store
+from yester.text.sentences import split_sentences
 
 _FEWEST = 24  # characters; fewer are said again by chance
-_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
 _MARK = re.compile(r"\A(?:[-*•>]\s+)+")
 
 
@@ -72,5 +72,5 @@ def _text(item: Item) -> str:
 
 
 def _sentences(text: str) -> frozenset[str]:
-    parts = (_MARK.sub("", " ".join(part.split())) for part in _END.split(text))
+    parts = (_MARK.sub("", " ".join(part.split())) for part in split_sentences(text))
     return frozenset(filter(None, (part.rstrip(".。 ") for part in parts)))

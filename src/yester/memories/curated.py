@@ -16,6 +16,7 @@ from hashlib import blake2b
 
 from yester.errors import UsageError
 from yester.fence import neutral
+from yester.text.sentences import first_sentence
 
 MOST_LINES = 200
 LONGEST_LINE = 240  # characters of a line that is added
@@ -392,16 +393,9 @@ def _tamed(line: str) -> str:
     return "".join(parts).strip()
 
 
-def first_sentence(text: str, most: int = 160) -> str:
-    """The beginning of a text, to the end of its first sentence where that comes soon."""
-    flat = " ".join(_bare(neutral(text)).split())
-    found = re.match(r"(.{15,}?[.!?。！？])(?=\s|$|[^\x00-\x7f])", flat[: most + 1])
-    if found:
-        return found[1]
-    if len(flat) <= most:
-        return flat
-    cut = flat[:most].rsplit(" ", 1)[0] if " " in flat[:most] else flat[: most - 1]
-    return cut.rstrip(" ,;:") + "…"
+def lead_sentence(text: str) -> str:
+    """What a line of MEMORY.md says of a text: its first sentence, where that comes soon."""
+    return first_sentence(" ".join(_bare(neutral(text)).split()), 160, least=15)
 
 
 def count(number: int) -> str:

@@ -13,14 +13,15 @@ from typing import Any
 
 from yester.errors import SourceError, UsageError
 from yester.fence import strip_fenced
-from yester.memories.categories import CATEGORIES, Category, Field
+from yester.memories.categories import CATEGORIES, LONGEST_TITLE, Category, Field
 from yester.memories.content import Content, clean
-from yester.memories.memo import Plain, plain, shortened
+from yester.memories.memo import Plain, plain
 from yester.memories.remember import Draft
 from yester.memories.written import Written, canonical, parsed, rendered, wrong
 from yester.model import Change, Memo
 from yester.redact import redact
 from yester.store.base import MemoFile
+from yester.text.sentences import shorten
 
 FILED = tuple(row.name for row in CATEGORIES.values() if row.folder)  # categories that have files
 # plain form → key of the file, for what is taken over as it is
@@ -137,7 +138,7 @@ def drafted_from(one: Written) -> Draft:
     confidence = given.get("confidence")
     return Draft(
         type=row.name,
-        title=shortened(" ".join(clean(one.title).split())),
+        title=shorten(clean(one.title), LONGEST_TITLE),
         content=_known(row.fields, one.content),
         tags=one.tags,
         files=one.related_files,

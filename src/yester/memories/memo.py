@@ -33,6 +33,7 @@ from yester.memories.categories import (
 from yester.memories.content import checked, clean, known
 from yester.memories.wording import lead, readable, sections
 from yester.model import SCOPES, Item, Memo, Project
+from yester.text.sentences import first_sentence
 
 GLOBAL = Project("yester:global", "global")  # what is true everywhere belongs to no other project
 # How far what was written this way is believed.
@@ -40,7 +41,6 @@ TRUST: Mapping[str, float] = {"user": 1.0, "agent": 0.5, "file": 0.5, "import": 
 _ROLES = {"user": "user", "agent": "assistant"}
 MOST_FILES = 100
 _LONGEST_PATH = 400
-_SENTENCE = re.compile(r"(?<=[.!?。！？])\s")
 _NOT_IN_A_SLUG = re.compile(r"[^a-z0-9]+")
 
 EDITABLE = ("project", "type", "title", "tags", "files", "confidence", "scope", "path", "content")
@@ -117,21 +117,13 @@ def title(given: str, category: Category, content: Mapping[str, Any]) -> str:
             f"title has {len(line)} characters; write at most {LONGEST_TITLE} and leave the rest "
             "to the text"
         )
-    return line or first_sentence(lead(category, content))
+    return line or title_from(lead(category, content))
 
 
-def first_sentence(text: str) -> str:
+def title_from(text: str) -> str:
+    """The first sentence of a text's first line, as long as a title may be."""
     line = next(iter(text.strip().splitlines()), "").strip("# ")
-    line = " ".join(_SENTENCE.split(line, maxsplit=1)[0].split())
-    return shortened(line)
-
-
-def shortened(line: str) -> str:
-    """A line as a title: at most as long as one may be, cut between words where there are any."""
-    if len(line) <= LONGEST_TITLE:
-        return line
-    cut = line[: LONGEST_TITLE - 1]
-    return (cut[: cut.rfind(" ")] if " " in cut[60:] else cut).rstrip() + "…"
+    return first_sentence(line, LONGEST_TITLE)
 
 
 def slug(text: str) -> str:

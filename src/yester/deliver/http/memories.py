@@ -33,10 +33,10 @@ from yester.deliver.http.problem import Refusal, unknown
 from yester.errors import ConfigError, NotYours, UsageError
 from yester.memories import lifecycle
 from yester.memories.candidates import candidate
-from yester.memories.categories import category
+from yester.memories.categories import LONGEST_TITLE, category
 from yester.memories.content import clean, known
 from yester.memories.draft import drafted
-from yester.memories.memo import EDITABLE, GLOBAL, Plain, shortened
+from yester.memories.memo import EDITABLE, GLOBAL, Plain
 from yester.memories.remember import Draft, in_place_of, remember
 from yester.memories.review import review as reviewed
 from yester.memories.tags import normalised
@@ -44,6 +44,7 @@ from yester.model import STATUSES, Filters, Memo, Project
 from yester.project import Projects, named
 from yester.recall.recall import Asked
 from yester.redact import redact
+from yester.text.sentences import shorten
 from yester.text.terms import query_terms, terms
 
 _HISTORY = 200  # changes that are shown
@@ -283,7 +284,7 @@ def save(access: Access, given: Save) -> shapes.Saved:
 
 def _title(text: str) -> str:
     """As long as a title may be, also where something in it has been blackened."""
-    return shortened(" ".join(clean(text).split()))
+    return shorten(clean(text), LONGEST_TITLE)
 
 
 def _place(access: Access, name: str) -> tuple[Project, bool]:

@@ -19,10 +19,11 @@ from yester.ingest.prepare import redacted
 from yester.model import Filters, Hit, Item, Session
 from yester.recall.rank import TOLD
 from yester.recall.recall import Answer
-from yester.recall.snippet import glimpses
 from yester.redact import redact
 from yester.store.base import Store
 from yester.text.cost import item_text, reading_cost
+from yester.text.sentences import shorten
+from yester.text.snippet import glimpses
 
 _TITLE, _SUBTITLE, _NAME = 100, 80, 40  # characters of an index row
 _ROOM, _SNIPPET = 180, 40  # characters of all its texts; fewer are not worth a snippet
@@ -70,13 +71,13 @@ class Rows:
     def row(self, item: Item, text: str | None = None, title: str | None = None) -> Row:
         """`text` and `title` are its own where those are redacted already."""
         text = redact(item_text(item)) if text is None else text
-        title = brief(redact(item.title) if title is None else title, _TITLE)
-        spoken = title or brief(self._glimpse(text, _TITLE), _TITLE)
+        title = shorten(redact(item.title) if title is None else title, _TITLE)
+        spoken = title or shorten(self._glimpse(text, _TITLE), _TITLE)
         row = Row(
             id=item.id, kind=item.kind, type=redact(item.type), icon=icon(item.kind, item.type),
-            title=spoken, subtitle=brief(redact(item.subtitle), _SUBTITLE),
+            title=spoken, subtitle=shorten(redact(item.subtitle), _SUBTITLE),
             date=format_day(item.epoch), created_at_epoch=item.epoch,
-            project=brief(self._called(item.project), _NAME), tokens=reading_cost(item),
+            project=shorten(self._called(item.project), _NAME), tokens=reading_cost(item),
         )  # fmt: skip
         if item.concepts:
             row.concepts = [redact(one) for one in item.concepts[:_CONCEPTS]]
@@ -85,7 +86,7 @@ class Rows:
         elif title and not item.subtitle and not _repeats(title, text):
             room = _ROOM - len(title) - sum(len(one) + 3 for one in item.concepts[:_CONCEPTS])
             if room >= _SNIPPET:
-                row.snippet = brief(self._glimpse(text, room - 8), room)
+                row.snippet = shorten(self._glimpse(text, room - 8), room)
         return row
 
     def _whole(self, row: Row, item: Item, text: str) -> None:
@@ -146,10 +147,10 @@ class Rows:
         row = Row(
             id=told.id if told else best.id if best else 0,
             kind="session", type="", icon=icon("summary"),
-            title=brief(title, _TITLE) or "(untitled)",
-            subtitle=brief(self._glimpse(text, _SUBTITLE), _SUBTITLE + 8),
+            title=shorten(title, _TITLE) or "(untitled)",
+            subtitle=shorten(self._glimpse(text, _SUBTITLE), _SUBTITLE + 8),
             date=format_day(session.started), created_at_epoch=session.started,
-            project=brief(self._called(session.project), _NAME),
+            project=shorten(self._called(session.project), _NAME),
             tokens=reading_cost(told) if told else 0,
             session=session.key, session_db_id=session.id, prompts=session.prompts,
         )  # fmt: skip
@@ -204,12 +205,6 @@ def explained(answer: Answer) -> shapes.Explained:
         ],
         more=answer.more,
     )
-
-
-def brief(text: str, most: int) -> str:
-    """The beginning on one line."""
-    joined = " ".join(text.split())
-    return joined if len(joined) <= most else joined[: most - 1].rstrip() + "…"
 
 
 def _repeats(title: str, text: str) -> bool:
