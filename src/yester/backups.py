@@ -8,16 +8,18 @@ and older than all that have one.
 
 from __future__ import annotations
 
+import os
 import re
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from shutil import copyfile, rmtree
 
 import apsw
 
-from yester.errors import NotFound, StoreError, UsageError
+from yester.errors import NotFound, StoreBusy, StoreError, UsageError
 from yester.store.base import Store
 from yester.store.lock import write_lock
 from yester.store.sqlite import PATIENCE, SqliteStore
@@ -46,13 +48,21 @@ def make(store: Store, home: Path, kept: int, now: int) -> Path:
         with suppress(OSError):
             if time.time() - part.stat().st_mtime > _ABANDONED:
                 part.unlink()
-    number = max(map(_number, listed(home)), default=0) + 1
-    path = folder / f"yester-{_stamp(now)}-{number:06}.db"
-    store.backup(path)
-    for old in listed(home)[max(kept, 1) :]:
-        if old != path:  # another process may have made newer ones meanwhile
+    # Copied under a name that no other process has: two may be at it. Only naming it is one by one.
+    copy = folder / f"{os.getpid()}-{threading.get_ident()}.part.db"
+    store.backup(copy)
+    with explained(folder), write_lock(_run(home) / "backup.lock", PATIENCE):
+        number = max(map(_number, listed(home)), default=0) + 1
+        path = folder / f"yester-{_stamp(now)}-{number:06}.db"
+        copy.rename(path)
+        for old in listed(home)[max(kept, 1) :]:
             old.unlink(missing_ok=True)
     return path
+
+
+def _run(home: Path) -> Path:
+    (home / "run").mkdir(mode=0o700, parents=True, exist_ok=True)
+    return home / "run"
 
 
 def _stamp(now: int) -> str:
@@ -87,18 +97,36 @@ def restore(home: Path, given: str, now: int) -> tuple[Path, Path | None]:
 @contextmanager
 def checked_copy(home: Path, given: str, now: int) -> Iterator[tuple[Path, Path]]:
     """(backup, a copy of it that was opened as a store and found whole); nothing else is touched
-    before `put_in_place`."""
+    before `put_in_place`. One at a time: StoreBusy where another process is at it."""
     found = _named(home, given)
-    trial = home / "run" / "restore"
-    rmtree(trial, ignore_errors=True)
-    trial.mkdir(mode=0o700, parents=True)
-    try:
-        with explained(found), reader(found) as db:
-            backup(db, trial / "yester.db")
-        _check(trial, found, now)
-        yield found, trial / "yester.db"
-    finally:
-        rmtree(trial, ignore_errors=True)
+    with _alone(home):
+        for left in (home / "run").glob("restore*/"):  # by one that was killed
+            rmtree(left, ignore_errors=True)
+        trial = home / "run" / f"restore-{os.getpid()}"
+        trial.mkdir(mode=0o700)
+        try:
+            yield found, _copy_checked(found, trial, now)
+        finally:
+            rmtree(trial, ignore_errors=True)
+
+
+@contextmanager
+def _alone(home: Path) -> Iterator[None]:
+    with ExitStack() as held:
+        try:
+            held.enter_context(write_lock(_run(home) / "restore.lock", 0.0))
+        except StoreBusy:
+            raise StoreBusy(
+                f"{home}: another restore is under way; wait until it has ended, and try again"
+            ) from None
+        yield
+
+
+def _copy_checked(found: Path, trial: Path, now: int) -> Path:
+    with explained(found), reader(found) as db:
+        backup(db, trial / "yester.db")
+    _check(trial, found, now)
+    return trial / "yester.db"
 
 
 def put_in_place(home: Path, copy: Path, now: int) -> Path | None:

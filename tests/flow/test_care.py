@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import shutil
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import apsw
 import pytest
 
 import yester
+from yester import backups
 from yester.errors import StoreReplaced
 
 
@@ -294,3 +297,57 @@ def test_what_a_former_store_had_in_its_log_comes_back_with_it(run, home, transc
     run("backup")
     assert run("restore", str(tmp_path / "former.db")).code == 0
     assert run("recall", "narwhal").code == 0
+
+
+@pytest.mark.requirement("STO-06")
+def test_of_two_restores_at_once_the_second_ends_and_touches_nothing(run, home, transcript):
+    t = transcript()
+    t.talk(1)
+    run("index")
+    first = run("backup").out.strip()
+    t.user("about the narwhal")
+    run("index")
+    second = run("backup").out.strip()
+    with backups.checked_copy(home, first, 1) as (_, copy):
+        done = run("restore", second)
+        assert (done.code, done.out) == (3, "")
+        assert done.err == (
+            f"yester: {home}: another restore is under way; wait until it has ended, and try again\n"
+        )
+        assert not list(home.glob("yester-before-restore-*"))
+        backups.put_in_place(home, copy, 1)
+    assert run("recall", "narwhal").code == 1
+    assert run("restore", second).code == 0
+    assert run("recall", "narwhal").code == 0
+    assert not list((home / "run").glob("restore*/"))
+
+
+@pytest.mark.requirement("STO-06")
+def test_what_a_killed_restore_has_left_goes_with_the_next_one(run, home, transcript):
+    transcript().talk(1)
+    run("index")
+    run("backup")
+    for name in ("restore", "restore-1"):  # the first is a former version's
+        (home / "run" / name).mkdir()
+        (home / "run" / name / "yester.db").touch()
+    assert run("restore", "latest").code == 0
+    assert not list((home / "run").glob("restore*/"))
+
+
+@pytest.mark.requirement("STO-06")
+def test_backups_that_are_made_at_once_are_all_there(run, home, transcript):
+    transcript().talk(1)
+    run("index")
+    db = apsw.Connection(str(home / "yester.db"))
+    db.execute("INSERT INTO meta VALUES ('large', randomblob(60000000))")  # it takes a moment
+    db.close()
+    words = [sys.executable, "-P", "-m", "yester", "--home", str(home), "backup"]
+    making = [subprocess.Popen(words, stdout=subprocess.PIPE, text=True) for _ in range(4)]
+    made = sorted(Path(one.communicate(timeout=60)[0].strip()) for one in making)
+    assert [one.returncode for one in making] == [0] * 4
+    assert [path.stem.rpartition("-")[2] for path in sorted(made, key=lambda p: p.stem[-6:])] == [
+        "000001", "000002", "000003", "000004"
+    ]  # fmt: skip
+    assert sorted((home / "backups").iterdir()) == made
+    for path in made:
+        assert run("restore", str(path)).code == 0
