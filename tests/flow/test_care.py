@@ -312,7 +312,8 @@ def test_of_two_restores_at_once_the_second_ends_and_touches_nothing(run, home, 
         done = run("restore", second)
         assert (done.code, done.out) == (3, "")
         assert done.err == (
-            f"yester: {home}: another restore is under way; wait until it has ended, and try again\n"
+            f"yester: {home}: another restore is under way; "
+            "wait until it has ended, and try again\n"
         )
         assert not list(home.glob("yester-before-restore-*"))
         backups.put_in_place(home, copy, 1)

@@ -630,6 +630,23 @@ def test_a_transcript_that_has_ended_it_twice_is_left_unread(worker, run, home, 
     assert (waiting(home), running.health()["events"]) == ([], 1)
 
 
+@pytest.mark.requirement("OPS-05", "STO-05")
+def test_a_transcript_without_line_ends_is_given_up_and_holds_nobody_up(
+    worker, run, home, store, tmp_path
+):
+    endless = tmp_path / "session.jsonl"
+    endless.touch()
+    os.truncate(endless, 1 << 40)
+    leave(home, Told(transcript=str(endless)).stop("Done."))
+    running = worker("--hung", "20").ready()
+    until(lambda: waiting(home) == [], 15)
+    assert "a transcript of claude-code could not be read" in log(home)
+    leave(home, Told(transcript=str(endless), clock=1_780_000_000_000).stop("Done again."))
+    assert run("worker", "drain").code == 0
+    assert (waiting(home), running.process.poll()) == ([], None)
+    assert [item.body for item in store().items()] == ["Done.", "Done again."]
+
+
 @pytest.mark.requirement("CAP-03")
 def test_the_second_place_is_emptied_too(worker, run, home, store, tmp_path):
     runtime = tmp_path / "runtime"

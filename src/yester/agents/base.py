@@ -86,7 +86,7 @@ class Agent:
     label: str
     find: Callable[[Config], Iterator[Path]]  # the transcripts where this agent keeps them
     accepts: Callable[[Path], bool]  # is this file one of its transcripts?
-    read: Callable[[Reading], Iterator[Item]]
+    read: Callable[[Reading], Iterator[Item | None]]  # None: nothing yet, let others have a turn
     # (size, mtime in ns) of what must change when there is news; a database's log counts as well
     stamp: Callable[[Path], tuple[int, int]] | None = None
 

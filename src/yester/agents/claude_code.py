@@ -152,7 +152,7 @@ def accepts(path: Path) -> bool:
     )
 
 
-def read(reading: Reading) -> Iterator[Item]:
+def read(reading: Reading) -> Iterator[Item | None]:
     yield from ClaudeCode(reading).items()
 
 
@@ -176,7 +176,7 @@ class ClaudeCode(Transcript[Place]):
         if not self.state.session:
             self.state = replace(self.state, session=reading.path.stem)
 
-    def items(self) -> Iterator[Item]:
+    def items(self) -> Iterator[Item | None]:
         yield from super().items()
         marks = {"completed": "x", "in_progress": ">"}
         tasks = [f"[{marks.get(status, ' ')}] {name}" for _, name, status in self.state.tasks]

@@ -103,7 +103,7 @@ def accepts(path: Path) -> bool:
     )
 
 
-def read(reading: Reading) -> Iterator[Item]:
+def read(reading: Reading) -> Iterator[Item | None]:
     state = CodexState.load(reading.state)
     if not state.session:
         stem = reading.path.stem

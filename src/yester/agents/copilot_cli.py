@@ -56,7 +56,7 @@ def accepts(path: Path) -> bool:
     )
 
 
-def read(reading: Reading) -> Iterator[Item]:
+def read(reading: Reading) -> Iterator[Item | None]:
     state = CopilotState.load(reading.state)
     if not state.session:
         path = reading.path

@@ -68,7 +68,7 @@ def stamp(path: Path) -> tuple[int, int]:
     return found.st_size, found.st_mtime_ns
 
 
-def read(reading: Reading) -> Iterator[Item]:
+def read(reading: Reading) -> Iterator[Item | None]:
     if not is_database(reading.path):
         yield from _transcript(reading).items()
         return

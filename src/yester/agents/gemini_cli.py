@@ -88,7 +88,7 @@ def _is_document(path: Path) -> bool:
     return (pretty or path.suffix == ".json") and bool(_DOCUMENT.match(head))
 
 
-def read(reading: Reading) -> Iterator[Item]:
+def read(reading: Reading) -> Iterator[Item | None]:
     if reading.path.suffix == ".json" or _is_document(reading.path):
         yield from _Chat(reading, GeminiState()).document()
     else:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from enum import Enum
+from errno import EFBIG
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, Final, TypeVar
 
 import msgspec
 
@@ -15,6 +17,15 @@ T = TypeVar("T")
 
 # A longer line is no message; reading it whole would break the promise of constant memory.
 LONGEST_LINE = 64 * 1024 * 1024
+ENDLESS = 4 * LONGEST_LINE  # bytes without a line end, after which the file is no transcript
+PIECE = 4 * 1024 * 1024  # of a line, between two pauses
+
+
+class Pause(Enum):
+    PAUSE = "PAUSE"
+
+
+PAUSE: Final = Pause.PAUSE  # nothing yet: whoever has other things to do can do them here
 
 
 class Bad:
@@ -28,19 +39,22 @@ class Bad:
 
 def records(
     path: Path, offset: int, line: int, decode: Callable[[bytes], T], convert: Callable[[Any], T]
-) -> Iterator[tuple[int, int, int, T | Bad]]:
-    """(start, end, line number, record or Bad) from `offset` on.
+) -> Iterator[tuple[int, int, int, T | Bad | Pause]]:
+    """(start, end, line number, record, Bad or PAUSE) from `offset` on.
 
     `decode` takes a line's bytes; where it fails, glued records are taken apart with the standard
-    library and handed to `convert`. An unfinished last line is left for the next run.
+    library and handed to `convert`. An unfinished last line is left for the next run. A file
+    without line ends raises OSError.
     """
     with open_file(path) as file:
         file.seek(offset)
-        while raw := file.readline(LONGEST_LINE):
-            start, offset, line = offset, offset + len(raw), line + 1
+        for raw, length in _lines(file, path):
+            if not length:
+                yield offset, offset, line, PAUSE
+                continue
+            start, offset, line = offset, offset + length, line + 1
             complete = raw.endswith(b"\n")
-            if not complete and len(raw) >= LONGEST_LINE:
-                offset += _rest_of_line(file)
+            if length >= LONGEST_LINE + complete:
                 yield start, offset, line, Bad(f"longer than {LONGEST_LINE >> 20} MB")
                 continue
             if raw.isspace():
@@ -60,13 +74,24 @@ def records(
                 return  # still being written
 
 
-def _rest_of_line(file: Any) -> int:
-    passed = 0
-    while raw := file.readline(LONGEST_LINE):
-        passed += len(raw)
-        if raw.endswith(b"\n"):
-            break
-    return passed
+def _lines(file: BinaryIO, path: Path) -> Iterator[tuple[bytes, int]]:
+    """Each line with its length; of one that is too long only the end. Length 0: a pause."""
+    parts: list[bytes] = []
+    length = 0
+    while part := file.readline(PIECE):
+        length += len(part)
+        if length > LONGEST_LINE:
+            parts.clear()
+        parts.append(part)
+        if part.endswith(b"\n") or len(part) < PIECE:
+            yield b"".join(parts), length
+            parts, length = [], 0
+        elif length >= ENDLESS:
+            raise OSError(EFBIG, f"no line end in {ENDLESS >> 20} MB", str(path))
+        else:
+            yield b"", 0
+    if length:
+        yield b"".join(parts), length
 
 
 _decoder = json.JSONDecoder(strict=False)

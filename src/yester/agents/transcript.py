@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 import msgspec
 
 from yester.agents.base import Reading, first_line, relative
-from yester.agents.jsonl import Bad, records
+from yester.agents.jsonl import PAUSE, Bad, records
 from yester.model import Item, Session
 from yester.project import files_root
 
@@ -110,11 +110,14 @@ class Transcript(ABC, Generic[S]):
     def record(self, record: Any) -> Iterator[Item]:
         """What one record of the file gives; most give nothing."""
 
-    def items(self) -> Iterator[Item]:
+    def items(self) -> Iterator[Item | None]:
         reading = self.reading
         for start, end, number, record in records(
             reading.path, reading.offset, reading.line, self.decode, self.convert
         ):
+            if record is PAUSE:
+                yield None
+                continue
             if start != self._start:  # glued records share a line: it is read as a whole again
                 self._start, self._before = start, self.state
             self.number = number

@@ -182,7 +182,7 @@ class Ingest:
         """How many of the agent's messages in a transcript are not stored, though they may be."""
         number = 0
         for item in agent.read(Reading(path, self._projects, self._options)):
-            if may_repeat(item) and not self._refused(item):
+            if item and may_repeat(item) and not self._refused(item):
                 refs = (item.ref, item.alias) if item.alias else (item.ref,)
                 stored = (old for ref in refs for old in self._store.find(ref))
                 same = any((old.source, old.kind) == (item.source, item.kind) for old in stored)
@@ -218,6 +218,9 @@ class Ingest:
             self._note(agent, reading, size, mtime_ns, head, whole)
 
         for item in agent.read(reading):
+            if item is None:
+                yield
+                continue
             if reason := self._refused(item):
                 reading.skip(reason)
                 reading.excluded = reading.excluded or reason == "excluded"
