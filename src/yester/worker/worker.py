@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import selectors
+import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -215,8 +216,8 @@ class Worker:
         self._distilling.wake()
 
     def _signalled(self, _: int) -> None:
-        os.read(self._signals.fileno(), 64)
-        self.leaving = "stopped"
+        if {signal.SIGTERM, signal.SIGINT} & {*os.read(self._signals.fileno(), 64)}:
+            self.leaving = "stopped"  # the watchdog's ticks come here as well
 
     # --- settings ----------------------------------------------------------------------------
 
