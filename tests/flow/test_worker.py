@@ -569,8 +569,7 @@ def test_an_event_that_has_ended_it_twice_is_set_aside_and_the_others_are_taken(
     for _ in range(2):
         code, _, err = worker().ended()
         assert (code, err.strip().rpartition("\n")[2]) == (1, "MemoryError")
-        assert culprit.exists()
-        pass_time(home)
+        assert culprit.exists()  # and a service starts it again at once
     running = worker().ready()
     until(lambda: not list(culprit.parent.iterdir()))
     assert {item.body for item in store().items()} == {
@@ -584,9 +583,17 @@ def test_an_event_that_has_ended_it_twice_is_set_aside_and_the_others_are_taken(
     (said,) = (f for f in findings if "ended the worker" in f["text"] and f["check"] == "spool")
     assert said["text"] == "1 event has ended the worker twice and was set aside"
     assert str(aside.parent) in said["fix"]
+    assert "delete" not in said["fix"]
     leave(home, told.ran("echo after", LONG))
     ask(home / "run", "POST /drain", 10.0)
     assert (waiting(home), running.health()["pid"]) == ([], running.process.pid)
+    leave(home, events[4])  # as it was, before somebody cut it
+    (home / "spool" / "new" / events[4].id).rename(aside)
+    findings = run("doctor", "--fix", "--json").json["findings"]
+    assert "put back for another try: 1 of 1 events" in [f["text"] for f in findings]
+    ask(home / "run", "POST /drain", 10.0)
+    assert f"echo 3\n\n{LONG}" in {item.body for item in store().items()}
+    assert list(aside.parent.iterdir()) == []
 
 
 @pytest.mark.requirement("OPS-05")
@@ -612,22 +619,156 @@ def test_one_that_has_nothing_to_do_or_much_does_not_hang(worker, home, store):
     assert running.health()["events"] == store().counts().events == 400
 
 
+SLOW = '{"a":1}' * 400_000 + "\n"  # records in one line: it is taken apart in one go, for seconds
+
+
 @pytest.mark.requirement("OPS-05", "STO-05")
-def test_a_transcript_that_has_ended_it_twice_is_left_unread(worker, run, home, store, tmp_path):
-    endless = tmp_path / "session.jsonl"
-    endless.touch()
-    os.truncate(endless, 1 << 40)
-    leave(home, Told(transcript=str(endless)).stop("Done."))
+@pytest.mark.parametrize(
+    "what", ["grows", "is put back", "is put back without a worker", "meets another version"]
+)
+def test_a_transcript_that_has_ended_it_twice_waits_for_another_reason_to_try(
+    worker, run, home, store, transcript, what
+):
+    t = transcript()
+    t.path.parent.mkdir(parents=True, exist_ok=True)
+    t.path.write_text(SLOW)
+    t.assistant("only the transcript has this")
+    leave(home, Told(transcript=str(t.path)).stop("Done."))
     for _ in range(2):
-        assert worker("--hung", "0.5").process.wait(60) == -signal.SIGALRM
+        assert worker("--hung", "0.3").process.wait(60) in (-signal.SIGALRM, -signal.SIGPROF)
         pass_time(home)
-    running = worker("--hung", "2").ready()
+    running = worker().ready()
     until(lambda: waiting(home) == [])
     assert "reading a transcript failed: it has ended the worker twice" in log(home)
     assert [item.body for item in store().items()] == ["Done."]
-    leave(home, Told(transcript=str(endless), clock=1_780_000_000_000).stop("Done again."))
-    ask(home / "run", "POST /drain", 10.0)
-    assert (waiting(home), running.health()["events"]) == ([], 1)
+    (said,) = (f for f in run("doctor", "--json").json["findings"] if str(t.path) in f["text"])
+    assert said["text"] == (
+        f"reading {t.path} has ended the worker twice, so the rest of it is not read"
+    )
+    assert said["fix"].endswith("To have it tried again, run: yester doctor --fix")
+    if what == "grows":
+        t.assistant("and this")
+        leave(home, Told(transcript=str(t.path), clock=1_780_000_000_000).stop("Done again."))
+    else:
+        if what != "is put back":
+            running.process.kill()
+            running.process.wait()
+        if what == "meets another version":
+            working = home / "run" / "working"
+            working.write_text(working.read_text().replace(yester.__version__, "0.0.9", 1))
+        else:
+            run("doctor", "--fix")
+    assert run("worker", "drain").code == 0
+    assert "only the transcript has this" in {item.body for item in store().items()}
+    assert (waiting(home), list((home / "spool" / "bad").iterdir())) == ([], [])
+
+
+def stopped_at_work(running, home, kind):
+    """The worker, stopped while it is at such a piece of work."""
+    until((home / "run" / "working").exists)
+
+    def caught():
+        running.process.send_signal(signal.SIGSTOP)
+        if re.search(rf'\n> \d "?\[?"?{kind}', (home / "run" / "working").read_text()):
+            return True
+        running.process.send_signal(signal.SIGCONT)
+        return False
+
+    until(caught, 60)
+
+
+@pytest.mark.requirement("OPS-05", "STO-05")
+def test_a_good_transcript_is_read_on_however_often_the_worker_is_killed(
+    worker, run, home, store, transcript
+):
+    t = transcript()
+    t.talk(2_500)
+    leave(home, Told(transcript=str(t.path)).stop("Done."))
+    seen = 1
+    for _ in range(3):
+        running = worker().ready()
+        until(lambda before=seen: sum(store().counts().items.values()) > before, 60)
+        stopped_at_work(running, home, "transcript")
+        seen = sum(store().counts().items.values())
+        running.process.kill()
+        running.process.wait()
+        pass_time(home)
+    assert run("worker", "drain").code == 0
+    assert (waiting(home), list((home / "spool" / "bad").iterdir())) == ([], [])
+    prompts = [item for item in store().items() if item.kind == "prompt"]
+    assert len(prompts) == 2_500
+
+
+@pytest.mark.requirement("OPS-05")
+def test_what_the_worker_was_at_when_it_was_stopped_is_not_suspected(worker, run, home, transcript):
+    t = transcript()
+    t.path.parent.mkdir(parents=True, exist_ok=True)
+    t.path.write_text(SLOW)
+    leave(home, Told(transcript=str(t.path)).stop("Done."))
+    running = worker()
+    stopped_at_work(running, home, "transcript")
+    assert "did not end when it was asked, so it was killed" in run("worker", "stop").err
+    pass_time(home)
+    assert run("worker", "drain").code == 0
+    assert "the worker before this one failed" not in log(home)
+
+
+@pytest.mark.requirement("OPS-05")
+def test_the_watchdog_does_not_count_the_time_in_which_the_process_was_stopped(tmp_path):
+    child = watched(tmp_path, "input(); dog.watch(); print('alive')")
+    child.send_signal(signal.SIGSTOP)
+    began = time.monotonic()
+    until(lambda: time.monotonic() - began > 1.5)
+    child.send_signal(signal.SIGCONT)
+    assert (child.communicate("\n")[0], child.returncode) == ("alive\n", 0)
+
+
+@pytest.mark.requirement("OPS-05")
+@pytest.mark.parametrize(
+    ("code", "by"), [("input()", signal.SIGALRM), ("sum(range(10**15))", signal.SIGPROF)]
+)
+def test_the_watchdog_ends_one_that_waits_and_one_that_never_comes_back(tmp_path, code, by):
+    child = watched(tmp_path, code)
+    assert child.wait(20) == -by
+    child.communicate()
+    assert "<string>" in (tmp_path / "log").read_text()
+
+
+def watched(tmp_path, code):
+    """A process that is to do this within half a second."""
+    before = (
+        "from pathlib import Path; from yester.worker.watchdog import Watchdog;"
+        "dog = Watchdog(Path('log'), 0.5); dog.watch(); print('ready', flush=True);"
+    )
+    child = subprocess.Popen(
+        [sys.executable, "-c", before + code], cwd=tmp_path, text=True,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    )  # fmt: skip
+    assert child.stdout.readline() == "ready\n"
+    return child
+
+
+@pytest.mark.requirement("CAP-03", "OPS-05")
+def test_an_event_that_waits_for_the_store_is_not_suspected(worker, run, home, store):
+    made(home)
+    leave(home, Told().prompt("about zeppelins"))
+    with open(home / "run" / "write.lock", "w") as held:
+        for _ in range(2):
+            running = worker().ready()
+            fcntl.flock(held, fcntl.LOCK_EX)
+            leave(home, Told(clock=1_771_000_000_000).prompt("about narwhals"))
+            wake(home)
+            time_of_two_attempts(running)
+            running.health()  # then the next attempt begins, and waits a quarter of a second
+            began = time.monotonic()
+            until(lambda began=began: time.monotonic() - began > 0.15)
+            running.process.kill()
+            running.process.wait()
+            pass_time(home)
+            fcntl.flock(held, fcntl.LOCK_UN)
+    assert "the worker before this one failed" not in log(home)
+    assert run("worker", "drain").code == 0
+    assert {item.body for item in store().items()} == {"about zeppelins", "about narwhals"}
 
 
 @pytest.mark.requirement("OPS-05", "STO-05")

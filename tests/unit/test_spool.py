@@ -6,6 +6,7 @@ import os
 import re
 import stat
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from tests.capturing import EVENTS, made
 from yester.capture.spool import (
+    ENDED_WORKER,
     NewerFormat,
     Spool,
     acknowledge,
@@ -189,3 +191,16 @@ def test_a_runtime_folder_counts_only_where_it_is_closed(tmp_path):
     assert trusted_runtime({"XDG_RUNTIME_DIR": str(closed)}, other) is None
     for named in (str(opened), "", str(tmp_path / "missing")):
         assert trusted_runtime({"XDG_RUNTIME_DIR": named}, me) != opened
+
+
+@pytest.mark.parametrize("name", ["/a/b.jsonl", "/a/line\nend\t\udcff.jsonl"])
+def test_what_has_ended_the_worker_can_be_put_back_and_nothing_else(spool, name):
+    cause = Path(name)
+    spool.set_aside(put(spool, "1-event"), ENDED_WORKER)
+    spool.set_aside(put(spool, "2-with-a-transcript"), f"came with one that {ENDED_WORKER}", cause)
+    spool.set_aside(put(spool, "3-nonsense"), "is not an event")
+    assert spool.put_back(Path("/a/other.jsonl")) == []
+    assert [path.name for path in spool.put_back(cause)] == ["2-with-a-transcript"]
+    assert [path.name for path in spool.put_back()] == ["1-event"]
+    assert [path.name for path in spool.waiting()] == ["1-event", "2-with-a-transcript"]
+    assert [path.name for path in spool.bad()] == ["3-nonsense"]

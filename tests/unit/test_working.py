@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yester.worker.working import Working
+from yester.worker.working import Piece, Working, clear_marks
 
 pytestmark = pytest.mark.requirement("OPS-02", "CAP-03")
 
 VERSION = "1.0"
 
 
-def begun(path: Path, *pieces: str, later: float = 600.0, version: str = VERSION) -> dict[str, int]:
+def event(name: str) -> Piece:
+    return Piece("event", name)
+
+
+def begun(
+    path: Path, *pieces: str | Piece, later: float = 600.0, version: str = VERSION
+) -> dict[str, int]:
     """A worker begins so many seconds after the last word of the one before; it ends, without a
     word, at these pieces of work. How often workers have ended at each, as it knew."""
     now = path.stat().st_mtime + later if path.exists() else 0.0
     working = Working(path, version, now)
-    known = {piece: working.ended(piece) for piece in pieces}
-    working.begin(*pieces)
+    work = [piece if isinstance(piece, Piece) else event(piece) for piece in pieces]
+    known = {piece.name: working.ended(piece) for piece in work}
+    working.begin(*work)
     working.close()
     return known
 
@@ -36,16 +45,70 @@ def test_each_worker_that_ends_at_it_counts(tmp_path):
 def test_who_is_back_at_once_was_killed_from_outside(tmp_path):
     path = tmp_path / "working"
     for _ in range(9):
-        assert begun(path, "a", later=1.0) == {"a": 0}
+        assert begun(path, "a", later=0.9) == {"a": 0}
+
+
+def test_who_says_that_it_ended_by_itself_may_be_back_at_once(tmp_path):
+    path = tmp_path / "working"
+    for number in range(3):
+        assert begun(path, "a", later=0.0) == {"a": number}
+        working = Working(path, VERSION, path.stat().st_mtime)
+        working.begin(event("a"))
+        working.fail(MemoryError())
+        working.close()
+
+
+def test_a_crash_of_the_interpreter_counts_at_once(tmp_path):
+    path = tmp_path / "working"
+    code = """
+import os, signal, sys
+from pathlib import Path
+from yester.worker.working import Piece, Working
+working = Working(Path(sys.argv[1]), "1.0", 0.0)
+working.catch_faults()
+working.begin(Piece("event", "a"))
+os.kill(os.getpid(), int(sys.argv[2]))
+"""
+    for number, counted in ((11, 1), (9, 1), (11, 2)):  # SIGSEGV, SIGKILL
+        words = [sys.executable, "-c", code, str(path), str(number)]
+        assert subprocess.run(words, check=False).returncode == -number
+        working = Working(path, VERSION, path.stat().st_mtime)
+        assert working.ended(event("a")) == counted
+        working.close()
+
+
+def test_a_transcript_in_which_the_next_one_came_further_is_not_suspected(tmp_path):
+    path = tmp_path / "working"
+    for reached in (0, 100, 200):
+        assert begun(path, Piece("transcript", "a", reached, 900)) == {"a": 0}
+    assert begun(path, Piece("transcript", "a", 200, 900)) == {"a": 1}
+    assert begun(path, Piece("transcript", "a", 200, 900)) == {"a": 2}
+    assert begun(path, Piece("transcript", "a", 200, 950)) == {"a": 1}  # grown: one more try
+    assert begun(path, Piece("transcript", "a", 200, 950)) == {"a": 2}
+
+
+def test_who_was_told_to_end_or_killed_on_purpose_leaves_no_mark(tmp_path):
+    path = tmp_path / "working"
+    working = Working(path, VERSION, 0.0)
+    working.begin(event("a"))
+    working.mark_no_more()
+    working.begin(event("b"))
+    working.close()
+    assert begun(path, "a", "b") == {"a": 0, "b": 0}
+    clear_marks(path)
+    assert begun(path, "a", "b") == {"a": 0, "b": 0}
+    assert begun(path, "a") == {"a": 1}
+    clear_marks(path)
+    assert begun(path, "a") == {"a": 1}  # what is known of before stays
 
 
 def test_what_went_well_is_suspected_no_longer(tmp_path):
     path = tmp_path / "working"
     begun(path, "a", "b")
     working = Working(path, VERSION, path.stat().st_mtime + 600)
-    assert working.found == ("a", "b")
-    working.begin("a")
-    working.settle("a")
+    assert working.found == (event("a"), event("b"))
+    working.begin(event("a"))
+    working.settle(event("a"))
     working.rest()
     working.close()
     assert begun(path, "a", "b") == {"a": 0, "b": 1}
@@ -54,7 +117,7 @@ def test_what_went_well_is_suspected_no_longer(tmp_path):
 def test_who_rests_has_ended_at_nothing(tmp_path):
     path = tmp_path / "working"
     working = Working(path, VERSION, 0.0)
-    working.begin("a")
+    working.begin(event("a"))
     working.rest()
     working.close()
     assert begun(path, "a") == {"a": 0}

@@ -20,6 +20,7 @@ from yester.capture import ask
 from yester.files import open_file
 
 FORMAT = 1
+ENDED_WORKER = "has ended the worker twice"  # why something was set aside
 _LONGEST_HEAD = 4096  # bytes that are read of it where the name of the event is wanted
 _ABANDONED = 3600.0  # seconds after which a file in tmp/ has no hook any more
 
@@ -90,17 +91,33 @@ class Spool:
     def bad(self) -> list[Path]:
         return sorted(path for folder in self.folders for path in folder.glob("bad/*"))
 
-    def set_aside(self, path: Path, why: str = "") -> None:
+    def set_aside(self, path: Path, why: str = "", transcript: Path | None = None) -> None:
+        """`transcript`: the fault is not the event's but that of what was to be read after it."""
         folder = path.parent.parent / "bad"
         folder.mkdir(mode=0o700, exist_ok=True)
         path.rename(folder / path.name)
         with suppress(OSError):  # no room: the file itself is kept
             flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
             with os.fdopen(os.open(_reasons(folder), flags, 0o600), "a", encoding="utf-8") as file:
-                file.write(f"{path.name}\t{why}\n")
+                cause = f"\t{_in_one_line(transcript)}" if transcript else ""
+                file.write(f"{path.name}\t{why}{cause}\n")
+
+    def put_back(self, transcript: Path | None = None) -> list[Path]:
+        """What has ended the worker may be tried again, all of it or what was set aside because of
+        this transcript; the files that were."""
+        reasons = self.why_bad()
+        back = []
+        for path in self.bad() if reasons else ():
+            why, _, named = reasons.get(path.name, "").partition("\t")
+            if ENDED_WORKER in why and (not transcript or named == _in_one_line(transcript)):
+                with suppress(OSError):  # it is kept where it is
+                    path.rename(path.parent.parent / "new" / path.name)
+                    back.append(path)
+        return back
 
     def why_bad(self) -> dict[str, str]:
-        """Why each file was set aside, by its name, as far as that is known."""
+        """Why each file was set aside, by its name, as far as that is known; behind a tab the
+        transcript that was the cause."""
         found: dict[str, str] = {}
         for folder in self.folders:
             with suppress(OSError), open_file(_reasons(folder / "bad")) as file:
@@ -115,6 +132,11 @@ class Spool:
                 with suppress(OSError):  # its hook has finished it meanwhile
                     if now - path.stat().st_mtime > _ABANDONED:
                         path.unlink()
+
+
+def _in_one_line(path: Path) -> str:
+    """For `reasons`; what is no UTF-8 or would end a line is replaced."""
+    return " ".join(str(path).encode("utf-8", "replace").decode().splitlines())
 
 
 def _reasons(bad: Path) -> Path:
@@ -133,6 +155,16 @@ def read(path: Path) -> Spooled:
         raise NewerFormat(words[0])
     hints = dict(_pairs(words[2:]))
     return Spooled(path.name, words[1], hints.pop("cwd", ""), hints, payload)
+
+
+def is_newer(path: Path) -> bool:
+    """Of a newer format? Told by its first bytes: the payload may be larger than memory."""
+    try:
+        with open_file(path) as file:
+            name, _, number = file.readline(_LONGEST_HEAD).split(b"\t", 1)[0].partition(b"/")
+    except OSError:
+        return False
+    return name == b"yester" and number.isdigit() and int(number) > FORMAT
 
 
 def event_of(path: Path) -> str:

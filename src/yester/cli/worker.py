@@ -21,6 +21,7 @@ from yester.errors import StoreBusy, YesterError
 from yester.install import plugin
 from yester.worker import launch, seat
 from yester.worker.door import ask
+from yester.worker.working import clear_marks
 
 _STOPPING = 15.0  # seconds a worker may take to finish what it has
 _FINISHING, _HANGING = 10.0, 4.0  # the same for `stop`: one that answers, and one that does not
@@ -160,7 +161,7 @@ def end(app: App) -> int:
         seat.send(app.home, pid, signal.SIGTERM)
     if _has_ended(app.home, pid, _FINISHING if answered else _HANGING):
         return pid
-    if seat.send(app.home, pid, signal.SIGKILL) and _has_ended(app.home, pid, 2.0):
+    if seat.send(app.home, pid, signal.SIGKILL) and _has_ended(app.home, pid, 2.0, True):
         click.echo(
             f"the worker (pid {pid}) did not end when it was asked, so it was killed; "
             "what it had not taken in is still in the spool",
@@ -173,11 +174,13 @@ def end(app: App) -> int:
     )
 
 
-def _has_ended(home: Path, pid: int, patience: float) -> bool:
+def _has_ended(home: Path, pid: int, patience: float, killed: bool = False) -> bool:
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline:
         free = seat.take(home, 0.05)
         if free is not None:
+            if killed:
+                clear_marks(home / "run" / "working")
             free.leave()
             return True
         if seat.holder(home) not in (pid, 0):

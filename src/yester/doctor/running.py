@@ -16,7 +16,7 @@ import msgspec
 
 from yester import __version__
 from yester.capture.homes import find_python, is_usual, record_home, usual_home
-from yester.capture.spool import NewerFormat, Spool, age, read, trusted_runtime
+from yester.capture.spool import ENDED_WORKER, Spool, age, is_newer, trusted_runtime
 from yester.doctor.finding import Finding
 from yester.redact import redact
 from yester.worker import launch, seat
@@ -205,7 +205,7 @@ def spool(home: Path, now: int, fix: bool) -> Iterator[Finding]:
     place = Spool(home, runtime, is_usual(home, os.environ))
     waiting = place.waiting()
     oldest = max((age(path, now / 1000) for path in waiting), default=0.0)
-    foreign = sum(1 for path in waiting if _is_newer(path))
+    foreign = sum(1 for path in waiting if is_newer(path))
     if foreign:
         yield Finding(
             "spool", "problem", f"{foreign:,} events were left by hooks of a newer yester",
@@ -219,14 +219,14 @@ def spool(home: Path, now: int, fix: bool) -> Iterator[Finding]:
     elif not foreign:
         yield Finding("spool", "ok", f"{len(waiting):,} events wait")
     reasons = place.why_bad()
-    ended = [path for path in place.bad() if "ended the worker" in reasons.get(path.name, "")]
-    if ended:
-        events = "1 event has" if len(ended) == 1 else f"{len(ended):,} events have"
-        were = "was" if len(ended) == 1 else "were"
+    ended = [path for path in place.bad() if ENDED_WORKER in reasons.get(path.name, "")]
+    if ended and fix:
+        number = _try_again(home, place)
         yield Finding(
-            "spool", "problem", f"{events} ended the worker twice and {were} set aside",
-            f"They are kept in {ended[0].parent}: tell us what they hold, or delete them.",
-        )  # fmt: skip
+            "spool", "ok", f"put back for another try: {number:,} of {len(ended):,} events"
+        )
+    elif ended:
+        yield from _set_aside(ended, [reasons[path.name].partition("\t")[2] for path in ended])
     if bad := [path for path in place.bad() if path not in ended]:
         yield Finding(
             "spool", "note", f"{len(bad):,} events could not be understood",
@@ -245,14 +245,28 @@ def spool(home: Path, now: int, fix: bool) -> Iterator[Finding]:
             yield Finding("gap", "ok", "noted")
 
 
-def _is_newer(path: Path) -> bool:
-    try:
-        read(path)
-    except NewerFormat:
-        return True
-    except (OSError, ValueError):
-        pass
-    return False
+def _try_again(home: Path, place: Spool) -> int:
+    """Put back what has ended the worker, without suspicion; how many events."""
+    said = ask(home / "run", "POST /retry", 5.0)
+    if said:
+        return int(msgspec.json.decode(said)["events"])
+    free = seat.take(home)
+    if free is not None:
+        (home / "run" / "working").unlink(missing_ok=True)
+        free.leave()
+    return len(place.put_back())
+
+
+def _set_aside(ended: list[Path], transcripts: list[str]) -> Iterator[Finding]:
+    again = f"Kept in {ended[0].parent}. To have it tried again, run: yester doctor --fix"
+    for transcript in sorted({*transcripts} - {""}):
+        text = f"reading {transcript} {ENDED_WORKER}, so the rest of it is not read"
+        yield Finding("spool", "problem", text, again)
+    if number := transcripts.count(""):
+        events = "1 event has" if number == 1 else f"{number:,} events have"
+        were = "was" if number == 1 else "were"
+        text = f"{events} ended the worker twice and {were} set aside"
+        yield Finding("spool", "problem", text, again)
 
 
 def log(home: Path, now: int, most: int = 3) -> Iterator[Finding]:

@@ -95,8 +95,11 @@ class Events:
             told.session, told.agent, project.key, told.epoch, told.epoch, told.cwd, "", "", path
         )
 
-    def take(self, batch: Sequence[Spooled]) -> Taken:
-        """Store a batch, all of it or nothing."""
+    def take(
+        self, batch: Sequence[Spooled], before_storing: Callable[[], None] = lambda: None
+    ) -> Taken:
+        """Store a batch, all of it or nothing. `before_storing` is called when every event has been
+        understood: from then on it may have to wait for other writers."""
         ids = [spooled.id for spooled in batch]
         known = self._store.handled(ids)
         again: dict[str, Told] = {}
@@ -126,6 +129,7 @@ class Events:
                     title=sessions[key].title or first.title,
                 )  # fmt: skip
             weighed.append((spooled, one))
+        before_storing()
         with self._store.transaction():
             known = self._store.handled(ids)
             new = [pair for pair in weighed if pair[0].id not in known]

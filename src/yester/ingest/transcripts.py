@@ -67,6 +67,7 @@ class Ingest:
         options: Options,
         rules: Rules | None = None,
         clock: Callable[[], float] = time.monotonic,
+        before_storing: Callable[[], None] = lambda: None,
     ) -> None:
         self._store = store
         self._projects = projects
@@ -76,6 +77,7 @@ class Ingest:
         self._unnamed: set[str] = set()  # sessions whose first prompt may not be kept
         self._shown: dict[tuple[str, str], list[Shown]] = {}
         self._clock = clock
+        self._before_storing = before_storing  # it may then have to wait for other writers
         self._size = 1_000
         self._entries: list[Entry] = []
         self._unanswered: set[str] = set()
@@ -131,6 +133,7 @@ class Ingest:
         """Write what has been collected; all of it or, on an error, nothing."""
         if not (self._entries or self._sources):
             return Put()
+        self._before_storing()
         began = self._clock()
         with self._store.transaction():
             for project in self._seen_projects.values():

@@ -13,7 +13,7 @@ from yester.errors import StoreError
 from yester.store.base import Store, Waiting
 from yester.worker.archiving import Archiving
 from yester.worker.log import Log
-from yester.worker.working import TWICE, Working
+from yester.worker.working import TWICE, Piece, Working
 
 if TYPE_CHECKING:
     from yester.distil.distil import Report
@@ -43,7 +43,7 @@ class Distilling:
         self._now = now
         self._done = done
         self._working = working
-        self._piece = ""  # what it is at, for `working`
+        self._piece = Piece("session", "")  # what it is at, for `working`
         self._archiving = Archiving(log)
         self._steps: Iterator[None] | None = None
         self._session = 0
@@ -90,7 +90,8 @@ class Distilling:
         for waiting in found:
             if waiting.session.id in self._failed:
                 continue
-            self._session, self._piece = waiting.session.id, f"session {waiting.session.key}"
+            self._session = waiting.session.id
+            self._piece = Piece("session", waiting.session.key, waiting.since, waiting.changes)
             if self._working and self._working.ended(self._piece) >= TWICE:
                 self._log.say("distilling a session failed: it has ended the worker twice")
                 self._failed.add(self._session)

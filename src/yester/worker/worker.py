@@ -26,7 +26,7 @@ from yester.agents.hooks import READ_TRANSCRIPT_AFTER, Told
 from yester.backups import before_migration
 from yester.capture.homes import is_usual
 from yester.capture.rules import rules, write_for_hooks
-from yester.capture.spool import NewerFormat, Spool, Spooled, acknowledge, read
+from yester.capture.spool import ENDED_WORKER, NewerFormat, Spool, Spooled, acknowledge, read
 from yester.config import load
 from yester.errors import ConfigError, StoreBusy, StoreError, StoreNewer, StoreReplaced
 from yester.ingest import Ingest, rebuild_if_stale
@@ -40,7 +40,7 @@ from yester.worker.door import Door, Reply
 from yester.worker.log import Log
 from yester.worker.wake import Fifo, Signals
 from yester.worker.watchdog import HUNG, Watchdog
-from yester.worker.working import TWICE, Working
+from yester.worker.working import TWICE, Piece, Working
 
 SLICE = 0.04  # seconds of work before somebody who asks gets a turn
 BATCH = 24  # events in one transaction
@@ -87,7 +87,7 @@ class Worker:
         self._held: Counter[Path] = Counter()  # spool files that go when theirs have been read
         self._reading: Iterator[None] | None = None
         self._joined = False  # all work trees that are gone, with their repositories
-        self._opened = ""  # the transcript it goes through
+        self._opened = Path()  # the transcript it goes through
         self._background = Background(self._log, self._refined)
         self._running = False  # not where it only drains
         self.resting = 0.0  # until then: the store could not be written to
@@ -105,8 +105,10 @@ class Worker:
         self._watchdog = Watchdog(home / "logs" / "worker.log", 0.0)  # not where it only drains
         self._working = Working(home / "run" / "working", yester.__version__, time.time())
         if self._working.found:
-            kind = self._working.found[0].partition(" ")[0]
+            kind = self._working.found[0].kind
             self._log.say(f"the worker before this one failed: it ended in its work ({kind})")
+        if self._working.another_version:  # which may manage what the former one could not
+            self._spool.put_back()
 
         kept, now = self._config.number("backups_kept"), int(time.time() * 1000)
         self._store = SqliteStore.open(
@@ -127,6 +129,7 @@ class Worker:
         self._running = True
         self._use_threads()
         self._watchdog = Watchdog(self.home / "logs" / "worker.log", self._hung)
+        self._working.catch_faults()
         while not self.leaving:
             self._watchdog.sleep()
             ready = self._selector.select(self._timeout())
@@ -138,6 +141,7 @@ class Worker:
             self._work(until)
             self._distil(until)
             self._tick()
+        self._working.mark_no_more()
         self._door.await_acknowledgements()  # else it would be told once more
         self.drain()
         self._watchdog.close()
@@ -275,6 +279,9 @@ class Worker:
         except (StoreError, OSError) as error:
             self._log.failed("writing", error)
             self.resting = self._clock() + _ERROR_PAUSE
+        except BaseException as error:
+            self._working.fail(error)
+            raise
         self._working.rest()  # not where an error ends us
 
     def _distil(self, until: float) -> None:
@@ -327,8 +334,8 @@ class Worker:
         self._working.begin(*map(_event, now))
         for path in now:
             if self._working.ended(_event(path)) >= TWICE:
-                self._set_aside(path, "has ended the worker twice")
                 self._working.settle(_event(path))
+                self._set_aside(path, ENDED_WORKER)
                 continue
             try:
                 batch.append((path, read(path)))
@@ -344,6 +351,7 @@ class Worker:
         if batch:
             self._store_batch(batch)
             self._working.settle(*(_event(path) for path, _ in batch))
+        self._working.rest()
         self._answers.write_down(self._left)
         return bool(now)  # until a new listing has nothing: more may have come meanwhile
 
@@ -356,8 +364,9 @@ class Worker:
         return batch
 
     def _store_batch(self, batch: list[tuple[Path, Spooled]]) -> None:
+        self._working.begin(*(_event(path) for path, _ in batch))
         try:
-            taken = self._intake.take([spooled for _, spooled in batch])
+            taken = self._intake.take([spooled for _, spooled in batch], self._working.rest)
         except (StoreError, MemoryError):
             raise
         except Exception as error:  # noqa: BLE001 -- one event's fault must not keep the others out
@@ -383,9 +392,9 @@ class Worker:
                 self._remember(path, spooled.id, told[spooled.id])
             self._let_go([path])
 
-    def _set_aside(self, path: Path, why: str) -> None:
+    def _set_aside(self, path: Path, why: str, transcript: Path | None = None) -> None:
         try:
-            self._spool.set_aside(path, why)
+            self._spool.set_aside(path, why, transcript)
             self._log.say(f"{path.name} {why}; moved to spool/bad")
         except OSError as error:
             self._left.add(path.name)
@@ -423,19 +432,35 @@ class Worker:
             path = min(self._due, key=lambda p: self._due[p].when, default=None)
             if path is None or self._due[path].when > self._clock():
                 return False
+            tried = self._working.ended(self._piece(path))
             due = self._due.pop(path)
-            if self._working.ended(_transcript(path)) >= TWICE:
-                self._log.say("reading a transcript failed: it has ended the worker twice")
-                self._let_go(due.files)
+            if tried >= TWICE:
+                self._leave_unread(path, due.files)
                 return True
-            self._reading, self._opened = self._read(path, due), _transcript(path)
+            self._reading, self._opened = self._read(path, due), path
         self._watchdog.watch()
-        self._working.begin(self._opened)
+        self._working.begin(self._piece(self._opened))
         for _ in range(20):
             if next(self._reading, self) is self:
                 self._reading = None
                 break
         return True
+
+    def _piece(self, path: Path) -> Piece:
+        """A transcript from where the store has it: who has come further was not stopped by it."""
+        try:
+            size, known = path.stat().st_size, self._store.source(str(path))
+        except (OSError, ValueError):  # no file, or a name that is none
+            return Piece("transcript", str(path))
+        reached = known.offset + known.line if known else 0  # some readers count only one of them
+        return Piece("transcript", str(path), reached, size)
+
+    def _leave_unread(self, transcript: Path, files: list[Path]) -> None:
+        """Until it grows, another version comes, or `doctor --fix` puts its events back."""
+        self._log.say("reading a transcript failed: it has ended the worker twice")
+        for path in files:
+            del self._held[path]
+            self._set_aside(path, f"came with a transcript that {ENDED_WORKER}", transcript)
 
     def _read(self, path: Path, due: _Due) -> Iterator[None]:
         try:
@@ -444,17 +469,23 @@ class Worker:
             self._reading = None
             self._read_later(path, due.told, due.files)
             raise
-        self._working.settle(_transcript(path))
+        self._working.settle(Piece("transcript", str(path)))
         self._let_go(due.files)
+        if self._spool.put_back(path):
+            self._more = True
 
     def _read_transcript(self, path: Path, told: Told) -> Iterator[None]:
         agent = AGENTS.get(told.agent)
         if agent is None or self._intake.refused(told) or not os.path.isfile(path):  # noqa: PTH113
             return  # (Path.is_file() raises where a folder is closed to us)
         options = Options(self._config.flag("thinking"), self._config.flag("subagents"))
-        ingest = Ingest(self._store, self._intake.projects, options, self._rules)
+        ingest = Ingest(
+            self._store, self._intake.projects, options, self._rules,
+            before_storing=self._working.rest,
+        )  # fmt: skip
         yield from ingest.reading(agent, path)
         ingest.flush()
+        self._working.rest()
         self._intake.find_prompts(told.session, told.agent)
         self._distilling.wake()
         self._background.stored()
@@ -476,6 +507,10 @@ class Worker:
             return self._answer_recall(given.get("asked", ""), given.get("root", ""))
         if request == "POST /drain":
             return msgspec.json.encode({"events": self.drain(), "resting": bool(self.resting)})
+        if request == "POST /retry":
+            self._working.forget()
+            self._more = True
+            return msgspec.json.encode({"events": len(self._spool.put_back())})
         if request == "POST /stop":
             self.leaving = self.leaving or "stopped"
             return b"{}"
@@ -524,12 +559,8 @@ class Worker:
         return Reply(delivery.body, settle)
 
 
-def _event(path: Path) -> str:
-    return f"event {path.name}"
-
-
-def _transcript(path: Path) -> str:
-    return f"transcript {path}"
+def _event(path: Path) -> Piece:
+    return Piece("event", path.name)
 
 
 def installed_version() -> str:
