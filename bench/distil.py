@@ -42,7 +42,8 @@ from yester.ingest import prepared
 from yester.model import DISTILLED, Filters, Item
 from yester.project import named
 from yester.redact import redact, strip_private
-from yester.store.sqlite import SqliteStore
+from yester.store import open_store
+from yester.store.contract import Store
 from yester.text.terms import STOP
 
 _SEED = 1
@@ -63,7 +64,7 @@ def indexed(folder: Path, home: Path) -> None:
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
-def distilled(store: SqliteStore, rules: Rules) -> tuple[Report, float, float, float]:
+def distilled(store: Store, rules: Rules) -> tuple[Report, float, float, float]:
     """(what was done, CPU seconds, the longest step, the 99th percentile of steps in ms)"""
     with store.transaction():
         store.distil_again()
@@ -81,7 +82,7 @@ def distilled(store: SqliteStore, rules: Rules) -> tuple[Report, float, float, f
     return report, last - began, steps[-1] * 1000, steps[len(steps) * 99 // 100] * 1000
 
 
-def removed(store: SqliteStore, rules: Rules) -> Counter[str]:
+def removed(store: Store, rules: Rules) -> Counter[str]:
     """How many uses of tools the rules of capture take out before anything is distilled."""
     counts: Counter[str] = Counter()
     for session in store.sessions(Filters(), 1 << 30):
@@ -109,7 +110,7 @@ def removed(store: SqliteStore, rules: Rules) -> Counter[str]:
 # --- looking at what was made --------------------------------------------------------------------
 
 
-def facts_elsewhere(store: SqliteStore, made: list[Item]) -> list[str]:
+def facts_elsewhere(store: Store, made: list[Item]) -> list[str]:
     """Facts that do not stand in the item they point to."""
     bad = []
     for item in made:
@@ -141,7 +142,7 @@ def alike(made: list[Item]) -> int:
     return pairs
 
 
-def over_the_turn(store: SqliteStore, made: list[Item]) -> int:
+def over_the_turn(store: Store, made: list[Item]) -> int:
     """Sessions whose distilled items claim more tokens than the session has."""
     claimed: Counter[str] = Counter()
     for item in made:
@@ -261,7 +262,7 @@ class Table:
         print(f"| {name} | {value} | {bound} | {'' if good else 'MISSED'} |", flush=True)
 
 
-def told(table: Table, store: SqliteStore, rules: Rules) -> None:
+def told(table: Table, store: Store, rules: Rules) -> None:
     """Everything that needs the sessions alone."""
     report, seconds, worst, slow = distilled(store, rules)
     counts = removed(store, rules)
@@ -302,7 +303,7 @@ def told(table: Table, store: SqliteStore, rules: Rules) -> None:
         print("bad:", bad)
 
 
-def asked_of(table: Table, store: SqliteStore, folder: Path, work: Path, embedder: str) -> None:
+def asked_of(table: Table, store: Store, folder: Path, work: Path, embedder: str) -> None:
     """Recall over the distilled items alone, and over the raw messages."""
     groups = grouped(folder)
     every = [item for item in store.items() if item.session in groups]
@@ -348,7 +349,7 @@ def main() -> int:
         indexed(given.folder / "sessions", home)
     config = load(home, {})
     rules = Rules(frozenset(config.texts("skip_tools")), config.number("batch_window_ms"))
-    store = SqliteStore.open(home, now=int(time.time() * 1000))
+    store = open_store(home, now=int(time.time() * 1000))
     for session in store.sessions(Filters(), 1 << 30):  # a kept store is distilled from nothing
         with store.transaction():
             store.remove([item.id for item in store.distilled(session.id)])

@@ -38,7 +38,8 @@ import apsw
 from yester.model import Filters
 from yester.project import Projects
 from yester.recall.recall import Asked
-from yester.store.sqlite import SqliteStore
+from yester.store import open_store
+from yester.store.contract import Store
 from yester.worker.question import answered
 
 HOOK = Path(__file__).parent.parent / "plugin" / "hooks" / "hook.py"
@@ -62,7 +63,7 @@ class Desk:
         self.place.mkdir()
         subprocess.run(["git", "init", "-q"], cwd=self.place, check=True)
         self.env = {"HOME": str(self.home.parent), "PATH": os.environ["PATH"], "CLAUDECODE": "1"}
-        store = SqliteStore.open(self.home, now=int(time.time() * 1000))
+        store = open_store(self.home, now=int(time.time() * 1000))
         self.items = store.statistics((), Filters()).items
         counts = store.counts()
         self.vectors, self.unembedded = counts.vectors, counts.unembedded
@@ -73,7 +74,7 @@ class Desk:
         store.close()
 
     @staticmethod
-    def _largest(store: SqliteStore) -> str:
+    def _largest(store: Store) -> str:
         sizes = {
             one.name: store.statistics((), Filters(projects=(one.key,))).items
             for one in store.projects()

@@ -32,7 +32,7 @@ from yester.recall.arms import Gathered
 from yester.recall.factors import DAY, HALF_LIFE
 from yester.recall.rank import Weights
 from yester.recall.recall import Asked, recall, same_words, terms_of
-from yester.store.base import Candidate
+from yester.store.contract import Candidate
 
 sys.path.insert(0, str(Path(__file__).parent))
 from quality import Group, Question, loaded

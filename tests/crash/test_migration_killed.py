@@ -15,7 +15,7 @@ import yester
 from tests.crash.killing import Zygote, kills, read_only
 from yester.backups import before_migration, listed, make, restore
 from yester.store.migrate import Migration, migrations
-from yester.store.sqlite import SqliteStore
+from yester.store.sqlite.store import SqliteStore
 
 pytestmark = [pytest.mark.crash, pytest.mark.requirement("STO-01", "STO-06")]
 

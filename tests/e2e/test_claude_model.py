@@ -20,7 +20,7 @@ from yester.distil.llm import open_model
 from yester.distil.refine import Draft, refine
 from yester.errors import Busy, LlmError
 from yester.model import Item
-from yester.store.sqlite import SqliteStore
+from yester.store import open_store
 
 pytestmark = [pytest.mark.e2e, pytest.mark.skipif(bool(MISSING), reason=MISSING)]
 
@@ -66,7 +66,7 @@ def settings(home: Path, url: str) -> Any:
 def test_the_real_program_answers_once_and_leaves_no_transcript(home):
     server = api({"default": json.dumps(NOTES)})
     config = settings(home, server.url)
-    store = SqliteStore.open(home, now=1)
+    store = open_store(home, now=1)
     draft = Draft((Item("o1", "observation", title="cart", files_modified=("cart/total.py",)),))
     try:
         asker = open_asker(config, store)

@@ -28,7 +28,7 @@ from yester.ingest.events import Events
 from yester.memories.disk import appended
 from yester.memories.places import slug
 from yester.model import Item
-from yester.store.sqlite import SqliteStore
+from yester.store import open_store
 from yester.worker.archiving import Archiving
 from yester.worker.log import Log
 
@@ -172,7 +172,7 @@ class Desk:
         home.mkdir(mode=0o700)
         self.home, self.user = home, own_home
         (home / "config.toml").write_text("[archive]\non = true\n")
-        self.store = SqliteStore.open(home, now=1)
+        self.store = open_store(home, now=1)
         self.told = Told(clock=int(time.time() * 1000) - 60_000)
         self.now = self.told.clock + 30_000
 

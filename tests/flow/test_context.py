@@ -20,7 +20,7 @@ from yester.ingest import content_hash, prepared
 from yester.model import Item, Project, Session
 from yester.project import Projects, named
 from yester.recall.floor import worth_showing
-from yester.store.base import Entry
+from yester.store.contract import Entry
 from yester.text.document import document
 
 NOW = 1_780_000_000  # 28 May 2026

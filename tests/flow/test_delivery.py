@@ -36,7 +36,7 @@ from yester.fence import MOST_UNITS, units
 from yester.ingest import add
 from yester.model import Item
 from yester.project import identify
-from yester.store.sqlite import SqliteStore
+from yester.store import open_store
 from yester.worker.door import PATIENCE, Door, Reply, ask
 
 pytestmark = pytest.mark.requirement("DEL-14")
@@ -79,7 +79,7 @@ def store(home):
 
     def open_():
         if not opened:
-            opened.append(SqliteStore.open(home, now=1))
+            opened.append(open_store(home, now=1))
         return opened[0]
 
     yield open_
@@ -463,7 +463,7 @@ def test_a_late_block_and_what_fits_the_prompt_stay_within_what_clients_take(
     home, project, worker, env
 ):
     found = identify(str(project))
-    store = SqliteStore.open(made(home), now=1)
+    store = open_store(made(home), now=1)
     add(store, [
         (Item(f"n{n}", "observation", found.key, type="bugfix", epoch=1_770_000_000_000 + n,
               title=f"Invoice queue {n}: " + "𝄞" * 60,

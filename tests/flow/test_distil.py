@@ -29,7 +29,7 @@ from yester.ingest import Ingest, prepared
 from yester.ingest.events import Events
 from yester.model import DISTILLED, Filters, Injection, Item, Turn
 from yester.redact import redact
-from yester.store.sqlite import SqliteStore
+from yester.store import maintenance, open_store
 from yester.worker.distilling import Distilling
 from yester.worker.log import Log
 
@@ -41,7 +41,7 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 @pytest.fixture
 def store(home):
-    opened = SqliteStore.open(home, now=1)
+    opened = open_store(home, now=1)
     yield opened
     opened.close()
 
@@ -187,7 +187,7 @@ def test_a_turn_that_has_grown_replaces_what_came_of_it_and_what_no_longer_comes
     assert after.title == "Write local settings"
     assert store.get([before.id]) == []
     assert store.evidence(before.id) == {}
-    assert store.check() == []
+    assert maintenance(store).check() == []
 
 
 TURNS = (
@@ -216,7 +216,7 @@ def test_turn_by_turn_in_several_goes_and_all_at_once_give_the_same(kinds, ends,
             parts.append(len(story.items))
         globals()[kind](story)
     folder = tempfile.TemporaryDirectory()
-    stores = [SqliteStore.open(Path(folder.name) / name, now=1) for name in ("1", "2", "3")]
+    stores = [open_store(Path(folder.name) / name, now=1) for name in ("1", "2", "3")]
     live, whole, goes = stores
     for at, end in zip(parts, [*parts[1:], len(story.items)], strict=True):
         replace(story, items=story.items[:end]).store(live, at)
@@ -422,7 +422,7 @@ def test_two_sessions_that_do_the_same_at_the_same_time_are_observed_once(store)
 def test_a_session_that_does_the_same_twice_within_an_hour_tells_it_once(home, between):
     told = []
     for all_at_once in (True, False):
-        with closing(SqliteStore.open(home / str(all_at_once), now=1)) as store:
+        with closing(open_store(home / str(all_at_once), now=1)) as store:
             story, at = Story(), 0
             turns = [fixed_bug, *[second_turn] * between, fixed_again, second_turn]
             for turn in turns:
@@ -518,7 +518,7 @@ def test_nothing_secret_private_or_injected_is_distilled(home, transcript):
         "- Note that <private>hunter22</private> was never sent to `auth.example.com`"
     )
     read_transcript(home, t.path)
-    store = SqliteStore.open(home, now=1)
+    store = open_store(home, now=1)
     distilled(store)
     assert made(store, "observation")
     for item in made(store):
@@ -560,7 +560,7 @@ def test_what_an_agent_repeats_of_what_it_was_shown_is_not_distilled(store):
 
 
 def read_transcript(home, path):
-    store = SqliteStore.open(home, now=1)
+    store = open_store(home, now=1)
     config = load(home, {})
     events = Events(store, config, rules(config))
     ingest = Ingest(store, events.projects, Options(), rules(config))
@@ -603,12 +603,12 @@ def test_hooks_alone_and_the_transcript_alone_give_the_same(tmp_path, transcript
     told, t = Told(), transcript()
     events = tell(told, t)
     live, later = tmp_path / "live", tmp_path / "later"
-    store = SqliteStore.open(live, now=1)
+    store = open_store(live, now=1)
     config = load(live, {})
     Events(store, config, rules(config)).take(events)
     distilled(store, hooked=True)
     read_transcript(later, t.path)
-    replayed = SqliteStore.open(later, now=1)
+    replayed = open_store(later, now=1)
     distilled(replayed)
     assert made(store, "observation")
     assert list(map(story_of, made(store))) == list(map(story_of, made(replayed)))
@@ -618,7 +618,7 @@ def test_hooks_alone_and_the_transcript_alone_give_the_same(tmp_path, transcript
 
 def test_a_session_at_work_is_left_alone_until_its_turn_ends(home):
     told = Told()
-    store = SqliteStore.open(home, now=1)
+    store = open_store(home, now=1)
     config = load(home, {})
     events = Events(store, config, rules(config))
     events.take([told.prompt("fix it"), told.ran("pytest -q", "x" * 60)])
@@ -638,7 +638,7 @@ def test_the_worker_distils_when_a_turn_has_ended(home, own_home, transcript):
     leave(home, *tell(Told(), transcript()))
     command = [sys.executable, "-P", "-m", "yester", "--home", str(home), "worker", "run"]
     process = subprocess.Popen(command, cwd=home.parent, stdout=subprocess.DEVNULL)
-    store = SqliteStore.open(home, now=1)
+    store = open_store(home, now=1)
     try:
         found = until(lambda: made(store, "observation"))
         assert [item.title for item in found] == ["Fix the total of the cart for ten items"]
@@ -761,7 +761,7 @@ def test_removed_items_are_gone_from_rows_and_index(store):
     with store.transaction():
         store.remove([*ids, 999_999])
     assert made(store) == []
-    assert store.check() == []
+    assert maintenance(store).check() == []
     assert store.touching(["src/cart.py"], Filters(kinds=("observation",)), 9) == {}
 
 

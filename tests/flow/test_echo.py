@@ -21,7 +21,7 @@ from yester.ingest.transcripts import KEEPS_ECHOES
 from yester.model import DISTILLED, Filters, Injection
 from yester.recall.recall import Asked, recall
 from yester.recall.timeline import timeline
-from yester.store.sqlite import SqliteStore
+from yester.store import maintenance, open_store
 
 pytestmark = pytest.mark.requirement("CAP-11", "CAP-17")
 
@@ -38,7 +38,7 @@ class Desk:
     def __init__(self, home):
         home.mkdir()
         self.home = home
-        self.store = SqliteStore.open(home, now=1)
+        self.store = open_store(home, now=1)
         self.config = load(home, {})
         self.events = Events(self.store, self.config, rules(self.config))
 
@@ -119,7 +119,7 @@ def test_a_message_that_repeats_what_was_shown_is_kept_and_not_ranked(desk, tran
     assert item.status == "echo"
     assert item.id not in desk.found("ledger service port")
     with desk.store.transaction():
-        desk.store.reindex()
+        maintenance(desk.store).reindex()
     assert item.id not in desk.found("ledger service port")
     assert desk.store.get([item.id]) == [item]
     assert desk.store.unembedded(50).count(item.id) == 0
@@ -139,7 +139,7 @@ def test_an_echo_is_shown_where_what_happened_is_shown(desk, transcript, run):
     assert item.id in [hit.id for hit in timeline(desk.store, f"S{SESSION}")]
     assert timeline(desk.store, item.id).anchor.id == item.id
     with desk.store.transaction():
-        desk.store.reindex()
+        maintenance(desk.store).reindex()
     everything = Filters(session=SESSION, echoes=True)
     assert item.id in [one.id for one in desk.store.newest(everything, 9)]
     assert item.id not in [one.id for one in desk.store.newest(Filters(session=SESSION), 9)]

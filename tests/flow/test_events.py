@@ -21,7 +21,7 @@ from yester.config import load
 from yester.ingest import Ingest, noise
 from yester.ingest.events import Events
 from yester.model import ECHO, Filters, Injection
-from yester.store.sqlite import SqliteStore
+from yester.store import maintenance, open_store
 
 pytestmark = pytest.mark.requirement("CAP-03")
 
@@ -33,7 +33,7 @@ class Intake:
 
     def __init__(self, home, clock=time.time):
         self.home = home
-        self.store = SqliteStore.open(home, now=1)
+        self.store = open_store(home, now=1)
         self.clock = clock
 
     @property
@@ -278,7 +278,7 @@ def test_hook_then_transcript_is_one_item_each(intake, told, transcript):
     assert {item.ref for item in intake.items() if item.role != "tool"} <= uuids
     (turn,) = intake.turns
     assert (intake.text(turn.prompt), intake.text(turn.closing)) == (WHOLE[3][3], WHOLE[0][3])
-    assert intake.store.check() == []
+    assert maintenance(intake.store).check() == []
 
 
 def test_transcript_then_hook_is_one_item_each(intake, told, transcript):
@@ -323,7 +323,7 @@ def test_a_call_read_before_its_result_does_not_undo_what_the_hook_told(
     t.result(key, whole[13:])
     intake.read(t.path)
     assert [item.body for item in intake.items(tool="Bash")] == [whole]
-    assert intake.store.check() == []
+    assert maintenance(intake.store).check() == []
 
 
 def test_the_same_words_again_are_said_again(intake, told, transcript):
@@ -667,7 +667,7 @@ def test_an_event_without_a_session_is_counted_and_harms_nothing(intake, told):
     intake.take(told.prompt("hello"), told.stop("bye"), replace(told.event("Stop"), payload=b""))
     assert intake.store.counts().events == 3
     assert intake.store.turns(0) == []
-    assert intake.store.check() == []
+    assert maintenance(intake.store).check() == []
 
 
 # --- what `status` shows -------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from tests.capturing import (
     until,
     waiting,
 )
-from yester.store.sqlite import SqliteStore
+from yester.store import open_store
 from yester.worker import seat
 from yester.worker.door import ask
 from yester.worker.launch import PATH
@@ -71,7 +71,7 @@ def ended():
 
 
 def bodies(home):
-    store = SqliteStore.open(home, now=1)
+    store = open_store(home, now=1)
     try:
         return [item.body for item in store.items()]
     finally:

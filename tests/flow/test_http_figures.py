@@ -12,7 +12,7 @@ from tests.distilling import Story, distilled, fixed_bug
 from tests.serving import serving
 from yester.ingest import prepared
 from yester.model import Event, Injection, Item, Spend
-from yester.store.sqlite import SqliteStore
+from yester.store import open_store
 
 DAY = 86_400_000
 
@@ -67,7 +67,7 @@ def test_only_the_most_frequent_types_have_a_curve_of_their_own(tmp_path):
 @pytest.mark.requirement("DIS-01", "DEL-07")
 def test_observations_name_the_messages_they_were_made_of_and_these_name_them(tmp_path):
     home = tmp_path / "memory"
-    store = SqliteStore.open(home, now=1)
+    store = open_store(home, now=1)
     fixed_bug(Story()).store(store)
     distilled(store)
     store.close()

@@ -12,6 +12,7 @@ from yester.config import load
 from yester.memories.remember import Draft
 from yester.model import Filters
 from yester.project import Projects
+from yester.store import maintenance
 
 pytestmark = pytest.mark.requirement("CAP-07", "DEL-07")
 
@@ -77,7 +78,7 @@ def test_a_merge_is_shown_first_and_then_moves_everything_for_good(
         assert len(memory.store.sessions(Filters(projects=("shop",)), 9)) == 2
         slugs = [memo.slug for memo in memory.memories.list("shop")]
         assert sorted(slugs) == ["utc", "utc-2"]
-        assert memory.store.check() == []
+        assert maintenance(memory.store).check() == []
     assert len(api.get("/api/search", query="checkout", project="shop")["results"]) > 4
 
     again = run("index", "--json").json

@@ -20,7 +20,7 @@ from yester.memories.rules import standing
 from yester.model import DISTILLED, Filters, Item, Session
 from yester.project import named
 from yester.recall.recall import Asked, recall
-from yester.store.sqlite import SqliteStore
+from yester.store import open_store
 
 SHOP = named("shop")
 DAY = 86_400_000
@@ -30,7 +30,7 @@ BACKFILL = FIRST + 100 * DAY
 
 @pytest.fixture
 def store(tmp_path):
-    opened = SqliteStore.open(tmp_path, now=1)
+    opened = open_store(tmp_path, now=1)
     yield opened
     opened.close()
 
@@ -188,7 +188,7 @@ def dated_rules(store):
 
 @pytest.mark.requirement("DIS-07", "DEL-01")
 def test_a_rule_has_the_day_it_was_typed_on_whenever_it_was_distilled(home, run):
-    with closing(SqliteStore.open(home, now=1)) as store:
+    with closing(open_store(home, now=1)) as store:
         told("aaaaaaaa", "Never commit to main.", 0).store(store)
         told("bbbbbbbb", "Always run the linter before committing.", 9).store(store)
         distilled(store, now=BACKFILL)

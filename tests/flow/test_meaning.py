@@ -23,7 +23,7 @@ from yester.model import Filters
 from yester.project import named
 from yester.recall.rank import TOLD
 from yester.recall.recall import Asked, recall
-from yester.store.sqlite import SqliteStore
+from yester.store import open_store
 from yester.text.embed import CachedEmbedder, open_embedder
 from yester.text.models import DEFAULT, PACKAGED
 from yester.worker.door import ask
@@ -572,7 +572,7 @@ def store(home):
 
     def open_():
         if not opened:
-            opened.append(SqliteStore.open(home, now=1))
+            opened.append(open_store(home, now=1))
         return opened[0]
 
     yield open_

@@ -24,7 +24,7 @@ from yester.memories.review import lint, review
 from yester.model import Change, Filters, Item, Memo, Project
 from yester.recall.factors import DAY
 from yester.recall.recall import Asked, recall
-from yester.store.sqlite import SqliteStore
+from yester.store import open_store
 
 NOW = 1_770_000_000_000
 SHOP = Project("name:shop", "shop", "/code/shop")
@@ -35,7 +35,7 @@ AGENT = By("claude-code", NOW, "agent")
 
 @pytest.fixture
 def store(tmp_path):
-    opened = SqliteStore.open(tmp_path / "store", now=1)
+    opened = open_store(tmp_path / "store", now=1)
     yield opened
     opened.close()
 
@@ -468,7 +468,7 @@ def test_undo_of_an_edit_gives_back_what_was(store):
     lifecycle.undo(store, SAM)
     assert lifecycle.found(store, other.item.id).item.status == "retired"
     with pytest.raises(NotFound, match="there is nothing to undo"):
-        lifecycle.undo(SqliteStore.open(store._path.parent.parent / "empty", now=1), SAM)
+        lifecycle.undo(open_store(store._path.parent.parent / "empty", now=1), SAM)
     assert before["tags"] == ["deploy"]
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.capturing import hook, made, waiting
 from yester.model import Filters
-from yester.store.sqlite import SqliteStore
+from yester.store import open_store
 
 pytestmark = pytest.mark.requirement("CAP-15")
 
@@ -37,7 +37,7 @@ def told(cwd, **more):
 def booked(home, run):
     """The sessions in the store once the spool is taken in: agent and folder of each."""
     assert run("worker", "drain").code == 0
-    store = SqliteStore.open(home, now=1)
+    store = open_store(home, now=1)
     try:
         keys = {project.key: project.root for project in store.projects()}
         return [(one.agent, keys[one.project]) for one in store.sessions(Filters(), 9)]

@@ -29,7 +29,7 @@ from yester.git import Signals
 from yester.ingest import content_hash
 from yester.model import Filters, Item, Session
 from yester.project import named as project_named
-from yester.store.base import Entry
+from yester.store.contract import Entry
 from yester.text.document import document
 
 pytestmark = pytest.mark.requirement("DEL-04")

@@ -15,7 +15,7 @@ from yester.distil.refine import NO_MODEL, Draft, refine, summary_text
 from yester.errors import ConfigError
 from yester.ingest.echo import Shown
 from yester.model import Item, Spend
-from yester.store.sqlite import SqliteStore
+from yester.store import open_store
 
 pytestmark = pytest.mark.requirement("DIS-04")
 
@@ -78,7 +78,7 @@ class Desk:
     def __init__(self, server, home):
         home.mkdir(mode=0o700)
         self.server, self.home = server, home
-        self.store = SqliteStore.open(home, now=1)
+        self.store = open_store(home, now=1)
         self.told, self.slept, self.time = [], [], 0.0
 
     def asker(self, **more):

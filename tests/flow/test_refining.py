@@ -21,8 +21,8 @@ from yester.distil.asking import open_asker
 from yester.distil.prompts import SECTIONS
 from yester.distil.refining import CUT_SHORT, MEANWHILE, refine_turns, unrefined
 from yester.model import Filters, Spend
-from yester.store.base import Refinement
-from yester.store.sqlite import SqliteStore
+from yester.store import maintenance, open_store
+from yester.store.contract import Refinement
 
 pytestmark = pytest.mark.requirement("DIS-04")
 
@@ -72,7 +72,7 @@ class Desk:
     def __init__(self, home):
         self.home = home
         self.key = SESSION
-        self.store = SqliteStore.open(home, now=1)
+        self.store = open_store(home, now=1)
 
     @property
     def session(self):
@@ -125,7 +125,7 @@ def test_what_a_model_wrote_takes_the_place_of_what_was_found_and_stays(desk, se
     assert {item.ref: item for item in made(desk.store)} == after
     assert desk.turns() == []
     assert len(server.asked) == 1
-    assert desk.store.check() == []
+    assert maintenance(desk.store).check() == []
 
 
 def test_what_a_model_wrote_is_known_to_come_from_the_whole_turn(desk):

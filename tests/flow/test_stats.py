@@ -11,7 +11,7 @@ import pytest
 from yester.distil.budget import AS_OF, DAY, PRICES, day_of
 from yester.ingest import prepared
 from yester.model import Injection, Item, Session, Spend
-from yester.store.sqlite import SqliteStore
+from yester.store import open_store
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def today():
 
 @pytest.fixture
 def store(home):
-    opened = SqliteStore.open(home, now=1)
+    opened = open_store(home, now=1)
     yield opened
     opened.close()
 

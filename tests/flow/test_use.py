@@ -12,7 +12,7 @@ from yester.model import Feedback, Injection, Item
 from yester.project import identify
 from yester.recall.rank import Ranked, used
 from yester.recall.use import WORTH, usefulness
-from yester.store.base import Candidate, Used
+from yester.store.contract import Candidate, Used
 
 pytestmark = pytest.mark.requirement("REC-18")
 

@@ -15,8 +15,8 @@ from tests.flow.test_mcp import Peer, start  # noqa: F401 -- a fixture
 from yester.agents.surrounding import AGENTS, session_of, started_by
 from yester.model import ON_REQUEST, Injection
 from yester.recall.use import usefulness
-from yester.store.base import Used
-from yester.store.sqlite import SqliteStore
+from yester.store import open_store
+from yester.store.contract import Store, Used
 
 pytestmark = pytest.mark.requirement("REC-18")
 
@@ -47,8 +47,8 @@ def store(home: Path) -> Path:
     return home
 
 
-def opened(home: Path) -> SqliteStore:
-    return SqliteStore.open(home, now=1)
+def opened(home: Path) -> Store:
+    return open_store(home, now=1)
 
 
 def show_unasked(home: Path, item: int, session: int = 7) -> None:

@@ -26,7 +26,7 @@ from yester.capture.spool import Spool
 from yester.ingest import add
 from yester.model import Filters, Item
 from yester.project import identify
-from yester.store.sqlite import SqliteStore
+from yester.store import open_store
 from yester.worker import launch, seat
 from yester.worker.door import ask
 from yester.worker.log import KEPT, LARGEST, Log
@@ -102,7 +102,7 @@ def store(home):
 
     def open_():
         if not opened:
-            opened.append(SqliteStore.open(home, now=1))
+            opened.append(open_store(home, now=1))
         return opened[0]
 
     yield open_
@@ -736,7 +736,7 @@ def recorded(home, project):
         title="The import locked the table", files_modified=("jobs/stock.py",),
         body="The transaction is opened after the download now.",
     )  # fmt: skip
-    store = SqliteStore.open(made(home), now=1)
+    store = open_store(made(home), now=1)
     add(store, [(note, found)])
     store.close()
 
@@ -789,7 +789,7 @@ def notes_shown(worker, home, env, project):
         (note(2, here, 0, f"{said}."), here),
         (note(3, other, 1, f"{said}; its signature is of the raw bytes."), other),
     ]
-    store = SqliteStore.open(made(home), now=1)
+    store = open_store(made(home), now=1)
     add(store, notes)
     store.close()
     payload = Told(cwd=str(project)).payload("UserPromptSubmit", prompt=WEBHOOKS)

@@ -12,7 +12,7 @@ from yester.backups import before_migration, listed
 from yester.errors import StoreNewer
 from yester.model import Filters
 from yester.store.migrate import Migration, migrations
-from yester.store.sqlite import SqliteStore
+from yester.store.sqlite.store import SqliteStore
 
 pytestmark = pytest.mark.requirement("STO-01")
 

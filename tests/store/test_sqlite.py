@@ -14,9 +14,9 @@ import pytest
 from yester.errors import StoreBusy, StoreDamaged, StoreError, StoreNewer
 from yester.ingest import prepared
 from yester.model import Filters, Item
-from yester.store import sqlite_rows as rows
 from yester.store.lock import write_lock
-from yester.store.sqlite import SqliteStore
+from yester.store.sqlite import rows
+from yester.store.sqlite.store import SqliteStore
 
 
 def item(ref, body):

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import yester.store
 from yester.ingest import prepared
 from yester.model import (
     DISTILLED,
@@ -24,9 +25,9 @@ from yester.model import (
     Spend,
     Turn,
 )
-from yester.store.sqlite import SqliteStore
+from yester.store import maintenance
 
-BACKENDS = {"sqlite": lambda folder: SqliteStore.open(folder, now=1_000)}
+BACKENDS = {"sqlite": lambda folder: yester.store.open_store(folder, now=1_000)}
 DAY = 86_400_000
 
 
@@ -114,7 +115,7 @@ def test_a_changed_item_is_found_by_its_new_words_only(store):
     assert refs(store.newest(Filters(files=("new.py",)), 9)) == ["1"]
     assert refs(store.newest(Filters(concepts=("old",)), 9)) == []
     assert store.statistics(["walrus"], Filters()).frequencies == {"walrus": 0}
-    assert store.check() == []
+    assert maintenance(store).check() == []
 
 
 def test_the_same_identity_twice_in_one_batch_keeps_the_later(store):
@@ -132,7 +133,7 @@ def test_a_failed_batch_leaves_nothing_behind(store):
     assert store.find("lost") == []
     assert [p.name for p in store.projects()] == ["shop"]
     assert put(store, item("new", "new", project="name:other")).added == 1
-    assert store.check() == []
+    assert maintenance(store).check() == []
 
 
 @pytest.mark.requirement("STO-01")
@@ -184,7 +185,7 @@ def test_a_project_merges_into_another_with_everything_it_has(store):
     assert store.statistics(["appl"], within).frequencies == {"appl": 3}
     assert sorted(s.key for s in store.sessions(within, 9)) == ["only-old", "s"]
     assert sorted(refs(store.newest(Filters(session="s"), 9))) == ["1", "3"]
-    assert store.check() == []
+    assert maintenance(store).check() == []
 
 
 @pytest.mark.requirement("CAP-07")
@@ -201,7 +202,7 @@ def test_a_project_with_nothing_to_merge_with_is_only_called_otherwise(store):
     assert {p.key: p.parent for p in store.projects()}["git:x/sub"] == "name:old"
     assert store.newest(Filters(projects=("git:x/old",)), 9) == []
     assert found(store, "appl", Filters(projects=("old",))) == ["1"]
-    assert store.check() == []
+    assert maintenance(store).check() == []
 
 
 @pytest.mark.requirement("CAP-07")
@@ -296,7 +297,7 @@ def test_only_active_items_are_found(store, status):
     put(store, item("1", "needle", status=status))
     assert found(store, "needl") == []
     assert store.newest(Filters(), 5) == []
-    assert store.check() == []
+    assert maintenance(store).check() == []
     put(store, item("1", "needle"))
     assert found(store, "needl") == ["1"]
 
@@ -373,19 +374,19 @@ def test_reindex_builds_the_same_index_from_the_rows_alone(store):
     put(store, *FILTERED, item("g", "needle", status="retired"))
     before = store.statistics(["needl"], Filters())
     with store.transaction():
-        assert store.reindex() == 6
+        assert maintenance(store).reindex() == 6
     assert store.statistics(["needl"], Filters()) == before
     assert sorted(found(store, "needl")) == list("abcdef")
     assert sorted(found(store, "needl", Filters(session="sess-aaaaaa"))) == ["a"]
-    assert store.check() == []
+    assert maintenance(store).check() == []
 
 
 @pytest.mark.requirement("STO-06")
 def test_a_backup_is_a_whole_store(store, tmp_path):
     put(store, *FILTERED)
     (tmp_path / "copy").mkdir()
-    store.backup(tmp_path / "copy" / "yester.db")
-    copy = SqliteStore.open(tmp_path / "copy", now=2_000)
+    maintenance(store).backup(yester.store.store_file(tmp_path / "copy"))
+    copy = yester.store.open_store(tmp_path / "copy", now=2_000)
     try:
         assert sorted(found(copy, "needl")) == list("abcdef")
         assert copy.check() == []
@@ -619,7 +620,7 @@ def test_a_transcripts_item_takes_over_what_a_hook_stored(store):
     assert sorted(found(store, "word")) == ["uuid-1", "uuid-2", "uuid-3"]
     put(store, item("uuid-1", "first words, and more", alias="hook:s:1"))
     assert len(list(store.items())) == 3
-    assert store.check() == []
+    assert maintenance(store).check() == []
 
 
 @pytest.mark.parametrize("other", [{"kind": "note"}, {"source": "codex"}])
@@ -673,7 +674,7 @@ def test_closing_twice_is_harmless(store):
 def test_any_text_can_be_stored_and_asked_for(tmp_path_factory, body, title, query):
     from yester.text.terms import query_terms
 
-    store = SqliteStore.open(tmp_path_factory.mktemp("any"), now=1)
+    store = yester.store.open_store(tmp_path_factory.mktemp("any"), now=1)
     try:
         clean = [text.encode("utf-8", "replace").decode() for text in (body, title)]
         put(store, item("1", clean[0], title=clean[1], tool=clean[1], type=clean[1]))
@@ -683,7 +684,7 @@ def test_any_text_can_be_stored_and_asked_for(tmp_path_factory, body, title, que
             5,
         )
         store.newest(Filters(tool=query, concepts=(query,), files=(query,), session=query), 5)
-        assert store.check() == []
+        assert maintenance(store).check() == []
     finally:
         store.close()
 
@@ -896,9 +897,9 @@ def test_an_echo_is_kept_for_those_who_look_and_found_by_no_search(store):
         assert store.load([echo.id]) == []
         assert store.statistics(["ledger"], Filters()).frequencies == {"ledger": 1}
         assert echo.id not in store.unembedded(9)
-        assert store.check() == []
+        assert maintenance(store).check() == []
         with store.transaction():
-            store.reindex()
+            maintenance(store).reindex()
     (session,) = store.sessions(Filters(session="s1"), 1)
     assert [one.ref for one, _ in store.history(session.id, (), 9, (0, 0), 9)] == ["b"]
     put(store, item("b", "the ledger listens on a port", session="s1"))

@@ -11,6 +11,7 @@ from tests.store.test_store import BACKENDS, DAY, found, item, put, refs
 from yester.errors import StoreChanged
 from yester.ingest import prepared
 from yester.model import Change, Filters, Memo, Project
+from yester.store import maintenance
 
 NOT_ACTIVE = ("retired", "archived", "superseded")
 CONTENT = {"decision": "Use UTC ✓", "rationale": ["a", "b\nc"], "active": True}
@@ -97,7 +98,7 @@ def test_who_writes_what_they_have_not_seen_is_told_and_writes_nothing(store):
     with pytest.raises(StoreChanged):
         write(store, memo("a", "the same identity as if it were new"))
     assert len(store.changes(one.item.id)) == 2
-    assert store.check() == []
+    assert maintenance(store).check() == []
 
 
 @pytest.mark.requirement("MEM-02")
@@ -165,9 +166,9 @@ def test_what_is_not_active_is_supplied_by_no_way_of_finding(store, status):
     assert store.memories(Filters()) == []
     assert store.memories(Filters(), (status,)) == [gone]
     with store.transaction():
-        store.reindex()
+        maintenance(store).reindex()
     assert found(store, "needl") == []
-    assert store.check() == []
+    assert maintenance(store).check() == []
     back = write(store, with_status(gone, "active"), "restore")
     assert found(store, "needl") == ["a"]
     assert store.touching(["src/db.py"], Filters(), 9).keys() >= {back.item.id}
@@ -203,7 +204,7 @@ def test_what_was_let_go_is_gone_and_does_not_come_back(store):
     assert not store.gone("", "kept")
     assert put(store, memory("a", "walrus")).unchanged == 1
     assert store.find("a") == []
-    assert store.check() == []
+    assert maintenance(store).check() == []
     new = write(store, memo("new", "another"))
     assert new.item.id > gone.item.id > kept.item.id
 

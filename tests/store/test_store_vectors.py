@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.store.test_store import BACKENDS, DAY, FILTER_TABLE, FILTERED, item, put, refs
 from yester.ingest import prepared
 from yester.model import Filters, Project
+from yester.store import maintenance
 
 pytestmark = pytest.mark.requirement("REC-03")
 
@@ -340,7 +341,7 @@ def test_equal_vectors_have_an_order_that_does_not_change(open_store):
 def test_vectors_are_no_part_of_what_a_check_complains_about(store):
     filled(store, {"a": units(1, 3)})
     put(store, item("a", "changed"))
-    assert store.check() == []
+    assert maintenance(store).check() == []
 
 
 # --- what is still to be embedded ----------------------------------------------------------------

@@ -19,7 +19,7 @@ from yester.distil.budget import DAY, PRICES, Limits, Price, day_of, most, price
 from yester.distil.llm import Answer
 from yester.errors import ConfigError, OverBudget
 from yester.model import Spend
-from yester.store.sqlite import SqliteStore
+from yester.store import open_store
 
 pytestmark = pytest.mark.requirement("DIS-05")
 
@@ -37,7 +37,7 @@ class Named:
 
 @pytest.fixture
 def store(tmp_path):
-    opened = SqliteStore.open(tmp_path / "store", now=1)
+    opened = open_store(tmp_path / "store", now=1)
     yield opened
     opened.close()
 
@@ -192,7 +192,7 @@ STEPS = st.lists(
 def test_however_processes_interleave_the_limit_holds(tmp_path_factory, steps, limit, flights):
     """Three open stores stand for three processes; each does its part of the steps in turn."""
     folder = tmp_path_factory.getbasetemp() / "budget"
-    stores = [SqliteStore.open(folder, now=1) for _ in range(3)]
+    stores = [open_store(folder, now=1) for _ in range(3)]
     limits = Limits(limit / 1000, 10**9, flights)
     now, price = next(DAYS) * DAY, Price(0, 0)
     open_calls: list[list[tuple[int, Spend]]] = [[], [], []]
@@ -225,11 +225,11 @@ from yester.distil.budget import Limits, Price, day_of, reserve, settle
 from yester.distil.llm import Answer
 from yester.errors import OverBudget
 from yester.model import Spend
-from yester.store.sqlite import SqliteStore
+from yester.store import open_store
 
 folder, seed, now = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 chance = random.Random(seed)
-store = SqliteStore.open(Path(folder), now=1)
+store = open_store(Path(folder), now=1)
 limits = Limits(0.05, 10**9, 3)
 made = refused = 0
 for step in range(25):

@@ -20,7 +20,7 @@ from yester.deliver.lines import cost, tokens
 from yester.deliver.page import Context, Shown
 from yester.project import Projects
 from yester.recall.use import usefulness
-from yester.store.base import Used
+from yester.store.contract import Used
 
 
 @click.command("context")

@@ -21,7 +21,7 @@ from yester.distil.refining import LATELY, refine_turns, unrefined
 from yester.errors import NotFound, UsageError
 from yester.ingest import rebuild_if_stale
 from yester.model import Item, Session
-from yester.store.base import Refinements, Store, Waiting
+from yester.store.contract import Refinements, Store, Waiting
 
 _MANY = 1_000_000_000
 

@@ -8,7 +8,7 @@ from yester.cli.app import App, count, pass_app, print_json
 from yester.errors import NotFound, UsageError
 from yester.model import Feedback
 from yester.recall.use import GIVEN_BY_HAND, WORTH, usefulness
-from yester.store.base import Used
+from yester.store.contract import Used
 
 
 @click.command("feedback")

@@ -12,7 +12,7 @@ from yester.deliver.economics import HONEST, read_tokens
 from yester.distil.budget import AS_OF, DAY, PRICES, Limits, day_of, price_of
 from yester.distil.llm import open_model
 from yester.errors import ConfigError
-from yester.store.base import Discovered, Refinements, Shown, Spending, Spent
+from yester.store.contract import Discovered, Refinements, Shown, Spending, Spent
 
 
 @click.command("stats")

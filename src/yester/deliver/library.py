@@ -32,7 +32,7 @@ from yester.recall.recall import Answer, Asked, answer, hit
 from yester.recall.recent import recent
 from yester.recall.staleness import Cache, Staleness, Work, stale
 from yester.recall.timeline import Timeline, timeline
-from yester.store.base import Store
+from yester.store.contract import Store
 from yester.when import moment
 
 if TYPE_CHECKING:
@@ -434,9 +434,9 @@ def open_home(
     home: Path, config: Config, now: int | None = None, vector_cache: Path | None = None
 ) -> Memory:
     from yester.backups import before_migration
-    from yester.store.sqlite import SqliteStore
+    from yester.store import open_store
 
     present = int(time.time() * 1000) if now is None else now
     copy = before_migration(home, config.number("backups_kept"), present)
-    store = SqliteStore.open(home, now=present, before_migration=copy)
+    store = open_store(home, now=present, before_migration=copy)
     return Memory(store, config, vector_cache)

@@ -36,7 +36,7 @@ from yester.model import WHOLE, Filters, Hit, Item, Project, Session
 from yester.recall.recall import Asked
 from yester.recall.timeline import timeline as around
 from yester.redact import redact
-from yester.store.base import Store
+from yester.store.contract import Store
 from yester.text.terms import query_terms
 
 Arguments = Mapping[str, Any]

@@ -18,7 +18,7 @@ from yester.memories.remember import Draft, Kept, remember
 from yester.memories.retention import Due, Rule, collect, due
 from yester.model import STATUSES, Change, Filters, Memo, Project
 from yester.project import named
-from yester.store.base import Store
+from yester.store.contract import Store
 
 # The class has a method called list.
 _Memos = list[Memo]

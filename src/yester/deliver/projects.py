@@ -18,7 +18,7 @@ from yester.errors import UsageError
 from yester.memories.memo import GLOBAL
 from yester.model import Join, Project
 from yester.project import EXCLUDED, Projects, bare, named, work_tree_place
-from yester.store.base import Store
+from yester.store.contract import Store
 
 R = TypeVar("R")
 _RESERVED = (GLOBAL.name, EXCLUDED.name)

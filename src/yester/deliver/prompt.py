@@ -26,7 +26,7 @@ from yester.recall.rank import FEWEST, Weights
 from yester.recall.recall import Asked, Fates, recall
 from yester.recall.recall import hit as hit_of
 from yester.recall.snippet import snippet
-from yester.store.base import Store
+from yester.store.contract import Store
 from yester.text.terms import query_terms
 
 if TYPE_CHECKING:

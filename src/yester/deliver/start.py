@@ -40,7 +40,7 @@ from yester.model import CURATED, Filters, Item, Project, Session
 from yester.recall.beginning import relevant
 from yester.recall.rank import Weights
 from yester.recall.recall import Fates
-from yester.store.base import Store
+from yester.store.contract import Store
 
 if TYPE_CHECKING:
     from yester.text.embed import Embedder

@@ -20,7 +20,7 @@ from yester.distil.turns import BRIEF_CHARS, BRIEF_TOOLS
 from yester.memories.disk import appended, folder
 from yester.memories.places import memory_places
 from yester.model import Session
-from yester.store.base import Store, Waiting
+from yester.store.contract import Store, Waiting
 
 LATELY = 86_400_000  # ms; what ended before is no news
 _SETTLED = 3_000  # ms after a session's end within which its transcript may still grow

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from yester.config import Config
 from yester.errors import ConfigError, OverBudget
 from yester.model import Spend
-from yester.store.base import Spent, Store
+from yester.store.contract import Spent, Store
 
 if TYPE_CHECKING:
     from yester.distil.llm import Answer, Model

@@ -30,7 +30,7 @@ from yester.distil.turns import View
 from yester.distil.work import Committed
 from yester.ingest.echo import shown_texts
 from yester.model import DISTILLED, Item, Session
-from yester.store.base import Store
+from yester.store.contract import Store
 
 _MESSAGES = 12  # taken apart at once
 

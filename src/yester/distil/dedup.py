@@ -12,7 +12,7 @@ from yester.distil.made import Made, Sources, whole
 from yester.distil.titles import near
 from yester.distil.turns import View
 from yester.model import Filters, Item
-from yester.store.base import Store, inverse_frequency
+from yester.store.contract import Store, inverse_frequency
 from yester.text.terms import terms
 
 HOUR = 3_600_000

@@ -21,7 +21,7 @@ from yester.distil.turns import View
 from yester.distil.work import Committed, assigned
 from yester.ingest.prepare import prepared
 from yester.model import Item, Session
-from yester.store.base import Entry, Put, Store, Waiting
+from yester.store.contract import Entry, Put, Store, Waiting
 
 
 @dataclass(slots=True)

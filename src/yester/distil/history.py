@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from yester.config import Config
 from yester.distil.turns import BRIEF_CHARS, BRIEF_TOOLS, Step, View, step_of, views
 from yester.model import Item
-from yester.store.base import Store
+from yester.store.contract import Store
 
 LOOK_BACK = 5  # turns within which work is committed and errors end
 # A result may come when the next prompt is already typed: then it belongs to the turn before.

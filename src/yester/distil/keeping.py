@@ -22,7 +22,7 @@ from yester.memories.withdrawn import ended_by, withdrawals_in
 from yester.model import Filters, Item, Memo, Project, Session
 from yester.project import bare
 from yester.recall.recall import Asked, recall
-from yester.store.base import Store
+from yester.store.contract import Store
 
 _ALIKE = 15  # earlier or later decisions that are compared
 _WHO, _SOURCE = "prompt", "typed"

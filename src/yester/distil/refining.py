@@ -22,7 +22,7 @@ from yester.distil.work import assigned
 from yester.ingest.echo import shown_texts
 from yester.ingest.prepare import prepared
 from yester.model import Item, Session
-from yester.store.base import Refinement, Store
+from yester.store.contract import Refinement, Store
 
 LATELY = 86_400_000  # ms; older turns are not asked about unless somebody names their session
 CUT_SHORT = "cut short: it was asked, and nobody was there for the answer"

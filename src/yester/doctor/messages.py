@@ -23,8 +23,8 @@ from yester.ingest import Ingest
 from yester.ingest.transcripts import KEEPS_ECHOES
 from yester.model import ECHO, Session
 from yester.project import Projects
-from yester.store.base import Store
-from yester.store.sqlite import SqliteStore
+from yester.store import open_store, store_exists
+from yester.store.contract import Store
 
 _PAGE = 5_000
 
@@ -39,10 +39,10 @@ class _Unread:
 
 
 def messages(home: Path, config: Config, now: int, fix: bool) -> Iterator[Finding]:
-    if not (home / "yester.db").exists():
+    if not store_exists(home):
         return
     try:
-        store = SqliteStore.open(home, now=now)
+        store = open_store(home, now=now)
     except YesterError:
         return  # the check of the store has told
     try:

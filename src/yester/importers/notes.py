@@ -26,7 +26,7 @@ from yester.model import CURATED, Item, Project, Source
 from yester.project import EXCLUDED, Projects
 from yester.project import named as named_project
 from yester.redact import redact
-from yester.store.base import Put, Store
+from yester.store.contract import Put, Store
 
 KIND = TYPE = "note"
 _AGENT = "claude-code"

@@ -15,7 +15,7 @@ from yester.memories.memo import GLOBAL
 from yester.memories.wording import lead
 from yester.model import Filters
 from yester.redact import redact
-from yester.store.base import Store
+from yester.store.contract import Store
 
 # Categories that say how things are or should be; the goal of a session claims nothing.
 _CLAIM = ("decision", "constraint", "preference", "rule", "note")

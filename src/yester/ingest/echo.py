@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from yester.ingest.prepare import content_hash
 from yester.model import ECHO, Item
-from yester.store.base import Entry, Store
+from yester.store.contract import Entry, Store
 from yester.text.terms import STOP, words
 
 _FEWEST = 6  # words of a quotation; fewer are said again by chance

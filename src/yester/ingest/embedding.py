@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from yester.model import Item
-from yester.store.base import Store
+from yester.store.contract import Store
 from yester.text.embed import Embedder, split
 
 BATCH = 16  # items between two commits

@@ -25,7 +25,7 @@ from yester.ingest.prepare import prepared
 from yester.model import Event, Filters, Item, OwedStart, Session, Turn
 from yester.project import EXCLUDED, Projects
 from yester.redact import redact
-from yester.store.base import Entry, Store
+from yester.store.contract import Entry, Store
 
 _SAME_TIME = 10 * 60_000  # ms between a hook and the record of the same thing in the transcript
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from yester.model import Join, Project
 from yester.project import EXCLUDED, Projects, bare, work_tree_place
-from yester.store.base import Store
+from yester.store.contract import Store
 
 
 def join_next(store: Store, projects: Projects, now: int) -> Join | None:

@@ -28,7 +28,8 @@ from yester.ingest.prepare import prepared, redacted
 from yester.model import Item, Project, Session, Source
 from yester.project import EXCLUDED, Projects
 from yester.redact import redact
-from yester.store.base import Entry, Put, Store
+from yester.store import maintenance
+from yester.store.contract import Entry, Put, Store
 
 # The write lock is held for one batch: other writers (a hook's event) must not wait longer.
 _LOCK_SECONDS = 0.18
@@ -306,10 +307,11 @@ def add(store: Store, items: Iterable[tuple[Item, Project]]) -> Put:
 
 def rebuild_if_stale(store: Store) -> int:
     """Another version's terms must not be mixed with ours: build the index anew before writing."""
-    if not store.stale():
+    care = maintenance(store)
+    if not care.stale():
         return 0
     with store.transaction():
-        return store.reindex()
+        return care.reindex()
 
 
 def apply_names(store: Store, projects: Projects) -> int:

@@ -17,7 +17,7 @@ from yester.memories.categories import Category
 from yester.memories.memo import GLOBAL
 from yester.memories.wording import same_saying, sayings
 from yester.model import Filters, Memo
-from yester.store.base import Candidate, Store, inverse_frequency
+from yester.store.contract import Candidate, Store, inverse_frequency
 from yester.text.document import FIELDS, held
 from yester.text.synonyms import alternatives
 from yester.text.terms import query_terms, term_hash, terms

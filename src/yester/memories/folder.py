@@ -13,7 +13,7 @@ from yester.memories.memory_config import MemoryConfig
 from yester.memories.store_side import StoreSide, completed
 from yester.memories.sync import Action, Base, TreeSide, sync
 from yester.model import Project, Source
-from yester.store.base import Store
+from yester.store.contract import Store
 
 AGENT = "memory-sync"  # of the sources that hold a base
 INSIDE = Path(".claude", "memory")

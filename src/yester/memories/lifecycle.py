@@ -33,7 +33,7 @@ from yester.memories.memo import (
 from yester.memories.merge import merged
 from yester.model import Change, Memo
 from yester.recall.factors import DAY
-from yester.store.base import Store
+from yester.store.contract import Store
 
 GRACE = 30 * DAY  # from being retired to being let go
 _COMMANDS = {"update": "edit"}  # what the history calls otherwise than the command line

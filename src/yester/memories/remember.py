@@ -29,7 +29,7 @@ from yester.memories.memo import (
 from yester.memories.merge import joined
 from yester.memories.wording import lead
 from yester.model import Item, Memo, Project
-from yester.store.base import Store
+from yester.store.contract import Store
 
 # What a text without a type obviously is; everything else is a note. The first one that fits.
 CUES: tuple[tuple[str, str], ...] = (

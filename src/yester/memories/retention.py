@@ -20,7 +20,7 @@ from yester.memories.lifecycle import GRACE, expired, found, step, writing
 from yester.memories.memo import By
 from yester.model import Filters, Memo
 from yester.recall.factors import DAY
-from yester.store.base import Store
+from yester.store.contract import Store
 
 VERBS = ("retire", "archive", "keep")
 _BY = "yester (retention)"

@@ -17,7 +17,7 @@ from yester.memories.rules import subject
 from yester.memories.wording import lead, same_saying
 from yester.model import Filters, Memo
 from yester.recall.factors import DAY
-from yester.store.base import Store
+from yester.store.contract import Store
 from yester.text.terms import query_terms
 
 LOW_CONFIDENCE = 0.5

@@ -14,7 +14,7 @@ from typing import Any
 
 from yester.memories.memo import GLOBAL
 from yester.model import SCOPES, Filters, Item, Memo, Project
-from yester.store.base import Store
+from yester.store.contract import Store
 from yester.text.terms import query_terms, terms
 
 BUDGET = 300  # tokens

@@ -27,7 +27,7 @@ from yester.memories.remember import create, values_of
 from yester.memories.sync import Base, View
 from yester.memories.written import Written, parsed
 from yester.model import STATUSES, Filters, Memo, Project
-from yester.store.base import MemoFile, Store
+from yester.store.contract import MemoFile, Store
 
 SOURCE = "claude-memory"  # of memories that came from a file
 _STEPS = {"active": "restore", "retired": "retire", "archived": "archive"}

@@ -33,7 +33,7 @@ from yester.recall.rank import (
     Words,
     lifted,
 )
-from yester.store.base import Candidate, Near, Store, inverse_frequency
+from yester.store.contract import Candidate, Near, Store, inverse_frequency
 from yester.text.query import Query
 from yester.text.synonyms import alternatives
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from yester.model import Hit
 from yester.recall.recall import terms_of
-from yester.store.base import Store
+from yester.store.contract import Store
 from yester.text.query import Query, parse
 from yester.text.synonyms import alternatives
 from yester.text.terms import term_hash

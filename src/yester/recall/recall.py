@@ -21,7 +21,7 @@ from yester.recall.rank import Ranked, Weights, lowered, outdated, used
 from yester.recall.staleness import Staleness, Work, work
 from yester.recall.use import usefulness
 from yester.redact import redact
-from yester.store.base import Candidate, Store
+from yester.store.contract import Candidate, Store
 from yester.text.document import decode, extent
 from yester.text.query import Query, parse
 from yester.when import moment

@@ -12,7 +12,7 @@ from yester.errors import UsageError
 from yester.model import Filters, Hit, Item, Session
 from yester.recall.recall import hit
 from yester.redact import redact
-from yester.store.base import Store
+from yester.store.contract import Store
 
 _INDEX = ("observation", "memory", "note")
 _TAIL = 40  # last messages of a session among which its closing one is looked for

@@ -23,7 +23,7 @@ from yester.model import ECHO, Filters, Hit, Item
 from yester.recall.floor import least_score
 from yester.recall.reach import reach
 from yester.recall.recall import Asked, hit, recall
-from yester.store.base import Store
+from yester.store.contract import Store
 from yester.when import moment
 
 LATEST = "latest"

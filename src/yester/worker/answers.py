@@ -39,7 +39,7 @@ from yester.recall.beginning import at_hand
 from yester.recall.rank import Weights
 from yester.recall.recall import Asked
 from yester.recall.recall import answer as recalled
-from yester.store.base import Store
+from yester.store.contract import Store
 from yester.worker.log import Log
 from yester.worker.surroundings import Surroundings
 

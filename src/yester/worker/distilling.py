@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from yester.config import Config
 from yester.distil import QUIET
 from yester.errors import StoreError
-from yester.store.base import Store, Waiting
+from yester.store.contract import Store, Waiting
 from yester.worker.archiving import Archiving
 from yester.worker.log import Log
 from yester.worker.working import TWICE, Working

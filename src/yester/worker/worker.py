@@ -31,7 +31,7 @@ from yester.errors import ConfigError, StoreBusy, StoreError, StoreNewer, StoreR
 from yester.ingest import Ingest, rebuild_if_stale
 from yester.ingest.events import Events
 from yester.ingest.joins import join_next, names_of
-from yester.store.sqlite import SqliteStore
+from yester.store import open_store
 from yester.worker.answers import Answers
 from yester.worker.background import Background
 from yester.worker.distilling import Distilling
@@ -108,7 +108,7 @@ class Worker:
             self._log.say(f"the worker before this one failed: it ended in its work ({kind})")
 
         kept, now = self._config.number("backups_kept"), int(time.time() * 1000)
-        self._store = SqliteStore.open(
+        self._store = open_store(
             home, now=now, patience=_PATIENCE, before_migration=before_migration(home, kept, now)
         )
         self._answers = Answers(self._spool, self._store, self._log)

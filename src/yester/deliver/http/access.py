@@ -30,7 +30,8 @@ from yester.model import Filters, Hit, Project, Session
 from yester.recall.factors import DAY, IMPORTANCE
 from yester.recall.rank import Weights
 from yester.recall.recall import Answer, Asked, answer
-from yester.store.base import Store
+from yester.store import store_exists, store_file
+from yester.store.contract import Store
 from yester.when import WRITTEN, bound
 
 if TYPE_CHECKING:
@@ -74,8 +75,8 @@ class Home:
         ask_worker: AskWorker,
         examine: Examine = _nobody,
     ) -> None:
-        self.path, self.file = path, path / "yester.db"
-        self.used = self.there() != 0  # there is a store, or was one
+        self.path = path
+        self.used = self.there()  # there is a store, or was one
         self.examine = examine
         self._file = path / "config.toml"
         self._environ = dict(environ)
@@ -110,12 +111,12 @@ class Home:
         self._stamp = -1
         return self.config
 
-    def there(self) -> int:
-        """The inode of the store's file; 0: there is none any more."""
+    def there(self) -> bool:
+        """Is there a store, still?"""
         try:
-            return self.file.stat().st_ino
+            return store_exists(self.path)
         except OSError:
-            return 0
+            return False
 
     def rest(self, now: float) -> None:
         """Let go of what is large and has not been used for a while."""
@@ -185,7 +186,9 @@ class Access:
         the home was moved or removed: no new one is made in its place."""
         if not self.home.there() and self.home.used:
             self.close()
-            raise StoreError(f"{self.home.file} is gone; start the server anew: yester serve")
+            raise StoreError(
+                f"{store_file(self.home.path)} is gone; start the server anew: yester serve"
+            )
         if self._store is None or not self._store.in_place():
             self.close()
             self._store = open_home(self.home.path, self.config).store

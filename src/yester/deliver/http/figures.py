@@ -12,7 +12,7 @@ from yester.deliver.http.access import Access
 from yester.deliver.http.parameters import Nothing, Series, Within
 from yester.distil.budget import DAY, Limits, day_of
 from yester.redact import redact
-from yester.store.base import Counts, Daily, Middle
+from yester.store.contract import Counts, Daily, Middle
 
 _KEPT = 5.0  # seconds: counting everything reads everything
 _MOST = 100  # types, concepts

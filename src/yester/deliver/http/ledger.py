@@ -12,7 +12,7 @@ from yester.deliver.http.problem import Refusal, named
 from yester.model import Feedback, Filters, Injection, Session
 from yester.recall.use import GIVEN_BY_HAND, usefulness
 from yester.redact import redact
-from yester.store.base import Store, Used
+from yester.store.contract import Store, Used
 
 _NOTHING = Used(0, 0, {})
 _BEGINNING = 200  # characters of a prompt

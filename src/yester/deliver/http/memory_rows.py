@@ -16,7 +16,7 @@ from yester.memories.categories import CATEGORIES, category
 from yester.memories.lifecycle import STEPS, undoable
 from yester.model import Change, Memo
 from yester.redact import redact
-from yester.store.base import Store
+from yester.store.contract import Store
 
 _BEGINNING = 240  # characters of the text in an index
 _STEPS: tuple[Action, ...] = ("retire", "archive", "restore")

@@ -22,7 +22,7 @@ from yester.recall.rank import TOLD
 from yester.recall.recall import Answer
 from yester.recall.snippet import glimpses
 from yester.redact import redact
-from yester.store.base import Store
+from yester.store.contract import Store
 
 _TITLE, _SUBTITLE, _NAME = 100, 80, 40  # characters of an index row
 _ROOM, _SNIPPET = 180, 40  # characters of all its texts; fewer are not worth a snippet

@@ -31,7 +31,7 @@ from yester.deliver.http.access import Access, Home
 from yester.deliver.http.memory_shapes import MemoryWritten
 from yester.deliver.http.rows import Rows
 from yester.errors import YesterError
-from yester.store.base import Store
+from yester.store.contract import Store
 
 _POLL = 0.25  # seconds
 _BEAT = 15.0  # seconds between signs of life

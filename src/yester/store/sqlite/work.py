@@ -8,9 +8,9 @@ from typing import Any
 import apsw
 
 from yester.model import DISTILLED, ECHO, Event, Item, Session
-from yester.store import sqlite_rows as rows
-from yester.store.base import Refinement, Refinements, Waiting
-from yester.store.sqlite_care import explains
+from yester.store.contract import Refinement, Refinements, Waiting
+from yester.store.sqlite import rows
+from yester.store.sqlite.maintenance import explains
 
 _SESSION = (
     "SELECT s.key, s.agent, p.key, s.started, s.ended, s.cwd, s.branch, s.title, s.transcript,"

@@ -17,8 +17,8 @@ import apsw
 import msgspec
 
 from yester.model import Filters, Item
-from yester.store.base import Candidate
-from yester.store.sqlite_rows import file_name, rooted, same_file
+from yester.store.contract import Candidate
+from yester.store.sqlite.rows import file_name, rooted, same_file
 from yester.text.document import Document, decode
 from yester.text.query import Every, Expression, Phrase, Prefix, Some, Without, Word
 from yester.text.terms import term_hash

@@ -13,7 +13,7 @@ import apsw
 import msgspec
 
 from yester.model import Join, Project
-from yester.store.sqlite_care import explains
+from yester.store.sqlite.maintenance import explains
 
 # What belongs to a session by an id of its own. What was refined and archived of one that the other
 # project had as well stays there: it says what need not be done twice.

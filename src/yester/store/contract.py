@@ -390,9 +390,6 @@ class Store(Protocol):
         """Make everything that a join has moved, and what its sessions have got since, a project of
         its own again, under this key and name; the number of items moved."""
 
-    def reindex(self) -> int:
-        """Build the whole index anew from the rows, which stay untouched; the number of items."""
-
     # --- reading -----------------------------------------------------------------------------
 
     def get(self, ids: Sequence[int]) -> list[Item]:
@@ -666,13 +663,20 @@ class Store(Protocol):
     def counts(self) -> Counts:
         """Numbers for `status`."""
 
-    # --- looking after itself ----------------------------------------------------------------
+
+class Maintenance(Protocol):
+    """Looking after the file of an SQLite store (`yester.store.maintenance`); other engines have
+    tools of their own."""
 
     def check(self) -> list[str]:
         """What is broken, a sentence each; empty when all is well. Reads everything."""
 
     def stale(self) -> str:
         """Why the index no longer fits this yester (another tokenizer …), or ""."""
+
+    def reindex(self) -> int:
+        """Build the whole index anew from the rows, which stay untouched; the number of items.
+        Needs a transaction."""
 
     def backup(self, path: Path) -> None:
         """A consistent copy at `path`, made while others read and write."""

@@ -1,4 +1,4 @@
-"""The store in one SQLite file (WAL), for one machine. Contract: `base.Store`."""
+"""The store in one SQLite file (WAL), for one machine. Contract: `contract.Store`."""
 
 from __future__ import annotations
 
@@ -16,10 +16,8 @@ import msgspec
 from yester.errors import StoreError, StoreReplaced
 from yester.model import CURATED, DISTILLED, Filters, Item, Project, Session, Source
 from yester.project import bare
-from yester.store import sqlite_care as care
-from yester.store import sqlite_index as index
-from yester.store import sqlite_rows as rows
-from yester.store.base import Candidate, Counts, Entry, Put, Statistics
+from yester.store import store_file
+from yester.store.contract import Candidate, Counts, Entry, Put, Statistics, Store
 from yester.store.lock import write_lock
 from yester.store.migrate import (
     Migration,
@@ -29,21 +27,22 @@ from yester.store.migrate import (
     pending,
     version,
 )
-from yester.store.sqlite_capture import CaptureRows
-from yester.store.sqlite_care import explained, explains
-from yester.store.sqlite_daily import DailyRows
-from yester.store.sqlite_distil import DistilRows
-from yester.store.sqlite_feedback import FeedbackRows
-from yester.store.sqlite_joins import JoinRows
-from yester.store.sqlite_memories import MemoryRows
-from yester.store.sqlite_overview import SESSION, OverviewRows
-from yester.store.sqlite_spend import SpendRows
-from yester.store.sqlite_vectors import NOT_EMBEDDED, Codes, VectorRows
+from yester.store.sqlite import index, rows
+from yester.store.sqlite import maintenance as care
+from yester.store.sqlite.capture import CaptureRows
+from yester.store.sqlite.daily import DailyRows
+from yester.store.sqlite.feedback import FeedbackRows
+from yester.store.sqlite.joins import JoinRows
+from yester.store.sqlite.maintenance import PATIENCE, explained, explains
+from yester.store.sqlite.memories import MemoryRows
+from yester.store.sqlite.overview import SESSION, OverviewRows
+from yester.store.sqlite.spend import SpendRows
+from yester.store.sqlite.vectors import NOT_EMBEDDED, Codes, VectorRows
+from yester.store.sqlite.work import DistilRows
 from yester.text import terms as tokenizer
 from yester.text.document import document
 from yester.text.query import Expression
 
-PATIENCE = 10.0  # seconds to wait for another writer's batch of a fraction of a second
 _BATCH = 2_000  # documents held while the whole index is written
 _SHORTEST_PREFIX = 6  # of a session's id, as `yester sessions` shows it
 _NO_SUCH_ID = -1  # a filter that names something unknown must find nothing, not everything
@@ -87,13 +86,13 @@ class SqliteStore(
         now: int,
         patience: float = PATIENCE,
         steps: Sequence[Migration] | None = None,
-        before_migration: Callable[[SqliteStore], None] | None = None,
+        before_migration: Callable[[Store], None] | None = None,
     ) -> SqliteStore:
         """Open or create `folder/yester.db`, bringing its schema up to date.
 
         `before_migration(store)` is called once when an existing database is about to be changed.
         """
-        path = folder / "yester.db"
+        path = store_file(folder)
         known = migrations("sqlite") if steps is None else steps
         with explained(path):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -103,7 +102,7 @@ class SqliteStore(
             db = apsw.Connection(str(path))
             try:
                 db.set_busy_timeout(int(patience * 1000))
-                lock = folder / "run" / "write.lock"
+                lock = care.lock_file(folder)
                 if db.execute("PRAGMA journal_mode").fetchone() != ("wal",):
                     # Several openings of a new file at once: the switch does not wait by itself.
                     with write_lock(lock, max(patience, PATIENCE)):
@@ -129,7 +128,7 @@ class SqliteStore(
         self,
         steps: Sequence[Migration],
         now: int,
-        before: Callable[[SqliteStore], None] | None,
+        before: Callable[[Store], None] | None,
     ) -> None:
         """Under the lock: another process may have been faster, or be half way through."""
         if not pending(self._db, steps, str(self._path)):

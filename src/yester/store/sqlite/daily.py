@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import apsw
 
-from yester.store.base import Daily, Middle
-from yester.store.sqlite_care import explains
+from yester.store.contract import Daily, Middle
+from yester.store.sqlite.maintenance import explains
 
 DAY = 86_400_000
 _LONGEST = 60_000  # ms; whoever waits longer has gone

@@ -10,9 +10,9 @@ import msgspec
 
 from yester.errors import StoreChanged
 from yester.model import Change, Filters, Memo
-from yester.store import sqlite_rows as rows
-from yester.store.base import Entry, MemoFile, Put
-from yester.store.sqlite_care import explains
+from yester.store.contract import Entry, MemoFile, Put
+from yester.store.sqlite import rows
+from yester.store.sqlite.maintenance import explains
 
 _LONGEST_SLUG = 80
 _SELECT = (

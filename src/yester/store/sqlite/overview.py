@@ -8,8 +8,8 @@ from collections import defaultdict
 import apsw
 
 from yester.model import Feedback, Injection, Project, Session
-from yester.store.base import Facets, MemoryChange, Part
-from yester.store.sqlite_care import explains
+from yester.store.contract import Facets, MemoryChange, Part
+from yester.store.sqlite.maintenance import explains
 
 # `session <> 0` says nothing new, but without it SQLite does not see that it may use the index of
 # items by session, and reads every item there is.

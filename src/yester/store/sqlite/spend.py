@@ -5,8 +5,8 @@ from __future__ import annotations
 import apsw
 
 from yester.model import Spend
-from yester.store.base import Discovered, Shown, Spending, Spent
-from yester.store.sqlite_care import explains
+from yester.store.contract import Discovered, Shown, Spending, Spent
+from yester.store.sqlite.maintenance import explains
 
 
 class SpendRows:

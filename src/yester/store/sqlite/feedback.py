@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import apsw
 
 from yester.model import ON_REQUEST, WHOLE, Feedback
-from yester.store.base import Used
-from yester.store.sqlite_care import explains
+from yester.store.contract import Used
+from yester.store.sqlite.maintenance import explains
 
 
 class FeedbackRows:

@@ -12,9 +12,9 @@ from typing import Any
 import apsw
 
 from yester.model import Filters
-from yester.store import sqlite_rows as rows
-from yester.store.base import Near
-from yester.store.sqlite_care import explains
+from yester.store.contract import Near
+from yester.store.sqlite import rows
+from yester.store.sqlite.maintenance import explains
 from yester.text.arrays import arrays
 from yester.text.vectors import code, packed, unlike, unpacked
 

@@ -9,7 +9,7 @@ from typing import Any
 import apsw
 
 from yester.model import Event, Injection, OwedStart, Session, Turn
-from yester.store.sqlite_care import explains
+from yester.store.sqlite.maintenance import explains
 
 _EVENT = "id, name, epoch, session, turn, actor, tool, failed, item, skipped, window, lag"
 _TURN = "key, session, prompt, closing, started, ended, state, transcript, id"
