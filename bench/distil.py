@@ -44,6 +44,7 @@ from yester.project import named
 from yester.redact import redact, strip_private
 from yester.store import open_store
 from yester.store.contract import Store
+from yester.store.figures import content_counts
 from yester.text.terms import STOP
 
 _SEED = 1
@@ -100,7 +101,7 @@ def removed(store: Store, rules: Rules) -> Counter[str]:
             counts["batches"] += len(turn.batches)
             counts.update(step.why_not for step in turn.steps if step.why_not)
     # The readers leave bookkeeping tools out already; they count as skipped.
-    for name, number in store.counts().skipped.items():
+    for name, number in content_counts(store).skipped.items():
         if name.endswith(" call"):
             counts["uses"] += number
             counts["skipped tool"] += number

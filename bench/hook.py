@@ -40,6 +40,7 @@ from yester.project import Projects
 from yester.recall.recall import Asked
 from yester.store import open_store
 from yester.store.contract import Store
+from yester.store.figures import content_counts
 from yester.worker.question import answered
 
 HOOK = Path(__file__).parent.parent / "plugin" / "hooks" / "hook.py"
@@ -65,7 +66,7 @@ class Desk:
         self.env = {"HOME": str(self.home.parent), "PATH": os.environ["PATH"], "CLAUDECODE": "1"}
         store = open_store(self.home, now=int(time.time() * 1000))
         self.items = store.statistics((), Filters()).items
-        counts = store.counts()
+        counts = content_counts(store)
         self.vectors, self.unembedded = counts.vectors, counts.unembedded
         self.project = project or self._largest(store)
         (self.home / "config.toml").write_text(f'[projects]\n"{self.place}" = "{self.project}"\n')

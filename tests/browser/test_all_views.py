@@ -47,7 +47,7 @@ def home(tmp_path_factory):
         )
         change = Change(0, now, "sam", "create", "", None, {"title": "Totals"})
         id_ = store.put_memo(prepared(memo.item), memo, change)
-        store.put_injections([Injection(session, "SessionStart", id_, 0.5, 20, now, "newest")])
+        store.append([Injection(session, "SessionStart", id_, 0.5, 20, now, "newest")])
     return path
 
 

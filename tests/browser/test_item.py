@@ -59,7 +59,7 @@ def show(store: Path, item: int, **more: Any) -> None:
     now = int(time.time() * 1000)
     line = {"session": 1, "event": "SessionStart", "score": 0.5, "tokens": 21, "epoch": now} | more
     with yester.open(store) as memory, memory.store.transaction():
-        memory.store.put_injections([Injection(item=item, **line)])
+        memory.store.append([Injection(item=item, **line)])
 
 
 def test_everything_known_of_an_item_and_where_it_leads(viewer, server):

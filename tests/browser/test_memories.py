@@ -49,10 +49,10 @@ def filled(tmp_path):
         lifecycle.retire(store, ids["gone"], by(5, "it is awake now"))
         with store.transaction():
             session = store.put_session(Session("aaaaaa-1", "claude-code", SHOP.key, NOON, NOON))
-            store.put_injections([
+            store.append([
                 Injection(session, "SessionStart", ids["third"], 0.0, 14, NOON, "decision in use")
             ])  # fmt: skip
-            store.put_feedback([Feedback(ids["third"], "acted", NOON, session)])
+            store.append([Feedback(ids["third"], "acted", NOON, session)])
     return home, ids
 
 

@@ -92,12 +92,12 @@ def filled(tmp_path_factory):
                 "seen": [(-1, ids["short-0"]), (0, ids["short-3"])],
                 "deep": [(0, ids["deep source"])],
             })  # fmt: skip
-            store.put_injections([
+            store.append([
                 Injection(short, "SessionStart", ids["deep"], 0.0, 12, NOON - 900, "newest"),
                 Injection(short, "UserPromptSubmit", ids["seen"], 0.7, 20, NOON + 6_100,
                           "words: fix", 2),
             ])  # fmt: skip
-            store.put_feedback([Feedback(ids["seen"], "acted", NOON + 7_000, short)])
+            store.append([Feedback(ids["seen"], "acted", NOON + 7_000, short)])
     return home, ids
 
 

@@ -25,7 +25,7 @@ from typing import Any
 import pytest
 
 import yester
-from yester.model import Filters, Item, Session, Turn
+from yester.model import Filters, Item, Page, Session, Turn
 
 PLUGIN = Path(__file__).parent.parent.parent / "plugin"
 CLIENTS = os.environ.get("YESTER_CLIENTS", "")  # every test runs without it (see conftest.py)
@@ -137,7 +137,7 @@ class Desk:
         with yester.open(self.home) as memory:
             session = memory.store.session(key, "claude-code")
             assert session
-            return memory.store.turns(session.id)
+            return memory.store.entries(Turn, {"session": session.id}, Page(oldest_first=True))
 
     def sessions(self) -> list[Session]:
         with yester.open(self.home) as memory:

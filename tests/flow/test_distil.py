@@ -548,7 +548,7 @@ def test_what_an_agent_repeats_of_what_it_was_shown_is_not_distilled(store):
         store.put([prepared(known)])
         session = store.session(SESSION, "claude-code")
         shown = store.find("old")[0].id
-        store.put_injections([Injection(session.id, "UserPromptSubmit", shown, 0.9, 20, 5)])
+        store.append([Injection(session.id, "UserPromptSubmit", shown, 0.9, 20, 5)])
     distilled(store)
     assert made(store, "observation")
     for item in made(store):
@@ -624,7 +624,7 @@ def test_a_session_at_work_is_left_alone_until_its_turn_ends(home):
     events.take([told.prompt("fix it"), told.ran("pytest -q", "x" * 60)])
     now = told.clock
     assert store.waiting(True, now - HOUR, 9) == []
-    assert store.waiting_sessions(True) == 1
+    assert store.totals("undistilled", where={"hooked": 1})[0][0] == 1
     assert len(store.waiting(True, now + 1, 9)) == 1, "nothing has happened since: it is over"
     events.take([told.stop("Done.")])
     assert len(store.waiting(True, now - HOUR, 9)) == 1
@@ -642,7 +642,7 @@ def test_the_worker_distils_when_a_turn_has_ended(home, own_home, transcript):
     try:
         found = until(lambda: made(store, "observation"))
         assert [item.title for item in found] == ["Fix the total of the cart for ten items"]
-        assert store.waiting_sessions(True) == 0
+        assert store.totals("undistilled", where={"hooked": 1})[0][0] == 0
     finally:
         process.terminate()
         process.wait(30)
@@ -654,7 +654,7 @@ def test_in_the_worker_distilling_is_steps_until_nothing_waits(store, home):
     story.store(store)
     with store.transaction():
         session = store.session(SESSION, "claude-code").id
-        store.put_turn(Turn("t", session, started=1, ended=2, state="done"))
+        store.append([Turn("t", session, started=1, ended=2, state="done")])
     distilling = Distilling(store, Log(home / "logs"), lambda: story.clock / 1000)
     config = load(home, {})
     steps = 0

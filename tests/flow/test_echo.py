@@ -18,7 +18,7 @@ from yester.deliver.start import Here
 from yester.ingest import Ingest
 from yester.ingest.events import Events
 from yester.ingest.transcripts import KEEPS_ECHOES
-from yester.model import DISTILLED, Filters, Injection
+from yester.model import DISTILLED, Filters, Injection, Page
 from yester.recall.recall import Asked, recall
 from yester.recall.timeline import timeline
 from yester.store import maintenance, open_store
@@ -60,7 +60,7 @@ class Desk:
     def show(self, item, told, event="UserPromptSubmit"):
         session = self.store.session(told.session, "claude-code")
         with self.store.transaction():
-            self.store.put_injections([Injection(session.id, event, item.id, 1.0, 9, told.clock)])
+            self.store.append([Injection(session.id, event, item.id, 1.0, 9, told.clock)])
 
     def said(self, text):
         return [i for i in self.store.items() if i.body == text and i.session == SESSION]
@@ -152,7 +152,10 @@ def test_an_echo_is_given_to_nobody_and_counts_as_no_use(desk, transcript):
     by_hooks(desk, transcript, OLD)
     (item,) = desk.said(OLD)
     session = desk.store.session(SESSION, "claude-code")
-    (shown,) = {line.item for line in desk.store.injections(session.id)}
+    (shown,) = {
+        line.item
+        for line in desk.store.entries(Injection, {"session": session.id}, Page(oldest_first=True))
+    }
     project = desk.events.projects.of("/home/sam/code/shop")
     here = Here(project, "another session", Told().clock + 60_000)
     for moment in (Moment("start"), Moment("prompt", "where does the ledger service listen?")):

@@ -41,7 +41,7 @@ def test_new_items_and_lines_of_the_ledger_are_told_as_they_are_stored(api):
         assert [row["title"] for _, _, row in told] == ["said a", "said b"]
         with yester.open(api.home) as memory, memory.store.transaction():
             number = memory.store.put_session(Session("s1", "", "name:unknown"))
-            memory.store.put_injections([Injection(number, "SessionStart", 2, 0.5, 9, 1, "why")])
+            memory.store.append([Injection(number, "SessionStart", 2, 0.5, 9, 1, "why")])
         name, at, line = next(events)
         assert (name, at) == ("injection", "3-1")
         assert (line["item"], line["title"], line["reason"]) == (2, "said a", "why")

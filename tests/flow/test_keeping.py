@@ -69,7 +69,7 @@ def test_a_rule_is_what_comes_of_a_session_and_no_part_of_it(store):
     story.says("Understood.")
     story.store(store)
     assert distilled(store).rules == 1
-    assert store.waiting_sessions(False) == 0
+    assert store.totals("undistilled")[0][0] == 0
     before = made(store)
     with store.transaction():
         store.distil_again()

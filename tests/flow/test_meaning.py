@@ -24,6 +24,7 @@ from yester.project import named
 from yester.recall.rank import TOLD
 from yester.recall.recall import Asked, recall
 from yester.store import open_store
+from yester.store.figures import content_counts
 from yester.text.embed import CachedEmbedder, open_embedder
 from yester.text.models import DEFAULT, PACKAGED
 from yester.worker.door import ask
@@ -240,7 +241,7 @@ def test_what_tools_print_is_found_by_its_words_and_has_no_vector(opened):
     memory.add(notes("login"))
     memory.add([{"ref": "out", "kind": "message", "role": "tool", "tool": "Bash",
                  "text": "1 failed: test_checkout_total", "project": "shop"}])  # fmt: skip
-    assert memory.store.counts().vectors == 1
+    assert content_counts(memory.store).vectors == 1
     assert refs(memory.recall("test_checkout_total"))[0] == "out"
 
 
@@ -357,7 +358,7 @@ def test_the_variable_names_the_cache_and_its_rows_stay_one_a_text(tmp_path, hom
         "import sys, yester\n"
         "with yester.open(sys.argv[1]) as memory:\n"
         "    memory.add([{'ref': sys.argv[2], 'text': 'The same text for two items.'}])\n"
-        "    print(memory.store.counts().vectors)"
+        "    print(content_counts(memory.store).vectors)"
     )
     seen = []
     for ref in ("one", "two"):
@@ -596,7 +597,7 @@ def test_a_worker_embeds_what_hooks_bring_and_answers_as_one_would_in_process(
 ):
     leave(home, *told())
     ask(home / "run", "POST /drain", 10.0)
-    counts = until(lambda: (c := store().counts()).vectors and not c.unembedded and c)
+    counts = until(lambda: (c := content_counts(store())).vectors and not c.unembedded and c)
     assert counts.vectors == 4
     assert run("status", "--json").json["vectors"] == {"done": 4, "waiting": 0}
 
@@ -646,15 +647,15 @@ def test_switching_the_model_off_and_on_again_while_the_worker_runs(home, worker
     first, *others = told()
     leave(home, first)
     settled("")
-    until(lambda: store().counts().vectors == 1)
+    until(lambda: content_counts(store()).vectors == 1)
     settled('embedder = "none"\n')
     leave(home, *others)
     ask(home / "run", "POST /drain", 10.0)
-    until(lambda: store().counts().unembedded == 3)
+    until(lambda: content_counts(store()).unembedded == 3)
     assert all("vector" not in hit["factors"] for hit in recalled())
     settled('embedder = "yester-embed-1"\n')
-    until(lambda: not store().counts().unembedded)
-    assert store().counts().vectors == 4
+    until(lambda: not content_counts(store()).unembedded)
+    assert content_counts(store()).vectors == 4
     assert recalled()[0]["factors"]["vector"] > 0
 
 

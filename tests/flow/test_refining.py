@@ -23,6 +23,7 @@ from yester.distil.refining import CUT_SHORT, MEANWHILE, refine_turns, unrefined
 from yester.model import Filters, Spend
 from yester.store import maintenance, open_store
 from yester.store.contract import Refinement
+from yester.store.figures import refinement_totals
 
 pytestmark = pytest.mark.requirement("DIS-04")
 
@@ -195,8 +196,15 @@ def test_more_and_fewer_notes_than_were_found_leave_nothing_behind(desk, server)
     desk.distil()
     assert desk.titles() == [TITLE, more]
     with desk.store.transaction():
-        turn, mark = next(iter(desk.store.refined(desk.session.id).items()))
-        desk.store.put_refined(desk.session.id, turn, mark._replace(reason="not good"))
+        turn, mark = next(
+            iter(
+                {
+                    mark.turn: mark
+                    for mark in desk.store.entries(Refinement, {"session": desk.session.id})
+                }.items()
+            )
+        )
+        desk.store.append([replace(mark, reason="not good")])
         desk.store.distil_again()
     desk.distil()
     assert desk.titles() == ["Fix the cart's total for ten and more items"]
@@ -211,10 +219,10 @@ def test_a_failure_keeps_what_was_found_and_is_not_repeated_by_itself(desk, serv
     assert "no such model" in reason
     assert made(desk.store) == before
     assert desk.turns() == []
-    assert desk.store.refinements(0) == (0, 1, reason)
+    assert refinement_totals(desk.store, 0) == (0, 1, reason)
     server.replies[:] = [Reply(json.dumps(GOOD))]
     assert desk.refine(again=True) == [""]
-    assert desk.store.refinements(0) == (1, 0, "")
+    assert refinement_totals(desk.store, 0) == (1, 0, "")
 
 
 def test_a_turn_that_was_distilled_anew_meanwhile_is_left_alone(desk):
@@ -269,7 +277,7 @@ def test_while_another_call_is_under_way_nothing_is_asked_and_nothing_given_up(d
     desk.distil()
     now = int(time.time() * 1000)
     with desk.store.transaction():
-        desk.store.put_spend(Spend(now, "m", "turn/1", until=now + 60_000))
+        desk.store.append([Spend(now, "m", "turn/1", until=now + 60_000)])
     assert desk.refine() == []
     assert len(desk.turns()) == 1
     assert server.asked == []
@@ -290,7 +298,7 @@ def test_the_command_tells_what_it_will_cost_before_it_asks(desk, run, server):
         "turns": 0, "kept": 0, "reason": "",
     }  # fmt: skip
     assert len(server.asked) == 2
-    assert desk.store.waiting_sessions(False) == 0
+    assert desk.store.totals("undistilled")[0][0] == 0
 
 
 @pytest.mark.requirement("DIS-05")
@@ -368,8 +376,10 @@ def test_a_worker_killed_while_it_asks_does_not_ask_again(desk, worker, server):
     process.wait(30)
     desk.key = HOOKED
     session = desk.session.id
-    ((turn, mark),) = desk.store.refined(session).items()
-    assert mark == Refinement(mark.shape, mark.epoch, "m", CUT_SHORT)
+    ((turn, mark),) = {
+        mark.turn: mark for mark in desk.store.entries(Refinement, {"session": session})
+    }.items()
+    assert mark == Refinement(session, turn, mark.shape, mark.epoch, "m", CUT_SHORT)
     assert desk.turns() == []
     assert [one.key for one in desk.turns(again=True)] == [turn]
 
@@ -414,7 +424,7 @@ def test_the_worker_has_turns_noted_and_what_our_own_calls_do_is_not_captured(
     leave(desk.home, *events())
     worker()
     until(lambda: desk.titles() == [TITLE])
-    until(lambda: desk.store.waiting_sessions(True) == 0)
+    until(lambda: desk.store.totals("undistilled", where={"hooked": 1})[0][0] == 0)
     until(lambda: not any((desk.home / "spool" / "new").iterdir()))
     log = (desk.home / "logs" / "worker.log").read_text()
     assert "turn 1 of aaaaaaaa refined" in log

@@ -29,7 +29,7 @@ def store(home):
 def put(store, *spends):
     with store.transaction():
         for spend in spends:
-            store.put_spend(spend)
+            store.append([spend])
 
 
 @pytest.mark.requirement("DIS-05")
@@ -83,7 +83,7 @@ def test_what_was_found_out_is_set_against_what_reading_costs(run, store, today)
         store.put([prepared(one) for one in items])
         session = store.put_session(Session("s", "claude-code", "name:p"))
         first, second = (store.find(ref)[0].id for ref in ("o1", "m1"))
-        store.put_injections(
+        store.append(
             [
                 Injection(session, "SessionStart", first, 0.0, 20, today + 1),
                 Injection(session, "SessionStart", second, 0.0, 30, today + 1),

@@ -54,7 +54,7 @@ def opened(home: Path) -> Store:
 def show_unasked(home: Path, item: int, session: int = 7) -> None:
     known = opened(home)
     with known.transaction():
-        known.put_injections([Injection(session, "UserPromptSubmit", item, 0.5, 10, 1)])
+        known.append([Injection(session, "UserPromptSubmit", item, 0.5, 10, 1)])
     known.close()
 
 
@@ -77,7 +77,7 @@ def test_what_a_search_lists_is_in_the_ledger_and_counts_for_nothing(start, stor
         peer.call("search", query="redis")
     settled(peer)
     known = opened(store)
-    lines = known.ledger(100)
+    lines = known.entries(Injection)
     assert {line.item for line in lines} == {2, 3}
     assert len(lines) == 6
     assert {(line.event, line.reason, line.session) for line in lines} == {
@@ -133,7 +133,7 @@ def test_a_session_that_the_client_names_is_the_one_that_has_used_it(
     peer.call("search", query="redis")
     peer.call("get_observations", ids=["2"])
     settled(peer)
-    assert {line.session for line in known.ledger(100)} == {session.id}
+    assert {line.session for line in known.entries(Injection)} == {session.id}
     assert known.used([2]) == {2: Used(1, 1, {"fetched": 1}, 1)}
     # The agent's shell is the same session: nothing is counted twice.
     assert run("show", "2", env=CLAUDE).code == 0

@@ -16,7 +16,7 @@ from yester.config import load
 from yester.ingest import add
 from yester.ingest.joins import join_all
 from yester.memories.remember import Draft
-from yester.model import Filters, Injection, Item, Project, Turn
+from yester.model import Filters, Injection, Item, Page, Project, Turn
 from yester.project import Projects
 from yester.store import maintenance, open_store
 
@@ -61,8 +61,8 @@ def old(home, shop):
     )  # fmt: skip
     for session in store.sessions(Filters(projects=(two.key,)), 9):
         with store.transaction():
-            store.put_turn(Turn(f"t-{session.key}", session.id, started=NOW))
-            store.put_injections([Injection(session.id, "SessionStart", 1, 0.5, 9, NOW)])
+            store.append([Turn(f"t-{session.key}", session.id, started=NOW)])
+            store.append([Injection(session.id, "SessionStart", 1, 0.5, 9, NOW)])
     store.close()
     with yester.open(home) as memory:
         for place, text in ((main, "Orders are never deleted"), (two, UTC)):
@@ -79,7 +79,10 @@ def contents(home):
         for project in store.projects():
             within = Filters(projects=(project.key,))
             sessions = {
-                one.key: (len(store.turns(one.id)), len(store.injections(one.id)))
+                one.key: (
+                    len(store.entries(Turn, {"session": one.id}, Page(oldest_first=True))),
+                    len(store.entries(Injection, {"session": one.id}, Page(oldest_first=True))),
+                )
                 for one in store.sessions(within, 9)
             }
             items = {(item.id, item.ref, item.session) for item in store.newest(within, 99)}

@@ -24,9 +24,10 @@ import yester
 from tests.capturing import ROOT, Told, hook, leave, made, until, waiting
 from yester.capture.spool import Spool
 from yester.ingest import add
-from yester.model import Filters, Item
+from yester.model import Filters, Injection, Item, Page
 from yester.project import identify
 from yester.store import open_store
+from yester.store.figures import content_counts, daily_figures
 from yester.worker import launch, seat
 from yester.worker.door import ask
 from yester.worker.log import KEPT, LARGEST, Log
@@ -276,7 +277,7 @@ def test_before_it_ends_it_takes_in_what_the_spool_holds(worker, run, home, stor
         running.process.send_signal(how)
     assert running.ended() == (0, "", "")
     assert waiting(home) == []
-    assert store().counts().events == 61
+    assert content_counts(store()).events == 61
     assert "ended: stopped, 61 events taken" in log(home)
 
 
@@ -366,7 +367,7 @@ def test_it_finishes_and_leaves_for_a_newer_version(worker, home, store):
     leave(home, *(told.ran(f"echo {n}", LONG) for n in range(30)))
     assert json.loads(ask(home / "run", "POST /leave?version=9.9.9", 5.0)) == {"leaving": True}
     assert running.ended()[0] == 0
-    assert (waiting(home), store().counts().events) == ([], 30)
+    assert (waiting(home), content_counts(store()).events) == ([], 30)
 
 
 @pytest.fixture
@@ -609,7 +610,7 @@ def test_one_that_has_nothing_to_do_or_much_does_not_hang(worker, home, store):
     leave(home, *(told.ran(f"echo {n}", LONG) for n in range(400)))
     ask(home / "run", "POST /drain", 60.0)
     until(lambda: waiting(home) == [] and time.monotonic() - began > 1.5)
-    assert running.health()["events"] == store().counts().events == 400
+    assert running.health()["events"] == content_counts(store()).events == 400
 
 
 @pytest.mark.requirement("OPS-05", "STO-05")
@@ -640,7 +641,7 @@ def test_the_second_place_is_emptied_too(worker, run, home, store, tmp_path):
     leave(second, told.ran("two", LONG))
     assert run("worker", "drain", env={"XDG_RUNTIME_DIR": str(runtime)}).code == 0
     assert waiting(home) == waiting(second) == []
-    assert store().counts().events == 2
+    assert content_counts(store()).events == 2
 
 
 @pytest.mark.requirement("CAP-03")
@@ -690,7 +691,7 @@ def test_draining_works_with_and_without_a_worker(worker, run, home, store):
     leave(home, told.ran("two", LONG), told.stop("three"))
     assert run("worker", "drain", "--json").json["events"] <= 2  # some it took by itself
     assert running.health()["events"] == 2
-    assert store().counts().events == 3
+    assert content_counts(store()).events == 3
 
 
 # --- answering -----------------------------------------------------------------------------------
@@ -718,8 +719,10 @@ def test_a_session_is_told_what_an_earlier_one_said_and_it_is_written_down(
     assert text.startswith("<yester-memory")
     assert text.endswith("</yester-memory>")
     session = until(lambda: store().session(Told().session, "claude-code"))
-    shown = until(lambda: store().injections(session.id))
-    assert store().daily(0).answers  # how long it took is written down with it
+    shown = until(
+        lambda: store().entries(Injection, {"session": session.id}, Page(oldest_first=True))
+    )
+    assert daily_figures(store(), 0).answers  # how long it took is written down with it
     assert {one.event for one in shown} == {"SessionStart"}
     texts = {item.body for item in store().get([one.item for one in shown])}
     assert "arq was chosen over celery, since everything else is asyncio already." in texts
@@ -755,7 +758,7 @@ def test_before_a_file_is_read_what_is_known_about_it_is_told_once(
     assert "Recorded about jobs/stock.py" in said["additionalContext"]
     assert "opened after the download" in said["additionalContext"]
     session = until(lambda: store().session(Told().session, "claude-code"))
-    until(lambda: store().injections(session.id))
+    until(lambda: store().entries(Injection, {"session": session.id}, Page(oldest_first=True)))
     assert hook("PreToolUse", cwd=project, env=env, payload=payload).silent
     other = Told(cwd=str(project)).payload(
         "PreToolUse", tool_name="Read", tool_input={"file_path": str(project / "README.md")}
@@ -884,7 +887,7 @@ def test_what_was_shown_is_written_down_also_when_the_event_was_faster(
     until(lambda: running.health()["events"] == 3)
     assert context(ask(home / "run", f"POST /hook?id={start.id}", 5.0))
     session = store().session(Told().session, "claude-code")
-    until(lambda: store().injections(session.id))
+    until(lambda: store().entries(Injection, {"session": session.id}, Page(oldest_first=True)))
 
 
 @pytest.mark.parametrize(
@@ -977,7 +980,7 @@ def test_what_is_switched_off_or_excluded_meanwhile_is_obeyed(
     leave(home, start)  # as if the hook had not seen it yet
     assert ask(home / "run", f"POST /hook?id={start.id}", 5.0) == b""
     until(lambda: waiting(home) == [])
-    assert store().counts().skipped == {"off": 1}
+    assert content_counts(store()).skipped == {"off": 1}
     assert hook("SessionStart", cwd=project, env=env).silent
     assert waiting(home) == []
     assert run("off", "--all", "--undo").code == 0
@@ -986,14 +989,14 @@ def test_what_is_switched_off_or_excluded_meanwhile_is_obeyed(
     start = told.event("SessionStart")
     leave(home, start)
     assert ask(home / "run", f"POST /hook?id={start.id}", 5.0) == b""
-    until(lambda: store().counts().skipped == {"off": 1, "excluded": 1})
+    until(lambda: content_counts(store()).skipped == {"off": 1, "excluded": 1})
     until(lambda: (home / "run" / "rules").exists())
     assert (home / "run" / "rules").read_text() == f"path {project}\n"
     assert hook("SessionStart", cwd=project, env=env).silent
     (home / "config.toml").write_text("exclude = [")  # half saved
     leave(home, told.prompt("still out"))
     wake(home)
-    until(lambda: store().counts().skipped == {"off": 1, "excluded": 2})
+    until(lambda: content_counts(store()).skipped == {"off": 1, "excluded": 2})
     (home / "config.toml").write_text("")
     leave(home, told.prompt("in again"))
     wake(home)

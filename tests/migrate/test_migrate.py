@@ -11,6 +11,7 @@ import pytest
 from yester.backups import before_migration, listed
 from yester.errors import StoreNewer
 from yester.model import Filters
+from yester.store.figures import content_counts
 from yester.store.migrate import Migration, migrations
 from yester.store.sqlite.store import SqliteStore
 
@@ -38,7 +39,7 @@ def test_an_old_database_opens_keeps_its_rows_and_equals_a_fresh_one(old, tmp_pa
     fresh = SqliteStore.open(tmp_path / "fresh", now=1)
     try:
         memories = {"memory": 1} if int(old.stem.removeprefix("yester-")) >= 4 else {}
-        assert store.counts().items == {"message": 2, "prompt": 1, **memories}
+        assert content_counts(store).items == {"message": 2, "prompt": 1, **memories}
         assert [(m.slug, m.version, m.content) for m in store.memories(Filters())] == [
             ("round-the-totals-last", 1, {"text": "Round the totals last"}) for _ in memories
         ]

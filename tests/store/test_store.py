@@ -13,19 +13,34 @@ from yester.ingest import prepared
 from yester.model import (
     DISTILLED,
     ECHO,
+    Answered,
     Event,
     Feedback,
     Filters,
     Injection,
     Item,
+    Muted,
     OwedStart,
+    Page,
     Project,
     Session,
+    Skipped,
     Source,
     Spend,
     Turn,
 )
 from yester.store import maintenance
+from yester.store.figures import (
+    capture_lags,
+    content_counts,
+    daily_figures,
+    discovery_totals,
+    filter_facets,
+    project_parts,
+    shown_totals,
+    spending_by_day,
+    spent_since,
+)
 
 BACKENDS = {"sqlite": lambda folder: yester.store.open_store(folder, now=1_000)}
 DAY = 86_400_000
@@ -238,7 +253,7 @@ def test_a_source_is_remembered(store):
     assert store.source("/b.jsonl") is None
     assert store.sources(source.agent) == [replace(source, offset=9)]
     assert store.sources("nobody") == []
-    assert store.counts().skipped == {"progress": 3, "mode": 1}
+    assert content_counts(store).skipped == {"progress": 3, "mode": 1}
 
 
 FILTERED = [
@@ -396,7 +411,7 @@ def test_a_backup_is_a_whole_store(store, tmp_path):
 
 def test_counts_are_the_numbers_of_what_is_there(store):
     put(store, *FILTERED)
-    counts = store.counts()
+    counts = content_counts(store)
     assert counts.items == {"message": 4, "note": 1, "prompt": 1}
     assert (counts.projects, counts.sessions) == (2, 1)
     assert (counts.oldest, counts.newest) == (10 * DAY, 60 * DAY)
@@ -422,37 +437,46 @@ def test_an_event_is_kept_once_and_as_it_was_first(store):
         42,
     )  # fmt: skip
     with store.transaction():
-        store.put_events([whole, event("1-1-a", turn=7), event("3-1-a", turn=8), event("4-1-a")])
-        store.put_events([replace(whole, tool="Read", turn=9), event("5-1-a", turn=7)])
-        store.put_events([])
-    assert store.events(7) == [event("1-1-a", turn=7), whole, event("5-1-a", turn=7)]
-    assert [one.id for one in store.events(8)] == ["3-1-a"]
-    assert store.events(9) == []
-    assert store.counts().events == 5
+        store.append([whole, event("1-1-a", turn=7), event("3-1-a", turn=8), event("4-1-a")])
+        store.append([replace(whole, tool="Read", turn=9), event("5-1-a", turn=7)])
+        store.append([])
+    assert store.entries(Event, {"turn": 7}, Page(oldest_first=True)) == [
+        event("1-1-a", turn=7),
+        whole,
+        event("5-1-a", turn=7),
+    ]
+    assert [one.id for one in store.entries(Event, {"turn": 8}, Page(oldest_first=True))] == [
+        "3-1-a"
+    ]
+    assert store.entries(Event, {"turn": 9}, Page(oldest_first=True)) == []
+    assert content_counts(store).events == 5
 
 
 @pytest.mark.requirement("CAP-03")
 def test_which_events_are_stored_can_be_asked(open_store):
     store = open_store()
     with store.transaction():
-        store.put_events([event("1-1-a"), event("2-1-a")])
+        store.append([event("1-1-a"), event("2-1-a")])
     for one in (store, open_store()):
-        assert one.handled(["2-1-a", "9-9-z", "1-1-a"]) == {"1-1-a", "2-1-a"}
-        assert one.handled(["9-9-z"]) == set()
-        assert one.handled([]) == set()
+        assert {event.id for event in one.entries(Event, {"id": ["2-1-a", "9-9-z", "1-1-a"]})} == {
+            "1-1-a",
+            "2-1-a",
+        }
+        assert {event.id for event in one.entries(Event, {"id": ["9-9-z"]})} == set()
+        assert {event.id for event in one.entries(Event, {"id": []})} == set()
     with pytest.raises(ZeroDivisionError), store.transaction():
-        store.put_events([event("3-1-a")])
+        store.append([event("3-1-a")])
         raise ZeroDivisionError
-    assert store.handled(["3-1-a"]) == set()
+    assert {event.id for event in store.entries(Event, {"id": ["3-1-a"]})} == set()
 
 
 @pytest.mark.requirement("DIS-11")
 def test_the_lags_of_the_last_events_come_newest_first(store):
-    assert store.lags(5) == []
+    assert capture_lags(store, 5) == []
     with store.transaction():
-        store.put_events([event(f"{n}-1-a", lag=n * 10) for n in (3, 1, 2)])
-    assert store.lags(5) == [30, 20, 10]
-    assert store.lags(1) == [30]
+        store.append([event(f"{n}-1-a", lag=n * 10) for n in (3, 1, 2)])
+    assert capture_lags(store, 5) == [30, 20, 10]
+    assert capture_lags(store, 1) == [30]
 
 
 @pytest.mark.requirement("CAP-08")
@@ -460,30 +484,39 @@ def test_a_turn_is_one_per_session_and_key_and_its_latest_state_counts(store):
     one, other = session_of(store), session_of(store, "other")
     turn = Turn("t-1", one, 1, 2, 10, 20, "done", "/a.jsonl")
     with store.transaction():
-        first = store.put_turn(replace(turn, state="open", closing=0, ended=0))
-        assert store.put_turn(turn) == first
-        assert store.put_turn(replace(turn, session=other)) != first
-        last = store.put_turn(Turn("t-2", one, started=30))
-    assert store.turn(one, "t-1") == replace(turn, id=first)
-    assert store.turn(one, "t-9") is None
-    assert [found.key for found in store.turns(one)] == ["t-1", "t-2"]
-    assert [found.key for found in store.turns(other)] == ["t-1"]
-    assert store.turns(99) == []
-    assert store.turn(one).id == last
+        (first,) = store.append([replace(turn, state="open", closing=0, ended=0)])
+        assert store.append([turn]) == [first]
+        assert store.append([replace(turn, session=other)]) != [first]
+        (last,) = store.append([Turn("t-2", one, started=30)])
+    assert last_turn(store, one, "t-1") == replace(turn, id=first)
+    assert last_turn(store, one, "t-9") is None
+    assert [
+        found.key for found in store.entries(Turn, {"session": one}, Page(oldest_first=True))
+    ] == ["t-1", "t-2"]
+    assert [
+        found.key for found in store.entries(Turn, {"session": other}, Page(oldest_first=True))
+    ] == ["t-1"]
+    assert store.entries(Turn, {"session": 99}, Page(oldest_first=True)) == []
+    assert last_turn(store, one).id == last
     with store.transaction():
-        changed = replace(store.turn(one), state="interrupted", prompt=5)
-        assert store.put_turn(changed) == last
-    assert store.turn(one) is None
-    assert store.turn(one, "t-2") == changed
+        changed = replace(last_turn(store, one), state="interrupted", prompt=5)
+        assert store.append([changed]) == [last]
+    assert last_turn(store, one) is None
+    assert last_turn(store, one, "t-2") == changed
+
+
+def last_turn(store, session, key=""):
+    where = {"key": key} if key else {"state": "open"}
+    return next(iter(store.entries(Turn, {"session": session, **where}, Page(1))), None)
 
 
 def test_without_a_key_the_last_open_turn_is_meant(store):
     session = session_of(store)
     with store.transaction():
         for key, state in (("a", "open"), ("b", "open"), ("c", "done"), ("d", "failed")):
-            store.put_turn(Turn(key, session, started=1, state=state))
-    assert store.turn(session).key == "b"
-    assert store.turn(session + 1) is None
+            store.append([Turn(key, session, started=1, state=state)])
+    assert last_turn(store, session).key == "b"
+    assert last_turn(store, session + 1) is None
 
 
 @pytest.mark.requirement("CAP-03")
@@ -537,21 +570,23 @@ def test_what_an_event_has_told_is_not_found_for_another(store):
     assert store.said(session, "prompt", "", "go on", 0, 4_000) in ids.values()
     assert store.said(session, "prompt", "", "go on", 0, 6_000) == ids["2"]  # nearest to 3,000
     with store.transaction():
-        turn = store.put_turn(Turn("t", session, started=1))
-        store.put_events([event("1-1-a", session=session, turn=turn, item=ids["2"])])
+        (turn,) = store.append([Turn("t", session, started=1)])
+        store.append([event("1-1-a", session=session, turn=turn, item=ids["2"])])
     assert store.said(session, "prompt", "", "go on", 0, 6_000) == ids["1"]
     with store.transaction():
-        store.put_events([event("2-1-a", session=session, turn=turn, item=ids["1"])])
+        store.append([event("2-1-a", session=session, turn=turn, item=ids["1"])])
     assert store.said(session, "prompt", "", "go on", 0, 6_000) == 0
 
 
 def test_what_was_left_out_is_counted_by_reason_over_all_agents(store):
     with store.transaction():
-        store.put_skipped("claude-code", {"short": 2, "off": 1})
-        store.put_skipped("codex", {"short": 3})
-        store.put_skipped("claude-code", {"short": 1})
-        store.put_skipped("claude-code", {})
-    assert store.counts().skipped == {"short": 6, "off": 1}
+        store.append(
+            [Skipped("claude-code", reason, n) for reason, n in {"short": 2, "off": 1}.items()]
+        )
+        store.append([Skipped("codex", reason, n) for reason, n in {"short": 3}.items()])
+        store.append([Skipped("claude-code", reason, n) for reason, n in {"short": 1}.items()])
+        store.append([Skipped("claude-code", reason, n) for reason, n in {}.items()])
+    assert content_counts(store).skipped == {"short": 6, "off": 1}
 
 
 @pytest.mark.requirement("DEL-02")
@@ -563,26 +598,32 @@ def test_what_an_agent_was_shown_is_a_list_in_order(store):
         Injection(one, "UserPromptSubmit", 7, 0.5, 20, 2_000, "same project", 2),
     ]
     with store.transaction():
-        store.put_injections(shown[:1])
-        store.put_injections([*shown[1:], Injection(other, "SessionStart", 9, 0.0, 1, 1_500)])
-    assert store.injections(one) == shown
-    assert [found.item for found in store.injections(other)] == [9]
-    assert store.injections(99) == []
+        store.append(shown[:1])
+        store.append([*shown[1:], Injection(other, "SessionStart", 9, 0.0, 1, 1_500)])
+    lines = store.entries(Injection, {"session": one}, Page(oldest_first=True))
+    assert [replace(line, id=0) for line in lines] == shown
+    assert [
+        found.item
+        for found in store.entries(Injection, {"session": other}, Page(oldest_first=True))
+    ] == [9]
+    assert store.entries(Injection, {"session": 99}, Page(oldest_first=True)) == []
 
 
 @pytest.mark.requirement("DEL-14")
 def test_the_start_that_is_owed_is_the_last_one_until_its_own_block_has_arrived(store):
     session = session_of(store)
     first, last = OwedStart("1-1-a", "startup", 1), OwedStart("2-1-a", "compact", 2)
-    assert store.owed_start(session) is None
+    assert next(iter(store.entries(OwedStart, {"session": session})), None) is None
     with store.transaction():
-        store.put_owed_start(session, first)
-        store.put_owed_start(session, last)
-        store.drop_owed_start(session, first.event)
-    assert store.owed_start(session) == last
+        store.append([replace(first, session=session)])
+        store.append([replace(last, session=session)])
+        store.retract(OwedStart, {"session": session, "event": first.event})
+    assert next(iter(store.entries(OwedStart, {"session": session})), None) == replace(
+        last, session=session
+    )
     with store.transaction():
-        store.drop_owed_start(session, last.event)
-    assert store.owed_start(session) is None
+        store.retract(OwedStart, {"session": session, "event": last.event})
+    assert next(iter(store.entries(OwedStart, {"session": session})), None) is None
     assert first.followed_by(last) == last
     assert first.followed_by(OwedStart("3-1-a", "resume", 3)) == OwedStart("3-1-a", "startup", 3)
 
@@ -590,12 +631,16 @@ def test_the_start_that_is_owed_is_the_last_one_until_its_own_block_has_arrived(
 @pytest.mark.requirement("CAP-14")
 def test_a_muted_session_stays_muted(open_store):
     store = open_store()
-    assert store.muted() == set()
+    assert {one.session for one in store.entries(Muted)} == set()
     with store.transaction():
-        store.mute("a", 1)
-        store.mute("a", 2)
-        store.mute("b", 3)
-    assert store.muted() == open_store().muted() == {"a", "b"}
+        store.append([Muted("a", 1)])
+        store.append([Muted("a", 2)])
+        store.append([Muted("b", 3)])
+    assert (
+        {one.session for one in store.entries(Muted)}
+        == {one.session for one in open_store().entries(Muted)}
+        == {"a", "b"}
+    )
 
 
 @pytest.mark.requirement("CAP-03")
@@ -603,7 +648,7 @@ def test_a_transcripts_item_takes_over_what_a_hook_stored(store):
     put(store, item("hook:s:1", "first words", concepts=("old",)), item("hook:s:2", "same words"))
     ids = {found.ref: found.id for found in store.items()}
     with store.transaction():
-        store.put_events([event("1-1-a", item=ids["hook:s:1"])])
+        store.append([event("1-1-a", item=ids["hook:s:1"])])
     again = put(
         store,
         item("uuid-1", "first words, and more", alias="hook:s:1"),
@@ -627,7 +672,7 @@ def test_a_transcripts_item_takes_over_what_a_hook_stored(store):
 def test_an_alias_of_another_kind_or_source_takes_nothing_over(store, other):
     put(store, item("hook:s:1", "words"))
     with store.transaction():
-        store.put_events([event("1-1-a")])
+        store.append([event("1-1-a")])
     put(store, item("uuid", "words", alias="hook:s:1", **other))
     assert sorted(refs(store.items())) == ["hook:s:1", "uuid"]
 
@@ -635,7 +680,7 @@ def test_an_alias_of_another_kind_or_source_takes_nothing_over(store, other):
 def test_an_item_that_is_known_adopts_nothing(store):
     put(store, item("uuid", "words"), item("hook:s:1", "words"))
     with store.transaction():
-        store.put_events([event("1-1-a")])
+        store.append([event("1-1-a")])
     put(store, item("uuid", "words, corrected", alias="hook:s:1"))
     assert {one.ref: one.body for one in store.items()} == {
         "uuid": "words, corrected", "hook:s:1": "words"
@@ -648,20 +693,31 @@ def test_turns_events_and_what_was_shown_go_with_a_merged_project(store):
     moved = session_of(store, "only-old", project="name:old")
     with store.transaction():
         for session in (gone, moved):
-            turn = store.put_turn(Turn(f"t-{session}", session, started=1))
-            store.put_events([event(f"{session}-1-a", session=session, turn=turn)])
-            store.put_injections([Injection(session, "SessionStart", 1, 0.0, 1, 1)])
-            store.put_owed_start(session, OwedStart(f"start-{session}", "startup", 1))
+            (turn,) = store.append([Turn(f"t-{session}", session, started=1)])
+            store.append([event(f"{session}-1-a", session=session, turn=turn)])
+            store.append([Injection(session, "SessionStart", 1, 0.0, 1, 1)])
+            store.append([replace(OwedStart(f"start-{session}", "startup", 1), session=session)])
         store.merge_project("name:old", Project("name:new", "new"))
     assert store.session("s", "claude-code").id == kept
-    (turn,) = store.turns(kept)
-    assert [(one.id, one.session) for one in store.events(turn.id)] == [(f"{gone}-1-a", kept)]
-    assert len(store.injections(kept)) == 1
-    assert store.turns(gone) == store.injections(gone) == []
-    assert len(store.turns(moved)) == len(store.injections(moved)) == 1
-    assert store.owed_start(kept).event == f"start-{gone}"
-    assert store.owed_start(moved).event == f"start-{moved}"
-    assert store.owed_start(gone) is None
+    (turn,) = store.entries(Turn, {"session": kept}, Page(oldest_first=True))
+    assert [
+        (one.id, one.session)
+        for one in store.entries(Event, {"turn": turn.id}, Page(oldest_first=True))
+    ] == [(f"{gone}-1-a", kept)]
+    assert len(store.entries(Injection, {"session": kept}, Page(oldest_first=True))) == 1
+    assert (
+        store.entries(Turn, {"session": gone}, Page(oldest_first=True))
+        == store.entries(Injection, {"session": gone}, Page(oldest_first=True))
+        == []
+    )
+    assert (
+        len(store.entries(Turn, {"session": moved}, Page(oldest_first=True)))
+        == len(store.entries(Injection, {"session": moved}, Page(oldest_first=True)))
+        == 1
+    )
+    assert next(iter(store.entries(OwedStart, {"session": kept})), None).event == f"start-{gone}"
+    assert next(iter(store.entries(OwedStart, {"session": moved})), None).event == f"start-{moved}"
+    assert next(iter(store.entries(OwedStart, {"session": gone})), None) is None
 
 
 def test_closing_twice_is_harmless(store):
@@ -692,16 +748,16 @@ def test_any_text_can_be_stored_and_asked_for(tmp_path_factory, body, title, que
 @pytest.mark.requirement("DIS-05")
 def test_what_was_spent_is_summed_from_a_time_on_and_seen_by_others(store, open_store):
     with store.transaction():
-        store.put_spend(Spend(5, "m", "turn/1", 10, 1, 0.1, outcome="ok"))
-        first = store.put_spend(Spend(DAY, "m", "turn/1", 100, 10, 0.5, until=DAY + 9))
-        store.put_spend(Spend(DAY + 1, "m", "turn/1", 1, 1, 0.25, until=DAY + 2))
+        store.append([Spend(5, "m", "turn/1", 10, 1, 0.1, outcome="ok")])
+        (first,) = store.append([Spend(DAY, "m", "turn/1", 100, 10, 0.5, until=DAY + 9)])
+        store.append([Spend(DAY + 1, "m", "turn/1", 1, 1, 0.25, until=DAY + 2)])
     other = open_store()
-    assert other.spent(0, DAY + 1) == (0.85, 123, 2)
-    assert other.spent(DAY, DAY + 2) == (0.75, 112, 1)
-    assert other.spent(2 * DAY, DAY + 9) == (0.0, 0, 0)
+    assert spent_since(other, 0, DAY + 1) == (0.85, 123, 2)
+    assert spent_since(other, DAY, DAY + 2) == (0.75, 112, 1)
+    assert spent_since(other, 2 * DAY, DAY + 9) == (0.0, 0, 0)
     with other.transaction():
-        other.settle_spend(first, 50, 5, 0.2, "ok")
-    assert store.spent(DAY, DAY + 1) == (0.45, 57, 1)
+        other.append([Spend(0, "", "", 50, 5, 0.2, outcome="ok", id=first)])
+    assert spent_since(store, DAY, DAY + 1) == (0.45, 57, 1)
 
 
 @pytest.mark.requirement("DIS-05")
@@ -711,22 +767,22 @@ def test_spending_is_grouped_by_day_model_purpose_and_outcome(store):
             (1, "a", "ok"), (DAY - 1, "a", "ok"), (DAY, "a", "ok"), (DAY, "a", ""),
             (DAY, "b", "ok"),
         ):  # fmt: skip
-            store.put_spend(Spend(epoch, model, "turn/1", 3, 2, 0.5, outcome=outcome))
-    assert [tuple(row) for row in store.spending(0)] == [
+            store.append([Spend(epoch, model, "turn/1", 3, 2, 0.5, outcome=outcome)])
+    assert [tuple(row) for row in spending_by_day(store, 0)] == [
         ("1970-01-02", "a", "turn/1", "", 1, 3, 2, 0.5),
         ("1970-01-02", "a", "turn/1", "ok", 1, 3, 2, 0.5),
         ("1970-01-02", "b", "turn/1", "ok", 1, 3, 2, 0.5),
         ("1970-01-01", "a", "turn/1", "ok", 2, 6, 4, 1.0),
     ]
-    assert len(store.spending(DAY)) == 3
+    assert len(spending_by_day(store, DAY)) == 3
 
 
 @pytest.mark.requirement("DIS-05")
 def test_a_call_entered_in_a_transaction_that_fails_was_never_entered(store):
     with pytest.raises(ZeroDivisionError), store.transaction():
-        store.put_spend(Spend(5, "m", "turn/1", 10, 1, 0.1))
+        store.append([Spend(5, "m", "turn/1", 10, 1, 0.1)])
         raise ZeroDivisionError
-    assert store.spending(0) == []
+    assert spending_by_day(store, 0) == []
 
 
 @pytest.mark.requirement("DEL-11")
@@ -734,16 +790,16 @@ def test_what_was_shown_counts_what_it_was_made_from(store):
     put(store, item("a", "one", discovery_tokens=40), item("b", "two"))
     one, two = (store.find(ref)[0].id for ref in "ab")
     with store.transaction():
-        store.put_injections(
+        store.append(
             [Injection(1, "Start", one, 0.0, 5, 10), Injection(1, "Start", two, 0.0, 6, 10),
              Injection(1, "Start", 4711, 0.0, 7, 11), Injection(2, "Prompt", one, 0.0, 5, 3)]
         )  # fmt: skip
-    assert [tuple(row) for row in store.shown(0)] == [
+    assert [tuple(row) for row in shown_totals(store, 0)] == [
         ("Prompt", 1, 1, 5, 40),
         ("Start", 2, 3, 18, 40),
     ]
-    assert [row.event for row in store.shown(10)] == ["Start"]
-    assert [tuple(row) for row in store.discovered()] == [("message", 1, 40, 3)]
+    assert [row.event for row in shown_totals(store, 10)] == ["Start"]
+    assert [tuple(row) for row in discovery_totals(store)] == [("message", 1, 40, 3)]
 
 
 @pytest.mark.requirement("DEL-11")
@@ -751,7 +807,7 @@ def test_what_reading_a_summary_costs_is_what_stands_in_its_sections(store):
     said = {"request": "make it fast", "learned": 'the index was missing\nit is "there" now'}
     summary = item("s", "", kind="summary", title="Fast", discovery_tokens=9, sections=said)
     put(store, summary)
-    (row,) = store.discovered()
+    (row,) = discovery_totals(store)
     long = len("Fast") + sum(len(name) + len(text) + 2 for name, text in said.items())
     assert tuple(row) == ("summary", 1, 9, long)
 
@@ -761,29 +817,29 @@ def test_the_ledger_is_read_newest_first_page_by_page_or_from_a_line_on(store):
     with store.transaction():
         first = store.put_session(Session("s1", "claude-code", "name:shop"))
         other = store.put_session(Session("s2", "claude-code", "name:shop"))
-        store.put_injections(
+        store.append(
             [Injection(s, "Start", i, 0.5, 7, 9) for s, i in ((first, 1), (first, 2), (other, 1))]
         )
-    lines = store.ledger(9)
+    lines = store.entries(Injection, {}, Page(9))
     assert [(line.id, line.session, line.item) for line in lines] == [
         (3, other, 1), (2, first, 2), (1, first, 1),
     ]  # fmt: skip
-    assert store.ledger(1) == lines[:1]
-    assert store.ledger(9, before=3) == lines[1:]
-    assert store.ledger(9, session=first) == lines[1:]
-    assert store.ledger(9, item=1) == [lines[0], lines[2]]
-    assert store.ledger(9, after=0) == lines[::-1]
-    assert store.ledger(9, after=2) == lines[:1]
+    assert store.entries(Injection, {}, Page(1)) == lines[:1]
+    assert store.entries(Injection, {}, Page(9, before=3)) == lines[1:]
+    assert store.entries(Injection, {"session": first}, Page(9)) == lines[1:]
+    assert store.entries(Injection, {"item": 1}, Page(9)) == [lines[0], lines[2]]
+    assert store.entries(Injection, {}, Page(9, after=0, oldest_first=True)) == lines[::-1]
+    assert store.entries(Injection, {}, Page(9, after=2, oldest_first=True)) == lines[:1]
 
 
 def test_feedback_is_read_newest_first_page_by_page(store):
     put(store, item("a"), item("b"))
     with store.transaction():
-        store.put_feedback([Feedback(1, "opened", 5), Feedback(2, "useful", 6, 3)])
-    newest, oldest = store.came_of(9)
+        store.append([Feedback(1, "opened", 5), Feedback(2, "useful", 6, 3)])
+    newest, oldest = store.entries(Feedback, {}, Page(9))
     assert (newest.item, newest.what, newest.session) == (2, "useful", 3)
-    assert store.came_of(9, before=newest.id) == [oldest]
-    assert store.came_of(9, item=1) == [oldest]
+    assert store.entries(Feedback, {}, Page(9, before=newest.id)) == [oldest]
+    assert store.entries(Feedback, {"item": 1}, Page(9)) == [oldest]
 
 
 def test_a_commit_of_another_changes_the_number_and_what_is_newest(store, open_store):
@@ -794,7 +850,7 @@ def test_a_commit_of_another_changes_the_number_and_what_is_newest(store, open_s
     assert store.changed() != before
     assert store.last_ids() == (2, 0)
     with other.transaction():
-        other.put_injections([Injection(0, "Start", 1, 0.5, 7, 9)])
+        other.append([Injection(0, "Start", 1, 0.5, 7, 9)])
     assert store.last_ids() == (2, 1)
 
 
@@ -821,15 +877,15 @@ def test_projects_and_facets_are_counted(store):
         item("b", kind="prompt", type="bugfix", concepts=("gotcha", "pattern")),
         item("c", project="name:bakery", status="archived"),
     )
-    bakery, shop = store.parts()
+    bakery, shop = project_parts(store)
     assert (bakery.project.name, dict(bakery.items)) == ("bakery", {})
     assert dict(shop.items) == {"message": 1, "prompt": 1}
     assert (shop.sessions, shop.last) == (1, 1_000 * DAY)
-    facets = store.facets(9)
+    facets = filter_facets(store, 9)
     assert dict(facets.kinds) == {"message": 1, "prompt": 1}
     assert dict(facets.types) == {"bugfix": 2}
     assert list(facets.concepts.items()) == [("gotcha", 2), ("pattern", 1)]
-    assert list(store.facets(1).concepts) == ["gotcha"]
+    assert list(filter_facets(store, 1).concepts) == ["gotcha"]
     assert dict(facets.agents) == {"": 1}
 
 
@@ -848,17 +904,22 @@ def test_days_say_what_happened_on_them(store):
     )
     (id_,) = [one.id for one in store.find("1")]
     with store.transaction():
-        store.put_injections([
+        store.append([
             Injection(1, "SessionStart", id_, 0.5, 10, 11 * DAY),
             Injection(1, "SessionStart", id_, 0.5, 12, 11 * DAY + 1),
             Injection(1, "SessionStart", id_, 0.5, 12, 9 * DAY),
         ])  # fmt: skip
-        store.put_events([
+        store.append([
             Event(f"e{n}", "Stop", epoch=10 * DAY + n, lag=n) for n in range(1, 101)
         ])  # fmt: skip
-        store.put_answered([(10 * DAY, 5), (10 * DAY, 5), (10 * DAY + 1, 9), (9 * DAY, 1)])
-        store.put_answered([(10 * DAY, -3)])
-    daily = store.daily(10 * DAY + 77)
+        store.append(
+            [
+                Answered(at // DAY, ms)
+                for at, ms in [(10 * DAY, 5), (10 * DAY, 5), (10 * DAY + 1, 9), (9 * DAY, 1)]
+            ]
+        )
+        store.append([Answered(at // DAY, ms) for at, ms in [(10 * DAY, -3)]])
+    daily = daily_figures(store, 10 * DAY + 77)
     assert daily.items == {"bugfix": {10: 1}, "message": {10: 2, 11: 1}}
     assert daily.shown == {11: (2, 22, 140)}
     assert daily.lags == {10: (51, 100)}

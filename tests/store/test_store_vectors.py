@@ -11,6 +11,7 @@ from tests.store.test_store import BACKENDS, DAY, FILTER_TABLE, FILTERED, item, 
 from yester.ingest import prepared
 from yester.model import Filters, Project
 from yester.store import maintenance
+from yester.store.figures import content_counts
 
 pytestmark = pytest.mark.requirement("REC-03")
 
@@ -145,7 +146,7 @@ def test_there_are_vectors_as_soon_as_one_is_stored(store):
     assert not store.has_vectors()
     embed(store, {"a": units(1, 3)})
     assert store.has_vectors()
-    assert (store.counts().vectors, store.counts().unembedded) == (1, 0)
+    assert (content_counts(store).vectors, content_counts(store).unembedded) == (1, 0)
 
 
 # --- filters -------------------------------------------------------------------------------------
@@ -382,7 +383,7 @@ def test_what_tools_print_and_what_is_thought_wants_no_vectors(store, role, want
     with store.transaction():
         assert store.use_model(MODEL) == store.use_model(OTHER) == int(wanted)
     assert waiting(store) == (["r"] if wanted else [])
-    assert store.counts().unembedded == int(wanted)
+    assert content_counts(store).unembedded == int(wanted)
 
 
 def test_what_became_the_output_of_a_tool_no_longer_waits(store):

@@ -72,7 +72,7 @@ def self_(app: App, projects: tuple[str, ...], limit: int, as_json_: bool) -> No
         )  # fmt: skip
 
     report = measured(asked, recall)
-    waiting = app.reading.counts().unembedded
+    waiting = app.reading.totals("unembedded")[0][0]
     if as_json_:
         print_json({**asdict(report), "sessions": len(past), "unembedded": waiting})
         return

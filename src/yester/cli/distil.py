@@ -21,7 +21,8 @@ from yester.distil.refining import LATELY, refine_turns, unrefined
 from yester.errors import NotFound, UsageError
 from yester.ingest import rebuild_if_stale
 from yester.model import Item, Session
-from yester.store.contract import Refinements, Store, Waiting
+from yester.store.contract import Store, Waiting
+from yester.store.figures import Refinements
 
 _MANY = 1_000_000_000
 
@@ -217,7 +218,7 @@ def _say(app: App, report: Report, found: list[Waiting], seconds: float, backfil
             f"{count(report.observations, 'observation')} and {_summaries(report.summaries)}"
             f" of {count(report.sessions, 'session')} in {seconds:.1f} s"
         )
-    if not backfill and (left := app.store.waiting_sessions(False)):
+    if not backfill and (left := app.store.totals("undistilled")[0][0]):
         click.echo(f"{count(left, 'indexed session')} not distilled yet: yester distil --backfill")
 
 

@@ -44,9 +44,10 @@ def command(
         with app.store.transaction():
             for number in numbers:
                 # The last word counts.
-                app.store.drop_feedback(number, tuple(WORTH) if reset else GIVEN_BY_HAND)
+                taken_back = tuple(WORTH) if reset else GIVEN_BY_HAND
+                app.store.retract(Feedback, {"item": number, "what": taken_back})
             if useful or useless:
-                app.store.put_feedback([Feedback(number, what, app.now) for number in numbers])
+                app.store.append([Feedback(number, what, app.now) for number in numbers])
     nothing = Used(0, 0, {})
     used = app.reading.used(numbers)
     if as_json:

@@ -102,7 +102,7 @@ def command(
     if hits:
         return
     if not as_json_:
-        empty = not sum(app.reading.counts().items.values())
+        empty = not app.reading.totals("item")[0][0]
         own = filters.projects and not given["projects"]
         click.echo(
             "Nothing is indexed yet. Run: yester index" if empty

@@ -65,4 +65,4 @@ def _note(app: App, ids: list[int]) -> None:
     session = store.session(*session_of(os.environ))  # an agent's shell may say which it is
     number = session.id if session else 0
     with suppress(StoreError, OSError), store.transaction(_PATIENCE):
-        store.put_feedback([Feedback(id_, "fetched", app.now, number) for id_ in shown])
+        store.append([Feedback(id_, "fetched", app.now, number) for id_ in shown])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from yester.store.contract import Discovered
+from yester.store.figures import Discovered
 
 HONEST = (
     "Tokens are estimates (four characters each). They are no saving: nobody would have found all "

@@ -207,9 +207,9 @@ class Access:
                 for one in self._listed
             ]  # fmt: skip
             with store.transaction(_PATIENCE_TO_WRITE):
-                store.put_injections(lines)
+                store.append(lines)
                 known = store.used([one.item for one in self._read])
-                store.put_feedback([
+                store.append([
                     Feedback(one.item, "fetched", one.epoch, number)
                     for one in self._read
                     if (used := known.get(one.item)) and (used.shown or used.listed)

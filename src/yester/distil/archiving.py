@@ -19,7 +19,7 @@ from yester.distil.asking import Asker
 from yester.distil.turns import BRIEF_CHARS, BRIEF_TOOLS
 from yester.memories.disk import appended, folder
 from yester.memories.places import memory_places
-from yester.model import Session
+from yester.model import Archived, Session
 from yester.store.contract import Store, Waiting
 
 LATELY = 86_400_000  # ms; what ended before is no news
@@ -50,7 +50,7 @@ def archive(
         path = _folder(store, config, session) / f"{when:%Y-%m-%d}.md"
         appended(path, partial(_block, session=session.key, when=when, lines=lines))
     with store.transaction():
-        store.put_archived(session.id, session.ended, now)
+        store.append([Archived(session.id, session.ended, now)])
     return path, reason
 
 

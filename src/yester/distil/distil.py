@@ -20,7 +20,7 @@ from yester.distil.made import Made, kept_once
 from yester.distil.turns import View
 from yester.distil.work import Committed, assigned
 from yester.ingest.prepare import prepared
-from yester.model import Item, Session
+from yester.model import Item, Refinement, Session
 from yester.store.contract import Entry, Put, Store, Waiting
 
 
@@ -132,8 +132,8 @@ def shape(turn: View, commits: Sequence[Committed]) -> str:
 
 def _noted(store: Store, session: Session) -> dict[str, str]:
     """The turns whose notes are a language model's, and how far they had come."""
-    made = store.refined(session.id)
-    return {turn: one.shape for turn, one in made.items() if not one.reason}
+    made = store.entries(Refinement, {"session": session.id})
+    return {one.turn: one.shape for one in made if not one.reason}
 
 
 def _older(item: Item, turns: Sequence[View], stay: Collection[str], first: int) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from yester.config import Config
 from yester.distil.turns import BRIEF_CHARS, BRIEF_TOOLS, Step, View, step_of, views
-from yester.model import Item
+from yester.model import Event, Item, Turn
 from yester.store.contract import Store
 
 LOOK_BACK = 5  # turns within which work is committed and errors end
@@ -52,7 +52,9 @@ class History:
     def read(self, rules: Rules, excerpt: int = 0) -> Iterator[None]:
         """In small steps; `texts` has so many characters of each use of a tool."""
         store = self._store
-        told = store.told(self._session)
+        turns = store.entries(Turn, {"session": self._session})
+        events = store.entries(Event, {"turn": [turn.id for turn in turns]})
+        told = {event.item: event for event in events if event.item}
         begin = store.prompt_before(self._session, self.first, _READ_BACK) if self.first else 0
         after = (begin - 1, 0)
         number = 0

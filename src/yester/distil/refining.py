@@ -21,8 +21,9 @@ from yester.distil.turns import View
 from yester.distil.work import assigned
 from yester.ingest.echo import shown_texts
 from yester.ingest.prepare import prepared
-from yester.model import Item, Session
-from yester.store.contract import Refinement, Store
+from yester.model import Item, Refinement, Session
+from yester.store.contract import Store
+from yester.store.figures import spent_since
 
 LATELY = 86_400_000  # ms; older turns are not asked about unless somebody names their session
 CUT_SHORT = "cut short: it was asked, and nobody was there for the answer"
@@ -61,7 +62,7 @@ def unrefined(
     """The distilled turns since then which no model was asked about as they are now; with `again`
     those, too, for which that came to nothing."""
     known = store.distilled(session.id)
-    marks = store.refined(session.id)
+    marks = {mark.turn: mark for mark in store.entries(Refinement, {"session": session.id})}
     # The same turns must look the same here as where they are distilled: with those before them.
     history = History(store, session.id, since)
     for _ in history.read(replace(rules, most=0), _STEP_CHARS):
@@ -93,17 +94,17 @@ def refine_turns(
     as may be: those that are left are still to be asked about."""
     for turn in turns:
         now = asker.now()
-        if stopped() or store.spent(day_of(now), now).in_flight >= asker.limits.in_flight:
+        if stopped() or spent_since(store, day_of(now), now).in_flight >= asker.limits.in_flight:
             return
-        mark = Refinement(turn.shape, now, asker.model.name, CUT_SHORT)
+        mark = Refinement(session.id, turn.key, turn.shape, now, asker.model.name, CUT_SHORT)
         with store.transaction():
-            store.put_refined(session.id, turn.key, mark)
+            store.append([mark])
         refined = refine(asker, turn.draft, turn.text)
         if not refined.reason and not _replace(store, session, turn, refined, mark):
             refined = Refined(turn.draft.observations, turn.draft.summary, reason=MEANWHILE)
         if refined.reason:
             with store.transaction():
-                store.put_refined(session.id, turn.key, mark._replace(reason=refined.reason))
+                store.append([replace(mark, reason=refined.reason)])
         yield Done(turn, refined)
 
 
@@ -148,6 +149,6 @@ def _replace(
         store.remove([one.id for one in found if one.ref not in refs])
         store.put(entries)
         store.put_evidence(dict.fromkeys(refs, whole))
-        store.put_refined(session.id, turn.key, mark._replace(reason=""))
+        store.append([replace(mark, reason="")])
         store.want_distilled(session.id, turn.started)  # its session's summary is made of it
     return True

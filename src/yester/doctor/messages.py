@@ -21,7 +21,7 @@ from yester.doctor.finding import Finding
 from yester.errors import YesterError
 from yester.ingest import Ingest
 from yester.ingest.transcripts import KEEPS_ECHOES
-from yester.model import ECHO, Session
+from yester.model import ECHO, Injection, Page, Session
 from yester.project import Projects
 from yester.store import open_store, store_exists
 from yester.store.contract import Store
@@ -46,7 +46,7 @@ def messages(home: Path, config: Config, now: int, fix: bool) -> Iterator[Findin
     except YesterError:
         return  # the check of the store has told
     try:
-        if not store.counts().skipped.get(ECHO):
+        if not dict(store.totals("skipped", by=("reason",))).get(ECHO):
             return
         yield from _examined(store, config, now, fix)
     finally:
@@ -124,7 +124,7 @@ def _unread(store: Store) -> _Unread:
 def _shown_to(store: Store) -> set[int]:
     found: set[int] = set()
     before = 0
-    while page := store.ledger(_PAGE, before=before):
+    while page := store.entries(Injection, page=Page(_PAGE, before=before)):
         found.update(line.session for line in page)
         before = page[-1].id
     return found - {0}

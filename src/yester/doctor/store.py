@@ -12,8 +12,10 @@ from yester.config import Config
 from yester.doctor.finding import Finding, problem
 from yester.errors import ModelError, StoreDamaged, YesterError
 from yester.ingest.joins import names_of
+from yester.model import Join, Page
 from yester.store import maintenance, open_store, store_exists, store_file
 from yester.store.contract import Store
+from yester.store.figures import content_counts, project_parts
 
 
 def model(home: Path, config: Config, thoroughly: bool = True) -> Iterator[Finding]:
@@ -92,7 +94,7 @@ def _opened(store: Store, home: Path, fix: bool) -> Iterator[Finding]:
     if stale:
         yield Finding("index", "problem", stale, "Run: yester reindex")
     if not problems:
-        counts = store.counts()
+        counts = content_counts(store)
         items = sum(counts.items.values())
         yield Finding("store", "ok", f"{items:,} items, {counts.bytes / 1e6:,.1f} MB, no damage")
 
@@ -101,7 +103,7 @@ def _seen(store: Store) -> Iterator[Finding]:
     try:
         if stale := maintenance(store).stale():
             yield Finding("index", "problem", stale, "Run: yester reindex")
-        items = sum(sum(part.items.values()) for part in store.parts())
+        items = sum(sum(part.items.values()) for part in project_parts(store))
         yield Finding("store", "ok", f"{items:,} items in use")
     except YesterError as error:
         yield problem("store", str(error), "Run: yester doctor")
@@ -110,7 +112,9 @@ def _seen(store: Store) -> Iterator[Finding]:
 def _joined(store: Store) -> Iterator[Finding]:
     """What was moved without being asked for must be told, and how to undo it."""
     try:
-        joins = [join for join in store.joins() if not join.undone]
+        joins = [
+            join for join in store.entries(Join, page=Page(oldest_first=True)) if not join.undone
+        ]
     except YesterError:
         return  # the store is damaged, as was said
     if joins:

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from yester.ingest.prepare import content_hash
-from yester.model import ECHO, Item
+from yester.model import ECHO, Injection, Item
 from yester.store.contract import Entry, Store
 from yester.text.terms import STOP, words
 
@@ -92,7 +92,7 @@ class Shown:
 def shown_texts(store: Store, session: int) -> list[Shown]:
     """Everything an agent was shown in a session, each since when it was first."""
     first: dict[int, int] = {}
-    for line in store.injections(session):
+    for line in store.entries(Injection, {"session": session}):
         first[line.item] = min(line.epoch, first.get(line.item, line.epoch))
     return [Shown.of(_text(item), first[item.id]) for item in store.get(list(first))]
 

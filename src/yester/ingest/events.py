@@ -22,7 +22,7 @@ from yester.config import Config
 from yester.errors import SourceError
 from yester.ingest import echo, noise
 from yester.ingest.prepare import prepared
-from yester.model import Event, Filters, Item, OwedStart, Session, Turn
+from yester.model import Event, Filters, Item, Muted, OwedStart, Page, Session, Skipped, Turn
 from yester.project import EXCLUDED, Projects
 from yester.redact import redact
 from yester.store.contract import Entry, Store
@@ -80,7 +80,7 @@ class Events:
         """Why nothing of this event may be kept, or ""."""
         if self._rules.off(told.cwd, told.session, told.epoch):
             return "off"
-        if told.session and told.session in self._store.muted():
+        if told.session and self._store.entries(Muted, {"session": told.session}):
             return "off"
         return "excluded" if self.projects.of(told.cwd) == EXCLUDED else ""
 
@@ -98,7 +98,7 @@ class Events:
     def take(self, batch: Sequence[Spooled]) -> Taken:
         """Store a batch, all of it or nothing."""
         ids = [spooled.id for spooled in batch]
-        known = self._store.handled(ids)
+        known = self._known_events(ids)
         again: dict[str, Told] = {}
         sessions: dict[tuple[str, str], Session] = {}
         weighed: list[tuple[Spooled, _Weighed]] = []
@@ -127,7 +127,7 @@ class Events:
                 )  # fmt: skip
             weighed.append((spooled, one))
         with self._store.transaction():
-            known = self._store.handled(ids)
+            known = self._known_events(ids)
             new = [pair for pair in weighed if pair[0].id not in known]
             rows = self._put_sessions(new, sessions)
             self._put_events(new, rows, self._put_items(new, rows))
@@ -136,6 +136,9 @@ class Events:
             again,
             frozenset(s.id for s, one in weighed if one.skipped == "unreadable"),
         )
+
+    def _known_events(self, ids: Sequence[str]) -> set[str]:
+        return {event.id for event in self._store.entries(Event, {"id": ids})}
 
     # --- outside the lock --------------------------------------------------------------------
 
@@ -172,7 +175,7 @@ class Events:
         for spooled, one in new:
             told = one.told
             if one.skipped == "off" and spooled.off and told.session:
-                self._store.mute(told.session, told.epoch)
+                self._store.append([Muted(told.session, told.epoch)])
             if one.skipped in ("off", "excluded") or not told.session:
                 continue
             session = sessions[told.session, told.agent]
@@ -209,7 +212,7 @@ class Events:
                 item.id for item in self._store.find(entry.item.ref) if _same(item, entry.item)
             )
         for agent, counts in skipped.items():
-            self._store.put_skipped(agent, counts)
+            self._store.append([Skipped(agent, reason, n) for reason, n in counts.items()])
         return {event: tuple(items) for event, items in found.items()}
 
     def _known(self, item: Item, session: int, epoch: int) -> int:
@@ -246,7 +249,7 @@ class Events:
             if session:
                 turn = self._turn(spooled, told, session, made)
                 if told.what == "start" and not one.skipped:
-                    self._owe(session, OwedStart(spooled.id, told.source, told.epoch))
+                    self._owe(OwedStart(spooled.id, told.source, told.epoch, session))
             rows.append(
                 Event(
                     spooled.id, told.name, told.epoch, session, turn, told.actor, told.tool,
@@ -255,12 +258,12 @@ class Events:
                     max(0, int(self._clock() * 1000) - told.epoch),
                 )
             )  # fmt: skip
-        self._store.put_events(rows)
+        self._store.append(rows)
 
-    def _owe(self, session: int, start: OwedStart) -> None:
+    def _owe(self, start: OwedStart) -> None:
         """Until a hook has said that it printed the block of this start."""
-        known = self._store.owed_start(session)
-        self._store.put_owed_start(session, known.followed_by(start) if known else start)
+        known = next(iter(self._store.entries(OwedStart, {"session": start.session})), None)
+        self._store.append([known.followed_by(start) if known else start])
 
     def _turn(self, spooled: Spooled, told: Told, session: int, item: int) -> int:
         """The turn an event belongs to, brought up to date with it."""
@@ -268,7 +271,7 @@ class Events:
             return 0
         if told.what == "end":
             return self._end_open(session, told.epoch)
-        turn = self._store.turn(session, told.turn) if told.turn else None
+        turn = self._open_turn(session, told.turn) if told.turn else None
         if told.what == "prompt":
             if turn is None:
                 self._end_open(session, told.epoch)
@@ -276,7 +279,7 @@ class Events:
             turn = replace(turn, prompt=turn.prompt or item)
         else:
             if turn is None and not told.turn:
-                turn = self._store.turn(session)
+                turn = self._open_turn(session)
             if turn is None and told.what == "compaction":
                 return 0  # /compact, between two turns
             turn = turn or Turn(told.turn or spooled.id, session, started=told.epoch)
@@ -287,21 +290,27 @@ class Events:
             )  # fmt: skip
         elif told.interrupted:
             turn = replace(turn, ended=told.epoch, state="interrupted")
-        return self._store.put_turn(turn)
+        return self._store.append([turn])[0]
+
+    def _open_turn(self, session: int, key: str = "") -> Turn | None:
+        """The turn with this key; without one, the last that is open."""
+        where = {"key": key} if key else {"state": "open"}
+        found = self._store.entries(Turn, {"session": session, **where}, Page(1))
+        return found[0] if found else None
 
     def _end_open(self, session: int, epoch: int) -> int:
         """A turn whose Stop never came was interrupted."""
-        turn = self._store.turn(session)
+        turn = self._open_turn(session)
         if turn is None:
             return 0
-        return self._store.put_turn(replace(turn, state="interrupted", ended=epoch))
+        return self._store.append([replace(turn, state="interrupted", ended=epoch)])[0]
 
     def find_prompts(self, session: str, agent: str) -> None:
         """Give turns that began unseen their prompt, once the transcript has been read."""
         known = self._store.session(session, agent)
         if known is None:
             return
-        turns = self._store.turns(known.id)
+        turns = self._store.entries(Turn, {"session": known.id}, Page(oldest_first=True))
         answered = {turn.prompt for turn in turns}
         for turn in turns:
             if turn.prompt or not turn.ended:
@@ -310,7 +319,7 @@ class Events:
             for prompt in self._store.newest(filters, 1):
                 if prompt.id not in answered:
                     with self._store.transaction():
-                        self._store.put_turn(replace(turn, prompt=prompt.id))
+                        self._store.append([replace(turn, prompt=prompt.id)])
 
 
 ENDS = {"stop": "done", "stop failure": "failed", "interrupt": "interrupted"}

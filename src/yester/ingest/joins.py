@@ -20,7 +20,7 @@ def join_next(store: Store, projects: Projects, now: int) -> Join | None:
         with store.transaction():
             made = store.join_project(project.key, into, now)
         if made:  # else another process was faster
-            return next(join for join in store.joins() if join.id == made)
+            return store.entries(Join, {"id": made})[0]
     _rename_numbers(store)
     return None
 
@@ -36,7 +36,7 @@ def join_all(store: Store, projects: Projects, now: int) -> list[Join]:
 def _joinable(store: Store, projects: Projects) -> Iterator[tuple[Project, Project]]:
     """Projects that are work trees by their path, and the ones that they belong to."""
     known = store.projects()
-    parted = {join.key for join in store.joins() if join.undone}
+    parted = {join.key for join in store.entries(Join) if join.undone}
     roots = {one.root: one for one in known if one.root and not one.key.startswith("dir:")}
     for project in known:
         path = project.root or project.key.removeprefix("dir:")

@@ -25,7 +25,7 @@ from yester.files import open_file
 from yester.ingest.echo import Shown, marked, may_repeat, repeats, shown_texts
 from yester.ingest.noise import own_answer
 from yester.ingest.prepare import prepared, redacted
-from yester.model import Item, Project, Session, Source
+from yester.model import Item, Muted, Project, Session, Source
 from yester.project import EXCLUDED, Projects
 from yester.redact import redact
 from yester.store import maintenance
@@ -73,7 +73,7 @@ class Ingest:
         self._projects = projects
         self._options = options
         self._rules = rules or Rules()
-        self._muted = store.muted()
+        self._muted = {one.session for one in store.entries(Muted)}
         self._unnamed: set[str] = set()  # sessions whose first prompt may not be kept
         self._shown: dict[tuple[str, str], list[Shown]] = {}
         self._clock = clock

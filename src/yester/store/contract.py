@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import log
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from yester.model import (
+    EVERYTHING,
+    Answered,
+    Archived,
     Change,
     Event,
     Feedback,
@@ -22,9 +25,13 @@ from yester.model import (
     Item,
     Join,
     Memo,
+    Muted,
     OwedStart,
+    Page,
     Project,
+    Refinement,
     Session,
+    Skipped,
     Source,
     Spend,
     Turn,
@@ -99,42 +106,9 @@ class Waiting(NamedTuple):
     since: int
 
 
-class Refinement(NamedTuple):
-    """That a language model was asked about a turn which had come so far; `reason` says why what
-    was found without it stays, "" where its notes took the place of that."""
-
-    shape: str
-    epoch: int
-    model: str
-    reason: str = ""
-
-
-class Refinements(NamedTuple):
-    """How many turns a language model has noted, how many it could not, and why not the last."""
-
-    turns: int
-    kept: int
-    reason: str
-
-
 def inverse_frequency(holding: int, items: int) -> float:
     """How telling a term is that `holding` of `items` have; chooses candidates and scores them."""
     return log(1.0 + max(items - holding, 0) / (holding + 0.5) + 0.5 / (holding + 0.5))
-
-
-@dataclass(frozen=True, slots=True)
-class Counts:
-    items: Mapping[str, int] = field(default_factory=dict)  # kind → number
-    projects: int = 0
-    sessions: int = 0
-    sources: int = 0
-    events: int = 0
-    vectors: int = 0  # items that have them
-    unembedded: int = 0  # items that are to have them
-    skipped: Mapping[str, int] = field(default_factory=dict)  # reason → number
-    oldest: int | None = None
-    newest: int | None = None
-    bytes: int = 0
 
 
 class Used(NamedTuple):
@@ -148,64 +122,6 @@ class Used(NamedTuple):
     listed: int = 0
 
 
-class Spent(NamedTuple):
-    """What language models have cost, calls under way at the most they can."""
-
-    cost: float
-    tokens: int
-    in_flight: int
-
-
-class Spending(NamedTuple):
-    """The calls of a day (UTC) to a model for a purpose that ended in the same way."""
-
-    day: str
-    model: str
-    purpose: str
-    outcome: str
-    calls: int
-    tokens_in: int
-    tokens_out: int
-    cost: float
-
-
-class Discovered(NamedTuple):
-    """The items of a kind that were made from something: what that was, and what reading costs."""
-
-    kind: str
-    items: int
-    discovery_tokens: int
-    characters: int
-
-
-class Shown(NamedTuple):
-    """What agents were shown at an event, how often, and what it had taken to find it out.
-
-    What an item was made from counts once for each time it was shown."""
-
-    event: str
-    times: int
-    items: int
-    tokens: int
-    discovery_tokens: int
-
-
-class Middle(NamedTuple):
-    """Milliseconds: half took no longer, all but one of a hundred took no longer."""
-
-    p50: int
-    p99: int
-
-
-class Daily(NamedTuple):
-    """What happened on days (UTC, counted from 1970); a day without anything is left out."""
-
-    items: Mapping[str, Mapping[int, int]]  # type, else kind → day → active items
-    shown: Mapping[int, tuple[int, int, int]]  # day → lines, their tokens, those behind them
-    lags: Mapping[int, Middle]  # from hook to store
-    answers: Mapping[int, Middle]  # what hooks waited for the worker
-
-
 class MemoFile(NamedTuple):
     """The file a memory was read from: its bytes without secrets, the hash of its values as they
     stood there, and the version of the memory it became."""
@@ -213,15 +129,6 @@ class MemoFile(NamedTuple):
     raw: bytes
     hash: str
     version: int
-
-
-class Part(NamedTuple):
-    """What there is of one project: its items by kind, its sessions, when the last one ended."""
-
-    project: Project
-    items: Mapping[str, int]
-    sessions: int
-    last: int
 
 
 class MemoryChange(NamedTuple):
@@ -233,13 +140,12 @@ class MemoryChange(NamedTuple):
     version: int
 
 
-class Facets(NamedTuple):
-    """What can be filtered for, and how many items have it (of an agent: how many sessions)."""
-
-    kinds: Mapping[str, int]
-    types: Mapping[str, int]
-    concepts: Mapping[str, int]
-    agents: Mapping[str, int]
+# What `append` writes down. Projects that were joined are read in the same way.
+Row = (
+    Injection | Feedback | Spend | Event | Turn | OwedStart | Refinement | Archived | Muted
+    | Skipped | Answered
+)  # fmt: skip
+R = TypeVar("R")
 
 
 class Store(Protocol):
@@ -301,41 +207,6 @@ class Store(Protocol):
     def put_source(self, source: Source, skipped: Mapping[str, int]) -> None:
         """Remember how far a transcript has been read, and add to the counts of skipped records."""
 
-    def put_skipped(self, agent: str, skipped: Mapping[str, int]) -> None:
-        """Add to the counts of what was left out, by reason."""
-
-    def put_events(self, events: Sequence[Event]) -> None:
-        """Remember what hooks told; one that is known stays as it is."""
-
-    def put_turn(self, turn: Turn) -> int:
-        """Its id; a known one (session, key) is replaced, except whether it is distilled."""
-
-    def put_injections(self, shown: Sequence[Injection]) -> None:
-        """Remember what an agent was shown."""
-
-    def put_owed_start(self, session: int, start: OwedStart) -> None:
-        """Remember that the block of this start is still to be given; it replaces an older one."""
-
-    def drop_owed_start(self, session: int, event: str) -> None:
-        """The block of this start has arrived; one of a later start is still owed."""
-
-    def put_answered(self, answers: Sequence[tuple[int, int]]) -> None:
-        """How long hooks waited for their answers: (when, ms)."""
-
-    def put_feedback(self, rows: Sequence[Feedback]) -> int:
-        """Remember what came of items, each kind once per item and session; how many were new."""
-
-    def drop_feedback(self, item: int, what: Sequence[str]) -> int:
-        """Take back feedback of these kinds; how many there were."""
-
-    def put_spend(self, spend: Spend) -> int:
-        """Its id. Look at `spent` in the same transaction, and no two calls take the same money."""
-
-    def settle_spend(
-        self, spend: int, tokens_in: int, tokens_out: int, cost: float, outcome: str
-    ) -> None:
-        """What a call has cost in the end, and how it ended."""
-
     def use_model(self, model: str) -> int:
         """Vectors of this model are wanted from now on; the number of items still without them.
 
@@ -365,17 +236,8 @@ class Store(Protocol):
     def want_distilled(self, session: int, since: int) -> None:
         """A session waits to be distilled: something of that time is different now."""
 
-    def put_refined(self, session: int, turn: str, made: Refinement) -> None:
-        """A language model was asked about this turn; the last time is what counts."""
-
-    def put_archived(self, session: int, ended: int, now: int) -> None:
-        """What happened in a session until then stands in its archive."""
-
     def distil_again(self) -> int:
         """All sessions wait to be distilled; how many did not before."""
-
-    def mute(self, session: str, now: int) -> None:
-        """The user has switched yester off for this session of a client."""
 
     def merge_project(self, key: str, into: Project) -> int:
         """Make all items, sessions and memories of one project another one's, under their ids; the
@@ -389,6 +251,40 @@ class Store(Protocol):
     def part_project(self, join: Join, into: Project, now: int) -> int:
         """Make everything that a join has moved, and what its sessions have got since, a project of
         its own again, under this key and name; the number of items moved."""
+
+    # --- the ledger --------------------------------------------------------------------------
+
+    def append(self, rows: Sequence[Row]) -> list[int]:
+        """Write rows down, inside a transaction; their ids, 0 where one has none or was known.
+
+        Known already, so that the row stays as it is: an event, a muted session, feedback of the
+        same kind on an item in a session. Replaced: a turn (session, key), an owed start (session),
+        a refinement (session, turn), an archived session, and a spend with its id, by what it has
+        cost in the end. Added up: skipped records, answers."""
+
+    def retract(self, kind: type[Row], where: Mapping[str, object]) -> int:
+        """Take back rows with these values, inside a transaction; how many there were."""
+
+    def entries(
+        self, kind: type[R], where: Mapping[str, object] = {}, page: Page = EVERYTHING
+    ) -> list[R]:
+        """Rows of a kind with these values (a value, or several of which one), newest first."""
+
+    def totals(
+        self,
+        table: str,
+        by: Sequence[str] = (),
+        sums: Sequence[str] = ("number",),
+        where: Mapping[str, object] = {},
+        since: int = 0,
+    ) -> list[tuple[Any, ...]]:
+        """Sums over a table of those with these values, from a time on: a row for each group, which
+        holds what it was grouped by, then the sums; in the order of what it was grouped by. What
+        there is to sum up: `figures.py` says it by using it."""
+
+    @property
+    def size(self) -> int:
+        """Bytes that the store takes."""
 
     # --- reading -----------------------------------------------------------------------------
 
@@ -435,9 +331,6 @@ class Store(Protocol):
 
     def gone(self, source: str, ref: str) -> bool:
         """Was there a memory of this identity that was let go?"""
-
-    def tags(self) -> dict[str, int]:
-        """The tags of active structured memories and how many have them, most first."""
 
     def candidates(
         self,
@@ -501,9 +394,6 @@ class Store(Protocol):
     def statistics(self, terms: Sequence[str], filters: Filters) -> Statistics:
         """Numbers for scoring these terms, over the projects filtered for, else over everything."""
 
-    def joins(self) -> list[Join]:
-        """All projects that were joined with another, those undone as well, in that order."""
-
     def projects(self) -> list[Project]:
         """All projects, by name."""
 
@@ -521,42 +411,6 @@ class Store(Protocol):
         """The item of this session and actor with exactly this text, white space aside, that no
         event has told yet; the one nearest to the middle of this time, or 0."""
 
-    def handled(self, ids: Sequence[str]) -> set[str]:
-        """Which of these events are stored."""
-
-    def events(self, turn: int) -> list[Event]:
-        """What hooks told in this turn, in order."""
-
-    def turn(self, session: int, key: str = "") -> Turn | None:
-        """The turn with this key; without one, the last that is open."""
-
-    def turns(self, session: int) -> list[Turn]:
-        """The turns of a session in the order they were met."""
-
-    def injections(self, session: int) -> list[Injection]:
-        """What the agent was shown in this session, in order."""
-
-    def owed_start(self, session: int) -> OwedStart | None:
-        """The start whose block the session has not got, as far as is known."""
-
-    def feedback(self, item: int) -> list[Feedback]:
-        """What came of an item, in order."""
-
-    def ledger(
-        self,
-        limit: int,
-        *,
-        before: int = 0,
-        after: int | None = None,
-        session: int = 0,
-        item: int = 0,
-    ) -> list[Injection]:
-        """What agents were shown, the newest first; before the line with this id, in this session,
-        of this item. With `after`, the lines behind that one, the oldest first."""
-
-    def came_of(self, limit: int, *, before: int = 0, item: int = 0) -> list[Feedback]:
-        """What came of items, the newest first; before the one with this id."""
-
     def changed(self) -> int:
         """Another number than before once somebody else has committed; costs next to nothing."""
 
@@ -572,39 +426,12 @@ class Store(Protocol):
     def numbered(self, session: int) -> Session | None:
         """The session with this id, with its numbers of prompts and items."""
 
-    def parts(self) -> list[Part]:
-        """Every project with what there is of it, by name; active items alone are counted."""
-
-    def holding(self, project: str) -> dict[str, int]:
-        """How many items of each kind a project (a key) has, whatever their status."""
-
-    def facets(self, most: int) -> Facets:
-        """What to filter for: of types and concepts, the `most` frequent ones."""
-
     def used(self, items: Sequence[int]) -> dict[int, Used]:
         """Of which of these items it is known whether they were of use."""
-
-    def spent(self, since: int, now: int) -> Spent:
-        """What was spent from then on; also what a clock that was wrong has put into the future."""
-
-    def spending(self, since: int) -> list[Spending]:
-        """The calls from then on, by day, model, purpose and outcome; the newest day first."""
-
-    def discovered(self) -> list[Discovered]:
-        """Kinds with items that say how many tokens they were made from, by name."""
-
-    def shown(self, since: int) -> list[Shown]:
-        """What agents were shown from then on, by event."""
-
-    def muted(self) -> set[str]:
-        """The sessions yester is switched off for."""
 
     def waiting(self, hooked: bool, quiet_since: int, limit: int) -> list[Waiting]:
         """Sessions to be distilled, the newest first: none whose turn is still going on (it has
         not ended, and something has happened since then); `hooked`: only those hooks told of."""
-
-    def waiting_sessions(self, hooked: bool) -> int:
-        """How many there are, those at work among them."""
 
     def distillable(self, key: str) -> list[Waiting]:
         """The sessions with this id, or whose id begins with it, waiting or not."""
@@ -618,9 +445,6 @@ class Store(Protocol):
 
     def prompt_before(self, session: int, epoch: int, back: int) -> int:
         """When the prompt so many before the last one of that time was typed; 0: there is none."""
-
-    def told(self, session: int) -> dict[int, Event]:
-        """item → the event that told of it, for the turns of a session."""
 
     def distilled(self, session: int) -> list[Item]:
         """What a session was distilled into, by time."""
@@ -637,31 +461,16 @@ class Store(Protocol):
     def lately(self, since: int) -> list[Waiting]:
         """Sessions that hooks told of and in which something has happened since, oldest first."""
 
-    def refined(self, session: int) -> dict[str, Refinement]:
-        """Turn → how a language model was asked about it."""
-
-    def refinements(self, since: int) -> Refinements:
-        """What came of asking about turns from then on."""
-
     def unarchived(self, since: int, ended_before: int, quiet_since: int) -> list[Waiting]:
         """Sessions hooks told of that are over since then and distilled, and of which the archive
         does not have the end: those whose end was told before `ended_before`, and those that have
         been quiet since `quiet_since`. Their `since` is up to when the archive has them."""
-
-    def lags(self, limit: int) -> list[int]:
-        """Milliseconds from hook to store of the last events, newest first."""
-
-    def daily(self, since: int) -> Daily:
-        """What happened day by day, from the day of then on."""
 
     def source(self, path: str) -> Source | None:
         """How far this transcript has been read."""
 
     def sources(self, agent: str) -> list[Source]:
         """All that was read of this agent, by path."""
-
-    def counts(self) -> Counts:
-        """Numbers for `status`."""
 
 
 class Maintenance(Protocol):

@@ -32,6 +32,7 @@ from yester.recall.rank import Weights
 from yester.recall.recall import Answer, Asked, answer
 from yester.store import store_exists, store_file
 from yester.store.contract import Store
+from yester.store.figures import filter_facets
 from yester.when import WRITTEN, bound
 
 if TYPE_CHECKING:
@@ -247,7 +248,7 @@ class Access:
             return not store.newest(Filters(**one), 1)
 
         if filters.agent and filters.agent not in AGENTS and nobody(agent=filters.agent):
-            known = [*AGENTS, *store.facets(_NAMED).agents]
+            known = [*AGENTS, *filter_facets(store, _NAMED).agents]
             raise unknown("agent", filters.agent, known, "agent", "GET /api/facets")
         if filters.tool and nobody(tool=filters.tool):
             raise Refusal(
@@ -256,7 +257,7 @@ class Access:
             )  # fmt: skip
         for one in filters.types:
             if one not in TYPES and nobody(types=(one,)):
-                known = sorted({*TYPES, *store.facets(_MANY).types})
+                known = sorted({*TYPES, *filter_facets(store, _MANY).types})
                 raise unknown("type", one, known, "type", "GET /api/facets")
 
     # --- asking ---------------------------------------------------------------------------------

@@ -72,4 +72,4 @@ def _note(access: Access, ids: list[int]) -> None:
     shown = [id_ for id_, used in store.used(ids).items() if used.shown or used.listed]
     if shown:
         with suppress(StoreError, OSError), store.transaction():
-            store.put_feedback([Feedback(id_, "fetched", access.now) for id_ in shown])
+            store.append([Feedback(id_, "fetched", access.now) for id_ in shown])

@@ -9,7 +9,7 @@ from yester.deliver.http import shapes
 from yester.deliver.http.access import Access, span
 from yester.deliver.http.parameters import SessionAt, SessionsOf, TranscriptOf
 from yester.deliver.http.rows import Rows, summary, summary_of
-from yester.model import Filters
+from yester.model import Filters, Injection
 
 
 def listed(access: Access, given: SessionsOf) -> shapes.Sessions:
@@ -27,7 +27,7 @@ def listed(access: Access, given: SessionsOf) -> shapes.Sessions:
 def one(access: Access, given: SessionAt) -> shapes.SessionShown:
     session = access.session(given.session)
     told = summary_of(access.store, session)
-    lines = access.store.injections(session.id)
+    lines = access.store.entries(Injection, {"session": session.id})
     return shapes.SessionShown(
         session=Rows(access.store).session(session),
         summary=summary(told) if told else None,

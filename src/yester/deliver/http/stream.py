@@ -31,6 +31,7 @@ from yester.deliver.http.access import Access, Home
 from yester.deliver.http.memory_shapes import MemoryWritten
 from yester.deliver.http.rows import Rows
 from yester.errors import YesterError
+from yester.model import Injection, Page
 from yester.store.contract import Store
 
 _POLL = 0.25  # seconds
@@ -80,7 +81,8 @@ def news(store: Store, since: Place, until: Place | None = None, most: int = _RE
     for row in Rows(store).of(item for item in items if until is None or item.id <= until.item):
         since = since._replace(item=row.id)
         found.append(written("item", since, row))
-    lines = store.ledger(most, after=since.line)
+    page = Page(most, after=since.line, oldest_first=True)
+    lines = store.entries(Injection, page=page)
     for line in ledger.shown(store, [o for o in lines if until is None or o.id <= until.line]):
         since = since._replace(line=line.id)
         found.append(written("injection", since, line))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import apsw
 
-from yester.model import ON_REQUEST, WHOLE, Feedback
+from yester.model import ON_REQUEST, WHOLE
 from yester.store.contract import Used
 from yester.store.sqlite.maintenance import explains
 
@@ -16,30 +16,6 @@ class FeedbackRows:
     """The part of `SqliteStore` that knows what was of use."""
 
     _db: apsw.Connection
-
-    def put_feedback(self, rows: Sequence[Feedback]) -> int:
-        before = self._db.total_changes()
-        self._db.executemany(
-            "INSERT INTO feedback(item, epoch, what, session) SELECT ?1, ?2, ?3, ?4 WHERE NOT"
-            " EXISTS (SELECT 1 FROM feedback WHERE item = ?1 AND what = ?3 AND session = ?4)",
-            [(one.item, one.epoch, one.what, one.session) for one in rows],
-        )
-        return self._db.total_changes() - before
-
-    def drop_feedback(self, item: int, what: Sequence[str]) -> int:
-        before = self._db.total_changes()
-        marks = ",".join("?" * len(what))
-        self._db.execute(
-            f"DELETE FROM feedback WHERE item = ? AND what IN ({marks})", (item, *what)
-        )
-        return self._db.total_changes() - before
-
-    @explains
-    def feedback(self, item: int) -> list[Feedback]:
-        rows = self._db.execute(
-            "SELECT item, what, epoch, session FROM feedback WHERE item = ? ORDER BY id", (item,)
-        )
-        return [Feedback(*row) for row in rows]
 
     @explains
     def used(self, items: Sequence[int]) -> dict[int, Used]:

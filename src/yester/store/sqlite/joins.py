@@ -13,7 +13,6 @@ import apsw
 import msgspec
 
 from yester.model import Join, Project
-from yester.store.sqlite.maintenance import explains
 
 # What belongs to a session by an id of its own. What was refined and archived of one that the other
 # project had as well stays there: it says what need not be done twice.
@@ -142,14 +141,6 @@ class JoinRows:
         return new
 
     # --- reading -----------------------------------------------------------------------------
-
-    @explains
-    def joins(self) -> list[Join]:
-        rows = self._db.execute(
-            "SELECT key, name, root, into_key, items, sessions, epoch, undone, id"
-            " FROM project_join ORDER BY id"
-        )
-        return [Join(*row) for row in rows]
 
     def _noted(self, joined: int, what: str) -> list[tuple[str, str]]:
         found = self._db.execute(

@@ -191,13 +191,6 @@ class MemoryRows:
     def gone(self, source: str, ref: str) -> bool:
         return self._is_gone(source, ref)
 
-    @explains
-    def tags(self) -> dict[str, int]:
-        found = self._db.execute(
-            "SELECT tag, count(*) FROM memory_tag GROUP BY tag ORDER BY count(*) DESC, tag"
-        )
-        return dict(found)
-
     def _is_gone(self, source: str, ref: str) -> bool:
         return (
             self._one("SELECT 1 FROM memory_gone WHERE source = ? AND ref = ?", source, ref)

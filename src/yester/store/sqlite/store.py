@@ -14,10 +14,10 @@ import apsw
 import msgspec
 
 from yester.errors import StoreError, StoreReplaced
-from yester.model import CURATED, DISTILLED, Filters, Item, Project, Session, Source
+from yester.model import DISTILLED, Filters, Item, Project, Session, Skipped, Source
 from yester.project import bare
 from yester.store import store_file
-from yester.store.contract import Candidate, Counts, Entry, Put, Statistics, Store
+from yester.store.contract import Candidate, Entry, Put, Statistics, Store
 from yester.store.lock import write_lock
 from yester.store.migrate import (
     Migration,
@@ -30,13 +30,12 @@ from yester.store.migrate import (
 from yester.store.sqlite import index, rows
 from yester.store.sqlite import maintenance as care
 from yester.store.sqlite.capture import CaptureRows
-from yester.store.sqlite.daily import DailyRows
 from yester.store.sqlite.feedback import FeedbackRows
 from yester.store.sqlite.joins import JoinRows
+from yester.store.sqlite.ledger import LedgerRows
 from yester.store.sqlite.maintenance import PATIENCE, explained, explains
 from yester.store.sqlite.memories import MemoryRows
 from yester.store.sqlite.overview import SESSION, OverviewRows
-from yester.store.sqlite.spend import SpendRows
 from yester.store.sqlite.vectors import NOT_EMBEDDED, Codes, VectorRows
 from yester.store.sqlite.work import DistilRows
 from yester.text import terms as tokenizer
@@ -50,13 +49,12 @@ _NO_SUCH_ID = -1  # a filter that names something unknown must find nothing, not
 
 class SqliteStore(
     CaptureRows,
-    DailyRows,
     DistilRows,
     FeedbackRows,
     JoinRows,
     MemoryRows,
     OverviewRows,
-    SpendRows,
+    LedgerRows,
     VectorRows,
 ):
     """One connection; not shared between threads. Open it with `SqliteStore.open(folder)`."""
@@ -485,7 +483,7 @@ class SqliteStore(
             (source.path, source.agent, source.size, source.mtime_ns, source.offset, source.line,
              source.head, msgspec.json.encode(source.state).decode()),
         )  # fmt: skip
-        self.put_skipped(source.agent, skipped)
+        self.append([Skipped(source.agent, reason, n) for reason, n in skipped.items()])
 
     def reindex(self) -> int:
         self._index.clear()
@@ -669,30 +667,10 @@ class SqliteStore(
         found = self._db.execute(f"{rows.SOURCE} WHERE agent = ? ORDER BY path", (agent,))
         return [rows.source(row) for row in found]
 
-    @explains
-    def counts(self) -> Counts:
-        def number(table: str) -> int:
-            return int(self._one(f"SELECT count(*) FROM {table}")[0])
-
-        oldest, newest = self._one("SELECT min(epoch), max(epoch) FROM item WHERE epoch > 0")
-        skipped = self._db.execute("SELECT reason, sum(records) FROM skipped GROUP BY reason")
-        return Counts(
-            items=dict(self._db.execute("SELECT kind, count(*) FROM item GROUP BY kind")),
-            projects=number("project"),
-            sessions=number("session"),
-            sources=number(f"source WHERE agent NOT IN {CURATED}"),
-            events=number("event"),
-            vectors=int(self._one("SELECT count(DISTINCT item) FROM vector_code")[0]),
-            unembedded=number("unembedded"),
-            skipped=dict(skipped),
-            oldest=oldest,
-            newest=newest,
-            bytes=sum(
-                os.path.getsize(file)  # noqa: PTH202
-                for end in ("", "-wal")
-                if os.path.exists(file := f"{self._path}{end}")  # noqa: PTH110
-            ),
-        )
+    @property
+    def size(self) -> int:
+        files = (f"{self._path}{end}" for end in ("", "-wal"))
+        return sum(os.path.getsize(file) for file in files if os.path.exists(file))  # noqa: PTH110, PTH202
 
     # --- looking after itself ----------------------------------------------------------------
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import apsw
 
-from yester.model import DISTILLED, ECHO, Event, Item, Session
-from yester.store.contract import Refinement, Refinements, Waiting
+from yester.model import DISTILLED, ECHO, Item, Session
+from yester.store.contract import Waiting
 from yester.store.sqlite import rows
 from yester.store.sqlite.maintenance import explains
 
@@ -79,18 +79,15 @@ class DistilRows:
     def want_distilled(self, session: int, since: int) -> None:
         self._want_distilled({session: since})
 
-    def put_refined(self, session: int, turn: str, made: Refinement) -> None:
-        self._db.execute(
-            "INSERT OR REPLACE INTO refined VALUES (?, ?, ?, ?, ?, ?)", (session, turn, *made)
-        )
-
-    def put_archived(self, session: int, ended: int, now: int) -> None:
-        self._db.execute("INSERT OR REPLACE INTO archived VALUES (?, ?, ?)", (session, ended, now))
-
     def distil_again(self) -> int:
-        before = self.waiting_sessions(False)
+        before = self._undistilled()
         self._want_distilled(dict(self._db.execute("SELECT id, 0 FROM session")))
-        return self.waiting_sessions(False) - before
+        return self._undistilled() - before
+
+    def _undistilled(self) -> int:
+        row = self._db.execute("SELECT count(*) FROM undistilled").fetchone()
+        assert row is not None
+        return int(row[0])
 
     # --- reading -----------------------------------------------------------------------------
 
@@ -103,13 +100,6 @@ class DistilRows:
             (quiet_since, limit),
         )
         return [_waiting(row) for row in found]
-
-    @explains
-    def waiting_sessions(self, hooked: bool) -> int:
-        live = f" WHERE {_HOOKED.replace('s.id', 'u.session')}" if hooked else ""
-        row = self._db.execute(f"SELECT count(*) FROM undistilled u{live}").fetchone()
-        assert row is not None
-        return int(row[0])
 
     @explains
     def distillable(self, key: str) -> list[Waiting]:
@@ -153,16 +143,6 @@ class DistilRows:
             (session, epoch, back),
         ).fetchone()
         return int(row[0]) if row else 0
-
-    @explains
-    def told(self, session: int) -> dict[int, Event]:
-        found = self._db.execute(
-            "SELECT e.id, e.name, e.epoch, e.session, e.turn, e.actor, e.tool, e.failed, e.item,"
-            " e.skipped, e.window, e.lag FROM turn t JOIN event e ON e.turn = t.id"
-            " WHERE t.session = ? AND e.item <> 0",
-            (session,),
-        )
-        return {row[8]: Event(*row) for row in found}
 
     @explains
     def distilled(self, session: int) -> list[Item]:
@@ -211,25 +191,6 @@ class DistilRows:
             f"{_SESSION} WHERE s.ended >= ? AND {_HOOKED} ORDER BY s.ended, s.id", (since,)
         )
         return [_waiting(row) for row in found]
-
-    @explains
-    def refined(self, session: int) -> dict[str, Refinement]:
-        found = self._db.execute(
-            "SELECT turn, shape, epoch, model, reason FROM refined WHERE session = ?", (session,)
-        )
-        return {row[0]: Refinement(*row[1:]) for row in found}
-
-    @explains
-    def refinements(self, since: int) -> Refinements:
-        # The one max() of a query decides which row its bare columns come from.
-        row = self._db.execute(
-            "SELECT total(reason = ''), total(reason <> ''), coalesce((SELECT reason FROM"
-            " (SELECT reason, max(epoch) FROM refined WHERE reason <> '' AND epoch >= ?1)), '')"
-            " FROM refined WHERE epoch >= ?1",
-            (since,),
-        ).fetchone()
-        assert row is not None
-        return Refinements(int(row[0]), int(row[1]), row[2])
 
     @explains
     def unarchived(self, since: int, ended_before: int, quiet_since: int) -> list[Waiting]:
