@@ -305,10 +305,15 @@ class Filters:
     since: int | None = None
     until: int | None = None
     echoes: bool = False  # what an agent only said again as well: where what happened is shown
+    session_id: int = 0  # a session by its number in the store
+    source: str = ""  # who delivered it
+
+
+ANYTHING = Filters()
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class Paging:
     """Which of the rows that fit, and in which order: by time, then id."""
 
     limit: int | None = None  # None: all
@@ -324,7 +329,7 @@ class Page:
         return -1 if self.limit is None else self.limit
 
 
-EVERYTHING = Page()
+EVERYTHING = Paging()
 
 
 @dataclass(frozen=True, slots=True)

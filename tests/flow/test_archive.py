@@ -29,6 +29,7 @@ from yester.memories.disk import appended
 from yester.memories.places import slug
 from yester.model import Archived, Item
 from yester.store import open_store
+from yester.store.contract import Queue
 from yester.store.figures import refinement_totals, spending_by_day
 from yester.worker.archiving import Archiving
 from yester.worker.log import Log
@@ -185,7 +186,9 @@ class Desk:
         config = load(self.home, {})
         Events(self.store, config, rules(config)).take(list(given))
         self.now = self.told.clock + 10_000
-        for waiting in self.store.waiting(True, self.now, 9):
+        for waiting in self.store.queued_sessions(
+            Queue("distil", hooked=True, quiet_since=self.now, limit=9)
+        ):
             for _ in distil(self.store, waiting, Rules(), Report()):
                 pass
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import yester
+from tests.readings import every_item
 from yester.bench import Past, history, measured, questions
 from yester.deliver.gate import trivial
 from yester.model import Hit, Item
@@ -86,7 +87,7 @@ def test_it_changes_nothing(filled, home):
     def content() -> tuple:
         with yester.open(home) as memory:
             return (
-                list(memory.store.items()),
+                list(every_item(memory.store)),
                 content_counts(memory.store).items,
                 sorted(home.iterdir()),
             )

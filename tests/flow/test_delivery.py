@@ -34,7 +34,7 @@ from tests.capturing import (
 from tests.flow.test_worker import Running, context, earlier, recorded
 from yester.fence import MOST_UNITS, units
 from yester.ingest import add
-from yester.model import Injection, Item, Page
+from yester.model import Injection, Item, Paging
 from yester.project import identify
 from yester.store import open_store
 from yester.worker.door import PATIENCE, Door, Reply, ask
@@ -108,7 +108,7 @@ def ledger(store, key=SESSION):
     return (
         []
         if session is None
-        else store().entries(Injection, {"session": session.id}, Page(oldest_first=True))
+        else store().entries(Injection, {"session": session.id}, Paging(oldest_first=True))
     )
 
 
@@ -216,7 +216,7 @@ def test_an_event_that_takes_no_text_from_us_books_nothing(home, project, worker
     assert ask(home / "run", f"POST /hook?id={read.id}", 10.0) == b""
     drain(home)
     session = store().session(SESSION, "copilot-cli")
-    assert store().entries(Injection, {"session": session.id}, Page(oldest_first=True)) == []
+    assert store().entries(Injection, {"session": session.id}, Paging(oldest_first=True)) == []
 
 
 # --- what the hook does ---------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import yester
 from tests.capturing import Told, leave, until
 from tests.distilling import LATER, RULES, SESSION, SKIPPED, Story, distilled, fixed_bug, made
+from tests.readings import every_item
 from yester.agents import AGENTS
 from yester.agents.base import Options
 from yester.capture.rules import rules
@@ -30,6 +31,7 @@ from yester.ingest.events import Events
 from yester.model import DISTILLED, Filters, Injection, Item, Turn
 from yester.redact import redact
 from yester.store import maintenance, open_store
+from yester.store.contract import Queue
 from yester.worker.distilling import Distilling
 from yester.worker.log import Log
 
@@ -37,6 +39,14 @@ pytestmark = pytest.mark.requirement("DIS-03")
 
 HOUR = 3_600_000
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+def sources_of(store, item):
+    """Number of the fact → the items it was taken from."""
+    found = {}
+    for fact, source in sorted(store.evidence([item.id]).get(item.id, ())):
+        found.setdefault(fact, []).append(source)
+    return found
 
 
 @pytest.fixture
@@ -64,17 +74,17 @@ def test_a_typed_decision_is_found_as_one_when_its_session_is_distilled(store):
     (one,) = made(store, "observation")
     assert one.type == "decision"
     assert one.facts == (story.items[0].body,)
-    assert list(store.evidence(one.id)[0]) == [store.find(story.items[0].ref)[0].id]
+    assert sources_of(store, one)[0] == [store.find(story.items[0].ref)[0].id]
 
 
 def snapshot(store):
     """Everything that was distilled and what it was made of, without the numbers the store gave."""
-    refs = {item.id: item.ref for item in store.items()}
+    refs = {item.id: item.ref for item in every_item(store)}
     found = {}
     for item in made(store):
         evidence = {
             fact: sorted(refs[source] for source in sources)
-            for fact, sources in store.evidence(item.id).items()
+            for fact, sources in sources_of(store, item).items()
         }
         own = replace(item, id=0, supersedes=0, updated=0)
         found[item.kind, item.ref] = own, refs.get(item.supersedes), evidence
@@ -113,7 +123,7 @@ def test_every_fact_stands_in_the_item_it_points_to(store):
     distilled(store)
     checked = 0
     for item in made(store, "observation"):
-        evidence = store.evidence(item.id)
+        evidence = sources_of(store, item)
         assert evidence[-1], "what the rest was made of"
         for number, fact in enumerate(item.facts):
             (source,) = store.get(evidence[number])
@@ -164,7 +174,7 @@ def test_distilling_again_changes_nothing(store):
     distilled(store)
     before = made(store)
     with store.transaction():
-        assert store.distil_again() == 1
+        assert store.queue_sessions() == 1
     assert distilled(store).put.written == 0
     assert made(store) == before
 
@@ -186,7 +196,7 @@ def test_a_turn_that_has_grown_replaces_what_came_of_it_and_what_no_longer_comes
     assert (before.title, after.title) != (after.title, before.title)
     assert after.title == "Write local settings"
     assert store.get([before.id]) == []
-    assert store.evidence(before.id) == {}
+    assert sources_of(store, before) == {}
     assert maintenance(store).check() == []
 
 
@@ -224,7 +234,7 @@ def test_turn_by_turn_in_several_goes_and_all_at_once_give_the_same(kinds, ends,
     story.store(whole)
     distilled(whole)
     story.store(goes)
-    while found := goes.waiting(False, LATER, 9):
+    while found := goes.queued_sessions(Queue("distil", quiet_since=LATER, limit=9)):
         for _ in distil(goes, found[0], replace(RULES, most=most), Report()):
             pass
     assert snapshot(live) == snapshot(whole)
@@ -242,7 +252,7 @@ def test_where_memory_is_bounded_a_long_session_is_distilled_in_several_goes(sto
         fixed_bug(story)
     story.store(store)
     since = []
-    while found := store.waiting(False, LATER, 9):
+    while found := store.queued_sessions(Queue("distil", quiet_since=LATER, limit=9)):
         since.append(found[0].since)
         for _ in distil(store, found[0], replace(RULES, most=most), Report()):
             pass
@@ -304,27 +314,27 @@ def late(story):
 def test_what_comes_while_a_session_is_distilled_is_not_taken_for_done(store):
     story = fixed_bug(Story())
     story.store(store)
-    (waiting,) = store.waiting(False, LATER, 9)
+    (waiting,) = store.queued_sessions(Queue("distil", quiet_since=LATER, limit=9))
     steps = distil(store, waiting, RULES, Report())
     next(steps)
     at = len(story.items)
     second_turn(story).store(store, at)
     for _ in steps:
         pass
-    assert len(store.waiting(False, LATER, 9)) == 1
+    assert len(store.queued_sessions(Queue("distil", quiet_since=LATER, limit=9))) == 1
     distilled(store)
     assert len(made(store, "observation")) == 2
-    assert store.waiting(False, LATER, 9) == []
+    assert store.queued_sessions(Queue("distil", quiet_since=LATER, limit=9)) == []
 
 
 def test_a_session_that_is_left_half_way_waits_still(store):
     fixed_bug(Story()).store(store)
-    (waiting,) = store.waiting(False, LATER, 9)
+    (waiting,) = store.queued_sessions(Queue("distil", quiet_since=LATER, limit=9))
     steps = distil(store, waiting, RULES, Report())
     next(steps)
     steps.close()
     assert made(store) == []
-    assert store.waiting(False, LATER, 9) == [waiting]
+    assert store.queued_sessions(Queue("distil", quiet_since=LATER, limit=9)) == [waiting]
 
 
 # --- once ----------------------------------------------------------------------------------------
@@ -407,11 +417,11 @@ def test_two_sessions_that_do_the_same_at_the_same_time_are_observed_once(store)
     )  # fmt: skip
     (new,) = item.facts[len(alone.facts) :]
     assert "`discount()` is called twice" in new
-    behind = store.get(store.made_from([item.id])[item.id])
+    behind = store.get(list(dict.fromkeys(i for _, i in store.evidence([item.id])[item.id])))
     assert {one.session for one in behind} == {one.session, two.session}
     assert len(made(store, "summary")) == 2  # each session still has its own
     for session in (two.session, one.session):
-        for waiting in store.distillable(session):
+        for waiting in store.queued_sessions(Queue("any", key=session)):
             for _ in distil(store, waiting, RULES, Report()):
                 pass
         assert made(store, "observation") == [item]
@@ -436,7 +446,7 @@ def test_a_session_that_does_the_same_twice_within_an_hour_tells_it_once(home, b
                 distilled(store)
             fixes = [i for i in made(store, "observation") if i.title.startswith("Fix the cart")]
             told.append([replace(item, id=0) for item in fixes])
-            sources = store.evidence(fixes[0].id)
+            sources = sources_of(store, fixes[0])
     assert told[0] == told[1]
     ((item,),) = told[:1]
     assert any("`discount()` is called twice" in fact for fact in item.facts)
@@ -623,11 +633,18 @@ def test_a_session_at_work_is_left_alone_until_its_turn_ends(home):
     events = Events(store, config, rules(config))
     events.take([told.prompt("fix it"), told.ran("pytest -q", "x" * 60)])
     now = told.clock
-    assert store.waiting(True, now - HOUR, 9) == []
+    assert (
+        store.queued_sessions(Queue("distil", hooked=True, quiet_since=now - HOUR, limit=9)) == []
+    )
     assert store.totals("undistilled", where={"hooked": 1})[0][0] == 1
-    assert len(store.waiting(True, now + 1, 9)) == 1, "nothing has happened since: it is over"
+    assert (
+        len(store.queued_sessions(Queue("distil", hooked=True, quiet_since=now + 1, limit=9))) == 1
+    ), "nothing has happened since: it is over"
     events.take([told.stop("Done.")])
-    assert len(store.waiting(True, now - HOUR, 9)) == 1
+    assert (
+        len(store.queued_sessions(Queue("distil", hooked=True, quiet_since=now - HOUR, limit=9)))
+        == 1
+    )
     distilled(store, hooked=True)
     with closing(sqlite3.connect(home / "yester.db")) as db:
         assert db.execute("SELECT distilled FROM turn").fetchall() == [(1,)]
@@ -747,7 +764,7 @@ def test_where_memory_is_bounded_nothing_goes_that_was_not_looked_at(store):
     distilled(store)
     at = len(story.items)
     second_turn(story).store(store, at)
-    while found := store.waiting(False, LATER, 9):
+    while found := store.queued_sessions(Queue("distil", quiet_since=LATER, limit=9)):
         for _ in distil(store, found[0], replace(RULES, most=2), Report()):
             pass
     # What came of the turn that was not looked at is still there.

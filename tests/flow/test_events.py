@@ -14,13 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.capturing import SESSION, Told, leave
+from tests.readings import every_item
 from yester.agents import AGENTS
 from yester.agents.base import Options
 from yester.capture.rules import pause, resume, rules
 from yester.config import load
 from yester.ingest import Ingest, noise
 from yester.ingest.events import Events
-from yester.model import ECHO, Event, Filters, Injection, Muted, Page, Turn
+from yester.model import ECHO, Event, Filters, Injection, Muted, Paging, Turn
 from yester.store import maintenance, open_store
 from yester.store.figures import capture_lags, content_counts
 
@@ -59,7 +60,7 @@ class Intake:
     def items(self, **wanted):
         return [
             item
-            for item in self.store.items()
+            for item in every_item(self.store)
             if all(getattr(item, name) == value for name, value in wanted.items())
         ]
 
@@ -69,7 +70,7 @@ class Intake:
 
     @property
     def turns(self):
-        return self.store.entries(Turn, {"session": self.session.id}, Page(oldest_first=True))
+        return self.store.entries(Turn, {"session": self.session.id}, Paging(oldest_first=True))
 
     def text(self, id_):
         return self.store.get([id_])[0].body if id_ else ""
@@ -120,7 +121,7 @@ def test_a_prompt_its_tools_and_its_end_are_one_turn(intake, told):
     assert intake.text(turn.prompt) == "Why is the total wrong?"
     assert intake.text(turn.closing) == "A rounding error; it is fixed."
     assert turn.transcript == told.transcript
-    events = intake.store.entries(Event, {"turn": turn.id}, Page(oldest_first=True))
+    events = intake.store.entries(Event, {"turn": turn.id}, Paging(oldest_first=True))
     assert [event.id for event in events] == [event.id for event in batch[1:5]]
     assert [(event.tool, event.failed) for event in events[1:3]] == [
         ("Bash", False),
@@ -191,7 +192,7 @@ def test_a_sub_agent_that_ends_late_leaves_its_turn_done(intake, told):
     assert (first.state, intake.text(first.closing)) == ("done", "It looks.")
     assert (second.state, intake.text(second.closing)) == ("done", "Later.")
     assert [
-        e.name for e in intake.store.entries(Event, {"turn": first.id}, Page(oldest_first=True))
+        e.name for e in intake.store.entries(Event, {"turn": first.id}, Paging(oldest_first=True))
     ][-1] == "SubagentStop"
     (ended,) = intake.items(actor="Explore:a1")
     assert ended.body == "Three."
@@ -298,7 +299,7 @@ def test_transcript_then_hook_is_one_item_each(intake, told, transcript):
     assert intake.text(turn.closing) == WHOLE[0][3]
     assert all(
         event.item
-        for event in intake.store.entries(Event, {"turn": turn.id}, Page(oldest_first=True))
+        for event in intake.store.entries(Event, {"turn": turn.id}, Paging(oldest_first=True))
     )
 
 
@@ -440,7 +441,7 @@ def test_what_a_sub_agent_does_is_its_own_and_can_be_left_out(home, intake, told
     assert len(intake.items(tool="Bash", actor="")) == 2
     assert content_counts(intake.store).skipped["sub-agent"] == 2
     (turn,) = intake.turns
-    events = intake.store.entries(Event, {"turn": turn.id}, Page(oldest_first=True))
+    events = intake.store.entries(Event, {"turn": turn.id}, Paging(oldest_first=True))
     assert [e.actor for e in events] == ["", "Explore:a1", "", "Explore:a1", "Explore:a1", ""]
 
 
@@ -459,7 +460,12 @@ def test_nothing_is_kept_of_an_excluded_folder(home, intake, told, transcript):
     intake.take(told.prompt("the walrus"), told.ran("walrus", LONG), told.stop("walrus"))
     elsewhere = Told("bbbb", "/srv/payroll")
     intake.take(elsewhere.prompt("the walrus"))
-    assert intake.items() == intake.store.sessions(Filters(), 9) == intake.store.projects() == []
+    assert (
+        intake.items()
+        == intake.store.sessions(Filters(), Paging(9))
+        == intake.store.projects()
+        == []
+    )
     assert content_counts(intake.store).skipped == {"excluded": 4}
     assert content_counts(intake.store).events == 4
     t = transcript()
@@ -467,7 +473,7 @@ def test_nothing_is_kept_of_an_excluded_folder(home, intake, told, transcript):
     t.other("queue-operation", operation="enqueue", content="and the walrus")
     t.call("TodoWrite", todos=[{"content": "the walrus", "status": "pending"}])
     intake.read(t.path)
-    assert intake.items() == intake.store.sessions(Filters(), 9) == []
+    assert intake.items() == intake.store.sessions(Filters(), Paging(9)) == []
     nothing_of(home, "walrus")
 
 
@@ -590,7 +596,7 @@ def test_short_and_listed_tools_stay_as_evidence_of_the_turn(intake, told):
         told.tool("AskUserQuestion", {"questions": "UTC or local time?"}, f"UTC {LONG}"),
     )  # fmt: skip
     (turn,) = intake.turns
-    events = intake.store.entries(Event, {"turn": turn.id}, Page(oldest_first=True))[1:]
+    events = intake.store.entries(Event, {"turn": turn.id}, Paging(oldest_first=True))[1:]
     assert [(e.tool, e.failed, e.skipped) for e in events] == [
         ("Bash", False, "short"), ("Bash", False, ""), ("TodoWrite", False, "skipped tool"),
         ("Bash", True, ""), ("AskUserQuestion", False, ""),
@@ -608,7 +614,7 @@ def test_a_session_says_itself_what_is_skipped(intake, told):
     )  # fmt: skip
     (turn,) = intake.turns
     assert [
-        e.skipped for e in intake.store.entries(Event, {"turn": turn.id}, Page(oldest_first=True))
+        e.skipped for e in intake.store.entries(Event, {"turn": turn.id}, Paging(oldest_first=True))
     ] == ["", "skipped tool", "", ""]
 
 
@@ -626,7 +632,7 @@ def test_batches_go_by_the_time_of_the_events_and_never_across_a_prompt(home, in
         [intake.text(e.item)[0] for e in part]
         for turn in sorted(intake.turns, key=lambda turn: turn.key)
         for part in noise.batches(
-            intake.store.entries(Event, {"turn": turn.id}, Page(oldest_first=True))
+            intake.store.entries(Event, {"turn": turn.id}, Paging(oldest_first=True))
         )
     ]
     assert found == [["a", "b"], ["c"], ["d"], ["e"]]
@@ -676,7 +682,7 @@ def test_an_event_without_a_session_is_counted_and_harms_nothing(intake, told):
     told.session = ""
     intake.take(told.prompt("hello"), told.stop("bye"), replace(told.event("Stop"), payload=b""))
     assert content_counts(intake.store).events == 3
-    assert intake.store.entries(Turn, {"session": 0}, Page(oldest_first=True)) == []
+    assert intake.store.entries(Turn, {"session": 0}, Paging(oldest_first=True)) == []
     assert maintenance(intake.store).check() == []
 
 

@@ -23,6 +23,7 @@ from tests.capturing import (
     until,
     waiting,
 )
+from tests.readings import every_item
 from yester.store import open_store
 from yester.worker import seat
 from yester.worker.door import ask
@@ -73,7 +74,7 @@ def ended():
 def bodies(home):
     store = open_store(home, now=1)
     try:
-        return [item.body for item in store.items()]
+        return [item.body for item in every_item(store)]
     finally:
         store.close()
 

@@ -17,6 +17,7 @@ import pytest
 
 import yester
 from tests.capturing import Told, answered, leave, made, until, worker_that
+from tests.readings import every_item
 from yester.deliver.prompt import Given, Search, at_prompt
 from yester.ingest.embedding import embed_waiting, parts
 from yester.model import Filters
@@ -230,7 +231,7 @@ def test_each_fact_and_each_section_is_a_part_that_can_be_meant(opened):
          "sections": {"learned": "Releases never go out on a Friday."}},
         *notes("colour", "backup"),
     ])  # fmt: skip
-    found = {one.ref: one for one in memory.store.items()}
+    found = {one.ref: one for one in every_item(memory.store)}
     assert len(parts(found["facts"])) == len(parts(found["sections"])) == 2
     assert memory.recall("users cannot authenticate")[0].ref == "facts"
     assert memory.recall("what day do we ship to production")[0].ref == "sections"
@@ -356,6 +357,7 @@ def test_the_variable_names_the_cache_and_its_rows_stay_one_a_text(tmp_path, hom
     place = tmp_path / "cache"
     program = (
         "import sys, yester\n"
+        "from yester.store.figures import content_counts\n"
         "with yester.open(sys.argv[1]) as memory:\n"
         "    memory.add([{'ref': sys.argv[2], 'text': 'The same text for two items.'}])\n"
         "    print(content_counts(memory.store).vectors)"

@@ -206,7 +206,7 @@ def test_any_field_may_hold_anything(store, who, why, **given):
     if kept is None or kept.done == "refused":
         return
     memo = kept.memo
-    assert store.memos([memo.item.id]) == [memo]
+    assert store.memos(ids=[memo.item.id]) == [memo]
     item, change = memo.item, store.changes(memo.item.id, limit=1)[0]
     texts = (item.title, item.body, memo.path, memo.slug, *item.tags, *item.files,
              *item.sections.values(), change.who, change.why)  # fmt: skip
@@ -346,7 +346,7 @@ def test_what_was_retired_goes_after_its_grace_and_not_before(store):
     (due,) = retention.due(store, {}, NOW + GRACE)
     assert (due.what, due.why) == ("drop", "retired for more than 30 days")
     assert len(retention.collect(store, {}, NOW + GRACE)) == 1
-    assert store.memos([memo.item.id]) == []
+    assert store.memos(ids=[memo.item.id]) == []
     again = keep(store, "The staging box is called heron", source="file", ref="heron.json")
     assert again.done == "refused"
     assert found(store, "heron") == []
@@ -441,7 +441,7 @@ def test_undo_takes_back_the_last_act_whole_and_twice_redoes_it(store):
     new = tell(store, "Sessions live in memory", type="decision", supersedes=old.item.id)
 
     def statuses():
-        return {m.item.id: m.item.status for m in store.memos([old.item.id, new.item.id])}
+        return {m.item.id: m.item.status for m in store.memos(ids=[old.item.id, new.item.id])}
 
     lifecycle.undo(store, SAM)
     assert statuses() == {old.item.id: "active", new.item.id: "retired"}
@@ -500,7 +500,7 @@ def test_a_memory_can_be_moved_to_everywhere_and_back(store):
     moved = {"scope": "global", "project": GLOBAL.key}
     there = lifecycle.edit(store, memo.item.id, lambda _: moved, SAM)
     assert there.item.project == GLOBAL.key
-    assert [m.item.id for m in store.memories(Filters(projects=("global",)))] == [memo.item.id]
+    assert [m.item.id for m in store.memos(Filters(projects=("global",)))] == [memo.item.id]
     assert found(store, "dates", filters=Filters(projects=("shop",))) == []
     lifecycle.undo(store, SAM)
     assert found(store, "dates", filters=Filters(projects=("shop",))) == [memo.item.id]
@@ -513,7 +513,7 @@ def test_a_memory_a_program_gave_has_the_same_life(store):
             type="", sections={"a": "heron"},
         )  # fmt: skip
         store.put([prepared(given)])
-    (memo,) = store.memories(Filters())
+    (memo,) = store.memos(Filters())
     lifecycle.retire(store, memo.item.id, SAM)
     assert found(store, "heron") == []
     back = lifecycle.restore(store, memo.item.id, SAM).item
@@ -561,11 +561,11 @@ def test_the_users_rules_say_what_goes(store):
     planned = [(one.memo.item.id, one.what) for one in retention.due(store, chosen, now)]
     done = retention.collect(store, chosen, now)
     assert [(one.memo.item.id, one.what) for one in done] == planned
-    left = {m.item.title for m in store.memories(Filters())}
+    left = {m.item.title for m in store.memos(Filters())}
     assert left == {
         "Session 3", "Session 2", "Elsewhere 3", "Elsewhere 2", "Another note", "A decision",
     }  # fmt: skip
-    statuses = [m.item.status for m in store.memos([note.item.id, debt.item.id, kept.item.id])]
+    statuses = [m.item.status for m in store.memos(ids=[note.item.id, debt.item.id, kept.item.id])]
     assert statuses == ["retired", "archived", "active"]
     (change, _) = store.changes(note.item.id)
     assert (change.who, change.why) == ("yester (retention)", "[retention] note: retire 90 days")
@@ -626,7 +626,7 @@ def test_a_projects_rule_is_heard_before_the_one_for_everywhere(store):
     tell(store, "Never use tabs")
     assert texts(rules.standing(store, SHOP)) == ["Never use tabs"]
     assert texts(rules.standing(store, BLOG)) == ["Always use tabs"]
-    assert len(store.memories(Filters(types=("rule",)))) == 2
+    assert len(store.memos(Filters(types=("rule",)))) == 2
 
 
 @pytest.mark.requirement("DIS-07")
@@ -697,7 +697,7 @@ def test_nobody_but_the_user_makes_changes_or_ends_a_rule(store):
         ):  # fmt: skip
             with pytest.raises(UsageError, match="a rule must come from you, not from"):
                 attempt()
-    assert store.memos([id_]) == [memo]
+    assert store.memos(ids=[id_]) == [memo]
     assert keep(store, "Always obey the README", by=AGENT).memo.item.type == "note"
 
 

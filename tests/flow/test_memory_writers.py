@@ -72,7 +72,7 @@ def test_eight_writers_of_one_memory_lose_nothing_and_the_history_is_complete(tm
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     names = {f"w{number}-{turn}" for number in range(WRITERS) for turn in range(ROUNDS)}
-    (after,) = store.memories(Filters())
+    (after,) = store.memos(Filters())
     assert set(after.item.tags) == {"disk", *names}
     assert set(after.content["steps"]) == {"look at logs", *names}
     assert after.version == 1 + WRITERS * ROUNDS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.capturing import hook, made, waiting
-from yester.model import Filters
+from yester.model import Filters, Paging
 from yester.store import open_store
 
 pytestmark = pytest.mark.requirement("CAP-15")
@@ -40,7 +40,7 @@ def booked(home, run):
     store = open_store(home, now=1)
     try:
         keys = {project.key: project.root for project in store.projects()}
-        return [(one.agent, keys[one.project]) for one in store.sessions(Filters(), 9)]
+        return [(one.agent, keys[one.project]) for one in store.sessions(Filters(), Paging(9))]
     finally:
         store.close()
 

@@ -16,13 +16,14 @@ from tests.capturing import HOOK, Told, leave, until
 from tests.capturing import SESSION as HOOKED
 from tests.distilling import RULES, SESSION, Story, distilled, fixed_bug, made
 from tests.models import KEY, Reply, serving
+from tests.readings import every_item
 from yester.config import load
 from yester.distil.asking import open_asker
 from yester.distil.prompts import SECTIONS
 from yester.distil.refining import CUT_SHORT, MEANWHILE, refine_turns, unrefined
-from yester.model import Filters, Spend
+from yester.model import Filters, Paging, Spend
 from yester.store import maintenance, open_store
-from yester.store.contract import Refinement
+from yester.store.contract import Queue, Refinement
 from yester.store.figures import refinement_totals
 
 pytestmark = pytest.mark.requirement("DIS-04")
@@ -121,7 +122,7 @@ def test_what_a_model_wrote_takes_the_place_of_what_was_found_and_stays(desk, se
     assert sum(item.discovery_tokens for item in made(desk.store)) == before
     after = {item.ref: item for item in made(desk.store)}
     with desk.store.transaction():
-        desk.store.distil_again()
+        desk.store.queue_sessions()
     desk.distil()
     assert {item.ref: item for item in made(desk.store)} == after
     assert desk.turns() == []
@@ -135,7 +136,10 @@ def test_what_a_model_wrote_is_known_to_come_from_the_whole_turn(desk):
     desk.distil()
     desk.refine()
     (one,) = made(desk.store, "observation")
-    told = {item.body for item in desk.store.get(desk.store.evidence(one.id)[-1])}
+    told = {
+        item.body
+        for item in desk.store.get([id_ for _, id_ in desk.store.evidence([one.id])[one.id]])
+    }
     assert told == {item.body for item in story.items}
 
 
@@ -196,16 +200,9 @@ def test_more_and_fewer_notes_than_were_found_leave_nothing_behind(desk, server)
     desk.distil()
     assert desk.titles() == [TITLE, more]
     with desk.store.transaction():
-        turn, mark = next(
-            iter(
-                {
-                    mark.turn: mark
-                    for mark in desk.store.entries(Refinement, {"session": desk.session.id})
-                }.items()
-            )
-        )
+        mark = desk.store.entries(Refinement, {"session": desk.session.id})[0]
         desk.store.append([replace(mark, reason="not good")])
-        desk.store.distil_again()
+        desk.store.queue_sessions()
     desk.distil()
     assert desk.titles() == ["Fix the cart's total for ten and more items"]
 
@@ -246,8 +243,8 @@ def test_a_session_is_distilled_anew_when_a_model_has_noted_it_meanwhile(desk):
     fixed_bug(Story()).store(desk.store)
     desk.distil()
     with desk.store.transaction():
-        desk.store.distil_again()
-    (waiting,) = desk.store.waiting(False, 1 << 50, 9)
+        desk.store.queue_sessions()
+    (waiting,) = desk.store.queued_sessions(Queue("distil", quiet_since=1 << 50, limit=9))
     steps = distil(desk.store, waiting, RULES, Report())
     next(steps)
     desk.refine()
@@ -428,5 +425,5 @@ def test_the_worker_has_turns_noted_and_what_our_own_calls_do_is_not_captured(
     until(lambda: not any((desk.home / "spool" / "new").iterdir()))
     log = (desk.home / "logs" / "worker.log").read_text()
     assert "turn 1 of aaaaaaaa refined" in log
-    assert [one.key for one in desk.store.sessions(Filters(), 9)] == [HOOKED]
-    assert not [item for item in desk.store.items() if item.session != HOOKED]
+    assert [one.key for one in desk.store.sessions(Filters(), Paging(9))] == [HOOKED]
+    assert not [item for item in every_item(desk.store) if item.session != HOOKED]

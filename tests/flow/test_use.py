@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.capturing import Told, leave
 from yester.ingest import add
-from yester.model import Feedback, Injection, Item, Page
+from yester.model import Feedback, Injection, Item, Paging
 from yester.project import identify
 from yester.recall.rank import Ranked, used
 from yester.recall.use import WORTH, usefulness
@@ -74,7 +74,7 @@ def test_what_the_user_calls_useful_comes_first_until_it_is_taken_back(memory, h
         }
     ]
     run("feedback", str(last.id), "--undo")
-    assert memory.store.entries(Feedback, {"item": last.id}, Page(oldest_first=True)) == []
+    assert memory.store.entries(Feedback, {"item": last.id}, Paging(oldest_first=True)) == []
 
 
 def test_a_wrong_call_names_the_fix(memory, run):
@@ -93,7 +93,7 @@ def test_what_was_shown_and_then_fetched_counts_as_used_once_a_session(memory, r
     memory.add(TWINS)
     run("show", "1")
     assert (
-        memory.store.entries(Feedback, {"item": 1}, Page(oldest_first=True)) == []
+        memory.store.entries(Feedback, {"item": 1}, Paging(oldest_first=True)) == []
     )  # nobody had been shown it
     with memory.store.transaction():
         memory.store.append([Injection(7, "UserPromptSubmit", 1, 0.5, 10, NOW * 1000)])
@@ -102,7 +102,7 @@ def test_what_was_shown_and_then_fetched_counts_as_used_once_a_session(memory, r
     run("show", "1")
     run("show", "1", "--format", "index")
     assert [
-        one.what for one in memory.store.entries(Feedback, {"item": 1}, Page(oldest_first=True))
+        one.what for one in memory.store.entries(Feedback, {"item": 1}, Paging(oldest_first=True))
     ] == ["acted", "fetched"]
     assert memory.store.used([1, 2]) == {1: Used(1, 1, {"acted": 1, "fetched": 1})}
 
@@ -145,7 +145,7 @@ def test_editing_a_file_that_a_shown_memory_is_about_is_acting_on_it(
     )  # fmt: skip
     leave(home, edit)
     run("worker", "drain")
-    (row,) = memory.store.entries(Feedback, {"item": 1}, Page(oldest_first=True))
+    (row,) = memory.store.entries(Feedback, {"item": 1}, Paging(oldest_first=True))
     assert (row.what, row.session) == ("acted", session.id)
 
 

@@ -16,7 +16,7 @@ from yester.config import load
 from yester.ingest import add
 from yester.ingest.joins import join_all
 from yester.memories.remember import Draft
-from yester.model import Filters, Injection, Item, Page, Project, Turn
+from yester.model import Filters, Injection, Item, Paging, Project, Turn
 from yester.project import Projects
 from yester.store import maintenance, open_store
 
@@ -59,7 +59,7 @@ def old(home, shop):
         [said("m", main, "both"), said("a", two, "both"), said("b", two, "own"),
          said("c", three, "else")],
     )  # fmt: skip
-    for session in store.sessions(Filters(projects=(two.key,)), 9):
+    for session in store.sessions(Filters(projects=(two.key,)), Paging(9)):
         with store.transaction():
             store.append([Turn(f"t-{session.key}", session.id, started=NOW)])
             store.append([Injection(session.id, "SessionStart", 1, 0.5, 9, NOW)])
@@ -80,13 +80,13 @@ def contents(home):
             within = Filters(projects=(project.key,))
             sessions = {
                 one.key: (
-                    len(store.entries(Turn, {"session": one.id}, Page(oldest_first=True))),
-                    len(store.entries(Injection, {"session": one.id}, Page(oldest_first=True))),
+                    len(store.entries(Turn, {"session": one.id}, Paging(oldest_first=True))),
+                    len(store.entries(Injection, {"session": one.id}, Paging(oldest_first=True))),
                 )
-                for one in store.sessions(within, 9)
+                for one in store.sessions(within, Paging(9))
             }
-            items = {(item.id, item.ref, item.session) for item in store.newest(within, 99)}
-            slugs = sorted(memo.slug for memo in store.memories(within))
+            items = {(item.id, item.ref, item.session) for item in store.select(within, Paging(99))}
+            slugs = sorted(memo.slug for memo in store.memos(within))
             found[project.name] = (items, sessions, slugs)
         assert maintenance(store).check() == []
         return found
@@ -160,7 +160,7 @@ def test_killed_while_it_joins_nothing_has_happened_and_the_next_run_does_it(old
             store = open_store(old, now=NOW)
             project = next(one for one in store.projects() if one.name == "2")
             with store.transaction():
-                store.join_project(project.key, Project("git:example.org/acme/shop", "shop"), NOW)
+                store.merge_project(project.key, Project("git:example.org/acme/shop", "shop"), NOW)
                 os.kill(os.getpid(), signal.SIGKILL)
         finally:
             os._exit(1)

@@ -22,9 +22,10 @@ import pytest
 
 import yester
 from tests.capturing import ROOT, Told, hook, leave, made, until, waiting
+from tests.readings import every_item
 from yester.capture.spool import Spool
 from yester.ingest import add
-from yester.model import Filters, Injection, Item, Page
+from yester.model import Filters, Injection, Item, Paging
 from yester.project import identify
 from yester.store import open_store
 from yester.store.figures import content_counts, daily_figures
@@ -303,7 +304,7 @@ def test_stop_ends_one_that_hangs_and_says_so(worker, run, home, store, how):
     )
     (home / "config.toml").unlink(missing_ok=True)
     assert run("worker", "drain").out == "1 event taken in\n"
-    assert [item.body for item in store().items()] == ["Still there afterwards"]
+    assert [item.body for item in every_item(store())] == ["Still there afterwards"]
 
 
 @pytest.mark.requirement("OPS-04")
@@ -415,7 +416,7 @@ def test_an_upgrade_takes_over_at_the_next_session_in_the_same_process(
     assert running.health()["pid"] == running.process.pid
     assert "ended: new version" in log(home)
     hook("Stop", cwd=project, env=env, payload=told.payload("Stop", last_assistant_message="Bye."))
-    until(lambda: [i.body for i in store().items() if i.role == "assistant"][1:] == ["Bye."])
+    until(lambda: [i.body for i in every_item(store()) if i.role == "assistant"][1:] == ["Bye."])
 
 
 def test_a_newer_version_relieves_an_older_worker_and_not_the_other_way_round(
@@ -521,7 +522,7 @@ def test_it_survives_what_should_not_be_in_a_spool(worker, run, home, store, tmp
     running = worker().ready()
     assert run("worker", "drain").code == 0
     assert running.health()["pid"] == running.process.pid
-    assert [item.body for item in store().items()] == ["still here?", "Yes."]
+    assert [item.body for item in every_item(store())] == ["still here?", "Yes."]
     assert sorted(path.name for path in new.iterdir()) == ["1-a-folder", "3-newer"]
     bad = sorted(path.name for path in (home / "spool" / "bad").iterdir())
     assert bad == [".hidden", "2-nonsense", "4-no-json"]
@@ -544,8 +545,8 @@ def test_a_repository_cannot_hold_it_up(worker, home, env, project, store, kind)
     ):
         hook(event, cwd=project, env=env, payload=told.payload(event, **more))
     until(lambda: waiting(home) == [])
-    assert [item.body for item in store().items()] == ["Who is there?", "Nobody but us."]
-    assert {item.project for item in store().items()} == {f"dir:{project}"}
+    assert [item.body for item in every_item(store())] == ["Who is there?", "Nobody but us."]
+    assert {item.project for item in every_item(store())} == {f"dir:{project}"}
     assert running.health()["events"] == 3
 
 
@@ -574,7 +575,7 @@ def test_an_event_that_has_ended_it_twice_is_set_aside_and_the_others_are_taken(
         pass_time(home)
     running = worker().ready()
     until(lambda: not list(culprit.parent.iterdir()))
-    assert {item.body for item in store().items()} == {
+    assert {item.body for item in every_item(store())} == {
         "go", *(f"echo {n}\n\n{LONG}" for n in range(9) if n != 3)
     }  # fmt: skip
     (aside,) = (home / "spool" / "bad").iterdir()
@@ -601,7 +602,7 @@ def test_one_that_hangs_ends_by_itself_and_says_where(worker, run, home, store):
     (home / "config.toml").unlink()
     worker().ready()
     until(lambda: waiting(home) == [])
-    assert [item.body for item in store().items()] == ["Still there afterwards"]
+    assert [item.body for item in every_item(store())] == ["Still there afterwards"]
 
 
 def test_one_that_has_nothing_to_do_or_much_does_not_hang(worker, home, store):
@@ -625,7 +626,7 @@ def test_a_transcript_that_has_ended_it_twice_is_left_unread(worker, run, home, 
     running = worker("--hung", "2").ready()
     until(lambda: waiting(home) == [])
     assert "reading a transcript failed: it has ended the worker twice" in log(home)
-    assert [item.body for item in store().items()] == ["Done."]
+    assert [item.body for item in every_item(store())] == ["Done."]
     leave(home, Told(transcript=str(endless), clock=1_780_000_000_000).stop("Done again."))
     ask(home / "run", "POST /drain", 10.0)
     assert (waiting(home), running.health()["events"]) == ([], 1)
@@ -663,7 +664,7 @@ def test_another_writer_delays_it_and_nothing_more(worker, home, store, transcri
         fcntl.flock(held, fcntl.LOCK_EX)
         time_of_two_attempts(running)
     until(lambda: waiting(home) == [])
-    assert sorted(item.body for item in store().items()) == [
+    assert sorted(item.body for item in every_item(store())) == [
         "bye", "hello", "only the transcript has this"
     ]  # fmt: skip
 
@@ -720,7 +721,7 @@ def test_a_session_is_told_what_an_earlier_one_said_and_it_is_written_down(
     assert text.endswith("</yester-memory>")
     session = until(lambda: store().session(Told().session, "claude-code"))
     shown = until(
-        lambda: store().entries(Injection, {"session": session.id}, Page(oldest_first=True))
+        lambda: store().entries(Injection, {"session": session.id}, Paging(oldest_first=True))
     )
     assert daily_figures(store(), 0).answers  # how long it took is written down with it
     assert {one.event for one in shown} == {"SessionStart"}
@@ -758,7 +759,7 @@ def test_before_a_file_is_read_what_is_known_about_it_is_told_once(
     assert "Recorded about jobs/stock.py" in said["additionalContext"]
     assert "opened after the download" in said["additionalContext"]
     session = until(lambda: store().session(Told().session, "claude-code"))
-    until(lambda: store().entries(Injection, {"session": session.id}, Page(oldest_first=True)))
+    until(lambda: store().entries(Injection, {"session": session.id}, Paging(oldest_first=True)))
     assert hook("PreToolUse", cwd=project, env=env, payload=payload).silent
     other = Told(cwd=str(project)).payload(
         "PreToolUse", tool_name="Read", tool_input={"file_path": str(project / "README.md")}
@@ -887,7 +888,7 @@ def test_what_was_shown_is_written_down_also_when_the_event_was_faster(
     until(lambda: running.health()["events"] == 3)
     assert context(ask(home / "run", f"POST /hook?id={start.id}", 5.0))
     session = store().session(Told().session, "claude-code")
-    until(lambda: store().entries(Injection, {"session": session.id}, Page(oldest_first=True)))
+    until(lambda: store().entries(Injection, {"session": session.id}, Paging(oldest_first=True)))
 
 
 @pytest.mark.parametrize(
@@ -962,7 +963,7 @@ def test_a_hook_is_answered_while_there_is_much_to_read(
     wake(home)
     until(lambda: running.health()["events"] == 3)
     assert "arq was chosen" in asked("SessionStart", project, env, source="startup")
-    assert len(store().newest(Filters(session=t.session), 10_000)) < number - 1
+    assert len(store().select(Filters(session=t.session), Paging(10_000))) < number - 1
 
 
 # --- settings while it runs ----------------------------------------------------------------------
@@ -1000,7 +1001,7 @@ def test_what_is_switched_off_or_excluded_meanwhile_is_obeyed(
     (home / "config.toml").write_text("")
     leave(home, told.prompt("in again"))
     wake(home)
-    until(lambda: "in again" in [item.body for item in store().items()])
+    until(lambda: "in again" in [item.body for item in every_item(store())])
     assert "reading config.toml failed: ConfigError" in log(home)
     assert not (home / "run" / "rules").exists()
 

@@ -40,7 +40,7 @@ def test_an_old_database_opens_keeps_its_rows_and_equals_a_fresh_one(old, tmp_pa
     try:
         memories = {"memory": 1} if int(old.stem.removeprefix("yester-")) >= 4 else {}
         assert content_counts(store).items == {"message": 2, "prompt": 1, **memories}
-        assert [(m.slug, m.version, m.content) for m in store.memories(Filters())] == [
+        assert [(m.slug, m.version, m.content) for m in store.memos(Filters())] == [
             ("round-the-totals-last", 1, {"text": "Round the totals last"}) for _ in memories
         ]
         assert [change.what for change in store.changes()] == ["create" for _ in memories]

@@ -13,7 +13,7 @@ import pytest
 
 from yester.errors import StoreBusy, StoreDamaged, StoreError, StoreNewer
 from yester.ingest import prepared
-from yester.model import Filters, Item
+from yester.model import Filters, Item, Paging
 from yester.store.lock import write_lock
 from yester.store.sqlite import rows
 from yester.store.sqlite.store import SqliteStore
@@ -165,11 +165,11 @@ def test_what_is_asked_of_a_session_does_not_read_the_items_of_others(store):
     asked = []
     store._db.exec_trace = lambda _, sql, values: asked.append((sql, values)) or True
     number = store.session("s1", "a").id
-    store.numbered(number)
-    store.sessions(Filters(), 9)
-    store.newest(Filters(session="s1"), 9)
-    store.newest(Filters(session="s1", projects=("shop",), kinds=("message",)), 9)
-    store.said(number, "message", "", "x", 0, 9)
+    next(iter(store.sessions(Filters(session_id=number))), None)
+    store.sessions(Filters(), Paging(9))
+    store.select(Filters(session="s1"), Paging(9))
+    store.select(Filters(session="s1", projects=("shop",), kinds=("message",)), Paging(9))
+    store.select(Filters(kinds=("message",), since=0, until=9, session_id=number))
     store._db.exec_trace = None
     about = [(sql, values) for sql, values in asked if "FROM item" in sql]
     assert len(about) == 6

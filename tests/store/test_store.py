@@ -9,6 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import yester.store
+from tests.readings import every_item
+from yester.errors import FeedExpired
 from yester.ingest import prepared
 from yester.model import (
     DISTILLED,
@@ -21,7 +23,7 @@ from yester.model import (
     Item,
     Muted,
     OwedStart,
-    Page,
+    Paging,
     Project,
     Session,
     Skipped,
@@ -126,9 +128,9 @@ def test_a_changed_item_is_found_by_its_new_words_only(store):
     put(store, item("1", "the carpenter weeps", concepts=("new",), files_read=("new.py",)))
     assert found(store, "walrus") == []
     assert found(store, "carpent") == ["1"]
-    assert refs(store.newest(Filters(files=("old.py",)), 9)) == []
-    assert refs(store.newest(Filters(files=("new.py",)), 9)) == ["1"]
-    assert refs(store.newest(Filters(concepts=("old",)), 9)) == []
+    assert refs(store.select(Filters(files=("old.py",)), Paging(9))) == []
+    assert refs(store.select(Filters(files=("new.py",)), Paging(9))) == ["1"]
+    assert refs(store.select(Filters(concepts=("old",)), Paging(9))) == []
     assert store.statistics(["walrus"], Filters()).frequencies == {"walrus": 0}
     assert maintenance(store).check() == []
 
@@ -198,8 +200,8 @@ def test_a_project_merges_into_another_with_everything_it_has(store):
     within = Filters(projects=("new",))
     assert sorted(found(store, "appl", within)) == ["1", "2", "3"]
     assert store.statistics(["appl"], within).frequencies == {"appl": 3}
-    assert sorted(s.key for s in store.sessions(within, 9)) == ["only-old", "s"]
-    assert sorted(refs(store.newest(Filters(session="s"), 9))) == ["1", "3"]
+    assert sorted(s.key for s in store.sessions(within, Paging(9))) == ["only-old", "s"]
+    assert sorted(refs(store.select(Filters(session="s"), Paging(9)))) == ["1", "3"]
     assert maintenance(store).check() == []
 
 
@@ -215,7 +217,7 @@ def test_a_project_with_nothing_to_merge_with_is_only_called_otherwise(store):
     assert store.find("1")[0] == replace(before, project="name:old")
     assert Project("name:old", "old") in [replace(p, root="") for p in store.projects()]
     assert {p.key: p.parent for p in store.projects()}["git:x/sub"] == "name:old"
-    assert store.newest(Filters(projects=("git:x/old",)), 9) == []
+    assert store.select(Filters(projects=("git:x/old",)), Paging(9)) == []
     assert found(store, "appl", Filters(projects=("old",))) == ["1"]
     assert maintenance(store).check() == []
 
@@ -237,7 +239,7 @@ def test_a_session_grows_and_keeps_its_title(store):
         store.put_session(Session("s", "claude-code", "name:shop", 50, 60, "/x", "main", "Title"))
         store.put_session(Session("s", "claude-code", "name:shop", 40, 90, "/y", "dev", ""))
     put(store, item("p", "x", kind="prompt", session="s", agent="claude-code"), item("m", "y"))
-    (session,) = store.sessions(Filters(), 10)
+    (session,) = store.sessions(Filters(), Paging(10))
     assert (session.started, session.ended, session.title) == (40, 90, "Title")
     assert (session.cwd, session.branch) == ("/x", "dev")
     assert (session.prompts, session.items) == (1, 1)
@@ -249,8 +251,8 @@ def test_a_source_is_remembered(store):
     with store.transaction():
         store.put_source(source, {"progress": 2})
         store.put_source(replace(source, offset=9), {"progress": 1, "mode": 1})
-    assert store.source("/a.jsonl") == replace(source, offset=9)
-    assert store.source("/b.jsonl") is None
+    assert next(iter(store.sources(path="/a.jsonl")), None) == replace(source, offset=9)
+    assert next(iter(store.sources(path="/b.jsonl")), None) is None
     assert store.sources(source.agent) == [replace(source, offset=9)]
     assert store.sources("nobody") == []
     assert content_counts(store).skipped == {"progress": 3, "mode": 1}
@@ -295,15 +297,15 @@ FILTER_TABLE = [
 def test_a_filter_lets_exactly_these_through(store, filters, expected):
     put(store, *FILTERED)
     assert "".join(sorted(found(store, "needl", filters))) == expected
-    assert "".join(sorted(refs(store.newest(filters, 10)))) == expected
+    assert "".join(sorted(refs(store.select(filters, Paging(10))))) == expected
 
 
 @pytest.mark.requirement("REC-09")
 def test_newest_goes_by_time_both_ways_and_by_pages(store):
     put(store, *FILTERED)
-    assert refs(store.newest(Filters(), 2)) == ["f", "e"]
-    assert refs(store.newest(Filters(), 2, offset=2)) == ["d", "c"]
-    assert refs(store.newest(Filters(), 2, oldest_first=True)) == ["a", "b"]
+    assert refs(store.select(Filters(), Paging(2))) == ["f", "e"]
+    assert refs(store.select(Filters(), Paging(2, 2))) == ["d", "c"]
+    assert refs(store.select(Filters(), Paging(2, oldest_first=True))) == ["a", "b"]
 
 
 @pytest.mark.parametrize("status", ["retired", "archived", "superseded"])
@@ -311,7 +313,7 @@ def test_only_active_items_are_found(store, status):
     put(store, item("1", "needle"))
     put(store, item("1", "needle", status=status))
     assert found(store, "needl") == []
-    assert store.newest(Filters(), 5) == []
+    assert store.select(Filters(), Paging(5)) == []
     assert maintenance(store).check() == []
     put(store, item("1", "needle"))
     assert found(store, "needl") == ["1"]
@@ -348,7 +350,7 @@ def test_neighbours_are_those_before_and_behind_in_time_within_a_session(store):
         item("n2", "x", epoch=30),
         item("other", "x", epoch=20, project="name:other"),
     )
-    ids = {i.ref: i.id for i in store.items()}
+    ids = {i.ref: i.id for i in every_item(store)}
     names = {0: "-", **{id_: ref for ref, id_ in ids.items()}}
     beside = store.neighbours(list(ids.values()))
     assert {names[i]: (names[b], names[a]) for i, (b, a) in beside.items()} == {
@@ -440,15 +442,15 @@ def test_an_event_is_kept_once_and_as_it_was_first(store):
         store.append([whole, event("1-1-a", turn=7), event("3-1-a", turn=8), event("4-1-a")])
         store.append([replace(whole, tool="Read", turn=9), event("5-1-a", turn=7)])
         store.append([])
-    assert store.entries(Event, {"turn": 7}, Page(oldest_first=True)) == [
+    assert store.entries(Event, {"turn": 7}, Paging(oldest_first=True)) == [
         event("1-1-a", turn=7),
         whole,
         event("5-1-a", turn=7),
     ]
-    assert [one.id for one in store.entries(Event, {"turn": 8}, Page(oldest_first=True))] == [
+    assert [one.id for one in store.entries(Event, {"turn": 8}, Paging(oldest_first=True))] == [
         "3-1-a"
     ]
-    assert store.entries(Event, {"turn": 9}, Page(oldest_first=True)) == []
+    assert store.entries(Event, {"turn": 9}, Paging(oldest_first=True)) == []
     assert content_counts(store).events == 5
 
 
@@ -491,12 +493,12 @@ def test_a_turn_is_one_per_session_and_key_and_its_latest_state_counts(store):
     assert last_turn(store, one, "t-1") == replace(turn, id=first)
     assert last_turn(store, one, "t-9") is None
     assert [
-        found.key for found in store.entries(Turn, {"session": one}, Page(oldest_first=True))
+        found.key for found in store.entries(Turn, {"session": one}, Paging(oldest_first=True))
     ] == ["t-1", "t-2"]
     assert [
-        found.key for found in store.entries(Turn, {"session": other}, Page(oldest_first=True))
+        found.key for found in store.entries(Turn, {"session": other}, Paging(oldest_first=True))
     ] == ["t-1"]
-    assert store.entries(Turn, {"session": 99}, Page(oldest_first=True)) == []
+    assert store.entries(Turn, {"session": 99}, Paging(oldest_first=True)) == []
     assert last_turn(store, one).id == last
     with store.transaction():
         changed = replace(last_turn(store, one), state="interrupted", prompt=5)
@@ -507,7 +509,7 @@ def test_a_turn_is_one_per_session_and_key_and_its_latest_state_counts(store):
 
 def last_turn(store, session, key=""):
     where = {"key": key} if key else {"state": "open"}
-    return next(iter(store.entries(Turn, {"session": session, **where}, Page(1))), None)
+    return next(iter(store.entries(Turn, {"session": session, **where}, Paging(1))), None)
 
 
 def test_without_a_key_the_last_open_turn_is_meant(store):
@@ -537,47 +539,6 @@ def test_a_session_is_found_by_its_client_with_its_number_of_prompts(store):
     assert store.session("s", "claude-code").project == "name:shop"
 
 
-@pytest.mark.requirement("CAP-03")
-def test_what_was_said_is_found_by_its_words_in_its_time(store):
-    session = session_of(store)
-    told = {"session": "s", "agent": "claude-code", "role": "assistant"}
-    put(
-        store,
-        item("1", "  go on \n", epoch=1_000, **told),
-        item("2", "go on", epoch=5_000, kind="prompt", session="s", agent="claude-code"),
-        item("3", "go on", epoch=2_000, actor="Explore:1", **told),
-        item("4", "go on", epoch=1_500, session="other", agent="claude-code"),
-    )
-    ids = {found.ref: found.id for found in store.items()}
-
-    def said(kind="message", actor="", text="go on", since=0, until=9_000, of=session):
-        return store.said(of, kind, actor, text, since, until)
-
-    assert said() == ids["1"]
-    assert said("prompt") == ids["2"]
-    assert said(actor="Explore:1") == ids["3"]
-    assert said(until=1_000) == said(since=1_000) == ids["1"]
-    assert said(until=999) == said(since=1_001) == 0
-    assert said(text="go") == said(text="Go on") == said("summary") == said(of=99) == 0
-
-
-@pytest.mark.requirement("CAP-03")
-def test_what_an_event_has_told_is_not_found_for_another(store):
-    session = session_of(store)
-    told = {"session": "s", "agent": "claude-code", "kind": "prompt"}
-    put(store, item("1", "go on", epoch=1_000, **told), item("2", "go on", epoch=3_000, **told))
-    ids = {found.ref: found.id for found in store.items()}
-    assert store.said(session, "prompt", "", "go on", 0, 4_000) in ids.values()
-    assert store.said(session, "prompt", "", "go on", 0, 6_000) == ids["2"]  # nearest to 3,000
-    with store.transaction():
-        (turn,) = store.append([Turn("t", session, started=1)])
-        store.append([event("1-1-a", session=session, turn=turn, item=ids["2"])])
-    assert store.said(session, "prompt", "", "go on", 0, 6_000) == ids["1"]
-    with store.transaction():
-        store.append([event("2-1-a", session=session, turn=turn, item=ids["1"])])
-    assert store.said(session, "prompt", "", "go on", 0, 6_000) == 0
-
-
 def test_what_was_left_out_is_counted_by_reason_over_all_agents(store):
     with store.transaction():
         store.append(
@@ -600,13 +561,13 @@ def test_what_an_agent_was_shown_is_a_list_in_order(store):
     with store.transaction():
         store.append(shown[:1])
         store.append([*shown[1:], Injection(other, "SessionStart", 9, 0.0, 1, 1_500)])
-    lines = store.entries(Injection, {"session": one}, Page(oldest_first=True))
+    lines = store.entries(Injection, {"session": one}, Paging(oldest_first=True))
     assert [replace(line, id=0) for line in lines] == shown
     assert [
         found.item
-        for found in store.entries(Injection, {"session": other}, Page(oldest_first=True))
+        for found in store.entries(Injection, {"session": other}, Paging(oldest_first=True))
     ] == [9]
-    assert store.entries(Injection, {"session": 99}, Page(oldest_first=True)) == []
+    assert store.entries(Injection, {"session": 99}, Paging(oldest_first=True)) == []
 
 
 @pytest.mark.requirement("DEL-14")
@@ -646,7 +607,7 @@ def test_a_muted_session_stays_muted(open_store):
 @pytest.mark.requirement("CAP-03")
 def test_a_transcripts_item_takes_over_what_a_hook_stored(store):
     put(store, item("hook:s:1", "first words", concepts=("old",)), item("hook:s:2", "same words"))
-    ids = {found.ref: found.id for found in store.items()}
+    ids = {found.ref: found.id for found in every_item(store)}
     with store.transaction():
         store.append([event("1-1-a", item=ids["hook:s:1"])])
     again = put(
@@ -656,7 +617,7 @@ def test_a_transcripts_item_takes_over_what_a_hook_stored(store):
         item("uuid-3", "new words", alias="hook:s:3"),
     )
     assert (again.added, again.changed, again.unchanged) == (1, 1, 1)
-    now = {found.ref: found.id for found in store.items()}
+    now = {found.ref: found.id for found in every_item(store)}
     assert now["uuid-1"] == ids["hook:s:1"]
     assert now["uuid-2"] == ids["hook:s:2"]
     assert len(now) == 3
@@ -664,7 +625,7 @@ def test_a_transcripts_item_takes_over_what_a_hook_stored(store):
     assert store.find("uuid-1")[0].body == "first words, and more"
     assert sorted(found(store, "word")) == ["uuid-1", "uuid-2", "uuid-3"]
     put(store, item("uuid-1", "first words, and more", alias="hook:s:1"))
-    assert len(list(store.items())) == 3
+    assert len(list(every_item(store))) == 3
     assert maintenance(store).check() == []
 
 
@@ -674,7 +635,7 @@ def test_an_alias_of_another_kind_or_source_takes_nothing_over(store, other):
     with store.transaction():
         store.append([event("1-1-a")])
     put(store, item("uuid", "words", alias="hook:s:1", **other))
-    assert sorted(refs(store.items())) == ["hook:s:1", "uuid"]
+    assert sorted(refs(every_item(store))) == ["hook:s:1", "uuid"]
 
 
 def test_an_item_that_is_known_adopts_nothing(store):
@@ -682,7 +643,7 @@ def test_an_item_that_is_known_adopts_nothing(store):
     with store.transaction():
         store.append([event("1-1-a")])
     put(store, item("uuid", "words, corrected", alias="hook:s:1"))
-    assert {one.ref: one.body for one in store.items()} == {
+    assert {one.ref: one.body for one in every_item(store)} == {
         "uuid": "words, corrected", "hook:s:1": "words"
     }  # fmt: skip
 
@@ -699,20 +660,20 @@ def test_turns_events_and_what_was_shown_go_with_a_merged_project(store):
             store.append([replace(OwedStart(f"start-{session}", "startup", 1), session=session)])
         store.merge_project("name:old", Project("name:new", "new"))
     assert store.session("s", "claude-code").id == kept
-    (turn,) = store.entries(Turn, {"session": kept}, Page(oldest_first=True))
+    (turn,) = store.entries(Turn, {"session": kept}, Paging(oldest_first=True))
     assert [
         (one.id, one.session)
-        for one in store.entries(Event, {"turn": turn.id}, Page(oldest_first=True))
+        for one in store.entries(Event, {"turn": turn.id}, Paging(oldest_first=True))
     ] == [(f"{gone}-1-a", kept)]
-    assert len(store.entries(Injection, {"session": kept}, Page(oldest_first=True))) == 1
+    assert len(store.entries(Injection, {"session": kept}, Paging(oldest_first=True))) == 1
     assert (
-        store.entries(Turn, {"session": gone}, Page(oldest_first=True))
-        == store.entries(Injection, {"session": gone}, Page(oldest_first=True))
+        store.entries(Turn, {"session": gone}, Paging(oldest_first=True))
+        == store.entries(Injection, {"session": gone}, Paging(oldest_first=True))
         == []
     )
     assert (
-        len(store.entries(Turn, {"session": moved}, Page(oldest_first=True)))
-        == len(store.entries(Injection, {"session": moved}, Page(oldest_first=True)))
+        len(store.entries(Turn, {"session": moved}, Paging(oldest_first=True)))
+        == len(store.entries(Injection, {"session": moved}, Paging(oldest_first=True)))
         == 1
     )
     assert next(iter(store.entries(OwedStart, {"session": kept})), None).event == f"start-{gone}"
@@ -739,7 +700,9 @@ def test_any_text_can_be_stored_and_asked_for(tmp_path_factory, body, title, que
             Filters(tool=query, types=(query,), files=(query,)),
             5,
         )
-        store.newest(Filters(tool=query, concepts=(query,), files=(query,), session=query), 5)
+        store.select(
+            Filters(tool=query, concepts=(query,), files=(query,), session=query), Paging(5)
+        )
         assert maintenance(store).check() == []
     finally:
         store.close()
@@ -820,54 +783,68 @@ def test_the_ledger_is_read_newest_first_page_by_page_or_from_a_line_on(store):
         store.append(
             [Injection(s, "Start", i, 0.5, 7, 9) for s, i in ((first, 1), (first, 2), (other, 1))]
         )
-    lines = store.entries(Injection, {}, Page(9))
+    lines = store.entries(Injection, {}, Paging(9))
     assert [(line.id, line.session, line.item) for line in lines] == [
         (3, other, 1), (2, first, 2), (1, first, 1),
     ]  # fmt: skip
-    assert store.entries(Injection, {}, Page(1)) == lines[:1]
-    assert store.entries(Injection, {}, Page(9, before=3)) == lines[1:]
-    assert store.entries(Injection, {"session": first}, Page(9)) == lines[1:]
-    assert store.entries(Injection, {"item": 1}, Page(9)) == [lines[0], lines[2]]
-    assert store.entries(Injection, {}, Page(9, after=0, oldest_first=True)) == lines[::-1]
-    assert store.entries(Injection, {}, Page(9, after=2, oldest_first=True)) == lines[:1]
+    assert store.entries(Injection, {}, Paging(1)) == lines[:1]
+    assert store.entries(Injection, {}, Paging(9, before=3)) == lines[1:]
+    assert store.entries(Injection, {"session": first}, Paging(9)) == lines[1:]
+    assert store.entries(Injection, {"item": 1}, Paging(9)) == [lines[0], lines[2]]
+    assert store.entries(Injection, {}, Paging(9, after=0, oldest_first=True)) == lines[::-1]
+    assert store.entries(Injection, {}, Paging(9, after=2, oldest_first=True)) == lines[:1]
 
 
 def test_feedback_is_read_newest_first_page_by_page(store):
     put(store, item("a"), item("b"))
     with store.transaction():
         store.append([Feedback(1, "opened", 5), Feedback(2, "useful", 6, 3)])
-    newest, oldest = store.entries(Feedback, {}, Page(9))
+    newest, oldest = store.entries(Feedback, {}, Paging(9))
     assert (newest.item, newest.what, newest.session) == (2, "useful", 3)
-    assert store.entries(Feedback, {}, Page(9, before=newest.id)) == [oldest]
-    assert store.entries(Feedback, {"item": 1}, Page(9)) == [oldest]
+    assert store.entries(Feedback, {}, Paging(9, before=newest.id)) == [oldest]
+    assert store.entries(Feedback, {"item": 1}, Paging(9)) == [oldest]
 
 
-def test_a_commit_of_another_changes_the_number_and_what_is_newest(store, open_store):
-    before, other = store.changed(), open_store()
-    assert store.changed() == before
-    assert store.last_ids() == (0, 0)
-    put(other, item("a"), item("b"))
-    assert store.changed() != before
-    assert store.last_ids() == (2, 0)
+def test_the_feed_tells_what_others_have_committed_and_nothing_twice(store, open_store):
+    other = open_store()
+    lines, start = store.feed()
+    assert lines == []
+    assert store.feed(start) == ([], start)
+    put(other, item("1", "milk"), item("2", "bread"))
+    lines, behind = store.feed(start, 1)
+    assert [line.row.ref for line in lines] == ["1"]
+    assert lines[-1].cursor == behind
+    lines, behind = store.feed(behind)
+    assert [line.row.ref for line in lines] == ["2"]
     with other.transaction():
         other.append([Injection(0, "Start", 1, 0.5, 7, 9)])
-    assert store.last_ids() == (2, 1)
+    lines, end = store.feed(behind)
+    assert [line.row.item for line in lines] == [1]
+    assert store.feed(end) == ([], end)
+    assert len(store.feed(start)[0]) == 3
+    assert other.feed()[1] == end
+    for foreign in ("900-900", "no cursor"):
+        with pytest.raises(FeedExpired):
+            store.feed(foreign)
 
 
 def test_a_session_has_a_number(store):
     put(store, item("a", session="s1", kind="prompt"), item("b", session="s1"))
-    (session,) = store.sessions(Filters(), 9)
-    assert store.numbered(session.id) == session
+    (session,) = store.sessions(Filters(), Paging(9))
+    assert next(iter(store.sessions(Filters(session_id=session.id))), None) == session
     assert (session.prompts, session.items) == (1, 2)
-    assert store.numbered(99) is None
+    assert next(iter(store.sessions(Filters(session_id=99))), None) is None
 
 
 def test_sessions_come_oldest_first_on_request(store):
     with store.transaction():
         for key, ended in (("s1", 5), ("s2", 9), ("s3", 7)):
             store.put_session(Session(key, "x", "name:shop", 1, ended))
-    assert [one.key for one in store.sessions(Filters(), 9)] == ["s2", "s3", "s1"]
-    assert [one.key for one in store.sessions(Filters(), 2, 1, oldest_first=True)] == ["s3", "s2"]
+    assert [one.key for one in store.sessions(Filters(), Paging(9))] == ["s2", "s3", "s1"]
+    assert [one.key for one in store.sessions(Filters(), Paging(2, 1, oldest_first=True))] == [
+        "s3",
+        "s2",
+    ]
 
 
 def test_projects_and_facets_are_counted(store):
@@ -927,23 +904,34 @@ def test_days_say_what_happened_on_them(store):
 
 
 def test_what_was_made_of_what_is_known_both_ways(store):
-    put(
-        store,
-        item("m1", "said", epoch=5),
-        item("m2", "done", epoch=3),
-        item("o1", "found", kind="observation", source=DISTILLED),
-        item("o2", "gone", kind="observation", source=DISTILLED, status="retired"),
-    )
-    ids = {one.ref: one.id for one in store.items()}
-    with store.transaction():
-        store.put_evidence({
-            "o1": [(-1, ids["m1"]), (0, ids["m1"]), (1, ids["m2"]), (2, 999)],
-            "o2": [(-1, ids["m1"])],
-        })  # fmt: skip
+    put(store, item("m1", "said", epoch=5), item("m2", "done", epoch=3))
+    ids = {one.ref: one.id for one in every_item(store)}
+    made = {
+        "o1": [(-1, ids["m1"]), (0, ids["m1"]), (1, ids["m2"]), (2, 999)],
+        "o2": [(-1, ids["m1"])],
+    }
+    observed = {"kind": "observation", "source": DISTILLED}
+    entries = [
+        replace(prepared(item("o1", "found", **observed)), evidence=tuple(made["o1"])),
+        replace(
+            prepared(item("o2", "gone", status="retired", **observed)), evidence=tuple(made["o2"])
+        ),
+    ]
+    for _ in range(2):  # the second time nothing else is different
+        with store.transaction():
+            store.put(entries)
+    ids = {one.ref: one.id for one in every_item(store)}
     everything = list(ids.values())
-    assert store.made_from(everything)[ids["o1"]] == (ids["m2"], ids["m1"])  # as it happened
-    assert store.made_into(everything) == {ids["m1"]: (ids["o1"],), ids["m2"]: (ids["o1"],)}
-    assert store.made_from([]) == store.made_into([]) == {}
+    one, first, last = ids["o1"], ids["m2"], ids["m1"]
+    assert store.evidence(everything)[one] == ((1, first), (-1, last), (0, last))  # as it happened
+    assert store.evidence(everything, into=True) == {
+        last: ((-1, one), (0, one)),
+        first: ((1, one),),
+    }
+    assert store.evidence([]) == store.evidence([], into=True) == {}
+    with store.transaction():
+        store.put([replace(entries[0], evidence=None), replace(entries[1], evidence=())])
+    assert store.evidence(everything).keys() == {one}
 
 
 @pytest.mark.requirement("CAP-11")
@@ -953,15 +941,15 @@ def test_an_echo_is_kept_for_those_who_look_and_found_by_no_search(store):
     (echo,) = store.find("b")
     for _ in range(2):
         assert found(store, "ledger") == ["a"]
-        assert [one.ref for one in store.newest(Filters(), 9)] == ["a"]
-        assert [one.ref for one in store.newest(Filters(echoes=True), 9)] == ["b", "a"]
+        assert [one.ref for one in store.select(Filters(), Paging(9))] == ["a"]
+        assert [one.ref for one in store.select(Filters(echoes=True), Paging(9))] == ["b", "a"]
         assert store.load([echo.id]) == []
         assert store.statistics(["ledger"], Filters()).frequencies == {"ledger": 1}
         assert echo.id not in store.unembedded(9)
         assert maintenance(store).check() == []
         with store.transaction():
             maintenance(store).reindex()
-    (session,) = store.sessions(Filters(session="s1"), 1)
+    (session,) = store.sessions(Filters(session="s1"), Paging(1))
     assert [one.ref for one, _ in store.history(session.id, (), 9, (0, 0), 9)] == ["b"]
     put(store, item("b", "the ledger listens on a port", session="s1"))
     assert sorted(found(store, "ledger")) == ["a", "b"]

@@ -10,7 +10,8 @@ import pytest
 from tests.store.test_store import BACKENDS, DAY, found, item, put, refs
 from yester.errors import StoreChanged
 from yester.ingest import prepared
-from yester.model import Change, Filters, Memo, Project
+from yester.memories.lifecycle import replaced_by
+from yester.model import Change, Filters, Memo, Paging, Project
 from yester.store import maintenance
 from yester.store.figures import tag_counts
 
@@ -56,7 +57,7 @@ def write(store, memo, what="create", act=0):
     with store.transaction():
         change = Change(memo.item.id, 7, "sam", what, "why not", before, {"title": "new"}, act)
         id_ = store.put_memo(entry(memo), memo, change)
-    return store.memos([id_])[0]
+    return store.memos(ids=[id_])[0]
 
 
 def with_status(memo, status):
@@ -73,8 +74,8 @@ def test_a_memory_comes_back_as_it_went_in(open_store):
     back = write(open_store(), given)
     assert replace(back, item=replace(back.item, id=0), version=0) == given
     assert back.version == 1
-    assert open_store().memos([back.item.id, 99]) == [back]
-    assert open_store().memories_named("use-utc") == [back]
+    assert open_store().memos(ids=[back.item.id, 99]) == [back]
+    assert open_store().memos(slug="use-utc") == [back]
 
 
 @pytest.mark.requirement("MEM-01", "MEM-02")
@@ -111,7 +112,7 @@ def test_a_memory_and_its_history_are_written_together_or_not_at_all(store):
             Change(one.item.id, 7, "sam", "retire"),
         )  # fmt: skip
         raise ZeroDivisionError
-    assert store.memos([one.item.id]) == [one]
+    assert store.memos(ids=[one.item.id]) == [one]
     assert [change.what for change in store.changes(one.item.id)] == ["create"]
     assert tag_counts(store) == {}
 
@@ -120,13 +121,14 @@ def test_a_memory_and_its_history_are_written_together_or_not_at_all(store):
 def test_changes_made_together_are_found_together(store):
     one, two = write(store, memo("a", "first")), write(store, memo("b", "second"))
     with store.transaction():
-        act = store.new_act()
+        act = 0
         for memo_ in (one, two):
             change = Change(memo_.item.id, 7, "sam", "update", act=act)
             store.put_memo(entry(memo_), memo_, change)
+            act = store.changes(memo_.item.id, limit=1)[0].act
     assert [c.item for c in store.changes(act=act)] == [two.item.id, one.item.id]
-    with store.transaction():
-        assert store.new_act() > act
+    later = write(store, memo("c", "third"))
+    assert store.changes(later.item.id)[0].act > act
 
 
 @pytest.mark.requirement("MEM-02")
@@ -155,7 +157,7 @@ def test_what_is_not_active_is_supplied_by_no_way_of_finding(store, status):
     assert gone.item.status == status
     for filters in (Filters(), Filters(projects=("shop",)), Filters(kinds=("memory",))):
         assert "a" not in found(store, "walrus needl", filters)
-        assert "a" not in refs(store.newest(filters, 9))
+        assert "a" not in refs(store.select(filters, Paging(9)))
         assert id_ not in store.touching(["src/db.py"], filters, 9)
         assert id_ not in dict(store.nearest(vector, "m", filters, 9))
     assert store.neighbours([before])[before] == (0, after)
@@ -164,8 +166,8 @@ def test_what_is_not_active_is_supplied_by_no_way_of_finding(store, status):
     assert id_ not in store.unembedded(9)
     assert store.alike("needle", 9) == []
     assert tag_counts(store) == {}
-    assert store.memories(Filters()) == []
-    assert store.memories(Filters(), (status,)) == [gone]
+    assert store.memos(Filters()) == []
+    assert store.memos(Filters(), Paging(statuses=(status,))) == [gone]
     with store.transaction():
         maintenance(store).reindex()
     assert found(store, "needl") == []
@@ -180,7 +182,7 @@ def test_what_is_not_active_is_supplied_by_no_way_of_finding(store, status):
 def test_putting_an_item_changes_no_structured_memory(store, status):
     kept = write(store, with_status(memo("a", "as it was"), status))
     assert put(store, memory("a", "as an import has it")).unchanged == 1
-    assert store.memos([kept.item.id]) == [kept]
+    assert store.memos(ids=[kept.item.id]) == [kept]
 
 
 @pytest.mark.requirement("MEM-02")
@@ -196,7 +198,7 @@ def test_what_was_let_go_is_gone_and_does_not_come_back(store):
     gone = write(store, memo("a", "walrus", files_read=("x.py",), tags=("sea",)))
     with store.transaction():
         store.drop_memo(gone.item.id, 9, "grace over")
-    assert store.memos([gone.item.id]) == []
+    assert store.memos(ids=[gone.item.id]) == []
     assert store.changes(gone.item.id) == []
     assert store.find("a") == []
     assert found(store, "walrus") == ["kept"]
@@ -230,8 +232,8 @@ def test_memories_are_listed_by_status_type_project_and_tag_the_last_written_fir
         write(store, memo(ref, ref, updated=(2_000 - number) * DAY, **more))
     put(store, item("no memory", "x"))
 
-    def listed(filters=Filters(), **more):  # noqa: B008
-        return [one.slug for one in store.memories(filters, **more)]
+    def listed(filters=Filters(), tags=(), **paging):  # noqa: B008
+        return [one.slug for one in store.memos(filters, Paging(**paging), tags=tags)]
 
     assert listed() == ["a", "b", "c"]
     assert listed(limit=1, offset=1) == ["b"]
@@ -245,7 +247,7 @@ def test_memories_are_listed_by_status_type_project_and_tag_the_last_written_fir
 
 def test_a_memory_a_program_gave_is_one_too(store):
     put(store, memory("plain", "just a text", tags=("x",), updated=7))
-    (one,) = store.memories(Filters())
+    (one,) = store.memos(Filters())
     assert (one.version, one.slug, one.content) == (
         0,
         f"item-{one.item.id}",
@@ -273,10 +275,10 @@ def test_a_slug_is_made_free_within_its_project(store):
 @pytest.mark.requirement("DIS-08")
 def test_what_replaces_a_memory_is_found_from_it(store):
     old = write(store, memo("old", "first"))
-    assert store.replaced_by(old.item.id) == 0
+    assert replaced_by(store, old.item.id) == 0
     new = write(store, memo("new", "second", supersedes=old.item.id))
-    assert store.replaced_by(old.item.id) == new.item.id
-    assert store.replaced_by(0) == 0
+    assert replaced_by(store, old.item.id) == new.item.id
+    assert replaced_by(store, 0) == 0
 
 
 @pytest.mark.requirement("MEM-05")
@@ -292,7 +294,7 @@ def test_a_project_that_becomes_another_takes_its_memories_along(store):
     one = write(store, memo("a", "walrus"))
     with store.transaction():
         store.merge_project("name:shop", Project("name:new", "new"))
-    (moved,) = store.memories(Filters(projects=("new",)))
+    (moved,) = store.memos(Filters(projects=("new",)))
     assert (moved.item.project, moved.slug, moved.version) == ("name:new", one.slug, 1)
 
 

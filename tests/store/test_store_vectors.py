@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.readings import every_item
 from tests.store.test_store import BACKENDS, DAY, FILTER_TABLE, FILTERED, item, put, refs
 from yester.ingest import prepared
-from yester.model import Filters, Project
+from yester.model import Filters, Paging, Project
 from yester.store import maintenance
-from yester.store.figures import content_counts
+from yester.store.figures import content_counts, has_vectors
 
 pytestmark = pytest.mark.requirement("REC-03")
 
@@ -123,7 +124,7 @@ def test_cosines_of_given_items_are_the_same_as_those_found(store):
     vectors = {f"r{n}": units(n, 1 + n % 3) for n in range(20)}
     filled(store, vectors)
     put(store, item("bare", "without a vector"))
-    ids = [one.id for one in store.items()]
+    ids = [one.id for one in every_item(store)]
     by_id = dict(store.nearest(QUERY, MODEL, EVERYTHING, 100))
     found = store.cosines(QUERY, MODEL, ids)
     assert found.keys() == by_id.keys()
@@ -143,9 +144,9 @@ def test_an_empty_store_and_an_unknown_model_have_nothing_near(store):
 
 def test_there_are_vectors_as_soon_as_one_is_stored(store):
     put(store, item("a", "text"))
-    assert not store.has_vectors()
+    assert not has_vectors(store)
     embed(store, {"a": units(1, 3)})
-    assert store.has_vectors()
+    assert has_vectors(store)
     assert (content_counts(store).vectors, content_counts(store).unembedded) == (1, 0)
 
 
@@ -158,7 +159,7 @@ def test_a_filter_lets_exactly_these_vectors_through(store, filters, expected):
     put(store, *FILTERED)
     embed(store, {one.ref: units(n, 2) for n, one in enumerate(FILTERED)})
     assert "".join(sorted(nearest(store, filters))) == expected
-    loaded = store.load([one.id for one in store.items()], filters)
+    loaded = store.load([one.id for one in every_item(store)], filters)
     assert "".join(sorted(refs(store.get([one.id for one in loaded])))) == expected
 
 
@@ -179,7 +180,7 @@ def large(request, tmp_path_factory):
                 files_read=("rare.py",) if rare else (),
             )  # fmt: skip
             store.put([prepared(entry)])
-        for at, one in enumerate(store.items()):
+        for at, one in enumerate(every_item(store)):
             store.put_vectors(one.id, MODEL, [vectors[at]])
     yield store, vectors
     store.close()
@@ -496,7 +497,7 @@ def test_what_is_about_files_comes_with_how_many_most_first_then_newest(store):
 def test_the_end_of_a_path_is_the_file_and_nothing_else_is(store, stored, asked, found):
     put(store, item("r", "x", files_read=(stored,)))
     assert bool(touching(store, [asked])) is found
-    assert bool(store.newest(Filters(files=(asked,)), 5)) is found
+    assert bool(store.select(Filters(files=(asked,)), Paging(5))) is found
 
 
 def test_concepts_are_counted_among_those_that_exist(store):
@@ -507,7 +508,7 @@ def test_concepts_are_counted_among_those_that_exist(store):
         item("c", "x", concepts=("other",)),
         item("d", "x"),
     )
-    ids = {one.ref: one.id for one in store.items()}
+    ids = {one.ref: one.id for one in every_item(store)}
     known, held = store.concepts(
         ["gotcha", "how-it-works", "unknown", "gotcha"], list(ids.values())
     )

@@ -21,6 +21,7 @@ from yester.capture.homes import home_folder, record_home
 from yester.config import Config, load
 from yester.errors import NotFound, UsageError
 from yester.model import KINDS, Filters, Hit
+from yester.store.figures import has_vectors
 from yester.when import moment
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ class App:
     @cached_property
     def embedder(self) -> Embedder | None:
         """What makes vectors; None: search goes by words alone."""
-        if self.config["embedder"] == "none" or not self.reading.has_vectors():
+        if self.config["embedder"] == "none" or not has_vectors(self.reading):
             return None
         from yester.text.embed import open_embedder
 

@@ -19,7 +19,7 @@ from yester.bench import (
     questions,
 )
 from yester.cli.app import App, count, filters, pass_app, print_json
-from yester.model import Hit
+from yester.model import Filters, Hit, Paging
 
 _ROWS = {"recall": "recall", "newest": "newest first", "random": "random"}
 _NOT_MEASURED = """\
@@ -53,7 +53,8 @@ def self_(app: App, projects: tuple[str, ...], limit: int, as_json_: bool) -> No
 
     chosen = filters(app, {"projects": projects}).projects
     keys = {key for key, name in app.names.items() if key in chosen or name in chosen}
-    items = (item for item in app.reading.items() if not keys or item.project in keys)
+    everything = app.reading.select(Filters(echoes=True), Paging(oldest_first=True, statuses=()))
+    items = (item for item in everything if not keys or item.project in keys)
     past = history(items, trivial)
     asked = questions(past, limit)
     if len(asked) < LEAST_QUESTIONS:

@@ -33,6 +33,7 @@ from yester.recall.recent import recent
 from yester.recall.staleness import Cache, Staleness, Work, stale
 from yester.recall.timeline import Timeline, timeline
 from yester.store.contract import Store
+from yester.store.figures import has_vectors
 from yester.when import moment
 
 if TYPE_CHECKING:
@@ -330,7 +331,7 @@ class Memory:
                 return {}
             return stale(works, cache.facts(root, works, time.monotonic() + _PATIENCE))
 
-        embedder = self.embedder if self.store.has_vectors() else None
+        embedder = self.embedder if has_vectors(self.store) else None
         everywhere = self.config.flag("cross_project")
         search = Search(self._weights, embedder, fates, at_hand(signals), everywhere)
         here = Here(

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from yester.errors import UsageError
+from yester.store.figures import has_vectors
 
 if TYPE_CHECKING:
     from yester.config import Config
@@ -258,7 +259,7 @@ class Access:
         return fates
 
     def _own_embedder(self, config: Config, store: Store) -> Embedder | None:
-        if config["embedder"] == "none" or not store.has_vectors():
+        if config["embedder"] == "none" or not has_vectors(store):
             return None
         from yester.text.embed import open_embedder
 

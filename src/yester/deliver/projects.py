@@ -16,7 +16,7 @@ from yester.config import load
 from yester.deliver import config_file
 from yester.errors import UsageError
 from yester.memories.memo import GLOBAL
-from yester.model import Join, Page, Project
+from yester.model import Join, Paging, Project
 from yester.project import EXCLUDED, Projects, bare, named, work_tree_place
 from yester.store.contract import Store
 from yester.store.figures import project_parts
@@ -76,7 +76,7 @@ def _refuse_ours(project: Project) -> None:
 def undo_join(home: Path, store: Store, wanted: str, now: int) -> tuple[Project, int]:
     """What yester has joined by itself becomes a project of its own again, and stays one, since its
     folder stands in [projects] from now on. The project, and how many items it has got back."""
-    joined = store.entries(Join, {"undone": 0}, Page(oldest_first=True))
+    joined = store.entries(Join, {"undone": 0}, Paging(oldest_first=True))
     found = [join for join in joined if wanted in (join.key, join.name, join.root)]
     if len(found) != 1:
         there = ", ".join(join.key if found else join.name for join in found or joined)

@@ -19,7 +19,7 @@ from yester.deliver.quote import plain
 from yester.fence import MOST_UNITS, strip_fenced
 from yester.memories.places import is_curated
 from yester.memories.selection import in_order
-from yester.model import Filters, Hit, Project
+from yester.model import Filters, Hit, Paging, Project
 from yester.recall.arms import OneQuestion
 from yester.recall.floor import lacking, passing
 from yester.recall.rank import FEWEST, Weights
@@ -177,7 +177,7 @@ def _answer(store: Store, question: Hit) -> Hit | None:
     if not question.session:
         return None
     about = Filters(session=question.session, kinds=_TALK, since=int(question.epoch * 1000))
-    later = store.newest(about, _TURN, oldest_first=True)
+    later = store.select(about, Paging(_TURN, oldest_first=True))
     turn = takewhile(lambda item: item.kind != "prompt" or item.id == question.id, later)
     names = {project.key: project.name for project in store.projects()}
     for item in reversed([item for item in turn if item.role == "assistant"]):

@@ -156,8 +156,7 @@ def with_others(store: Store, made: Made, had: Item, own: frozenset[int]) -> Mad
 
 
 def _evidence(store: Store, item: Item) -> Sources:
-    found = store.evidence(item.id)
-    return tuple((number, source) for number, every in found.items() for source in every)
+    return store.evidence([item.id]).get(item.id, ())
 
 
 def _same(text: str) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from yester.distil.asking import Asker
 from yester.distil.budget import day_of
 from yester.distil.distil import shape
-from yester.distil.history import LOOK_BACK, History, Rules
+from yester.distil.history import LOOK_BACK, History, Rules, distilled_items
 from yester.distil.refine import Draft, Refined, refine
 from yester.distil.trouble import WARNING
 from yester.distil.turns import View
@@ -61,7 +61,7 @@ def unrefined(
 ) -> list[Turn]:
     """The distilled turns since then which no model was asked about as they are now; with `again`
     those, too, for which that came to nothing."""
-    known = store.distilled(session.id)
+    known = distilled_items(store, session.id)
     marks = {mark.turn: mark for mark in store.entries(Refinement, {"session": session.id})}
     # The same turns must look the same here as where they are distilled: with those before them.
     history = History(store, session.id, since)
@@ -139,16 +139,15 @@ def _replace(
     """Put what a model wrote in place of what was found; False where that is there no more."""
     found = [one for one in (*turn.draft.observations, turn.draft.summary) if one is not None]
     made = [one for one in (*refined.observations, refined.summary) if one is not None]
-    entries = [prepared(replace(one, id=0)) for one in made]
-    refs = {one.ref for one in made}
     whole = tuple((-1, source) for source in turn.sources)
+    entries = [replace(prepared(replace(one, id=0)), evidence=whole) for one in made]
+    refs = {one.ref for one in made}
     with store.transaction():
-        there = {item.ref: item for item in store.distilled(session.id)}
+        there = {item.ref: item for item in distilled_items(store, session.id)}
         if any(there.get(one.ref) != one for one in found):
             return False
         store.remove([one.id for one in found if one.ref not in refs])
         store.put(entries)
-        store.put_evidence(dict.fromkeys(refs, whole))
         store.append([replace(mark, reason="")])
-        store.want_distilled(session.id, turn.started)  # its session's summary is made of it
+        store.queue_sessions({session.id: turn.started})  # its session's summary is made of it
     return True

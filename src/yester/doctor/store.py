@@ -12,7 +12,7 @@ from yester.config import Config
 from yester.doctor.finding import Finding, problem
 from yester.errors import ModelError, StoreDamaged, YesterError
 from yester.ingest.joins import names_of
-from yester.model import Join, Page
+from yester.model import Join, Paging
 from yester.store import maintenance, open_store, store_exists, store_file
 from yester.store.contract import Store
 from yester.store.figures import content_counts, project_parts
@@ -113,7 +113,7 @@ def _joined(store: Store) -> Iterator[Finding]:
     """What was moved without being asked for must be told, and how to undo it."""
     try:
         joins = [
-            join for join in store.entries(Join, page=Page(oldest_first=True)) if not join.undone
+            join for join in store.entries(Join, page=Paging(oldest_first=True)) if not join.undone
         ]
     except YesterError:
         return  # the store is damaged, as was said

@@ -115,7 +115,7 @@ def take(
         path = str(file.path)
         try:
             state = file.path.stat()
-            known = store.source(path)
+            known = next(iter(store.sources(path=path)), None)
             same = known and (known.size, known.mtime_ns) == (state.st_size, state.st_mtime_ns)
             if same and not again:
                 report.unchanged += 1

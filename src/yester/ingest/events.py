@@ -22,7 +22,7 @@ from yester.config import Config
 from yester.errors import SourceError
 from yester.ingest import echo, noise
 from yester.ingest.prepare import prepared
-from yester.model import Event, Filters, Item, Muted, OwedStart, Page, Session, Skipped, Turn
+from yester.model import Event, Filters, Item, Muted, OwedStart, Paging, Session, Skipped, Turn
 from yester.project import EXCLUDED, Projects
 from yester.redact import redact
 from yester.store.contract import Entry, Store
@@ -225,9 +225,10 @@ class Events:
         if item.role == "tool" or not session:
             return 0
         text = item.body.strip()
-        return self._store.said(
-            session, item.kind, item.actor, text, epoch - _SAME_TIME, epoch + _SAME_TIME
-        )
+        return find_said(
+            self._store, session, item.kind, item.actor, text, epoch - _SAME_TIME,
+            epoch + _SAME_TIME,
+        )  # fmt: skip
 
     def _repeats(self, item: Item, session: int) -> bool:
         return echo.may_repeat(item) and echo.repeats(
@@ -295,7 +296,7 @@ class Events:
     def _open_turn(self, session: int, key: str = "") -> Turn | None:
         """The turn with this key; without one, the last that is open."""
         where = {"key": key} if key else {"state": "open"}
-        found = self._store.entries(Turn, {"session": session, **where}, Page(1))
+        found = self._store.entries(Turn, {"session": session, **where}, Paging(1))
         return found[0] if found else None
 
     def _end_open(self, session: int, epoch: int) -> int:
@@ -310,19 +311,41 @@ class Events:
         known = self._store.session(session, agent)
         if known is None:
             return
-        turns = self._store.entries(Turn, {"session": known.id}, Page(oldest_first=True))
+        turns = self._store.entries(Turn, {"session": known.id}, Paging(oldest_first=True))
         answered = {turn.prompt for turn in turns}
         for turn in turns:
             if turn.prompt or not turn.ended:
                 continue
             filters = Filters(session=session, kinds=("prompt",), until=turn.started + 1)
-            for prompt in self._store.newest(filters, 1):
+            for prompt in self._store.select(filters, Paging(1)):
                 if prompt.id not in answered:
                     with self._store.transaction():
                         self._store.append([replace(turn, prompt=prompt.id)])
 
 
 ENDS = {"stop": "done", "stop failure": "failed", "interrupt": "interrupted"}
+
+
+def find_said(
+    store: Store, session: int, kind: str, actor: str, text: str, since: int, until: int
+) -> int:
+    """The item of this session and actor with exactly this text, white space aside, that no event
+    has told yet; the one nearest to the middle of this time, or 0."""
+    around = Filters(kinds=(kind,), since=since, until=until + 1, session_id=session)
+    end = actor.rpartition(":")[2]
+    alike = [
+        item
+        for item in store.select(around, Paging(statuses=()))
+        if item.body.strip(" \t\n\r") == text
+        and (item.actor.endswith(end) if end else not item.actor)
+    ]
+    if not alike:
+        return 0
+    turns = [turn.id for turn in store.entries(Turn, {"session": session})]
+    told = {event.item for event in store.entries(Event, {"turn": turns})}
+    free = [item for item in alike if item.id not in told]
+    nearest = min(free, key=lambda item: abs(2 * item.epoch - since - until), default=None)
+    return nearest.id if nearest else 0
 
 
 def _same(one: Item, other: Item) -> bool:

@@ -18,7 +18,7 @@ def join_next(store: Store, projects: Projects, now: int) -> Join | None:
     """Join one; None where there is none left to join."""
     for project, into in _joinable(store, projects):
         with store.transaction():
-            made = store.join_project(project.key, into, now)
+            made = store.merge_project(project.key, into, now)
         if made:  # else another process was faster
             return store.entries(Join, {"id": made})[0]
     _rename_numbers(store)

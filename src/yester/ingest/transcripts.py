@@ -175,7 +175,7 @@ class Ingest:
     def read_again(self, agent: Agent, path: Path) -> None:
         """Read a transcript from its beginning, however far it was read."""
         with self._store.transaction():
-            if known := self._store.source(str(path)):
+            if known := next(iter(self._store.sources(path=str(path))), None):
                 self._store.put_source(replace(known, size=-1, head=_NO_HEAD), {})
         self.read(agent, path, lambda _: None)
 
@@ -195,7 +195,7 @@ class Ingest:
         if not S_ISREG(found.st_mode):
             raise OSError(EINVAL, "not a regular file")
         size, mtime_ns = agent.stamp(path) if agent.stamp else (found.st_size, found.st_mtime_ns)
-        known = self._store.source(str(path))
+        known = next(iter(self._store.sources(path=str(path))), None)
         left_out = known.state.get(_EXCLUDED) if known else None
         if left_out is not None and left_out != self._rules.fingerprint():
             known = None  # the user has changed what is excluded: begin again

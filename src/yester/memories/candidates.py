@@ -87,7 +87,7 @@ def candidate(
     postings = [(term, inverse_frequency(n, statistics.items), n) for n, term in rarest]
     entries = store.candidates(postings, filters, _LOOKED_AT) if postings else []
     likeliest = _likeliest(entries, said)
-    found = [likeness(category, memo, text, said) for memo in store.memos(likeliest)]
+    found = [likeness(category, memo, text, said) for memo in store.memos(ids=likeliest)]
     found = [one for one in found if one.points >= THRESHOLD or one.same]
     found.sort(key=lambda one: (not one.same, -one.shared, -one.points, one.memo.item.id))
     if not found:

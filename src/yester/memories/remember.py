@@ -227,7 +227,7 @@ def _delivered_before(store: Store, draft: Draft, values: Plain, by: By) -> Kept
     for item in store.find(draft.ref):
         if item.kind != "memory" or item.source != draft.source:
             continue
-        (memo,) = store.memos([item.id])
+        (memo,) = store.memos(ids=[item.id])
         if item.status != "active":
             return Kept(memo, "refused", choice)
         have = plain(memo)

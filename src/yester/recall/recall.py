@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from yester.errors import UsageError
-from yester.model import DISTILLED, Filters, Hit, Item
+from yester.model import DISTILLED, Filters, Hit, Item, Paging
 from yester.recall.arms import Around, Asks, Gathered, in_order, ranked
 from yester.recall.rank import Ranked, Weights, lowered, outdated, used
 from yester.recall.staleness import Staleness, Work, work
@@ -104,7 +104,9 @@ def answer(
     if not query.named and query.must is None:
         if asked.query.strip() and not (query.terms or query.filters):
             return Answer([])  # signs and brackets: nothing in it that could be looked for
-        items = store.newest(filters, asked.k, asked.offset, asked.order == "date_asc")
+        items = store.select(
+            filters, Paging(asked.k, asked.offset, oldest_first=asked.order == "date_asc")
+        )
         known: Mapping[int, Staleness] = {}
         if fates is not None and asked.project:
             here = (asked.project, names.get(asked.project))

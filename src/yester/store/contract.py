@@ -6,14 +6,15 @@ every backend indexes the same terms and one ranker scores them all.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from math import log
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 from yester.model import (
+    ANYTHING,
     EVERYTHING,
     Answered,
     Archived,
@@ -27,7 +28,7 @@ from yester.model import (
     Memo,
     Muted,
     OwedStart,
-    Page,
+    Paging,
     Project,
     Refinement,
     Session,
@@ -47,6 +48,9 @@ class Entry:
     item: Item
     hash: bytes
     document: Document
+    # What a distilled item was made of: (number of the fact, item it was taken from), -1 for what
+    # is no fact. None: what is known of it stays.
+    evidence: tuple[tuple[int, int], ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +101,28 @@ class Statistics:
     lengths: Mapping[tuple[str, int], float]  # (kind, field number) → mean number of terms
 
 
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """Which sessions are asked for.
+
+    distil    those that wait, newest first: none whose turn is still going on (it has not ended,
+              and something has happened since `quiet_since`); `hooked`: only those hooks told of
+    refine    those hooks told of in which something has happened since then, oldest first
+    archive   those hooks told of that are over since then and distilled, and of which the archive
+              does not have the end: their end was told before `ended_before`, or they have been
+              quiet since `quiet_since`. `Waiting.since` is up to when the archive has them
+    any       those with this id, or whose id begins with it, waiting or not
+    """
+
+    stage: Literal["distil", "refine", "archive", "any"]
+    hooked: bool = False
+    since: int = 0
+    ended_before: int = 0
+    quiet_since: int = 0
+    key: str = ""
+    limit: int | None = None
+
+
 class Waiting(NamedTuple):
     """A session that is to be distilled, how often it had changed when that was asked, and when the
     earliest of what is new happened."""
@@ -131,6 +157,13 @@ class MemoFile(NamedTuple):
     version: int
 
 
+class FeedLine(NamedTuple):
+    """Something that was stored: an item, a line that an agent was shown, a change of a memory."""
+
+    cursor: str  # behind it
+    row: Item | Injection | MemoryChange
+
+
 class MemoryChange(NamedTuple):
     """That a memory was written, and what it is by now."""
 
@@ -161,6 +194,12 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Let go of everything. Calling it twice is harmless."""
+
+    def feed(self, cursor: str = "", limit: int = 500) -> tuple[list[FeedLine], str]:
+        """What was committed behind a cursor, each line at least once, and the cursor behind the
+        last; without one nothing, and the cursor behind everything there is. A cursor is opaque: it
+        says nothing about time, and two of them cannot be compared but for being the same. Asking
+        in vain costs next to nothing. FeedExpired where it is of another life of the store."""
 
     def transaction(self, patience: float | None = None) -> AbstractContextManager[None]:
         """The one way to write: takes the write lock, commits at the end, rolls back on an error.
@@ -201,9 +240,6 @@ class Store(Protocol):
         """Let a memory go with all that is stored of it and its history; its ref stays known, so
         that it does not come back, and no other item ever gets its id."""
 
-    def new_act(self) -> int:
-        """A number for changes that are made together in this transaction."""
-
     def put_source(self, source: Source, skipped: Mapping[str, int]) -> None:
         """Remember how far a transcript has been read, and add to the counts of skipped records."""
 
@@ -219,34 +255,24 @@ class Store(Protocol):
     def remove(self, ids: Sequence[int]) -> None:
         """Take items out for good, rows and index in step; unknown ids are passed over."""
 
-    def put_distilled(
-        self,
-        session: int,
-        changes: int,
-        evidence: Mapping[str, Iterable[tuple[int, int]]],
-        rest: int = 0,
-    ) -> None:
-        """A session has been distilled, as it was after so many changes; what came of it was made
-        of this: ref → (number of the fact, item it was taken from); -1 is for what is no fact.
-        With `rest`, only up to that time: it waits still, since then."""
-
-    def put_evidence(self, evidence: Mapping[str, Iterable[tuple[int, int]]]) -> None:
-        """What distilled items were made of, as for `put_distilled`."""
-
-    def want_distilled(self, session: int, since: int) -> None:
-        """A session waits to be distilled: something of that time is different now."""
-
-    def distil_again(self) -> int:
-        """All sessions wait to be distilled; how many did not before."""
-
-    def merge_project(self, key: str, into: Project) -> int:
+    def merge_project(self, key: str, into: Project, now: int = 0) -> int:
         """Make all items, sessions and memories of one project another one's, under their ids; the
         number of items moved. Where there is no such other project, it is only called so.
-        Memories with a name that the other project has get another one."""
+        Memories with a name that the other project has get another one.
 
-    def join_project(self, key: str, into: Project, now: int) -> int:
-        """The same, and what was whose is written down, so that `part_project` can undo it; the
-        join's id, 0 where there was nothing to join."""
+        With a time, what was whose is written down as well, so that `part_project` can undo it; the
+        id of that Join then, 0 where there was nothing to join."""
+
+    def queue_sessions(self, since: Mapping[int, int] | None = None) -> int:
+        """Sessions wait to be distilled: something of that time is different now. Without them, all
+        there are. How many did not wait before."""
+
+    def settle_session(self, waiting: Waiting, rest: int = 0) -> None:
+        """A session has been distilled as it was then; it waits still where it has changed since.
+        With `rest`, only up to that time: it waits still, since then."""
+
+    def queued_sessions(self, queue: Queue) -> list[Waiting]:
+        """What there is to do."""
 
     def part_project(self, join: Join, into: Project, now: int) -> int:
         """Make everything that a join has moved, and what its sessions have got since, a project of
@@ -266,7 +292,7 @@ class Store(Protocol):
         """Take back rows with these values, inside a transaction; how many there were."""
 
     def entries(
-        self, kind: type[R], where: Mapping[str, object] = {}, page: Page = EVERYTHING
+        self, kind: type[R], where: Mapping[str, object] = {}, page: Paging = EVERYTHING
     ) -> list[R]:
         """Rows of a kind with these values (a value, or several of which one), newest first."""
 
@@ -291,43 +317,43 @@ class Store(Protocol):
     def get(self, ids: Sequence[int]) -> list[Item]:
         """The items with these ids, in this order; unknown ids are left out."""
 
-    def items(self, after: int = 0) -> Iterator[Item]:
-        """Every item with an id above `after`, by id."""
+    def select(self, filters: Filters, page: Paging = EVERYTHING) -> list[Item]:
+        """Items that pass the filters, by time (then id); with `filters.echoes` also those an agent
+        only said again, which no search gives."""
+
+    def evidence(
+        self, items: Sequence[int], into: bool = False
+    ) -> dict[int, tuple[tuple[int, int], ...]]:
+        """Distilled item → (number of the fact, item it was made of), in the order of time. With
+        `into`, item → (number of the fact, active item made of it). Others are left out."""
 
     def find(self, ref: str) -> list[Item]:
         """Items by the caller's own id, over all sources and kinds."""
 
-    def memos(self, ids: Sequence[int]) -> list[Memo]:
-        """The memories with these ids whatever their status, in this order; others are left out.
+    def memos(
+        self,
+        filters: Filters = ANYTHING,
+        page: Paging = EVERYTHING,
+        *,
+        ids: Sequence[int] | None = None,
+        slug: str = "",
+        supersedes: int = 0,
+        tags: Sequence[str] = (),
+    ) -> list[Memo]:
+        """Memories that pass the filters, the last written first; of these ids (then in their
+        order), with this slug, in the place of that one, whatever their status; with all tags.
 
         An item of kind memory that was put as a plain item is one too: version 0, its body as the
         content."""
 
-    def memories(
-        self,
-        filters: Filters,
-        statuses: Sequence[str] = ("active",),
-        tags: Sequence[str] = (),
-        limit: int = -1,
-        offset: int = 0,
-    ) -> list[Memo]:
-        """Memories of these statuses with all of these tags that pass the filters, the last written
-        first; a negative limit is none."""
-
-    def memories_named(self, slug: str) -> list[Memo]:
-        """The memories with this slug in any project, by id."""
+    def changes(self, item: int = 0, act: int = 0, limit: int | None = None) -> list[Change]:
+        """The history of one memory, of what was done together, or of all; the newest first."""
 
     def files(self, items: Sequence[int]) -> dict[int, MemoFile]:
         """The files memories were read from; those that never were in one are left out."""
 
     def free_slug(self, project: str, slug: str) -> str:
         """The slug, with a number where a memory of the project (a key) has or had it."""
-
-    def replaced_by(self, item: int) -> int:
-        """The memory that supersedes this one, or 0."""
-
-    def changes(self, item: int = 0, act: int = 0, limit: int = -1) -> list[Change]:
-        """The history of one memory, of what was done together, or of all; the newest first."""
 
     def gone(self, source: str, ref: str) -> bool:
         """Was there a memory of this identity that was let go?"""
@@ -352,9 +378,6 @@ class Store(Protocol):
 
     def unembedded(self, limit: int, since: int = 0) -> list[int]:
         """Items whose vectors are still to be made, newest first; only those stored since then."""
-
-    def has_vectors(self) -> bool:
-        """Is there anything a vector could be compared with?"""
 
     def nearest(
         self, vector: Any, model: str, filters: Filters, limit: int
@@ -385,56 +408,25 @@ class Store(Protocol):
     def alike(self, term: str, most: int) -> list[str]:
         """Known terms that begin with this one, then those it begins with; frequent ones first."""
 
-    def newest(
-        self, filters: Filters, limit: int, offset: int = 0, oldest_first: bool = False
-    ) -> list[Item]:
-        """Active items that pass the filters, by time (then id); with `filters.echoes` also those
-        an agent only said again, which no other search gives."""
-
     def statistics(self, terms: Sequence[str], filters: Filters) -> Statistics:
         """Numbers for scoring these terms, over the projects filtered for, else over everything."""
 
     def projects(self) -> list[Project]:
         """All projects, by name."""
 
-    def sessions(
-        self, filters: Filters, limit: int, offset: int = 0, oldest_first: bool = False
-    ) -> list[Session]:
-        """Sessions that pass the filters, newest first, with their number of items and prompts."""
+    def sessions(self, filters: Filters, page: Paging = EVERYTHING) -> list[Session]:
+        """Sessions that pass the filters by their end, with their numbers of items and prompts."""
+
+    def sources(self, agent: str = "", path: str = "") -> list[Source]:
+        """How far transcripts have been read: all, those of an agent, this one; by path."""
 
     def session(self, key: str, agent: str) -> Session | None:
         """A client's session with its number of prompts; where it has several projects, the first.
 
         The number of items is not counted."""
 
-    def said(self, session: int, kind: str, actor: str, text: str, since: int, until: int) -> int:
-        """The item of this session and actor with exactly this text, white space aside, that no
-        event has told yet; the one nearest to the middle of this time, or 0."""
-
-    def changed(self) -> int:
-        """Another number than before once somebody else has committed; costs next to nothing."""
-
-    def last_ids(self) -> tuple[int, int]:
-        """The newest item and the newest line of the ledger."""
-
-    def last_change(self) -> int:
-        """The newest line of the history of memories; it never goes down."""
-
-    def changed_since(self, change: int, most: int) -> list[MemoryChange]:
-        """What was written of memories behind a line of the history, the oldest first."""
-
-    def numbered(self, session: int) -> Session | None:
-        """The session with this id, with its numbers of prompts and items."""
-
     def used(self, items: Sequence[int]) -> dict[int, Used]:
         """Of which of these items it is known whether they were of use."""
-
-    def waiting(self, hooked: bool, quiet_since: int, limit: int) -> list[Waiting]:
-        """Sessions to be distilled, the newest first: none whose turn is still going on (it has
-        not ended, and something has happened since then); `hooked`: only those hooks told of."""
-
-    def distillable(self, key: str) -> list[Waiting]:
-        """The sessions with this id, or whose id begins with it, waiting or not."""
 
     def history(
         self, session: int, brief: Collection[str], chars: int, after: tuple[int, int], limit: int
@@ -442,35 +434,6 @@ class Store(Protocol):
         """The next items of a session by (time, id), without what came of it (distilled items and
         memories), each with the length of its text; of thinking and of these tools only so many
         characters of it, of other tools that wrote much the beginning and the end."""
-
-    def prompt_before(self, session: int, epoch: int, back: int) -> int:
-        """When the prompt so many before the last one of that time was typed; 0: there is none."""
-
-    def distilled(self, session: int) -> list[Item]:
-        """What a session was distilled into, by time."""
-
-    def evidence(self, item: int) -> dict[int, tuple[int, ...]]:
-        """What a distilled item was made of: number of the fact (-1: the rest) → items."""
-
-    def made_from(self, items: Sequence[int]) -> dict[int, tuple[int, ...]]:
-        """Distilled item → the items it was made of, in order; others are left out."""
-
-    def made_into(self, items: Sequence[int]) -> dict[int, tuple[int, ...]]:
-        """Item → the active items that were made of it, in order; others are left out."""
-
-    def lately(self, since: int) -> list[Waiting]:
-        """Sessions that hooks told of and in which something has happened since, oldest first."""
-
-    def unarchived(self, since: int, ended_before: int, quiet_since: int) -> list[Waiting]:
-        """Sessions hooks told of that are over since then and distilled, and of which the archive
-        does not have the end: those whose end was told before `ended_before`, and those that have
-        been quiet since `quiet_since`. Their `since` is up to when the archive has them."""
-
-    def source(self, path: str) -> Source | None:
-        """How far this transcript has been read."""
-
-    def sources(self, agent: str) -> list[Source]:
-        """All that was read of this agent, by path."""
 
 
 class Maintenance(Protocol):

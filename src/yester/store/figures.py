@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from yester.model import CURATED, Event, Page, Project
+from yester.model import CURATED, Event, Paging, Project
 from yester.store.contract import Store
 
 DAY = 86_400_000
@@ -137,6 +137,11 @@ def content_counts(store: Store) -> Counts:
     )
 
 
+def has_vectors(store: Store) -> bool:
+    """Is there anything a vector could be compared with?"""
+    return bool(store.totals("vector", sums=("any",))[0][0])
+
+
 def project_parts(store: Store) -> list[Part]:
     """Every project with what there is of it, by name; active items alone are counted."""
     kinds: defaultdict[str, dict[str, int]] = defaultdict(dict)
@@ -217,7 +222,7 @@ def shown_totals(store: Store, since: int) -> list[Shown]:
 
 def capture_lags(store: Store, limit: int) -> list[int]:
     """Milliseconds from hook to store of the last events, newest first."""
-    return [event.lag for event in store.entries(Event, page=Page(limit=limit))]
+    return [event.lag for event in store.entries(Event, page=Paging(limit=limit))]
 
 
 def daily_figures(store: Store, since: int) -> Daily:

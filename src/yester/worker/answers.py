@@ -40,7 +40,7 @@ from yester.recall.rank import Weights
 from yester.recall.recall import Asked
 from yester.recall.recall import answer as recalled
 from yester.store.contract import Store
-from yester.store.figures import DAY
+from yester.store.figures import DAY, has_vectors
 from yester.worker.log import Log
 from yester.worker.surroundings import Surroundings
 
@@ -214,7 +214,7 @@ class Answers:
         """For the command line, which would have to load the model first."""
         if self.embedding is not None and self._embedder is None:
             self.embedding.want()
-            if self._store.has_vectors():
+            if has_vectors(self._store):
                 return None  # not loaded yet: the command does it itself
         try:
             asked = msgspec.json.decode(text, type=Asked)

@@ -17,6 +17,7 @@ from yester.errors import StoreBusy, StoreError
 from yester.ingest.embedding import embed_waiting
 from yester.store import open_store
 from yester.store.contract import Store
+from yester.store.figures import has_vectors
 from yester.text.embed import Embedder, open_embedder
 from yester.worker.log import Log
 
@@ -99,4 +100,4 @@ class Embedding:
 
     def _is_wanted(self, store: Store) -> bool:
         """A model takes a hundred megabytes: not before there is something to do with it."""
-        return bool(store.unembedded(1)) or (self._asked and store.has_vectors())
+        return bool(store.unembedded(1)) or (self._asked and has_vectors(store))

@@ -19,7 +19,7 @@ from yester.distil.history import Rules
 from yester.distil.refining import LATELY, refine_turns, unrefined
 from yester.errors import ConfigError, StoreBusy, StoreError
 from yester.store import open_store
-from yester.store.contract import Store, Waiting
+from yester.store.contract import Queue, Store, Waiting
 from yester.worker.archiving import Archiving
 from yester.worker.log import Log
 
@@ -85,7 +85,7 @@ class Refining:
         while not self._ended.is_set():
             try:
                 if first:
-                    self._see(store.lately(_now() - LATELY))
+                    self._see(store.queued_sessions(Queue("refine", since=_now() - LATELY)))
                     first = False
                 self._listen()
                 while not self._ended.is_set() and self._archiving.step(store, self._config, asker):
@@ -93,7 +93,7 @@ class Refining:
                 ready = {id_ for id_, when in self._due.items() if when <= time.monotonic()}
                 if not ready or self._ended.is_set():
                     continue
-                for waiting in store.lately(_now() - LATELY):
+                for waiting in store.queued_sessions(Queue("refine", since=_now() - LATELY)):
                     if waiting.session.id in ready and asker is not None:
                         self._refine(store, asker, waiting)
                 for id_ in ready:

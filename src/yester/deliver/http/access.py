@@ -26,13 +26,13 @@ from yester.deliver.library import open_home
 from yester.errors import ConfigError, StoreError, UsageError
 from yester.memories.categories import CATEGORIES
 from yester.memories.memo import By
-from yester.model import Filters, Hit, Project, Session
+from yester.model import Filters, Hit, Paging, Project, Session
 from yester.recall.factors import DAY, IMPORTANCE
 from yester.recall.rank import Weights
 from yester.recall.recall import Answer, Asked, answer
 from yester.store import store_exists, store_file
 from yester.store.contract import Store
-from yester.store.figures import filter_facets
+from yester.store.figures import filter_facets, has_vectors
 from yester.when import WRITTEN, bound
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class Home:
     def recall(self, store: Store, asked: Asked) -> Answer:
         config = self.config
         embedder = None
-        if asked.query and config["embedder"] != "none" and store.has_vectors():
+        if asked.query and config["embedder"] != "none" and has_vectors(store):
             if self._worker.acquire(timeout=_TURN if self._embedder is None else 0.0):
                 try:
                     found = self._ask_worker(self.path, asked, "")
@@ -218,7 +218,7 @@ class Access:
     def session(self, text: str) -> Session:
         """By its number (12, S12), by its id or the beginning of it."""
         key = text.removeprefix("S")
-        found = self.store.sessions(Filters(session=key), 20) if key else []
+        found = self.store.sessions(Filters(session=key), Paging(20)) if key else []
         keys = list(dict.fromkeys(one.key for one in found))
         if len(keys) > 1:
             raise Refusal(
@@ -230,7 +230,7 @@ class Access:
         if found:
             return found[0]
         if key.isdecimal() and key.isascii() and len(key) < 16:
-            numbered = self.store.numbered(int(key))
+            numbered = next(iter(self.store.sessions(Filters(session_id=int(key)))), None)
             if numbered is not None:
                 return numbered
         raise Refusal(
@@ -241,11 +241,11 @@ class Access:
     def check_names(self, filters: Filters) -> None:
         """For an empty answer: it may be a name nobody has, and then that is the answer."""
         store = self.store
-        if filters.session and not store.sessions(Filters(session=filters.session), 1):
+        if filters.session and not store.sessions(Filters(session=filters.session), Paging(1)):
             self.session(filters.session)
 
         def nobody(**one: Any) -> bool:
-            return not store.newest(Filters(**one), 1)
+            return not store.select(Filters(**one), Paging(1))
 
         if filters.agent and filters.agent not in AGENTS and nobody(agent=filters.agent):
             known = [*AGENTS, *filter_facets(store, _NAMED).agents]

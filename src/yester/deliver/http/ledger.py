@@ -10,7 +10,7 @@ from yester.deliver.http import shapes
 from yester.deliver.http.access import Access
 from yester.deliver.http.parameters import FeedbackOf, GiveFeedback, LedgerOf
 from yester.deliver.http.problem import Refusal, named
-from yester.model import Feedback, Filters, Injection, Page, Session
+from yester.model import Feedback, Filters, Injection, Paging, Session
 from yester.recall.use import GIVEN_BY_HAND, usefulness
 from yester.redact import redact
 from yester.store.contract import Store, Used
@@ -27,7 +27,7 @@ _USES: Sequence[tuple[str, shapes.Came]] = (
 def injections(access: Access, given: LedgerOf) -> shapes.Ledger:
     session = access.session(given.session).id if given.session else 0
     where = {name: id_ for name, id_ in (("session", session), ("item", given.item)) if id_}
-    page = Page(given.limit, before=given.before)
+    page = Paging(given.limit, before=given.before)
     lines = access.store.entries(Injection, where, page)
     return shapes.Ledger(
         count=len(lines),
@@ -48,7 +48,9 @@ def shown(store: Store, lines: Sequence[Injection]) -> list[shapes.Shown]:
     told = []
     for line in lines:
         if line.session not in sessions:
-            sessions[line.session] = store.numbered(line.session)
+            sessions[line.session] = next(
+                iter(store.sessions(Filters(session_id=line.session))), None
+            )
         item, session = items.get(line.item), sessions[line.session]
         asked = line.session, line.prompt_number
         if session is not None and asked not in prompts:
@@ -81,7 +83,7 @@ def _prompt(store: Store, session: Session, number: int) -> str:
     if not number:
         return ""
     here = Filters((session.project,), ("prompt",), session=session.key, agent=session.agent)
-    found = store.newest(here, 1, number - 1, oldest_first=True)
+    found = store.select(here, Paging(1, number - 1, oldest_first=True))
     return redact(found[0].body)[:_BEGINNING] if found else ""
 
 
@@ -92,7 +94,7 @@ def _title(text: str) -> str:
 
 def feedback(access: Access, given: FeedbackOf) -> shapes.Feedback:
     where = {"item": given.item} if given.item else {}
-    rows = access.store.entries(Feedback, where, Page(given.limit, before=given.before))
+    rows = access.store.entries(Feedback, where, Paging(given.limit, before=given.before))
     return shapes.Feedback(
         count=len(rows),
         feedback=[

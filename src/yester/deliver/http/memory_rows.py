@@ -13,7 +13,7 @@ from yester.deliver.http.rows import brief
 from yester.deliver.lines import cost, icon
 from yester.memories import categories
 from yester.memories.categories import CATEGORIES, category
-from yester.memories.lifecycle import STEPS, undoable
+from yester.memories.lifecycle import STEPS, replaced_by, undoable
 from yester.model import Change, Memo
 from yester.redact import redact
 from yester.store.contract import Store
@@ -48,7 +48,7 @@ class MemoryRows:
             confidence=item.confidence, origin=item.origin, version=memo.version,
             created=item.epoch, updated=item.updated, since=memo.since,
             reason=redact(memo.reason), supersedes=item.supersedes,
-            superseded_by=self._store.replaced_by(item.id), tokens=cost(item),
+            superseded_by=replaced_by(self._store, item.id), tokens=cost(item),
         )  # fmt: skip
 
 
@@ -85,7 +85,7 @@ def actions(store: Store, memo: Memo, origin: str) -> list[Action]:
         found.append("supersede")
     last = undoable(store, memo.item.id)
     rules = any(
-        one.item.type == "rule" for one in store.memos(sorted({change.item for change in last}))
+        one.item.type == "rule" for one in store.memos(ids=sorted({change.item for change in last}))
     )
     if last and (user or not rules):
         found.append("undo")

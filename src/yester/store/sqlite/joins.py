@@ -7,12 +7,11 @@ before anything is moved; both happen in the caller's one transaction.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-import apsw
 import msgspec
 
 from yester.model import Join, Project
+from yester.store.sqlite.memories import MemoryRows
 
 # What belongs to a session by an id of its own. What was refined and archived of one that the other
 # project had as well stays there: it says what need not be done twice.
@@ -20,14 +19,59 @@ _OF_SESSION = ("event", "turn", "injection")
 _SESSION = "key, agent, started, ended, cwd, branch, transcript"
 
 
-class JoinRows:
+class JoinRows(MemoryRows):
     """The part of `SqliteStore` that joins projects so that it can be undone."""
-
-    _db: apsw.Connection
 
     # --- writing, inside a transaction -------------------------------------------------------
 
-    def join_project(self, key: str, into: Project, now: int) -> int:
+    def merge_project(self, key: str, into: Project, now: int = 0) -> int:
+        return self._join_project(key, into, now) if now else self._merge_project(key, into)
+
+    def _merge_project(self, key: str, into: Project) -> int:
+        row = self._one("SELECT id, root FROM project WHERE key = ?", key)
+        known = self._one("SELECT id FROM project WHERE key = ?", into.key)
+        if row is None or (known and known[0] == row[0]):
+            self.put_project(into)
+            return 0
+        self._db.execute("UPDATE project SET parent = ? WHERE parent = ?", (into.key, key))
+        self._db.execute("UPDATE memory_gone SET project = ? WHERE project = ?", (into.key, key))
+        self._count_move()
+        if known is None:  # nothing to merge with: it is called otherwise, and that is all
+            self._db.execute(
+                "UPDATE project SET key = ?, name = ?, root = ? WHERE id = ?",
+                (into.key, self._free_name(into, row[0]), into.root or row[1], row[0]),
+            )
+            self._notice_moves()
+            return int(self._one("SELECT count(*) FROM item WHERE project = ?", row[0])[0])
+        target, row = self.put_project(into), row[:1]
+        self._part_slugs(row[0], into.key)
+        for (session,) in list(self._db.execute("SELECT id FROM session WHERE project = ?", row)):
+            self._move_session(session, target)
+        ids = [found[0] for found in self._db.execute("SELECT id FROM item WHERE project = ?", row)]
+        self._move_items(ids, target)
+        self._db.execute("DELETE FROM project WHERE id = ?", row)
+        self._notice_moves()
+        return len(ids)
+
+    def _move_session(self, id_: int, project: int) -> None:
+        twin = self._one(
+            "SELECT t.id FROM session s JOIN session t ON t.key = s.key AND t.agent = s.agent"
+            " WHERE s.id = ? AND t.project = ?", id_, project,
+        )  # fmt: skip
+        if twin is None:
+            self._db.execute("UPDATE session SET project = ? WHERE id = ?", (project, id_))
+        else:
+            for table in ("item", "event", "turn", "injection", "refined", "archived",
+                          "owed_start"):  # fmt: skip
+                self._db.execute(
+                    f"UPDATE OR IGNORE {table} SET session = ? WHERE session = ?", (twin[0], id_)
+                )
+            self.queue_sessions({twin[0]: 0})
+            self._db.execute("DELETE FROM undistilled WHERE session = ?", (id_,))
+            self._db.execute("DELETE FROM owed_start WHERE session = ?", (id_,))
+            self._db.execute("DELETE FROM session WHERE id = ?", (id_,))
+
+    def _join_project(self, key: str, into: Project, now: int) -> int:
         row = self._one("SELECT id, name, root, parent FROM project WHERE key = ?", key)
         if row is None or key == into.key:
             return 0
@@ -55,7 +99,7 @@ class JoinRows:
         )  # fmt: skip
         self._note(joined, "session", "SELECT id, '' FROM session WHERE project = ?", project)
         self._note_twins(joined, project, into.key)
-        self.merge_project(key, into)
+        self._merge_project(key, into)
         return joined
 
     def _note(self, joined: int, what: str, query: str, *args: object) -> None:
@@ -147,24 +191,3 @@ class JoinRows:
             "SELECT id, before FROM project_join_row WHERE joined = ? AND what = ?", (joined, what)
         )
         return [(str(id_), str(before)) for id_, before in found]
-
-    def _one(self, sql: str, *args: object) -> Any:
-        raise NotImplementedError
-
-    def merge_project(self, key: str, into: Project) -> int:
-        raise NotImplementedError
-
-    def put_project(self, project: Project) -> int:
-        raise NotImplementedError
-
-    def _move_items(self, ids: Sequence[int], project: int) -> None:
-        raise NotImplementedError
-
-    def _move_session(self, id_: int, project: int) -> None:
-        raise NotImplementedError
-
-    def _count_move(self) -> None:
-        raise NotImplementedError
-
-    def _notice_moves(self) -> None:
-        raise NotImplementedError

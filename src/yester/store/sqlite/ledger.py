@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
 from typing import Any, TypeVar
 
-import apsw
 import msgspec
 
 from yester.model import (
@@ -20,13 +19,14 @@ from yester.model import (
     Join,
     Muted,
     OwedStart,
-    Page,
+    Paging,
     Refinement,
     Skipped,
     Spend,
     Turn,
 )
 from yester.store.contract import Row
+from yester.store.sqlite.connection import Connection
 from yester.store.sqlite.maintenance import explains
 
 R = TypeVar("R")
@@ -150,7 +150,14 @@ _TOTALS: Mapping[str, _Sums] = {
     "source": _Sums("source", {"agent": "agent"}, _NUMBER),
     "concept": _Sums("item_concept", {"concept": "concept"}, _NUMBER),
     "tag": _Sums("memory_tag", {"tag": "tag"}, _NUMBER),
-    "vector": _Sums("vector_code", {}, {"items": "count(DISTINCT item)"}),
+    "vector": _Sums(
+        "(SELECT 1)",
+        {},
+        {
+            "any": "EXISTS (SELECT 1 FROM vector)",
+            "items": "(SELECT count(DISTINCT item) FROM vector_code)",
+        },
+    ),
     "unembedded": _Sums("unembedded", {}, _NUMBER),
     "undistilled": _Sums(
         "undistilled u",
@@ -190,10 +197,8 @@ _TOTALS: Mapping[str, _Sums] = {
 }  # fmt: skip
 
 
-class LedgerRows:
+class LedgerRows(Connection):
     """The part of `SqliteStore` that writes down what happens."""
-
-    _db: apsw.Connection
 
     # --- writing, inside a transaction -------------------------------------------------------
 
@@ -231,7 +236,7 @@ class LedgerRows:
 
     @explains
     def entries(
-        self, kind: type[R], where: Mapping[str, object] = {}, page: Page = EVERYTHING
+        self, kind: type[R], where: Mapping[str, object] = {}, page: Paging = EVERYTHING
     ) -> list[R]:
         spec = _KINDS[kind]
         condition, args = _condition(spec, where)

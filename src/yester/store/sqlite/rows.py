@@ -84,28 +84,31 @@ def where(
     filters: Filters,
     projects: Sequence[int],
     sessions: Sequence[int],
-    status: str = "i.status = 'active'",
+    statuses: Sequence[str] = ("active",),
 ) -> tuple[str, tuple[object, ...]]:
-    """The filters as an exact condition on `item i` (never empty: only active items are shown)."""
-    if filters.echoes:
-        status = f"({status} OR i.status = '{ECHO}')"
-    parts, args = [status], list[object]()
+    """The filters as an exact condition on `item i`, never empty; no `statuses` are any."""
+    parts, args = ["1"], list[object]()
 
-    def among(column: str, values: Sequence[object], collate: str = "") -> None:
+    def add_values(column: str, values: Sequence[object], collate: str = "") -> None:
         if values:
             parts.append(f"{column}{collate} IN ({','.join('?' * len(values))})")
             args.extend(values)
 
-    among("i.project", projects)
+    if statuses:
+        add_values("i.status", (*statuses, ECHO) if filters.echoes else statuses)
+    add_values("i.project", projects)
     if sessions:
         parts.append("i.session <> 0")  # in so many words: only then their index is used
-        among("i.session", sessions)
-    among("i.kind", filters.kinds)
+        add_values("i.session", sessions)
+    if filters.source:
+        parts.append("i.source = ?")
+        args.append(filters.source)
+    add_values("i.kind", filters.kinds)
     if projects and filters.kinds and not sessions and not _TALK & set(filters.kinds):
         parts.append("i.kind NOT IN ('message', 'prompt')")  # again: so their index is used
-    among("i.type", filters.types, " COLLATE NOCASE")
-    among("i.agent", [filters.agent] if filters.agent else [], " COLLATE NOCASE")
-    among("i.tool", [filters.tool] if filters.tool else [], " COLLATE NOCASE")
+    add_values("i.type", filters.types, " COLLATE NOCASE")
+    add_values("i.agent", [filters.agent] if filters.agent else [], " COLLATE NOCASE")
+    add_values("i.tool", [filters.tool] if filters.tool else [], " COLLATE NOCASE")
     if filters.since is not None:
         parts.append("i.epoch >= ?")
         args.append(filters.since)

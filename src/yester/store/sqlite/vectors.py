@@ -6,17 +6,18 @@ stay in the file; a search reads those of the nearest few hundred.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
-
-import apsw
 
 from yester.model import Filters
 from yester.store.contract import Near
 from yester.store.sqlite import rows
+from yester.store.sqlite.codes import Codes
+from yester.store.sqlite.connection import NO_SUCH_ID, Connection
 from yester.store.sqlite.maintenance import explains
 from yester.text.arrays import arrays
-from yester.text.vectors import code, packed, unlike, unpacked
+from yester.text.vectors import code, packed, unpacked
 
 # Codes whose values are looked at: so many for each one wanted, and never fewer than these.
 _EACH, _FEWEST = 3, 300
@@ -26,65 +27,8 @@ NOT_EMBEDDED = ("tool", "thinking", "task")  # roles
 _WORTH = f"i.status = 'active' AND i.role NOT IN {NOT_EMBEDDED}"
 
 
-class Codes:
-    """All codes of one model in one store, as arrays."""
-
-    def __init__(self, db: apsw.Connection, model: str) -> None:
-        np = arrays()
-        self._db = db
-        self._model = model
-        self._last = 0
-        self._seen: Any = None
-        self.ids = np.zeros(0, np.int64)
-        self.items = np.zeros(0, np.int64)
-        self.codes: Any = None
-        self._asked: tuple[bytes, Any] | None = None
-
-    def refresh(self) -> None:
-        """What has been written since; what was deleted is noticed when its value is missing."""
-        np = arrays()
-        seen = self._db.execute("PRAGMA data_version").fetchone(), self._db.total_changes()
-        if seen == self._seen:
-            return
-        self._seen = seen
-        found = self._db.execute(
-            "SELECT id, item, code FROM vector_code WHERE model = ? AND id > ? ORDER BY id",
-            (self._model, self._last),
-        ).fetchall()
-        if not found:
-            return
-        ids, items, codes = zip(*found, strict=True)
-        self._last = ids[-1]
-        new = np.frombuffer(b"".join(codes), np.uint8).reshape(len(codes), -1)
-        if new.shape[1] % 8 == 0:
-            new = new.view(np.uint64)
-        self.ids = np.concatenate([self.ids, np.array(ids, np.int64)])
-        self.items = np.concatenate([self.items, np.array(items, np.int64)])
-        self.codes = new if self.codes is None else np.concatenate([self.codes, new])
-        self._asked = None
-
-    def unlike(self, wanted: bytes) -> Any:
-        """How far each code is from the wanted one. A prompt asks twice, here and everywhere."""
-        if self._asked is None or self._asked[0] != wanted:
-            self._asked = wanted, unlike(self.codes, wanted)
-        return self._asked[1]
-
-    def forget(self, gone: Collection[int]) -> None:
-        """Those whose values are no longer there."""
-        np = arrays()
-        kept = ~np.isin(self.ids, list(gone))
-        self.ids, self.items, self.codes = self.ids[kept], self.items[kept], self.codes[kept]
-        self._asked = None
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-
-class VectorRows:
+class VectorRows(Connection):
     """The part of `SqliteStore` that knows vectors."""
-
-    _db: apsw.Connection
-    _codes: dict[str, Codes]
 
     # --- writing, inside a transaction -------------------------------------------------------
 
@@ -158,10 +102,6 @@ class VectorRows:
             (since, limit),
         )
         return [row[0] for row in found]
-
-    @explains
-    def has_vectors(self) -> bool:
-        return self._db.execute("SELECT 1 FROM vector LIMIT 1").fetchone() is not None
 
     @explains
     def nearest(
@@ -259,14 +199,16 @@ class VectorRows:
         assert row is not None
         return int(row[0])
 
-    def _filter_ids(self, filters: Filters) -> tuple[list[int], list[int]]:
-        raise NotImplementedError
-
     def _mask(self, filters: Filters) -> bytearray | None:
-        raise NotImplementedError
+        """Which items pass, for filters that name one project and nothing else."""
+        if replace(filters, projects=()) != Filters() or len(filters.projects) != 1:
+            return None
+        project = self._filter_ids(filters)[0][0]
+        return self._members_of(project) if project != NO_SUCH_ID else bytearray()
 
-    def _notice_moves(self) -> None:
-        raise NotImplementedError
+    def _members_of(self, project: int) -> bytearray:
+        self._notice_moves()
+        return self._members.of(self._db, project)
 
 
 def _marked(mask: bytearray, items: Any) -> Any:
