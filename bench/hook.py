@@ -39,7 +39,7 @@ from yester.model import Filters
 from yester.project import Projects
 from yester.recall.recall import Asked
 from yester.store import open_store
-from yester.store.contract import Store
+from yester.store.contract import Probe, Store
 from yester.store.figures import content_counts
 from yester.worker.question import answered
 
@@ -65,7 +65,7 @@ class Desk:
         subprocess.run(["git", "init", "-q"], cwd=self.place, check=True)
         self.env = {"HOME": str(self.home.parent), "PATH": os.environ["PATH"], "CLAUDECODE": "1"}
         store = open_store(self.home, now=int(time.time() * 1000))
-        self.items = store.statistics((), Filters()).items
+        self.items = store.probe(Probe(Filters())).statistics.items
         counts = content_counts(store)
         self.vectors, self.unembedded = counts.vectors, counts.unembedded
         self.project = project or self._largest(store)
@@ -77,7 +77,7 @@ class Desk:
     @staticmethod
     def _largest(store: Store) -> str:
         sizes = {
-            one.name: store.statistics((), Filters(projects=(one.key,))).items
+            one.name: store.probe(Probe(Filters(projects=(one.key,)))).statistics.items
             for one in store.projects()
         }
         return max(sizes, key=lambda name: sizes[name])

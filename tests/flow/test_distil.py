@@ -15,6 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import yester
+from tests import finding
 from tests.capturing import Told, leave, until
 from tests.distilling import LATER, RULES, SESSION, SKIPPED, Story, distilled, fixed_bug, made
 from tests.readings import every_item
@@ -779,7 +780,7 @@ def test_removed_items_are_gone_from_rows_and_index(store):
         store.remove([*ids, 999_999])
     assert made(store) == []
     assert maintenance(store).check() == []
-    assert store.touching(["src/cart.py"], Filters(kinds=("observation",)), 9) == {}
+    assert finding.touching(store, ["src/cart.py"], Filters(kinds=("observation",)), 9) == {}
 
 
 def test_the_rules_of_the_settings_are_what_the_distiller_skips_by(home):

@@ -164,8 +164,8 @@ def test_an_echo_is_given_to_nobody_and_counts_as_no_use(desk, transcript):
     for moment in (Moment("start"), Moment("prompt", "where does the ledger service listen?")):
         given = context(desk.store, moment, here, Given(), Search())
         assert item.id not in [one.item for one in given.shown]
-    assert desk.store.used([shown])[shown].feedback == {}
-    assert item.id not in desk.store.used([item.id])
+    assert desk.store.texts([shown]).used[shown].feedback == {}
+    assert item.id not in desk.store.texts([item.id]).used
 
 
 def test_what_was_said_before_it_was_shown_stays_when_its_transcript_is_read_again(

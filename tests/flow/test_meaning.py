@@ -16,6 +16,7 @@ import apsw
 import pytest
 
 import yester
+from tests import finding
 from tests.capturing import Told, answered, leave, made, until, worker_that
 from tests.readings import every_item
 from yester.deliver.prompt import Given, Search, at_prompt
@@ -299,7 +300,7 @@ def test_what_is_changed_while_its_vectors_are_made_waits_again(opened, model):
     assert memory.recall("what day do we ship to production")[0].ref == "login"
     (item,) = memory.store.find("login")
     asked = model.embed_query("users cannot authenticate")
-    near = memory.store.cosines(asked, model.sha, [item.id])[item.id]
+    near = finding.cosines(memory.store, asked, model.sha, [item.id])[item.id]
     assert near.cosine == pytest.approx(float(model.embed([NOTES["deploy"]])[0] @ asked), abs=0.02)
 
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests import finding
 from yester.deliver.prompt import Given, at_prompt
 from yester.deliver.start import Here, at_start
 from yester.errors import NotFound, UsageError
@@ -83,7 +84,7 @@ def test_what_is_told_is_found_with_all_it_has(store):
         "user",
     )
     assert found(store, "partial indexes") == [memo.item.id]
-    assert store.touching(["src/db.py"], Filters(), 9) == {memo.item.id: 1}
+    assert finding.touching(store, ["src/db.py"], Filters(), 9) == {memo.item.id: 1}
     assert lint(store, Filters()) == []
 
 

@@ -104,7 +104,7 @@ def test_what_was_shown_and_then_fetched_counts_as_used_once_a_session(memory, r
     assert [
         one.what for one in memory.store.entries(Feedback, {"item": 1}, Paging(oldest_first=True))
     ] == ["acted", "fetched"]
-    assert memory.store.used([1, 2]) == {1: Used(1, 1, {"acted": 1, "fetched": 1})}
+    assert memory.store.texts([1, 2]).used == {1: Used(1, 1, {"acted": 1, "fetched": 1})}
 
 
 def test_what_is_always_shown_and_never_used_sinks(memory):

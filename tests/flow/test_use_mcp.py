@@ -61,7 +61,7 @@ def show_unasked(home: Path, item: int, session: int = 7) -> None:
 def used(home: Path, *items: int) -> dict[int, Used]:
     known = opened(home)
     try:
-        return known.used(items)
+        return known.texts(items).used
     finally:
         known.close()
 
@@ -84,7 +84,7 @@ def test_what_a_search_lists_is_in_the_ledger_and_counts_for_nothing(start, stor
         (ON_REQUEST, "search", 0)
     }
     assert all(line.tokens > 0 and line.score > 0 for line in lines)
-    one = known.used([2])[2]
+    one = known.texts([2]).used[2]
     assert one == Used(0, 0, {}, 3)
     assert usefulness(one) == 0
     known.close()
@@ -134,12 +134,12 @@ def test_a_session_that_the_client_names_is_the_one_that_has_used_it(
     peer.call("get_observations", ids=["2"])
     settled(peer)
     assert {line.session for line in known.entries(Injection)} == {session.id}
-    assert known.used([2]) == {2: Used(1, 1, {"fetched": 1}, 1)}
+    assert known.texts([2]).used == {2: Used(1, 1, {"fetched": 1}, 1)}
     # The agent's shell is the same session: nothing is counted twice.
     assert run("show", "2", env=CLAUDE).code == 0
-    assert known.used([2])[2].feedback == {"fetched": 1}
+    assert known.texts([2]).used[2].feedback == {"fetched": 1}
     assert run("show", "2").code == 0  # somebody else
-    assert known.used([2])[2].feedback == {"fetched": 2}
+    assert known.texts([2]).used[2].feedback == {"fetched": 2}
     known.close()
 
 

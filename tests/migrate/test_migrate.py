@@ -8,6 +8,7 @@ from pathlib import Path
 import apsw
 import pytest
 
+from tests import finding
 from yester.backups import before_migration, listed
 from yester.errors import StoreNewer
 from yester.model import Filters
@@ -45,7 +46,7 @@ def test_an_old_database_opens_keeps_its_rows_and_equals_a_fresh_one(old, tmp_pa
         ]
         assert [change.what for change in store.changes()] == ["create" for _ in memories]
         assert [i.body for i in store.find("kept")] == ["Use UTC in the orders table"]
-        assert len(store.candidates([("utc", 1.0, 1)], Filters(), 5)) == 1
+        assert len(finding.by_words(store, ["utc"], Filters(), 5)) == 1
         assert store.check() == []
         one, two = (apsw.Connection(str(f / "yester.db")) for f in (folder, tmp_path / "fresh"))
         assert schema(one) == schema(two)

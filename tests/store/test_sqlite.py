@@ -11,6 +11,7 @@ from dataclasses import replace
 import apsw
 import pytest
 
+from tests import finding
 from yester.errors import StoreBusy, StoreDamaged, StoreError, StoreNewer
 from yester.ingest import prepared
 from yester.model import Filters, Item, Paging
@@ -85,7 +86,7 @@ def test_a_second_writer_waits_and_then_says_who_is_writing(store, folder):
 
 def test_reading_goes_on_while_another_writes(store, folder):
     with write_lock(folder / "run" / "write.lock", 1):
-        assert len(store.candidates([("common", 1.0, 30)], Filters(), 50)) == 30
+        assert len(finding.by_words(store, ["common"], Filters(), 50)) == 30
 
 
 @pytest.mark.requirement("STO-06")
@@ -100,7 +101,7 @@ def test_a_damaged_index_is_seen_and_rebuilt_without_losing_a_row(store, folder)
     with store.transaction():
         assert store.reindex() == 30
     assert store.check() == []
-    assert len(store.candidates([("common", 1.0, 30)], Filters(), 50)) == 30
+    assert len(finding.by_words(store, ["common"], Filters(), 50)) == 30
 
 
 @pytest.mark.requirement("OPS-05")

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import yester.store
+from tests import finding
 from tests.readings import every_item
 from yester.errors import FeedExpired
 from yester.ingest import prepared
@@ -83,14 +84,9 @@ def refs(found):
     return [one.ref for one in found]
 
 
-def terms(store, asked):
-    held = store.statistics(asked, Filters()).frequencies
-    return [(term, 1 / (1 + held[term]), held[term]) for term in asked if held[term]]
-
-
 def found(store, query, filters=None, limit=100):
-    ids = [c.id for c in store.candidates(terms(store, query.split()), filters or Filters(), limit)]
-    return refs(store.get(ids))
+    found = finding.by_words(store, query.split(), filters or Filters(), limit)
+    return refs(store.get([one.id for one in found]))
 
 
 @pytest.mark.requirement("STO-02")
@@ -131,7 +127,7 @@ def test_a_changed_item_is_found_by_its_new_words_only(store):
     assert refs(store.select(Filters(files=("old.py",)), Paging(9))) == []
     assert refs(store.select(Filters(files=("new.py",)), Paging(9))) == ["1"]
     assert refs(store.select(Filters(concepts=("old",)), Paging(9))) == []
-    assert store.statistics(["walrus"], Filters()).frequencies == {"walrus": 0}
+    assert finding.statistics(store, ["walrus"], Filters()).frequencies == {"walrus": 0}
     assert maintenance(store).check() == []
 
 
@@ -199,7 +195,7 @@ def test_a_project_merges_into_another_with_everything_it_has(store):
     assert [p.name for p in store.projects()] == ["new"]
     within = Filters(projects=("new",))
     assert sorted(found(store, "appl", within)) == ["1", "2", "3"]
-    assert store.statistics(["appl"], within).frequencies == {"appl": 3}
+    assert finding.statistics(store, ["appl"], within).frequencies == {"appl": 3}
     assert sorted(s.key for s in store.sessions(within, Paging(9))) == ["only-old", "s"]
     assert sorted(refs(store.select(Filters(session="s"), Paging(9)))) == ["1", "3"]
     assert maintenance(store).check() == []
@@ -352,7 +348,7 @@ def test_neighbours_are_those_before_and_behind_in_time_within_a_session(store):
     )
     ids = {i.ref: i.id for i in every_item(store)}
     names = {0: "-", **{id_: ref for ref, id_ in ids.items()}}
-    beside = store.neighbours(list(ids.values()))
+    beside = finding.neighbours(store, list(ids.values()))
     assert {names[i]: (names[b], names[a]) for i, (b, a) in beside.items()} == {
         "a1": ("-", "a2"),
         "a2": ("a1", "a3"),
@@ -366,9 +362,9 @@ def test_neighbours_are_those_before_and_behind_in_time_within_a_session(store):
 
 def test_terms_alike_begin_alike_both_ways(store):
     put(store, item("1", "authentication author authentic"), item("2", "auth config"))
-    assert store.alike("auth", 9)[0] in ("authent", "author")
-    assert store.alike("configurationx", 9) == ["config"]
-    assert store.alike("zzzz", 9) == []
+    assert finding.alike(store, "auth")[0] in ("authent", "author")
+    assert finding.alike(store, "configurationx") == ["config"]
+    assert finding.alike(store, "zzzz") == []
 
 
 def test_statistics_count_items_terms_and_lengths_per_project(store):
@@ -378,21 +374,21 @@ def test_statistics_count_items_terms_and_lengths_per_project(store):
         item("2", "apple", project="name:two"),
         item("3", "apple apple apple", project="name:two"),
     )
-    everywhere = store.statistics(["appl", "pear", "none"], Filters())
+    everywhere = finding.statistics(store, ["appl", "pear", "none"], Filters())
     assert everywhere.items == 3
     assert everywhere.frequencies == {"appl": 3, "pear": 1, "none": 0}
     assert everywhere.lengths["message", 2] == pytest.approx(2.0)
-    two = store.statistics(["appl", "pear"], Filters(projects=("two",)))
+    two = finding.statistics(store, ["appl", "pear"], Filters(projects=("two",)))
     assert (two.items, two.frequencies) == (2, {"appl": 2, "pear": 0})
 
 
 @pytest.mark.requirement("STO-06")
 def test_reindex_builds_the_same_index_from_the_rows_alone(store):
     put(store, *FILTERED, item("g", "needle", status="retired"))
-    before = store.statistics(["needl"], Filters())
+    before = finding.statistics(store, ["needl"], Filters())
     with store.transaction():
         assert maintenance(store).reindex() == 6
-    assert store.statistics(["needl"], Filters()) == before
+    assert finding.statistics(store, ["needl"], Filters()) == before
     assert sorted(found(store, "needl")) == list("abcdef")
     assert sorted(found(store, "needl", Filters(session="sess-aaaaaa"))) == ["a"]
     assert maintenance(store).check() == []
@@ -695,11 +691,8 @@ def test_any_text_can_be_stored_and_asked_for(tmp_path_factory, body, title, que
     try:
         clean = [text.encode("utf-8", "replace").decode() for text in (body, title)]
         put(store, item("1", clean[0], title=clean[1], tool=clean[1], type=clean[1]))
-        store.candidates(
-            terms(store, query_terms(query)),
-            Filters(tool=query, types=(query,), files=(query,)),
-            5,
-        )
+        filters = Filters(tool=query, types=(query,), files=(query,))
+        finding.by_words(store, query_terms(query), filters, 5)
         store.select(
             Filters(tool=query, concepts=(query,), files=(query,), session=query), Paging(5)
         )
@@ -943,8 +936,7 @@ def test_an_echo_is_kept_for_those_who_look_and_found_by_no_search(store):
         assert found(store, "ledger") == ["a"]
         assert [one.ref for one in store.select(Filters(), Paging(9))] == ["a"]
         assert [one.ref for one in store.select(Filters(echoes=True), Paging(9))] == ["b", "a"]
-        assert store.load([echo.id]) == []
-        assert store.statistics(["ledger"], Filters()).frequencies == {"ledger": 1}
+        assert finding.statistics(store, ["ledger"], Filters()).frequencies == {"ledger": 1}
         assert echo.id not in store.unembedded(9)
         assert maintenance(store).check() == []
         with store.transaction():

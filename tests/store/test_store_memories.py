@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests import finding
 from tests.store.test_store import BACKENDS, DAY, found, item, put, refs
 from yester.errors import StoreChanged
 from yester.ingest import prepared
@@ -151,20 +152,19 @@ def test_what_is_not_active_is_supplied_by_no_way_of_finding(store, status):
     before, after = (store.find(ref)[0].id for ref in ("before", "after"))
     id_ = one.item.id
     assert found(store, "needl") == ["a"]
-    assert store.nearest(vector, "m", Filters(), 9)[0][0] == id_
-    assert store.neighbours([before])[before] == (0, id_)
+    assert finding.nearest(store, vector, "m", Filters(), 9)[0][0] == id_
+    assert finding.neighbours(store, [before])[before] == (0, id_)
     gone = write(store, with_status(one, status), "retire")
     assert gone.item.status == status
     for filters in (Filters(), Filters(projects=("shop",)), Filters(kinds=("memory",))):
         assert "a" not in found(store, "walrus needl", filters)
         assert "a" not in refs(store.select(filters, Paging(9)))
-        assert id_ not in store.touching(["src/db.py"], filters, 9)
-        assert id_ not in dict(store.nearest(vector, "m", filters, 9))
-    assert store.neighbours([before])[before] == (0, after)
-    assert store.load([id_]) == []
-    assert store.cosines(vector, "m", [id_]) == {}
+        assert id_ not in finding.touching(store, ["src/db.py"], filters, 9)
+        assert id_ not in dict(finding.nearest(store, vector, "m", filters, 9))
+    assert finding.neighbours(store, [before])[before] == (0, after)
+    assert finding.cosines(store, vector, "m", [id_]) == {}
     assert id_ not in store.unembedded(9)
-    assert store.alike("needle", 9) == []
+    assert finding.alike(store, "needle") == []
     assert tag_counts(store) == {}
     assert store.memos(Filters()) == []
     assert store.memos(Filters(), Paging(statuses=(status,))) == [gone]
@@ -174,7 +174,7 @@ def test_what_is_not_active_is_supplied_by_no_way_of_finding(store, status):
     assert maintenance(store).check() == []
     back = write(store, with_status(gone, "active"), "restore")
     assert found(store, "needl") == ["a"]
-    assert store.touching(["src/db.py"], Filters(), 9).keys() >= {back.item.id}
+    assert finding.touching(store, ["src/db.py"], Filters(), 9).keys() >= {back.item.id}
 
 
 @pytest.mark.requirement("MEM-02")
@@ -284,7 +284,7 @@ def test_what_replaces_a_memory_is_found_from_it(store):
 @pytest.mark.requirement("MEM-05")
 def test_the_time_of_a_candidate_is_a_memorys_last_write_and_an_items_own(store):
     put(store, memory("m", "walrus", epoch=DAY, updated=9 * DAY), item("i", "walrus", epoch=DAY))
-    times = {one.kind: one.epoch for one in store.load([1, 2])}
+    times = {one.kind: one.epoch for one in finding.by_words(store, ["walrus"])}
     assert times == {"memory": 9 * DAY, "message": DAY}
 
 

@@ -105,7 +105,7 @@ class _Line:
 def _lines(app: App, given: Context) -> list[_Line]:
     ids = [one.item for one in given.shown]
     items = {item.id: item for item in app.reading.get(ids)}
-    used = app.reading.used(ids)
+    used = app.reading.texts(ids).used
 
     def line(one: Shown) -> _Line:
         item, known = items.get(one.item), used.get(one.item, Used(0, 0, {}))

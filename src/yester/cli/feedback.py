@@ -49,7 +49,7 @@ def command(
             if useful or useless:
                 app.store.append([Feedback(number, what, app.now) for number in numbers])
     nothing = Used(0, 0, {})
-    used = app.reading.used(numbers)
+    used = app.reading.texts(numbers).used
     if as_json:
         print_json(
             [

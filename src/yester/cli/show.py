@@ -59,7 +59,7 @@ def _note(app: App, ids: list[int]) -> None:
     """Of what an agent was shown, somebody wanted the whole: it was of use. Not worth waiting for,
     and no reason to fail where nothing can be written."""
     store = app.reading
-    shown = [id_ for id_, used in store.used(ids).items() if used.shown or used.listed]
+    shown = [id_ for id_, used in store.texts(ids).used.items() if used.shown or used.listed]
     if not shown:
         return
     session = store.session(*session_of(os.environ))  # an agent's shell may say which it is

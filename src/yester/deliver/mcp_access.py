@@ -209,7 +209,7 @@ class Access:
             ]  # fmt: skip
             with store.transaction(_PATIENCE_TO_WRITE):
                 store.append(lines)
-                known = store.used([one.item for one in self._read])
+                known = store.texts([one.item for one in self._read]).used
                 store.append([
                     Feedback(one.item, "fetched", one.epoch, number)
                     for one in self._read

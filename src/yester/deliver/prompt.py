@@ -26,7 +26,7 @@ from yester.recall.rank import FEWEST, Weights
 from yester.recall.recall import Asked, Fates, recall
 from yester.recall.recall import hit as hit_of
 from yester.recall.snippet import snippet
-from yester.store.contract import Store
+from yester.store.contract import Probe, Store
 from yester.text.terms import query_terms
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def at_prompt(
         half = _LONGEST_PROMPT // 2
         prompt = f"{prompt[:half]}\n{prompt[-half:]}"
     asked = query_terms(prompt)
-    items = max(store.statistics((), Filters()).items, FEWEST)
+    items = max(store.probe(Probe()).statistics.items, FEWEST)
     calendar = Calendar(now, zone)
     turns: dict[tuple[str, int], int] = {}
     pairs = [

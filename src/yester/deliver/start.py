@@ -40,7 +40,7 @@ from yester.model import CURATED, Filters, Item, Paging, Project, Session
 from yester.recall.beginning import relevant
 from yester.recall.rank import Weights
 from yester.recall.recall import Fates
-from yester.store.contract import Store
+from yester.store.contract import Probe, Store
 
 if TYPE_CHECKING:
     from yester.text.embed import Embedder
@@ -94,7 +94,7 @@ def at_start(
         rules_told = [rule for rule in here.rules if rule.updated > left_off]
         here = replace(here, signals=None)
     rules = _rules(rules_told, calendar, min(_RULES, budget))
-    number = store.statistics((), replace(project, since=None)).items
+    number = store.probe(Probe(replace(project, since=None))).statistics.items
     name = named(here.project.name)
     if not number:
         if again or of_session:

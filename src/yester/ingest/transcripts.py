@@ -248,7 +248,7 @@ class Ingest:
         """A session's project may have been renamed or joined since its transcript was last read:
         reading on must not make it anew."""
         key, cwd = state.get("project"), state.get("cwd")
-        if not key or not cwd or self._store.project_number(key):
+        if not key or not cwd or key in {one.key for one in self._store.projects()}:
             return state
         return {**state, "project": self._projects.of(cwd).key}
 

@@ -6,9 +6,9 @@ every backend indexes the same terms and one ranker scores them all.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import log
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
@@ -121,6 +121,69 @@ class Queue:
     quiet_since: int = 0
     key: str = ""
     limit: int | None = None
+
+
+def _nothing() -> Mapping[str, float]:
+    return {}
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """All of a question that is known before anything is scored."""
+
+    filters: Filters = ANYTHING
+    terms: Mapping[str, float] = field(default_factory=_nothing)  # → the most it can count for
+    # Terms that may stand for those that begin alike, and what these count for: where nobody has
+    # the term, or (1.0) in any case.
+    begin: Mapping[str, float] = field(default_factory=_nothing)
+    rarest: int = 0  # so many of the rarest terms alone choose candidates; 0: all
+    words: int = 0  # candidates by words
+    must: Expression | None = None  # holds for all; of a phrase only that its terms are there
+    # Asked for when the words have been looked up: making a vector takes as long. None: there is
+    # none after all.
+    vector: Callable[[], Any] | None = None
+    model: str = ""
+    nearest: int = 0  # candidates by meaning
+    files: Sequence[str] = ()  # touched now; the end of a path will do
+    paths: Sequence[str] = ()  # named in the question
+    most_files: int = 0  # candidates by files
+    names: Sequence[str] = ()  # what could be concepts
+    project: str = ""  # where it is asked, by name or key
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The answer to a Probe."""
+
+    statistics: Statistics
+    alike: Mapping[str, Sequence[str]]  # known terms that begin with one, then those it begins with
+    candidates: list[Candidate]  # of every arm, each once; with `must`, by words alone
+    words: frozenset[int]  # those found by words
+    near: Mapping[int, Near]
+    touching: Mapping[int, int]  # item → how many of the files it is about
+    named: Mapping[int, int]  # item → how many of the paths
+    concepts: int  # how many of the names are concepts
+    having: Mapping[int, int]  # candidate → how many of these it has
+    project: int  # what `Candidate.project` is where it is asked; 0: unknown
+    projects: Mapping[str, str]  # key → readable name, where there are candidates by words
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What stands beside the likeliest, and how near all are."""
+
+    pairs: Mapping[int, tuple[int, int]]  # id → the one before and the one behind it; 0: none
+    candidates: Sequence[Candidate]  # those that were not known
+    passing: frozenset[int]  # of these, those that pass the filters
+    near: Mapping[int, Near]
+    having: Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    items: list[Item]
+    used: Mapping[int, Used]  # of which it is known whether they were of use
+    branches: Mapping[tuple[str, str], str]  # (session, agent) → the branch it was on
 
 
 class Waiting(NamedTuple):
@@ -358,58 +421,24 @@ class Store(Protocol):
     def gone(self, source: str, ref: str) -> bool:
         """Was there a memory of this identity that was let go?"""
 
-    def candidates(
-        self,
-        terms: Sequence[tuple[str, float, int]],
-        filters: Filters,
-        limit: int,
-        must: Expression | None = None,
-    ) -> list[Candidate]:
-        """At most `limit` active items with at least one of the terms that pass every filter.
+    def probe(self, probe: Probe) -> Found:
+        """Everything that is found for a question before anything is scored, of one moment."""
 
-        A term comes with its weight and the number of items that hold it (`statistics`). Which of
-        many come back is the engine's choice; they should be the likeliest ones. `must` holds for
-        all of them, except that a phrase promises only that its terms are there: the caller looks
-        at the text.
-        """
+    def around(
+        self, probe: Probe, likeliest: Sequence[int], known: Collection[int], near: Collection[int]
+    ) -> Beside:
+        """What stands beside the likeliest, and how near all are: those found (`known`) without
+        those whose nearness is known already (`near`)."""
+
+    def texts(self, ids: Sequence[int], use_of: Sequence[int] = ()) -> Texts:
+        """Items in this order and what is known of the use of these and of others: the last that a
+        search asks for."""
 
     def model(self) -> str:
         """The model whose vectors are wanted; "" before the first one."""
 
     def unembedded(self, limit: int, since: int = 0) -> list[int]:
         """Items whose vectors are still to be made, newest first; only those stored since then."""
-
-    def nearest(
-        self, vector: Any, model: str, filters: Filters, limit: int
-    ) -> list[tuple[int, Near]]:
-        """The active items nearest to a vector that pass every filter, each with its nearest part;
-        nearest first."""
-
-    def cosines(self, vector: Any, model: str, items: Sequence[int]) -> dict[int, Near]:
-        """The same for given items; those without vectors of this model are left out."""
-
-    def load(self, ids: Sequence[int], filters: Filters | None = None) -> list[Candidate]:
-        """The active items with these ids that pass every filter, as candidates, in no order."""
-
-    def touching(self, files: Sequence[str], filters: Filters, limit: int) -> dict[int, int]:
-        """At most `limit` items about any of these files that pass every filter, with how many of
-        the files each is about; most of them first, then newest. The end of a path will do."""
-
-    def concepts(self, names: Sequence[str], items: Sequence[int]) -> tuple[int, dict[int, int]]:
-        """How many of these names are concepts, and item → how many of those it has."""
-
-    def project_number(self, name: str) -> int:
-        """What `Candidate.project` is for the project with this name or key; 0: unknown."""
-
-    def neighbours(self, ids: Sequence[int]) -> dict[int, tuple[int, int]]:
-        """id → the ids of the active items before and behind it in its session (else its project)
-        by time; 0: none."""
-
-    def alike(self, term: str, most: int) -> list[str]:
-        """Known terms that begin with this one, then those it begins with; frequent ones first."""
-
-    def statistics(self, terms: Sequence[str], filters: Filters) -> Statistics:
-        """Numbers for scoring these terms, over the projects filtered for, else over everything."""
 
     def projects(self) -> list[Project]:
         """All projects, by name."""
@@ -424,9 +453,6 @@ class Store(Protocol):
         """A client's session with its number of prompts; where it has several projects, the first.
 
         The number of items is not counted."""
-
-    def used(self, items: Sequence[int]) -> dict[int, Used]:
-        """Of which of these items it is known whether they were of use."""
 
     def history(
         self, session: int, brief: Collection[str], chars: int, after: tuple[int, int], limit: int

@@ -79,7 +79,7 @@ def _note(access: Access, ids: list[int]) -> None:
     """Of what an agent was shown, somebody wanted the whole: it was of use. No reason to fail where
     nothing can be written."""
     store = access.store
-    shown = [id_ for id_, used in store.used(ids).items() if used.shown or used.listed]
+    shown = [id_ for id_, used in store.texts(ids).used.items() if used.shown or used.listed]
     if shown:
         with suppress(StoreError, OSError), store.transaction():
             store.append([Feedback(id_, "fetched", access.now) for id_ in shown])

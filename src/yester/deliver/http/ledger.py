@@ -126,7 +126,7 @@ def give(access: Access, given: GiveFeedback) -> shapes.Uses:
 
 
 def use(store: Store, ids: Sequence[int]) -> list[shapes.Use]:
-    known = store.used(ids)
+    known = store.texts(ids).used
     return [
         shapes.Use(
             id=id_, use=round(usefulness(one), 4), shown=one.shown, used_in=one.used_in,

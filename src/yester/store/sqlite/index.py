@@ -30,7 +30,6 @@ _KNOWN_TERMS = 500_000  # bound of the set that saves writing known terms again
 _DAY = 86_400_000
 _SHORTEST_PREFIX = 4  # of a term that stands for a longer one
 _PROJECTS_MARKED = 16
-_ENOUGH = 100  # postings of rarer terms after which a frequent one need not be complete
 _RARE = 2_000  # postings of a term that is cheaper to read whole than together with a filter
 _LISTS = 32  # terms that choose candidates; all of them score
 _decode_ids = msgspec.json.Decoder(list[int]).decode
@@ -355,27 +354,22 @@ class _Search:
 
     def lists(self, chosen: Sequence[tuple[str, float]]) -> Iterator[tuple[float, Sequence[int]]]:
         rare: list[tuple[str, float, list[int]]] = []
-        given = 0
         for term, weight in chosen:
             if self._plain:
                 yield weight, self._ids(term, POSTINGS)
                 continue
             ids = self._ids(term, _RARE + 1)
-            if self._members is not None and (len(ids) <= _RARE or given >= _ENOUGH):
-                # Of a frequent term the newest will do once rarer ones have led somewhere.
+            if len(ids) > _RARE:
+                yield weight, self.narrowed(term, POSTINGS)
+            elif self._members is not None:
                 mark = self._members
-                members = [id_ for id_ in ids if mark[id_]]
-                given += len(members)
-                yield weight, members
-            elif len(ids) > _RARE:
-                narrowed = self.narrowed(term, POSTINGS)
-                given += len(narrowed)
-                yield weight, narrowed
+                yield weight, [id_ for id_ in ids if mark[id_]]
             else:
                 rare.append((term, weight, ids))
         if rare:
             any_of = " OR ".join(term for term, _, _ in rare)
-            allowed = frozenset(self.narrowed(f"({any_of})", POSTINGS * 4))
+            most = sum(len(ids) for _, _, ids in rare)
+            allowed = frozenset(self.narrowed(f"({any_of})", most))
             for _, weight, ids in rare:
                 yield weight, [id_ for id_ in ids if id_ in allowed]
 

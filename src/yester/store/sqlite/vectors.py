@@ -103,8 +103,7 @@ class VectorRows(Connection):
         )
         return [row[0] for row in found]
 
-    @explains
-    def nearest(
+    def _nearest(
         self, vector: Any, model: str, filters: Filters, limit: int
     ) -> list[tuple[int, Near]]:
         np = arrays()
@@ -121,7 +120,7 @@ class VectorRows(Connection):
         enough = max(_EACH * limit, _FEWEST)
         wanted = min(enough, len(known))
         while True:
-            near = np.argpartition(far, wanted - 1)[:wanted] if wanted < len(known) else None
+            near = _closest(far, known.items, wanted) if wanted < len(known) else None
             ids = known.ids if near is None else known.ids[near]
             items = known.items if near is None else known.items[near]
             if narrowed:
@@ -129,13 +128,13 @@ class VectorRows(Connection):
                 ids = ids[np.isin(items, passing)]
             elif mask is not None:
                 ids = ids[_marked(mask, items)]
-            found, gone = self._cosines(vector, model, ids)
+            found, gone = self._cosines_by_id(vector, model, ids)
             if gone:
                 if 2 * len(gone) > len(ids):
                     del self._codes[model]  # most of it: read anew
                 else:
                     known.forget(gone)
-                return self.nearest(vector, model, filters, limit)
+                return self._nearest(vector, model, filters, limit)
             if len(found) >= limit or near is None or (not narrowed and wanted >= enough):
                 break
             wanted = min(wanted * _WIDER, len(known))
@@ -158,8 +157,7 @@ class VectorRows(Connection):
                 break
         return kept[:limit]
 
-    @explains
-    def cosines(self, vector: Any, model: str, items: Sequence[int]) -> dict[int, Near]:
+    def _cosines(self, vector: Any, model: str, items: Sequence[int]) -> dict[int, Near]:
         found = self._db.execute(
             "SELECT v.item, v.parts, v.value FROM json_each(?) j"
             " CROSS JOIN vector v ON v.item = j.value"
@@ -183,7 +181,7 @@ class VectorRows(Connection):
         )
         return [row[0] for row in found]
 
-    def _cosines(self, vector: Any, model: str, ids: Any) -> tuple[dict[int, Near], set[int]]:
+    def _cosines_by_id(self, vector: Any, model: str, ids: Any) -> tuple[dict[int, Near], set[int]]:
         """item → cosine for vectors by id, and the ids that are no longer there."""
         wanted = sorted(ids.tolist())  # as they lie in the file
         found = self._db.execute(
@@ -209,6 +207,16 @@ class VectorRows(Connection):
     def _members_of(self, project: int) -> bytearray:
         self._notice_moves()
         return self._members.of(self._db, project)
+
+
+def _closest(far: Any, items: Any, number: int) -> Any:
+    """Places of the codes that are least far, of equally far ones those of the newer items."""
+    np = arrays()
+    edge = np.partition(far, number - 1)[number - 1]
+    nearer = np.flatnonzero(far < edge)
+    equal = np.flatnonzero(far == edge)
+    newest_first = np.argsort(-items[equal], kind="stable")
+    return np.concatenate([nearer, equal[newest_first[: number - len(nearer)]]])
 
 
 def _marked(mask: bytearray, items: Any) -> Any:
