@@ -36,7 +36,7 @@ def home(tmp_path_factory):
     """A project, a session, and an item of each kind for each text, which is in all their fields;
     number n of each belongs to the n-th text. The image is the newest, so that it is in sight."""
     path, now = tmp_path_factory.mktemp("hostile") / "memory", int(time.time() * 1000)
-    with yester.open(path) as memory, memory.store.transaction():
+    with yester.open(path) as memory, memory.store.transaction("memories"):
         for number, text in enumerate(HOSTILE.values()):
             _fill(memory.store, number, text, now - number * 60_000)
     lists = json.dumps(

@@ -154,7 +154,7 @@ def test_that_a_memory_was_written_is_told_with_its_status_and_version(api):
 def test_what_goes_with_its_memory_is_no_gap(api):
     with yester.open(api.home) as memory:
         id_ = memory.remember("Orders keep UTC", type="note")
-        with memory.store.transaction():
+        with memory.store.transaction("memories"):
             memory.store.drop_memo(id_, 1, "let go")
         assert memory.store.changes() == []
     with api.stream(last="1-0-1") as events:

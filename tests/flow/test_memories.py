@@ -769,7 +769,7 @@ def test_lint_names_decisions_that_cannot_both_hold(store):
 
 def test_lint_names_what_does_not_hold_to_its_form(store):
     given = Item("x", "memory", project=SHOP.key, type="decision", body="b", tags=("A B",))
-    with store.transaction():
+    with store.transaction("memories"):
         store.put([prepared(replace(given, ref="y"))])
         bad = Memo(given, "Not A Slug", content={"colour": "red"})
         store.put_memo(prepared(given), bad, Change(0, NOW, "somebody", "create"))

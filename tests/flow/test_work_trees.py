@@ -159,7 +159,7 @@ def test_killed_while_it_joins_nothing_has_happened_and_the_next_run_does_it(old
         try:
             store = open_store(old, now=NOW)
             project = next(one for one in store.projects() if one.name == "2")
-            with store.transaction():
+            with store.transaction("places"):
                 store.merge_project(project.key, Project("git:example.org/acme/shop", "shop"), NOW)
                 os.kill(os.getpid(), signal.SIGKILL)
         finally:
@@ -196,7 +196,7 @@ def test_a_transcript_that_grows_after_the_join_goes_on_in_the_repository(
     run("index")
     key = f"dir:{place}"
     store = open_store(home, now=1)
-    with store.transaction():
+    with store.transaction("places"):
         store.merge_project("git:example.org/acme/shop", Project(key, "2", place))
         store._db.execute("UPDATE source SET state = json_set(state, '$.project', ?)", (key,))
     store.close()

@@ -189,7 +189,7 @@ def test_a_project_merges_into_another_with_everything_it_has(store):
         item("3", "apple", project="name:new", session="s"),
         item("4", "apple", project="name:old", status="retired"),
     )
-    with store.transaction():
+    with store.transaction("places"):
         assert store.merge_project("name:old", Project("name:new", "new")) == 3
         assert store.merge_project("name:old", Project("name:new", "new")) == 0
     assert [p.name for p in store.projects()] == ["new"]
@@ -208,7 +208,7 @@ def test_a_project_with_nothing_to_merge_with_is_only_called_otherwise(store):
         store.put_project(Project("git:x/old", "old", "/code/old"))
         store.put_project(Project("git:x/sub", "sub", parent="git:x/old"))
     before = store.find("1")[0]
-    with store.transaction():
+    with store.transaction("places"):
         assert store.merge_project("git:x/old", Project("name:old", "old")) == 1
     assert store.find("1")[0] == replace(before, project="name:old")
     assert Project("name:old", "old") in [replace(p, root="") for p in store.projects()]
@@ -222,7 +222,7 @@ def test_a_project_with_nothing_to_merge_with_is_only_called_otherwise(store):
 def test_who_has_remembered_a_project_writes_to_what_it_was_merged_into(open_store):
     one, two = open_store(), open_store()
     put(one, item("1", "apple", project="name:old", session="s"), item("2", project="name:new"))
-    with two.transaction():
+    with two.transaction("places"):
         two.merge_project("name:old", Project("name:new", "new"))
     put(one, item("3", "apple", project="name:old", session="s"))  # made anew, not a loose end
     assert {p.key for p in one.projects()} == {"name:new", "name:old"}
@@ -329,7 +329,7 @@ def test_a_project_that_holds_most_items_is_searched_exactly_too(open_store):
     put(two, item("late", "needle", project="name:big"))
     assert len(found(one, "needl", Filters(projects=("big",)))) == 21
     put(two, item("a2", "needle, moved"))
-    with two.transaction():
+    with two.transaction("places"):
         two.merge_project("name:shop", Project("name:else", "else"))
     assert "a2" in found(one, "needl", Filters(projects=("else",)))
     assert "a2" not in found(one, "needl", Filters(projects=("big",)))
@@ -648,7 +648,7 @@ def test_an_item_that_is_known_adopts_nothing(store):
 def test_turns_events_and_what_was_shown_go_with_a_merged_project(store):
     gone, kept = session_of(store, project="name:old"), session_of(store, project="name:new")
     moved = session_of(store, "only-old", project="name:old")
-    with store.transaction():
+    with store.transaction("places"):
         for session in (gone, moved):
             (turn,) = store.append([Turn(f"t-{session}", session, started=1)])
             store.append([event(f"{session}-1-a", session=session, turn=turn)])

@@ -55,7 +55,7 @@ def entry(memo):
 
 def write(store, memo, what="create", act=0):
     before = None if what == "create" else {"title": "old"}
-    with store.transaction():
+    with store.transaction("memories"):
         change = Change(memo.item.id, 7, "sam", what, "why not", before, {"title": "new"}, act)
         id_ = store.put_memo(entry(memo), memo, change)
     return store.memos(ids=[id_])[0]
@@ -107,7 +107,7 @@ def test_who_writes_what_they_have_not_seen_is_told_and_writes_nothing(store):
 @pytest.mark.requirement("MEM-02")
 def test_a_memory_and_its_history_are_written_together_or_not_at_all(store):
     one = write(store, memo("a", "first"))
-    with pytest.raises(ZeroDivisionError), store.transaction():
+    with pytest.raises(ZeroDivisionError), store.transaction("memories"):
         store.put_memo(
             entry(with_status(one, "retired")), with_status(one, "retired"),
             Change(one.item.id, 7, "sam", "retire"),
@@ -121,7 +121,7 @@ def test_a_memory_and_its_history_are_written_together_or_not_at_all(store):
 @pytest.mark.requirement("MEM-02")
 def test_changes_made_together_are_found_together(store):
     one, two = write(store, memo("a", "first")), write(store, memo("b", "second"))
-    with store.transaction():
+    with store.transaction("memories"):
         act = 0
         for memo_ in (one, two):
             change = Change(memo_.item.id, 7, "sam", "update", act=act)
@@ -196,7 +196,7 @@ def test_a_plain_memory_that_was_retired_is_not_brought_back_by_an_import(store)
 def test_what_was_let_go_is_gone_and_does_not_come_back(store):
     kept = write(store, memo("kept", "about walruses"))
     gone = write(store, memo("a", "walrus", files_read=("x.py",), tags=("sea",)))
-    with store.transaction():
+    with store.transaction("memories"):
         store.drop_memo(gone.item.id, 9, "grace over")
     assert store.memos(ids=[gone.item.id]) == []
     assert store.changes(gone.item.id) == []
@@ -215,7 +215,7 @@ def test_what_was_let_go_is_gone_and_does_not_come_back(store):
 def test_no_id_is_given_twice_whoever_opens_the_store(open_store):
     store = open_store()
     one = write(store, memo("a", "first"))
-    with store.transaction():
+    with store.transaction("memories"):
         store.drop_memo(one.item.id, 9, "")
     store.close()
     later = open_store()
@@ -264,7 +264,7 @@ def test_a_slug_is_made_free_within_its_project(store):
     one = write(store, replace(memo("r", "x"), slug="use-utc"))
     assert store.free_slug("name:shop", "use-utc") == "use-utc-2"
     assert store.free_slug("name:blog", "use-utc") == "use-utc"
-    with store.transaction():
+    with store.transaction("memories"):
         store.drop_memo(one.item.id, 9, "")
     assert store.free_slug("name:shop", "use-utc") == "use-utc-2"
     long = "a" * 80
@@ -292,7 +292,7 @@ def test_a_project_that_becomes_another_takes_its_memories_along(store):
     with store.transaction():
         store.put_project(Project("name:shop", "shop"))
     one = write(store, memo("a", "walrus"))
-    with store.transaction():
+    with store.transaction("places"):
         store.merge_project("name:shop", Project("name:new", "new"))
     (moved,) = store.memos(Filters(projects=("new",)))
     assert (moved.item.project, moved.slug, moved.version) == ("name:new", one.slug, 1)
@@ -309,6 +309,6 @@ def test_the_file_of_a_memory_is_kept_with_the_version_it_was_read_into(open_sto
     assert open_store().files([one.item.id, other.item.id, 99]) == {
         one.item.id: (b"\x00{}\xff", "hash", 1)
     }
-    with store.transaction():
+    with store.transaction("memories"):
         store.drop_memo(one.item.id, 9, "gone")
     assert store.files([one.item.id]) == {}

@@ -235,7 +235,7 @@ def test_a_project_that_moved_takes_its_vectors_along(open_store):
     filled(one, {"a": units(1), "b": units(2)}, project="name:old")
     filled(one, {"c": units(3)}, project="name:new")
     assert set(nearest(two, Filters(projects=("new",)))) == {"c"}
-    with one.transaction():
+    with one.transaction("places"):
         one.merge_project("name:old", Project("name:new", "new"))
     for store in (one, two):
         assert set(nearest(store, Filters(projects=("new",)))) == {"a", "b", "c"}

@@ -16,6 +16,6 @@ def command(app: App) -> None:
     Nothing is lost whatever happens to it: the items stay untouched, and until the new index is
     complete the old one stays in place.
     """
-    with app.store.transaction():
+    with app.store.transaction("index"):
         number = maintenance(app.store).reindex()
     click.echo(f"{count(number, 'item')} indexed anew")

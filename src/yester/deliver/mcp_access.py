@@ -207,7 +207,7 @@ class Access:
                           prompt)
                 for one in self._listed
             ]  # fmt: skip
-            with store.transaction(_PATIENCE_TO_WRITE):
+            with store.transaction(patience=_PATIENCE_TO_WRITE):
                 store.append(lines)
                 known = store.texts([one.item for one in self._read]).used
                 store.append([

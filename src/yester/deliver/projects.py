@@ -113,7 +113,7 @@ def _in_step(home: Path, store: Store, carry_out: Callable[[Path, str], R]) -> R
     with config_file.one_at_a_time:
         before = config_file.text_of(path)
         try:
-            with store.transaction():
+            with store.transaction("places"):
                 return carry_out(path, before)
         except BaseException:
             if config_file.text_of(path) != before:

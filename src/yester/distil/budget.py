@@ -131,7 +131,7 @@ def reserve(store: Store, limits: Limits, call: Spend) -> int:
     """Enter a call before it is made. OverBudget, which is entered too, where it may not be.
 
     Not inside a transaction: this is one."""
-    with store.transaction():
+    with store.transaction("spend"):
         spent = spent_since(store, day_of(call.epoch), call.epoch)
         outcome, reason = _refused(spent, limits, call)
         if outcome:

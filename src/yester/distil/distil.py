@@ -150,7 +150,7 @@ def _write(
     """None, and nothing done, where a language model has noted a turn meanwhile."""
     # What a decision had undone that is none any more holds again.
     freed = store.get([item.supersedes for item in written.gone if item.supersedes])
-    with store.transaction():
+    with store.transaction("work"):
         if _noted(store, waiting.session) != noted:
             return None
         if written.gone:

@@ -145,5 +145,5 @@ def _link(store: Store, newer: Item, older: Item) -> int:
     changed = [replace(older, status="superseded")]
     if not newer.supersedes:
         changed.append(replace(newer, supersedes=older.id))
-    with store.transaction():
+    with store.transaction("work"):
         return store.put([prepared(item) for item in changed]).changed

@@ -142,7 +142,7 @@ def _replace(
     whole = tuple((-1, source) for source in turn.sources)
     entries = [replace(prepared(replace(one, id=0)), evidence=whole) for one in made]
     refs = {one.ref for one in made}
-    with store.transaction():
+    with store.transaction("work"):
         there = {item.ref: item for item in distilled_items(store, session.id)}
         if any(there.get(one.ref) != one for one in found):
             return False

@@ -145,5 +145,5 @@ def _repaired(repair: Callable[[], int], advice: str) -> Finding:
 
 
 def _reindex(store: Store) -> int:
-    with store.transaction():
+    with store.transaction("index"):
         return maintenance(store).reindex()

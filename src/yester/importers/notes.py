@@ -177,7 +177,7 @@ def _source(path: str, notes: Sequence[Item], size: int = -1, mtime_ns: int = 0)
 
 def _put(store: Store, changed: Sequence[Item], project: Project | None, source: Source) -> Put:
     entries = [prepared(item) for item in changed]
-    with store.transaction():
+    with store.transaction("items"):
         if project:
             store.put_project(project)
         put = store.put(entries)

@@ -126,7 +126,7 @@ class Events:
                     title=sessions[key].title or first.title,
                 )  # fmt: skip
             weighed.append((spooled, one))
-        with self._store.transaction():
+        with self._store.transaction("events"):
             known = self._known_events(ids)
             new = [pair for pair in weighed if pair[0].id not in known]
             rows = self._put_sessions(new, sessions)
@@ -319,7 +319,7 @@ class Events:
             filters = Filters(session=session, kinds=("prompt",), until=turn.started + 1)
             for prompt in self._store.select(filters, Paging(1)):
                 if prompt.id not in answered:
-                    with self._store.transaction():
+                    with self._store.transaction("events"):
                         self._store.append([replace(turn, prompt=prompt.id)])
 
 

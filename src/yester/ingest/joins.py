@@ -17,7 +17,7 @@ from yester.store.contract import Store
 def join_next(store: Store, projects: Projects, now: int) -> Join | None:
     """Join one; None where there is none left to join."""
     for project, into in _joinable(store, projects):
-        with store.transaction():
+        with store.transaction("places"):
             made = store.merge_project(project.key, into, now)
         if made:  # else another process was faster
             return store.entries(Join, {"id": made})[0]
@@ -65,6 +65,6 @@ def _rename_numbers(store: Store) -> None:
     numbered = [one for one in store.projects() if one.name.isdigit()]
     better = [one for one in map(bare, (one.key for one in numbered)) if not one.name.isdigit()]
     if better:
-        with store.transaction():
+        with store.transaction("places"):
             for project in better:
                 store.put_project(project)

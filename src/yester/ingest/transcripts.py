@@ -133,7 +133,7 @@ class Ingest:
         if not (self._entries or self._sources):
             return Put()
         began = self._clock()
-        with self._store.transaction():
+        with self._store.transaction("items"):
             for project in self._seen_projects.values():
                 self._store.put_project(project)
             for session in self._sessions.values():
@@ -174,7 +174,7 @@ class Ingest:
 
     def read_again(self, agent: Agent, path: Path) -> None:
         """Read a transcript from its beginning, however far it was read."""
-        with self._store.transaction():
+        with self._store.transaction("places"):
             if known := next(iter(self._store.sources(path=str(path))), None):
                 self._store.put_source(replace(known, size=-1, head=_NO_HEAD), {})
         self.read(agent, path, lambda _: None)
@@ -310,7 +310,7 @@ def rebuild_if_stale(store: Store) -> int:
     care = maintenance(store)
     if not care.stale():
         return 0
-    with store.transaction():
+    with store.transaction("index"):
         return care.reindex()
 
 
@@ -320,6 +320,6 @@ def apply_names(store: Store, projects: Projects) -> int:
     for project in store.projects():
         wanted = projects.renamed(project)
         if wanted.key != project.key:
-            with store.transaction():
+            with store.transaction("places"):
                 moved += store.merge_project(project.key, wanted)
     return moved

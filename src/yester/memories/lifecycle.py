@@ -49,7 +49,7 @@ STEPS: Mapping[str, tuple[tuple[str, ...], str]] = {
 def writing(store: Store) -> Iterator[None]:
     """A transaction to write memories in."""
     rebuild_if_stale(store)
-    with store.transaction():
+    with store.transaction("memories"):
         yield
 
 

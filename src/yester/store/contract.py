@@ -1,7 +1,8 @@
 """The Store contract: what a backend must do. One test suite (`tests/store`) runs on all of them.
 
 A store keeps items and supplies candidates; it does not rank. Text arrives expanded (Document), so
-every backend indexes the same terms and one ranker scores them all.
+every backend indexes the same terms and one ranker scores them all. Ids name things within one
+store; they are no clock (`Store.feed` has cursors for that).
 """
 
 from __future__ import annotations
@@ -236,6 +237,12 @@ class MemoryChange(NamedTuple):
     version: int
 
 
+# What a transaction protects: money that is left, the slugs and versions of memories, which project
+# is whose and how far transcripts were read, which events are known, items that are looked at
+# before they are written, what was distilled of a session, the whole index.
+Lock = Literal["", "spend", "memories", "places", "events", "items", "work", "index"]
+
+
 # What `append` writes down. Projects that were joined are read in the same way.
 Row = (
     Injection | Feedback | Spend | Event | Turn | OwedStart | Refinement | Archived | Muted
@@ -244,40 +251,8 @@ Row = (
 R = TypeVar("R")
 
 
-class Store(Protocol):
-    """All writing happens inside `transaction()`; reading needs nothing."""
-
-    @property
-    def location(self) -> str:
-        """Where the store is, for messages; never with a password in it."""
-
-    def in_place(self) -> bool:
-        """False: open it anew. A restored backup has taken its place, and its rows are others; or a
-        newer yester has changed the schema. Whoever writes is told by StoreReplaced, StoreNewer."""
-
-    def close(self) -> None:
-        """Let go of everything. Calling it twice is harmless."""
-
-    def feed(self, cursor: str = "", limit: int = 500) -> tuple[list[FeedLine], str]:
-        """What was committed behind a cursor, each line at least once, and the cursor behind the
-        last; without one nothing, and the cursor behind everything there is. A cursor is opaque: it
-        says nothing about time, and two of them cannot be compared but for being the same. Asking
-        in vain costs next to nothing. FeedExpired where it is of another life of the store."""
-
-    def transaction(self, patience: float | None = None) -> AbstractContextManager[None]:
-        """The one way to write: takes the write lock, commits at the end, rolls back on an error.
-        StoreBusy where another writer has it for longer than `patience` (seconds).
-
-        All or nothing, also under kill -9. Keep it short: prepare outside, write inside.
-        """
-
-    # --- writing, inside a transaction -------------------------------------------------------
-
-    def put_project(self, project: Project) -> int:
-        """Its id. A known key keeps its readable name; a name already taken is made longer."""
-
-    def put_session(self, session: Session) -> int:
-        """Its id. A known one is widened: earliest start, latest end, last title that is not ""."""
+class Items(Protocol):
+    """What is remembered, and what it was made of."""
 
     def put(self, entries: Sequence[Entry]) -> Put:
         """Insert or replace by (source, kind, ref), rows and index in step.
@@ -288,23 +263,60 @@ class Store(Protocol):
         left as it is (`put_memo`), and so is one that is no longer active or was let go.
         """
 
-    def put_memo(self, entry: Entry, memo: Memo, change: Change) -> int:
-        """Write a structured memory, its item and the line of its history together; its id.
+    def remove(self, ids: Sequence[int]) -> None:
+        """Take items out for good, rows and index in step; unknown ids are passed over."""
 
-        `memo` is to be stored with the id and version it was read with (0 and 0: it is new): where
-        the store has another version, StoreChanged. Changes with one `act` (`new_act`) belong
-        together.
-        """
+    def get(self, ids: Sequence[int]) -> list[Item]:
+        """The items with these ids, in this order; unknown ids are left out."""
 
-    def put_file(self, item: int, raw: bytes, hash_: str) -> None:
-        """This is the file a memory, as it is now, was read from."""
+    def find(self, ref: str) -> list[Item]:
+        """Items by the caller's own id, over all sources and kinds."""
 
-    def drop_memo(self, item: int, epoch: int, why: str) -> None:
-        """Let a memory go with all that is stored of it and its history; its ref stays known, so
-        that it does not come back, and no other item ever gets its id."""
+    def select(self, filters: Filters, page: Paging = EVERYTHING) -> list[Item]:
+        """Items that pass the filters, by time (then id); with `filters.echoes` also those an agent
+        only said again, which no search gives."""
 
-    def put_source(self, source: Source, skipped: Mapping[str, int]) -> None:
-        """Remember how far a transcript has been read, and add to the counts of skipped records."""
+    def history(
+        self, session: int, brief: Collection[str], chars: int, after: tuple[int, int], limit: int
+    ) -> list[tuple[Item, int]]:
+        """The next items of a session by (time, id), without what came of it (distilled items and
+        memories), each with the length of its text; of thinking and of these tools only so many
+        characters of it, of other tools that wrote much the beginning and the end."""
+
+    def evidence(
+        self, items: Sequence[int], into: bool = False
+    ) -> dict[int, tuple[tuple[int, int], ...]]:
+        """Distilled item → (number of the fact, item it was made of), in the order of time. With
+        `into`, item → (number of the fact, active item made of it). Others are left out."""
+
+
+class Search(Protocol):
+    """Candidates for a question. Which of many come back is no engine's own choice:
+
+    words     Terms by (items that hold them, place in the question), rarest first, while they are
+              at most 32 and their lists at most 3,500 items long together; always one. A list is
+              that of the filtered projects, complete up to 3,500, then its newest. Where filters
+              leave fewer than wanted: further terms, one by one. By summed weight, then newer id
+    meaning   Codes by distance, then the newer item; three for each one wanted and never fewer than
+              300 are compared by value
+    files     Those about most of them, then the newest
+    """
+
+    def probe(self, probe: Probe) -> Found:
+        """Everything that is found for a question before anything is scored."""
+
+    def around(
+        self, probe: Probe, likeliest: Sequence[int], known: Collection[int], near: Collection[int]
+    ) -> Beside:
+        """What stands beside the likeliest, and how near all are: those found (`known`) without
+        those whose nearness is known already (`near`)."""
+
+    def texts(self, ids: Sequence[int], use_of: Sequence[int] = ()) -> Texts:
+        """Items in this order and what is known of the use of these and of others: the last that a
+        search asks for."""
+
+    def model(self) -> str:
+        """The model whose vectors are wanted; "" before the first one."""
 
     def use_model(self, model: str) -> int:
         """Vectors of this model are wanted from now on; the number of items still without them.
@@ -312,11 +324,21 @@ class Store(Protocol):
         Items told in words want vectors; what tools print, and thinking, does not.
         """
 
+    def unembedded(self, limit: int, since: int = 0) -> list[int]:
+        """Items whose vectors are still to be made, newest first; only those stored since then."""
+
     def put_vectors(self, item: int, model: str, vectors: Sequence[Any]) -> None:
         """The vectors of an item's parts, instead of those it had."""
 
-    def remove(self, ids: Sequence[int]) -> None:
-        """Take items out for good, rows and index in step; unknown ids are passed over."""
+
+class Places(Protocol):
+    """Projects, sessions and transcripts: where things happened."""
+
+    def put_project(self, project: Project) -> int:
+        """Its id. A known key keeps its readable name; a name already taken is made longer."""
+
+    def projects(self) -> list[Project]:
+        """All projects, by name."""
 
     def merge_project(self, key: str, into: Project, now: int = 0) -> int:
         """Make all items, sessions and memories of one project another one's, under their ids; the
@@ -326,22 +348,77 @@ class Store(Protocol):
         With a time, what was whose is written down as well, so that `part_project` can undo it; the
         id of that Join then, 0 where there was nothing to join."""
 
-    def queue_sessions(self, since: Mapping[int, int] | None = None) -> int:
-        """Sessions wait to be distilled: something of that time is different now. Without them, all
-        there are. How many did not wait before."""
-
-    def settle_session(self, waiting: Waiting, rest: int = 0) -> None:
-        """A session has been distilled as it was then; it waits still where it has changed since.
-        With `rest`, only up to that time: it waits still, since then."""
-
-    def queued_sessions(self, queue: Queue) -> list[Waiting]:
-        """What there is to do."""
-
     def part_project(self, join: Join, into: Project, now: int) -> int:
         """Make everything that a join has moved, and what its sessions have got since, a project of
         its own again, under this key and name; the number of items moved."""
 
-    # --- the ledger --------------------------------------------------------------------------
+    def put_session(self, session: Session) -> int:
+        """Its id. A known one is widened: earliest start, latest end, last title that is not ""."""
+
+    def session(self, key: str, agent: str) -> Session | None:
+        """A client's session with its number of prompts; where it has several projects, the first.
+
+        The number of items is not counted."""
+
+    def sessions(self, filters: Filters, page: Paging = EVERYTHING) -> list[Session]:
+        """Sessions that pass the filters by their end, with their numbers of items and prompts."""
+
+    def put_source(self, source: Source, skipped: Mapping[str, int]) -> None:
+        """Remember how far a transcript has been read, and add to the counts of skipped records."""
+
+    def sources(self, agent: str = "", path: str = "") -> list[Source]:
+        """How far transcripts have been read: all, those of an agent, this one; by path."""
+
+
+class Memories(Protocol):
+    """Structured memories, their history and the files they were read from."""
+
+    def put_memo(self, entry: Entry, memo: Memo, change: Change) -> int:
+        """Write a structured memory, its item and the line of its history together; its id.
+
+        `memo` is to be stored with the id and version it was read with (0 and 0: it is new): where
+        the store has another version, StoreChanged. Changes with one `act` (`new_act`) belong
+        together.
+        """
+
+    def drop_memo(self, item: int, epoch: int, why: str) -> None:
+        """Let a memory go with all that is stored of it and its history; its ref stays known, so
+        that it does not come back, and no other item ever gets its id."""
+
+    def memos(
+        self,
+        filters: Filters = ANYTHING,
+        page: Paging = EVERYTHING,
+        *,
+        ids: Sequence[int] | None = None,
+        slug: str = "",
+        supersedes: int = 0,
+        tags: Sequence[str] = (),
+    ) -> list[Memo]:
+        """Memories that pass the filters, the last written first; of these ids (then in their
+        order), with this slug, in the place of that one, whatever their status; with all tags.
+
+        An item of kind memory that was put as a plain item is one too: version 0, its body as the
+        content."""
+
+    def changes(self, item: int = 0, act: int = 0, limit: int | None = None) -> list[Change]:
+        """The history of one memory, of what was done together, or of all; the newest first."""
+
+    def free_slug(self, project: str, slug: str) -> str:
+        """The slug, with a number where a memory of the project (a key) has or had it."""
+
+    def gone(self, source: str, ref: str) -> bool:
+        """Was there a memory of this identity that was let go?"""
+
+    def put_file(self, item: int, raw: bytes, hash_: str) -> None:
+        """This is the file a memory, as it is now, was read from."""
+
+    def files(self, items: Sequence[int]) -> dict[int, MemoFile]:
+        """The files memories were read from; those that never were in one are left out."""
+
+
+class Ledger(Protocol):
+    """Rows that are written down as they happen, and sums over everything there is."""
 
     def append(self, rows: Sequence[Row]) -> list[int]:
         """Write rows down, inside a transaction; their ids, 0 where one has none or was known.
@@ -371,95 +448,57 @@ class Store(Protocol):
         holds what it was grouped by, then the sums; in the order of what it was grouped by. What
         there is to sum up: `figures.py` says it by using it."""
 
+
+class Work(Protocol):
+    """Sessions that are to be distilled, refined and archived."""
+
+    def queue_sessions(self, since: Mapping[int, int] | None = None) -> int:
+        """Sessions wait to be distilled: something of that time is different now. Without them, all
+        there are. How many did not wait before."""
+
+    def queued_sessions(self, queue: Queue) -> list[Waiting]:
+        """What there is to do."""
+
+    def settle_session(self, waiting: Waiting, rest: int = 0) -> None:
+        """A session has been distilled as it was then; it waits still where it has changed since.
+        With `rest`, only up to that time: it waits still, since then."""
+
+
+class Store(Items, Search, Places, Memories, Ledger, Work, Protocol):
+    """All writing happens inside `transaction`; reading needs nothing."""
+
+    @property
+    def location(self) -> str:
+        """Where the store is, for messages; never with a password in it."""
+
     @property
     def size(self) -> int:
         """Bytes that the store takes."""
 
-    # --- reading -----------------------------------------------------------------------------
+    def in_place(self) -> bool:
+        """False: open it anew. A restored backup has taken its place, and its rows are others; or a
+        newer yester has changed the schema. Whoever writes is told by StoreReplaced, StoreNewer."""
 
-    def get(self, ids: Sequence[int]) -> list[Item]:
-        """The items with these ids, in this order; unknown ids are left out."""
+    def close(self) -> None:
+        """Let go of everything. Calling it twice is harmless."""
 
-    def select(self, filters: Filters, page: Paging = EVERYTHING) -> list[Item]:
-        """Items that pass the filters, by time (then id); with `filters.echoes` also those an agent
-        only said again, which no search gives."""
+    def transaction(
+        self, lock: Lock = "", patience: float | None = None
+    ) -> AbstractContextManager[None]:
+        """The one way to write: commits at the end, rolls back on an error.
 
-    def evidence(
-        self, items: Sequence[int], into: bool = False
-    ) -> dict[int, tuple[tuple[int, int], ...]]:
-        """Distilled item → (number of the fact, item it was made of), in the order of time. With
-        `into`, item → (number of the fact, active item made of it). Others are left out."""
+        What is read under a named lock stays true until then: nobody else has a transaction of that
+        name. Name what is protected, also where an engine has but one writer. StoreBusy where
+        another writer keeps it waiting for longer than `patience` (seconds).
 
-    def find(self, ref: str) -> list[Item]:
-        """Items by the caller's own id, over all sources and kinds."""
+        All or nothing, also under kill -9. Keep it short: prepare outside, write inside.
+        """
 
-    def memos(
-        self,
-        filters: Filters = ANYTHING,
-        page: Paging = EVERYTHING,
-        *,
-        ids: Sequence[int] | None = None,
-        slug: str = "",
-        supersedes: int = 0,
-        tags: Sequence[str] = (),
-    ) -> list[Memo]:
-        """Memories that pass the filters, the last written first; of these ids (then in their
-        order), with this slug, in the place of that one, whatever their status; with all tags.
-
-        An item of kind memory that was put as a plain item is one too: version 0, its body as the
-        content."""
-
-    def changes(self, item: int = 0, act: int = 0, limit: int | None = None) -> list[Change]:
-        """The history of one memory, of what was done together, or of all; the newest first."""
-
-    def files(self, items: Sequence[int]) -> dict[int, MemoFile]:
-        """The files memories were read from; those that never were in one are left out."""
-
-    def free_slug(self, project: str, slug: str) -> str:
-        """The slug, with a number where a memory of the project (a key) has or had it."""
-
-    def gone(self, source: str, ref: str) -> bool:
-        """Was there a memory of this identity that was let go?"""
-
-    def probe(self, probe: Probe) -> Found:
-        """Everything that is found for a question before anything is scored, of one moment."""
-
-    def around(
-        self, probe: Probe, likeliest: Sequence[int], known: Collection[int], near: Collection[int]
-    ) -> Beside:
-        """What stands beside the likeliest, and how near all are: those found (`known`) without
-        those whose nearness is known already (`near`)."""
-
-    def texts(self, ids: Sequence[int], use_of: Sequence[int] = ()) -> Texts:
-        """Items in this order and what is known of the use of these and of others: the last that a
-        search asks for."""
-
-    def model(self) -> str:
-        """The model whose vectors are wanted; "" before the first one."""
-
-    def unembedded(self, limit: int, since: int = 0) -> list[int]:
-        """Items whose vectors are still to be made, newest first; only those stored since then."""
-
-    def projects(self) -> list[Project]:
-        """All projects, by name."""
-
-    def sessions(self, filters: Filters, page: Paging = EVERYTHING) -> list[Session]:
-        """Sessions that pass the filters by their end, with their numbers of items and prompts."""
-
-    def sources(self, agent: str = "", path: str = "") -> list[Source]:
-        """How far transcripts have been read: all, those of an agent, this one; by path."""
-
-    def session(self, key: str, agent: str) -> Session | None:
-        """A client's session with its number of prompts; where it has several projects, the first.
-
-        The number of items is not counted."""
-
-    def history(
-        self, session: int, brief: Collection[str], chars: int, after: tuple[int, int], limit: int
-    ) -> list[tuple[Item, int]]:
-        """The next items of a session by (time, id), without what came of it (distilled items and
-        memories), each with the length of its text; of thinking and of these tools only so many
-        characters of it, of other tools that wrote much the beginning and the end."""
+    def feed(self, cursor: str = "", limit: int = 500) -> tuple[list[FeedLine], str]:
+        """What was committed behind a cursor, each line at least once, and the cursor behind the
+        last; without one nothing, and the cursor behind everything there is. A cursor is opaque: it
+        says nothing about time, and two of them cannot be compared but for being the same. Asking
+        in vain costs next to nothing. FeedExpired where it is of another life of the store."""
 
 
 class Maintenance(Protocol):

@@ -14,7 +14,7 @@ import apsw
 from yester.errors import StoreReplaced
 from yester.model import Filters
 from yester.store import store_file
-from yester.store.contract import Store
+from yester.store.contract import Lock, Store
 from yester.store.lock import write_lock
 from yester.store.migrate import (
     Migration,
@@ -45,6 +45,7 @@ class Connection:
         self._sessions: dict[tuple[str, str, int], int] = {}
         self._index = index.IndexWriter(db)
         self._writes = 0
+        self._locked: Lock = ""
         self._members = index.Members()
         self._moves: Any = None
         self._codes: dict[str, Codes] = {}
@@ -138,11 +139,12 @@ class Connection:
         self._db.close()
 
     @contextmanager
-    def transaction(self, patience: float | None = None) -> Iterator[None]:
+    def transaction(self, lock: Lock = "", patience: float | None = None) -> Iterator[None]:
         wait = self._patience if patience is None else patience
         with explained(self._path), write_lock(self._lock, wait):
             self._begin(wait)
             self._writes += 1
+            self._locked = lock
             try:
                 self._check_ours()
                 self._notice_moves()
@@ -158,6 +160,13 @@ class Connection:
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
                 raise
+            finally:
+                self._locked = ""
+
+    def _require(self, lock: Lock) -> None:
+        """There is one writer anyway; another engine would let others in."""
+        if self._locked != lock:
+            raise RuntimeError(f"this is written in transaction({lock!r}), not in {self._locked!r}")
 
     def _check_ours(self) -> None:
         """Inside the transaction, so that it holds to its end: still the store that was opened, and

@@ -25,6 +25,7 @@ class JoinRows(MemoryRows):
     # --- writing, inside a transaction -------------------------------------------------------
 
     def merge_project(self, key: str, into: Project, now: int = 0) -> int:
+        self._require("places")
         return self._join_project(key, into, now) if now else self._merge_project(key, into)
 
     def _merge_project(self, key: str, into: Project) -> int:
@@ -127,6 +128,7 @@ class JoinRows(MemoryRows):
                 self._note(joined, table, query, session)
 
     def part_project(self, join: Join, into: Project, now: int) -> int:
+        self._require("places")
         self._count_move()
         target = self.put_project(into)
         sessions = self._restored_sessions(join.id, target)

@@ -28,6 +28,7 @@ class MemoryRows(ItemRows):
     # --- writing, inside a transaction -------------------------------------------------------
 
     def put_memo(self, entry: Entry, memo: Memo, change: Change) -> int:
+        self._require("memories")
         item = entry.item
         known = self._one(
             "SELECT i.id, coalesce(m.version, 0) FROM item i LEFT JOIN memory m ON m.item = i.id"
@@ -73,6 +74,7 @@ class MemoryRows(ItemRows):
         )
 
     def drop_memo(self, item: int, epoch: int, why: str) -> None:
+        self._require("memories")
         row = self._one(
             "SELECT i.source, i.ref, coalesce(m.slug, ''), i.type, p.key, i.project, i.kind"
             " FROM item i JOIN project p ON p.id = i.project LEFT JOIN memory m ON m.item = i.id"
