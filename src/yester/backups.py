@@ -16,7 +16,7 @@ from pathlib import Path
 from shutil import rmtree
 
 from yester.errors import NotFound, StoreError, UsageError
-from yester.store import maintenance, open_store
+from yester.store import maintenance_of, open_store
 from yester.store.contract import Store
 from yester.store.sqlite.maintenance import copy_store, replace_store
 
@@ -45,7 +45,7 @@ def make(store: Store, home: Path, kept: int, now: int) -> Path:
                 part.unlink()
     number = max(map(_number, listed(home)), default=0) + 1
     path = folder / f"yester-{_stamp(now)}-{number:06}.db"
-    maintenance(store).backup(path)
+    maintenance_of(store).backup(path)
     for old in listed(home)[max(kept, 1) :]:
         if old != path:  # another process may have made newer ones meanwhile
             old.unlink(missing_ok=True)
@@ -119,7 +119,7 @@ def _check(trial: Path, backup: Path, now: int) -> None:
     """Open the copy as a store and let it look at itself before it takes the store's place."""
     store = open_store(trial, now=now)
     try:
-        problems = maintenance(store).check()
+        problems = maintenance_of(store).check()
     finally:
         store.close()
     if problems:

@@ -16,7 +16,7 @@ import pytest
 import yester
 from tests.crash.killing import kills
 from tests.readings import every_item
-from yester.store import maintenance
+from yester.store import maintenance_of
 
 pytestmark = [pytest.mark.crash, pytest.mark.requirement("STO-05", "STO-01")]
 
@@ -35,7 +35,7 @@ def finished(process):
 
 def contents(home):
     with yester.open(home) as memory:
-        assert maintenance(memory.store).check() == []
+        assert maintenance_of(memory.store).check() == []
         return {(i.source, i.kind, i.ref): i.body for i in every_item(memory.store)}
 
 

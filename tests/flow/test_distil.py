@@ -31,7 +31,7 @@ from yester.ingest import Ingest, prepared
 from yester.ingest.events import Events
 from yester.model import DISTILLED, Filters, Injection, Item, Turn
 from yester.redact import redact
-from yester.store import maintenance, open_store
+from yester.store import maintenance_of, open_store
 from yester.store.contract import Queue
 from yester.worker.distilling import Distilling
 from yester.worker.log import Log
@@ -198,7 +198,7 @@ def test_a_turn_that_has_grown_replaces_what_came_of_it_and_what_no_longer_comes
     assert after.title == "Write local settings"
     assert store.get([before.id]) == []
     assert sources_of(store, before) == {}
-    assert maintenance(store).check() == []
+    assert maintenance_of(store).check() == []
 
 
 TURNS = (
@@ -779,7 +779,7 @@ def test_removed_items_are_gone_from_rows_and_index(store):
     with store.transaction():
         store.remove([*ids, 999_999])
     assert made(store) == []
-    assert maintenance(store).check() == []
+    assert maintenance_of(store).check() == []
     assert finding.touching(store, ["src/cart.py"], Filters(kinds=("observation",)), 9) == {}
 
 

@@ -22,7 +22,7 @@ from yester.ingest.transcripts import KEEPS_ECHOES
 from yester.model import DISTILLED, Filters, Injection, Paging
 from yester.recall.recall import Asked, recall
 from yester.recall.timeline import timeline
-from yester.store import maintenance, open_store
+from yester.store import maintenance_of, open_store
 
 pytestmark = pytest.mark.requirement("CAP-11", "CAP-17")
 
@@ -120,7 +120,7 @@ def test_a_message_that_repeats_what_was_shown_is_kept_and_not_ranked(desk, tran
     assert item.status == "echo"
     assert item.id not in desk.found("ledger service port")
     with desk.store.transaction():
-        maintenance(desk.store).reindex()
+        maintenance_of(desk.store).reindex()
     assert item.id not in desk.found("ledger service port")
     assert desk.store.get([item.id]) == [item]
     assert desk.store.unembedded(50).count(item.id) == 0
@@ -140,7 +140,7 @@ def test_an_echo_is_shown_where_what_happened_is_shown(desk, transcript, run):
     assert item.id in [hit.id for hit in timeline(desk.store, f"S{SESSION}")]
     assert timeline(desk.store, item.id).anchor.id == item.id
     with desk.store.transaction():
-        maintenance(desk.store).reindex()
+        maintenance_of(desk.store).reindex()
     everything = Filters(session=SESSION, echoes=True)
     assert item.id in [one.id for one in desk.store.select(everything, Paging(9))]
     assert item.id not in [one.id for one in desk.store.select(Filters(session=SESSION), Paging(9))]

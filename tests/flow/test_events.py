@@ -22,7 +22,7 @@ from yester.config import load
 from yester.ingest import Ingest, noise
 from yester.ingest.events import Events
 from yester.model import ECHO, Event, Filters, Injection, Muted, Paging, Turn
-from yester.store import maintenance, open_store
+from yester.store import maintenance_of, open_store
 from yester.store.figures import capture_lags, content_counts
 
 pytestmark = pytest.mark.requirement("CAP-03")
@@ -282,7 +282,7 @@ def test_hook_then_transcript_is_one_item_each(intake, told, transcript):
     assert {item.ref for item in intake.items() if item.role != "tool"} <= uuids
     (turn,) = intake.turns
     assert (intake.text(turn.prompt), intake.text(turn.closing)) == (WHOLE[3][3], WHOLE[0][3])
-    assert maintenance(intake.store).check() == []
+    assert maintenance_of(intake.store).check() == []
 
 
 def test_transcript_then_hook_is_one_item_each(intake, told, transcript):
@@ -330,7 +330,7 @@ def test_a_call_read_before_its_result_does_not_undo_what_the_hook_told(
     t.result(key, whole[13:])
     intake.read(t.path)
     assert [item.body for item in intake.items(tool="Bash")] == [whole]
-    assert maintenance(intake.store).check() == []
+    assert maintenance_of(intake.store).check() == []
 
 
 def test_the_same_words_again_are_said_again(intake, told, transcript):
@@ -683,7 +683,7 @@ def test_an_event_without_a_session_is_counted_and_harms_nothing(intake, told):
     intake.take(told.prompt("hello"), told.stop("bye"), replace(told.event("Stop"), payload=b""))
     assert content_counts(intake.store).events == 3
     assert intake.store.entries(Turn, {"session": 0}, Paging(oldest_first=True)) == []
-    assert maintenance(intake.store).check() == []
+    assert maintenance_of(intake.store).check() == []
 
 
 # --- what `status` shows -------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from yester.config import load
 from yester.memories.remember import Draft
 from yester.model import Filters, Paging
 from yester.project import Projects
-from yester.store import maintenance
+from yester.store import maintenance_of
 
 pytestmark = pytest.mark.requirement("CAP-07", "DEL-07")
 
@@ -79,7 +79,7 @@ def test_a_merge_is_shown_first_and_then_moves_everything_for_good(
         assert len(memory.store.sessions(Filters(projects=("shop",)), Paging(9))) == 2
         slugs = [memo.slug for memo in memory.memories.list("shop")]
         assert sorted(slugs) == ["utc", "utc-2"]
-        assert maintenance(memory.store).check() == []
+        assert maintenance_of(memory.store).check() == []
     assert len(api.get("/api/search", query="checkout", project="shop")["results"]) > 4
 
     again = run("index", "--json").json

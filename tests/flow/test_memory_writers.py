@@ -10,7 +10,7 @@ import pytest
 from yester.memories.memo import By
 from yester.memories.remember import Draft, remember
 from yester.model import Filters, Project
-from yester.store import maintenance, open_store
+from yester.store import maintenance_of, open_store
 
 WRITERS, ROUNDS = 8, 3
 SHOP = Project("name:shop", "shop")
@@ -85,5 +85,5 @@ def test_eight_writers_of_one_memory_lose_nothing_and_the_history_is_complete(tm
     assert tags == list(after.item.tags)
     told = {(change.who, change.why) for change in changes[1:]}
     assert told == {(f"writer {n}", f"round {t}") for n in range(WRITERS) for t in range(ROUNDS)}
-    assert maintenance(store).check() == []
+    assert maintenance_of(store).check() == []
     store.close()

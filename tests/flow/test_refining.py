@@ -22,7 +22,7 @@ from yester.distil.asking import open_asker
 from yester.distil.prompts import SECTIONS
 from yester.distil.refining import CUT_SHORT, MEANWHILE, refine_turns, unrefined
 from yester.model import Filters, Paging, Spend
-from yester.store import maintenance, open_store
+from yester.store import maintenance_of, open_store
 from yester.store.contract import Queue, Refinement
 from yester.store.figures import refinement_totals
 
@@ -127,7 +127,7 @@ def test_what_a_model_wrote_takes_the_place_of_what_was_found_and_stays(desk, se
     assert {item.ref: item for item in made(desk.store)} == after
     assert desk.turns() == []
     assert len(server.asked) == 1
-    assert maintenance(desk.store).check() == []
+    assert maintenance_of(desk.store).check() == []
 
 
 def test_what_a_model_wrote_is_known_to_come_from_the_whole_turn(desk):

@@ -18,7 +18,7 @@ from yester.ingest.joins import join_all
 from yester.memories.remember import Draft
 from yester.model import Filters, Injection, Item, Paging, Project, Turn
 from yester.project import Projects
-from yester.store import maintenance, open_store
+from yester.store import maintenance_of, open_store
 
 pytestmark = pytest.mark.requirement("CAP-07")
 
@@ -88,7 +88,7 @@ def contents(home):
             items = {(item.id, item.ref, item.session) for item in store.select(within, Paging(99))}
             slugs = sorted(memo.slug for memo in store.memos(within))
             found[project.name] = (items, sessions, slugs)
-        assert maintenance(store).check() == []
+        assert maintenance_of(store).check() == []
         return found
     finally:
         store.close()

@@ -31,7 +31,7 @@ def folder(tmp_path):
 
 @pytest.fixture
 def store(folder):
-    opened = SqliteStore.open(folder, now=1, patience=0.2)
+    opened = SqliteStore.open_folder(folder, now=1, patience=0.2)
     with opened.transaction():
         opened.put([prepared(item(str(n), f"word{n} common")) for n in range(30)])
     yield opened
@@ -111,13 +111,13 @@ def test_a_file_that_is_no_database_is_named_and_left_alone(folder):
     path.write_bytes(b"this is my shopping list\n" * 100)
     before = path.read_bytes()
     with pytest.raises(StoreDamaged, match="is not a yester database; `yester doctor`"):
-        SqliteStore.open(folder, now=1)
+        SqliteStore.open_folder(folder, now=1)
     assert path.read_bytes() == before
 
 
 @pytest.mark.requirement("OPS-05")
 def test_torn_pages_are_reported_not_raised(folder):
-    opened = SqliteStore.open(folder, now=1)
+    opened = SqliteStore.open_folder(folder, now=1)
     with opened.transaction():
         opened.put([prepared(item(str(n), f"word{n} " * 50)) for n in range(300)])
     opened.close()
@@ -127,7 +127,7 @@ def test_torn_pages_are_reported_not_raised(folder):
         data[page * 4096 : page * 4096 + 900] = os.urandom(900)
     path.write_bytes(bytes(data))
     try:
-        opened = SqliteStore.open(folder, now=1)
+        opened = SqliteStore.open_folder(folder, now=1)
     except StoreError:
         return
     assert opened.check()
@@ -147,7 +147,7 @@ def test_another_tokenizer_version_asks_for_reindex(store, folder):
 
 @pytest.mark.requirement("MEM-01")
 def test_the_history_of_memories_cannot_be_edited(tmp_path):
-    store = SqliteStore.open(tmp_path, now=1)
+    store = SqliteStore.open_folder(tmp_path, now=1)
     store._db.execute("INSERT INTO project(id, key, name) VALUES (1, 'name:p', 'p')")
     with store.transaction():
         store.put([prepared(Item("a", "memory", project="name:p"))])
@@ -184,11 +184,14 @@ def test_what_is_asked_of_a_session_does_not_read_the_items_of_others(store):
 def test_the_newest_of_what_is_rare_is_found_without_reading_what_is_not(store):
     """A session's beginning asks for it, also where nothing has been distilled yet."""
     filters = Filters(projects=("shop",), kinds=("observation", "memory", "note"))
-    condition, args = rows.where(filters, [1], [])
+    condition, args = rows.filter_condition(filters, [1], [])
     plan = store._db.execute(
         f"EXPLAIN QUERY PLAN {rows.SELECT} WHERE {condition} ORDER BY i.epoch DESC, i.id DESC"
         " LIMIT 30",
         args,
     )
     assert any("item_recorded" in str(step) for step in plan)
-    assert "NOT IN" not in rows.where(replace(filters, kinds=("note", "prompt")), [1], [])[0]
+    assert (
+        "NOT IN"
+        not in rows.filter_condition(replace(filters, kinds=("note", "prompt")), [1], [])[0]
+    )

@@ -32,7 +32,7 @@ from yester.model import (
     Spend,
     Turn,
 )
-from yester.store import maintenance
+from yester.store import maintenance_of
 from yester.store.figures import (
     capture_lags,
     content_counts,
@@ -128,7 +128,7 @@ def test_a_changed_item_is_found_by_its_new_words_only(store):
     assert refs(store.select(Filters(files=("new.py",)), Paging(9))) == ["1"]
     assert refs(store.select(Filters(concepts=("old",)), Paging(9))) == []
     assert finding.statistics(store, ["walrus"], Filters()).frequencies == {"walrus": 0}
-    assert maintenance(store).check() == []
+    assert maintenance_of(store).check() == []
 
 
 def test_the_same_identity_twice_in_one_batch_keeps_the_later(store):
@@ -146,7 +146,7 @@ def test_a_failed_batch_leaves_nothing_behind(store):
     assert store.find("lost") == []
     assert [p.name for p in store.projects()] == ["shop"]
     assert put(store, item("new", "new", project="name:other")).added == 1
-    assert maintenance(store).check() == []
+    assert maintenance_of(store).check() == []
 
 
 @pytest.mark.requirement("STO-01")
@@ -198,7 +198,7 @@ def test_a_project_merges_into_another_with_everything_it_has(store):
     assert finding.statistics(store, ["appl"], within).frequencies == {"appl": 3}
     assert sorted(s.key for s in store.sessions(within, Paging(9))) == ["only-old", "s"]
     assert sorted(refs(store.select(Filters(session="s"), Paging(9)))) == ["1", "3"]
-    assert maintenance(store).check() == []
+    assert maintenance_of(store).check() == []
 
 
 @pytest.mark.requirement("CAP-07")
@@ -215,7 +215,7 @@ def test_a_project_with_nothing_to_merge_with_is_only_called_otherwise(store):
     assert {p.key: p.parent for p in store.projects()}["git:x/sub"] == "name:old"
     assert store.select(Filters(projects=("git:x/old",)), Paging(9)) == []
     assert found(store, "appl", Filters(projects=("old",))) == ["1"]
-    assert maintenance(store).check() == []
+    assert maintenance_of(store).check() == []
 
 
 @pytest.mark.requirement("CAP-07")
@@ -310,7 +310,7 @@ def test_only_active_items_are_found(store, status):
     put(store, item("1", "needle", status=status))
     assert found(store, "needl") == []
     assert store.select(Filters(), Paging(5)) == []
-    assert maintenance(store).check() == []
+    assert maintenance_of(store).check() == []
     put(store, item("1", "needle"))
     assert found(store, "needl") == ["1"]
 
@@ -387,18 +387,18 @@ def test_reindex_builds_the_same_index_from_the_rows_alone(store):
     put(store, *FILTERED, item("g", "needle", status="retired"))
     before = finding.statistics(store, ["needl"], Filters())
     with store.transaction():
-        assert maintenance(store).reindex() == 6
+        assert maintenance_of(store).reindex() == 6
     assert finding.statistics(store, ["needl"], Filters()) == before
     assert sorted(found(store, "needl")) == list("abcdef")
     assert sorted(found(store, "needl", Filters(session="sess-aaaaaa"))) == ["a"]
-    assert maintenance(store).check() == []
+    assert maintenance_of(store).check() == []
 
 
 @pytest.mark.requirement("STO-06")
 def test_a_backup_is_a_whole_store(store, tmp_path):
     put(store, *FILTERED)
     (tmp_path / "copy").mkdir()
-    maintenance(store).backup(yester.store.store_file(tmp_path / "copy"))
+    maintenance_of(store).backup(yester.store.store_file(tmp_path / "copy"))
     copy = yester.store.open_store(tmp_path / "copy", now=2_000)
     try:
         assert sorted(found(copy, "needl")) == list("abcdef")
@@ -622,7 +622,7 @@ def test_a_transcripts_item_takes_over_what_a_hook_stored(store):
     assert sorted(found(store, "word")) == ["uuid-1", "uuid-2", "uuid-3"]
     put(store, item("uuid-1", "first words, and more", alias="hook:s:1"))
     assert len(list(every_item(store))) == 3
-    assert maintenance(store).check() == []
+    assert maintenance_of(store).check() == []
 
 
 @pytest.mark.parametrize("other", [{"kind": "note"}, {"source": "codex"}])
@@ -696,7 +696,7 @@ def test_any_text_can_be_stored_and_asked_for(tmp_path_factory, body, title, que
         store.select(
             Filters(tool=query, concepts=(query,), files=(query,), session=query), Paging(5)
         )
-        assert maintenance(store).check() == []
+        assert maintenance_of(store).check() == []
     finally:
         store.close()
 
@@ -938,9 +938,9 @@ def test_an_echo_is_kept_for_those_who_look_and_found_by_no_search(store):
         assert [one.ref for one in store.select(Filters(echoes=True), Paging(9))] == ["b", "a"]
         assert finding.statistics(store, ["ledger"], Filters()).frequencies == {"ledger": 1}
         assert echo.id not in store.unembedded(9)
-        assert maintenance(store).check() == []
+        assert maintenance_of(store).check() == []
         with store.transaction():
-            maintenance(store).reindex()
+            maintenance_of(store).reindex()
     (session,) = store.sessions(Filters(session="s1"), Paging(1))
     assert [one.ref for one, _ in store.history(session.id, (), 9, (0, 0), 9)] == ["b"]
     put(store, item("b", "the ledger listens on a port", session="s1"))

@@ -13,7 +13,7 @@ from yester.errors import StoreChanged
 from yester.ingest import prepared
 from yester.memories.lifecycle import replaced_by
 from yester.model import Change, Filters, Memo, Paging, Project
-from yester.store import maintenance
+from yester.store import maintenance_of
 from yester.store.figures import tag_counts
 
 NOT_ACTIVE = ("retired", "archived", "superseded")
@@ -101,7 +101,7 @@ def test_who_writes_what_they_have_not_seen_is_told_and_writes_nothing(store):
     with pytest.raises(StoreChanged):
         write(store, memo("a", "the same identity as if it were new"))
     assert len(store.changes(one.item.id)) == 2
-    assert maintenance(store).check() == []
+    assert maintenance_of(store).check() == []
 
 
 @pytest.mark.requirement("MEM-02")
@@ -169,9 +169,9 @@ def test_what_is_not_active_is_supplied_by_no_way_of_finding(store, status):
     assert store.memos(Filters()) == []
     assert store.memos(Filters(), Paging(statuses=(status,))) == [gone]
     with store.transaction():
-        maintenance(store).reindex()
+        maintenance_of(store).reindex()
     assert found(store, "needl") == []
-    assert maintenance(store).check() == []
+    assert maintenance_of(store).check() == []
     back = write(store, with_status(gone, "active"), "restore")
     assert found(store, "needl") == ["a"]
     assert finding.touching(store, ["src/db.py"], Filters(), 9).keys() >= {back.item.id}
@@ -207,7 +207,7 @@ def test_what_was_let_go_is_gone_and_does_not_come_back(store):
     assert not store.gone("", "kept")
     assert put(store, memory("a", "walrus")).unchanged == 1
     assert store.find("a") == []
-    assert maintenance(store).check() == []
+    assert maintenance_of(store).check() == []
     new = write(store, memo("new", "another"))
     assert new.item.id > gone.item.id > kept.item.id
 

@@ -12,7 +12,7 @@ from tests.readings import every_item
 from tests.store.test_store import BACKENDS, DAY, FILTER_TABLE, FILTERED, item, put, refs
 from yester.ingest import prepared
 from yester.model import Filters, Paging, Project
-from yester.store import maintenance
+from yester.store import maintenance_of
 from yester.store.contract import Probe
 from yester.store.figures import content_counts, has_vectors
 
@@ -349,7 +349,7 @@ def test_equal_vectors_have_an_order_that_does_not_change(open_store):
 def test_vectors_are_no_part_of_what_a_check_complains_about(store):
     filled(store, {"a": units(1, 3)})
     put(store, item("a", "changed"))
-    assert maintenance(store).check() == []
+    assert maintenance_of(store).check() == []
 
 
 # --- what is still to be embedded ----------------------------------------------------------------

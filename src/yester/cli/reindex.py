@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from yester.cli.app import App, count, pass_app
-from yester.store import maintenance
+from yester.store import maintenance_of
 
 
 @click.command("reindex")
@@ -17,5 +17,5 @@ def command(app: App) -> None:
     complete the old one stays in place.
     """
     with app.store.transaction("index"):
-        number = maintenance(app.store).reindex()
+        number = maintenance_of(app.store).reindex()
     click.echo(f"{count(number, 'item')} indexed anew")

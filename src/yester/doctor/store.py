@@ -13,7 +13,7 @@ from yester.doctor.finding import Finding, problem
 from yester.errors import ModelError, StoreDamaged, YesterError
 from yester.ingest.joins import names_of
 from yester.model import Join, Paging
-from yester.store import maintenance, open_store, store_exists, store_file
+from yester.store import maintenance_of, open_store, store_exists, store_file
 from yester.store.contract import Store
 from yester.store.figures import content_counts, project_parts
 
@@ -82,7 +82,7 @@ def _opened(store: Store, home: Path, fix: bool) -> Iterator[Finding]:
     except YesterError as error:
         yield problem("store", str(error), f"Make sure that you may write in {home}.")
         return
-    care = maintenance(store)
+    care = maintenance_of(store)
     problems = care.check()
     broken_index = [text for text in problems if text.startswith("index:")]
     stale = care.stale()
@@ -101,7 +101,7 @@ def _opened(store: Store, home: Path, fix: bool) -> Iterator[Finding]:
 
 def _seen(store: Store) -> Iterator[Finding]:
     try:
-        if stale := maintenance(store).stale():
+        if stale := maintenance_of(store).stale():
             yield Finding("index", "problem", stale, "Run: yester reindex")
         items = sum(sum(part.items.values()) for part in project_parts(store))
         yield Finding("store", "ok", f"{items:,} items in use")
@@ -146,4 +146,4 @@ def _repaired(repair: Callable[[], int], advice: str) -> Finding:
 
 def _reindex(store: Store) -> int:
     with store.transaction("index"):
-        return maintenance(store).reindex()
+        return maintenance_of(store).reindex()

@@ -28,7 +28,7 @@ from yester.ingest.prepare import prepared, redacted
 from yester.model import Item, Muted, Project, Session, Source
 from yester.project import EXCLUDED, Projects
 from yester.redact import redact
-from yester.store import maintenance
+from yester.store import maintenance_of
 from yester.store.contract import Entry, Put, Store
 
 # The write lock is held for one batch: other writers (a hook's event) must not wait longer.
@@ -307,7 +307,7 @@ def add(store: Store, items: Iterable[tuple[Item, Project]]) -> Put:
 
 def rebuild_if_stale(store: Store) -> int:
     """Another version's terms must not be mixed with ours: build the index anew before writing."""
-    care = maintenance(store)
+    care = maintenance_of(store)
     if not care.stale():
         return 0
     with store.transaction("index"):

@@ -31,7 +31,7 @@ def open_store(
     from yester.store.sqlite.store import SqliteStore
 
     wait = PATIENCE if patience is None else patience
-    return SqliteStore.open(home, now=now, patience=wait, before_migration=before_migration)
+    return SqliteStore.open_folder(home, now=now, patience=wait, before_migration=before_migration)
 
 
 def store_file(home: Path) -> Path:
@@ -43,7 +43,7 @@ def store_exists(home: Path) -> bool:
     return store_file(home).exists()
 
 
-def maintenance(store: Store) -> Maintenance:
+def maintenance_of(store: Store) -> Maintenance:
     """What looks after the store's file: checks, copies, a new index."""
     from yester.errors import StoreError
     from yester.store.sqlite.store import SqliteStore

@@ -124,7 +124,7 @@ class Queue:
     limit: int | None = None
 
 
-def _nothing() -> Mapping[str, float]:
+def _no_terms() -> Mapping[str, float]:
     return {}
 
 
@@ -133,10 +133,10 @@ class Probe:
     """All of a question that is known before anything is scored."""
 
     filters: Filters = ANYTHING
-    terms: Mapping[str, float] = field(default_factory=_nothing)  # → the most it can count for
+    terms: Mapping[str, float] = field(default_factory=_no_terms)  # → the most it can count for
     # Terms that may stand for those that begin alike, and what these count for: where nobody has
     # the term, or (1.0) in any case.
-    begin: Mapping[str, float] = field(default_factory=_nothing)
+    begin: Mapping[str, float] = field(default_factory=_no_terms)
     rarest: int = 0  # so many of the rarest terms alone choose candidates; 0: all
     words: int = 0  # candidates by words
     must: Expression | None = None  # holds for all; of a phrase only that its terms are there
@@ -502,7 +502,7 @@ class Store(Items, Search, Places, Memories, Ledger, Work, Protocol):
 
 
 class Maintenance(Protocol):
-    """Looking after the file of an SQLite store (`yester.store.maintenance`); other engines have
+    """Looking after the file of an SQLite store (`yester.store.maintenance_of`); other engines have
     tools of their own."""
 
     def check(self) -> list[str]:

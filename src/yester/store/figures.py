@@ -115,21 +115,21 @@ class Facets(NamedTuple):
 def content_counts(store: Store) -> Counts:
     """Numbers for `status`."""
 
-    def number(table: str, sums: str = "number") -> int:
+    def count_rows(table: str, sums: str = "number") -> int:
         return int(store.totals(table, sums=(sums,))[0][0])
 
     # A time of 0 is not known.
     oldest, newest = store.totals("item", sums=("oldest", "newest"), since=1)[0]
     return Counts(
         items=dict(store.totals("item", by=("kind",))),
-        projects=number("project"),
-        sessions=number("session"),
+        projects=count_rows("project"),
+        sessions=count_rows("session"),
         sources=sum(
             n for agent, n in store.totals("source", by=("agent",)) if agent not in CURATED
         ),
-        events=number("event"),
-        vectors=number("vector", "items"),
-        unembedded=number("unembedded"),
+        events=count_rows("event"),
+        vectors=count_rows("vector", "items"),
+        unembedded=count_rows("unembedded"),
         skipped=dict(store.totals("skipped", by=("reason",))),
         oldest=oldest,
         newest=newest,
@@ -239,18 +239,20 @@ def daily_figures(store: Store, since: int) -> Daily:
     }
     lags = store.totals("event", ("day", "lag"), since=begin)
     answers = store.totals("answered", ("day", "ms"), since=begin)
-    return Daily(items, shown, _middles(lags), _middles(answers))
+    return Daily(items, shown, _middles_by_day(lags), _middles_by_day(answers))
 
 
-def _middles(rows: Iterable[Sequence[int]]) -> dict[int, Middle]:
+def _middles_by_day(rows: Iterable[Sequence[int]]) -> dict[int, Middle]:
     """(day, ms, how often), in order → the middle and the slowest of a day."""
     days: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
     for day, ms, number in rows:
         days[day].append((ms, number))
-    return {day: Middle(_percentile(one, 50), _percentile(one, 99)) for day, one in days.items()}
+    return {
+        day: Middle(_percentile_of(one, 50), _percentile_of(one, 99)) for day, one in days.items()
+    }
 
 
-def _percentile(found: Sequence[tuple[int, int]], percent: int) -> int:
+def _percentile_of(found: Sequence[tuple[int, int]], percent: int) -> int:
     wanted = sum(number for _, number in found) * percent // 100
     for ms, number in found:
         if wanted < number:

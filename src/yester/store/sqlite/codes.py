@@ -25,7 +25,7 @@ class Codes:
         self.codes: Any = None
         self._asked: tuple[bytes, Any] | None = None
 
-    def refresh(self) -> None:
+    def read_new_codes(self) -> None:
         """What has been written since; what was deleted is noticed when its value is missing."""
         np = arrays()
         seen = self._db.execute("PRAGMA data_version").fetchone(), self._db.total_changes()
@@ -48,13 +48,13 @@ class Codes:
         self.codes = new if self.codes is None else np.concatenate([self.codes, new])
         self._asked = None
 
-    def unlike(self, wanted: bytes) -> Any:
+    def distances_to(self, wanted: bytes) -> Any:
         """How far each code is from the wanted one. A prompt asks twice, here and everywhere."""
         if self._asked is None or self._asked[0] != wanted:
             self._asked = wanted, unlike(self.codes, wanted)
         return self._asked[1]
 
-    def forget(self, gone: Collection[int]) -> None:
+    def forget_codes(self, gone: Collection[int]) -> None:
         """Those whose values are no longer there."""
         np = arrays()
         kept = ~np.isin(self.ids, list(gone))

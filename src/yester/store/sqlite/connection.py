@@ -18,15 +18,15 @@ from yester.store.contract import Lock, Store
 from yester.store.lock import write_lock
 from yester.store.migrate import (
     Migration,
+    apply_migrations,
     check_version,
-    migrate,
-    migrations,
-    pending,
-    version,
+    load_migrations,
+    pending_migrations,
+    schema_version,
 )
 from yester.store.sqlite import index, rows
 from yester.store.sqlite.codes import Codes
-from yester.store.sqlite.maintenance import PATIENCE, explained, lock_file, restores
+from yester.store.sqlite.maintenance import PATIENCE, explain_errors, lock_file, restore_count
 from yester.text import terms as tokenizer
 
 _SHORTEST_PREFIX = 6  # of a session's id, as `yester sessions` shows it
@@ -34,7 +34,7 @@ NO_SUCH_ID = -1  # a filter that names something unknown must find nothing, not 
 
 
 class Connection:
-    """Not shared between threads. Open it with `open`."""
+    """Not shared between threads. Open it with `open_folder`."""
 
     def __init__(self, db: apsw.Connection, path: Path, lock: Path, patience: float) -> None:
         self._db = db
@@ -50,12 +50,12 @@ class Connection:
         self._moves: Any = None
         self._codes: dict[str, Codes] = {}
         self._inode = path.stat().st_ino
-        self._restores = restores(db)
+        self._restores = restore_count(db)
         self._version = 0  # of the schema this yester knows
         self._measured: tuple[tuple[int, int], dict[tuple[int, ...], Any]] = ((0, -1), {})
 
     @classmethod
-    def open(
+    def open_folder(
         cls,
         folder: Path,
         *,
@@ -69,8 +69,8 @@ class Connection:
         `before_migration(store)` is called once when an existing database is about to be changed.
         """
         path = store_file(folder)
-        known = migrations("sqlite") if steps is None else steps
-        with explained(path):
+        known = load_migrations("sqlite") if steps is None else steps
+        with explain_errors(path):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             (folder / "run").mkdir(mode=0o700, exist_ok=True)
             # Made by us first: SQLite would use the umask, and -wal and -shm take this mode over.
@@ -91,28 +91,28 @@ class Connection:
                 ):
                     db.execute(f"PRAGMA {pragma}")
                 store = cls(db, path, lock, patience)
-                if pending(db, known, str(path)):
+                if pending_migrations(db, known, str(path)):
                     with write_lock(lock, max(patience, PATIENCE)):
-                        store._migrate(known, now, before_migration)
+                        store._migrate_schema(known, now, before_migration)
                 store._version = known[-1].version
                 return store
             except BaseException:
                 db.close()
                 raise
 
-    def _migrate(
+    def _migrate_schema(
         self,
         steps: Sequence[Migration],
         now: int,
         before: Callable[[Store], None] | None,
     ) -> None:
         """Under the lock: another process may have been faster, or be half way through."""
-        if not pending(self._db, steps, str(self._path)):
+        if not pending_migrations(self._db, steps, str(self._path)):
             return
-        fresh = version(self._db) == 0
+        fresh = schema_version(self._db) == 0
         if before is not None and not fresh:
             before(self)  # type: ignore[arg-type]  # it is a whole store by then
-        migrate(self._db, steps, str(self._path), now)
+        apply_migrations(self._db, steps, str(self._path), now)
         if fresh:
             self._set_meta("tokenizer", str(tokenizer.VERSION))
 
@@ -120,8 +120,8 @@ class Connection:
         try:
             return (
                 self._path.stat().st_ino == self._inode
-                and restores(self._db) == self._restores
-                and version(self._db) <= self._version
+                and restore_count(self._db) == self._restores
+                and schema_version(self._db) <= self._version
             )
         except (OSError, apsw.Error):
             return False
@@ -141,8 +141,8 @@ class Connection:
     @contextmanager
     def transaction(self, lock: Lock = "", patience: float | None = None) -> Iterator[None]:
         wait = self._patience if patience is None else patience
-        with explained(self._path), write_lock(self._lock, wait):
-            self._begin(wait)
+        with explain_errors(self._path), write_lock(self._lock, wait):
+            self._begin_writing(wait)
             self._writes += 1
             self._locked = lock
             try:
@@ -154,8 +154,8 @@ class Connection:
                 # What was remembered of rows that now never existed must go as well.
                 self._projects.clear()
                 self._sessions.clear()
-                self._index.forget()
-                self._members.forget()
+                self._index.forget_batch()
+                self._members.forget_marks()
                 self._codes.clear()
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
@@ -163,7 +163,7 @@ class Connection:
             finally:
                 self._locked = ""
 
-    def _require(self, lock: Lock) -> None:
+    def _require_lock(self, lock: Lock) -> None:
         """There is one writer anyway; another engine would let others in."""
         if self._locked != lock:
             raise RuntimeError(f"this is written in transaction({lock!r}), not in {self._locked!r}")
@@ -175,7 +175,7 @@ class Connection:
         if not self.in_place():
             raise StoreReplaced(f"{self._path} holds a restored backup now; open it anew")
 
-    def _begin(self, wait: float) -> None:
+    def _begin_writing(self, wait: float) -> None:
         """SQLite has a lock of its own, which a foreign tool may hold without having ours."""
         self._db.set_busy_timeout(int(wait * 1000))
         try:
@@ -185,16 +185,19 @@ class Connection:
 
     def _count_move(self) -> None:
         """Other processes see by this number that items have changed their project."""
-        moves = self._one("SELECT value FROM meta WHERE key = 'moves'")
+        moves = self._first_row("SELECT value FROM meta WHERE key = 'moves'")
         self._set_meta("moves", str(int(moves[0]) + 1 if moves else 1))
 
     def _notice_moves(self) -> None:
         """What is remembered of rows goes when somebody, we or others, has moved items or restored
         a backup."""
-        moves = self._one("SELECT value FROM meta WHERE key = 'moves'"), restores(self._db)
+        moves = (
+            self._first_row("SELECT value FROM meta WHERE key = 'moves'"),
+            restore_count(self._db),
+        )
         if moves != self._moves:
             self._moves = moves
-            self._members.forget()
+            self._members.forget_marks()
             self._projects.clear()
             self._sessions.clear()
             self._codes.clear()
@@ -202,7 +205,7 @@ class Connection:
     def _filter_ids(self, filters: Filters) -> tuple[list[int], list[int]]:
         projects: list[int] = []
         for name in filters.projects:
-            found = self._one("SELECT id FROM project WHERE name = ?1 OR key = ?1", name)
+            found = self._first_row("SELECT id FROM project WHERE name = ?1 OR key = ?1", name)
             projects.append(found[0] if found else NO_SUCH_ID)
         sessions: list[int] = []
         if filters.session_id:
@@ -225,5 +228,5 @@ class Connection:
             (key, value),
         )
 
-    def _one(self, sql: str, *args: object) -> Any:
+    def _first_row(self, sql: str, *args: object) -> Any:
         return self._db.execute(sql, args).fetchone()

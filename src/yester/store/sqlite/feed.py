@@ -14,7 +14,7 @@ from yester.model import Injection, Paging
 from yester.store.contract import FeedLine, MemoryChange
 from yester.store.sqlite import rows
 from yester.store.sqlite.ledger import LedgerRows
-from yester.store.sqlite.maintenance import explains
+from yester.store.sqlite.maintenance import explains_errors
 
 _CURSOR = re.compile(r"([0-9]{1,15})-([0-9]{1,15})(?:-([0-9]{1,15}))?", re.ASCII)
 
@@ -24,29 +24,29 @@ class FeedRows(LedgerRows):
 
     _asked: Any = None  # the state of the file in which nothing was behind a cursor, and that one
 
-    @explains
+    @explains_errors
     def feed(self, cursor: str = "", limit: int = 500) -> tuple[list[FeedLine], str]:
-        state = self._one("PRAGMA data_version")[0], self._db.total_changes(), cursor
+        state = self._first_row("PRAGMA data_version")[0], self._db.total_changes(), cursor
         if cursor and state == self._asked:
             return [], cursor
         end = self._feed_end()
         if not cursor:
-            return [], _written(end)
+            return [], _cursor_of(end)
         match = _CURSOR.fullmatch(cursor)
         place = [int(part or 0) for part in match.groups()] if match else [1 << 62]
         if any(mine > its for mine, its in zip(place, end, strict=False)):
             raise FeedExpired(f"{self._path}: the cursor {cursor!r} is of another store")
         lines: list[FeedLine] = []
-        for at, found in enumerate(self._behind(place, limit)):
+        for at, found in enumerate(self._rows_behind(place, limit)):
             for id_, row in found:
                 place[at] = id_
-                lines.append(FeedLine(_written(place), row))
+                lines.append(FeedLine(_cursor_of(place), row))
         if not lines:
             self._asked = state
-        return lines, _written(place)
+        return lines, _cursor_of(place)
 
     def _feed_end(self) -> list[int]:
-        row = self._one(
+        row = self._first_row(
             "SELECT (SELECT coalesce(max(id), 0) FROM item),"
             " (SELECT coalesce(max(id), 0) FROM injection),"
             # Not the largest id there is: that one goes with its memory.
@@ -54,7 +54,7 @@ class FeedRows(LedgerRows):
         )
         return list(row)
 
-    def _behind(self, place: list[int], limit: int) -> list[list[tuple[int, Any]]]:
+    def _rows_behind(self, place: list[int], limit: int) -> list[list[tuple[int, Any]]]:
         items = self._db.execute(
             f"{rows.SELECT} WHERE i.id > ? ORDER BY i.id LIMIT ?", (place[0], limit)
         )
@@ -65,11 +65,11 @@ class FeedRows(LedgerRows):
             " WHERE c.id > ? ORDER BY c.id LIMIT ?", (place[2], limit),
         )  # fmt: skip
         return [
-            [(row[0], rows.item(row)) for row in items],
+            [(row[0], rows.item_of(row)) for row in items],
             [(line.id, line) for line in shown],
             [(row[0], MemoryChange._make(row)) for row in changes],
         ]
 
 
-def _written(place: list[int]) -> str:
+def _cursor_of(place: list[int]) -> str:
     return "-".join(map(str, place if place[2] else place[:2]))

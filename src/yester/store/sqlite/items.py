@@ -13,7 +13,7 @@ from yester.model import DISTILLED, ECHO, EVERYTHING, Filters, Item, Paging
 from yester.project import bare
 from yester.store.contract import Entry, Put
 from yester.store.sqlite import rows
-from yester.store.sqlite.maintenance import explains
+from yester.store.sqlite.maintenance import explains_errors
 from yester.store.sqlite.vectors import NOT_EMBEDDED, VectorRows
 from yester.store.sqlite.work import WorkRows
 from yester.text.document import document
@@ -28,33 +28,33 @@ class ItemRows(WorkRows, VectorRows):
     # --- writing, inside a transaction -------------------------------------------------------
 
     def put(self, entries: Sequence[Entry]) -> Put:
-        return self._put(entries)
+        return self._put_entries(entries)
 
-    def _put(self, entries: Sequence[Entry], lifted: bool = False) -> Put:
+    def _put_entries(self, entries: Sequence[Entry], lifted: bool = False) -> Put:
         """`lifted`: structured memories may be written as well; what changed of one need not stand
         in its texts."""
         # The same identity twice in one batch: the later one is the truth.
         latest = {(e.item.source, e.item.kind, e.item.ref): e for e in entries}
         unchanged = 0
         next_id = self._next_id()
-        hooked = self._one("SELECT 1 FROM event LIMIT 1") is not None
+        hooked = self._first_row("SELECT 1 FROM event LIMIT 1") is not None
         new: list[tuple[object, ...]] = []
         replaced: list[tuple[object, ...]] = []
         touched: dict[int, int] = {}
         evidence: list[Entry] = []
         for (source, kind, ref), entry in latest.items():
-            old = self._one(
+            old = self._first_row(
                 "SELECT id, hash, project FROM item WHERE ref = ? AND kind = ? AND source = ?",
                 ref, kind, source,
             )  # fmt: skip
             item = entry.item
             if old is None and hooked and item.alias:
-                old = self._adopted(item)
+                old = self._adopt_row(item)
             same = old is not None and old[1] == entry.hash
             if entry.evidence is not None:
                 evidence.append(entry)
             if not lifted and kind == "memory":
-                same = same or self._stays(old[0] if old else 0, source, ref)
+                same = same or self._is_protected(old[0] if old else 0, source, ref)
             if same and not lifted:
                 unchanged += 1
                 continue
@@ -66,26 +66,26 @@ class ItemRows(WorkRows, VectorRows):
                 id_, next_id = next_id, next_id + 1
             else:
                 id_ = old[0]
-                self._unlink(id_, old[2], kind)
+                self._unlink_item(id_, old[2], kind)
                 if old[2] != project:
                     self._count_move()
             into = new if old is None else replaced
-            into.append(rows.row(item, id_, entry.hash, project, session))
+            into.append(rows.item_row(item, id_, entry.hash, project, session))
             if item.status == "active":
-                self._index.add(id_, project, session, item, entry.document)
+                self._index.add_item(id_, project, session, item, entry.document)
         self._db.executemany(rows.INSERT, new)
         self._db.executemany(rows.REPLACE, replaced)
-        self._link(chain(new, replaced))
+        self._link_names(chain(new, replaced))
         self._want_vectors(chain(new, replaced))
         self.queue_sessions(touched)
         self._put_evidence(evidence)
-        self._index.write()
+        self._index.write_batch()
         return Put(len(new), len(replaced), unchanged)
 
     def _put_evidence(self, entries: Iterable[Entry]) -> None:
         for entry in entries:
             item = entry.item
-            (id_,) = self._one(
+            (id_,) = self._first_row(
                 "SELECT id FROM item WHERE ref = ? AND kind = ? AND source = ?",
                 item.ref, item.kind, item.source,
             )  # fmt: skip
@@ -97,7 +97,7 @@ class ItemRows(WorkRows, VectorRows):
 
     def _next_id(self) -> int:
         """No id is given twice: what was let go is still named in ledgers and on screens."""
-        row = self._one(
+        row = self._first_row(
             "SELECT max((SELECT coalesce(max(id), 0) FROM item), coalesce("
             "(SELECT cast(value AS INTEGER) FROM meta WHERE key = 'last_item'), 0))"
         )
@@ -105,13 +105,13 @@ class ItemRows(WorkRows, VectorRows):
 
     def _drop_item(self, id_: int, project: int, kind: str) -> None:
         self._set_meta("last_item", str(self._next_id() - 1))
-        self._unlink(id_, project, kind)
-        self._index.write()
+        self._unlink_item(id_, project, kind)
+        self._index.write_batch()
         self._db.execute("DELETE FROM item WHERE id = ?", (id_,))
 
-    def _adopted(self, item: Item) -> Any:
+    def _adopt_row(self, item: Item) -> Any:
         """The row a hook made of the same thing, from now on under the transcript's ref."""
-        old = self._one(
+        old = self._first_row(
             "SELECT id, hash, project FROM item WHERE ref = ? AND kind = ? AND source = ?",
             item.alias, item.kind, item.source,
         )  # fmt: skip
@@ -119,7 +119,7 @@ class ItemRows(WorkRows, VectorRows):
             self._db.execute("UPDATE item SET ref = ? WHERE id = ?", (item.ref, old[0]))
         return old
 
-    def _link(self, item_rows: Iterable[tuple[object, ...]]) -> None:
+    def _link_names(self, item_rows: Iterable[tuple[object, ...]]) -> None:
         """Files and concepts into tables of their own."""
         column = {name: at for at, name in enumerate(rows.COLUMNS)}
         files, concepts = [], []
@@ -155,8 +155,8 @@ class ItemRows(WorkRows, VectorRows):
             ],
         )
 
-    def _unlink(self, id_: int, project: int, kind: str) -> None:
-        self._index.remove(id_, project, kind)
+    def _unlink_item(self, id_: int, project: int, kind: str) -> None:
+        self._index.remove_item(id_, project, kind)
         self._forget_vectors(id_)
         self._db.execute("DELETE FROM unembedded WHERE item = ?", (id_,))
         (old,) = self.get([id_])
@@ -171,40 +171,40 @@ class ItemRows(WorkRows, VectorRows):
 
     def remove(self, ids: Sequence[int]) -> None:
         for id_ in ids:
-            row = self._one("SELECT project, kind FROM item WHERE id = ?", id_)
+            row = self._first_row("SELECT project, kind FROM item WHERE id = ?", id_)
             if row is not None:
-                self._unlink(id_, *row)
+                self._unlink_item(id_, *row)
                 self._db.execute("DELETE FROM item WHERE id = ?", (id_,))
                 self._db.execute("DELETE FROM item_evidence WHERE item = ?", (id_,))
-        self._index.write()
+        self._index.write_batch()
 
     def _move_items(self, ids: Sequence[int], project: int) -> None:
         for id_ in ids:
-            values = self._one(f"{rows.SELECT} WHERE i.id = ?", id_)
-            item = rows.item(values)
-            self._index.remove(id_, values[-2], item.kind)
+            values = self._first_row(f"{rows.SELECT} WHERE i.id = ?", id_)
+            item = rows.item_of(values)
+            self._index.remove_item(id_, values[-2], item.kind)
             self._db.execute("UPDATE item SET project = ? WHERE id = ?", (project, id_))
-            self._reindexed(item, project, values[-1])
-        self._index.write()
+            self._index_again(item, project, values[-1])
+        self._index.write_batch()
 
-    def _reindexed(self, item: Item, project: int, session: int) -> None:
+    def _index_again(self, item: Item, project: int, session: int) -> None:
         if item.status == "active":
-            self._index.add(item.id, project, session, item, document(item))
+            self._index.add_item(item.id, project, session, item, document(item))
         if len(self._index) >= _BATCH:
-            self._index.write()
+            self._index.write_batch()
 
     def _is_gone(self, source: str, ref: str) -> bool:
         return (
-            self._one("SELECT 1 FROM memory_gone WHERE source = ? AND ref = ?", source, ref)
+            self._first_row("SELECT 1 FROM memory_gone WHERE source = ? AND ref = ?", source, ref)
             is not None
         )
 
-    def _stays(self, id_: int, source: str, ref: str) -> bool:
+    def _is_protected(self, id_: int, source: str, ref: str) -> bool:
         """Is this a memory that only `put_memo` may write, or none that may come back?"""
         if not id_:
             return self._is_gone(source, ref)
         return (
-            self._one(
+            self._first_row(
                 "SELECT 1 FROM item i WHERE i.id = ? AND (i.status <> 'active'"
                 " OR EXISTS (SELECT 1 FROM memory m WHERE m.item = i.id))", id_,
             )
@@ -213,32 +213,32 @@ class ItemRows(WorkRows, VectorRows):
 
     # --- reading -----------------------------------------------------------------------------
 
-    @explains
+    @explains_errors
     def get(self, ids: Sequence[int]) -> list[Item]:
         found = {
-            row[0]: rows.item(row)
+            row[0]: rows.item_of(row)
             for row in self._db.execute(
                 rows.SELECT + " WHERE i.id IN (SELECT value FROM json_each(?))", (str(list(ids)),)
             )
         }
         return [found[id_] for id_ in ids if id_ in found]
 
-    @explains
+    @explains_errors
     def find(self, ref: str) -> list[Item]:
         found = self._db.execute(rows.SELECT + " WHERE i.ref = ? ORDER BY i.id", (ref,))
-        return [rows.item(row) for row in found]
+        return [rows.item_of(row) for row in found]
 
-    @explains
+    @explains_errors
     def select(self, filters: Filters, page: Paging = EVERYTHING) -> list[Item]:
-        condition, args = rows.where(filters, *self._filter_ids(filters), page.statuses)
+        condition, args = rows.filter_condition(filters, *self._filter_ids(filters), page.statuses)
         order = "i.epoch, i.id" if page.oldest_first else "i.epoch DESC, i.id DESC"
         found = self._db.execute(
             f"{rows.SELECT} WHERE {condition} ORDER BY {order} LIMIT ? OFFSET ?",
             (*args, page.most, page.offset),
         )
-        return [rows.item(row) for row in found]
+        return [rows.item_of(row) for row in found]
 
-    @explains
+    @explains_errors
     def history(
         self, session: int, brief: Collection[str], chars: int, after: tuple[int, int], limit: int
     ) -> list[tuple[Item, int]]:
@@ -261,9 +261,9 @@ class ItemRows(WorkRows, VectorRows):
             " ORDER BY i.epoch, i.id LIMIT ?",
             (*names, chars, head + tail, head, -tail, session, DISTILLED, ECHO, *after, limit),
         )
-        return [(rows.item(row), row[-1]) for row in found]
+        return [(rows.item_of(row), row[-1]) for row in found]
 
-    @explains
+    @explains_errors
     def evidence(
         self, items: Sequence[int], into: bool = False
     ) -> dict[int, tuple[tuple[int, int], ...]]:

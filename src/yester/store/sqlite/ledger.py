@@ -27,7 +27,7 @@ from yester.model import (
 )
 from yester.store.contract import Row
 from yester.store.sqlite.connection import Connection
-from yester.store.sqlite.maintenance import explains
+from yester.store.sqlite.maintenance import explains_errors
 
 R = TypeVar("R")
 _DAY = 86_400_000
@@ -47,7 +47,7 @@ class _Kind:
     partial: str = ""  # a column whose index does not hold 0: only so it is used
 
 
-def _replaced(*columns: str) -> str:
+def _replace_columns(*columns: str) -> str:
     return "DO UPDATE SET " + ", ".join(f"{name} = excluded.{name}" for name in columns)
 
 
@@ -59,29 +59,32 @@ _KINDS: Mapping[type, _Kind] = {
     ),
     Spend: _Kind(
         "spend",
-        "ON CONFLICT(id) " + _replaced("tokens_in", "tokens_out", "cost", "outcome"),
+        "ON CONFLICT(id) " + _replace_columns("tokens_in", "tokens_out", "cost", "outcome"),
         given=(),
     ),
     Event: _Kind("event", "ON CONFLICT DO NOTHING", given=(), partial="turn"),
     Turn: _Kind(
         "turn",
         "ON CONFLICT(session, key) "
-        + _replaced("prompt", "closing", "started", "ended", "state", "transcript"),
+        + _replace_columns("prompt", "closing", "started", "ended", "state", "transcript"),
     ),
     OwedStart: _Kind(
         "owed_start",
-        "ON CONFLICT(session) " + _replaced("event", "source", "epoch"),
+        "ON CONFLICT(session) " + _replace_columns("event", "source", "epoch"),
         given=(),
         order="session",
     ),
     Refinement: _Kind(
         "refined",
-        "ON CONFLICT(session, turn) " + _replaced("shape", "epoch", "model", "reason"),
+        "ON CONFLICT(session, turn) " + _replace_columns("shape", "epoch", "model", "reason"),
         given=(),
         order="session, turn",
     ),
     Archived: _Kind(
-        "archived", "ON CONFLICT(session) " + _replaced("ended", "epoch"), given=(), order="session"
+        "archived",
+        "ON CONFLICT(session) " + _replace_columns("ended", "epoch"),
+        given=(),
+        order="session",
     ),
     Muted: _Kind(
         "muted", "ON CONFLICT DO NOTHING", renamed={"epoch": "made"}, given=(), order="session"
@@ -203,9 +206,9 @@ class LedgerRows(Connection):
     # --- writing, inside a transaction -------------------------------------------------------
 
     def append(self, rows: Sequence[Row]) -> list[int]:
-        return [self._append(row) for row in rows]
+        return [self._append_row(row) for row in rows]
 
-    def _append(self, row: Row) -> int:
+    def _append_row(self, row: Row) -> int:
         kind = _KINDS[type(row)]
         values = {one.name: getattr(row, one.name) for one in fields(row)}
         if isinstance(row, Answered):
@@ -227,19 +230,19 @@ class LedgerRows(Connection):
         return int(made[0]) if made else 0
 
     def retract(self, kind: type[Row], where: Mapping[str, object]) -> int:
-        condition, args = _condition(_KINDS[kind], where)
+        condition, args = _row_condition(_KINDS[kind], where)
         before = self._db.total_changes()
         self._db.execute(f"DELETE FROM {_KINDS[kind].table} WHERE {condition}", args)
         return self._db.total_changes() - before
 
     # --- reading -----------------------------------------------------------------------------
 
-    @explains
+    @explains_errors
     def entries(
         self, kind: type[R], where: Mapping[str, object] = {}, page: Paging = EVERYTHING
     ) -> list[R]:
         spec = _KINDS[kind]
-        condition, args = _condition(spec, where)
+        condition, args = _row_condition(spec, where)
         if page.after:
             condition += " AND id > ?"
             args.append(page.after)
@@ -254,7 +257,7 @@ class LedgerRows(Connection):
         )
         return [kind(*row) for row in found]
 
-    @explains
+    @explains_errors
     def totals(
         self,
         table: str,
@@ -264,7 +267,7 @@ class LedgerRows(Connection):
         since: int = 0,
     ) -> list[tuple[Any, ...]]:
         spec = _TOTALS[table]
-        condition, args = _matching({name: spec.by[name] for name in where}, where)
+        condition, args = _match_values({name: spec.by[name] for name in where}, where)
         if since:
             condition += f" AND {spec.time} >= ?"
             args.append(since)
@@ -281,13 +284,13 @@ def _fields_of(kind: Any) -> tuple[Field[Any], ...]:
     return fields(kind)
 
 
-def _condition(kind: _Kind, where: Mapping[str, object]) -> tuple[str, list[Any]]:
+def _row_condition(kind: _Kind, where: Mapping[str, object]) -> tuple[str, list[Any]]:
     columns = {name: kind.renamed.get(name, name) for name in where}
-    condition, args = _matching(columns, where)
+    condition, args = _match_values(columns, where)
     return condition + (f" AND {kind.partial} <> 0" if kind.partial in where else ""), args
 
 
-def _matching(columns: Mapping[str, str], where: Mapping[str, object]) -> tuple[str, list[Any]]:
+def _match_values(columns: Mapping[str, str], where: Mapping[str, object]) -> tuple[str, list[Any]]:
     """Each column has its value, or one of its values."""
     parts, args = ["1"], list[Any]()
     for name, value in where.items():

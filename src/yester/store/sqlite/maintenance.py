@@ -83,7 +83,7 @@ def _is_database(path: Path) -> bool:
 
 
 @contextmanager
-def _reader(path: Path) -> Iterator[apsw.Connection]:
+def _open_reader(path: Path) -> Iterator[apsw.Connection]:
     """The database with what its log holds. One without a log may lie where nothing can be
     written, and SQLite would want to."""
     logged = any(Path(f"{path}{end}").exists() for end in ("-wal", "-journal"))
@@ -95,14 +95,14 @@ def _reader(path: Path) -> Iterator[apsw.Connection]:
         db.close()
 
 
-def _overwrite(path: Path, source: Path, patience: float) -> None:
+def _overwrite_content(path: Path, source: Path, patience: float) -> None:
     """All of `source` instead of what the database at `path` holds, as one transaction of SQLite's
     own. Readers go on with what they see, and the log needs no hand of ours: renaming a file and
     its log are two steps, and a kill between them would lose what the log holds."""
     new, live = apsw.Connection(str(source)), apsw.Connection(str(path))
     try:
         live.set_busy_timeout(int(patience * 1000))
-        number = max(restores(live), restores(new)) + 1
+        number = max(restore_count(live), restore_count(new)) + 1
         new.execute("INSERT OR REPLACE INTO meta VALUES ('restores', ?)", (str(number),))
         with live.backup("main", new, "main") as work:
             while not work.done:
@@ -116,7 +116,7 @@ def _overwrite(path: Path, source: Path, patience: float) -> None:
 def copy_store(path: Path, folder: Path) -> Path:
     """The database at `path`, with what its log holds, as the store of another folder."""
     copy = store_file(folder)
-    with explained(path), _reader(path) as db:
+    with explain_errors(path), _open_reader(path) as db:
         backup(db, copy)
     return copy
 
@@ -126,11 +126,11 @@ def replace_store(home: Path, copy: Path, aside: Path) -> Path | None:
     former store or the whole new one. Before that the former one is kept at `aside`; None where
     there was none."""
     path = store_file(home)
-    with explained(path), write_lock(lock_file(home), PATIENCE):
+    with explain_errors(path), write_lock(lock_file(home), PATIENCE):
         former = _keep_aside(path, copy.parent, aside) if path.exists() else None
         try:
             if former is not None:
-                _overwrite(path, copy, PATIENCE)
+                _overwrite_content(path, copy, PATIENCE)
                 return former
         except (apsw.NotADBError, apsw.CorruptError):
             pass  # nothing that SQLite can write into
@@ -145,7 +145,7 @@ def _keep_aside(path: Path, scratch: Path, aside: Path) -> Path:
     try:
         if not _is_database(path):
             raise apsw.NotADBError(str(path))
-        with _reader(path) as db:
+        with _open_reader(path) as db:
             backup(db, scratch / "former.db")
     except apsw.Error:  # damaged: its files as they are
         for end in ("", "-wal"):
@@ -158,7 +158,7 @@ def _keep_aside(path: Path, scratch: Path, aside: Path) -> Path:
     return aside
 
 
-def restores(db: apsw.Connection) -> int:
+def restore_count(db: apsw.Connection) -> int:
     """How often another store's content has taken this one's place; whoever remembers something of
     the rows sees by it that they are others."""
     try:
@@ -169,14 +169,14 @@ def restores(db: apsw.Connection) -> int:
 
 
 @contextmanager
-def explained(path: Path) -> Iterator[None]:
+def explain_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except (apsw.Error, OSError) as error:
-        raise explain(error, path) from error
+        raise explain_error(error, path) from error
 
 
-def explain(error: Exception, path: Path) -> YesterError:
+def explain_error(error: Exception, path: Path) -> YesterError:
     """What went wrong with the database, for the person who must act."""
     match error:
         case apsw.NotADBError():
@@ -209,12 +209,12 @@ def explain(error: Exception, path: Path) -> YesterError:
     return StoreError(f"{path}: {error}")
 
 
-def explains(read: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], R]:
+def explains_errors(read: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], R]:
     """A reading method of a store whose database errors come out as sentences."""
 
     @wraps(read)
     def method(store: Any, /, *args: P.args, **more: P.kwargs) -> R:
-        with explained(store._path):
+        with explain_errors(store._path):
             try:
                 return read(store, *args, **more)
             except apsw.SQLError:  # a table or column that is gone: perhaps a newer schema's

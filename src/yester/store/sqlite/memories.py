@@ -12,7 +12,7 @@ from yester.model import ANYTHING, EVERYTHING, Change, Filters, Memo, Paging
 from yester.store.contract import Entry, MemoFile
 from yester.store.sqlite import rows
 from yester.store.sqlite.items import ItemRows
-from yester.store.sqlite.maintenance import explains
+from yester.store.sqlite.maintenance import explains_errors
 
 _LONGEST_SLUG = 80
 _SELECT = (
@@ -28,9 +28,9 @@ class MemoryRows(ItemRows):
     # --- writing, inside a transaction -------------------------------------------------------
 
     def put_memo(self, entry: Entry, memo: Memo, change: Change) -> int:
-        self._require("memories")
+        self._require_lock("memories")
         item = entry.item
-        known = self._one(
+        known = self._first_row(
             "SELECT i.id, coalesce(m.version, 0) FROM item i LEFT JOIN memory m ON m.item = i.id"
             " WHERE i.ref = ? AND i.kind = 'memory' AND i.source = ?", item.ref, item.source,
         )  # fmt: skip
@@ -39,8 +39,8 @@ class MemoryRows(ItemRows):
                 f"memory {memo.slug or item.ref!r} has been written by somebody else meanwhile; "
                 "read it again and repeat the change"
             )
-        self._put([entry], lifted=True)
-        id_: int = self._one(
+        self._put_entries([entry], lifted=True)
+        id_: int = self._first_row(
             "SELECT id FROM item WHERE ref = ? AND kind = 'memory' AND source = ?",
             item.ref, item.source,
         )[0]  # fmt: skip
@@ -50,7 +50,7 @@ class MemoryRows(ItemRows):
             " slug = excluded.slug, scope = excluded.scope, path = excluded.path,"
             " content = excluded.content, version = excluded.version, since = excluded.since,"
             " reason = excluded.reason",
-            (id_, memo.slug, memo.scope, memo.path, _json(memo.content), memo.version + 1,
+            (id_, memo.slug, memo.scope, memo.path, _to_json(memo.content), memo.version + 1,
              memo.since, memo.reason),
         )  # fmt: skip
         self._db.execute("DELETE FROM memory_tag WHERE item = ?", (id_,))
@@ -63,7 +63,7 @@ class MemoryRows(ItemRows):
             "INSERT INTO memory_change(act, item, epoch, who, what, why, before, after)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             (change.act or self._next_act(), id_, change.epoch, change.who, change.what, change.why,
-             _json(change.before), _json(change.after)),
+             _to_json(change.before), _to_json(change.after)),
         )  # fmt: skip
         return id_
 
@@ -74,8 +74,8 @@ class MemoryRows(ItemRows):
         )
 
     def drop_memo(self, item: int, epoch: int, why: str) -> None:
-        self._require("memories")
-        row = self._one(
+        self._require_lock("memories")
+        row = self._first_row(
             "SELECT i.source, i.ref, coalesce(m.slug, ''), i.type, p.key, i.project, i.kind"
             " FROM item i JOIN project p ON p.id = i.project LEFT JOIN memory m ON m.item = i.id"
             " WHERE i.id = ? AND i.kind = 'memory'", item,
@@ -104,12 +104,12 @@ class MemoryRows(ItemRows):
             )
 
     def _next_act(self) -> int:
-        row = self._one("SELECT seq + 1 FROM sqlite_sequence WHERE name = 'memory_change'")
+        row = self._first_row("SELECT seq + 1 FROM sqlite_sequence WHERE name = 'memory_change'")
         return int(row[0]) if row else 1
 
     # --- reading -----------------------------------------------------------------------------
 
-    @explains
+    @explains_errors
     def memos(
         self,
         filters: Filters = ANYTHING,
@@ -121,7 +121,7 @@ class MemoryRows(ItemRows):
         tags: Sequence[str] = (),
     ) -> list[Memo]:
         statuses = () if ids is not None or slug or supersedes else page.statuses
-        condition, args = rows.where(filters, *self._filter_ids(filters), statuses)
+        condition, args = rows.filter_condition(filters, *self._filter_ids(filters), statuses)
         condition += " AND i.kind = 'memory'"
         for text, value in (
             ("i.id IN (SELECT value FROM json_each(?))", None if ids is None else str(list(ids))),
@@ -139,13 +139,13 @@ class MemoryRows(ItemRows):
             f"{_SELECT} WHERE {condition} ORDER BY {updated} DESC, i.id DESC LIMIT ? OFFSET ?",
             (*args, page.most, page.offset),
         )
-        memos = [_memo(row) for row in found]
+        memos = [_memo_of(row) for row in found]
         if ids is None:
             return memos
         by_id = {memo.item.id: memo for memo in memos}
         return [by_id[id_] for id_ in ids if id_ in by_id]
 
-    @explains
+    @explains_errors
     def files(self, items: Sequence[int]) -> dict[int, MemoFile]:
         found = self._db.execute(
             "SELECT item, file, file_hash, file_version FROM memory"
@@ -154,10 +154,10 @@ class MemoryRows(ItemRows):
         )
         return {item: MemoFile(*rest) for item, *rest in found}
 
-    @explains
+    @explains_errors
     def free_slug(self, project: str, slug: str) -> str:
         number, free = 1, slug
-        while self._one(
+        while self._first_row(
             "SELECT 1 FROM memory m JOIN item i ON i.id = m.item JOIN project p ON p.id = i.project"
             " WHERE m.slug = ?1 AND p.key = ?2"
             " UNION ALL SELECT 1 FROM memory_gone WHERE slug = ?1 AND project = ?2",
@@ -167,7 +167,7 @@ class MemoryRows(ItemRows):
             free = f"{slug[: _LONGEST_SLUG - 8].rstrip('-')}-{number}"
         return free
 
-    @explains
+    @explains_errors
     def changes(self, item: int = 0, act: int = 0, limit: int | None = None) -> list[Change]:
         wanted = [(name, value) for name, value in (("item", item), ("act", act)) if value]
         condition = " AND ".join(["1", *(f"{name} = ?" for name, _ in wanted)])
@@ -177,17 +177,17 @@ class MemoryRows(ItemRows):
         )
         return [Change(*row[:5], *map(msgspec.json.decode, row[5:7]), *row[7:]) for row in found]
 
-    @explains
+    @explains_errors
     def gone(self, source: str, ref: str) -> bool:
         return self._is_gone(source, ref)
 
 
-def _json(value: object) -> str:
+def _to_json(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def _memo(row: tuple[Any, ...]) -> Memo:
-    item = rows.item(row)
+def _memo_of(row: tuple[Any, ...]) -> Memo:
+    item = rows.item_of(row)
     slug, scope, path, content, version, since, reason = row[-7:]
     if slug is None:  # an item that a program gave: a memory all the same
         return Memo(item, f"item-{item.id}", content={"text": item.body}, since=item.updated)

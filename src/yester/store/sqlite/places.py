@@ -11,7 +11,7 @@ from yester.model import EVERYTHING, Filters, Item, Paging, Project, Session, Sk
 from yester.project import bare
 from yester.store.sqlite import rows
 from yester.store.sqlite.ledger import LedgerRows
-from yester.store.sqlite.maintenance import explains
+from yester.store.sqlite.maintenance import explains_errors
 
 # `session <> 0` says nothing new, but without it SQLite does not see that it may use the index of
 # items by session, and reads every item there is.
@@ -31,7 +31,7 @@ class PlaceRows(LedgerRows):
     def put_project(self, project: Project) -> int:
         if project.key in self._projects:
             return self._projects[project.key]
-        row = self._one("SELECT id, root, name FROM project WHERE key = ?", project.key)
+        row = self._first_row("SELECT id, root, name FROM project WHERE key = ?", project.key)
         if row is None:
             name = self._free_name(project, 0)
             self._db.execute(
@@ -57,10 +57,10 @@ class PlaceRows(LedgerRows):
         place = project.key.split(":", 1)[1]
         names = [project.name, "/".join(place.split("/")[-2:]), place]
         for name in names:
-            if not self._one("SELECT 1 FROM project WHERE name = ? AND id <> ?", name, own):
+            if not self._first_row("SELECT 1 FROM project WHERE name = ? AND id <> ?", name, own):
                 return name
         number = 2
-        while self._one("SELECT 1 FROM project WHERE name = ?", f"{place}~{number}"):
+        while self._first_row("SELECT 1 FROM project WHERE name = ?", f"{place}~{number}"):
             number += 1
         return f"{place}~{number}"
 
@@ -80,7 +80,7 @@ class PlaceRows(LedgerRows):
             (session.key, session.agent, project, session.started, session.ended, session.cwd,
              session.branch, session.title, session.transcript),
         )  # fmt: skip
-        row = self._one(
+        row = self._first_row(
             "SELECT id FROM session WHERE key = ? AND agent = ? AND project = ?",
             session.key, session.agent, project,
         )  # fmt: skip
@@ -112,12 +112,12 @@ class PlaceRows(LedgerRows):
 
     # --- reading -----------------------------------------------------------------------------
 
-    @explains
+    @explains_errors
     def projects(self) -> list[Project]:
         found = self._db.execute("SELECT key, name, root, parent FROM project ORDER BY name")
         return [Project(*row) for row in found]
 
-    @explains
+    @explains_errors
     def sessions(self, filters: Filters, page: Paging = EVERYTHING) -> list[Session]:
         projects, sessions = self._filter_ids(filters)
         parts, args = ["1"], list[object]()
@@ -141,7 +141,7 @@ class PlaceRows(LedgerRows):
         )
         return [Session(*row) for row in found]
 
-    @explains
+    @explains_errors
     def session(self, key: str, agent: str) -> Session | None:
         row = self._db.execute(
             "SELECT s.key, s.agent, p.key, s.started, s.ended, s.cwd, s.branch, s.title,"
@@ -153,11 +153,11 @@ class PlaceRows(LedgerRows):
         ).fetchone()
         return Session(*row) if row else None
 
-    @explains
+    @explains_errors
     def sources(self, agent: str = "", path: str = "") -> list[Source]:
         wanted = [(name, value) for name, value in (("agent", agent), ("path", path)) if value]
         condition = " AND ".join(["1", *(f"{name} = ?" for name, _ in wanted)])
         found = self._db.execute(
             f"{rows.SOURCE} WHERE {condition} ORDER BY path", [value for _, value in wanted]
         )
-        return [rows.source(row) for row in found]
+        return [rows.source_of(row) for row in found]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from yester.model import Session
 from yester.store.contract import Queue, Waiting
 from yester.store.sqlite import rows
-from yester.store.sqlite.maintenance import explains
+from yester.store.sqlite.maintenance import explains_errors
 from yester.store.sqlite.places import PlaceRows
 
 _SESSION = (
@@ -53,7 +53,7 @@ class WorkRows(PlaceRows):
     # --- writing, inside a transaction -------------------------------------------------------
 
     def queue_sessions(self, since: Mapping[int, int] | None = None) -> int:
-        before = self._queued()
+        before = self._queued_count()
         if since is None:
             since = dict(self._db.execute("SELECT id, 0 FROM session"))
         self._db.executemany(
@@ -61,10 +61,10 @@ class WorkRows(PlaceRows):
             " changes = changes + 1, since = min(since, excluded.since)",
             sorted(since.items()),
         )
-        return self._queued() - before
+        return self._queued_count() - before
 
-    def _queued(self) -> int:
-        return int(self._one("SELECT count(*) FROM undistilled")[0])
+    def _queued_count(self) -> int:
+        return int(self._first_row("SELECT count(*) FROM undistilled")[0])
 
     def settle_session(self, waiting: Waiting, rest: int = 0) -> None:
         known = waiting.session.id, waiting.changes
@@ -81,7 +81,7 @@ class WorkRows(PlaceRows):
 
     # --- reading -----------------------------------------------------------------------------
 
-    @explains
+    @explains_errors
     def queued_sessions(self, queue: Queue) -> list[Waiting]:
         condition, order = _STAGES[queue.stage]
         found = self._db.execute(
