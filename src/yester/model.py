@@ -319,7 +319,8 @@ class Paging:
     limit: int | None = None  # None: all
     offset: int = 0
     oldest_first: bool = False
-    after: int = 0  # only what has a higher id
+    by_id: bool = False  # in the order it was stored, not by time
+    after: int = 0  # only what has a higher id; goes with that order
     before: int = 0  # only what has a lower id; 0: any
     statuses: tuple[str, ...] = ("active",)  # of items; (): any
 

@@ -231,7 +231,10 @@ class ItemRows(WorkRows, VectorRows):
     @explains_errors
     def select(self, filters: Filters, page: Paging = EVERYTHING) -> list[Item]:
         condition, args = rows.filter_condition(filters, *self._filter_ids(filters), page.statuses)
-        order = "i.epoch, i.id" if page.oldest_first else "i.epoch DESC, i.id DESC"
+        columns = ("i.id",) if page.by_id else ("i.epoch", "i.id")
+        order = ", ".join(name if page.oldest_first else f"{name} DESC" for name in columns)
+        if page.after:
+            condition, args = f"{condition} AND i.id > ?", (*args, page.after)
         found = self._db.execute(
             f"{rows.SELECT} WHERE {condition} ORDER BY {order} LIMIT ? OFFSET ?",
             (*args, page.most, page.offset),

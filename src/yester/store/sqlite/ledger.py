@@ -42,7 +42,7 @@ class _Kind:
     known: str = ""  # SQL behind INSERT
     unless: str = ""  # SQL: a row with these named values is left out
     renamed: Mapping[str, str] = field(default_factory=dict)  # field → column
-    given: tuple[str, ...] = ("id",)  # fields that the store itself gives
+    numbered: bool = False  # by the store: rows have an id that says when they were written
     order: str = "id"
     partial: str = ""  # a column whose index does not hold 0: only so it is used
 
@@ -52,53 +52,48 @@ def _replace_columns(*columns: str) -> str:
 
 
 _KINDS: Mapping[type, _Kind] = {
-    Injection: _Kind("injection"),
+    Injection: _Kind("injection", numbered=True),
     Feedback: _Kind(
         "feedback",
         unless="SELECT 1 FROM feedback WHERE item = :item AND what = :what AND session = :session",
+        numbered=True,
     ),
     Spend: _Kind(
         "spend",
         "ON CONFLICT(id) " + _replace_columns("tokens_in", "tokens_out", "cost", "outcome"),
-        given=(),
+        numbered=True,
     ),
-    Event: _Kind("event", "ON CONFLICT DO NOTHING", given=(), partial="turn"),
+    Event: _Kind("event", "ON CONFLICT DO NOTHING", partial="turn"),
     Turn: _Kind(
         "turn",
         "ON CONFLICT(session, key) "
         + _replace_columns("prompt", "closing", "started", "ended", "state", "transcript"),
+        numbered=True,
     ),
     OwedStart: _Kind(
         "owed_start",
         "ON CONFLICT(session) " + _replace_columns("event", "source", "epoch"),
-        given=(),
         order="session",
     ),
     Refinement: _Kind(
         "refined",
         "ON CONFLICT(session, turn) " + _replace_columns("shape", "epoch", "model", "reason"),
-        given=(),
         order="session, turn",
     ),
     Archived: _Kind(
         "archived",
         "ON CONFLICT(session) " + _replace_columns("ended", "epoch"),
-        given=(),
         order="session",
     ),
-    Muted: _Kind(
-        "muted", "ON CONFLICT DO NOTHING", renamed={"epoch": "made"}, given=(), order="session"
-    ),
+    Muted: _Kind("muted", "ON CONFLICT DO NOTHING", renamed={"epoch": "made"}, order="session"),
     Skipped: _Kind(
         "skipped",
         "ON CONFLICT DO UPDATE SET records = records + excluded.records",
-        given=(),
         order="agent, reason",
     ),
     Answered: _Kind(
         "answered",
         "ON CONFLICT DO UPDATE SET answers = answers + excluded.answers",
-        given=(),
         order="day, ms",
     ),
     Join: _Kind("project_join", renamed={"into": "into_key"}),
@@ -213,17 +208,14 @@ class LedgerRows(Connection):
         values = {one.name: getattr(row, one.name) for one in fields(row)}
         if isinstance(row, Answered):
             values["ms"] = min(max(row.ms, 0), _LONGEST)
-        for name in kind.given:
-            del values[name]
-        if isinstance(row, Spend):
-            values["id"] = row.id or None
+        if kind.numbered and not (isinstance(row, Spend) and row.id):
+            del values["id"]
         columns = ", ".join(kind.renamed.get(name, name) for name in values)
         marks = ", ".join(f":{name}" for name in values)
         given = f"VALUES ({marks})"
         if kind.unless:
             given = f"SELECT {marks} WHERE NOT EXISTS ({kind.unless})"
-        # rowid where there is one: what has no number of its own has none to tell.
-        told = "RETURNING id" if kind.order == "id" and not isinstance(row, Event) else ""
+        told = "RETURNING id" if kind.numbered else ""
         made = self._db.execute(
             f"INSERT INTO {kind.table}({columns}) {given} {kind.known} {told}", values
         ).fetchone()
