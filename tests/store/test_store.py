@@ -335,6 +335,17 @@ def test_a_project_that_holds_most_items_is_searched_exactly_too(open_store):
     assert "a2" not in found(one, "needl", Filters(projects=("big",)))
 
 
+@pytest.mark.requirement("REC-09")
+def test_the_list_of_a_project_is_complete_however_many_others_have_the_word(store):
+    """What is rarer has led somewhere already, and the word is newer everywhere else."""
+    put(store, item("old", "walrus"))
+    put(store, *(item(f"r{n}", "carpenter walrus") for n in range(110)))
+    put(store, *(item(f"o{n}", "walrus", project="name:other") for n in range(2_001)))
+    here = found(store, "walrus carpent", Filters(projects=("shop",)), 200)
+    assert len(here) == 111
+    assert here[-1] == "old"
+
+
 def test_neighbours_are_those_before_and_behind_in_time_within_a_session(store):
     put(
         store,
