@@ -32,17 +32,20 @@ from dataclasses import replace
 from pathlib import Path
 
 import yester
+from tests.readings import every_item
 from yester.config import load
 from yester.distil.dedup import same_insight
 from yester.distil.distil import Report, distil
-from yester.distil.history import Rules
+from yester.distil.history import Rules, distilled_items
 from yester.distil.turns import BRIEF_CHARS, BRIEF_TOOLS, step_of, views
 from yester.fence import strip_fenced
 from yester.ingest import prepared
-from yester.model import DISTILLED, Filters, Item
+from yester.model import DISTILLED, Filters, Item, Paging
 from yester.project import named
 from yester.redact import redact, strip_private
-from yester.store.sqlite import SqliteStore
+from yester.store import open_store
+from yester.store.contract import Queue, Store
+from yester.store.figures import content_counts
 from yester.text.cost import tokens_of_length
 from yester.text.terms import STOP
 
@@ -64,13 +67,13 @@ def indexed(folder: Path, home: Path) -> None:
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
-def distilled(store: SqliteStore, rules: Rules) -> tuple[Report, float, float, float]:
+def distilled(store: Store, rules: Rules) -> tuple[Report, float, float, float]:
     """(what was done, CPU seconds, the longest step, the 99th percentile of steps in ms)"""
     with store.transaction():
-        store.distil_again()
+        store.queue_sessions()
     report, steps = Report(), []
     began = last = time.process_time()
-    for waiting in store.waiting(False, _LATER, 1 << 30):
+    for waiting in store.queued_sessions(Queue("distil", quiet_since=_LATER, limit=1 << 30)):
         for _ in distil(store, waiting, rules, report):
             now = time.process_time()
             steps.append(now - last)
@@ -82,10 +85,10 @@ def distilled(store: SqliteStore, rules: Rules) -> tuple[Report, float, float, f
     return report, last - began, steps[-1] * 1000, steps[len(steps) * 99 // 100] * 1000
 
 
-def removed(store: SqliteStore, rules: Rules) -> Counter[str]:
+def removed(store: Store, rules: Rules) -> Counter[str]:
     """How many uses of tools the rules of capture take out before anything is distilled."""
     counts: Counter[str] = Counter()
-    for session in store.sessions(Filters(), 1 << 30):
+    for session in store.sessions(Filters(), Paging(1 << 30)):
         items, after = [], (-1, 0)
         while page := store.history(session.id, BRIEF_TOOLS, BRIEF_CHARS, after, 1_000):
             items += page
@@ -100,7 +103,7 @@ def removed(store: SqliteStore, rules: Rules) -> Counter[str]:
             counts["batches"] += len(turn.batches)
             counts.update(step.why_not for step in turn.steps if step.why_not)
     # The readers leave bookkeeping tools out already; they count as skipped.
-    for name, number in store.counts().skipped.items():
+    for name, number in content_counts(store).skipped.items():
         if name.endswith(" call"):
             counts["uses"] += number
             counts["skipped tool"] += number
@@ -110,13 +113,15 @@ def removed(store: SqliteStore, rules: Rules) -> Counter[str]:
 # --- looking at what was made --------------------------------------------------------------------
 
 
-def facts_elsewhere(store: SqliteStore, made: list[Item]) -> list[str]:
+def facts_elsewhere(store: Store, made: list[Item]) -> list[str]:
     """Facts that do not stand in the item they point to."""
     bad = []
     for item in made:
-        evidence = store.evidence(item.id)
+        evidence = store.evidence([item.id]).get(item.id, ())
         for number, fact in enumerate(item.facts):
-            texts = [" ".join(i.body.split()) for i in store.get(evidence.get(number, ()))]
+            texts = [
+                " ".join(i.body.split()) for i in store.get([i for n, i in evidence if n == number])
+            ]
             if not any(" ".join(fact.split()) in text for text in texts):
                 bad.append(f"#{item.id}: {fact}")
     return bad
@@ -142,13 +147,13 @@ def alike(made: list[Item]) -> int:
     return pairs
 
 
-def over_the_turn(store: SqliteStore, made: list[Item]) -> int:
+def over_the_turn(store: Store, made: list[Item]) -> int:
     """Sessions whose distilled items claim more tokens than the session has."""
     claimed: Counter[str] = Counter()
     for item in made:
         claimed[item.session] += item.discovery_tokens
     held: Counter[str] = Counter()
-    for item in store.items():
+    for item in every_item(store):
         if item.source != DISTILLED:
             held[item.session] += tokens_of_length(len(item.body))
     return sum(claimed[session] > held[session] for session in claimed)
@@ -262,12 +267,12 @@ class Table:
         print(f"| {name} | {value} | {bound} | {'' if good else 'MISSED'} |", flush=True)
 
 
-def told(table: Table, store: SqliteStore, rules: Rules) -> None:
+def told(table: Table, store: Store, rules: Rules) -> None:
     """Everything that needs the sessions alone."""
     report, seconds, worst, slow = distilled(store, rules)
     counts = removed(store, rules)
-    made = [item for item in store.items() if item.source == DISTILLED]
-    raw = [item for item in store.items() if item.source != DISTILLED]
+    made = [item for item in every_item(store) if item.source == DISTILLED]
+    raw = [item for item in every_item(store) if item.source != DISTILLED]
     observed = [item for item in made if item.kind == "observation"]
     lengths = sorted(len(item.title) for item in observed)
     rate = 100 * len(observed) / report.steps
@@ -303,10 +308,10 @@ def told(table: Table, store: SqliteStore, rules: Rules) -> None:
         print("bad:", bad)
 
 
-def asked_of(table: Table, store: SqliteStore, folder: Path, work: Path, embedder: str) -> None:
+def asked_of(table: Table, store: Store, folder: Path, work: Path, embedder: str) -> None:
     """Recall over the distilled items alone, and over the raw messages."""
     groups = grouped(folder)
-    every = [item for item in store.items() if item.session in groups]
+    every = [item for item in every_item(store) if item.session in groups]
     raw = [(i, groups[i.session], i.body) for i in every if i.source != DISTILLED]
     made = [(i, groups[i.session], text_of(i)) for i in every if i.source == DISTILLED]
     asked = list(questions(folder, {item.session for item, *_ in raw}))
@@ -349,14 +354,16 @@ def main() -> int:
         indexed(given.folder / "sessions", home)
     config = load(home, {})
     rules = Rules(frozenset(config.texts("skip_tools")), config.number("batch_window_ms"))
-    store = SqliteStore.open(home, now=int(time.time() * 1000))
-    for session in store.sessions(Filters(), 1 << 30):  # a kept store is distilled from nothing
+    store = open_store(home, now=int(time.time() * 1000))
+    for session in store.sessions(
+        Filters(), Paging(1 << 30)
+    ):  # a kept store is distilled from nothing
         with store.transaction():
-            store.remove([item.id for item in store.distilled(session.id)])
+            store.remove([item.id for item in distilled_items(store, session.id)])
     table = Table()
     told(table, store, rules)
     asked_of(table, store, given.folder, work, given.embedder)
-    observed = [i for i in store.items() if i.source == DISTILLED and i.kind == "observation"]
+    observed = [i for i in every_item(store) if i.source == DISTILLED and i.kind == "observation"]
     print("\ntypes:", dict(Counter(i.type for i in observed).most_common()))
     print("concepts:", dict(Counter(c for i in observed for c in i.concepts).most_common()))
     show(observed, given.show)

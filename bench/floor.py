@@ -44,6 +44,7 @@ from yester.model import Filters, Hit
 from yester.project import named
 from yester.recall.floor import passing
 from yester.recall.rank import FEWEST
+from yester.store.contract import Probe
 from yester.text.terms import query_terms, terms
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -260,7 +261,7 @@ def _case(memory: Memory, kind: str, question: Question, project: str, way: Way)
         question.text, DEPTH, project=project, scope="project",
         files=question.files if way.files else (), now=question.epoch, explain=True,
     )  # fmt: skip
-    items = max(memory.store.statistics((), Filters()).items, FEWEST)
+    items = max(memory.store.probe(Probe(Filters())).statistics.items, FEWEST)
     asked = len(query_terms(question.text))
     lines = None
     if way.whole:

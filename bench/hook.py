@@ -38,7 +38,9 @@ import apsw
 from yester.model import Filters
 from yester.project import Projects
 from yester.recall.recall import Asked
-from yester.store.sqlite import SqliteStore
+from yester.store import open_store
+from yester.store.contract import Probe, Store
+from yester.store.figures import content_counts
 from yester.worker.question import answered
 
 HOOK = Path(__file__).parent.parent / "plugin" / "hooks" / "hook.py"
@@ -62,9 +64,9 @@ class Desk:
         self.place.mkdir()
         subprocess.run(["git", "init", "-q"], cwd=self.place, check=True)
         self.env = {"HOME": str(self.home.parent), "PATH": os.environ["PATH"], "CLAUDECODE": "1"}
-        store = SqliteStore.open(self.home, now=int(time.time() * 1000))
-        self.items = store.statistics((), Filters()).items
-        counts = store.counts()
+        store = open_store(self.home, now=int(time.time() * 1000))
+        self.items = store.probe(Probe(Filters())).statistics.items
+        counts = content_counts(store)
         self.vectors, self.unembedded = counts.vectors, counts.unembedded
         self.project = project or self._largest(store)
         (self.home / "config.toml").write_text(f'[projects]\n"{self.place}" = "{self.project}"\n')
@@ -73,9 +75,9 @@ class Desk:
         store.close()
 
     @staticmethod
-    def _largest(store: SqliteStore) -> str:
+    def _largest(store: Store) -> str:
         sizes = {
-            one.name: store.statistics((), Filters(projects=(one.key,))).items
+            one.name: store.probe(Probe(Filters(projects=(one.key,)))).statistics.items
             for one in store.projects()
         }
         return max(sizes, key=lambda name: sizes[name])

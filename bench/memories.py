@@ -24,7 +24,8 @@ from yester.memories.memo import By, fresh, settled
 from yester.memories.remember import Draft, remember
 from yester.memories.rules import standing
 from yester.model import Project
-from yester.store.sqlite import SqliteStore
+from yester.store import open_store
+from yester.store.contract import Store
 
 SHOP = Project("name:shop", "shop")
 SAM = By("sam", 1_770_000_000_000)
@@ -41,7 +42,7 @@ def words(number: int, chance: random.Random) -> Callable[[int], str]:
     return lambda length: " ".join(chance.choices(known, weights, k=length))
 
 
-def fill(store: SqliteStore, number: int, say: Callable[[int], str]) -> None:
+def fill(store: Store, number: int, say: Callable[[int], str]) -> None:
     row = CATEGORIES["decision"]
     for start in range(0, number, BATCH):
         with store.transaction():
@@ -79,7 +80,7 @@ def main() -> None:
     say = words(6_000, random.Random(7))
     decision = CATEGORIES["decision"]
     with tempfile.TemporaryDirectory() as folder:
-        store = SqliteStore.open(Path(folder), now=1)
+        store = open_store(Path(folder), now=1)
         fill(store, asked.memories, say)
         print(f"{asked.memories:,} memories of one category; milliseconds, median and 95 %")
         for length in (5, 12, 40):

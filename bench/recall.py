@@ -28,6 +28,7 @@ import numpy
 
 import yester
 from yester.deliver.library import Memory
+from yester.store.figures import content_counts
 from yester.text.vectors import centre
 
 WORD = re.compile(r"[A-Za-z_]{4,}")
@@ -65,7 +66,7 @@ def give_vectors(memory: Memory, number: int) -> None:
     with store.transaction():
         store.use_model(embedder.sha)
     chance = numpy.random.default_rng(4)
-    while (missing := number - store.counts().vectors) > 0:
+    while (missing := number - content_counts(store).vectors) > 0:
         waiting = store.unembedded(min(missing, 5_000))
         if not waiting:
             return
@@ -103,14 +104,14 @@ def main() -> None:
         home = given.keep / str(size) if given.keep else Path(tempfile.mkdtemp(prefix="yester-"))
         with yester.open(home) as memory:
             began = time.process_time()
-            if not sum(memory.store.counts().items.values()):
+            if not sum(content_counts(memory.store).items.values()):
                 memory.add(grown(source, size), embed="later")
             if given.vectors:
                 give_vectors(memory, given.vectors)
             else:
                 memory.embedder = None
             built = time.process_time() - began
-            stored = memory.store.counts().bytes / size
+            stored = content_counts(memory.store).bytes / size
             times = {}
             for scope in ("all", "project"):
                 for _ in range(2):  # the first round warms

@@ -27,12 +27,12 @@ from numpy.typing import NDArray
 
 import yester
 from yester.deliver.library import Memory
-from yester.model import Filters
+from yester.model import Filters, Item
 from yester.recall.arms import Gathered
 from yester.recall.factors import DAY, HALF_LIFE
 from yester.recall.rank import Weights
 from yester.recall.recall import Asked, recall, same_words, terms_of
-from yester.store.base import Candidate
+from yester.store.contract import Candidate
 
 sys.path.insert(0, str(Path(__file__).parent))
 from quality import Group, Question, loaded
@@ -123,7 +123,8 @@ def extract(
 
 
 def _asked(memory: Memory, group: Group, case: Case, weights: Weights) -> Iterator[Known]:
-    items, added, last = group.items(), 0, 0
+    items, added = group.items(), 0
+    _, cursor = memory.store.feed()
     refs: dict[int, str] = {}
     for question in group.questions:
         upto = added if group.replay else len(items)
@@ -132,8 +133,8 @@ def _asked(memory: Memory, group: Group, case: Case, weights: Weights) -> Iterat
         if upto > added:
             memory.add(items[added:upto], embed="now")
             added = upto
-            refs |= {item.id: item.ref for item in memory.store.items(after=last)}
-            last = max(refs)
+            lines, cursor = memory.store.feed(cursor, len(items) + 1)
+            refs |= {line.row.id: line.row.ref for line in lines if isinstance(line.row, Item)}
         yield _one(memory, question, case, weights, refs)
 
 

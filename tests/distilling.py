@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from tests.readings import every_item
 from yester.distil.distil import Report, distil
 from yester.distil.drafts import Draft, Gate
 from yester.distil.history import LOOK_BACK, Rules
@@ -14,6 +15,7 @@ from yester.distil.turns import View, step_of, views
 from yester.distil.work import assigned
 from yester.ingest import prepared
 from yester.model import DISTILLED, Event, Item, Session
+from yester.store.contract import Queue
 
 SESSION = "aaaaaaaa-0000-4000-8000-00000000000a"
 SKIPPED = frozenset({"TodoWrite", "LS", "Skill"})
@@ -123,14 +125,16 @@ class Story:
 def distilled(store: Any, hooked: bool = False, now: int = 0) -> Report:
     """Distil all that waits; `now`: when, else as its sessions end."""
     report = Report()
-    for waiting in store.waiting(hooked, LATER, 1_000):
+    for waiting in store.queued_sessions(
+        Queue("distil", hooked=hooked, quiet_since=LATER, limit=1_000)
+    ):
         for _ in distil(store, waiting, RULES, report, now):
             pass
     return report
 
 
 def made(store: Any, kind: str = "") -> list[Item]:
-    return [i for i in store.items() if i.source == DISTILLED and kind in ("", i.kind)]
+    return [i for i in every_item(store) if i.source == DISTILLED and kind in ("", i.kind)]
 
 
 def fixed_bug(story: Story) -> Story:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from yester.agents.base import Options, Reading
+from yester.model import Filters, Paging
 from yester.project import Projects
 
 
@@ -23,6 +24,11 @@ def resumed(earlier, path=None):
 def by_identity(found):
     """What the store holds after these items: the later of one identity wins."""
     return {(item.kind, item.ref): item.body for item in found}
+
+
+def every_item(store):
+    """All that is stored, by id, whatever its status."""
+    return store.select(Filters(), Paging(oldest_first=True, by_id=True, statuses=()))
 
 
 def one(found, **wanted):

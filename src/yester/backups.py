@@ -15,15 +15,18 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from shutil import copyfile, rmtree
-
-import apsw
+from shutil import rmtree
 
 from yester.errors import NotFound, StoreBusy, StoreError, UsageError
-from yester.store.base import Store
+from yester.store import maintenance_of, open_store
+from yester.store.contract import Store
 from yester.store.lock import write_lock
-from yester.store.sqlite import PATIENCE, SqliteStore
-from yester.store.sqlite_care import backup, explained, is_database, overwrite, reader
+from yester.store.sqlite.maintenance import (
+    PATIENCE,
+    copy_store,
+    explain_errors,
+    replace_store,
+)
 
 _ABANDONED = 3600.0  # seconds without a page written
 _NUMBERED = re.compile(r"-(\d{6,})\.db")
@@ -50,8 +53,8 @@ def make(store: Store, home: Path, kept: int, now: int) -> Path:
                 part.unlink()
     # Copied under a name that no other process has: two may be at it. Only naming it is one by one.
     copy = folder / f"{os.getpid()}-{threading.get_ident()}.part.db"
-    store.backup(copy)
-    with explained(folder), write_lock(_run(home) / "backup.lock", PATIENCE):
+    maintenance_of(store).backup(copy)
+    with explain_errors(folder), write_lock(_run(home) / "backup.lock", PATIENCE):
         number = max(map(_number, listed(home)), default=0) + 1
         path = folder / f"yester-{_stamp(now)}-{number:06}.db"
         copy.rename(path)
@@ -123,47 +126,15 @@ def _alone(home: Path) -> Iterator[None]:
 
 
 def _copy_checked(found: Path, trial: Path, now: int) -> Path:
-    with explained(found), reader(found) as db:
-        backup(db, trial / "yester.db")
+    copy = copy_store(found, trial)
     _check(trial, found, now)
-    return trial / "yester.db"
+    return copy
 
 
 def put_in_place(home: Path, copy: Path, now: int) -> Path | None:
     """The copy's content as the store's, in one transaction: a kill at any point leaves the whole
     former store or the whole new one. Where the former one is kept, which comes first."""
-    path = home / "yester.db"
-    with explained(path), write_lock(home / "run" / "write.lock", PATIENCE):
-        aside = _keep_aside(path, copy.parent, now) if path.exists() else None
-        try:
-            if aside is not None:
-                overwrite(path, copy, PATIENCE)
-                return aside
-        except (apsw.NotADBError, apsw.CorruptError):
-            pass  # nothing that SQLite can write into
-        for end in ("-wal", "-shm"):  # a log would be applied to the new file, whose it is not
-            Path(f"{path}{end}").unlink(missing_ok=True)
-        copy.replace(path)
-        return aside
-
-
-def _keep_aside(path: Path, scratch: Path, now: int) -> Path:
-    """A copy of the present store, with all that its log holds; appears only when it is whole."""
-    aside = _free(path.parent, "yester-before-restore", now)
-    try:
-        if not is_database(path):
-            raise apsw.NotADBError(str(path))
-        with reader(path) as db:
-            backup(db, scratch / "former.db")
-    except apsw.Error:  # damaged: its files as they are
-        for end in ("", "-wal"):
-            if Path(f"{path}{end}").exists():
-                copyfile(f"{path}{end}", scratch / f"former.db{end}")
-                (scratch / f"former.db{end}").chmod(0o600)
-    for end in ("-wal", ""):
-        if (scratch / f"former.db{end}").exists():
-            (scratch / f"former.db{end}").rename(f"{aside}{end}")
-    return aside
+    return replace_store(home, copy, _free(home, "yester-before-restore", now))
 
 
 def _named(home: Path, given: str) -> Path:
@@ -180,9 +151,9 @@ def _named(home: Path, given: str) -> Path:
 
 def _check(trial: Path, backup: Path, now: int) -> None:
     """Open the copy as a store and let it look at itself before it takes the store's place."""
-    store = SqliteStore.open(trial, now=now)
+    store = open_store(trial, now=now)
     try:
-        problems = store.check()
+        problems = maintenance_of(store).check()
     finally:
         store.close()
     if problems:

@@ -121,5 +121,9 @@ class StoreChanged(StoreError):
     pass
 
 
+class FeedExpired(StoreError):
+    """A cursor of the feed that this store has not given, or not in its present life."""
+
+
 class StoreReplaced(StoreError):
     pass

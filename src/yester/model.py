@@ -195,6 +195,7 @@ class OwedStart:
     event: str  # the spool's id
     source: str  # startup, resume, clear, compact, fork
     epoch: int
+    session: int = 0
 
     def followed_by(self, later: OwedStart) -> OwedStart:
         """Taken up again, the session still lacks what it should have got before."""
@@ -224,6 +225,55 @@ class Spend:
     cost: float = 0.0  # dollars
     until: int = 0  # it has ended by then, whatever happened
     outcome: str = ""  # "": under way
+    id: int = 0  # given by the store; with it, what the call has cost in the end
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """How long hooks waited for answers: on a day (UTC, counted from 1970), and how many did."""
+
+    day: int
+    ms: int
+    answers: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Muted:
+    """The user has switched yester off for this session of a client."""
+
+    session: str
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """So many records of an agent were left out for a reason."""
+
+    agent: str
+    reason: str
+    records: int
+
+
+@dataclass(frozen=True, slots=True)
+class Refinement:
+    """That a language model was asked about a turn which had come so far; `reason` says why what
+    was found without it stays, "" where its notes took the place of that."""
+
+    session: int
+    turn: str
+    shape: str
+    epoch: int
+    model: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Archived:
+    """What happened in a session until then stands in its archive."""
+
+    session: int
+    ended: int
+    epoch: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,6 +305,32 @@ class Filters:
     since: int | None = None
     until: int | None = None
     echoes: bool = False  # what an agent only said again as well: where what happened is shown
+    session_id: int = 0  # a session by its number in the store
+    source: str = ""  # who delivered it
+
+
+ANYTHING = Filters()
+
+
+@dataclass(frozen=True, slots=True)
+class Paging:
+    """Which of the rows that fit, and in which order: by time, then id."""
+
+    limit: int | None = None  # None: all
+    offset: int = 0
+    oldest_first: bool = False
+    by_id: bool = False  # in the order it was stored, not by time
+    after: int = 0  # only what has a higher id; goes with that order
+    before: int = 0  # only what has a lower id; 0: any
+    statuses: tuple[str, ...] = ("active",)  # of items; (): any
+
+    @property
+    def most(self) -> int:
+        """The limit as SQL has it."""
+        return -1 if self.limit is None else self.limit
+
+
+EVERYTHING = Paging()
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ every_view = pytest.mark.parametrize("route", VIEWS, ids=lambda route: route.pat
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
     path, now = tmp_path_factory.mktemp("views") / "memory", int(time.time() * 1000)
-    with yester.open(path) as memory, memory.store.transaction():
+    with yester.open(path) as memory, memory.store.transaction("memories"):
         store = memory.store
         for name in ("shop", "garden"):
             store.put_project(Project(f"name:{name}", name, f"/home/sam/{name}"))
@@ -47,7 +47,7 @@ def home(tmp_path_factory):
         )
         change = Change(0, now, "sam", "create", "", None, {"title": "Totals"})
         id_ = store.put_memo(prepared(memo.item), memo, change)
-        store.put_injections([Injection(session, "SessionStart", id_, 0.5, 20, now, "newest")])
+        store.append([Injection(session, "SessionStart", id_, 0.5, 20, now, "newest")])
     return path
 
 

@@ -12,7 +12,8 @@ from playwright.sync_api import Page, expect
 import yester
 from yester.config import EVERY
 from yester.ingest import prepared
-from yester.model import Event, Injection, Item, Project, Session, Spend
+from yester.model import Answered, Event, Injection, Item, Project, Session, Skipped, Spend
+from yester.store.figures import project_parts
 
 pytestmark = [pytest.mark.browser, pytest.mark.requirement("DEL-10")]
 DAY = 86_400_000
@@ -42,14 +43,19 @@ def home(tmp_path):
             found.append(Item("m1", "message", "name:garden", epoch=now, body="Roses"))
             store.put([prepared(one) for one in found])
             ids = [item.id for item in store.find("r0") + store.find("r1")]
-            store.put_injections(
+            store.append(
                 [Injection(session, "SessionStart", id_, 0.5, 120, now - DAY) for id_ in ids]
             )
-            store.put_answered([(now, 12), (now, 14), (now, 90)])
-            store.put_events([Event("e1", "PostToolUse", now, session, lag=700)])
-            store.put_skipped("claude-code", {"progress": 31, "empty": 4})
-            spent = store.put_spend(Spend(now, "small-model", "refine", 900, 100, 0.5))
-            store.settle_spend(spent, 900, 100, 0.03, "ok")
+            store.append([Answered(at // DAY, ms) for at, ms in [(now, 12), (now, 14), (now, 90)]])
+            store.append([Event("e1", "PostToolUse", now, session, lag=700)])
+            store.append(
+                [
+                    Skipped("claude-code", reason, n)
+                    for reason, n in {"progress": 31, "empty": 4}.items()
+                ]
+            )
+            (spent,) = store.append([Spend(now, "small-model", "refine", 900, 100, 0.5)])
+            store.append([Spend(0, "", "", 900, 100, 0.03, outcome="ok", id=spent)])
     path.joinpath("config.toml").write_text("thinking = false  # mine\n")
     path.joinpath("config.toml").chmod(0o600)
     return path
@@ -234,7 +240,7 @@ def test_a_merge_says_what_would_move_before_anything_does(viewer, home):
     expect(dialog).to_contain_text("4 items of 1 session")
     expect(dialog.get_by_role("button", name="Cancel")).to_be_focused()
     with yester.open(home) as memory:
-        assert len(memory.store.parts()) == 2  # nothing has moved
+        assert len(project_parts(memory.store)) == 2  # nothing has moved
     dialog.get_by_role("button", name="Merge", exact=True).click()
     expect(page.locator("#notices")).to_contain_text("are now part of garden")
     expect(page.get_by_role("rowheader")).to_have_count(1)
@@ -249,7 +255,7 @@ def test_a_merge_that_is_given_up_moves_nothing(viewer, home):
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_have_count(0)
     with yester.open(home) as memory:
-        assert len(memory.store.parts()) == 2
+        assert len(project_parts(memory.store)) == 2
 
 
 # --- settings -------------------------------------------------------------------------------------

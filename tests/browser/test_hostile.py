@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 import yester
 from tests.browser.views import COUNTING, VIEWS, address, opened
 from yester.ingest import prepared
-from yester.model import Change, Event, Injection, Item, Memo, Project, Session, Spend
+from yester.model import Change, Event, Injection, Item, Memo, Project, Session, Skipped, Spend
 
 pytestmark = [pytest.mark.browser, pytest.mark.requirement("DEL-10", "OPS-03")]
 MARK = "<img src=x onerror="
@@ -36,7 +36,7 @@ def home(tmp_path_factory):
     """A project, a session, and an item of each kind for each text, which is in all their fields;
     number n of each belongs to the n-th text. The image is the newest, so that it is in sight."""
     path, now = tmp_path_factory.mktemp("hostile") / "memory", int(time.time() * 1000)
-    with yester.open(path) as memory, memory.store.transaction():
+    with yester.open(path) as memory, memory.store.transaction("memories"):
         for number, text in enumerate(HOSTILE.values()):
             _fill(memory.store, number, text, now - number * 60_000)
     lists = json.dumps(
@@ -81,12 +81,12 @@ def _fill(store, number, text, now):
     change = Change(0, now, text, "create", text, None, {"title": text, "text": text})
     id_ = store.put_memo(prepared(memo.item), memo, change)
     found = store.find(f"observation-{number}")[0].id
-    store.put_injections([
+    store.append([
         Injection(session, "UserPromptSubmit", one, 0.5, 20, now, text, 1) for one in (found, id_)
     ])  # fmt: skip
-    store.put_events([Event(f"e{number}", text, now, session, tool=text, skipped=text, lag=5)])
-    store.put_skipped(text, {text: 100 - number})
-    store.put_spend(Spend(now, text, text, 5, 5, 0.01, outcome=text))
+    store.append([Event(f"e{number}", text, now, session, tool=text, skipped=text, lag=5)])
+    store.append([Skipped(text, reason, n) for reason, n in {text: 100 - number}.items()])
+    store.append([Spend(now, text, text, 5, 5, 0.01, outcome=text)])
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from tests.browser.conftest import PHONE
 from tests.distilling import Story, distilled, fixed_bug
 from tests.serving import Serving
 from yester.model import Injection
-from yester.store.sqlite import SqliteStore
+from yester.store import open_store
 
 pytestmark = [pytest.mark.browser, pytest.mark.requirement("DEL-10")]
 
@@ -24,7 +24,7 @@ HOSTILE = "<b onclick=alert(1)>bold</b> `code <i>` javascript:alert(2)"
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    store = SqliteStore.open(tmp_path / "memory", now=1)
+    store = open_store(tmp_path / "memory", now=1)
     fixed_bug(Story()).store(store)
     distilled(store)
     store.close()
@@ -59,7 +59,7 @@ def show(store: Path, item: int, **more: Any) -> None:
     now = int(time.time() * 1000)
     line = {"session": 1, "event": "SessionStart", "score": 0.5, "tokens": 21, "epoch": now} | more
     with yester.open(store) as memory, memory.store.transaction():
-        memory.store.put_injections([Injection(item=item, **line)])
+        memory.store.append([Injection(item=item, **line)])
 
 
 def test_everything_known_of_an_item_and_where_it_leads(viewer, server):

@@ -44,7 +44,7 @@ def id_(filled):
 
 def known(home, id_):
     with yester.open(home) as memory:
-        return memory.store.memos([id_])[0].item
+        return memory.store.memos(ids=[id_])[0].item
 
 
 def opened_to_edit(viewer, id_):

@@ -49,10 +49,10 @@ def filled(tmp_path):
         lifecycle.retire(store, ids["gone"], by(5, "it is awake now"))
         with store.transaction():
             session = store.put_session(Session("aaaaaa-1", "claude-code", SHOP.key, NOON, NOON))
-            store.put_injections([
+            store.append([
                 Injection(session, "SessionStart", ids["third"], 0.0, 14, NOON, "decision in use")
             ])  # fmt: skip
-            store.put_feedback([Feedback(ids["third"], "acted", NOON, session)])
+            store.append([Feedback(ids["third"], "acted", NOON, session)])
     return home, ids
 
 
@@ -68,7 +68,7 @@ def ids(filled):
 
 def status(home, id_: int) -> str:
     with yester.open(home) as memory:
-        return memory.store.memos([id_])[0].item.status
+        return memory.store.memos(ids=[id_])[0].item.status
 
 
 def test_memories_are_counted_by_status_and_narrowed_by_words(viewer):
@@ -165,7 +165,7 @@ def test_what_is_edited_is_kept_and_its_history_says_what_was_different(viewer, 
     expect(change.locator("del").first).to_contain_text("the zone of the buyer")
     expect(change.locator("ins").first).to_contain_text("a zone")
     with yester.open(home) as memory:
-        memo = memory.store.memos([ids["third"]])[0]
+        memo = memory.store.memos(ids=[ids["third"]])[0]
     assert memo.item.title == "Orders keep UTC and a zone"
     assert memo.content["rationale"] == ["audits", "invoices"]
     viewer.page.get_by_role("button", name="Undo…").click()
@@ -267,7 +267,7 @@ def test_the_review_offers_what_helps_and_teaches_when_it_is_empty(viewer, home,
     unsure.get_by_role("button", name="Confirm").click()
     expect(unsure).to_have_count(0)
     with yester.open(home) as memory:
-        assert memory.store.memos([ids["unsure"]])[0].item.confidence == 1
+        assert memory.store.memos(ids=[ids["unsure"]])[0].item.confidence == 1
     gone.get_by_role("button", name="Restore").click()
     viewer.page.get_by_role("dialog").get_by_role("button", name="Restore").click()
     expect(viewer.page.locator("main")).to_contain_text("Nothing needs a look")

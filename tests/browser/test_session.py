@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from playwright.sync_api import expect
@@ -88,16 +89,18 @@ def filled(tmp_path_factory):
         ids = {one.ref: store.find(one.ref)[0].id for one in (*SHORT, OBSERVED, LATER)}
         ids["deep source"] = store.find("long-977")[0].id
         with store.transaction():
-            store.put_evidence({
-                "seen": [(-1, ids["short-0"]), (0, ids["short-3"])],
-                "deep": [(0, ids["deep source"])],
-            })  # fmt: skip
-            store.put_injections([
+            behind = {
+                "seen": ((-1, ids["short-0"]), (0, ids["short-3"])),
+                "deep": ((0, ids["deep source"]),),
+            }
+            made = {one.ref: prepared(one) for one in (OBSERVED, LATER)}
+            store.put([replace(made[ref], evidence=pairs) for ref, pairs in behind.items()])
+            store.append([
                 Injection(short, "SessionStart", ids["deep"], 0.0, 12, NOON - 900, "newest"),
                 Injection(short, "UserPromptSubmit", ids["seen"], 0.7, 20, NOON + 6_100,
                           "words: fix", 2),
             ])  # fmt: skip
-            store.put_feedback([Feedback(ids["seen"], "acted", NOON + 7_000, short)])
+            store.append([Feedback(ids["seen"], "acted", NOON + 7_000, short)])
     return home, ids
 
 

@@ -44,14 +44,14 @@ def fill(home):
             store.put([prepared(one_) for one_ in ITEMS])
         ids = {ref: store.find(ref)[0].id for ref in ("key", "utc", "ask")}
         with store.transaction():
-            store.put_injections([
+            store.append([
                 Injection(one, "SessionStart", ids["utc"], 0.0, 12, NOON, "newest of the project"),
                 Injection(one, "UserPromptSubmit", ids["key"], 0.71, 20, NOON + 1,
                           "words: webhook", 1),
                 *(Injection(two, "SessionStart", ids["utc"], 0.0, 12, NOON + 2, f"line {n}")
                   for n in range(250)),
             ])  # fmt: skip
-            store.put_feedback([Feedback(ids["key"], "acted", NOON + 5, one)])
+            store.append([Feedback(ids["key"], "acted", NOON + 5, one)])
     return ids, one, two
 
 
@@ -146,9 +146,7 @@ def test_what_is_shown_now_appears(viewer, home, filled):
     lines = viewer.page.locator(".shown-line")
     expect(lines).to_have_count(2)
     with yester.open(home) as memory, memory.store.transaction():
-        memory.store.put_injections(
-            [Injection(one, "PreToolUse", ids["key"], 0.5, 9, NOON + 8, "file")]
-        )
+        memory.store.append([Injection(one, "PreToolUse", ids["key"], 0.5, 9, NOON + 8, "file")])
     expect(lines).to_have_count(3)
 
 

@@ -21,6 +21,7 @@ import apsw
 
 import yester
 from yester.capture.homes import record_home
+from yester.store import maintenance_of
 
 HOOK = Path(yester.__file__).parent / "capture" / "hook.py"
 ZYGOTE = Path(__file__).with_name("zygote.py")
@@ -355,7 +356,7 @@ def read_only(path: Path) -> apsw.Connection:
 def picture(home: Path) -> dict[str, Counter[tuple[Any, ...]]]:
     """Everything a store knows, without the numbers of its rows and what the clock said."""
     with yester.open(home) as memory:
-        assert memory.store.check() == []
+        assert maintenance_of(memory.store).check() == []
     db = read_only(home / "yester.db")
     try:
         return {name: Counter(db.execute(sql)) for name, sql in PICTURE.items()}

@@ -32,6 +32,7 @@ from tests.crash.killing import (
     waiting,
     wake,
 )
+from yester.store import maintenance_of
 
 pytestmark = [pytest.mark.crash, pytest.mark.requirement("CAP-03")]
 
@@ -218,7 +219,7 @@ def test_hooks_and_workers_killed_at_the_same_time_lose_nothing(
     assert seen <= refs.keys() <= set(told.values())
     assert zygote.run(home, "status", "--json")["events"] == len(refs)
     with yester.open(home) as memory:
-        assert memory.store.check() == []
+        assert maintenance_of(memory.store).check() == []
     assert zygote.killed > 3
 
 

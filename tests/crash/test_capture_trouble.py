@@ -29,6 +29,7 @@ from tests.crash.killing import (
     use,
     waiting,
 )
+from yester.store import maintenance_of
 
 pytestmark = [pytest.mark.crash, pytest.mark.requirement("CAP-03")]
 
@@ -162,7 +163,7 @@ def test_a_worker_on_a_full_disk_leaves_the_events_and_takes_them_when_there_is_
         worker.terminate()
         assert worker.communicate(timeout=30) == (b"", b"")
         with yester.open(home) as memory:
-            assert memory.store.check() == []
+            assert maintenance_of(memory.store).check() == []
 
         tell(home, use(30), tmp_path, project, **second)
         fill(home / "filler")
@@ -356,7 +357,7 @@ def test_eight_processes_write_at_once_and_nothing_is_lost_or_doubled(
     assert zygote.run(home, "status", "--json")["events"] == len(kept) + 40
     assert waiting(home) == []
     with yester.open(home) as memory:
-        assert memory.store.check() == []
+        assert maintenance_of(memory.store).check() == []
 
 
 def items_of(kept: dict[str, bytes]) -> Iterator[str]:

@@ -15,6 +15,8 @@ import pytest
 
 import yester
 from tests.crash.killing import kills
+from tests.readings import every_item
+from yester.store import maintenance_of
 
 pytestmark = [pytest.mark.crash, pytest.mark.requirement("STO-05", "STO-01")]
 
@@ -33,8 +35,8 @@ def finished(process):
 
 def contents(home):
     with yester.open(home) as memory:
-        assert memory.store.check() == []
-        return {(i.source, i.kind, i.ref): i.body for i in memory.store.items()}
+        assert maintenance_of(memory.store).check() == []
+        return {(i.source, i.kind, i.ref): i.body for i in every_item(memory.store)}
 
 
 def stored(home):

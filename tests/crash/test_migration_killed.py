@@ -14,13 +14,13 @@ import pytest
 import yester
 from tests.crash.killing import Zygote, kills, read_only
 from yester.backups import before_migration, listed, make, restore
-from yester.store.migrate import Migration, migrations
-from yester.store.sqlite import SqliteStore
+from yester.store.migrate import Migration, load_migrations
+from yester.store.sqlite.store import SqliteStore
 
 pytestmark = [pytest.mark.crash, pytest.mark.requirement("STO-01", "STO-06")]
 
 OLD = Path(__file__).parent.parent / "migrate" / "databases" / "yester-001.db"
-STEPS = migrations("sqlite")
+STEPS = load_migrations("sqlite")
 # A step with more to do than ours have had so far.
 LONG = Migration(
     STEPS[-1].version + 1,
@@ -73,7 +73,7 @@ def told(path: Path) -> tuple[int, str, list[tuple[str, str]], set[str]]:
 def opened(home: Path, steps: tuple[Migration, ...]) -> None:
     """Bring it up to date, as the next command does, and let it look at itself."""
     now = int(time.time() * 1000)
-    store = SqliteStore.open(
+    store = SqliteStore.open_folder(
         home, now=now, steps=steps, before_migration=before_migration(home, 99, now)
     )
     try:
@@ -94,7 +94,7 @@ def test_a_database_killed_on_its_way_to_a_new_version_arrives_there(
 ):
     rng = random.Random(29)
     _, _, rows, before = told(old)
-    SqliteStore.open(memory_folder / "fresh", now=1, steps=steps).close()
+    SqliteStore.open_folder(memory_folder / "fresh", now=1, steps=steps).close()
     newest, _, _, after = told(memory_folder / "fresh" / "yester.db")
     assert newest == steps[-1].version
 

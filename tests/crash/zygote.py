@@ -88,10 +88,10 @@ def kill_at(number: int, home: str) -> None:
 def open_store(home: str, steps: list) -> None:
     from yester.backups import before_migration
     from yester.store.migrate import Migration
-    from yester.store.sqlite import SqliteStore
+    from yester.store.sqlite.store import SqliteStore
 
     now = 1_770_000_000_000
-    SqliteStore.open(
+    SqliteStore.open_folder(
         Path(home), now=now, steps=[Migration(*step) for step in steps],
         before_migration=before_migration(Path(home), 99, now),
     ).close()  # fmt: skip

@@ -25,7 +25,7 @@ from typing import Any
 import pytest
 
 import yester
-from yester.model import Filters, Item, Session, Turn
+from yester.model import Filters, Item, Paging, Session, Turn
 
 PLUGIN = Path(__file__).parent.parent.parent / "plugin"
 CLIENTS = os.environ.get("YESTER_CLIENTS", "")  # every test runs without it (see conftest.py)
@@ -127,7 +127,7 @@ class Desk:
 
     def items(self, home: Path | None = None, session: str = "") -> list[Item]:
         with yester.open(home or self.home) as memory:
-            found = memory.store.newest(Filters(session=session), 10_000)
+            found = memory.store.select(Filters(session=session), Paging(10_000))
         return sorted(found, key=lambda item: (item.epoch, item.id))
 
     def bodies(self) -> list[str]:
@@ -137,11 +137,11 @@ class Desk:
         with yester.open(self.home) as memory:
             session = memory.store.session(key, "claude-code")
             assert session
-            return memory.store.turns(session.id)
+            return memory.store.entries(Turn, {"session": session.id}, Paging(oldest_first=True))
 
     def sessions(self) -> list[Session]:
         with yester.open(self.home) as memory:
-            return memory.store.sessions(Filters(), 100)
+            return memory.store.sessions(Filters(), Paging(100))
 
     def worker(self) -> int:
         return int(self.json("worker", "status")["pid"] or 0)

@@ -20,7 +20,8 @@ from yester.distil.llm import open_model
 from yester.distil.refine import Draft, refine
 from yester.errors import Busy, LlmError
 from yester.model import Item
-from yester.store.sqlite import SqliteStore
+from yester.store import open_store
+from yester.store.figures import spending_by_day
 
 pytestmark = [pytest.mark.e2e, pytest.mark.skipif(bool(MISSING), reason=MISSING)]
 
@@ -66,7 +67,7 @@ def settings(home: Path, url: str) -> Any:
 def test_the_real_program_answers_once_and_leaves_no_transcript(home):
     server = api({"default": json.dumps(NOTES)})
     config = settings(home, server.url)
-    store = SqliteStore.open(home, now=1)
+    store = open_store(home, now=1)
     draft = Draft((Item("o1", "observation", title="cart", files_modified=("cart/total.py",)),))
     try:
         asker = open_asker(config, store)
@@ -75,7 +76,7 @@ def test_the_real_program_answers_once_and_leaves_no_transcript(home):
         assert refined.reason == ""
         assert refined.observations[0].title == NOTES["observations"][0]["title"]
         assert refined.observations[0].files_modified == ("cart/total.py",)
-        (row,) = store.spending(0)
+        (row,) = spending_by_day(store, 0)
         assert (row.model, row.purpose, row.outcome) == ("claude-haiku-5-5", "turn/1", "ok")
         assert 0 < row.cost < 0.01
     finally:

@@ -27,8 +27,10 @@ from yester.importers.notes import items as notes
 from yester.ingest.events import Events
 from yester.memories.disk import appended
 from yester.memories.places import slug
-from yester.model import Item
-from yester.store.sqlite import SqliteStore
+from yester.model import Archived, Item
+from yester.store import open_store
+from yester.store.contract import Queue
+from yester.store.figures import refinement_totals, spending_by_day
 from yester.worker.archiving import Archiving
 from yester.worker.log import Log
 
@@ -172,7 +174,7 @@ class Desk:
         home.mkdir(mode=0o700)
         self.home, self.user = home, own_home
         (home / "config.toml").write_text("[archive]\non = true\n")
-        self.store = SqliteStore.open(home, now=1)
+        self.store = open_store(home, now=1)
         self.told = Told(clock=int(time.time() * 1000) - 60_000)
         self.now = self.told.clock + 30_000
 
@@ -184,7 +186,9 @@ class Desk:
         config = load(self.home, {})
         Events(self.store, config, rules(config)).take(list(given))
         self.now = self.told.clock + 10_000
-        for waiting in self.store.waiting(True, self.now, 9):
+        for waiting in self.store.queued_sessions(
+            Queue("distil", hooked=True, quiet_since=self.now, limit=9)
+        ):
             for _ in distil(self.store, waiting, Rules(), Report()):
                 pass
 
@@ -223,7 +227,7 @@ def test_what_was_written_before_a_crash_is_not_written_again(desk):
     ((path, _),) = desk.archive()
     text = path.read_text()
     with desk.store.transaction():  # as if we had died before this
-        desk.store.put_archived(desk.store.session(SESSION, "claude-code").id, 0, 1)
+        desk.store.append([Archived(desk.store.session(SESSION, "claude-code").id, 0, 1)])
     ((again, _),) = desk.archive()
     assert again == path
     assert path.read_text() == text
@@ -309,7 +313,7 @@ def test_a_model_writes_it_from_the_last_messages_or_what_was_found_is_kept(desk
         assert BUG in path.read_text()
         path.unlink()
         with desk.store.transaction():
-            desk.store.put_archived(desk.store.session(SESSION, "claude-code").id, 0, 1)
+            desk.store.append([Archived(desk.store.session(SESSION, "claude-code").id, 0, 1)])
         ((path, reason),) = desk.archive(asker)
         assert reason == ""
         assert path.read_text().endswith(f"\n\n- Lesson: {lesson}\n")
@@ -366,11 +370,11 @@ def test_a_worker_with_a_model_has_it_write_the_archive_too(desk):
         try:
             (path,) = until(lambda: list((desk.home / "archive").rglob("*.md")))
             until(lambda: f"- Lesson: {lesson}\n" in path.read_text())
-            until(lambda: desk.store.refinements(0).turns == 1)
+            until(lambda: refinement_totals(desk.store, 0).turns == 1)
         finally:
             process.terminate()
             process.wait(30)
-    purposes = sorted(row.purpose for row in desk.store.spending(0))
+    purposes = sorted(row.purpose for row in spending_by_day(desk.store, 0))
     assert purposes == ["archive/1", "turn/1"]
 
 

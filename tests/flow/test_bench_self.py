@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 import yester
+from tests.readings import every_item
 from yester.bench import Past, history, measured, questions
 from yester.deliver.gate import trivial
 from yester.model import Hit, Item
+from yester.store.figures import content_counts
 
 DAY = 86_400
 BEGAN = 1_770_000_000
@@ -84,7 +86,11 @@ def test_the_table_says_what_it_does_not_measure(filled):
 def test_it_changes_nothing(filled, home):
     def content() -> tuple:
         with yester.open(home) as memory:
-            return list(memory.store.items()), memory.store.counts().items, sorted(home.iterdir())
+            return (
+                list(every_item(memory.store)),
+                content_counts(memory.store).items,
+                sorted(home.iterdir()),
+            )
 
     assert filled("status").code == 0  # the first command records the home
     before = content()

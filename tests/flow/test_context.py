@@ -19,7 +19,7 @@ from yester.ingest import content_hash, prepared
 from yester.model import Item, Project, Session
 from yester.project import Projects, named
 from yester.recall.floor import worth_showing
-from yester.store.base import Entry
+from yester.store.contract import Entry
 from yester.text.cost import estimate_tokens
 from yester.text.document import document
 

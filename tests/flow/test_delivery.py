@@ -34,9 +34,9 @@ from tests.capturing import (
 from tests.flow.test_worker import Running, context, earlier, recorded
 from yester.fence import MOST_UNITS, units
 from yester.ingest import add
-from yester.model import Item
+from yester.model import Injection, Item, Paging
 from yester.project import identify
-from yester.store.sqlite import SqliteStore
+from yester.store import open_store
 from yester.worker.door import PATIENCE, Door, Reply, ask
 
 pytestmark = pytest.mark.requirement("DEL-14")
@@ -79,7 +79,7 @@ def store(home):
 
     def open_():
         if not opened:
-            opened.append(SqliteStore.open(home, now=1))
+            opened.append(open_store(home, now=1))
         return opened[0]
 
     yield open_
@@ -105,7 +105,11 @@ def drain(home):
 
 def ledger(store, key=SESSION):
     session = store().session(key, "claude-code")
-    return [] if session is None else store().injections(session.id)
+    return (
+        []
+        if session is None
+        else store().entries(Injection, {"session": session.id}, Paging(oldest_first=True))
+    )
 
 
 def bodies(store, rows):
@@ -212,7 +216,7 @@ def test_an_event_that_takes_no_text_from_us_books_nothing(home, project, worker
     assert ask(home / "run", f"POST /hook?id={read.id}", 10.0) == b""
     drain(home)
     session = store().session(SESSION, "copilot-cli")
-    assert store().injections(session.id) == []
+    assert store().entries(Injection, {"session": session.id}, Paging(oldest_first=True)) == []
 
 
 # --- what the hook does ---------------------------------------------------------------------------
@@ -463,7 +467,7 @@ def test_a_late_block_and_what_fits_the_prompt_stay_within_what_clients_take(
     home, project, worker, env
 ):
     found = identify(str(project))
-    store = SqliteStore.open(made(home), now=1)
+    store = open_store(made(home), now=1)
     add(store, [
         (Item(f"n{n}", "observation", found.key, type="bugfix", epoch=1_770_000_000_000 + n,
               title=f"Invoice queue {n}: " + "𝄞" * 60,

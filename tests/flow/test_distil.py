@@ -15,8 +15,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import yester
+from tests import finding
 from tests.capturing import Told, leave, until
 from tests.distilling import LATER, RULES, SESSION, SKIPPED, Story, distilled, fixed_bug, made
+from tests.readings import every_item
 from yester.agents import AGENTS
 from yester.agents.base import Options
 from yester.capture.rules import rules
@@ -30,7 +32,8 @@ from yester.ingest.echo import repeats, shown_texts
 from yester.ingest.events import Events
 from yester.model import DISTILLED, Filters, Injection, Item, Turn
 from yester.redact import redact
-from yester.store.sqlite import SqliteStore
+from yester.store import maintenance_of, open_store
+from yester.store.contract import Queue
 from yester.worker.distilling import Distilling
 from yester.worker.log import Log
 
@@ -40,9 +43,17 @@ HOUR = 3_600_000
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
+def sources_of(store, item):
+    """Number of the fact → the items it was taken from."""
+    found = {}
+    for fact, source in sorted(store.evidence([item.id]).get(item.id, ())):
+        found.setdefault(fact, []).append(source)
+    return found
+
+
 @pytest.fixture
 def store(home):
-    opened = SqliteStore.open(home, now=1)
+    opened = open_store(home, now=1)
     yield opened
     opened.close()
 
@@ -65,17 +76,17 @@ def test_a_typed_decision_is_found_as_one_when_its_session_is_distilled(store):
     (one,) = made(store, "observation")
     assert one.type == "decision"
     assert one.facts == (story.items[0].body,)
-    assert list(store.evidence(one.id)[0]) == [store.find(story.items[0].ref)[0].id]
+    assert sources_of(store, one)[0] == [store.find(story.items[0].ref)[0].id]
 
 
 def snapshot(store):
     """Everything that was distilled and what it was made of, without the numbers the store gave."""
-    refs = {item.id: item.ref for item in store.items()}
+    refs = {item.id: item.ref for item in every_item(store)}
     found = {}
     for item in made(store):
         evidence = {
             fact: sorted(refs[source] for source in sources)
-            for fact, sources in store.evidence(item.id).items()
+            for fact, sources in sources_of(store, item).items()
         }
         own = replace(item, id=0, supersedes=0, updated=0)
         found[item.kind, item.ref] = own, refs.get(item.supersedes), evidence
@@ -114,7 +125,7 @@ def test_every_fact_stands_in_the_item_it_points_to(store):
     distilled(store)
     checked = 0
     for item in made(store, "observation"):
-        evidence = store.evidence(item.id)
+        evidence = sources_of(store, item)
         assert evidence[-1], "what the rest was made of"
         for number, fact in enumerate(item.facts):
             (source,) = store.get(evidence[number])
@@ -165,7 +176,7 @@ def test_distilling_again_changes_nothing(store):
     distilled(store)
     before = made(store)
     with store.transaction():
-        assert store.distil_again() == 1
+        assert store.queue_sessions() == 1
     assert distilled(store).put.written == 0
     assert made(store) == before
 
@@ -187,8 +198,8 @@ def test_a_turn_that_has_grown_replaces_what_came_of_it_and_what_no_longer_comes
     assert (before.title, after.title) != (after.title, before.title)
     assert after.title == "Write local settings"
     assert store.get([before.id]) == []
-    assert store.evidence(before.id) == {}
-    assert store.check() == []
+    assert sources_of(store, before) == {}
+    assert maintenance_of(store).check() == []
 
 
 TURNS = (
@@ -217,7 +228,7 @@ def test_turn_by_turn_in_several_goes_and_all_at_once_give_the_same(kinds, ends,
             parts.append(len(story.items))
         globals()[kind](story)
     folder = tempfile.TemporaryDirectory()
-    stores = [SqliteStore.open(Path(folder.name) / name, now=1) for name in ("1", "2", "3")]
+    stores = [open_store(Path(folder.name) / name, now=1) for name in ("1", "2", "3")]
     live, whole, goes = stores
     for at, end in zip(parts, [*parts[1:], len(story.items)], strict=True):
         replace(story, items=story.items[:end]).store(live, at)
@@ -225,7 +236,7 @@ def test_turn_by_turn_in_several_goes_and_all_at_once_give_the_same(kinds, ends,
     story.store(whole)
     distilled(whole)
     story.store(goes)
-    while found := goes.waiting(False, LATER, 9):
+    while found := goes.queued_sessions(Queue("distil", quiet_since=LATER, limit=9)):
         for _ in distil(goes, found[0], replace(RULES, most=most), Report()):
             pass
     assert snapshot(live) == snapshot(whole)
@@ -243,7 +254,7 @@ def test_where_memory_is_bounded_a_long_session_is_distilled_in_several_goes(sto
         fixed_bug(story)
     story.store(store)
     since = []
-    while found := store.waiting(False, LATER, 9):
+    while found := store.queued_sessions(Queue("distil", quiet_since=LATER, limit=9)):
         since.append(found[0].since)
         for _ in distil(store, found[0], replace(RULES, most=most), Report()):
             pass
@@ -305,27 +316,27 @@ def late(story):
 def test_what_comes_while_a_session_is_distilled_is_not_taken_for_done(store):
     story = fixed_bug(Story())
     story.store(store)
-    (waiting,) = store.waiting(False, LATER, 9)
+    (waiting,) = store.queued_sessions(Queue("distil", quiet_since=LATER, limit=9))
     steps = distil(store, waiting, RULES, Report())
     next(steps)
     at = len(story.items)
     second_turn(story).store(store, at)
     for _ in steps:
         pass
-    assert len(store.waiting(False, LATER, 9)) == 1
+    assert len(store.queued_sessions(Queue("distil", quiet_since=LATER, limit=9))) == 1
     distilled(store)
     assert len(made(store, "observation")) == 2
-    assert store.waiting(False, LATER, 9) == []
+    assert store.queued_sessions(Queue("distil", quiet_since=LATER, limit=9)) == []
 
 
 def test_a_session_that_is_left_half_way_waits_still(store):
     fixed_bug(Story()).store(store)
-    (waiting,) = store.waiting(False, LATER, 9)
+    (waiting,) = store.queued_sessions(Queue("distil", quiet_since=LATER, limit=9))
     steps = distil(store, waiting, RULES, Report())
     next(steps)
     steps.close()
     assert made(store) == []
-    assert store.waiting(False, LATER, 9) == [waiting]
+    assert store.queued_sessions(Queue("distil", quiet_since=LATER, limit=9)) == [waiting]
 
 
 # --- once ----------------------------------------------------------------------------------------
@@ -404,11 +415,11 @@ def test_two_sessions_that_do_the_same_at_the_same_time_are_observed_once(store)
     (item,) = made(store, "observation")
     assert report.repeated == 1
     assert (item.id, item.session, item.facts) == (alone.id, SESSION, alone.facts)
-    behind = store.get(store.made_from([item.id])[item.id])
+    behind = store.get(list(dict.fromkeys(i for _, i in store.evidence([item.id])[item.id])))
     assert {one.session for one in behind} == {one.session, two.session}
     assert len(made(store, "summary")) == 2  # each session still has its own
     for session in (two.session, one.session):
-        for waiting in store.distillable(session):
+        for waiting in store.queued_sessions(Queue("any", key=session)):
             for _ in distil(store, waiting, RULES, Report()):
                 pass
         assert made(store, "observation") == [item]
@@ -419,7 +430,7 @@ def test_two_sessions_that_do_the_same_at_the_same_time_are_observed_once(store)
 def test_work_of_the_same_name_that_tells_something_else_is_told_by_itself(home, between):
     told = []
     for all_at_once in (True, False):
-        with closing(SqliteStore.open(home / str(all_at_once), now=1)) as store:
+        with closing(open_store(home / str(all_at_once), now=1)) as store:
             story, at = Story(), 0
             turns = [fixed_bug, *[second_turn] * between, fixed_again, second_turn]
             for turn in turns:
@@ -461,7 +472,7 @@ def test_a_message_is_no_echo_of_what_was_made_of_its_own_session(store):
     (item,) = made(store, "observation")
     session = store.session(SESSION, "claude-code")
     with store.transaction():  # as after a compaction
-        store.put_injections([Injection(session.id, "SessionStart", item.id, 0.9, 20, 1)])
+        store.append([Injection(session.id, "SessionStart", item.id, 0.9, 20, 1)])
     assert item.facts
     assert not repeats(item.facts[0], shown_texts(store, session.id, session.key))
     assert repeats(item.facts[0], shown_texts(store, session.id, "another"))
@@ -542,7 +553,7 @@ def test_nothing_secret_private_or_injected_is_distilled(home, transcript):
         "- Note that <private>hunter22</private> was never sent to `auth.example.com`"
     )
     read_transcript(home, t.path)
-    store = SqliteStore.open(home, now=1)
+    store = open_store(home, now=1)
     distilled(store)
     assert made(store, "observation")
     for item in made(store):
@@ -572,7 +583,7 @@ def test_what_an_agent_repeats_of_what_it_was_shown_is_not_distilled(store):
         store.put([prepared(known)])
         session = store.session(SESSION, "claude-code")
         shown = store.find("old")[0].id
-        store.put_injections([Injection(session.id, "UserPromptSubmit", shown, 0.9, 20, 5)])
+        store.append([Injection(session.id, "UserPromptSubmit", shown, 0.9, 20, 5)])
     distilled(store)
     assert made(store, "observation")
     for item in made(store):
@@ -584,7 +595,7 @@ def test_what_an_agent_repeats_of_what_it_was_shown_is_not_distilled(store):
 
 
 def read_transcript(home, path):
-    store = SqliteStore.open(home, now=1)
+    store = open_store(home, now=1)
     config = load(home, {})
     events = Events(store, config, rules(config))
     ingest = Ingest(store, events.projects, Options(), rules(config))
@@ -627,12 +638,12 @@ def test_hooks_alone_and_the_transcript_alone_give_the_same(tmp_path, transcript
     told, t = Told(), transcript()
     events = tell(told, t)
     live, later = tmp_path / "live", tmp_path / "later"
-    store = SqliteStore.open(live, now=1)
+    store = open_store(live, now=1)
     config = load(live, {})
     Events(store, config, rules(config)).take(events)
     distilled(store, hooked=True)
     read_transcript(later, t.path)
-    replayed = SqliteStore.open(later, now=1)
+    replayed = open_store(later, now=1)
     distilled(replayed)
     assert made(store, "observation")
     assert list(map(story_of, made(store))) == list(map(story_of, made(replayed)))
@@ -642,16 +653,23 @@ def test_hooks_alone_and_the_transcript_alone_give_the_same(tmp_path, transcript
 
 def test_a_session_at_work_is_left_alone_until_its_turn_ends(home):
     told = Told()
-    store = SqliteStore.open(home, now=1)
+    store = open_store(home, now=1)
     config = load(home, {})
     events = Events(store, config, rules(config))
     events.take([told.prompt("fix it"), told.ran("pytest -q", "x" * 60)])
     now = told.clock
-    assert store.waiting(True, now - HOUR, 9) == []
-    assert store.waiting_sessions(True) == 1
-    assert len(store.waiting(True, now + 1, 9)) == 1, "nothing has happened since: it is over"
+    assert (
+        store.queued_sessions(Queue("distil", hooked=True, quiet_since=now - HOUR, limit=9)) == []
+    )
+    assert store.totals("undistilled", where={"hooked": 1})[0][0] == 1
+    assert (
+        len(store.queued_sessions(Queue("distil", hooked=True, quiet_since=now + 1, limit=9))) == 1
+    ), "nothing has happened since: it is over"
     events.take([told.stop("Done.")])
-    assert len(store.waiting(True, now - HOUR, 9)) == 1
+    assert (
+        len(store.queued_sessions(Queue("distil", hooked=True, quiet_since=now - HOUR, limit=9)))
+        == 1
+    )
     distilled(store, hooked=True)
     with closing(sqlite3.connect(home / "yester.db")) as db:
         assert db.execute("SELECT distilled FROM turn").fetchall() == [(1,)]
@@ -662,11 +680,11 @@ def test_the_worker_distils_when_a_turn_has_ended(home, own_home, transcript):
     leave(home, *tell(Told(), transcript()))
     command = [sys.executable, "-P", "-m", "yester", "--home", str(home), "worker", "run"]
     process = subprocess.Popen(command, cwd=home.parent, stdout=subprocess.DEVNULL)
-    store = SqliteStore.open(home, now=1)
+    store = open_store(home, now=1)
     try:
         found = until(lambda: made(store, "observation"))
         assert [item.title for item in found] == ["Fix the total of the cart for ten items"]
-        assert store.waiting_sessions(True) == 0
+        assert store.totals("undistilled", where={"hooked": 1})[0][0] == 0
     finally:
         process.terminate()
         process.wait(30)
@@ -678,7 +696,7 @@ def test_in_the_worker_distilling_is_steps_until_nothing_waits(store, home):
     story.store(store)
     with store.transaction():
         session = store.session(SESSION, "claude-code").id
-        store.put_turn(Turn("t", session, started=1, ended=2, state="done"))
+        store.append([Turn("t", session, started=1, ended=2, state="done")])
     distilling = Distilling(store, Log(home / "logs"), lambda: story.clock / 1000)
     config = load(home, {})
     steps = 0
@@ -771,7 +789,7 @@ def test_where_memory_is_bounded_nothing_goes_that_was_not_looked_at(store):
     distilled(store)
     at = len(story.items)
     second_turn(story).store(store, at)
-    while found := store.waiting(False, LATER, 9):
+    while found := store.queued_sessions(Queue("distil", quiet_since=LATER, limit=9)):
         for _ in distil(store, found[0], replace(RULES, most=2), Report()):
             pass
     # What came of the turn that was not looked at is still there.
@@ -785,8 +803,8 @@ def test_removed_items_are_gone_from_rows_and_index(store):
     with store.transaction():
         store.remove([*ids, 999_999])
     assert made(store) == []
-    assert store.check() == []
-    assert store.touching(["src/cart.py"], Filters(kinds=("observation",)), 9) == {}
+    assert maintenance_of(store).check() == []
+    assert finding.touching(store, ["src/cart.py"], Filters(kinds=("observation",)), 9) == {}
 
 
 def test_the_rules_of_the_settings_are_what_the_distiller_skips_by(home):

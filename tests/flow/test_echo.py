@@ -8,6 +8,7 @@ import pytest
 
 from tests.capturing import SESSION, Told
 from tests.distilling import distilled
+from tests.readings import every_item
 from yester.agents import AGENTS
 from yester.agents.base import Options
 from yester.capture.rules import rules
@@ -18,10 +19,10 @@ from yester.deliver.start import Here
 from yester.ingest import Ingest
 from yester.ingest.events import Events
 from yester.ingest.transcripts import KEEPS_ECHOES
-from yester.model import DISTILLED, Filters, Injection
+from yester.model import DISTILLED, Filters, Injection, Paging
 from yester.recall.recall import Asked, recall
 from yester.recall.timeline import timeline
-from yester.store.sqlite import SqliteStore
+from yester.store import maintenance_of, open_store
 
 pytestmark = pytest.mark.requirement("CAP-11", "CAP-17")
 
@@ -37,7 +38,7 @@ class Desk:
     def __init__(self, home):
         home.mkdir()
         self.home = home
-        self.store = SqliteStore.open(home, now=1)
+        self.store = open_store(home, now=1)
         self.config = load(home, {})
         self.events = Events(self.store, self.config, rules(self.config))
 
@@ -54,15 +55,15 @@ class Desk:
         """Another session ends with this; the item it becomes."""
         earlier = Told(EARLIER, cwd=cwd, clock=1_760_000_000_000)
         self.take(earlier.prompt("where does it listen?", "t0"), earlier.stop(text))
-        return next(item for item in self.store.items() if item.body == text)
+        return next(item for item in every_item(self.store) if item.body == text)
 
     def show(self, item, told, event="UserPromptSubmit"):
         session = self.store.session(told.session, "claude-code")
         with self.store.transaction():
-            self.store.put_injections([Injection(session.id, event, item.id, 1.0, 9, told.clock)])
+            self.store.append([Injection(session.id, event, item.id, 1.0, 9, told.clock)])
 
     def said(self, text):
-        return [i for i in self.store.items() if i.body == text and i.session == SESSION]
+        return [i for i in every_item(self.store) if i.body == text and i.session == SESSION]
 
     def found(self, question):
         return [hit.id for hit in recall(self.store, Asked(question, k=50))]
@@ -70,7 +71,7 @@ class Desk:
     def made(self, kind="", project=""):
         return [
             item
-            for item in self.store.items()
+            for item in every_item(self.store)
             if item.source == DISTILLED and kind in ("", item.kind) and project in item.project
         ]
 
@@ -117,7 +118,7 @@ def test_a_message_that_repeats_what_was_shown_is_kept_and_not_ranked(desk, tran
     assert item.status == "echo"
     assert item.id not in desk.found("ledger service port")
     with desk.store.transaction():
-        desk.store.reindex()
+        maintenance_of(desk.store).reindex()
     assert item.id not in desk.found("ledger service port")
     assert desk.store.get([item.id]) == [item]
     assert desk.store.unembedded(50).count(item.id) == 0
@@ -137,10 +138,10 @@ def test_an_echo_is_shown_where_what_happened_is_shown(desk, transcript, run):
     assert item.id in [hit.id for hit in timeline(desk.store, f"S{SESSION}")]
     assert timeline(desk.store, item.id).anchor.id == item.id
     with desk.store.transaction():
-        desk.store.reindex()
+        maintenance_of(desk.store).reindex()
     everything = Filters(session=SESSION, echoes=True)
-    assert item.id in [one.id for one in desk.store.newest(everything, 9)]
-    assert item.id not in [one.id for one in desk.store.newest(Filters(session=SESSION), 9)]
+    assert item.id in [one.id for one in desk.store.select(everything, Paging(9))]
+    assert item.id not in [one.id for one in desk.store.select(Filters(session=SESSION), Paging(9))]
     done = run("show", str(item.id))
     assert (done.code, OLD in done.out) == (0, True)
     assert "repeats what the agent was shown" in done.err
@@ -150,14 +151,19 @@ def test_an_echo_is_given_to_nobody_and_counts_as_no_use(desk, transcript):
     by_hooks(desk, transcript, OLD)
     (item,) = desk.said(OLD)
     session = desk.store.session(SESSION, "claude-code")
-    (shown,) = {line.item for line in desk.store.injections(session.id)}
+    (shown,) = {
+        line.item
+        for line in desk.store.entries(
+            Injection, {"session": session.id}, Paging(oldest_first=True)
+        )
+    }
     project = desk.events.projects.of("/home/sam/code/shop")
     here = Here(project, "another session", Told().clock + 60_000)
     for moment in (Moment("start"), Moment("prompt", "where does the ledger service listen?")):
         given = context(desk.store, moment, here, Given(), Search())
         assert item.id not in [one.item for one in given.shown]
-    assert desk.store.used([shown])[shown].feedback == {}
-    assert item.id not in desk.store.used([item.id])
+    assert desk.store.texts([shown]).used[shown].feedback == {}
+    assert item.id not in desk.store.texts([item.id]).used
 
 
 def test_what_was_said_before_it_was_shown_stays_when_its_transcript_is_read_again(
@@ -267,7 +273,7 @@ def test_a_fix_that_is_recalled_in_another_project_and_used_there_is_found_there
 def lost(desk, path, text):
     """As the version before left it: without the message, and with a count of what it dropped."""
     (item,) = desk.said(text)
-    source = desk.store.source(str(path))
+    source = next(iter(desk.store.sources(path=str(path))), None)
     state = {name: value for name, value in source.state.items() if name != KEEPS_ECHOES}
     with desk.store.transaction():
         desk.store.remove([item.id])
@@ -289,7 +295,7 @@ def test_doctor_reads_again_what_an_earlier_version_threw_away(desk, transcript,
     t.user("where does the ledger service listen now?", promptId="turn-2")
     t.assistant(NEW)
     desk.read(t.path)
-    kept = [item.id for item in desk.store.items()]
+    kept = [item.id for item in every_item(desk.store)]
     for text in (FIX, NEW):
         lost(desk, t.path, text)
     assert desk.said(NEW) == []
@@ -300,7 +306,7 @@ def test_doctor_reads_again_what_an_earlier_version_threw_away(desk, transcript,
     ((state, text),) = examined(run, "--fix")
     assert (state, text) == ("ok", f"2 messages read again from {t.path}")
     assert [item.status for item in desk.said(FIX) + desk.said(NEW)] == ["echo", "active"]
-    assert len([item for item in desk.store.items() if item.source != DISTILLED]) == len(kept)
+    assert len([item for item in every_item(desk.store) if item.source != DISTILLED]) == len(kept)
     assert [item.files_modified for item in desk.made("observation")] == [("mail/client.py",)]
     t.path.write_text("no transcript any more\n")  # it is not even opened again
     assert examined(run) == [("ok", "none is missing that a transcript has")]

@@ -14,14 +14,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.capturing import SESSION, Told, leave
+from tests.readings import every_item
 from yester.agents import AGENTS
 from yester.agents.base import Options
 from yester.capture.rules import pause, resume, rules
 from yester.config import load
 from yester.ingest import Ingest, noise
 from yester.ingest.events import Events
-from yester.model import ECHO, Filters, Injection
-from yester.store.sqlite import SqliteStore
+from yester.model import ECHO, Event, Filters, Injection, Muted, Paging, Turn
+from yester.store import maintenance_of, open_store
+from yester.store.figures import capture_lags, content_counts
 
 pytestmark = pytest.mark.requirement("CAP-03")
 
@@ -33,7 +35,7 @@ class Intake:
 
     def __init__(self, home, clock=time.time):
         self.home = home
-        self.store = SqliteStore.open(home, now=1)
+        self.store = open_store(home, now=1)
         self.clock = clock
 
     @property
@@ -58,7 +60,7 @@ class Intake:
     def items(self, **wanted):
         return [
             item
-            for item in self.store.items()
+            for item in every_item(self.store)
             if all(getattr(item, name) == value for name, value in wanted.items())
         ]
 
@@ -68,7 +70,7 @@ class Intake:
 
     @property
     def turns(self):
-        return self.store.turns(self.session.id)
+        return self.store.entries(Turn, {"session": self.session.id}, Paging(oldest_first=True))
 
     def text(self, id_):
         return self.store.get([id_])[0].body if id_ else ""
@@ -119,7 +121,7 @@ def test_a_prompt_its_tools_and_its_end_are_one_turn(intake, told):
     assert intake.text(turn.prompt) == "Why is the total wrong?"
     assert intake.text(turn.closing) == "A rounding error; it is fixed."
     assert turn.transcript == told.transcript
-    events = intake.store.events(turn.id)
+    events = intake.store.entries(Event, {"turn": turn.id}, Paging(oldest_first=True))
     assert [event.id for event in events] == [event.id for event in batch[1:5]]
     assert [(event.tool, event.failed) for event in events[1:3]] == [
         ("Bash", False),
@@ -130,7 +132,7 @@ def test_a_prompt_its_tools_and_its_end_are_one_turn(intake, told):
     assert (session.title, session.prompts) == ("Why is the total wrong?", 1)
     assert (session.started, session.ended) == (batch[0].epoch, batch[-1].epoch)
     assert session.transcript == told.transcript
-    assert intake.store.counts().events == 6
+    assert content_counts(intake.store).events == 6
 
 
 @pytest.mark.requirement("CAP-08")
@@ -189,7 +191,9 @@ def test_a_sub_agent_that_ends_late_leaves_its_turn_done(intake, told):
     first, second = intake.turns
     assert (first.state, intake.text(first.closing)) == ("done", "It looks.")
     assert (second.state, intake.text(second.closing)) == ("done", "Later.")
-    assert [e.name for e in intake.store.events(first.id)][-1] == "SubagentStop"
+    assert [
+        e.name for e in intake.store.entries(Event, {"turn": first.id}, Paging(oldest_first=True))
+    ][-1] == "SubagentStop"
     (ended,) = intake.items(actor="Explore:a1")
     assert ended.body == "Three."
 
@@ -278,7 +282,7 @@ def test_hook_then_transcript_is_one_item_each(intake, told, transcript):
     assert {item.ref for item in intake.items() if item.role != "tool"} <= uuids
     (turn,) = intake.turns
     assert (intake.text(turn.prompt), intake.text(turn.closing)) == (WHOLE[3][3], WHOLE[0][3])
-    assert intake.store.check() == []
+    assert maintenance_of(intake.store).check() == []
 
 
 def test_transcript_then_hook_is_one_item_each(intake, told, transcript):
@@ -293,7 +297,10 @@ def test_transcript_then_hook_is_one_item_each(intake, told, transcript):
     (turn,) = intake.turns
     assert (turn.state, intake.text(turn.prompt)) == ("done", WHOLE[3][3])
     assert intake.text(turn.closing) == WHOLE[0][3]
-    assert all(event.item for event in intake.store.events(turn.id))
+    assert all(
+        event.item
+        for event in intake.store.entries(Event, {"turn": turn.id}, Paging(oldest_first=True))
+    )
 
 
 def test_a_call_read_before_its_result_is_completed_by_the_hook(intake, told, transcript):
@@ -323,7 +330,7 @@ def test_a_call_read_before_its_result_does_not_undo_what_the_hook_told(
     t.result(key, whole[13:])
     intake.read(t.path)
     assert [item.body for item in intake.items(tool="Bash")] == [whole]
-    assert intake.store.check() == []
+    assert maintenance_of(intake.store).check() == []
 
 
 def test_the_same_words_again_are_said_again(intake, told, transcript):
@@ -432,9 +439,9 @@ def test_what_a_sub_agent_does_is_its_own_and_can_be_left_out(home, intake, told
     )
     assert len(intake.items(actor="Explore:a1")) == 1
     assert len(intake.items(tool="Bash", actor="")) == 2
-    assert intake.store.counts().skipped["sub-agent"] == 2
+    assert content_counts(intake.store).skipped["sub-agent"] == 2
     (turn,) = intake.turns
-    events = intake.store.events(turn.id)
+    events = intake.store.entries(Event, {"turn": turn.id}, Paging(oldest_first=True))
     assert [e.actor for e in events] == ["", "Explore:a1", "", "Explore:a1", "Explore:a1", ""]
 
 
@@ -453,15 +460,20 @@ def test_nothing_is_kept_of_an_excluded_folder(home, intake, told, transcript):
     intake.take(told.prompt("the walrus"), told.ran("walrus", LONG), told.stop("walrus"))
     elsewhere = Told("bbbb", "/srv/payroll")
     intake.take(elsewhere.prompt("the walrus"))
-    assert intake.items() == intake.store.sessions(Filters(), 9) == intake.store.projects() == []
-    assert intake.store.counts().skipped == {"excluded": 4}
-    assert intake.store.counts().events == 4
+    assert (
+        intake.items()
+        == intake.store.sessions(Filters(), Paging(9))
+        == intake.store.projects()
+        == []
+    )
+    assert content_counts(intake.store).skipped == {"excluded": 4}
+    assert content_counts(intake.store).events == 4
     t = transcript()
     t.user("the walrus")
     t.other("queue-operation", operation="enqueue", content="and the walrus")
     t.call("TodoWrite", todos=[{"content": "the walrus", "status": "pending"}])
     intake.read(t.path)
-    assert intake.items() == intake.store.sessions(Filters(), 9) == []
+    assert intake.items() == intake.store.sessions(Filters(), Paging(9)) == []
     nothing_of(home, "walrus")
 
 
@@ -484,7 +496,7 @@ def test_nothing_is_kept_of_what_happened_while_it_was_off(
     t.user("afterwards", promptId="turn-1")
     intake.one_by_one(before, off, told.prompt("afterwards"))
     assert [item.body for item in intake.items()] == ["before", "afterwards"]
-    assert intake.store.counts().skipped == {"off": 1}
+    assert content_counts(intake.store).skipped == {"off": 1}
     intake.read(t.path)
     assert [item.body for item in intake.items()] == ["before", "afterwards"]
     nothing_of(home, "walrus")
@@ -513,11 +525,11 @@ def test_a_session_that_was_started_switched_off_stays_out_with_its_transcript(
     t.user("the walrus", promptId="turn-1")
     note = told.event("SessionStart", {"off": "1"})
     intake.one_by_one(note, told.prompt("the walrus"), told.stop("the walrus"))
-    assert intake.store.muted() == {SESSION}
+    assert {one.session for one in intake.store.entries(Muted)} == {SESSION}
     intake.read(t.path)
     assert intake.items() == []
     assert intake.session is None
-    assert intake.store.counts().skipped == {"off": 4}
+    assert content_counts(intake.store).skipped == {"off": 4}
     nothing_of(home, "walrus")
 
 
@@ -545,7 +557,7 @@ def test_what_yester_itself_said_does_not_come_back(home, intake, told, transcri
     intake.take(later.prompt("why does the spinner never stop?", "t9"))
     session = intake.store.session(later.session, "claude-code")
     with intake.store.transaction():
-        intake.store.put_injections([Injection(session.id, "x", shown.id, 1.0, 9, 5)])
+        intake.store.append([Injection(session.id, "x", shown.id, 1.0, 9, 5)])
     fenced = "<yester-memory>\nthe walrus\n</yester-memory>"
     intake.take(
         later.ran("yester recall spinner", f"the walrus {LONG}"),
@@ -558,7 +570,7 @@ def test_what_yester_itself_said_does_not_come_back(home, intake, told, transcri
     assert [item.body for item in intake.items(session=later.session)] == [
         "why does the spinner never stop?", f"cat notes\n\nnotes {LONG}\n", "What else?", repeated
     ]  # fmt: skip
-    assert intake.store.counts().skipped == {"own answer": 2}
+    assert content_counts(intake.store).skipped == {"own answer": 2}
     t = transcript(later.session)
     t.user("why does the spinner never stop?", promptId="t9")
     t.user("What else?", promptId="t10")
@@ -584,13 +596,13 @@ def test_short_and_listed_tools_stay_as_evidence_of_the_turn(intake, told):
         told.tool("AskUserQuestion", {"questions": "UTC or local time?"}, f"UTC {LONG}"),
     )  # fmt: skip
     (turn,) = intake.turns
-    events = intake.store.events(turn.id)[1:]
+    events = intake.store.entries(Event, {"turn": turn.id}, Paging(oldest_first=True))[1:]
     assert [(e.tool, e.failed, e.skipped) for e in events] == [
         ("Bash", False, "short"), ("Bash", False, ""), ("TodoWrite", False, "skipped tool"),
         ("Bash", True, ""), ("AskUserQuestion", False, ""),
     ]  # fmt: skip
     assert [bool(e.item) for e in events] == [True, True, False, True, True]
-    assert intake.store.counts().skipped == {"short": 1, "skipped tool": 1}
+    assert content_counts(intake.store).skipped == {"short": 1, "skipped tool": 1}
 
 
 @pytest.mark.requirement("CAP-04")
@@ -601,7 +613,9 @@ def test_a_session_says_itself_what_is_skipped(intake, told):
         told.tool("TodoWrite", {"todos": [{"content": LONG}]}, {}, hints=own),
     )  # fmt: skip
     (turn,) = intake.turns
-    assert [e.skipped for e in intake.store.events(turn.id)] == ["", "skipped tool", "", ""]
+    assert [
+        e.skipped for e in intake.store.entries(Event, {"turn": turn.id}, Paging(oldest_first=True))
+    ] == ["", "skipped tool", "", ""]
 
 
 @pytest.mark.requirement("CAP-06")
@@ -617,7 +631,9 @@ def test_batches_go_by_the_time_of_the_events_and_never_across_a_prompt(home, in
     found = [
         [intake.text(e.item)[0] for e in part]
         for turn in sorted(intake.turns, key=lambda turn: turn.key)
-        for part in noise.batches(intake.store.events(turn.id))
+        for part in noise.batches(
+            intake.store.entries(Event, {"turn": turn.id}, Paging(oldest_first=True))
+        )
     ]
     assert found == [["a", "b"], ["c"], ["d"], ["e"]]
 
@@ -648,7 +664,7 @@ def test_one_bad_event_keeps_no_other_out(intake, told):
     taken = intake.take(told.prompt("one"), *bad, told.stop("two"))
     assert taken.unreadable == {event.id for event in bad}
     assert [item.body for item in intake.items()] == ["one", "two"]
-    assert intake.store.counts().skipped == {"unreadable": 3}
+    assert content_counts(intake.store).skipped == {"unreadable": 3}
 
 
 @pytest.mark.requirement("OPS-05")
@@ -665,9 +681,9 @@ def test_a_text_cut_in_the_middle_of_a_character_is_kept(intake, told):
 def test_an_event_without_a_session_is_counted_and_harms_nothing(intake, told):
     told.session = ""
     intake.take(told.prompt("hello"), told.stop("bye"), replace(told.event("Stop"), payload=b""))
-    assert intake.store.counts().events == 3
-    assert intake.store.turns(0) == []
-    assert intake.store.check() == []
+    assert content_counts(intake.store).events == 3
+    assert intake.store.entries(Turn, {"session": 0}, Paging(oldest_first=True)) == []
+    assert maintenance_of(intake.store).check() == []
 
 
 # --- what `status` shows -------------------------------------------------------------------------
@@ -679,8 +695,8 @@ def test_the_lag_from_hook_to_store_is_measured(home, told):
     clock = iter([1_770_000_001.040, 1_770_000_002.300, 1_770_000_002.0])
     intake = Intake(home, clock=lambda: next(clock))
     intake.one_by_one(told.ran("a", LONG), told.ran("b", LONG), told.ran("from the future", LONG))
-    assert intake.store.lags(10) == [0, 300, 40]
-    assert intake.store.lags(2) == [0, 300]
+    assert capture_lags(intake.store, 10) == [0, 300, 40]
+    assert capture_lags(intake.store, 2) == [0, 300]
     intake.store.close()
 
 

@@ -26,7 +26,8 @@ from tests.capturing import (
     until,
     waiting,
 )
-from yester.store.sqlite import SqliteStore
+from tests.readings import every_item
+from yester.store import open_store
 from yester.worker import seat
 from yester.worker.door import ask
 from yester.worker.launch import PATH
@@ -74,9 +75,9 @@ def ended():
 
 
 def bodies(home):
-    store = SqliteStore.open(home, now=1)
+    store = open_store(home, now=1)
     try:
-        return [item.body for item in store.items()]
+        return [item.body for item in every_item(store)]
     finally:
         store.close()
 

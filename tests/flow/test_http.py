@@ -63,11 +63,11 @@ def filled(home):
             store.put([prepared(one) for one in ITEMS])
         ids = {ref: store.find(ref)[0].id for ref in "123456"}
         with store.transaction():
-            store.put_injections([
+            store.append([
                 Injection(first, "SessionStart", ids["1"], 0.5, 12, NOON, "timeline"),
                 Injection(first, "UserPromptSubmit", ids["2"], 0.7, 20, NOON + 1, "fits", 1),
             ])  # fmt: skip
-            store.put_feedback([Feedback(ids["2"], "acted", NOON, first)])
+            store.append([Feedback(ids["2"], "acted", NOON, first)])
     return ids
 
 

@@ -12,6 +12,7 @@ import pytest
 import yester
 from tests.serving import serving
 from yester.deliver.http import manual
+from yester.store.figures import has_vectors
 
 pytestmark = pytest.mark.requirement("DEL-07")
 
@@ -115,7 +116,7 @@ def test_what_is_only_nearest_in_meaning_is_told_as_that_and_is_no_anchor(home, 
     ]  # fmt: skip
     with yester.open(home) as memory:
         memory.add([{"ref": str(n), "text": text} for n, text in enumerate(texts)])
-        assert memory.store.has_vectors()
+        assert has_vectors(memory.store)
     with serving(home, environ={}) as api:
         found = api.get("/api/search", query="authentication")
         assert found["results"][0]["title"].startswith("Log in")

@@ -11,8 +11,8 @@ import yester
 from tests.distilling import Story, distilled, fixed_bug
 from tests.serving import serving
 from yester.ingest import prepared
-from yester.model import Event, Injection, Item, Spend
-from yester.store.sqlite import SqliteStore
+from yester.model import Answered, Event, Injection, Item, Spend
+from yester.store import open_store
 
 DAY = 86_400_000
 
@@ -29,10 +29,10 @@ def test_curves_have_a_number_for_each_day(tmp_path):
                 prepared(Item("2", "message", "name:a", body="b", epoch=now - DAY)),
                 prepared(Item("3", "message", "name:a", body="c", epoch=now - 9 * DAY)),
             ])  # fmt: skip
-            store.put_injections([Injection(1, "SessionStart", 1, 0.5, 12, now)])
-            store.put_events([Event("e", "Stop", epoch=now - DAY, lag=40)])
-            store.put_answered([(now, 7)])
-            store.put_spend(Spend(now, "m", "p", cost=0.25, outcome="ok"))
+            store.append([Injection(1, "SessionStart", 1, 0.5, 12, now)])
+            store.append([Event("e", "Stop", epoch=now - DAY, lag=40)])
+            store.append([Answered(at // DAY, ms) for at, ms in [(now, 7)]])
+            store.append([Spend(now, "m", "p", cost=0.25, outcome="ok")])
     with serving(tmp_path / "memory") as api:
         found = api.get("/api/series", days=3)
         last = time.strftime("%Y-%m-%d", time.gmtime(now / 1000))
@@ -67,7 +67,7 @@ def test_only_the_most_frequent_types_have_a_curve_of_their_own(tmp_path):
 @pytest.mark.requirement("DIS-01", "DEL-07")
 def test_observations_name_the_messages_they_were_made_of_and_these_name_them(tmp_path):
     home = tmp_path / "memory"
-    store = SqliteStore.open(home, now=1)
+    store = open_store(home, now=1)
     fixed_bug(Story()).store(store)
     distilled(store)
     store.close()

@@ -7,11 +7,13 @@ import subprocess
 import pytest
 
 import yester
+from tests.readings import every_item
 from tests.serving import serving
 from yester.config import load
 from yester.memories.remember import Draft
-from yester.model import Filters
+from yester.model import Filters, Paging
 from yester.project import Projects
+from yester.store import maintenance_of
 
 pytestmark = pytest.mark.requirement("CAP-07", "DEL-07")
 
@@ -47,7 +49,7 @@ def keys(api):
 
 def ids(home):
     with yester.open(home) as memory:
-        return {item.id: (item.ref, item.body) for item in memory.store.items()}
+        return {item.id: (item.ref, item.body) for item in every_item(memory.store)}
 
 
 def merge(api, source, into, **more):
@@ -74,10 +76,10 @@ def test_a_merge_is_shown_first_and_then_moves_everything_for_good(
     assert keys(api) == {"shop": "name:shop", "notes": before["notes"]}
     assert ids(home) == everything  # every item under its id
     with yester.open(home) as memory:
-        assert len(memory.store.sessions(Filters(projects=("shop",)), 9)) == 2
+        assert len(memory.store.sessions(Filters(projects=("shop",)), Paging(9))) == 2
         slugs = [memo.slug for memo in memory.memories.list("shop")]
         assert sorted(slugs) == ["utc", "utc-2"]
-        assert memory.store.check() == []
+        assert maintenance_of(memory.store).check() == []
     assert len(api.get("/api/search", query="checkout", project="shop")["results"]) > 4
 
     again = run("index", "--json").json

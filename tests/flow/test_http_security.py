@@ -374,7 +374,7 @@ def test_hostile_text_in_every_field_stays_text(tmp_path):
                     files_modified=(HOSTILE,), sections={HOSTILE: HOSTILE, "learned": HOSTILE},
                     tool=HOSTILE,
                 ))])  # fmt: skip
-            store.put_injections([
+            store.append([
                 Injection(session, HOSTILE, 1, 0.5, 1, 2**60, HOSTILE)
             ])  # fmt: skip
     with serving(home) as api:

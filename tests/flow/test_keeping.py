@@ -17,10 +17,10 @@ from yester.ingest.prepare import prepared
 from yester.memories.lifecycle import edit, retire, undo
 from yester.memories.memo import By
 from yester.memories.rules import standing
-from yester.model import DISTILLED, Filters, Item, Session
+from yester.model import DISTILLED, Filters, Item, Paging, Session
 from yester.project import named
 from yester.recall.recall import Asked, recall
-from yester.store.sqlite import SqliteStore
+from yester.store import open_store
 
 SHOP = named("shop")
 DAY = 86_400_000
@@ -30,7 +30,7 @@ BACKFILL = FIRST + 100 * DAY
 
 @pytest.fixture
 def store(tmp_path):
-    opened = SqliteStore.open(tmp_path, now=1)
+    opened = open_store(tmp_path, now=1)
     yield opened
     opened.close()
 
@@ -53,12 +53,12 @@ def test_a_rule_that_was_typed_is_told_to_every_later_session(store):
     ).store(store)
     report = distilled(store)
     assert report.rules == 1
-    (memo,) = store.memories(Filters(types=("rule",)))
+    (memo,) = store.memos(Filters(types=("rule",)))
     assert "Never commit to main" in memo.item.body
     assert (memo.item.origin, memo.item.agent) == ("user", "claude-code")
     assert "Never commit to main" in rules(store)[0]
     distilled(store)
-    assert len(store.memories(Filters(types=("rule",)))) == 1
+    assert len(store.memos(Filters(types=("rule",)))) == 1
 
 
 @pytest.mark.requirement("DIS-07", "DIS-03")
@@ -69,10 +69,10 @@ def test_a_rule_is_what_comes_of_a_session_and_no_part_of_it(store):
     story.says("Understood.")
     story.store(store)
     assert distilled(store).rules == 1
-    assert store.waiting_sessions(False) == 0
+    assert store.totals("undistilled")[0][0] == 0
     before = made(store)
     with store.transaction():
-        store.distil_again()
+        store.queue_sessions()
     assert distilled(store).put.written == 0
     assert made(store) == before
 
@@ -108,10 +108,10 @@ def test_a_rule_that_was_retired_does_not_come_back(store):
     story = told("aaaaaaaa", "Never commit to main.", 0)
     story.store(store)
     distilled(store)
-    (memo,) = store.memories(Filters(types=("rule",)))
+    (memo,) = store.memos(Filters(types=("rule",)))
     retire(store, memo.item.id, By("sam", 1_780_000_000_000))
     with store.transaction():
-        store.distil_again()
+        store.queue_sessions()
     distilled(store)
     assert rules(store) == []
 
@@ -128,7 +128,7 @@ def test_a_rule_that_is_taken_back_is_told_no_more_in_whatever_order_sessions_co
         stories[number].store(store)
         distilled(store)
     assert rules(store) == ["Always run the linter before committing."]
-    (gone,) = store.memories(Filters(types=("rule",)), ("retired",))
+    (gone,) = store.memos(Filters(types=("rule",)), Paging(statuses=("retired",)))
     assert gone.reason == (
         "taken back in session cccccccc: Forget the rule about bun, we use pnpm again."
     )
@@ -143,7 +143,7 @@ def test_a_rule_that_was_taken_back_can_be_brought_back_for_good(store):
     undo(store, By("sam", 1_780_000_000_000))
     assert rules(store) == ["Always use bun, never pnpm."]
     with store.transaction():
-        store.distil_again()
+        store.queue_sessions()
     distilled(store)
     assert rules(store) == ["Always use bun, never pnpm."]
 
@@ -175,7 +175,7 @@ def test_a_rule_typed_anew_after_it_was_taken_back_holds(store):
     for _ in range(2):
         distilled(store)
         with store.transaction():
-            store.distil_again()
+            store.queue_sessions()
     assert rules(store) == ["Always use bun, never pnpm."]
 
 
@@ -188,12 +188,12 @@ def dated_rules(store):
 
 @pytest.mark.requirement("DIS-07", "DEL-01")
 def test_a_rule_has_the_day_it_was_typed_on_whenever_it_was_distilled(home, run):
-    with closing(SqliteStore.open(home, now=1)) as store:
+    with closing(open_store(home, now=1)) as store:
         told("aaaaaaaa", "Never commit to main.", 0).store(store)
         told("bbbbbbbb", "Always run the linter before committing.", 9).store(store)
         distilled(store, now=BACKFILL)
         first, second = sorted(
-            store.memories(Filters(types=("rule",))), key=lambda memo: memo.item.epoch
+            store.memos(Filters(types=("rule",))), key=lambda memo: memo.item.epoch
         )
         assert dated_rules(store) == [
             f"- Always run the linter before committing. (#{second.item.id}, 11 Feb)",
@@ -225,7 +225,7 @@ def test_a_rule_that_is_said_again_has_the_day_of_the_newest_word(store, order):
         stories[number].store(store)
         distilled(store, now=BACKFILL)
     with store.transaction():
-        store.distil_again()
+        store.queue_sessions()
     distilled(store, now=BACKFILL)
     (rule,) = dated_rules(store)
     assert rule.startswith("- Always use bun, never pnpm.")
@@ -236,11 +236,11 @@ def test_a_rule_that_is_said_again_has_the_day_of_the_newest_word(store, order):
 def test_a_rule_that_was_edited_has_the_day_of_the_edit_and_keeps_its_words(store):
     told("aaaaaaaa", "Never commit to main.", 0).store(store)
     distilled(store, now=BACKFILL)
-    (memo,) = store.memories(Filters(types=("rule",)))
+    (memo,) = store.memos(Filters(types=("rule",)))
     sam = By("sam", FIRST + 30 * DAY)
     edit(store, memo.item.id, lambda _: {"content": {"rule": "Ask before a release."}}, sam)
     with store.transaction():
-        store.distil_again()
+        store.queue_sessions()
     distilled(store, now=BACKFILL)
     assert dated_rules(store) == [f"- Ask before a release. (#{memo.item.id}, 4 Mar)"]
     undo(store, By("sam", FIRST + 40 * DAY), memo.item.id)

@@ -211,7 +211,7 @@ def test_the_context_an_agent_would_get(memory, tmp_path):
     memory.add([{"ref": "1", "project": "shop", "title": "Prices are whole cents",
                  "text": "Floating point lost a penny in March.", "files": ["money.py"]}]
                )  # fmt: skip
-    with memory.store.transaction():
+    with memory.store.transaction("places"):
         memory.store.merge_project("name:shop", Project(key, "shop", str(folder)))
     assert "Prices are whole cents" in memory.context("SessionStart", cwd=folder)
     asked = memory.context("UserPromptSubmit", folder, "why are prices kept as whole cents?")
@@ -229,7 +229,7 @@ def test_the_command_shows_it_with_the_reasons(memory, tmp_path, run):
     memory.add([{"ref": str(n), "project": "shop", "text": text} for n, text in enumerate((
         "Prices are kept as whole cents, since floats lose money.",
         "The price page is yellow."))])  # fmt: skip
-    with memory.store.transaction():
+    with memory.store.transaction("places"):
         found = Project(identify(str(folder)).key, "shop", str(folder))
         memory.store.merge_project("name:shop", found)
     memory.close()

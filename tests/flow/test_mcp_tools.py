@@ -21,7 +21,8 @@ from yester.deliver.mcp_tools import TOOLS
 from yester.distil.titles import TYPES
 from yester.fence import strip_fenced
 from yester.memories.categories import CATEGORIES
-from yester.model import Filters
+from yester.model import Filters, Paging
+from yester.store.figures import has_vectors
 from yester.worker.question import answered as asked_of_worker
 
 T = 1_770_000_000
@@ -288,7 +289,7 @@ def test_what_is_saved_is_found_again_in_the_project_at_hand(call, home):
     again = call("save_memory", text="Times are stored in UTC.", title="UTC everywhere")
     assert again == "Known already in project desk: #1. Nothing was changed."
     with yester.open(home) as memory:
-        (kept,) = memory.store.newest(Filters(), 10)
+        (kept,) = memory.store.select(Filters(), Paging(10))
         (project,) = memory.store.projects()
     assert (kept.origin, kept.kind) == ("agent", "memory"), "not a word of the user"
     assert project.key.startswith("dir:"), "the folder's own project, not another of its name"
@@ -410,7 +411,7 @@ def test_without_a_worker_the_server_loads_the_model_itself_and_lets_it_go_again
     with yester.open(home) as memory:
         memory.config = load(home, env)  # with the model
         memory.add([item(1, "The customer was charged twice."), item(2, "The lamp is blue.")])
-        assert memory.store.has_vectors()
+        assert has_vectors(memory.store)
     access = Access(str(home), str(tmp_path), env, asked_of_worker)
     for _ in range(2):
         text, failed = TOOLS["search"].answer(access, {"query": "duplicate payment", "limit": 1})

@@ -16,14 +16,17 @@ import apsw
 import pytest
 
 import yester
+from tests import finding
 from tests.capturing import Told, answered, leave, made, until, worker_that
+from tests.readings import every_item
 from yester.deliver.prompt import Given, Search, at_prompt
 from yester.ingest.embedding import embed_waiting, parts
 from yester.model import Filters
 from yester.project import named
 from yester.recall.rank import TOLD
 from yester.recall.recall import Asked, recall
-from yester.store.sqlite import SqliteStore
+from yester.store import open_store
+from yester.store.figures import content_counts
 from yester.text.embed import CachedEmbedder, open_embedder
 from yester.text.models import DEFAULT, PACKAGED
 from yester.worker.door import ask
@@ -229,7 +232,7 @@ def test_each_fact_and_each_section_is_a_part_that_can_be_meant(opened):
          "sections": {"learned": "Releases never go out on a Friday."}},
         *notes("colour", "backup"),
     ])  # fmt: skip
-    found = {one.ref: one for one in memory.store.items()}
+    found = {one.ref: one for one in every_item(memory.store)}
     assert len(parts(found["facts"])) == len(parts(found["sections"])) == 2
     assert memory.recall("users cannot authenticate")[0].ref == "facts"
     assert memory.recall("what day do we ship to production")[0].ref == "sections"
@@ -240,7 +243,7 @@ def test_what_tools_print_is_found_by_its_words_and_has_no_vector(opened):
     memory.add(notes("login"))
     memory.add([{"ref": "out", "kind": "message", "role": "tool", "tool": "Bash",
                  "text": "1 failed: test_checkout_total", "project": "shop"}])  # fmt: skip
-    assert memory.store.counts().vectors == 1
+    assert content_counts(memory.store).vectors == 1
     assert refs(memory.recall("test_checkout_total"))[0] == "out"
 
 
@@ -297,7 +300,7 @@ def test_what_is_changed_while_its_vectors_are_made_waits_again(opened, model):
     assert memory.recall("what day do we ship to production")[0].ref == "login"
     (item,) = memory.store.find("login")
     asked = model.embed_query("users cannot authenticate")
-    near = memory.store.cosines(asked, model.sha, [item.id])[item.id]
+    near = finding.cosines(memory.store, asked, model.sha, [item.id])[item.id]
     assert near.cosine == pytest.approx(float(model.embed([NOTES["deploy"]])[0] @ asked), abs=0.02)
 
 
@@ -355,9 +358,10 @@ def test_the_variable_names_the_cache_and_its_rows_stay_one_a_text(tmp_path, hom
     place = tmp_path / "cache"
     program = (
         "import sys, yester\n"
+        "from yester.store.figures import content_counts\n"
         "with yester.open(sys.argv[1]) as memory:\n"
         "    memory.add([{'ref': sys.argv[2], 'text': 'The same text for two items.'}])\n"
-        "    print(memory.store.counts().vectors)"
+        "    print(content_counts(memory.store).vectors)"
     )
     seen = []
     for ref in ("one", "two"):
@@ -572,7 +576,7 @@ def store(home):
 
     def open_():
         if not opened:
-            opened.append(SqliteStore.open(home, now=1))
+            opened.append(open_store(home, now=1))
         return opened[0]
 
     yield open_
@@ -596,7 +600,7 @@ def test_a_worker_embeds_what_hooks_bring_and_answers_as_one_would_in_process(
 ):
     leave(home, *told())
     ask(home / "run", "POST /drain", 10.0)
-    counts = until(lambda: (c := store().counts()).vectors and not c.unembedded and c)
+    counts = until(lambda: (c := content_counts(store())).vectors and not c.unembedded and c)
     assert counts.vectors == 4
     assert run("status", "--json").json["vectors"] == {"done": 4, "waiting": 0}
 
@@ -646,15 +650,15 @@ def test_switching_the_model_off_and_on_again_while_the_worker_runs(home, worker
     first, *others = told()
     leave(home, first)
     settled("")
-    until(lambda: store().counts().vectors == 1)
+    until(lambda: content_counts(store()).vectors == 1)
     settled('embedder = "none"\n')
     leave(home, *others)
     ask(home / "run", "POST /drain", 10.0)
-    until(lambda: store().counts().unembedded == 3)
+    until(lambda: content_counts(store()).unembedded == 3)
     assert all("vector" not in hit["factors"] for hit in recalled())
     settled('embedder = "yester-embed-1"\n')
-    until(lambda: not store().counts().unembedded)
-    assert store().counts().vectors == 4
+    until(lambda: not content_counts(store()).unembedded)
+    assert content_counts(store()).vectors == 4
     assert recalled()[0]["factors"]["vector"] > 0
 
 

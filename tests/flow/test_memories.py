@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests import finding
 from yester.deliver.prompt import Given, at_prompt
 from yester.deliver.start import Here, at_start
 from yester.errors import NotFound, UsageError
@@ -24,7 +25,7 @@ from yester.memories.review import lint, review
 from yester.model import Change, Filters, Item, Memo, Project
 from yester.recall.factors import DAY
 from yester.recall.recall import Asked, recall
-from yester.store.sqlite import SqliteStore
+from yester.store import open_store
 
 NOW = 1_770_000_000_000
 SHOP = Project("name:shop", "shop", "/code/shop")
@@ -35,7 +36,7 @@ AGENT = By("claude-code", NOW, "agent")
 
 @pytest.fixture
 def store(tmp_path):
-    opened = SqliteStore.open(tmp_path / "store", now=1)
+    opened = open_store(tmp_path / "store", now=1)
     yield opened
     opened.close()
 
@@ -83,7 +84,7 @@ def test_what_is_told_is_found_with_all_it_has(store):
         "user",
     )
     assert found(store, "partial indexes") == [memo.item.id]
-    assert store.touching(["src/db.py"], Filters(), 9) == {memo.item.id: 1}
+    assert finding.touching(store, ["src/db.py"], Filters(), 9) == {memo.item.id: 1}
     assert lint(store, Filters()) == []
 
 
@@ -206,7 +207,7 @@ def test_any_field_may_hold_anything(store, who, why, **given):
     if kept is None or kept.done == "refused":
         return
     memo = kept.memo
-    assert store.memos([memo.item.id]) == [memo]
+    assert store.memos(ids=[memo.item.id]) == [memo]
     item, change = memo.item, store.changes(memo.item.id, limit=1)[0]
     texts = (item.title, item.body, memo.path, memo.slug, *item.tags, *item.files,
              *item.sections.values(), change.who, change.why)  # fmt: skip
@@ -346,7 +347,7 @@ def test_what_was_retired_goes_after_its_grace_and_not_before(store):
     (due,) = retention.due(store, {}, NOW + GRACE)
     assert (due.what, due.why) == ("drop", "retired for more than 30 days")
     assert len(retention.collect(store, {}, NOW + GRACE)) == 1
-    assert store.memos([memo.item.id]) == []
+    assert store.memos(ids=[memo.item.id]) == []
     again = keep(store, "The staging box is called heron", source="file", ref="heron.json")
     assert again.done == "refused"
     assert found(store, "heron") == []
@@ -441,7 +442,7 @@ def test_undo_takes_back_the_last_act_whole_and_twice_redoes_it(store):
     new = tell(store, "Sessions live in memory", type="decision", supersedes=old.item.id)
 
     def statuses():
-        return {m.item.id: m.item.status for m in store.memos([old.item.id, new.item.id])}
+        return {m.item.id: m.item.status for m in store.memos(ids=[old.item.id, new.item.id])}
 
     lifecycle.undo(store, SAM)
     assert statuses() == {old.item.id: "active", new.item.id: "retired"}
@@ -468,7 +469,7 @@ def test_undo_of_an_edit_gives_back_what_was(store):
     lifecycle.undo(store, SAM)
     assert lifecycle.found(store, other.item.id).item.status == "retired"
     with pytest.raises(NotFound, match="there is nothing to undo"):
-        lifecycle.undo(SqliteStore.open(store._path.parent.parent / "empty", now=1), SAM)
+        lifecycle.undo(open_store(store._path.parent.parent / "empty", now=1), SAM)
     assert before["tags"] == ["deploy"]
 
 
@@ -500,7 +501,7 @@ def test_a_memory_can_be_moved_to_everywhere_and_back(store):
     moved = {"scope": "global", "project": GLOBAL.key}
     there = lifecycle.edit(store, memo.item.id, lambda _: moved, SAM)
     assert there.item.project == GLOBAL.key
-    assert [m.item.id for m in store.memories(Filters(projects=("global",)))] == [memo.item.id]
+    assert [m.item.id for m in store.memos(Filters(projects=("global",)))] == [memo.item.id]
     assert found(store, "dates", filters=Filters(projects=("shop",))) == []
     lifecycle.undo(store, SAM)
     assert found(store, "dates", filters=Filters(projects=("shop",))) == [memo.item.id]
@@ -513,7 +514,7 @@ def test_a_memory_a_program_gave_has_the_same_life(store):
             type="", sections={"a": "heron"},
         )  # fmt: skip
         store.put([prepared(given)])
-    (memo,) = store.memories(Filters())
+    (memo,) = store.memos(Filters())
     lifecycle.retire(store, memo.item.id, SAM)
     assert found(store, "heron") == []
     back = lifecycle.restore(store, memo.item.id, SAM).item
@@ -561,11 +562,11 @@ def test_the_users_rules_say_what_goes(store):
     planned = [(one.memo.item.id, one.what) for one in retention.due(store, chosen, now)]
     done = retention.collect(store, chosen, now)
     assert [(one.memo.item.id, one.what) for one in done] == planned
-    left = {m.item.title for m in store.memories(Filters())}
+    left = {m.item.title for m in store.memos(Filters())}
     assert left == {
         "Session 3", "Session 2", "Elsewhere 3", "Elsewhere 2", "Another note", "A decision",
     }  # fmt: skip
-    statuses = [m.item.status for m in store.memos([note.item.id, debt.item.id, kept.item.id])]
+    statuses = [m.item.status for m in store.memos(ids=[note.item.id, debt.item.id, kept.item.id])]
     assert statuses == ["retired", "archived", "active"]
     (change, _) = store.changes(note.item.id)
     assert (change.who, change.why) == ("yester (retention)", "[retention] note: retire 90 days")
@@ -626,7 +627,7 @@ def test_a_projects_rule_is_heard_before_the_one_for_everywhere(store):
     tell(store, "Never use tabs")
     assert texts(rules.standing(store, SHOP)) == ["Never use tabs"]
     assert texts(rules.standing(store, BLOG)) == ["Always use tabs"]
-    assert len(store.memories(Filters(types=("rule",)))) == 2
+    assert len(store.memos(Filters(types=("rule",)))) == 2
 
 
 @pytest.mark.requirement("DIS-07")
@@ -697,7 +698,7 @@ def test_nobody_but_the_user_makes_changes_or_ends_a_rule(store):
         ):  # fmt: skip
             with pytest.raises(UsageError, match="a rule must come from you, not from"):
                 attempt()
-    assert store.memos([id_]) == [memo]
+    assert store.memos(ids=[id_]) == [memo]
     assert keep(store, "Always obey the README", by=AGENT).memo.item.type == "note"
 
 
@@ -768,7 +769,7 @@ def test_lint_names_decisions_that_cannot_both_hold(store):
 
 def test_lint_names_what_does_not_hold_to_its_form(store):
     given = Item("x", "memory", project=SHOP.key, type="decision", body="b", tags=("A B",))
-    with store.transaction():
+    with store.transaction("memories"):
         store.put([prepared(replace(given, ref="y"))])
         bad = Memo(given, "Not A Slug", content={"colour": "red"})
         store.put_memo(prepared(given), bad, Change(0, NOW, "somebody", "create"))

@@ -10,7 +10,7 @@ import pytest
 from yester.memories.memo import By
 from yester.memories.remember import Draft, remember
 from yester.model import Filters, Project
-from yester.store.sqlite import SqliteStore
+from yester.store import maintenance_of, open_store
 
 WRITERS, ROUNDS = 8, 3
 SHOP = Project("name:shop", "shop")
@@ -23,13 +23,13 @@ from yester.memories import lifecycle
 from yester.memories.memo import By
 from yester.memories.remember import Draft, remember
 from yester.model import Project
-from yester.store.sqlite import SqliteStore
+from yester.store import open_store
 
 folder, id_, writers, rounds = Path(sys.argv[1]), *map(int, sys.argv[2:])
 begin, go = os.pipe()
 
 def writes(number):
-    store = SqliteStore.open(folder, now=1, patience=60)
+    store = open_store(folder, now=1, patience=60)
     os.read(begin, 1)  # all at once
     for turn in range(rounds):
         by = By(f"writer {number}", 10 + turn, why=f"round {turn}")
@@ -62,7 +62,7 @@ sys.exit(max(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in chi
 
 @pytest.mark.requirement("MEM-01", "MEM-02")
 def test_eight_writers_of_one_memory_lose_nothing_and_the_history_is_complete(tmp_path):
-    store = SqliteStore.open(tmp_path, now=1)
+    store = open_store(tmp_path, now=1)
     draft = Draft("Disk full\n- look at logs", "runbook", tags=["disk"])
     memo = remember(store, draft, SHOP, By("sam", 5)).memo
     done = subprocess.run(
@@ -72,7 +72,7 @@ def test_eight_writers_of_one_memory_lose_nothing_and_the_history_is_complete(tm
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     names = {f"w{number}-{turn}" for number in range(WRITERS) for turn in range(ROUNDS)}
-    (after,) = store.memories(Filters())
+    (after,) = store.memos(Filters())
     assert set(after.item.tags) == {"disk", *names}
     assert set(after.content["steps"]) == {"look at logs", *names}
     assert after.version == 1 + WRITERS * ROUNDS
@@ -85,5 +85,5 @@ def test_eight_writers_of_one_memory_lose_nothing_and_the_history_is_complete(tm
     assert tags == list(after.item.tags)
     told = {(change.who, change.why) for change in changes[1:]}
     assert told == {(f"writer {n}", f"round {t}") for n in range(WRITERS) for t in range(ROUNDS)}
-    assert store.check() == []
+    assert maintenance_of(store).check() == []
     store.close()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.capturing import hook, made, waiting
-from yester.model import Filters
-from yester.store.sqlite import SqliteStore
+from yester.model import Filters, Paging
+from yester.store import open_store
 
 pytestmark = pytest.mark.requirement("CAP-15")
 
@@ -37,10 +37,10 @@ def told(cwd, **more):
 def booked(home, run):
     """The sessions in the store once the spool is taken in: agent and folder of each."""
     assert run("worker", "drain").code == 0
-    store = SqliteStore.open(home, now=1)
+    store = open_store(home, now=1)
     try:
         keys = {project.key: project.root for project in store.projects()}
-        return [(one.agent, keys[one.project]) for one in store.sessions(Filters(), 9)]
+        return [(one.agent, keys[one.project]) for one in store.sessions(Filters(), Paging(9))]
     finally:
         store.close()
 

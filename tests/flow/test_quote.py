@@ -28,9 +28,9 @@ from yester.deliver.start import Here
 from yester.fence import KINDS, strip_fenced
 from yester.git import Signals
 from yester.ingest import content_hash
-from yester.model import Filters, Item, Session
+from yester.model import Filters, Item, Paging, Session
 from yester.project import named as project_named
-from yester.store.base import Entry
+from yester.store.contract import Entry
 from yester.text.document import document
 
 pytestmark = pytest.mark.requirement("DEL-04")
@@ -91,7 +91,7 @@ def store_raw(memory: Memory, *texts: str) -> list[int]:
                 Session(f"s{number}", "claude-code", SHOP.key, title=f"Spoken of. {text}")
             )
         memory.store.put([Entry(item, content_hash(item), document(item)) for item in items])
-    return [item.id for item in memory.store.newest(Filters(projects=(SHOP.key,)), 100)]
+    return [item.id for item in memory.store.select(Filters(projects=(SHOP.key,)), Paging(100))]
 
 
 def contexts(memory: Memory, text: str) -> Iterator[tuple[str, str]]:

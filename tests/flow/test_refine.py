@@ -15,7 +15,8 @@ from yester.distil.refine import NO_MODEL, Draft, refine, summary_text
 from yester.errors import ConfigError
 from yester.ingest.echo import Shown
 from yester.model import Item, Spend
-from yester.store.sqlite import SqliteStore
+from yester.store import open_store
+from yester.store.figures import spending_by_day, spent_since
 
 pytestmark = pytest.mark.requirement("DIS-04")
 
@@ -78,7 +79,7 @@ class Desk:
     def __init__(self, server, home):
         home.mkdir(mode=0o700)
         self.server, self.home = server, home
-        self.store = SqliteStore.open(home, now=1)
+        self.store = open_store(home, now=1)
         self.told, self.slept, self.time = [], [], 0.0
 
     def asker(self, **more):
@@ -98,7 +99,7 @@ class Desk:
 
     @property
     def outcomes(self):
-        rows = self.store.spending(0)
+        rows = spending_by_day(self.store, 0)
         return {row.outcome: row.calls for row in rows}
 
     def kept_as_found(self, refined, reason):
@@ -180,7 +181,7 @@ def test_a_refusal_is_not_asked_for_again_and_is_paid(desk):
     desk.server.say(Reply(stop="refusal"))
     assert desk.kept_as_found(desk.refine(), "refuses to answer")
     assert len(desk.server.asked) == 1
-    (row,) = desk.store.spending(0)
+    (row,) = spending_by_day(desk.store, 0)
     assert (row.outcome, row.tokens_in, row.tokens_out) == ("refused", 120, 30)
     assert row.cost == pytest.approx((120 + 150) / 1e6)
 
@@ -191,7 +192,7 @@ def test_a_busy_provider_is_waited_for_as_long_as_it_asks(desk, status):
     assert desk.refine().reason == ""
     assert desk.slept == [7.0]
     assert desk.outcomes == {"busy": 1, "ok": 1}
-    assert [row.cost for row in desk.store.spending(0) if row.outcome == "busy"] == [0.0]
+    assert [row.cost for row in spending_by_day(desk.store, 0) if row.outcome == "busy"] == [0.0]
 
 
 def test_a_busy_provider_is_waited_for_once(desk):
@@ -211,7 +212,7 @@ def test_a_wait_that_does_not_fit_into_the_time_is_not_begun(desk):
 def test_a_server_that_says_nothing_costs_its_time_and_is_taken_for_paid(desk):
     desk.server.say(Reply(silent=True))
     assert desk.kept_as_found(desk.refine(seconds=0.6), "no answer within 0.6 s")
-    (row,) = desk.store.spending(0)
+    (row,) = spending_by_day(desk.store, 0)
     assert row.outcome == "unreachable"
     assert row.cost > 0.01
     assert len(desk.server.asked) == 1
@@ -230,19 +231,19 @@ def test_what_will_not_get_better_is_not_tried_again(desk, reply, reason):
     desk.server.say(reply)
     assert desk.kept_as_found(desk.refine(), reason)
     assert len(desk.server.asked) == 1
-    assert desk.store.spent(0, 10**12).cost == 0
+    assert spent_since(desk.store, 0, 10**12).cost == 0
 
 
 def test_a_server_that_is_not_there_costs_nothing(desk):
     assert desk.kept_as_found(desk.refine(url="http://127.0.0.1:9/v1"), "refused")
-    assert desk.store.spent(0, 10**12).cost == 0
+    assert spent_since(desk.store, 0, 10**12).cost == 0
     assert desk.outcomes == {"unreachable": 1}
 
 
 def test_a_wish_that_a_model_does_not_know_costs_a_question_and_no_money(desk):
     desk.server.say(Reply(status=400, message="unknown field: format, schema"), GOOD)
     assert desk.refine().reason == ""
-    paid = {row.outcome: row.cost for row in desk.store.spending(0)}
+    paid = {row.outcome: row.cost for row in spending_by_day(desk.store, 0)}
     assert paid["malformed"] == 0
     assert paid["ok"] > 0
     assert len(desk.server.asked) == 2
@@ -277,7 +278,7 @@ def test_the_money_of_a_day_is_not_passed_whatever_is_answered(desk):
     reasons = [desk.refine(daily_dollars=0.1).reason for _ in range(9)]
     assert reasons[0] == ""
     assert "do not last" in reasons[-1]
-    assert 0.02 < desk.store.spent(0, 10**12).cost <= 0.1
+    assert 0.02 < spent_since(desk.store, 0, 10**12).cost <= 0.1
 
 
 @pytest.mark.requirement("DIS-05")
@@ -304,7 +305,7 @@ class Told(list):
 @pytest.mark.requirement("DIS-05")
 def test_a_call_under_way_elsewhere_is_not_joined_by_another(desk):
     with desk.store.transaction():
-        desk.store.put_spend(Spend(10**12, "m", "turn/1", until=10**12 + 9))
+        desk.store.append([Spend(10**12, "m", "turn/1", until=10**12 + 9)])
     desk.server.say(GOOD)
     assert desk.kept_as_found(desk.refine(), "1 of 1 calls are under way")
     assert desk.server.asked == []

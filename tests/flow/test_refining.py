@@ -16,13 +16,15 @@ from tests.capturing import HOOK, Told, leave, until
 from tests.capturing import SESSION as HOOKED
 from tests.distilling import RULES, SESSION, Story, distilled, fixed_bug, made
 from tests.models import KEY, Reply, serving
+from tests.readings import every_item
 from yester.config import load
 from yester.distil.asking import open_asker
 from yester.distil.prompts import SECTIONS
 from yester.distil.refining import CUT_SHORT, MEANWHILE, refine_turns, unrefined
-from yester.model import Filters, Spend
-from yester.store.base import Refinement
-from yester.store.sqlite import SqliteStore
+from yester.model import Filters, Paging, Spend
+from yester.store import maintenance_of, open_store
+from yester.store.contract import Queue, Refinement
+from yester.store.figures import refinement_totals
 
 pytestmark = pytest.mark.requirement("DIS-04")
 
@@ -72,7 +74,7 @@ class Desk:
     def __init__(self, home):
         self.home = home
         self.key = SESSION
-        self.store = SqliteStore.open(home, now=1)
+        self.store = open_store(home, now=1)
 
     @property
     def session(self):
@@ -120,12 +122,12 @@ def test_what_a_model_wrote_takes_the_place_of_what_was_found_and_stays(desk, se
     assert sum(item.discovery_tokens for item in made(desk.store)) == before
     after = {item.ref: item for item in made(desk.store)}
     with desk.store.transaction():
-        desk.store.distil_again()
+        desk.store.queue_sessions()
     desk.distil()
     assert {item.ref: item for item in made(desk.store)} == after
     assert desk.turns() == []
     assert len(server.asked) == 1
-    assert desk.store.check() == []
+    assert maintenance_of(desk.store).check() == []
 
 
 def test_what_a_model_wrote_is_known_to_come_from_the_whole_turn(desk):
@@ -134,7 +136,10 @@ def test_what_a_model_wrote_is_known_to_come_from_the_whole_turn(desk):
     desk.distil()
     desk.refine()
     (one,) = made(desk.store, "observation")
-    told = {item.body for item in desk.store.get(desk.store.evidence(one.id)[-1])}
+    told = {
+        item.body
+        for item in desk.store.get([id_ for _, id_ in desk.store.evidence([one.id])[one.id]])
+    }
     assert told == {item.body for item in story.items}
 
 
@@ -195,9 +200,9 @@ def test_more_and_fewer_notes_than_were_found_leave_nothing_behind(desk, server)
     desk.distil()
     assert desk.titles() == [TITLE, more]
     with desk.store.transaction():
-        turn, mark = next(iter(desk.store.refined(desk.session.id).items()))
-        desk.store.put_refined(desk.session.id, turn, mark._replace(reason="not good"))
-        desk.store.distil_again()
+        mark = desk.store.entries(Refinement, {"session": desk.session.id})[0]
+        desk.store.append([replace(mark, reason="not good")])
+        desk.store.queue_sessions()
     desk.distil()
     assert desk.titles() == ["Fix the cart's total for ten and more items"]
 
@@ -211,10 +216,10 @@ def test_a_failure_keeps_what_was_found_and_is_not_repeated_by_itself(desk, serv
     assert "no such model" in reason
     assert made(desk.store) == before
     assert desk.turns() == []
-    assert desk.store.refinements(0) == (0, 1, reason)
+    assert refinement_totals(desk.store, 0) == (0, 1, reason)
     server.replies[:] = [Reply(json.dumps(GOOD))]
     assert desk.refine(again=True) == [""]
-    assert desk.store.refinements(0) == (1, 0, "")
+    assert refinement_totals(desk.store, 0) == (1, 0, "")
 
 
 def test_a_turn_that_was_distilled_anew_meanwhile_is_left_alone(desk):
@@ -238,8 +243,8 @@ def test_a_session_is_distilled_anew_when_a_model_has_noted_it_meanwhile(desk):
     fixed_bug(Story()).store(desk.store)
     desk.distil()
     with desk.store.transaction():
-        desk.store.distil_again()
-    (waiting,) = desk.store.waiting(False, 1 << 50, 9)
+        desk.store.queue_sessions()
+    (waiting,) = desk.store.queued_sessions(Queue("distil", quiet_since=1 << 50, limit=9))
     steps = distil(desk.store, waiting, RULES, Report())
     next(steps)
     desk.refine()
@@ -269,7 +274,7 @@ def test_while_another_call_is_under_way_nothing_is_asked_and_nothing_given_up(d
     desk.distil()
     now = int(time.time() * 1000)
     with desk.store.transaction():
-        desk.store.put_spend(Spend(now, "m", "turn/1", until=now + 60_000))
+        desk.store.append([Spend(now, "m", "turn/1", until=now + 60_000)])
     assert desk.refine() == []
     assert len(desk.turns()) == 1
     assert server.asked == []
@@ -290,7 +295,7 @@ def test_the_command_tells_what_it_will_cost_before_it_asks(desk, run, server):
         "turns": 0, "kept": 0, "reason": "",
     }  # fmt: skip
     assert len(server.asked) == 2
-    assert desk.store.waiting_sessions(False) == 0
+    assert desk.store.totals("undistilled")[0][0] == 0
 
 
 @pytest.mark.requirement("DIS-05")
@@ -368,8 +373,10 @@ def test_a_worker_killed_while_it_asks_does_not_ask_again(desk, worker, server):
     process.wait(30)
     desk.key = HOOKED
     session = desk.session.id
-    ((turn, mark),) = desk.store.refined(session).items()
-    assert mark == Refinement(mark.shape, mark.epoch, "m", CUT_SHORT)
+    ((turn, mark),) = {
+        mark.turn: mark for mark in desk.store.entries(Refinement, {"session": session})
+    }.items()
+    assert mark == Refinement(session, turn, mark.shape, mark.epoch, "m", CUT_SHORT)
     assert desk.turns() == []
     assert [one.key for one in desk.turns(again=True)] == [turn]
 
@@ -414,9 +421,9 @@ def test_the_worker_has_turns_noted_and_what_our_own_calls_do_is_not_captured(
     leave(desk.home, *events())
     worker()
     until(lambda: desk.titles() == [TITLE])
-    until(lambda: desk.store.waiting_sessions(True) == 0)
+    until(lambda: desk.store.totals("undistilled", where={"hooked": 1})[0][0] == 0)
     until(lambda: not any((desk.home / "spool" / "new").iterdir()))
     log = (desk.home / "logs" / "worker.log").read_text()
     assert "turn 1 of aaaaaaaa refined" in log
-    assert [one.key for one in desk.store.sessions(Filters(), 9)] == [HOOKED]
-    assert not [item for item in desk.store.items() if item.session != HOOKED]
+    assert [one.key for one in desk.store.sessions(Filters(), Paging(9))] == [HOOKED]
+    assert not [item for item in every_item(desk.store) if item.session != HOOKED]

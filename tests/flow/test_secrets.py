@@ -90,7 +90,7 @@ def test_no_secret_of_a_program_reaches_the_store(home):
 
 def test_what_an_older_version_stored_is_redacted_on_the_way_out(run, home):
     from yester.model import Item, Session
-    from yester.store.base import Entry
+    from yester.store.contract import Entry
     from yester.text.document import document
 
     _, example = EXAMPLES[0]

@@ -11,7 +11,7 @@ import pytest
 from yester.distil.budget import AS_OF, DAY, PRICES, day_of
 from yester.ingest import prepared
 from yester.model import Injection, Item, Session, Spend
-from yester.store.sqlite import SqliteStore
+from yester.store import open_store
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def today():
 
 @pytest.fixture
 def store(home):
-    opened = SqliteStore.open(home, now=1)
+    opened = open_store(home, now=1)
     yield opened
     opened.close()
 
@@ -29,7 +29,7 @@ def store(home):
 def put(store, *spends):
     with store.transaction():
         for spend in spends:
-            store.put_spend(spend)
+            store.append([spend])
 
 
 @pytest.mark.requirement("DIS-05")
@@ -83,7 +83,7 @@ def test_what_was_found_out_is_set_against_what_reading_costs(run, store, today)
         store.put([prepared(one) for one in items])
         session = store.put_session(Session("s", "claude-code", "name:p"))
         first, second = (store.find(ref)[0].id for ref in ("o1", "m1"))
-        store.put_injections(
+        store.append(
             [
                 Injection(session, "SessionStart", first, 0.0, 20, today + 1),
                 Injection(session, "SessionStart", second, 0.0, 30, today + 1),

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import yester
+from tests.readings import every_item
 from yester.errors import NotFound, UsageError
 from yester.ingest import prepared
 
@@ -216,7 +217,7 @@ def test_a_timeline_is_a_slice_of_everything_by_time_however_many_share_a_moment
         )
         (anchor,) = memory.store.find(str(number))
         found = memory.timeline(anchor.id, before, after, kinds=only)
-        everything = sorted((item.epoch, item.id, item.kind) for item in memory.store.items())
+        everything = sorted((item.epoch, item.id, item.kind) for item in every_item(memory.store))
         allowed = [id_ for _, id_, kind in everything if id_ == anchor.id or kind in (only or kind)]
         at = allowed.index(anchor.id)
         assert [hit.id for hit in found] == allowed[max(at - before, 0) : at + after + 1]

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from tests.capturing import Told, leave
 from yester.ingest import add
-from yester.model import Feedback, Injection, Item
+from yester.model import Feedback, Injection, Item, Paging
 from yester.project import identify
 from yester.recall.rank import Ranked, used
 from yester.recall.use import WORTH, usefulness
-from yester.store.base import Candidate, Used
+from yester.store.contract import Candidate, Used
 
 pytestmark = pytest.mark.requirement("REC-18")
 
@@ -74,7 +74,7 @@ def test_what_the_user_calls_useful_comes_first_until_it_is_taken_back(memory, h
         }
     ]
     run("feedback", str(last.id), "--undo")
-    assert memory.store.feedback(last.id) == []
+    assert memory.store.entries(Feedback, {"item": last.id}, Paging(oldest_first=True)) == []
 
 
 def test_a_wrong_call_names_the_fix(memory, run):
@@ -92,15 +92,19 @@ def test_a_wrong_call_names_the_fix(memory, run):
 def test_what_was_shown_and_then_fetched_counts_as_used_once_a_session(memory, run):
     memory.add(TWINS)
     run("show", "1")
-    assert memory.store.feedback(1) == []  # nobody had been shown it
+    assert (
+        memory.store.entries(Feedback, {"item": 1}, Paging(oldest_first=True)) == []
+    )  # nobody had been shown it
     with memory.store.transaction():
-        memory.store.put_injections([Injection(7, "UserPromptSubmit", 1, 0.5, 10, NOW * 1000)])
-        new = memory.store.put_feedback([Feedback(1, "acted", 1, 7), Feedback(1, "acted", 2, 7)])
-    assert new == 1
+        memory.store.append([Injection(7, "UserPromptSubmit", 1, 0.5, 10, NOW * 1000)])
+        new = memory.store.append([Feedback(1, "acted", 1, 7), Feedback(1, "acted", 2, 7)])
+    assert [bool(id_) for id_ in new] == [True, False]
     run("show", "1")
     run("show", "1", "--format", "index")
-    assert [one.what for one in memory.store.feedback(1)] == ["acted", "fetched"]
-    assert memory.store.used([1, 2]) == {1: Used(1, 1, {"acted": 1, "fetched": 1})}
+    assert [
+        one.what for one in memory.store.entries(Feedback, {"item": 1}, Paging(oldest_first=True))
+    ] == ["acted", "fetched"]
+    assert memory.store.texts([1, 2]).used == {1: Used(1, 1, {"acted": 1, "fetched": 1})}
 
 
 def test_what_is_always_shown_and_never_used_sinks(memory):
@@ -108,7 +112,7 @@ def test_what_is_always_shown_and_never_used_sinks(memory):
     before = order(memory)
     first = memory.recall("deploy key ops", now=NOW)[0].id
     with memory.store.transaction():
-        memory.store.put_injections(
+        memory.store.append(
             [Injection(n, "UserPromptSubmit", first, 0.5, 10, NOW * 1000) for n in range(1, 40)]
         )
     assert order(memory) == before[::-1]
@@ -133,7 +137,7 @@ def test_editing_a_file_that_a_shown_memory_is_about_is_acting_on_it(
     run("worker", "drain")
     session = memory.store.session(told.session, "claude-code")
     with memory.store.transaction():
-        memory.store.put_injections([Injection(session.id, "UserPromptSubmit", 1, 0.5, 9, 9)])
+        memory.store.append([Injection(session.id, "UserPromptSubmit", 1, 0.5, 9, 9)])
     edit = told.event(
         "PostToolUse", tool_name="Edit", tool_use_id="t1",
         tool_input={"file_path": str(project / "stock.py"), "old_string": "a", "new_string": "b"},
@@ -141,14 +145,14 @@ def test_editing_a_file_that_a_shown_memory_is_about_is_acting_on_it(
     )  # fmt: skip
     leave(home, edit)
     run("worker", "drain")
-    (row,) = memory.store.feedback(1)
+    (row,) = memory.store.entries(Feedback, {"item": 1}, Paging(oldest_first=True))
     assert (row.what, row.session) == ("acted", session.id)
 
 
 def test_a_rule_is_not_blamed_for_being_shown_as_it_must_be(memory, run):
     assert run("remember", "Never commit to main", "--global").code == 0
     with memory.store.transaction():
-        memory.store.put_injections(
+        memory.store.append(
             [Injection(n, "SessionStart", 1, 0, 10, NOW * 1000, "rule") for n in range(1, 9)]
         )
     (told,) = (line for line in run("context", "--why").err.splitlines() if "shown #1 " in line)

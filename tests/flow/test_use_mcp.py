@@ -15,8 +15,8 @@ from tests.flow.test_mcp import Peer, start  # noqa: F401 -- a fixture
 from yester.agents.surrounding import AGENTS, session_of, started_by
 from yester.model import ON_REQUEST, Injection
 from yester.recall.use import usefulness
-from yester.store.base import Used
-from yester.store.sqlite import SqliteStore
+from yester.store import open_store
+from yester.store.contract import Store, Used
 
 pytestmark = pytest.mark.requirement("REC-18")
 
@@ -47,21 +47,21 @@ def store(home: Path) -> Path:
     return home
 
 
-def opened(home: Path) -> SqliteStore:
-    return SqliteStore.open(home, now=1)
+def opened(home: Path) -> Store:
+    return open_store(home, now=1)
 
 
 def show_unasked(home: Path, item: int, session: int = 7) -> None:
     known = opened(home)
     with known.transaction():
-        known.put_injections([Injection(session, "UserPromptSubmit", item, 0.5, 10, 1)])
+        known.append([Injection(session, "UserPromptSubmit", item, 0.5, 10, 1)])
     known.close()
 
 
 def used(home: Path, *items: int) -> dict[int, Used]:
     known = opened(home)
     try:
-        return known.used(items)
+        return known.texts(items).used
     finally:
         known.close()
 
@@ -77,14 +77,14 @@ def test_what_a_search_lists_is_in_the_ledger_and_counts_for_nothing(start, stor
         peer.call("search", query="redis")
     settled(peer)
     known = opened(store)
-    lines = known.ledger(100)
+    lines = known.entries(Injection)
     assert {line.item for line in lines} == {2, 3}
     assert len(lines) == 6
     assert {(line.event, line.reason, line.session) for line in lines} == {
         (ON_REQUEST, "search", 0)
     }
     assert all(line.tokens > 0 and line.score > 0 for line in lines)
-    one = known.used([2])[2]
+    one = known.texts([2]).used[2]
     assert one == Used(0, 0, {}, 3)
     assert usefulness(one) == 0
     known.close()
@@ -133,13 +133,13 @@ def test_a_session_that_the_client_names_is_the_one_that_has_used_it(
     peer.call("search", query="redis")
     peer.call("get_observations", ids=["2"])
     settled(peer)
-    assert {line.session for line in known.ledger(100)} == {session.id}
-    assert known.used([2]) == {2: Used(1, 1, {"fetched": 1}, 1)}
+    assert {line.session for line in known.entries(Injection)} == {session.id}
+    assert known.texts([2]).used == {2: Used(1, 1, {"fetched": 1}, 1)}
     # The agent's shell is the same session: nothing is counted twice.
     assert run("show", "2", env=CLAUDE).code == 0
-    assert known.used([2])[2].feedback == {"fetched": 1}
+    assert known.texts([2]).used[2].feedback == {"fetched": 1}
     assert run("show", "2").code == 0  # somebody else
-    assert known.used([2])[2].feedback == {"fetched": 2}
+    assert known.texts([2]).used[2].feedback == {"fetched": 2}
     known.close()
 
 

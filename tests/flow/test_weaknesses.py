@@ -181,8 +181,8 @@ def test_weakness_8_what_turned_out_useful_is_learned_and_what_never_did_sinks(m
         for number in range(9):
             session = memory.store.put_session(Session(f"s{number}", "claude-code", "name:p"))
             shown = [Injection(session, "prompt", id_, 0.5, 9, 1) for id_ in (first, third)]
-            memory.store.put_injections(shown)
-            memory.store.put_feedback([Feedback(third, "acted", 1, session)])
+            memory.store.append(shown)
+            memory.store.append([Feedback(third, "acted", 1, session)])
     assert [hit.id for hit in memory.recall("deploy key", now=1)] == [third, second, first]
 
 

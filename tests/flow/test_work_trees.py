@@ -16,9 +16,9 @@ from yester.config import load
 from yester.ingest import add
 from yester.ingest.joins import join_all
 from yester.memories.remember import Draft
-from yester.model import Filters, Injection, Item, Project, Turn
+from yester.model import Filters, Injection, Item, Paging, Project, Turn
 from yester.project import Projects
-from yester.store.sqlite import SqliteStore
+from yester.store import maintenance_of, open_store
 
 pytestmark = pytest.mark.requirement("CAP-07")
 
@@ -52,17 +52,17 @@ def old(home, shop):
     for name in ("2", "3"):
         root = f"{shop}/.worktrees/{name}"
         places.append(Project(f"dir:{root}", name, root))
-    store = SqliteStore.open(made(home), now=1)
+    store = open_store(made(home), now=1)
     main, two, three = places
     add(
         store,
         [said("m", main, "both"), said("a", two, "both"), said("b", two, "own"),
          said("c", three, "else")],
     )  # fmt: skip
-    for session in store.sessions(Filters(projects=(two.key,)), 9):
+    for session in store.sessions(Filters(projects=(two.key,)), Paging(9)):
         with store.transaction():
-            store.put_turn(Turn(f"t-{session.key}", session.id, started=NOW))
-            store.put_injections([Injection(session.id, "SessionStart", 1, 0.5, 9, NOW)])
+            store.append([Turn(f"t-{session.key}", session.id, started=NOW)])
+            store.append([Injection(session.id, "SessionStart", 1, 0.5, 9, NOW)])
     store.close()
     with yester.open(home) as memory:
         for place, text in ((main, "Orders are never deleted"), (two, UTC)):
@@ -73,19 +73,22 @@ def old(home, shop):
 
 def contents(home):
     """Who has what: items, sessions with their turns and ledger, memories."""
-    store = SqliteStore.open(home, now=1)
+    store = open_store(home, now=1)
     try:
         found = {}
         for project in store.projects():
             within = Filters(projects=(project.key,))
             sessions = {
-                one.key: (len(store.turns(one.id)), len(store.injections(one.id)))
-                for one in store.sessions(within, 9)
+                one.key: (
+                    len(store.entries(Turn, {"session": one.id}, Paging(oldest_first=True))),
+                    len(store.entries(Injection, {"session": one.id}, Paging(oldest_first=True))),
+                )
+                for one in store.sessions(within, Paging(9))
             }
-            items = {(item.id, item.ref, item.session) for item in store.newest(within, 99)}
-            slugs = sorted(memo.slug for memo in store.memories(within))
+            items = {(item.id, item.ref, item.session) for item in store.select(within, Paging(99))}
+            slugs = sorted(memo.slug for memo in store.memos(within))
             found[project.name] = (items, sessions, slugs)
-        assert store.check() == []
+        assert maintenance_of(store).check() == []
         return found
     finally:
         store.close()
@@ -154,16 +157,16 @@ def test_killed_while_it_joins_nothing_has_happened_and_the_next_run_does_it(old
     child = os.fork()
     if not child:
         try:
-            store = SqliteStore.open(old, now=NOW)
+            store = open_store(old, now=NOW)
             project = next(one for one in store.projects() if one.name == "2")
-            with store.transaction():
-                store.join_project(project.key, Project("git:example.org/acme/shop", "shop"), NOW)
+            with store.transaction("places"):
+                store.merge_project(project.key, Project("git:example.org/acme/shop", "shop"), NOW)
                 os.kill(os.getpid(), signal.SIGKILL)
         finally:
             os._exit(1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
     assert contents(old) == before
-    store = SqliteStore.open(old, now=NOW)
+    store = open_store(old, now=NOW)
     try:
         assert [join.name for join in join_all(store, Projects({}), NOW)] == ["2", "3"]
         assert join_all(store, Projects({}), NOW) == []
@@ -192,8 +195,8 @@ def test_a_transcript_that_grows_after_the_join_goes_on_in_the_repository(
     session.talk(1)
     run("index")
     key = f"dir:{place}"
-    store = SqliteStore.open(home, now=1)
-    with store.transaction():
+    store = open_store(home, now=1)
+    with store.transaction("places"):
         store.merge_project("git:example.org/acme/shop", Project(key, "2", place))
         store._db.execute("UPDATE source SET state = json_set(state, '$.project', ?)", (key,))
     store.close()
@@ -208,7 +211,7 @@ def test_a_repository_that_is_gone_too_is_known_by_where_it_was(run, home, tmp_p
     main = Project("git:example.org/acme/shop", "shop", str(gone))
     tree = Project(f"dir:{gone}/.worktrees/7", "7", f"{gone}/.worktrees/7")
     alone = Project("dir:/reports/2026", "2026", "/reports/2026")
-    store = SqliteStore.open(made(home), now=1)
+    store = open_store(made(home), now=1)
     add(store, [said("m", main, "x"), said("a", tree, "y"), said("r", alone, "z")])
     store.close()
     run("index")

@@ -22,11 +22,13 @@ import pytest
 
 import yester
 from tests.capturing import ROOT, Told, hook, leave, made, until, waiting
+from tests.readings import every_item
 from yester.capture.spool import Spool
 from yester.ingest import add
-from yester.model import Filters, Item
+from yester.model import Filters, Injection, Item, Paging
 from yester.project import identify
-from yester.store.sqlite import SqliteStore
+from yester.store import open_store
+from yester.store.figures import content_counts, daily_figures
 from yester.worker import launch, seat
 from yester.worker.door import ask
 from yester.worker.log import KEPT, LARGEST, Log
@@ -102,7 +104,7 @@ def store(home):
 
     def open_():
         if not opened:
-            opened.append(SqliteStore.open(home, now=1))
+            opened.append(open_store(home, now=1))
         return opened[0]
 
     yield open_
@@ -276,7 +278,7 @@ def test_before_it_ends_it_takes_in_what_the_spool_holds(worker, run, home, stor
         running.process.send_signal(how)
     assert running.ended() == (0, "", "")
     assert waiting(home) == []
-    assert store().counts().events == 61
+    assert content_counts(store()).events == 61
     assert "ended: stopped, 61 events taken" in log(home)
 
 
@@ -302,7 +304,7 @@ def test_stop_ends_one_that_hangs_and_says_so(worker, run, home, store, how):
     )
     (home / "config.toml").unlink(missing_ok=True)
     assert run("worker", "drain").out == "1 event taken in\n"
-    assert [item.body for item in store().items()] == ["Still there afterwards"]
+    assert [item.body for item in every_item(store())] == ["Still there afterwards"]
 
 
 @pytest.mark.requirement("OPS-04")
@@ -366,7 +368,7 @@ def test_it_finishes_and_leaves_for_a_newer_version(worker, home, store):
     leave(home, *(told.ran(f"echo {n}", LONG) for n in range(30)))
     assert json.loads(ask(home / "run", "POST /leave?version=9.9.9", 5.0)) == {"leaving": True}
     assert running.ended()[0] == 0
-    assert (waiting(home), store().counts().events) == ([], 30)
+    assert (waiting(home), content_counts(store()).events) == ([], 30)
 
 
 @pytest.fixture
@@ -414,7 +416,7 @@ def test_an_upgrade_takes_over_at_the_next_session_in_the_same_process(
     assert running.health()["pid"] == running.process.pid
     assert "ended: new version" in log(home)
     hook("Stop", cwd=project, env=env, payload=told.payload("Stop", last_assistant_message="Bye."))
-    until(lambda: [i.body for i in store().items() if i.role == "assistant"][1:] == ["Bye."])
+    until(lambda: [i.body for i in every_item(store()) if i.role == "assistant"][1:] == ["Bye."])
 
 
 def test_a_newer_version_relieves_an_older_worker_and_not_the_other_way_round(
@@ -520,7 +522,7 @@ def test_it_survives_what_should_not_be_in_a_spool(worker, run, home, store, tmp
     running = worker().ready()
     assert run("worker", "drain").code == 0
     assert running.health()["pid"] == running.process.pid
-    assert [item.body for item in store().items()] == ["still here?", "Yes."]
+    assert [item.body for item in every_item(store())] == ["still here?", "Yes."]
     assert sorted(path.name for path in new.iterdir()) == ["1-a-folder", "3-newer"]
     bad = sorted(path.name for path in (home / "spool" / "bad").iterdir())
     assert bad == [".hidden", "2-nonsense", "4-no-json"]
@@ -543,8 +545,8 @@ def test_a_repository_cannot_hold_it_up(worker, home, env, project, store, kind)
     ):
         hook(event, cwd=project, env=env, payload=told.payload(event, **more))
     until(lambda: waiting(home) == [])
-    assert [item.body for item in store().items()] == ["Who is there?", "Nobody but us."]
-    assert {item.project for item in store().items()} == {f"dir:{project}"}
+    assert [item.body for item in every_item(store())] == ["Who is there?", "Nobody but us."]
+    assert {item.project for item in every_item(store())} == {f"dir:{project}"}
     assert running.health()["events"] == 3
 
 
@@ -572,7 +574,7 @@ def test_an_event_that_has_ended_it_twice_is_set_aside_and_the_others_are_taken(
         assert culprit.exists()  # and a service starts it again at once
     running = worker().ready()
     until(lambda: not list(culprit.parent.iterdir()))
-    assert {item.body for item in store().items()} == {
+    assert {item.body for item in every_item(store())} == {
         "go", *(f"echo {n}\n\n{LONG}" for n in range(9) if n != 3)
     }  # fmt: skip
     (aside,) = (home / "spool" / "bad").iterdir()
@@ -592,7 +594,7 @@ def test_an_event_that_has_ended_it_twice_is_set_aside_and_the_others_are_taken(
     findings = run("doctor", "--fix", "--json").json["findings"]
     assert "put back for another try: 1 of 1 events" in [f["text"] for f in findings]
     ask(home / "run", "POST /drain", 10.0)
-    assert f"echo 3\n\n{LONG}" in {item.body for item in store().items()}
+    assert f"echo 3\n\n{LONG}" in {item.body for item in every_item(store())}
     assert list(aside.parent.iterdir()) == []
 
 
@@ -607,7 +609,7 @@ def test_one_that_hangs_ends_by_itself_and_says_where(worker, run, home, store):
     (home / "config.toml").unlink()
     worker().ready()
     until(lambda: waiting(home) == [])
-    assert [item.body for item in store().items()] == ["Still there afterwards"]
+    assert [item.body for item in every_item(store())] == ["Still there afterwards"]
 
 
 def test_one_that_has_nothing_to_do_or_much_does_not_hang(worker, home, store):
@@ -616,7 +618,7 @@ def test_one_that_has_nothing_to_do_or_much_does_not_hang(worker, home, store):
     leave(home, *(told.ran(f"echo {n}", LONG) for n in range(400)))
     ask(home / "run", "POST /drain", 60.0)
     until(lambda: waiting(home) == [] and time.monotonic() - began > 1.5)
-    assert running.health()["events"] == store().counts().events == 400
+    assert running.health()["events"] == content_counts(store()).events == 400
 
 
 SLOW = '{"a":1}' * 400_000 + "\n"  # records in one line: it is taken apart in one go, for seconds
@@ -640,7 +642,7 @@ def test_a_transcript_that_has_ended_it_twice_waits_for_another_reason_to_try(
     running = worker().ready()
     until(lambda: waiting(home) == [])
     assert "reading a transcript failed: it has ended the worker twice" in log(home)
-    assert [item.body for item in store().items()] == ["Done."]
+    assert [item.body for item in every_item(store())] == ["Done."]
     (said,) = (f for f in run("doctor", "--json").json["findings"] if str(t.path) in f["text"])
     assert said["text"] == (
         f"reading {t.path} has ended the worker twice, so the rest of it is not read"
@@ -659,7 +661,7 @@ def test_a_transcript_that_has_ended_it_twice_waits_for_another_reason_to_try(
         else:
             run("doctor", "--fix")
     assert run("worker", "drain").code == 0
-    assert "only the transcript has this" in {item.body for item in store().items()}
+    assert "only the transcript has this" in {item.body for item in every_item(store())}
     assert (waiting(home), list((home / "spool" / "bad").iterdir())) == ([], [])
 
 
@@ -687,15 +689,15 @@ def test_a_good_transcript_is_read_on_however_often_the_worker_is_killed(
     seen = 1
     for _ in range(3):
         running = worker().ready()
-        until(lambda before=seen: sum(store().counts().items.values()) > before, 60)
+        until(lambda before=seen: sum(content_counts(store()).items.values()) > before, 60)
         stopped_at_work(running, home, "transcript")
-        seen = sum(store().counts().items.values())
+        seen = sum(content_counts(store()).items.values())
         running.process.kill()
         running.process.wait()
         pass_time(home)
     assert run("worker", "drain").code == 0
     assert (waiting(home), list((home / "spool" / "bad").iterdir())) == ([], [])
-    prompts = [item for item in store().items() if item.kind == "prompt"]
+    prompts = [item for item in every_item(store()) if item.kind == "prompt"]
     assert len(prompts) == 2_500
 
 
@@ -768,7 +770,7 @@ def test_an_event_that_waits_for_the_store_is_not_suspected(worker, run, home, s
             fcntl.flock(held, fcntl.LOCK_UN)
     assert "the worker before this one failed" not in log(home)
     assert run("worker", "drain").code == 0
-    assert {item.body for item in store().items()} == {"about zeppelins", "about narwhals"}
+    assert {item.body for item in every_item(store())} == {"about zeppelins", "about narwhals"}
 
 
 @pytest.mark.requirement("OPS-05", "STO-05")
@@ -785,7 +787,7 @@ def test_a_transcript_without_line_ends_is_given_up_and_holds_nobody_up(
     leave(home, Told(transcript=str(endless), clock=1_780_000_000_000).stop("Done again."))
     assert run("worker", "drain").code == 0
     assert (waiting(home), running.process.poll()) == ([], None)
-    assert [item.body for item in store().items()] == ["Done.", "Done again."]
+    assert [item.body for item in every_item(store())] == ["Done.", "Done again."]
 
 
 @pytest.mark.requirement("CAP-03")
@@ -798,7 +800,7 @@ def test_the_second_place_is_emptied_too(worker, run, home, store, tmp_path):
     leave(second, told.ran("two", LONG))
     assert run("worker", "drain", env={"XDG_RUNTIME_DIR": str(runtime)}).code == 0
     assert waiting(home) == waiting(second) == []
-    assert store().counts().events == 2
+    assert content_counts(store()).events == 2
 
 
 @pytest.mark.requirement("CAP-03")
@@ -820,7 +822,7 @@ def test_another_writer_delays_it_and_nothing_more(worker, home, store, transcri
         fcntl.flock(held, fcntl.LOCK_EX)
         time_of_two_attempts(running)
     until(lambda: waiting(home) == [])
-    assert sorted(item.body for item in store().items()) == [
+    assert sorted(item.body for item in every_item(store())) == [
         "bye", "hello", "only the transcript has this"
     ]  # fmt: skip
 
@@ -848,7 +850,7 @@ def test_draining_works_with_and_without_a_worker(worker, run, home, store):
     leave(home, told.ran("two", LONG), told.stop("three"))
     assert run("worker", "drain", "--json").json["events"] <= 2  # some it took by itself
     assert running.health()["events"] == 2
-    assert store().counts().events == 3
+    assert content_counts(store()).events == 3
 
 
 # --- answering -----------------------------------------------------------------------------------
@@ -876,8 +878,10 @@ def test_a_session_is_told_what_an_earlier_one_said_and_it_is_written_down(
     assert text.startswith("<yester-memory")
     assert text.endswith("</yester-memory>")
     session = until(lambda: store().session(Told().session, "claude-code"))
-    shown = until(lambda: store().injections(session.id))
-    assert store().daily(0).answers  # how long it took is written down with it
+    shown = until(
+        lambda: store().entries(Injection, {"session": session.id}, Paging(oldest_first=True))
+    )
+    assert daily_figures(store(), 0).answers  # how long it took is written down with it
     assert {one.event for one in shown} == {"SessionStart"}
     texts = {item.body for item in store().get([one.item for one in shown])}
     assert "arq was chosen over celery, since everything else is asyncio already." in texts
@@ -894,7 +898,7 @@ def recorded(home, project):
         title="The import locked the table", files_modified=("jobs/stock.py",),
         body="The transaction is opened after the download now.",
     )  # fmt: skip
-    store = SqliteStore.open(made(home), now=1)
+    store = open_store(made(home), now=1)
     add(store, [(note, found)])
     store.close()
 
@@ -913,7 +917,7 @@ def test_before_a_file_is_read_what_is_known_about_it_is_told_once(
     assert "Recorded about jobs/stock.py" in said["additionalContext"]
     assert "opened after the download" in said["additionalContext"]
     session = until(lambda: store().session(Told().session, "claude-code"))
-    until(lambda: store().injections(session.id))
+    until(lambda: store().entries(Injection, {"session": session.id}, Paging(oldest_first=True)))
     assert hook("PreToolUse", cwd=project, env=env, payload=payload).silent
     other = Told(cwd=str(project)).payload(
         "PreToolUse", tool_name="Read", tool_input={"file_path": str(project / "README.md")}
@@ -947,7 +951,7 @@ def notes_shown(worker, home, env, project):
         (note(2, here, 0, f"{said}."), here),
         (note(3, other, 1, f"{said}; its signature is of the raw bytes."), other),
     ]
-    store = SqliteStore.open(made(home), now=1)
+    store = open_store(made(home), now=1)
     add(store, notes)
     store.close()
     payload = Told(cwd=str(project)).payload("UserPromptSubmit", prompt=WEBHOOKS)
@@ -1042,7 +1046,7 @@ def test_what_was_shown_is_written_down_also_when_the_event_was_faster(
     until(lambda: running.health()["events"] == 3)
     assert context(ask(home / "run", f"POST /hook?id={start.id}", 5.0))
     session = store().session(Told().session, "claude-code")
-    until(lambda: store().injections(session.id))
+    until(lambda: store().entries(Injection, {"session": session.id}, Paging(oldest_first=True)))
 
 
 @pytest.mark.parametrize(
@@ -1117,7 +1121,7 @@ def test_a_hook_is_answered_while_there_is_much_to_read(
     wake(home)
     until(lambda: running.health()["events"] == 3)
     assert "arq was chosen" in asked("SessionStart", project, env, source="startup")
-    assert len(store().newest(Filters(session=t.session), 10_000)) < number - 1
+    assert len(store().select(Filters(session=t.session), Paging(10_000))) < number - 1
 
 
 # --- settings while it runs ----------------------------------------------------------------------
@@ -1135,7 +1139,7 @@ def test_what_is_switched_off_or_excluded_meanwhile_is_obeyed(
     leave(home, start)  # as if the hook had not seen it yet
     assert ask(home / "run", f"POST /hook?id={start.id}", 5.0) == b""
     until(lambda: waiting(home) == [])
-    assert store().counts().skipped == {"off": 1}
+    assert content_counts(store()).skipped == {"off": 1}
     assert hook("SessionStart", cwd=project, env=env).silent
     assert waiting(home) == []
     assert run("off", "--all", "--undo").code == 0
@@ -1144,18 +1148,18 @@ def test_what_is_switched_off_or_excluded_meanwhile_is_obeyed(
     start = told.event("SessionStart")
     leave(home, start)
     assert ask(home / "run", f"POST /hook?id={start.id}", 5.0) == b""
-    until(lambda: store().counts().skipped == {"off": 1, "excluded": 1})
+    until(lambda: content_counts(store()).skipped == {"off": 1, "excluded": 1})
     until(lambda: (home / "run" / "rules").exists())
     assert (home / "run" / "rules").read_text() == f"path {project}\n"
     assert hook("SessionStart", cwd=project, env=env).silent
     (home / "config.toml").write_text("exclude = [")  # half saved
     leave(home, told.prompt("still out"))
     wake(home)
-    until(lambda: store().counts().skipped == {"off": 1, "excluded": 2})
+    until(lambda: content_counts(store()).skipped == {"off": 1, "excluded": 2})
     (home / "config.toml").write_text("")
     leave(home, told.prompt("in again"))
     wake(home)
-    until(lambda: "in again" in [item.body for item in store().items()])
+    until(lambda: "in again" in [item.body for item in every_item(store())])
     assert "reading config.toml failed: ConfigError" in log(home)
     assert not (home / "run" / "rules").exists()
 

@@ -8,16 +8,18 @@ from pathlib import Path
 import apsw
 import pytest
 
+from tests import finding
 from yester.backups import before_migration, listed
 from yester.errors import StoreNewer
 from yester.model import Filters
-from yester.store.migrate import Migration, migrations
-from yester.store.sqlite import SqliteStore
+from yester.store.figures import content_counts
+from yester.store.migrate import Migration, load_migrations
+from yester.store.sqlite.store import SqliteStore
 
 pytestmark = pytest.mark.requirement("STO-01")
 
 OLD = sorted((Path(__file__).parent / "databases").glob("*.db"))
-STEPS = migrations("sqlite")
+STEPS = load_migrations("sqlite")
 
 
 def schema(db: apsw.Connection) -> set[str]:
@@ -34,17 +36,17 @@ def test_an_old_database_opens_keeps_its_rows_and_equals_a_fresh_one(old, tmp_pa
     folder = tmp_path / "old"
     folder.mkdir()
     shutil.copy(old, folder / "yester.db")
-    store = SqliteStore.open(folder, now=1)
-    fresh = SqliteStore.open(tmp_path / "fresh", now=1)
+    store = SqliteStore.open_folder(folder, now=1)
+    fresh = SqliteStore.open_folder(tmp_path / "fresh", now=1)
     try:
         memories = {"memory": 1} if int(old.stem.removeprefix("yester-")) >= 4 else {}
-        assert store.counts().items == {"message": 2, "prompt": 1, **memories}
-        assert [(m.slug, m.version, m.content) for m in store.memories(Filters())] == [
+        assert content_counts(store).items == {"message": 2, "prompt": 1, **memories}
+        assert [(m.slug, m.version, m.content) for m in store.memos(Filters())] == [
             ("round-the-totals-last", 1, {"text": "Round the totals last"}) for _ in memories
         ]
         assert [change.what for change in store.changes()] == ["create" for _ in memories]
         assert [i.body for i in store.find("kept")] == ["Use UTC in the orders table"]
-        assert len(store.candidates([("utc", 1.0, 1)], Filters(), 5)) == 1
+        assert len(finding.by_words(store, ["utc"], Filters(), 5)) == 1
         assert store.check() == []
         one, two = (apsw.Connection(str(f / "yester.db")) for f in (folder, tmp_path / "fresh"))
         assert schema(one) == schema(two)
@@ -56,18 +58,18 @@ def test_an_old_database_opens_keeps_its_rows_and_equals_a_fresh_one(old, tmp_pa
 
 
 def test_a_newer_database_is_refused_and_left_as_it_is(tmp_path):
-    SqliteStore.open(tmp_path, now=1).close()
+    SqliteStore.open_folder(tmp_path, now=1).close()
     db = apsw.Connection(str(tmp_path / "yester.db"))
     db.execute("PRAGMA user_version = 9000")
     db.close()
     before = (tmp_path / "yester.db").read_bytes()
     with pytest.raises(StoreNewer, match="has schema version 9000, this yester knows up to"):
-        SqliteStore.open(tmp_path, now=1)
+        SqliteStore.open_folder(tmp_path, now=1)
     assert (tmp_path / "yester.db").read_bytes() == before
 
 
 def test_every_step_is_recorded_with_its_time(tmp_path):
-    SqliteStore.open(tmp_path, now=1234).close()
+    SqliteStore.open_folder(tmp_path, now=1234).close()
     db = apsw.Connection(str(tmp_path / "yester.db"))
     recorded = list(db.execute("SELECT version, name, applied FROM migration"))
     db.close()
@@ -75,24 +77,24 @@ def test_every_step_is_recorded_with_its_time(tmp_path):
 
 
 def test_a_step_that_fails_leaves_no_trace_and_the_next_try_works(tmp_path):
-    SqliteStore.open(tmp_path, now=1).close()
+    SqliteStore.open_folder(tmp_path, now=1).close()
     last = STEPS[-1].version
     broken = Migration(last + 1, "more", "CREATE TABLE extra(x); CREATE TABLE extra(x);")
     with pytest.raises(Exception, match="extra"):
-        SqliteStore.open(tmp_path, now=1, steps=[*STEPS, broken])
-    SqliteStore.open(tmp_path, now=1).close()
+        SqliteStore.open_folder(tmp_path, now=1, steps=[*STEPS, broken])
+    SqliteStore.open_folder(tmp_path, now=1).close()
     good = Migration(last + 1, "more", "CREATE TABLE extra(x);")
-    SqliteStore.open(tmp_path, now=1, steps=[*STEPS, good]).close()
+    SqliteStore.open_folder(tmp_path, now=1, steps=[*STEPS, good]).close()
     with pytest.raises(StoreNewer):
-        SqliteStore.open(tmp_path, now=1)
+        SqliteStore.open_folder(tmp_path, now=1)
 
 
 def test_a_copy_is_made_before_an_existing_database_is_changed(tmp_path):
     make = before_migration(tmp_path, kept=3, now=1_770_000_000_000)
-    SqliteStore.open(tmp_path, now=1, before_migration=make).close()
+    SqliteStore.open_folder(tmp_path, now=1, before_migration=make).close()
     assert listed(tmp_path) == []
     step = Migration(STEPS[-1].version + 1, "more", "CREATE TABLE extra(x);")
-    SqliteStore.open(tmp_path, now=1, steps=[*STEPS, step], before_migration=make).close()
+    SqliteStore.open_folder(tmp_path, now=1, steps=[*STEPS, step], before_migration=make).close()
     assert [path.name for path in listed(tmp_path)] == ["yester-20260202T024000-000001.db"]
-    SqliteStore.open(tmp_path, now=1, steps=[*STEPS, step], before_migration=make).close()
+    SqliteStore.open_folder(tmp_path, now=1, steps=[*STEPS, step], before_migration=make).close()
     assert len(listed(tmp_path)) == 1

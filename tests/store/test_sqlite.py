@@ -11,12 +11,13 @@ from dataclasses import replace
 import apsw
 import pytest
 
+from tests import finding
 from yester.errors import StoreBusy, StoreDamaged, StoreError, StoreNewer
 from yester.ingest import prepared
-from yester.model import Filters, Item
-from yester.store import sqlite_rows as rows
+from yester.model import Filters, Item, Paging
 from yester.store.lock import write_lock
-from yester.store.sqlite import SqliteStore
+from yester.store.sqlite import rows
+from yester.store.sqlite.store import SqliteStore
 
 
 def item(ref, body):
@@ -30,7 +31,7 @@ def folder(tmp_path):
 
 @pytest.fixture
 def store(folder):
-    opened = SqliteStore.open(folder, now=1, patience=0.2)
+    opened = SqliteStore.open_folder(folder, now=1, patience=0.2)
     with opened.transaction():
         opened.put([prepared(item(str(n), f"word{n} common")) for n in range(30)])
     yield opened
@@ -85,7 +86,7 @@ def test_a_second_writer_waits_and_then_says_who_is_writing(store, folder):
 
 def test_reading_goes_on_while_another_writes(store, folder):
     with write_lock(folder / "run" / "write.lock", 1):
-        assert len(store.candidates([("common", 1.0, 30)], Filters(), 50)) == 30
+        assert len(finding.by_words(store, ["common"], Filters(), 50)) == 30
 
 
 @pytest.mark.requirement("STO-06")
@@ -100,7 +101,7 @@ def test_a_damaged_index_is_seen_and_rebuilt_without_losing_a_row(store, folder)
     with store.transaction():
         assert store.reindex() == 30
     assert store.check() == []
-    assert len(store.candidates([("common", 1.0, 30)], Filters(), 50)) == 30
+    assert len(finding.by_words(store, ["common"], Filters(), 50)) == 30
 
 
 @pytest.mark.requirement("OPS-05")
@@ -110,13 +111,13 @@ def test_a_file_that_is_no_database_is_named_and_left_alone(folder):
     path.write_bytes(b"this is my shopping list\n" * 100)
     before = path.read_bytes()
     with pytest.raises(StoreDamaged, match="is not a yester database; `yester doctor`"):
-        SqliteStore.open(folder, now=1)
+        SqliteStore.open_folder(folder, now=1)
     assert path.read_bytes() == before
 
 
 @pytest.mark.requirement("OPS-05")
 def test_torn_pages_are_reported_not_raised(folder):
-    opened = SqliteStore.open(folder, now=1)
+    opened = SqliteStore.open_folder(folder, now=1)
     with opened.transaction():
         opened.put([prepared(item(str(n), f"word{n} " * 50)) for n in range(300)])
     opened.close()
@@ -126,7 +127,7 @@ def test_torn_pages_are_reported_not_raised(folder):
         data[page * 4096 : page * 4096 + 900] = os.urandom(900)
     path.write_bytes(bytes(data))
     try:
-        opened = SqliteStore.open(folder, now=1)
+        opened = SqliteStore.open_folder(folder, now=1)
     except StoreError:
         return
     assert opened.check()
@@ -146,7 +147,7 @@ def test_another_tokenizer_version_asks_for_reindex(store, folder):
 
 @pytest.mark.requirement("MEM-01")
 def test_the_history_of_memories_cannot_be_edited(tmp_path):
-    store = SqliteStore.open(tmp_path, now=1)
+    store = SqliteStore.open_folder(tmp_path, now=1)
     store._db.execute("INSERT INTO project(id, key, name) VALUES (1, 'name:p', 'p')")
     with store.transaction():
         store.put([prepared(Item("a", "memory", project="name:p"))])
@@ -165,11 +166,11 @@ def test_what_is_asked_of_a_session_does_not_read_the_items_of_others(store):
     asked = []
     store._db.exec_trace = lambda _, sql, values: asked.append((sql, values)) or True
     number = store.session("s1", "a").id
-    store.numbered(number)
-    store.sessions(Filters(), 9)
-    store.newest(Filters(session="s1"), 9)
-    store.newest(Filters(session="s1", projects=("shop",), kinds=("message",)), 9)
-    store.said(number, "message", "", "x", 0, 9)
+    next(iter(store.sessions(Filters(session_id=number))), None)
+    store.sessions(Filters(), Paging(9))
+    store.select(Filters(session="s1"), Paging(9))
+    store.select(Filters(session="s1", projects=("shop",), kinds=("message",)), Paging(9))
+    store.select(Filters(kinds=("message",), since=0, until=9, session_id=number))
     store._db.exec_trace = None
     about = [(sql, values) for sql, values in asked if "FROM item" in sql]
     assert len(about) == 6
@@ -183,11 +184,14 @@ def test_what_is_asked_of_a_session_does_not_read_the_items_of_others(store):
 def test_the_newest_of_what_is_rare_is_found_without_reading_what_is_not(store):
     """A session's beginning asks for it, also where nothing has been distilled yet."""
     filters = Filters(projects=("shop",), kinds=("observation", "memory", "note"))
-    condition, args = rows.where(filters, [1], [])
+    condition, args = rows.filter_condition(filters, [1], [])
     plan = store._db.execute(
         f"EXPLAIN QUERY PLAN {rows.SELECT} WHERE {condition} ORDER BY i.epoch DESC, i.id DESC"
         " LIMIT 30",
         args,
     )
     assert any("item_recorded" in str(step) for step in plan)
-    assert "NOT IN" not in rows.where(replace(filters, kinds=("note", "prompt")), [1], [])[0]
+    assert (
+        "NOT IN"
+        not in rows.filter_condition(replace(filters, kinds=("note", "prompt")), [1], [])[0]
+    )

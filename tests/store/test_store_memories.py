@@ -7,10 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests import finding
 from tests.store.test_store import BACKENDS, DAY, found, item, put, refs
 from yester.errors import StoreChanged
 from yester.ingest import prepared
-from yester.model import Change, Filters, Memo, Project
+from yester.memories.lifecycle import replaced_by
+from yester.model import Change, Filters, Memo, Paging, Project
+from yester.store import maintenance_of
+from yester.store.figures import tag_counts
 
 NOT_ACTIVE = ("retired", "archived", "superseded")
 CONTENT = {"decision": "Use UTC ✓", "rationale": ["a", "b\nc"], "active": True}
@@ -51,10 +55,10 @@ def entry(memo):
 
 def write(store, memo, what="create", act=0):
     before = None if what == "create" else {"title": "old"}
-    with store.transaction():
+    with store.transaction("memories"):
         change = Change(memo.item.id, 7, "sam", what, "why not", before, {"title": "new"}, act)
         id_ = store.put_memo(entry(memo), memo, change)
-    return store.memos([id_])[0]
+    return store.memos(ids=[id_])[0]
 
 
 def with_status(memo, status):
@@ -71,8 +75,8 @@ def test_a_memory_comes_back_as_it_went_in(open_store):
     back = write(open_store(), given)
     assert replace(back, item=replace(back.item, id=0), version=0) == given
     assert back.version == 1
-    assert open_store().memos([back.item.id, 99]) == [back]
-    assert open_store().memories_named("use-utc") == [back]
+    assert open_store().memos(ids=[back.item.id, 99]) == [back]
+    assert open_store().memos(slug="use-utc") == [back]
 
 
 @pytest.mark.requirement("MEM-01", "MEM-02")
@@ -97,34 +101,35 @@ def test_who_writes_what_they_have_not_seen_is_told_and_writes_nothing(store):
     with pytest.raises(StoreChanged):
         write(store, memo("a", "the same identity as if it were new"))
     assert len(store.changes(one.item.id)) == 2
-    assert store.check() == []
+    assert maintenance_of(store).check() == []
 
 
 @pytest.mark.requirement("MEM-02")
 def test_a_memory_and_its_history_are_written_together_or_not_at_all(store):
     one = write(store, memo("a", "first"))
-    with pytest.raises(ZeroDivisionError), store.transaction():
+    with pytest.raises(ZeroDivisionError), store.transaction("memories"):
         store.put_memo(
             entry(with_status(one, "retired")), with_status(one, "retired"),
             Change(one.item.id, 7, "sam", "retire"),
         )  # fmt: skip
         raise ZeroDivisionError
-    assert store.memos([one.item.id]) == [one]
+    assert store.memos(ids=[one.item.id]) == [one]
     assert [change.what for change in store.changes(one.item.id)] == ["create"]
-    assert store.tags() == {}
+    assert tag_counts(store) == {}
 
 
 @pytest.mark.requirement("MEM-02")
 def test_changes_made_together_are_found_together(store):
     one, two = write(store, memo("a", "first")), write(store, memo("b", "second"))
-    with store.transaction():
-        act = store.new_act()
+    with store.transaction("memories"):
+        act = 0
         for memo_ in (one, two):
             change = Change(memo_.item.id, 7, "sam", "update", act=act)
             store.put_memo(entry(memo_), memo_, change)
+            act = store.changes(memo_.item.id, limit=1)[0].act
     assert [c.item for c in store.changes(act=act)] == [two.item.id, one.item.id]
-    with store.transaction():
-        assert store.new_act() > act
+    later = write(store, memo("c", "third"))
+    assert store.changes(later.item.id)[0].act > act
 
 
 @pytest.mark.requirement("MEM-02")
@@ -147,30 +152,29 @@ def test_what_is_not_active_is_supplied_by_no_way_of_finding(store, status):
     before, after = (store.find(ref)[0].id for ref in ("before", "after"))
     id_ = one.item.id
     assert found(store, "needl") == ["a"]
-    assert store.nearest(vector, "m", Filters(), 9)[0][0] == id_
-    assert store.neighbours([before])[before] == (0, id_)
+    assert finding.nearest(store, vector, "m", Filters(), 9)[0][0] == id_
+    assert finding.neighbours(store, [before])[before] == (0, id_)
     gone = write(store, with_status(one, status), "retire")
     assert gone.item.status == status
     for filters in (Filters(), Filters(projects=("shop",)), Filters(kinds=("memory",))):
         assert "a" not in found(store, "walrus needl", filters)
-        assert "a" not in refs(store.newest(filters, 9))
-        assert id_ not in store.touching(["src/db.py"], filters, 9)
-        assert id_ not in dict(store.nearest(vector, "m", filters, 9))
-    assert store.neighbours([before])[before] == (0, after)
-    assert store.load([id_]) == []
-    assert store.cosines(vector, "m", [id_]) == {}
+        assert "a" not in refs(store.select(filters, Paging(9)))
+        assert id_ not in finding.touching(store, ["src/db.py"], filters, 9)
+        assert id_ not in dict(finding.nearest(store, vector, "m", filters, 9))
+    assert finding.neighbours(store, [before])[before] == (0, after)
+    assert finding.cosines(store, vector, "m", [id_]) == {}
     assert id_ not in store.unembedded(9)
-    assert store.alike("needle", 9) == []
-    assert store.tags() == {}
-    assert store.memories(Filters()) == []
-    assert store.memories(Filters(), (status,)) == [gone]
+    assert finding.alike(store, "needle") == []
+    assert tag_counts(store) == {}
+    assert store.memos(Filters()) == []
+    assert store.memos(Filters(), Paging(statuses=(status,))) == [gone]
     with store.transaction():
-        store.reindex()
+        maintenance_of(store).reindex()
     assert found(store, "needl") == []
-    assert store.check() == []
+    assert maintenance_of(store).check() == []
     back = write(store, with_status(gone, "active"), "restore")
     assert found(store, "needl") == ["a"]
-    assert store.touching(["src/db.py"], Filters(), 9).keys() >= {back.item.id}
+    assert finding.touching(store, ["src/db.py"], Filters(), 9).keys() >= {back.item.id}
 
 
 @pytest.mark.requirement("MEM-02")
@@ -178,7 +182,7 @@ def test_what_is_not_active_is_supplied_by_no_way_of_finding(store, status):
 def test_putting_an_item_changes_no_structured_memory(store, status):
     kept = write(store, with_status(memo("a", "as it was"), status))
     assert put(store, memory("a", "as an import has it")).unchanged == 1
-    assert store.memos([kept.item.id]) == [kept]
+    assert store.memos(ids=[kept.item.id]) == [kept]
 
 
 @pytest.mark.requirement("MEM-02")
@@ -192,18 +196,18 @@ def test_a_plain_memory_that_was_retired_is_not_brought_back_by_an_import(store)
 def test_what_was_let_go_is_gone_and_does_not_come_back(store):
     kept = write(store, memo("kept", "about walruses"))
     gone = write(store, memo("a", "walrus", files_read=("x.py",), tags=("sea",)))
-    with store.transaction():
+    with store.transaction("memories"):
         store.drop_memo(gone.item.id, 9, "grace over")
-    assert store.memos([gone.item.id]) == []
+    assert store.memos(ids=[gone.item.id]) == []
     assert store.changes(gone.item.id) == []
     assert store.find("a") == []
     assert found(store, "walrus") == ["kept"]
-    assert store.tags() == {}
+    assert tag_counts(store) == {}
     assert store.gone("", "a")
     assert not store.gone("", "kept")
     assert put(store, memory("a", "walrus")).unchanged == 1
     assert store.find("a") == []
-    assert store.check() == []
+    assert maintenance_of(store).check() == []
     new = write(store, memo("new", "another"))
     assert new.item.id > gone.item.id > kept.item.id
 
@@ -211,7 +215,7 @@ def test_what_was_let_go_is_gone_and_does_not_come_back(store):
 def test_no_id_is_given_twice_whoever_opens_the_store(open_store):
     store = open_store()
     one = write(store, memo("a", "first"))
-    with store.transaction():
+    with store.transaction("memories"):
         store.drop_memo(one.item.id, 9, "")
     store.close()
     later = open_store()
@@ -228,8 +232,8 @@ def test_memories_are_listed_by_status_type_project_and_tag_the_last_written_fir
         write(store, memo(ref, ref, updated=(2_000 - number) * DAY, **more))
     put(store, item("no memory", "x"))
 
-    def listed(filters=Filters(), **more):  # noqa: B008
-        return [one.slug for one in store.memories(filters, **more)]
+    def listed(filters=Filters(), tags=(), **paging):  # noqa: B008
+        return [one.slug for one in store.memos(filters, Paging(**paging), tags=tags)]
 
     assert listed() == ["a", "b", "c"]
     assert listed(limit=1, offset=1) == ["b"]
@@ -238,12 +242,12 @@ def test_memories_are_listed_by_status_type_project_and_tag_the_last_written_fir
     assert listed(tags=("x",)) == ["a", "b"]
     assert listed(tags=("x", "y")) == ["a"]
     assert listed(statuses=("active", "archived")) == ["a", "b", "c", "d"]
-    assert store.tags() == {"x": 2, "y": 1}
+    assert tag_counts(store) == {"x": 2, "y": 1}
 
 
 def test_a_memory_a_program_gave_is_one_too(store):
     put(store, memory("plain", "just a text", tags=("x",), updated=7))
-    (one,) = store.memories(Filters())
+    (one,) = store.memos(Filters())
     assert (one.version, one.slug, one.content) == (
         0,
         f"item-{one.item.id}",
@@ -260,7 +264,7 @@ def test_a_slug_is_made_free_within_its_project(store):
     one = write(store, replace(memo("r", "x"), slug="use-utc"))
     assert store.free_slug("name:shop", "use-utc") == "use-utc-2"
     assert store.free_slug("name:blog", "use-utc") == "use-utc"
-    with store.transaction():
+    with store.transaction("memories"):
         store.drop_memo(one.item.id, 9, "")
     assert store.free_slug("name:shop", "use-utc") == "use-utc-2"
     long = "a" * 80
@@ -271,16 +275,16 @@ def test_a_slug_is_made_free_within_its_project(store):
 @pytest.mark.requirement("DIS-08")
 def test_what_replaces_a_memory_is_found_from_it(store):
     old = write(store, memo("old", "first"))
-    assert store.replaced_by(old.item.id) == 0
+    assert replaced_by(store, old.item.id) == 0
     new = write(store, memo("new", "second", supersedes=old.item.id))
-    assert store.replaced_by(old.item.id) == new.item.id
-    assert store.replaced_by(0) == 0
+    assert replaced_by(store, old.item.id) == new.item.id
+    assert replaced_by(store, 0) == 0
 
 
 @pytest.mark.requirement("MEM-05")
 def test_the_time_of_a_candidate_is_a_memorys_last_write_and_an_items_own(store):
     put(store, memory("m", "walrus", epoch=DAY, updated=9 * DAY), item("i", "walrus", epoch=DAY))
-    times = {one.kind: one.epoch for one in store.load([1, 2])}
+    times = {one.kind: one.epoch for one in finding.by_words(store, ["walrus"])}
     assert times == {"memory": 9 * DAY, "message": DAY}
 
 
@@ -288,9 +292,9 @@ def test_a_project_that_becomes_another_takes_its_memories_along(store):
     with store.transaction():
         store.put_project(Project("name:shop", "shop"))
     one = write(store, memo("a", "walrus"))
-    with store.transaction():
+    with store.transaction("places"):
         store.merge_project("name:shop", Project("name:new", "new"))
-    (moved,) = store.memories(Filters(projects=("new",)))
+    (moved,) = store.memos(Filters(projects=("new",)))
     assert (moved.item.project, moved.slug, moved.version) == ("name:new", one.slug, 1)
 
 
@@ -305,6 +309,6 @@ def test_the_file_of_a_memory_is_kept_with_the_version_it_was_read_into(open_sto
     assert open_store().files([one.item.id, other.item.id, 99]) == {
         one.item.id: (b"\x00{}\xff", "hash", 1)
     }
-    with store.transaction():
+    with store.transaction("memories"):
         store.drop_memo(one.item.id, 9, "gone")
     assert store.files([one.item.id]) == {}

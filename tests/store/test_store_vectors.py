@@ -7,9 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests import finding
+from tests.readings import every_item
 from tests.store.test_store import BACKENDS, DAY, FILTER_TABLE, FILTERED, item, put, refs
 from yester.ingest import prepared
-from yester.model import Filters, Project
+from yester.model import Filters, Paging, Project
+from yester.store import maintenance_of
+from yester.store.contract import Probe
+from yester.store.figures import content_counts, has_vectors
 
 pytestmark = pytest.mark.requirement("REC-03")
 
@@ -68,7 +73,7 @@ def filled(store, vectors, **more):
 
 
 def nearest(store, filters=EVERYTHING, limit=100, vector=QUERY, model=MODEL):
-    found = store.nearest(vector, model, filters, limit)
+    found = finding.nearest(store, vector, model, filters, limit)
     names = {one.id: one.ref for one in store.get([id_ for id_, _ in found])}
     cosines = [near.cosine for _, near in found]
     assert cosines == sorted(cosines, reverse=True)
@@ -114,37 +119,39 @@ def test_the_nearest_part_speaks_for_the_item_which_says_how_many_it_has(store):
     three = [towards(QUERY, cosine, n) for n, cosine in enumerate((0.2, 0.8, -0.5))]
     filled(store, {"three": three, "one": [towards(QUERY, 0.7)]})
     assert nearest(store) == pytest.approx({"three": 0.8, "one": 0.7}, abs=0.01)
-    assert [near.parts for _, near in store.nearest(QUERY, MODEL, EVERYTHING, 9)] == [3, 1]
+    assert [near.parts for _, near in finding.nearest(store, QUERY, MODEL, EVERYTHING, 9)] == [3, 1]
 
 
 def test_cosines_of_given_items_are_the_same_as_those_found(store):
     vectors = {f"r{n}": units(n, 1 + n % 3) for n in range(20)}
     filled(store, vectors)
     put(store, item("bare", "without a vector"))
-    ids = [one.id for one in store.items()]
-    by_id = dict(store.nearest(QUERY, MODEL, EVERYTHING, 100))
-    found = store.cosines(QUERY, MODEL, ids)
+    ids = [one.id for one in every_item(store)]
+    by_id = dict(finding.nearest(store, QUERY, MODEL, EVERYTHING, 100))
+    found = finding.cosines(store, QUERY, MODEL, ids)
     assert found.keys() == by_id.keys()
     for id_, near in found.items():
         assert near == pytest.approx(by_id[id_], abs=1e-6)
     assert len(by_id) == 20
-    assert store.cosines(QUERY, MODEL, ids[:2]).keys() == set(ids[:2])
-    assert store.cosines(QUERY, MODEL, []) == store.cosines(QUERY, OTHER, ids) == {}
+    assert finding.cosines(store, QUERY, MODEL, ids[:2]).keys() == set(ids[:2])
+    assert (
+        finding.cosines(store, QUERY, MODEL, []) == finding.cosines(store, QUERY, OTHER, ids) == {}
+    )
 
 
 def test_an_empty_store_and_an_unknown_model_have_nothing_near(store):
-    assert store.nearest(QUERY, MODEL, EVERYTHING, 5) == []
+    assert finding.nearest(store, QUERY, MODEL, EVERYTHING, 5) == []
     filled(store, {"a": units(1)})
-    assert store.nearest(QUERY, OTHER, EVERYTHING, 5) == []
-    assert store.nearest(QUERY, MODEL, EVERYTHING, 0) == []
+    assert finding.nearest(store, QUERY, OTHER, EVERYTHING, 5) == []
+    assert finding.nearest(store, QUERY, MODEL, EVERYTHING, 0) == []
 
 
 def test_there_are_vectors_as_soon_as_one_is_stored(store):
     put(store, item("a", "text"))
-    assert not store.has_vectors()
+    assert not has_vectors(store)
     embed(store, {"a": units(1, 3)})
-    assert store.has_vectors()
-    assert (store.counts().vectors, store.counts().unembedded) == (1, 0)
+    assert has_vectors(store)
+    assert (content_counts(store).vectors, content_counts(store).unembedded) == (1, 0)
 
 
 # --- filters -------------------------------------------------------------------------------------
@@ -156,8 +163,11 @@ def test_a_filter_lets_exactly_these_vectors_through(store, filters, expected):
     put(store, *FILTERED)
     embed(store, {one.ref: units(n, 2) for n, one in enumerate(FILTERED)})
     assert "".join(sorted(nearest(store, filters))) == expected
-    loaded = store.load([one.id for one in store.items()], filters)
-    assert "".join(sorted(refs(store.get([one.id for one in loaded])))) == expected
+    ids = {one.id: one.ref for one in every_item(store)}
+    passing = [id_ for id_, ref in ids.items() if ref in expected]
+    pairs = store.around(Probe(filters), passing, (), ())
+    beside = {ids[one.id] for one in pairs.candidates}
+    assert {ids[id_] for id_ in pairs.passing} == beside & set(expected)
 
 
 @pytest.fixture(scope="module", params=BACKENDS)
@@ -177,7 +187,7 @@ def large(request, tmp_path_factory):
                 files_read=("rare.py",) if rare else (),
             )  # fmt: skip
             store.put([prepared(entry)])
-        for at, one in enumerate(store.items()):
+        for at, one in enumerate(every_item(store)):
             store.put_vectors(one.id, MODEL, [vectors[at]])
     yield store, vectors
     store.close()
@@ -225,7 +235,7 @@ def test_a_project_that_moved_takes_its_vectors_along(open_store):
     filled(one, {"a": units(1), "b": units(2)}, project="name:old")
     filled(one, {"c": units(3)}, project="name:new")
     assert set(nearest(two, Filters(projects=("new",)))) == {"c"}
-    with one.transaction():
+    with one.transaction("places"):
         one.merge_project("name:old", Project("name:new", "new"))
     for store in (one, two):
         assert set(nearest(store, Filters(projects=("new",)))) == {"a", "b", "c"}
@@ -239,7 +249,7 @@ def test_a_replaced_item_is_not_found_by_what_it_was(store):
     assert list(nearest(store)) == ["a", "b"]
     put(store, item("a", "something else altogether"))
     assert list(nearest(store)) == ["b"]
-    assert store.cosines(QUERY, MODEL, [store.find("a")[0].id]) == {}
+    assert finding.cosines(store, QUERY, MODEL, [store.find("a")[0].id]) == {}
     assert refs(store.get(store.unembedded(9))) == ["a"]
     embed(store, {"a": [towards(QUERY, -0.5)]})
     assert nearest(store) == pytest.approx({"b": 0.3, "a": -0.5}, abs=0.01)
@@ -251,7 +261,6 @@ def test_what_is_no_longer_active_is_not_found_and_wants_no_vectors(store, statu
     put(store, item("w", "waits for its vectors"))
     put(store, item("a", "text a", status=status), item("w", "waits", status=status))
     assert list(nearest(store)) == ["b"]
-    assert store.load([store.find("a")[0].id]) == []
     assert store.unembedded(9) == []
 
 
@@ -324,9 +333,9 @@ def test_the_same_is_found_after_reopening(open_store):
     filled(store, {f"r{n}": units(n, 1 + n % 4) for n in range(30)})
     put(store, item("r3", "changed"))
     embed(store, {"r3": units(77, 2)})
-    before = store.nearest(QUERY, MODEL, EVERYTHING, 20)
+    before = finding.nearest(store, QUERY, MODEL, EVERYTHING, 20)
     store.close()
-    assert open_store().nearest(QUERY, MODEL, EVERYTHING, 20) == before
+    assert finding.nearest(open_store(), QUERY, MODEL, EVERYTHING, 20) == before
 
 
 def test_equal_vectors_have_an_order_that_does_not_change(open_store):
@@ -340,7 +349,7 @@ def test_equal_vectors_have_an_order_that_does_not_change(open_store):
 def test_vectors_are_no_part_of_what_a_check_complains_about(store):
     filled(store, {"a": units(1, 3)})
     put(store, item("a", "changed"))
-    assert store.check() == []
+    assert maintenance_of(store).check() == []
 
 
 # --- what is still to be embedded ----------------------------------------------------------------
@@ -381,7 +390,7 @@ def test_what_tools_print_and_what_is_thought_wants_no_vectors(store, role, want
     with store.transaction():
         assert store.use_model(MODEL) == store.use_model(OTHER) == int(wanted)
     assert waiting(store) == (["r"] if wanted else [])
-    assert store.counts().unembedded == int(wanted)
+    assert content_counts(store).unembedded == int(wanted)
 
 
 def test_what_became_the_output_of_a_tool_no_longer_waits(store):
@@ -452,7 +461,7 @@ def test_one_who_still_asks_with_the_old_model_is_not_disturbed_by_the_new(open_
 
 
 def touching(store, files, filters=EVERYTHING, limit=100):
-    found = store.touching(files, filters, limit)
+    found = finding.touching(store, files, filters, limit)
     return [(store.get([id_])[0].ref, number) for id_, number in found.items()]
 
 
@@ -494,40 +503,81 @@ def test_what_is_about_files_comes_with_how_many_most_first_then_newest(store):
 def test_the_end_of_a_path_is_the_file_and_nothing_else_is(store, stored, asked, found):
     put(store, item("r", "x", files_read=(stored,)))
     assert bool(touching(store, [asked])) is found
-    assert bool(store.newest(Filters(files=(asked,)), 5)) is found
+    assert bool(store.select(Filters(files=(asked,)), Paging(5))) is found
 
 
 def test_concepts_are_counted_among_those_that_exist(store):
     put(
         store,
-        item("a", "x", concepts=("Gotcha", "how-it-works")),
-        item("b", "x", concepts=("gotcha",)),
-        item("c", "x", concepts=("other",)),
-        item("d", "x"),
+        item("a", "needle", concepts=("Gotcha", "how-it-works")),
+        item("b", "needle", concepts=("gotcha",), files_read=("b.py",)),
+        item("c", "needle", concepts=("other",)),
+        item("d", "needle"),
     )
-    ids = {one.ref: one.id for one in store.items()}
-    known, held = store.concepts(
-        ["gotcha", "how-it-works", "unknown", "gotcha"], list(ids.values())
+    ids = {one.ref: one.id for one in every_item(store)}
+
+    def concepts(*names, **more):
+        found = store.probe(Probe(terms={"needl": 1.0}, words=9, names=names, **more))
+        return found.concepts, found.having
+
+    assert concepts("gotcha", "how-it-works", "unknown", "gotcha") == (
+        2,
+        {ids["a"]: 2, ids["b"]: 1},
     )
-    assert known == 2
-    assert held == {ids["a"]: 2, ids["b"]: 1}
-    assert store.concepts(["gotcha"], [ids["b"]]) == (1, {ids["b"]: 1})
-    assert store.concepts(["unknown"], list(ids.values())) == store.concepts([], []) == (0, {})
+    assert concepts("other", filters=Filters(files=("b.py",))) == (1, {})
+    assert concepts("unknown") == concepts() == (0, {})
 
 
 def test_a_project_has_one_number_by_name_and_by_key(store):
-    put(store, item("a", "x"), item("b", "x", project="name:blog"))
-    (a,) = store.load([store.find("a")[0].id])
-    assert store.project_number("shop") == store.project_number("name:shop") == a.project > 0
-    assert store.project_number("blog") not in (0, a.project)
-    assert store.project_number("nowhere") == store.project_number("") == 0
+    put(store, item("a", "needle"), item("b", "x", project="name:blog"))
+    (a,) = finding.by_words(store, ["needl"])
+    assert (
+        store.probe(Probe(project="shop")).project
+        == store.probe(Probe(project="name:shop")).project
+        == a.project
+        > 0
+    )
+    assert store.probe(Probe(project="blog")).project not in (0, a.project)
+    assert (
+        store.probe(Probe(project="nowhere")).project == store.probe(Probe(project="")).project == 0
+    )
 
 
-def test_candidates_are_loaded_as_they_are_found(store):
-    put(store, item("a", "needle", role="user"), item("b", "needle", type="plan", kind="note"))
-    by_words = store.candidates([("needl", 1.0, 2)], EVERYTHING, 9)
-    assert sorted(store.load([one.id for one in by_words])) == sorted(by_words)
-    assert store.load([]) == store.load([999]) == []
-    assert store.load([one.id for one in by_words], Filters(kinds=("note",))) == [
-        one for one in by_words if one.kind == "note"
-    ]
+def test_a_candidate_is_the_same_whichever_way_it_is_found(store):
+    put(
+        store,
+        item("a", "needle", role="user", session="s", epoch=1, files_read=("a.py",)),
+        item("b", "needle", type="plan", kind="note", session="s", epoch=2),
+    )
+    embed(store, {"a": [QUERY], "b": [QUERY]})
+    by_words = finding.by_words(store, ["needl"])
+    ways = Probe(vector=lambda: QUERY, model=MODEL, nearest=9), Probe(files=["a.py"], most_files=9)
+    by_meaning, by_files = (store.probe(probe).candidates for probe in ways)
+    a, b = sorted(by_words)
+    assert sorted(by_meaning) == [a, b]
+    assert by_files == [a]
+    assert list(store.around(Probe(), [a.id], [a.id], ()).candidates) == [b]
+    assert store.around(Probe(), [999], (), ()).pairs == {}
+
+
+def test_what_is_found_in_several_ways_is_one_candidate(store):
+    put(store, item("a", "needle", files_read=("a.py",)), item("b", "hay", files_read=("a.py",)))
+    embed(store, {"a": [QUERY], "b": [towards(QUERY, 0.5)]})
+    found = store.probe(
+        Probe(
+            terms={"needl": 1.0}, words=9, vector=lambda: QUERY, model=MODEL, nearest=9,
+            files=["a.py"], paths=["a.py"], most_files=9,
+        )
+    )  # fmt: skip
+    ids = sorted(one.id for one in found.candidates)
+    assert ids == sorted(found.near) == sorted(found.touching) == sorted(found.named)
+    assert len(found.words) == 1
+    # How near those are that no vector found, and nothing that is known already.
+    near = store.around(Probe(vector=lambda: QUERY, model=MODEL), (), ids, ids[:1]).near
+    assert near.keys() == {ids[1]}
+
+
+def test_equally_far_codes_are_taken_from_the_newest(store):
+    """More of them than are looked at by value: which ones must not be left to chance."""
+    filled(store, {f"r{n}": [QUERY] for n in range(350)})
+    assert list(nearest(store, limit=5)) == ["r349", "r348", "r347", "r346", "r345"]

@@ -19,7 +19,8 @@ from yester.distil.budget import DAY, PRICES, Limits, Price, day_of, most, price
 from yester.distil.llm import Answer
 from yester.errors import ConfigError, OverBudget
 from yester.model import Spend
-from yester.store.sqlite import SqliteStore
+from yester.store import open_store
+from yester.store.figures import spending_by_day, spent_since
 
 pytestmark = pytest.mark.requirement("DIS-05")
 
@@ -37,7 +38,7 @@ class Named:
 
 @pytest.fixture
 def store(tmp_path):
-    opened = SqliteStore.open(tmp_path / "store", now=1)
+    opened = open_store(tmp_path / "store", now=1)
     yield opened
     opened.close()
 
@@ -109,11 +110,11 @@ def test_the_default_is_twenty_cents_a_day(tmp_path):
 def test_what_was_reserved_is_spent_until_it_is_settled(store):
     limits = Limits(dollars=0.05, in_flight=9)
     number = reserve(store, limits, call(0.04))
-    assert store.spent(day_of(NOON), NOON) == (0.04, 110, 1)
+    assert spent_since(store, day_of(NOON), NOON) == (0.04, 110, 1)
     with pytest.raises(OverBudget, match=r"the day's \$0\.05 do not last: \$0\.0400 are spent"):
         reserve(store, limits, call(0.02))
     settle(store, number, call(0.04), Price(10, 50), Answer("", 200, 20), "ok")
-    assert store.spent(day_of(NOON), NOON) == (pytest.approx(0.003), 220, 0)
+    assert spent_since(store, day_of(NOON), NOON) == (pytest.approx(0.003), 220, 0)
     reserve(store, limits, call(0.02))
 
 
@@ -122,7 +123,7 @@ def test_a_call_that_was_not_made_is_written_down_and_costs_nothing(store):
         reserve(store, Limits(dollars=0), call())
     with pytest.raises(OverBudget, match="100 tokens do not last"):
         reserve(store, Limits(tokens=100), call())
-    rows = store.spending(0)
+    rows = spending_by_day(store, 0)
     assert [(row.outcome, row.calls, row.tokens_in, row.cost) for row in rows] == [
         ("over budget", 2, 0, 0.0)
     ]
@@ -144,7 +145,7 @@ def test_only_so_many_are_under_way_and_a_dead_one_is_not_waited_for_forever(sto
     with pytest.raises(OverBudget, match="1 of 1 calls are under way"):
         reserve(store, limits, call(epoch=NOON + 59_999))
     reserve(store, limits, call(epoch=NOON + 60_000))
-    assert {row.outcome for row in store.spending(0)} == {"", "too many at once"}
+    assert {row.outcome for row in spending_by_day(store, 0)} == {"", "too many at once"}
 
 
 @pytest.mark.parametrize(
@@ -160,7 +161,7 @@ def test_only_so_many_are_under_way_and_a_dead_one_is_not_waited_for_forever(sto
 def test_a_call_is_settled_by_what_is_known_of_it(store, answer, cost, tokens):
     number = reserve(store, Limits(), call(0.01))
     settle(store, number, call(0.01), Price(1, 5), answer, "ok")
-    (row,) = store.spending(0)
+    (row,) = spending_by_day(store, 0)
     assert (row.cost, (row.tokens_in, row.tokens_out)) == (pytest.approx(cost), tokens)
 
 
@@ -192,7 +193,7 @@ STEPS = st.lists(
 def test_however_processes_interleave_the_limit_holds(tmp_path_factory, steps, limit, flights):
     """Three open stores stand for three processes; each does its part of the steps in turn."""
     folder = tmp_path_factory.getbasetemp() / "budget"
-    stores = [SqliteStore.open(folder, now=1) for _ in range(3)]
+    stores = [open_store(folder, now=1) for _ in range(3)]
     limits = Limits(limit / 1000, 10**9, flights)
     now, price = next(DAYS) * DAY, Price(0, 0)
     open_calls: list[list[tuple[int, Spend]]] = [[], [], []]
@@ -210,7 +211,7 @@ def test_however_processes_interleave_the_limit_holds(tmp_path_factory, steps, l
                 if what != "die":
                     ended = paid if what == "settle" else None
                     settle(stores[who], number, spend, price, ended, "ok")
-            spent = stores[(who + 1) % 3].spent(day_of(now), now)
+            spent = spent_since(stores[(who + 1) % 3], day_of(now), now)
             assert spent.cost <= limits.dollars + 1e-6
             assert spent.in_flight <= flights
     finally:
@@ -225,11 +226,12 @@ from yester.distil.budget import Limits, Price, day_of, reserve, settle
 from yester.distil.llm import Answer
 from yester.errors import OverBudget
 from yester.model import Spend
-from yester.store.sqlite import SqliteStore
+from yester.store import open_store
+from yester.store.figures import spent_since
 
 folder, seed, now = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 chance = random.Random(seed)
-store = SqliteStore.open(Path(folder), now=1)
+store = open_store(Path(folder), now=1)
 limits = Limits(0.05, 10**9, 3)
 made = refused = 0
 for step in range(25):
@@ -240,7 +242,7 @@ for step in range(25):
     except OverBudget:
         refused += 1
         continue
-    spent = store.spent(day_of(now), now + step)
+    spent = spent_since(store, day_of(now), now + step)
     assert spent.cost <= limits.dollars + 1e-9 and spent.in_flight <= 3, spent
     if seed == 2 and made == 4:
         sys.exit(9)  # dies with money in its hands
@@ -262,11 +264,11 @@ def test_real_processes_at_the_same_time_keep_the_limit_together(tmp_path, store
     for (_, err), code in done:
         assert code in (0, 9), err
     counts = [tuple(map(int, out.split())) for (out, _), code in done if code == 0]
-    spent = store.spent(day_of(NOON), NOON + 10**7)
+    spent = spent_since(store, day_of(NOON), NOON + 10**7)
     assert 0 < spent.cost <= 0.05 + 1e-9
     assert spent.in_flight == 0
     assert sum(made for made, _ in counts) > 3
     assert sum(refused for _, refused in counts) > 3
-    rows = store.spending(0)
+    rows = spending_by_day(store, 0)
     assert {row.day for row in rows} == {"2024-10-04"}
     assert json.dumps(rows)  # plain values

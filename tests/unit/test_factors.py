@@ -20,7 +20,7 @@ from yester.recall.factors import (
     share,
 )
 from yester.recall.rank import Scale, Signals, Weights
-from yester.store.base import Candidate
+from yester.store.contract import Candidate
 
 pytestmark = pytest.mark.requirement("REC-05")
 

@@ -16,7 +16,7 @@ from yester.ingest import Ingest
 from yester.memories import memory_config
 from yester.memories.places import instruction_files
 from yester.project import Projects, identify
-from yester.store.sqlite import SqliteStore
+from yester.store import open_store
 
 pytestmark = pytest.mark.requirement("OPS-02")
 
@@ -97,7 +97,7 @@ def test_nothing_in_a_repository_holds_up_who_asks_about_the_work_at_hand(tmp_pa
 @pytest.mark.requirement("STO-05", "OPS-05")
 @pytest.mark.parametrize("kind", sorted({*KINDS} - {"huge"}))
 def test_nothing_an_agent_names_as_its_transcript_holds_up_its_reader(tmp_path, kind):
-    store = SqliteStore.open(tmp_path / "home", now=1)
+    store = open_store(tmp_path / "home", now=1)
     names = ("t.jsonl", "t.json", "t.md", "t.db", "t.vscdb", "store.db")
     paths = [stand(tmp_path / "transcripts" / name, kind) for name in names]
     try:
@@ -119,7 +119,7 @@ def test_nothing_beside_a_transcript_holds_up_its_reader(tmp_path, transcript, k
     path.parent.mkdir()
     path.write_bytes(told.path.read_bytes())
     stand(path.with_suffix(".meta.json"), kind)
-    store = SqliteStore.open(tmp_path / "home", now=1)
+    store = open_store(tmp_path / "home", now=1)
     try:
         ingest = Ingest(store, Projects({}), Options())
         ingest.read(AGENTS["claude-code"], path, lambda _: None)

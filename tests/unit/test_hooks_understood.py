@@ -21,7 +21,7 @@ from yester.errors import SourceError
 from yester.ingest.events import Events
 from yester.model import Session
 from yester.project import Projects
-from yester.store.sqlite import SqliteStore
+from yester.store import open_store
 
 pytestmark = pytest.mark.requirement("CAP-01")
 
@@ -491,7 +491,7 @@ def spooled(payload):
 
 @pytest.fixture
 def events(home):
-    store = SqliteStore.open(home, now=1)
+    store = open_store(home, now=1)
     yield Events(store, load(home, {}), Rules())
     store.close()
 

@@ -10,7 +10,7 @@ from yester.ingest import prepared
 from yester.model import KINDS, Item
 from yester.recall.rank import FIELD_WEIGHTS, Question, Ranked, Wanted, Weights, outdated
 from yester.recall.recall import collapse
-from yester.store.base import Candidate, Statistics
+from yester.store.contract import Candidate, Statistics
 
 pytestmark = pytest.mark.requirement("REC-15")
 

@@ -21,7 +21,7 @@ from yester.model import Filters, Item
 from yester.recall.factors import DAY
 from yester.recall.rank import Weights
 from yester.recall.recall import Asked, recall
-from yester.store.sqlite import SqliteStore
+from yester.store import open_store
 
 pytestmark = pytest.mark.requirement("REC-05")
 
@@ -69,7 +69,7 @@ REFS = [row[0].ref for row in TABLE]
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
-    opened = SqliteStore.open(tmp_path_factory.mktemp("seed"), now=NOW)
+    opened = open_store(tmp_path_factory.mktemp("seed"), now=NOW)
     with opened.transaction():
         opened.put([prepared(row[0]) for row in TABLE])
     yield opened

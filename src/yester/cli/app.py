@@ -22,13 +22,13 @@ from yester.clock import parse_time
 from yester.config import Config, load
 from yester.errors import NotFound, UsageError
 from yester.model import KINDS, Filters, Hit
+from yester.store.figures import has_vectors
 
 if TYPE_CHECKING:
     from yester.recall.rank import Weights
     from yester.recall.recall import Answer, Asked
     from yester.recall.staleness import Staleness, Work
-    from yester.store.base import Store
-    from yester.store.sqlite import SqliteStore
+    from yester.store.contract import Store
     from yester.text.embed import Embedder
 
 _PATIENCE = 0.15  # seconds for git; what is late is left out
@@ -65,14 +65,14 @@ class App:
         return config
 
     @cached_property
-    def store(self) -> SqliteStore:
+    def store(self) -> Store:
         from yester.backups import before_migration
         from yester.capture.rules import rules, write_for_hooks
-        from yester.store.sqlite import SqliteStore
+        from yester.store import open_store
         from yester.worker.launch import write_launch
 
         kept = self.config.number("backups_kept")
-        store = SqliteStore.open(
+        store = open_store(
             self.home, now=self.now, before_migration=before_migration(self.home, kept, self.now)
         )
         click.get_current_context().call_on_close(store.close)
@@ -82,24 +82,24 @@ class App:
         return store
 
     @cached_property
-    def reading(self) -> SqliteStore:
+    def reading(self) -> Store:
         """The store to read from. Reading makes nothing: where there is none, an empty one."""
-        if (self.home / "yester.db").exists():
+        from yester.store import open_store, store_exists
+
+        if store_exists(self.home):
             return self.store
         from tempfile import TemporaryDirectory
 
-        from yester.store.sqlite import SqliteStore
-
         context = click.get_current_context()
         folder = context.with_resource(TemporaryDirectory(prefix="yester-"))
-        store = SqliteStore.open(Path(folder), now=self.now)
+        store = open_store(Path(folder), now=self.now)
         context.call_on_close(store.close)
         return store
 
     @cached_property
     def embedder(self) -> Embedder | None:
         """What makes vectors; None: search goes by words alone."""
-        if self.config["embedder"] == "none" or not self.reading.has_vectors():
+        if self.config["embedder"] == "none" or not has_vectors(self.reading):
             return None
         from yester.text.embed import open_embedder
 

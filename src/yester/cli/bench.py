@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
 
 import click
 
@@ -19,8 +19,10 @@ from yester.bench import (
     questions,
 )
 from yester.cli.app import App, count, filters, pass_app, print_json
-from yester.model import Hit
+from yester.model import ANYTHING, Hit, Item, Paging
+from yester.store.contract import Store
 
+_PAGE = 2_000  # items read at a time
 _ROWS = {"recall": "recall", "newest": "newest first", "random": "random"}
 _NOT_MEASURED = """\
 A right answer is an earlier session that changed the same files: two sessions may share a file and
@@ -53,7 +55,7 @@ def self_(app: App, projects: tuple[str, ...], limit: int, as_json_: bool) -> No
 
     chosen = filters(app, {"projects": projects}).projects
     keys = {key for key, name in app.names.items() if key in chosen or name in chosen}
-    items = (item for item in app.reading.items() if not keys or item.project in keys)
+    items = (item for item in _every_item(app.reading) if not keys or item.project in keys)
     past = history(items, trivial)
     asked = questions(past, limit)
     if len(asked) < LEAST_QUESTIONS:
@@ -72,7 +74,7 @@ def self_(app: App, projects: tuple[str, ...], limit: int, as_json_: bool) -> No
         )  # fmt: skip
 
     report = measured(asked, recall)
-    waiting = app.reading.counts().unembedded
+    waiting = app.reading.totals("unembedded")[0][0]
     if as_json_:
         print_json({**asdict(report), "sessions": len(past), "unembedded": waiting})
         return
@@ -115,3 +117,11 @@ def _verdict(report: Report) -> str:
         f"Recall against newest first, recall@10: {_shown(gain, '+')}: {words}.\n"
         "In brackets: 95 % intervals (bootstrap over the questions)."
     )
+
+
+def _every_item(store: Store) -> Iterator[Item]:
+    """Page by page: all of it at once may be more than there is memory."""
+    page = Paging(_PAGE, oldest_first=True, by_id=True)
+    while found := store.select(ANYTHING, page):
+        yield from found
+        page = replace(page, after=found[-1].id)

@@ -20,7 +20,7 @@ from yester.deliver.library import Memory
 from yester.deliver.page import Context, Shown
 from yester.project import Projects
 from yester.recall.use import usefulness
-from yester.store.base import Used
+from yester.store.contract import Used
 from yester.text.cost import estimate_tokens, reading_cost
 
 
@@ -106,7 +106,7 @@ class _Line:
 def _lines(app: App, given: Context) -> list[_Line]:
     ids = [one.item for one in given.shown]
     items = {item.id: item for item in app.reading.get(ids)}
-    used = app.reading.used(ids)
+    used = app.reading.texts(ids).used
 
     def line(one: Shown) -> _Line:
         item, known = items.get(one.item), used.get(one.item, Used(0, 0, {}))

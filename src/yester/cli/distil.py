@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -16,12 +16,13 @@ from yester.cli.stopping import stoppable
 from yester.distil import QUIET
 from yester.distil.asking import open_asker
 from yester.distil.distil import Report, distil
-from yester.distil.history import Rules
+from yester.distil.history import Rules, distilled_items
 from yester.distil.refining import LATELY, refine_turns, unrefined
 from yester.errors import NotFound, UsageError
 from yester.ingest import rebuild_if_stale
 from yester.model import Item, Session
-from yester.store.base import Refinements, Store, Waiting
+from yester.store.contract import Queue, Store, Waiting
+from yester.store.figures import Refinements
 
 _MANY = 1_000_000_000
 
@@ -68,11 +69,13 @@ def command(
     rebuild_if_stale(store)
     if again:
         with store.transaction():
-            store.distil_again()
+            store.queue_sessions()
     if session is None:
-        found = store.waiting(not backfill, app.now - QUIET, _MANY)
+        found = store.queued_sessions(
+            Queue("distil", hooked=not backfill, quiet_since=app.now - QUIET, limit=_MANY)
+        )
     else:
-        found = store.distillable(session)
+        found = store.queued_sessions(Queue("any", key=session))
         if not found:
             raise NotFound(f"no session {session}; `yester sessions` lists them")
     rules = Rules.of(app.config)
@@ -89,7 +92,9 @@ def command(
         if refine
         else None
     )
-    made = [item for one in found for item in store.distilled(one.session.id)] if show else []
+    made = (
+        [item for one in found for item in distilled_items(store, one.session.id)] if show else []
+    )
     if as_json:
         print_json(
             {
@@ -113,7 +118,9 @@ def _refined(app: App, rules: Rules, sessions: list[Session] | None) -> Refineme
     """Ask about the turns of these sessions, or of those of the last day that hooks told of."""
     since = 0 if sessions is not None else app.now - LATELY
     if sessions is None:
-        sessions = [waiting.session for waiting in app.store.lately(since)]
+        sessions = [
+            waiting.session for waiting in app.store.queued_sessions(Queue("refine", since=since))
+        ]
     told: list[str] = []
 
     def tell(estimate: str) -> None:
@@ -136,7 +143,7 @@ def _refined(app: App, rules: Rules, sessions: list[Session] | None) -> Refineme
                 reason = done.reason or reason
             if ended < len(turns):
                 kept, reason = kept + len(turns) - ended, "another call is under way; try again"
-            for waiting in app.store.distillable(one.key):
+            for waiting in app.store.queued_sessions(Queue("any", key=one.key)):
                 if waiting.session.id == one.id and waiting.changes:
                     for _ in distil(app.store, waiting, rules, Report()):
                         pass
@@ -180,18 +187,22 @@ def _as_json(report: Report) -> dict[str, Any]:
 
 
 def _shown(store: Store, item: Item) -> dict[str, Any]:
-    evidence = store.evidence(item.id)
+    evidence = store.evidence([item.id]).get(item.id, ())
     return {
         "id": item.id, "kind": item.kind, "type": item.type, "title": item.title,
         "subtitle": item.subtitle, "narrative": item.body,
         "facts": [
-            {"text": text, "sources": evidence.get(at, ())} for at, text in enumerate(item.facts)
+            {"text": text, "sources": _sources(evidence, at)} for at, text in enumerate(item.facts)
         ],
         "concepts": item.concepts, "files_read": item.files_read,
         "files_modified": item.files_modified, "sections": dict(item.sections), "tags": item.tags,
         "discovery_tokens": item.discovery_tokens, "session": item.session,
         "prompt_number": item.prompt_number, "epoch": item.epoch / 1000,
     }  # fmt: skip
+
+
+def _sources(evidence: Iterable[tuple[int, int]], fact: int) -> list[int]:
+    return sorted(source for number, source in evidence if number == fact)
 
 
 def _print(item: Item) -> None:
@@ -217,7 +228,7 @@ def _say(app: App, report: Report, found: list[Waiting], seconds: float, backfil
             f"{count(report.observations, 'observation')} and {_summaries(report.summaries)}"
             f" of {count(report.sessions, 'session')} in {seconds:.1f} s"
         )
-    if not backfill and (left := app.store.waiting_sessions(False)):
+    if not backfill and (left := app.store.totals("undistilled")[0][0]):
         click.echo(f"{count(left, 'indexed session')} not distilled yet: yester distil --backfill")
 
 

@@ -8,7 +8,7 @@ from yester.cli.app import App, count, pass_app, print_json
 from yester.errors import NotFound, UsageError
 from yester.model import Feedback
 from yester.recall.use import GIVEN_BY_HAND, WORTH, usefulness
-from yester.store.base import Used
+from yester.store.contract import Used
 
 
 @click.command("feedback")
@@ -44,11 +44,12 @@ def command(
         with app.store.transaction():
             for number in numbers:
                 # The last word counts.
-                app.store.drop_feedback(number, tuple(WORTH) if reset else GIVEN_BY_HAND)
+                taken_back = tuple(WORTH) if reset else GIVEN_BY_HAND
+                app.store.retract(Feedback, {"item": number, "what": taken_back})
             if useful or useless:
-                app.store.put_feedback([Feedback(number, what, app.now) for number in numbers])
+                app.store.append([Feedback(number, what, app.now) for number in numbers])
     nothing = Used(0, 0, {})
-    used = app.reading.used(numbers)
+    used = app.reading.texts(numbers).used
     if as_json:
         print_json(
             [

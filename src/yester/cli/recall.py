@@ -18,6 +18,7 @@ from yester.recall.beginning import at_hand
 from yester.recall.factors import DAY
 from yester.recall.reach import reach
 from yester.recall.recall import ORDERS, Asked
+from yester.store import maintenance_of
 from yester.text.terms import query_terms
 
 # How far the search had to go, where it was farther than the words themselves.
@@ -75,7 +76,7 @@ def command(
     asked = Asked(text, filters, limit, offset, order, explain, app.now, window, here.key, files)
     answer = app.answer(app.reading, asked, root)
     hits = answer.hits
-    if outdated := app.reading.stale():
+    if outdated := maintenance_of(app.reading).stale():
         click.echo(f"yester: {outdated}; run: yester reindex", err=True)
     took = (time.perf_counter() - began) * 1000
     full = raw or form == "full"
@@ -101,7 +102,7 @@ def command(
     if hits:
         return
     if not as_json_:
-        empty = not sum(app.reading.counts().items.values())
+        empty = not app.reading.totals("item")[0][0]
         own = filters.projects and not given["projects"]
         click.echo(
             "Nothing is indexed yet. Run: yester index" if empty

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from yester.cli.app import App, count, pass_app
+from yester.store import maintenance_of
 
 
 @click.command("reindex")
@@ -15,6 +16,6 @@ def command(app: App) -> None:
     Nothing is lost whatever happens to it: the items stay untouched, and until the new index is
     complete the old one stays in place.
     """
-    with app.store.transaction():
-        number = app.store.reindex()
+    with app.store.transaction("index"):
+        number = maintenance_of(app.store).reindex()
     click.echo(f"{count(number, 'item')} indexed anew")

@@ -18,7 +18,7 @@ from yester.cli.app import (
 from yester.clock import format_minute
 from yester.deliver.lines import line as one_line
 from yester.deliver.quote import quoted
-from yester.model import Session
+from yester.model import Paging, Session
 from yester.redact import redact
 
 
@@ -33,7 +33,7 @@ from yester.redact import redact
 @fenced_for_agents
 def command(app: App, /, limit: int, offset: int, form: str, as_json_: bool, **given: Any) -> None:
     """List sessions, newest first. JSON always tells everything."""
-    found = app.reading.sessions(filters(app, given), limit, offset)
+    found = app.reading.sessions(filters(app, given), Paging(limit, offset))
     if as_json_:
         print_json({"sessions": [_as_json(app, session) for session in found]})
     for number, session in enumerate(found if not as_json_ else ()):

@@ -59,10 +59,10 @@ def _note(app: App, ids: list[int]) -> None:
     """Of what an agent was shown, somebody wanted the whole: it was of use. Not worth waiting for,
     and no reason to fail where nothing can be written."""
     store = app.reading
-    shown = [id_ for id_, used in store.used(ids).items() if used.shown or used.listed]
+    shown = [id_ for id_, used in store.texts(ids).used.items() if used.shown or used.listed]
     if not shown:
         return
     session = store.session(*session_of(os.environ))  # an agent's shell may say which it is
     number = session.id if session else 0
-    with suppress(StoreError, OSError), store.transaction(_PATIENCE):
-        store.put_feedback([Feedback(id_, "fetched", app.now, number) for id_ in shown])
+    with suppress(StoreError, OSError), store.transaction(patience=_PATIENCE):
+        store.append([Feedback(id_, "fetched", app.now, number) for id_ in shown])

@@ -12,7 +12,18 @@ from yester.deliver.economics import HONEST
 from yester.distil.budget import AS_OF, DAY, PRICES, Limits, day_of, price_of
 from yester.distil.llm import open_model
 from yester.errors import ConfigError
-from yester.store.base import Discovered, Refinements, Shown, Spending, Spent
+from yester.store.figures import (
+    Discovered,
+    Refinements,
+    Shown,
+    Spending,
+    Spent,
+    discovery_totals,
+    refinement_totals,
+    shown_totals,
+    spending_by_day,
+    spent_since,
+)
 from yester.text.cost import tokens_of_length
 
 
@@ -35,10 +46,10 @@ def command(app: App, days: int, prices: bool, as_json_: bool) -> None:
     since = day_of(app.now) - (days - 1) * DAY
     store = app.reading
     limits = Limits.of(app.config)
-    today = store.spent(day_of(app.now), app.now)
+    today = spent_since(store, day_of(app.now), app.now)
     told: dict[str, Any] = {
         "days": days,
-        "items": dict(store.counts().items),
+        "items": dict(store.totals("item", by=("kind",))),
         "llm": _llm(app),
         "limits": {
             "dollars": limits.dollars,
@@ -46,10 +57,10 @@ def command(app: App, days: int, prices: bool, as_json_: bool) -> None:
             "in_flight": limits.in_flight,
         },
         "today": _rounded(today),
-        "refined": store.refinements(since)._asdict(),
-        "spend": [_rounded(row) for row in store.spending(since)],
-        "distilled": [_read(row) for row in store.discovered()],
-        "shown": [row._asdict() for row in store.shown(since)],
+        "refined": refinement_totals(store, since)._asdict(),
+        "spend": [_rounded(row) for row in spending_by_day(store, since)],
+        "distilled": [_read(row) for row in discovery_totals(store)],
+        "shown": [row._asdict() for row in shown_totals(store, since)],
     }
     if as_json_:
         print_json(told)
@@ -63,9 +74,9 @@ def command(app: App, days: int, prices: bool, as_json_: bool) -> None:
             f"today      ${today.cost:.4f} of ${limits.dollars:.2f}, {today.tokens:,} of "
             f"{limits.tokens:,} tokens"
         )
-    _print_refined(store.refinements(since), days)
-    _print_spending(store.spending(since), days)
-    _print_economics(store.discovered(), store.shown(since), days)
+    _print_refined(refinement_totals(store, since), days)
+    _print_spending(spending_by_day(store, since), days)
+    _print_economics(discovery_totals(store), shown_totals(store, since), days)
 
 
 def _rounded(row: Spent | Spending) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from yester.capture.spool import Spool, age, trusted_runtime
 from yester.cli.app import App, count, pass_app, print_json
 from yester.cli.worker import summary
 from yester.clock import format_minute
+from yester.store.figures import capture_lags, content_counts, spent_since
 
 
 @click.command("status")
@@ -20,7 +21,7 @@ from yester.clock import format_minute
 @pass_app
 def command(app: App, as_json_: bool) -> None:
     """Show what the memory holds, how big it is and what waits to be taken in."""
-    counts = app.reading.counts()
+    counts = content_counts(app.reading)
     status: dict[str, Any] = {
         "home": str(app.home),
         "spool": spool(app, time.time()),
@@ -31,11 +32,11 @@ def command(app: App, as_json_: bool) -> None:
         "sessions": counts.sessions,
         "transcripts": counts.sources,
         "undistilled": {
-            "sessions": app.reading.waiting_sessions(False),
-            "of_hooks": app.reading.waiting_sessions(True),
+            "sessions": app.reading.totals("undistilled")[0][0],
+            "of_hooks": app.reading.totals("undistilled", where={"hooked": 1})[0][0],
         },
         "vectors": {"done": counts.vectors, "waiting": counts.unembedded},
-        "lag_ms": lag(app.reading.lags(1_000)),
+        "lag_ms": lag(capture_lags(app.reading, 1_000)),
         "worker": summary(app),
         "spend": spend(app),
         "bytes": counts.bytes,
@@ -95,7 +96,7 @@ def spend(app: App) -> dict[str, float]:
     """Dollars for language models today (UTC), and how many there may be."""
     from yester.distil.budget import day_of
 
-    today = app.reading.spent(day_of(app.now), app.now)
+    today = spent_since(app.reading, day_of(app.now), app.now)
     return {"today": round(today.cost, 6), "limit": app.config.decimal("llm.daily_dollars")}
 
 

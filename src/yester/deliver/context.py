@@ -9,7 +9,7 @@ from yester.deliver.page import Context
 from yester.deliver.prompt import Given, Search, at_prompt, at_read
 from yester.deliver.start import Here, at_start, for_agent
 from yester.model import TAKEN_UP
-from yester.store.base import Store
+from yester.store.contract import Store
 
 # The events that are answered, by the names of Claude Code → what is given.
 EVENTS: Mapping[str, str] = {

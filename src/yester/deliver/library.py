@@ -33,7 +33,8 @@ from yester.recall.recall import Answer, Asked, answer, hit
 from yester.recall.recent import recent
 from yester.recall.staleness import Cache, Staleness, Work, stale
 from yester.recall.timeline import Timeline, timeline
-from yester.store.base import Store
+from yester.store.contract import Store
+from yester.store.figures import has_vectors
 
 if TYPE_CHECKING:
     from yester.text.embed import Embedder
@@ -330,7 +331,7 @@ class Memory:
                 return {}
             return stale(works, cache.facts(root, works, time.monotonic() + _PATIENCE))
 
-        embedder = self.embedder if self.store.has_vectors() else None
+        embedder = self.embedder if has_vectors(self.store) else None
         everywhere = self.config.flag("cross_project")
         search = Search(self._weights, embedder, fates, at_hand(signals), everywhere)
         here = Here(
@@ -434,9 +435,9 @@ def open_home(
     home: Path, config: Config, now: int | None = None, vector_cache: Path | None = None
 ) -> Memory:
     from yester.backups import before_migration
-    from yester.store.sqlite import SqliteStore
+    from yester.store import open_store
 
     present = int(time.time() * 1000) if now is None else now
     copy = before_migration(home, config.number("backups_kept"), present)
-    store = SqliteStore.open(home, now=present, before_migration=copy)
+    store = open_store(home, now=present, before_migration=copy)
     return Memory(store, config, vector_cache)

@@ -16,13 +16,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from yester.errors import UsageError
+from yester.store.figures import has_vectors
 
 if TYPE_CHECKING:
     from yester.config import Config
     from yester.model import Filters, Hit, Project
     from yester.recall.recall import Answer, Asked, Fates
     from yester.recall.staleness import Cache, Staleness, Work
-    from yester.store.base import Store
+    from yester.store.contract import Store
     from yester.text.embed import Embedder
 
 _PATIENCE_TO_WRITE = 0.03  # seconds; the next question may be waiting
@@ -91,7 +92,9 @@ class Access:
 
     def reading(self) -> Store | None:
         """The store; None where there is none yet: reading makes nothing."""
-        return self._opened() if os.path.exists(self.home / "yester.db") else None  # noqa: PTH110
+        from yester.store import store_file
+
+        return self._opened() if os.path.exists(store_file(self.home)) else None  # noqa: PTH110
 
     def writing(self) -> Store:
         return self._opened()
@@ -102,14 +105,14 @@ class Access:
             return self._store
         # Not through the library: what it needs to add items takes long to import.
         from yester.backups import before_migration
-        from yester.store.sqlite import SqliteStore
+        from yester.store import open_store
 
         if self._store is not None:
             self._store.close()
             self._store = None
         now = self.now()
         copy = before_migration(self.home, self.config().number("backups_kept"), now)
-        self._store = SqliteStore.open(self.home, now=now, before_migration=copy)
+        self._store = open_store(self.home, now=now, before_migration=copy)
         return self._store
 
     def here(self) -> Project:
@@ -204,10 +207,10 @@ class Access:
                           prompt)
                 for one in self._listed
             ]  # fmt: skip
-            with store.transaction(_PATIENCE_TO_WRITE):
-                store.put_injections(lines)
-                known = store.used([one.item for one in self._read])
-                store.put_feedback([
+            with store.transaction(patience=_PATIENCE_TO_WRITE):
+                store.append(lines)
+                known = store.texts([one.item for one in self._read]).used
+                store.append([
                     Feedback(one.item, "fetched", one.epoch, number)
                     for one in self._read
                     if (used := known.get(one.item)) and (used.shown or used.listed)
@@ -256,7 +259,7 @@ class Access:
         return fates
 
     def _own_embedder(self, config: Config, store: Store) -> Embedder | None:
-        if config["embedder"] == "none" or not store.has_vectors():
+        if config["embedder"] == "none" or not has_vectors(store):
             return None
         from yester.text.embed import open_embedder
 

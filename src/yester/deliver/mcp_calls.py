@@ -32,11 +32,11 @@ from yester.deliver.mcp_text import (
 )  # fmt: skip
 from yester.deliver.quote import plain
 from yester.errors import NotFound, UsageError
-from yester.model import WHOLE, Filters, Hit, Item, Project, Session
+from yester.model import WHOLE, Filters, Hit, Item, Paging, Project, Session
 from yester.recall.recall import Asked
 from yester.recall.timeline import timeline as around
 from yester.redact import redact
-from yester.store.base import Store
+from yester.store.contract import Store
 from yester.text.cost import estimate_tokens
 from yester.text.terms import query_terms
 
@@ -140,7 +140,7 @@ def _types(store: Store, given: Arguments) -> tuple[str, ...]:
     """obs_type: types we give ourselves, or that a program has stored something under."""
     chosen = types(given)
     for one in chosen:
-        if one in _OWN_TYPES or store.newest(Filters(types=(one,)), 1):
+        if one in _OWN_TYPES or store.select(Filters(types=(one,)), Paging(1)):
             continue
         from yester.memories.categories import CATEGORIES
 
@@ -175,7 +175,7 @@ def _hits(access: Access, store: Store, asked: Asked, wanted: str) -> tuple[list
     if wanted != "observations":
         return of(kinds), ""
     distilled = replace(asked.filters, kinds=("observation",), types=(), since=None, until=None)
-    if not store.newest(distilled, 1):
+    if not store.select(distilled, Paging(1)):
         return of(kinds + _RAW), " Nothing is distilled yet: messages stand for observations."
     hits = of(kinds)
     if hits or (asked.offset and of(kinds, replace(asked, offset=0, k=1))):
@@ -196,11 +196,13 @@ def _sessions(access: Access, store: Store, asked: Asked) -> tuple[list[str], li
                 found.append((session, one))
         found = found[asked.offset : asked.offset + asked.k]
     else:
-        found += [(one, None) for one in store.sessions(asked.filters, asked.k, asked.offset)]
+        found += [
+            (one, None) for one in store.sessions(asked.filters, Paging(asked.k, asked.offset))
+        ]
     names = {project.key: project.name for project in store.projects()}
     rows, terms = [], query_terms(asked.query)
     for session, hit in found:
-        told = store.newest(Filters(session=session.key, kinds=("summary",)), 1)
+        told = store.select(Filters(session=session.key, kinds=("summary",)), Paging(1))
         named = replace(session, project=names.get(session.project, session.project))
         rows.append(session_row(named, hit, terms, told[0].id if told else 0))
     return rows, [hit for _, hit in found]

@@ -16,9 +16,9 @@ from yester.memories.folder import InStep, in_step, place
 from yester.memories.memo import GLOBAL, By, plain
 from yester.memories.remember import Draft, Kept, remember
 from yester.memories.retention import Due, Rule, collect, due
-from yester.model import STATUSES, Change, Filters, Memo, Project
+from yester.model import STATUSES, Change, Filters, Memo, Paging, Project
 from yester.project import named
-from yester.store.base import Store
+from yester.store.contract import Store
 
 # The class has a method called list.
 _Memos = list[Memo]
@@ -45,7 +45,7 @@ class Memories:
         """Memories, the last changed first; `status` may be "all"."""
         filters = Filters(projects=(project,) if project else (), types=tuple(types))
         statuses = STATUSES if status == "all" else (status,)
-        return self._store.memories(filters, statuses, tags, limit)
+        return self._store.memos(filters, Paging(limit, statuses=statuses), tags=tags)
 
     def get(self, name: int | str) -> Memo:
         return lifecycle.named(self._store, str(name))

@@ -16,9 +16,10 @@ from yester.config import load
 from yester.deliver import config_file
 from yester.errors import UsageError
 from yester.memories.memo import GLOBAL
-from yester.model import Join, Project
+from yester.model import Join, Paging, Project
 from yester.project import EXCLUDED, Projects, bare, named, work_tree_place
-from yester.store.base import Store
+from yester.store.contract import Store
+from yester.store.figures import project_parts
 
 R = TypeVar("R")
 _RESERVED = (GLOBAL.name, EXCLUDED.name)
@@ -59,8 +60,8 @@ def merge(
         _refuse_ours(one)
     if project.key == into.key:
         raise UsageError(f"{project.name!r} cannot be merged into itself; name two projects")
-    part = next(part for part in store.parts() if part.project.key == project.key)
-    held = store.holding(project.key)
+    part = next(part for part in project_parts(store) if part.project.key == project.key)
+    held = dict(store.totals("item", ("kind",), where={"project": project.key}))
     found = Moved(sum(held.values()), part.sessions, held.get("memory", 0))
     if not dry_run:
         _carry_out(home, store, [into, project], named(into.name, into.root))
@@ -75,7 +76,7 @@ def _refuse_ours(project: Project) -> None:
 def undo_join(home: Path, store: Store, wanted: str, now: int) -> tuple[Project, int]:
     """What yester has joined by itself becomes a project of its own again, and stays one, since its
     folder stands in [projects] from now on. The project, and how many items it has got back."""
-    joined = [join for join in store.joins() if not join.undone]
+    joined = store.entries(Join, {"undone": 0}, Paging(oldest_first=True))
     found = [join for join in joined if wanted in (join.key, join.name, join.root)]
     if len(found) != 1:
         there = ", ".join(join.key if found else join.name for join in found or joined)
@@ -112,7 +113,7 @@ def _in_step(home: Path, store: Store, carry_out: Callable[[Path, str], R]) -> R
     with config_file.one_at_a_time:
         before = config_file.text_of(path)
         try:
-            with store.transaction():
+            with store.transaction("places"):
                 return carry_out(path, before)
         except BaseException:
             if config_file.text_of(path) != before:

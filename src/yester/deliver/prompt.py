@@ -20,13 +20,13 @@ from yester.deliver.quote import plain
 from yester.fence import MOST_UNITS, strip_fenced
 from yester.memories.places import is_curated
 from yester.memories.selection import in_order
-from yester.model import Filters, Hit, Project
+from yester.model import Filters, Hit, Paging, Project
 from yester.recall.arms import OneQuestion
 from yester.recall.floor import lacking, passing
 from yester.recall.rank import FEWEST, Weights
 from yester.recall.recall import Asked, Fates, recall
 from yester.recall.recall import hit as hit_of
-from yester.store.base import Store
+from yester.store.contract import Probe, Store
 from yester.text.snippet import snippet
 from yester.text.terms import query_terms
 
@@ -96,7 +96,7 @@ def at_prompt(
         half = _LONGEST_PROMPT // 2
         prompt = f"{prompt[:half]}\n{prompt[-half:]}"
     asked = query_terms(prompt)
-    items = max(store.statistics((), Filters()).items, FEWEST)
+    items = max(store.probe(Probe()).statistics.items, FEWEST)
     calendar = Calendar(now, zone)
     turns: dict[tuple[str, int], int] = {}
     pairs = [
@@ -178,7 +178,7 @@ def _answer(store: Store, question: Hit) -> Hit | None:
     if not question.session:
         return None
     about = Filters(session=question.session, kinds=_TALK, since=int(question.epoch * 1000))
-    later = store.newest(about, _TURN, oldest_first=True)
+    later = store.select(about, Paging(_TURN, oldest_first=True))
     turn = takewhile(lambda item: item.kind != "prompt" or item.id == question.id, later)
     names = {project.key: project.name for project in store.projects()}
     for item in reversed([item for item in turn if item.role == "assistant"]):

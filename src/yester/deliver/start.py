@@ -34,11 +34,11 @@ from yester.deliver.quote import quoted
 from yester.fence import MOST_UNITS, fenced, units
 from yester.git import Signals
 from yester.memories.places import is_curated
-from yester.model import CURATED, Filters, Item, Project, Session
+from yester.model import CURATED, Filters, Item, Paging, Project, Session
 from yester.recall.beginning import relevant
 from yester.recall.rank import Weights
 from yester.recall.recall import Fates
-from yester.store.base import Store
+from yester.store.contract import Probe, Store
 from yester.text.cost import estimate_tokens, reading_cost
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def at_start(
         rules_told = [rule for rule in here.rules if rule.updated > left_off]
         here = replace(here, signals=None)
     rules = _rules(rules_told, calendar, min(_RULES, budget))
-    number = store.statistics((), replace(project, since=None)).items
+    number = store.probe(Probe(replace(project, since=None))).statistics.items
     name = named(here.project.name)
     if not number:
         if again or of_session:
@@ -126,7 +126,7 @@ def at_start(
 def _left_off(store: Store, here: Here) -> int:
     """When the session had last said something by now; now, where it is not known."""
     mine = Filters(projects=(here.project.key,), session=here.session, until=here.now)
-    last = store.newest(mine, 1) if here.session else []
+    last = store.select(mine, Paging(1)) if here.session else []
     return last[0].epoch if last else here.now
 
 
@@ -170,7 +170,7 @@ def _sessions(
     store: Store, project: Filters, own: str, page: Page, calendar: Calendar, exchange: bool
 ) -> int:
     place = looked_at = 0
-    for session in store.sessions(project, _LISTED):
+    for session in store.sessions(project, Paging(_LISTED)):
         if place == len(_PROMPTS) or looked_at == _LOOKED_AT:
             break
         looked_at += bool(session.prompts) or session.items > _FEW
@@ -193,7 +193,7 @@ def _story(store: Store, session: Session, place: int, exchange: bool) -> list[_
         filters = Filters(
             projects=(session.project,), kinds=kinds, session=session.key, agent=session.agent
         )
-        return [item for item in store.newest(filters, limit) if not item.actor]
+        return [item for item in store.select(filters, Paging(limit)) if not item.actor]
 
     def entry(item: Item, reason: str, most: int, label: str = "") -> _Entry:
         return _Entry(item, reason, line(item.body or item.title, most), label)
@@ -294,7 +294,7 @@ def _index(
     """The newest of what was recorded for its own sake, newest first, under their days."""
     items = [
         item
-        for item in store.newest(replace(project, kinds=_INDEXED), _INDEX)
+        for item in store.select(replace(project, kinds=_INDEXED), Paging(_INDEX))
         if item.id not in told
         and not (own and item.session == own)
         and not (item.kind == "note" and item.session)  # plans and lists of a session long over

@@ -16,11 +16,12 @@ from yester.config import Config
 from yester.distil import QUIET
 from yester.distil.archive import Lines, added, asked, found, written
 from yester.distil.asking import Asker
+from yester.distil.history import distilled_items
 from yester.distil.turns import BRIEF_CHARS, BRIEF_TOOLS
 from yester.memories.disk import appended, folder
 from yester.memories.places import memory_places
-from yester.model import Session
-from yester.store.base import Store, Waiting
+from yester.model import Archived, Session
+from yester.store.contract import Queue, Store, Waiting
 
 LATELY = 86_400_000  # ms; what ended before is no news
 _SETTLED = 3_000  # ms after a session's end within which its transcript may still grow
@@ -31,7 +32,9 @@ _PAGE = 400
 def unarchived(store: Store, now: int) -> list[Waiting]:
     """Sessions that are over and of which the archive does not have the end; `since` is up to when
     it has them."""
-    return store.unarchived(now - LATELY, now - _SETTLED, now - QUIET)
+    return store.queued_sessions(
+        Queue("archive", since=now - LATELY, ended_before=now - _SETTLED, quiet_since=now - QUIET)
+    )
 
 
 def archive(
@@ -40,7 +43,7 @@ def archive(
     """Add what is new of a session to its file; the file, None where nothing was worth it, and why
     a language model that was asked did not write it. SourceError where it cannot be written."""
     session = waiting.session
-    new = [item for item in store.distilled(session.id) if item.epoch > waiting.since]
+    new = [item for item in distilled_items(store, session.id) if item.epoch > waiting.since]
     lines, reason = found(new), ""
     if lines and asker is not None:
         lines, reason = _asked(store, config, waiting, asker, lines)
@@ -50,7 +53,7 @@ def archive(
         path = _folder(store, config, session) / f"{when:%Y-%m-%d}.md"
         appended(path, partial(_block, session=session.key, when=when, lines=lines))
     with store.transaction():
-        store.put_archived(session.id, session.ended, now)
+        store.append([Archived(session.id, session.ended, now)])
     return path, reason
 
 

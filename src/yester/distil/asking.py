@@ -28,7 +28,7 @@ from yester.errors import (
     Unreachable,
     YesterError,
 )
-from yester.store.base import Store
+from yester.store.contract import Store
 
 T = TypeVar("T")
 SECONDS = 60.0

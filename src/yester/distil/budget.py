@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from yester.config import Config
 from yester.errors import ConfigError, OverBudget
 from yester.model import Spend
-from yester.store.base import Spent, Store
+from yester.store.contract import Store
+from yester.store.figures import Spent, spent_since
 
 if TYPE_CHECKING:
     from yester.distil.llm import Answer, Model
@@ -130,12 +131,12 @@ def reserve(store: Store, limits: Limits, call: Spend) -> int:
     """Enter a call before it is made. OverBudget, which is entered too, where it may not be.
 
     Not inside a transaction: this is one."""
-    with store.transaction():
-        spent = store.spent(day_of(call.epoch), call.epoch)
+    with store.transaction("spend"):
+        spent = spent_since(store, day_of(call.epoch), call.epoch)
         outcome, reason = _refused(spent, limits, call)
         if outcome:
             call = replace(call, tokens_in=0, tokens_out=0, cost=0.0, outcome=outcome)
-        number = store.put_spend(call)
+        (number,) = store.append([call])
     if outcome:
         raise OverBudget(reason)
     return number
@@ -169,12 +170,18 @@ def settle(
     else:
         read, written, paid = call.tokens_in, call.tokens_out, call.cost
     with store.transaction():
-        store.settle_spend(number, read, written, paid, outcome)
+        store.append(
+            [
+                replace(
+                    call, id=number, tokens_in=read, tokens_out=written, cost=paid, outcome=outcome
+                )
+            ]
+        )
 
 
 def forecast(store: Store, limits: Limits, model: Model, price: Price, call: Spend) -> str:
     """What a call will cost, for the person who pays, before it is made."""
-    spent = store.spent(day_of(call.epoch), call.epoch)
+    spent = spent_since(store, day_of(call.epoch), call.epoch)
     usual = 4 * model.calls  # a token is about four characters, and an answer seldom the longest
     read, written = call.tokens_in // usual, call.tokens_out // usual
     return (

@@ -30,7 +30,7 @@ from yester.distil.turns import View
 from yester.distil.work import Committed
 from yester.ingest.echo import shown_texts
 from yester.model import DISTILLED, Item, Session
-from yester.store.base import Store
+from yester.store.contract import Store
 
 _MESSAGES = 12  # taken apart at once
 
@@ -127,7 +127,10 @@ def _summaries(store: Store, looked: Looked, telling: Sequence[_Telling]) -> Ite
     if alone and not telling:
         return  # it has one turn still, and its summary stands
     earlier = [
-        (-1, source) for item in told for source in store.evidence(item.id).get(-1, ())
+        (-1, source)
+        for item in told
+        for fact, source in store.evidence([item.id]).get(item.id, ())
+        if fact == -1
     ]  # fmt: skip
     if alone:  # it had one turn, and its summary is that turn's now
         ref = turn_ref(session, _turn_of(store, told[0], earlier))

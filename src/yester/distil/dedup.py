@@ -13,7 +13,7 @@ from yester.distil.made import Made, Sources, whole
 from yester.distil.titles import near
 from yester.distil.turns import View
 from yester.model import Filters, Item
-from yester.store.base import Store, inverse_frequency
+from yester.store.contract import Probe, Store
 from yester.text.terms import terms
 
 HOUR = 3_600_000
@@ -59,21 +59,17 @@ def stored_already(store: Store, item: Item, own: Iterable[str] = ()) -> Item | 
         projects=(item.project,), kinds=("observation",), since=item.epoch - HOUR,
         until=item.epoch + HOUR + 1, files=item.files_modified[:1],
     )  # fmt: skip
-    numbers = store.statistics(sorted(wanted), filters)
-    asked = [
-        (term, inverse_frequency(held, numbers.items), held)
-        for term in sorted(wanted)
-        if (held := numbers.frequencies.get(term, 0))
-    ]
-    if len(asked) < SAME * len(wanted):
-        return None
-    found = store.candidates(
-        sorted(asked, key=lambda one: one[2])[: _enough(len(wanted))], filters, _CANDIDATES
+    probe = Probe(
+        filters, dict.fromkeys(sorted(wanted), 1.0), rarest=_enough(len(wanted)), words=_CANDIDATES
     )
+    found = store.probe(probe)
+    held = [term for term, number in found.statistics.frequencies.items() if number]
+    if len(held) < SAME * len(wanted):
+        return None
     passed_over = frozenset(own)
     alike = (
         other
-        for other in store.get([one.id for one in found])
+        for other in store.get([one.id for one in found.candidates])
         if other.ref not in passed_over and same_insight(item, other)
     )
     return min(alike, key=lambda other: (other.epoch, other.id), default=None)
@@ -169,8 +165,7 @@ def with_others(store: Store, made: Made, had: Item, own: frozenset[int]) -> Mad
 
 
 def _evidence(store: Store, item: Item) -> Sources:
-    found = store.evidence(item.id)
-    return tuple((number, source) for number, every in found.items() for source in every)
+    return store.evidence([item.id]).get(item.id, ())
 
 
 def _same(text: str) -> str:

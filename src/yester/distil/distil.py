@@ -14,14 +14,14 @@ from dataclasses import dataclass, field, replace
 
 from yester.distil.compose import Looked, compose
 from yester.distil.dedup import with_others
-from yester.distil.history import LOOK_BACK, History, Rules
+from yester.distil.history import LOOK_BACK, History, Rules, distilled_items
 from yester.distil.keeping import keep_rules, link_decisions
 from yester.distil.made import Made, kept_once
 from yester.distil.turns import View
 from yester.distil.work import Committed, assigned
 from yester.ingest.prepare import prepared
-from yester.model import Item, Session
-from yester.store.base import Entry, Put, Store, Waiting
+from yester.model import Item, Refinement, Session
+from yester.store.contract import Entry, Put, Store, Waiting
 
 
 @dataclass(slots=True)
@@ -41,7 +41,6 @@ class Report:
 class _Written:
     """What takes the place of what: `gone` is of turns that were made anew, and came no more."""
 
-    made: Mapping[str, Made]
     entries: Sequence[Entry]
     gone: Sequence[Item]
     rest: int  # since when the session waits still; 0: it is done
@@ -54,7 +53,7 @@ def distil(
     what is kept for good; 0: the session's end. With `rules.most` it may wait still afterwards."""
     session = waiting.session
     noted = _noted(store, session)
-    known = store.distilled(session.id)
+    known = distilled_items(store, session.id)
     history = History(store, session.id, waiting.since)
     yield from history.read(rules)
     first, turns = history.first, history.turns()
@@ -87,7 +86,7 @@ def distil(
             made[had.ref] = with_others(store, made[had.ref], had, looked_at)
     entries = []
     for each in made.values():
-        entries.append(prepared(each.item))
+        entries.append(replace(prepared(each.item), evidence=tuple(each.sources)))
         yield
     kept = {item.ref for item in older} | made.keys()
     gone = [
@@ -96,7 +95,7 @@ def distil(
         # What came of turns that are looked at another time stays until then.
         if item.ref not in kept and not (history.rest and item.epoch >= history.rest)
     ]
-    written = _Written(made, entries, gone, history.rest)
+    written = _Written(entries, gone, history.rest)
     if (put := _write(store, waiting, noted, written)) is None:
         yield from distil(store, waiting, rules, report, now)
         return
@@ -132,8 +131,8 @@ def shape(turn: View, commits: Sequence[Committed]) -> str:
 
 def _noted(store: Store, session: Session) -> dict[str, str]:
     """The turns whose notes are a language model's, and how far they had come."""
-    made = store.refined(session.id)
-    return {turn: one.shape for turn, one in made.items() if not one.reason}
+    made = store.entries(Refinement, {"session": session.id})
+    return {one.turn: one.shape for one in made if not one.reason}
 
 
 def _older(item: Item, turns: Sequence[View], stay: Collection[str], first: int) -> bool:
@@ -151,13 +150,12 @@ def _write(
     """None, and nothing done, where a language model has noted a turn meanwhile."""
     # What a decision had undone that is none any more holds again.
     freed = store.get([item.supersedes for item in written.gone if item.supersedes])
-    with store.transaction():
+    with store.transaction("work"):
         if _noted(store, waiting.session) != noted:
             return None
         if written.gone:
             store.remove([item.id for item in written.gone])
             store.put([prepared(replace(item, status="active")) for item in freed])
         put = store.put(written.entries)
-        evidence = {ref: one.sources for ref, one in written.made.items()}
-        store.put_distilled(waiting.session.id, waiting.changes, evidence, written.rest)
+        store.settle_session(waiting, written.rest)
     return put

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from yester.config import Config
 from yester.distil.turns import BRIEF_CHARS, BRIEF_TOOLS, Step, View, step_of, views
-from yester.model import Item
-from yester.store.base import Store
+from yester.model import DISTILLED, Event, Filters, Item, Paging, Turn
+from yester.store.contract import Store
 
 LOOK_BACK = 5  # turns within which work is committed and errors end
 # A result may come when the next prompt is already typed: then it belongs to the turn before.
@@ -33,6 +33,25 @@ class Rules:
         return cls(frozenset(config.texts("skip_tools")), config.number("batch_window_ms"))
 
 
+def distilled_items(store: Store, session: int) -> list[Item]:
+    """What a session was distilled into, by time, whatever became of it."""
+    made = Filters(session_id=session, source=DISTILLED)
+    return store.select(made, Paging(oldest_first=True, statuses=()))
+
+
+def _prompt_before(store: Store, session: int, epoch: int, back: int) -> int:
+    """When the prompt so many before the last one of that time was typed; 0: there is none."""
+    filters = Filters(kinds=("prompt",), until=epoch + 1, session_id=session)
+    offset = 0
+    while page := store.select(filters, Paging(_PAGE, offset, statuses=())):
+        typed = [item for item in page if not item.actor]
+        if back < len(typed):
+            return typed[back].epoch
+        back -= len(typed)
+        offset += len(page)
+    return 0
+
+
 class History:
     """The turns since `first` can be made anew; those before them, as far as they have to do with
     them, are there, too."""
@@ -41,7 +60,7 @@ class History:
         self._store = store
         self._session = session
         self._since = since
-        self.first = store.prompt_before(session, since, _READ_BACK) if since else 0
+        self.first = _prompt_before(store, session, since, _READ_BACK) if since else 0
         self.rest = 0  # where to go on another time; 0: this was all
         self.texts: dict[int, str] = {}  # item → the beginning of what a tool was given and gave
         self._items: list[tuple[Item, int]] = []
@@ -52,8 +71,10 @@ class History:
     def read(self, rules: Rules, excerpt: int = 0) -> Iterator[None]:
         """In small steps; `texts` has so many characters of each use of a tool."""
         store = self._store
-        told = store.told(self._session)
-        begin = store.prompt_before(self._session, self.first, _READ_BACK) if self.first else 0
+        turns = store.entries(Turn, {"session": self._session})
+        events = store.entries(Event, {"turn": [turn.id for turn in turns]})
+        told = {event.item: event for event in events if event.item}
+        begin = _prompt_before(store, self._session, self.first, _READ_BACK) if self.first else 0
         after = (begin - 1, 0)
         number = 0
         while page := store.history(self._session, BRIEF_TOOLS, BRIEF_CHARS, after, _PAGE):

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from yester.distil.amend import amends
+from yester.distil.history import distilled_items
 from yester.distil.turns import View
 from yester.ingest.prepare import prepared
 from yester.memories.lifecycle import restore, retire
@@ -19,10 +20,10 @@ from yester.memories.remember import Draft, remember
 from yester.memories.rules import same_subject
 from yester.memories.standing import Rule, rules_in
 from yester.memories.withdrawn import ended_by, withdrawals_in
-from yester.model import Filters, Item, Memo, Project, Session
+from yester.model import Filters, Item, Memo, Paging, Project, Session
 from yester.project import bare
 from yester.recall.recall import Asked, recall
-from yester.store.base import Store
+from yester.store.contract import Store
 
 _ALIKE = 15  # earlier or later decisions that are compared
 _WHO, _SOURCE = "prompt", "typed"
@@ -70,7 +71,7 @@ def _end_rules(
         filters = Filters(projects=(project.key, GLOBAL.key), types=("rule",))
         known = [
             memo
-            for memo in store.memories(filters, ("active", "retired"))
+            for memo in store.memos(filters, Paging(statuses=("active", "retired")))
             if memo.item.origin == "user"
             and memo.item.epoch < prompt.epoch
             and (memo.item.status == "active" or memo.reason == why)
@@ -109,7 +110,7 @@ def _project(store: Store, key: str) -> Project:
 def _outdated(store: Store, rule: Rule, ref: str, prompt: Item, project: Project) -> bool:
     """Has the user said otherwise since, or edited this very one (`ref`)?"""
     where = GLOBAL.key if rule.scope == "global" else project.key
-    known = store.memories(Filters(projects=(project.key, GLOBAL.key), types=("rule",)))
+    known = store.memos(Filters(projects=(project.key, GLOBAL.key), types=("rule",)))
     return any(
         memo.item.ref == ref
         or (memo.item.project == where and same_subject(memo.content, {"rule": rule.text}))
@@ -121,7 +122,7 @@ def _outdated(store: Store, rule: Rule, ref: str, prompt: Item, project: Project
 def link_decisions(store: Store, session: Session) -> Iterator[int]:
     """Decisions of this session and those they undo, or are undone by, made a chain: the newer one
     names the older, which is found no more. Yields how many links were made, step by step."""
-    for one in store.distilled(session.id):
+    for one in distilled_items(store, session.id):
         if one.type != "decision" or one.status != "active":
             continue
         asked = Asked(
@@ -144,5 +145,5 @@ def _link(store: Store, newer: Item, older: Item) -> int:
     changed = [replace(older, status="superseded")]
     if not newer.supersedes:
         changed.append(replace(newer, supersedes=older.id))
-    with store.transaction():
+    with store.transaction("work"):
         return store.put([prepared(item) for item in changed]).changed

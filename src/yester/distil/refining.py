@@ -14,15 +14,16 @@ from dataclasses import dataclass, replace
 from yester.distil.asking import Asker
 from yester.distil.budget import day_of
 from yester.distil.distil import shape
-from yester.distil.history import LOOK_BACK, History, Rules
+from yester.distil.history import LOOK_BACK, History, Rules, distilled_items
 from yester.distil.refine import Draft, Refined, refine
 from yester.distil.trouble import WARNING
 from yester.distil.turns import View
 from yester.distil.work import assigned
 from yester.ingest.echo import shown_texts
 from yester.ingest.prepare import prepared
-from yester.model import Item, Session
-from yester.store.base import Refinement, Store
+from yester.model import Item, Refinement, Session
+from yester.store.contract import Store
+from yester.store.figures import spent_since
 
 LATELY = 86_400_000  # ms; older turns are not asked about unless somebody names their session
 CUT_SHORT = "cut short: it was asked, and nobody was there for the answer"
@@ -60,8 +61,8 @@ def unrefined(
 ) -> list[Turn]:
     """The distilled turns since then which no model was asked about as they are now; with `again`
     those, too, for which that came to nothing."""
-    known = store.distilled(session.id)
-    marks = store.refined(session.id)
+    known = distilled_items(store, session.id)
+    marks = {mark.turn: mark for mark in store.entries(Refinement, {"session": session.id})}
     # The same turns must look the same here as where they are distilled: with those before them.
     history = History(store, session.id, since)
     for _ in history.read(replace(rules, most=0), _STEP_CHARS):
@@ -93,17 +94,17 @@ def refine_turns(
     as may be: those that are left are still to be asked about."""
     for turn in turns:
         now = asker.now()
-        if stopped() or store.spent(day_of(now), now).in_flight >= asker.limits.in_flight:
+        if stopped() or spent_since(store, day_of(now), now).in_flight >= asker.limits.in_flight:
             return
-        mark = Refinement(turn.shape, now, asker.model.name, CUT_SHORT)
+        mark = Refinement(session.id, turn.key, turn.shape, now, asker.model.name, CUT_SHORT)
         with store.transaction():
-            store.put_refined(session.id, turn.key, mark)
+            store.append([mark])
         refined = refine(asker, turn.draft, turn.text)
         if not refined.reason and not _replace(store, session, turn, refined, mark):
             refined = Refined(turn.draft.observations, turn.draft.summary, reason=MEANWHILE)
         if refined.reason:
             with store.transaction():
-                store.put_refined(session.id, turn.key, mark._replace(reason=refined.reason))
+                store.append([replace(mark, reason=refined.reason)])
         yield Done(turn, refined)
 
 
@@ -138,16 +139,15 @@ def _replace(
     """Put what a model wrote in place of what was found; False where that is there no more."""
     found = [one for one in (*turn.draft.observations, turn.draft.summary) if one is not None]
     made = [one for one in (*refined.observations, refined.summary) if one is not None]
-    entries = [prepared(replace(one, id=0)) for one in made]
-    refs = {one.ref for one in made}
     whole = tuple((-1, source) for source in turn.sources)
-    with store.transaction():
-        there = {item.ref: item for item in store.distilled(session.id)}
+    entries = [replace(prepared(replace(one, id=0)), evidence=whole) for one in made]
+    refs = {one.ref for one in made}
+    with store.transaction("work"):
+        there = {item.ref: item for item in distilled_items(store, session.id)}
         if any(there.get(one.ref) != one for one in found):
             return False
         store.remove([one.id for one in found if one.ref not in refs])
         store.put(entries)
-        store.put_evidence(dict.fromkeys(refs, whole))
-        store.put_refined(session.id, turn.key, mark._replace(reason=""))
-        store.want_distilled(session.id, turn.started)  # its session's summary is made of it
+        store.append([replace(mark, reason="")])
+        store.queue_sessions({session.id: turn.started})  # its session's summary is made of it
     return True

@@ -15,6 +15,7 @@ from yester import __version__
 from yester.agents import AGENTS
 from yester.config import Config
 from yester.doctor.finding import Finding
+from yester.store import store_file
 
 _LITTLE_SPACE = 500 * 1024 * 1024
 _FOLDERS = ("run", "logs", "spool", "spool/tmp", "spool/new")  # of a home that has been used
@@ -54,7 +55,7 @@ def _closed_to_us(home: Path, fix: bool) -> Generator[Finding, None, bool]:
     """What is ours by its owner, but by its mode not to be entered, read or written; first, since
     nothing else can be seen there. Whether some of it stays so."""
     lacking = []
-    for path in (home, *(home / name for name in _FOLDERS), home / "yester.db"):
+    for path in (home, *(home / name for name in _FOLDERS), store_file(home)):
         try:
             found = path.lstat()
             needed = 0o700 if stat.S_ISDIR(found.st_mode) else 0o600

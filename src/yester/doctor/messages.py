@@ -21,10 +21,10 @@ from yester.doctor.finding import Finding
 from yester.errors import YesterError
 from yester.ingest import Ingest
 from yester.ingest.transcripts import KEEPS_ECHOES
-from yester.model import ECHO, Session
+from yester.model import ECHO, Filters, Injection, Paging, Session
 from yester.project import Projects
-from yester.store.base import Store
-from yester.store.sqlite import SqliteStore
+from yester.store import open_store, store_exists
+from yester.store.contract import Queue, Store
 
 _PAGE = 5_000
 
@@ -39,14 +39,14 @@ class _Unread:
 
 
 def messages(home: Path, config: Config, now: int, fix: bool) -> Iterator[Finding]:
-    if not (home / "yester.db").exists():
+    if not store_exists(home):
         return
     try:
-        store = SqliteStore.open(home, now=now)
+        store = open_store(home, now=now)
     except YesterError:
         return  # the check of the store has told
     try:
-        if not store.counts().skipped.get(ECHO):
+        if not dict(store.totals("skipped", by=("reason",))).get(ECHO):
             return
         yield from _examined(store, config, now, fix)
     finally:
@@ -78,7 +78,7 @@ def _examined(store: Store, config: Config, now: int, fix: bool) -> Iterator[Fin
         ingest.flush()
         report = Report()
         for session in unread.sessions if number else ():
-            for waiting in store.distillable(session.key):
+            for waiting in store.queued_sessions(Queue("any", key=session.key)):
                 for _ in distil(store, waiting, Rules.of(config), report, now):
                     pass
         for problem in ingest.report.problems:
@@ -103,7 +103,11 @@ def _ingest(store: Store, config: Config) -> Ingest:
 
 
 def _unread(store: Store) -> _Unread:
-    sessions = [found for id_ in sorted(_shown_to(store)) if (found := store.numbered(id_))]
+    sessions = [
+        found
+        for id_ in sorted(_shown_to(store))
+        if (found := next(iter(store.sessions(Filters(session_id=id_))), None))
+    ]
     keys = {(one.agent, one.key) for one in sessions}
     paths = {
         one.transcript: AGENTS[one.agent]
@@ -124,7 +128,7 @@ def _unread(store: Store) -> _Unread:
 def _shown_to(store: Store) -> set[int]:
     found: set[int] = set()
     before = 0
-    while page := store.ledger(_PAGE, before=before):
+    while page := store.entries(Injection, page=Paging(_PAGE, before=before)):
         found.update(line.session for line in page)
         before = page[-1].id
     return found - {0}

@@ -12,7 +12,10 @@ from yester.config import Config
 from yester.doctor.finding import Finding, problem
 from yester.errors import ModelError, StoreDamaged, YesterError
 from yester.ingest.joins import names_of
-from yester.store.sqlite import SqliteStore
+from yester.model import Join, Paging
+from yester.store import maintenance_of, open_store, store_exists, store_file
+from yester.store.contract import Store
+from yester.store.figures import content_counts, project_parts
 
 
 def model(home: Path, config: Config, thoroughly: bool = True) -> Iterator[Finding]:
@@ -46,11 +49,11 @@ def store(
     home: Path, config: Config, now: int, fix: bool, thoroughly: bool = True
 ) -> Iterator[Finding]:
     """Thoroughly is everything read, and tried whether it can be written."""
-    if not (home / "yester.db").exists():
+    if not store_exists(home):
         yield Finding("store", "note", "nothing is indexed yet", "Run: yester index")
         return
     try:
-        opened = SqliteStore.open(
+        opened = open_store(
             home, now=now,
             before_migration=backups.before_migration(home, config.number("backups_kept"), now),
         )  # fmt: skip
@@ -58,7 +61,7 @@ def store(
         yield Finding("store", "problem", str(error).split("; ")[0], _advice("", home))
         return
     except YesterError as error:
-        yield problem("store", str(error), f"Look at {home / 'yester.db'}.")
+        yield problem("store", str(error), f"Look at {store_file(home)}.")
         return
     try:
         yield from _opened(opened, home, fix) if thoroughly else _seen(opened)
@@ -72,43 +75,46 @@ def store(
         opened.close()
 
 
-def _opened(store: SqliteStore, home: Path, fix: bool) -> Iterator[Finding]:
+def _opened(store: Store, home: Path, fix: bool) -> Iterator[Finding]:
     try:
         with store.transaction():
             pass  # whoever may begin one may write
     except YesterError as error:
         yield problem("store", str(error), f"Make sure that you may write in {home}.")
         return
-    problems = store.check()
+    care = maintenance_of(store)
+    problems = care.check()
     broken_index = [text for text in problems if text.startswith("index:")]
-    stale = store.stale()
+    stale = care.stale()
     if fix and (broken_index or stale) and len(broken_index) == len(problems):
         yield _repaired(lambda: _reindex(store), _advice("", home))
-        problems, stale = store.check(), store.stale()
+        problems, stale = care.check(), care.stale()
     for text in problems:
         yield Finding("store", "problem", text, _advice(text, home))
     if stale:
         yield Finding("index", "problem", stale, "Run: yester reindex")
     if not problems:
-        counts = store.counts()
+        counts = content_counts(store)
         items = sum(counts.items.values())
         yield Finding("store", "ok", f"{items:,} items, {counts.bytes / 1e6:,.1f} MB, no damage")
 
 
-def _seen(store: SqliteStore) -> Iterator[Finding]:
+def _seen(store: Store) -> Iterator[Finding]:
     try:
-        if stale := store.stale():
+        if stale := maintenance_of(store).stale():
             yield Finding("index", "problem", stale, "Run: yester reindex")
-        items = sum(sum(part.items.values()) for part in store.parts())
+        items = sum(sum(part.items.values()) for part in project_parts(store))
         yield Finding("store", "ok", f"{items:,} items in use")
     except YesterError as error:
         yield problem("store", str(error), "Run: yester doctor")
 
 
-def _joined(store: SqliteStore) -> Iterator[Finding]:
+def _joined(store: Store) -> Iterator[Finding]:
     """What was moved without being asked for must be told, and how to undo it."""
     try:
-        joins = [join for join in store.joins() if not join.undone]
+        joins = [
+            join for join in store.entries(Join, page=Paging(oldest_first=True)) if not join.undone
+        ]
     except YesterError:
         return  # the store is damaged, as was said
     if joins:
@@ -126,7 +132,7 @@ def _advice(text: str, home: Path) -> str:
     if backups.listed(home):
         return "Bring a backup back: yester restore latest (the present file is moved aside)"
     return (
-        f"There is no backup. Move {home / 'yester.db'} away and run: yester index"
+        f"There is no backup. Move {store_file(home)} away and run: yester index"
         " (the transcripts are read again)"
     )
 
@@ -138,6 +144,6 @@ def _repaired(repair: Callable[[], int], advice: str) -> Finding:
         return Finding("index", "problem", f"could not be built anew: {error}", advice)
 
 
-def _reindex(store: SqliteStore) -> int:
-    with store.transaction():
-        return store.reindex()
+def _reindex(store: Store) -> int:
+    with store.transaction("index"):
+        return maintenance_of(store).reindex()

@@ -18,7 +18,7 @@ from yester.memories.store_side import SOURCE, LetGo, StoreSide
 from yester.memories.tree import read
 from yester.memories.written import KEYS, Written
 from yester.model import Project
-from yester.store.base import Store
+from yester.store.contract import Store
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from yester.model import CURATED, Item, Project, Source
 from yester.project import EXCLUDED, Projects
 from yester.project import named as named_project
 from yester.redact import redact
-from yester.store.base import Put, Store
+from yester.store.contract import Put, Store
 
 KIND = TYPE = "note"
 _AGENT = "claude-code"
@@ -115,7 +115,7 @@ def take(
         path = str(file.path)
         try:
             state = file.path.stat()
-            known = store.source(path)
+            known = next(iter(store.sources(path=path)), None)
             same = known and (known.size, known.mtime_ns) == (state.st_size, state.st_mtime_ns)
             if same and not again:
                 report.unchanged += 1
@@ -177,7 +177,7 @@ def _source(path: str, notes: Sequence[Item], size: int = -1, mtime_ns: int = 0)
 
 def _put(store: Store, changed: Sequence[Item], project: Project | None, source: Source) -> Put:
     entries = [prepared(item) for item in changed]
-    with store.transaction():
+    with store.transaction("items"):
         if project:
             store.put_project(project)
         put = store.put(entries)

@@ -15,7 +15,7 @@ from yester.memories.memo import GLOBAL
 from yester.memories.wording import lead
 from yester.model import Filters
 from yester.redact import redact
-from yester.store.base import Store
+from yester.store.contract import Store
 
 # Categories that say how things are or should be; the goal of a session claims nothing.
 _CLAIM = ("decision", "constraint", "preference", "rule", "note")
@@ -28,7 +28,10 @@ def lint_page(store: Store, path: Path, project: str) -> list[Finding]:
     if data is None:
         return []
     written = path.stat().st_mtime_ns // 1_000_000
-    known = {_flat(item.body): item.updated for item in notes_of(store, store.source(str(path)))}
+    known = {
+        _flat(item.body): item.updated
+        for item in notes_of(store, next(iter(store.sources(path=str(path))), None))
+    }
 
     def since(entry: Entry) -> int:
         return known.get(_flat(redact(strip_fenced(entry.text))), written)
@@ -37,7 +40,7 @@ def lint_page(store: Store, path: Path, project: str) -> list[Finding]:
 
 
 def _told(store: Store, project: str) -> Sequence[Newer]:
-    memos = store.memories(Filters(projects=(project, GLOBAL.key), types=_CLAIM))
+    memos = store.memos(Filters(projects=(project, GLOBAL.key), types=_CLAIM))
     return [
         Newer(f"#{memo.item.id}", lead(category(memo.item.type), memo.content), memo.item.updated)
         for memo in memos

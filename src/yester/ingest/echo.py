@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from yester.ingest.prepare import content_hash
-from yester.model import ECHO, Item
-from yester.store.base import Entry, Store
+from yester.model import ECHO, Injection, Item
+from yester.store.contract import Entry, Store
 from yester.text.sentences import split_sentences
 
 _FEWEST = 24  # characters; fewer are said again by chance
@@ -37,7 +37,7 @@ def shown_texts(store: Store, session: int, key: str) -> list[Shown]:
     """What an agent was shown in a session (its row and its own id), each since when it was first.
     What was made of the session itself does not count: its words would be an echo of themselves."""
     first: dict[int, int] = {}
-    for line in store.injections(session):
+    for line in store.entries(Injection, {"session": session}):
         first[line.item] = min(line.epoch, first.get(line.item, line.epoch))
     return [
         Shown.of(_text(item), first[item.id])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from yester.model import Item
-from yester.store.base import Store
+from yester.store.contract import Store
 from yester.text.embed import Embedder, split
 
 BATCH = 16  # items between two commits
@@ -28,7 +28,7 @@ def embed_waiting(
     `since` (ms): only what was stored since then.
     """
     if store.model() != embedder.sha:
-        with store.transaction():
+        with store.transaction("items"):
             store.use_model(embedder.sha)
     while not stop():
         items = store.get(store.unembedded(BATCH, since))
@@ -37,7 +37,7 @@ def embed_waiting(
         texts = [parts(item) for item in items]
         vectors = embedder.embed([text for one in texts for text in one])
         at = 0
-        with store.transaction():
+        with store.transaction("items"):
             now = {item.id: item for item in store.get([item.id for item in items])}
             for item, one in zip(items, texts, strict=True):
                 if now.get(item.id) == item:  # else it was written anew meanwhile, and waits again

@@ -22,10 +22,10 @@ from yester.config import Config
 from yester.errors import SourceError
 from yester.ingest import echo, noise
 from yester.ingest.prepare import prepared
-from yester.model import Event, Filters, Item, OwedStart, Session, Turn
+from yester.model import Event, Filters, Item, Muted, OwedStart, Paging, Session, Skipped, Turn
 from yester.project import EXCLUDED, Projects
 from yester.redact import redact
-from yester.store.base import Entry, Store
+from yester.store.contract import Entry, Store
 
 _SAME_TIME = 10 * 60_000  # ms between a hook and the record of the same thing in the transcript
 
@@ -80,7 +80,7 @@ class Events:
         """Why nothing of this event may be kept, or ""."""
         if self._rules.off(told.cwd, told.session, told.epoch):
             return "off"
-        if told.session and told.session in self._store.muted():
+        if told.session and self._store.entries(Muted, {"session": told.session}):
             return "off"
         return "excluded" if self.projects.of(told.cwd) == EXCLUDED else ""
 
@@ -101,7 +101,7 @@ class Events:
         """Store a batch, all of it or nothing. `before_storing` is called when every event has been
         understood: from then on it may have to wait for other writers."""
         ids = [spooled.id for spooled in batch]
-        known = self._store.handled(ids)
+        known = self._known_events(ids)
         again: dict[str, Told] = {}
         sessions: dict[tuple[str, str], Session] = {}
         weighed: list[tuple[Spooled, _Weighed]] = []
@@ -130,8 +130,8 @@ class Events:
                 )  # fmt: skip
             weighed.append((spooled, one))
         before_storing()
-        with self._store.transaction():
-            known = self._store.handled(ids)
+        with self._store.transaction("events"):
+            known = self._known_events(ids)
             new = [pair for pair in weighed if pair[0].id not in known]
             rows = self._put_sessions(new, sessions)
             self._put_events(new, rows, self._put_items(new, rows))
@@ -140,6 +140,9 @@ class Events:
             again,
             frozenset(s.id for s, one in weighed if one.skipped == "unreadable"),
         )
+
+    def _known_events(self, ids: Sequence[str]) -> set[str]:
+        return {event.id for event in self._store.entries(Event, {"id": ids})}
 
     # --- outside the lock --------------------------------------------------------------------
 
@@ -176,7 +179,7 @@ class Events:
         for spooled, one in new:
             told = one.told
             if one.skipped == "off" and spooled.off and told.session:
-                self._store.mute(told.session, told.epoch)
+                self._store.append([Muted(told.session, told.epoch)])
             if one.skipped in ("off", "excluded") or not told.session:
                 continue
             session = sessions[told.session, told.agent]
@@ -213,7 +216,7 @@ class Events:
                 item.id for item in self._store.find(entry.item.ref) if _same(item, entry.item)
             )
         for agent, counts in skipped.items():
-            self._store.put_skipped(agent, counts)
+            self._store.append([Skipped(agent, reason, n) for reason, n in counts.items()])
         return {event: tuple(items) for event, items in found.items()}
 
     def _known(self, item: Item, session: int, epoch: int) -> int:
@@ -226,9 +229,10 @@ class Events:
         if item.role == "tool" or not session:
             return 0
         text = item.body.strip()
-        return self._store.said(
-            session, item.kind, item.actor, text, epoch - _SAME_TIME, epoch + _SAME_TIME
-        )
+        return find_said(
+            self._store, session, item.kind, item.actor, text, epoch - _SAME_TIME,
+            epoch + _SAME_TIME,
+        )  # fmt: skip
 
     def _repeats(self, item: Item, session: int) -> bool:
         return echo.may_repeat(item) and echo.repeats(
@@ -250,7 +254,7 @@ class Events:
             if session:
                 turn = self._turn(spooled, told, session, made)
                 if told.what == "start" and not one.skipped:
-                    self._owe(session, OwedStart(spooled.id, told.source, told.epoch))
+                    self._owe(OwedStart(spooled.id, told.source, told.epoch, session))
             rows.append(
                 Event(
                     spooled.id, told.name, told.epoch, session, turn, told.actor, told.tool,
@@ -259,12 +263,12 @@ class Events:
                     max(0, int(self._clock() * 1000) - told.epoch),
                 )
             )  # fmt: skip
-        self._store.put_events(rows)
+        self._store.append(rows)
 
-    def _owe(self, session: int, start: OwedStart) -> None:
+    def _owe(self, start: OwedStart) -> None:
         """Until a hook has said that it printed the block of this start."""
-        known = self._store.owed_start(session)
-        self._store.put_owed_start(session, known.followed_by(start) if known else start)
+        known = next(iter(self._store.entries(OwedStart, {"session": start.session})), None)
+        self._store.append([known.followed_by(start) if known else start])
 
     def _turn(self, spooled: Spooled, told: Told, session: int, item: int) -> int:
         """The turn an event belongs to, brought up to date with it."""
@@ -272,7 +276,7 @@ class Events:
             return 0
         if told.what == "end":
             return self._end_open(session, told.epoch)
-        turn = self._store.turn(session, told.turn) if told.turn else None
+        turn = self._open_turn(session, told.turn) if told.turn else None
         if told.what == "prompt":
             if turn is None:
                 self._end_open(session, told.epoch)
@@ -280,7 +284,7 @@ class Events:
             turn = replace(turn, prompt=turn.prompt or item)
         else:
             if turn is None and not told.turn:
-                turn = self._store.turn(session)
+                turn = self._open_turn(session)
             if turn is None and told.what == "compaction":
                 return 0  # /compact, between two turns
             turn = turn or Turn(told.turn or spooled.id, session, started=told.epoch)
@@ -291,33 +295,61 @@ class Events:
             )  # fmt: skip
         elif told.interrupted:
             turn = replace(turn, ended=told.epoch, state="interrupted")
-        return self._store.put_turn(turn)
+        return self._store.append([turn])[0]
+
+    def _open_turn(self, session: int, key: str = "") -> Turn | None:
+        """The turn with this key; without one, the last that is open."""
+        where = {"key": key} if key else {"state": "open"}
+        found = self._store.entries(Turn, {"session": session, **where}, Paging(1))
+        return found[0] if found else None
 
     def _end_open(self, session: int, epoch: int) -> int:
         """A turn whose Stop never came was interrupted."""
-        turn = self._store.turn(session)
+        turn = self._open_turn(session)
         if turn is None:
             return 0
-        return self._store.put_turn(replace(turn, state="interrupted", ended=epoch))
+        return self._store.append([replace(turn, state="interrupted", ended=epoch)])[0]
 
     def find_prompts(self, session: str, agent: str) -> None:
         """Give turns that began unseen their prompt, once the transcript has been read."""
         known = self._store.session(session, agent)
         if known is None:
             return
-        turns = self._store.turns(known.id)
+        turns = self._store.entries(Turn, {"session": known.id}, Paging(oldest_first=True))
         answered = {turn.prompt for turn in turns}
         for turn in turns:
             if turn.prompt or not turn.ended:
                 continue
             filters = Filters(session=session, kinds=("prompt",), until=turn.started + 1)
-            for prompt in self._store.newest(filters, 1):
+            for prompt in self._store.select(filters, Paging(1)):
                 if prompt.id not in answered:
-                    with self._store.transaction():
-                        self._store.put_turn(replace(turn, prompt=prompt.id))
+                    with self._store.transaction("events"):
+                        self._store.append([replace(turn, prompt=prompt.id)])
 
 
 ENDS = {"stop": "done", "stop failure": "failed", "interrupt": "interrupted"}
+
+
+def find_said(
+    store: Store, session: int, kind: str, actor: str, text: str, since: int, until: int
+) -> int:
+    """The item of this session and actor with exactly this text, white space aside, that no event
+    has told yet; the one nearest to the middle of this time, or 0."""
+    around = Filters(kinds=(kind,), since=since, until=until + 1, session_id=session)
+    end = actor.rpartition(":")[2]
+    alike = [
+        item
+        for item in store.select(around, Paging(statuses=()))
+        if item.body.strip(" \t\n\r") == text
+        and (item.actor.endswith(end) if end else not item.actor)
+    ]
+    if not alike:
+        return 0
+    turns = [turn.id for turn in store.entries(Turn, {"session": session})]
+    told = {event.item for event in store.entries(Event, {"turn": turns})}
+    free = [item for item in alike if item.id not in told]
+    nearest = min(free, key=lambda item: abs(2 * item.epoch - since - until), default=None)
+    return nearest.id if nearest else 0
 
 
 def _same(one: Item, other: Item) -> bool:

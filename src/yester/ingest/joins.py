@@ -11,16 +11,16 @@ from collections.abc import Iterator, Sequence
 
 from yester.model import Join, Project
 from yester.project import EXCLUDED, Projects, bare, work_tree_place
-from yester.store.base import Store
+from yester.store.contract import Store
 
 
 def join_next(store: Store, projects: Projects, now: int) -> Join | None:
     """Join one; None where there is none left to join."""
     for project, into in _joinable(store, projects):
-        with store.transaction():
-            made = store.join_project(project.key, into, now)
+        with store.transaction("places"):
+            made = store.merge_project(project.key, into, now)
         if made:  # else another process was faster
-            return next(join for join in store.joins() if join.id == made)
+            return store.entries(Join, {"id": made})[0]
     _rename_numbers(store)
     return None
 
@@ -36,7 +36,7 @@ def join_all(store: Store, projects: Projects, now: int) -> list[Join]:
 def _joinable(store: Store, projects: Projects) -> Iterator[tuple[Project, Project]]:
     """Projects that are work trees by their path, and the ones that they belong to."""
     known = store.projects()
-    parted = {join.key for join in store.joins() if join.undone}
+    parted = {join.key for join in store.entries(Join) if join.undone}
     roots = {one.root: one for one in known if one.root and not one.key.startswith("dir:")}
     for project in known:
         path = project.root or project.key.removeprefix("dir:")
@@ -65,6 +65,6 @@ def _rename_numbers(store: Store) -> None:
     numbered = [one for one in store.projects() if one.name.isdigit()]
     better = [one for one in map(bare, (one.key for one in numbered)) if not one.name.isdigit()]
     if better:
-        with store.transaction():
+        with store.transaction("places"):
             for project in better:
                 store.put_project(project)

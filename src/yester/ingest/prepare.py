@@ -10,7 +10,7 @@ from typing import Any
 from yester.fence import strip_fenced
 from yester.model import Item
 from yester.redact import redact, strip_private
-from yester.store.base import Entry
+from yester.store.contract import Entry
 from yester.text.document import document
 
 # Tool output longer than this is cut in the middle; the transcript keeps the rest.

@@ -25,10 +25,11 @@ from yester.files import open_file
 from yester.ingest.echo import Shown, marked, may_repeat, repeats, shown_texts
 from yester.ingest.noise import own_answer
 from yester.ingest.prepare import prepared, redacted
-from yester.model import Item, Project, Session, Source
+from yester.model import Item, Muted, Project, Session, Source
 from yester.project import EXCLUDED, Projects
 from yester.redact import redact
-from yester.store.base import Entry, Put, Store
+from yester.store import maintenance_of
+from yester.store.contract import Entry, Put, Store
 
 # The write lock is held for one batch: other writers (a hook's event) must not wait longer.
 _LOCK_SECONDS = 0.18
@@ -73,7 +74,7 @@ class Ingest:
         self._projects = projects
         self._options = options
         self._rules = rules or Rules()
-        self._muted = store.muted()
+        self._muted = {one.session for one in store.entries(Muted)}
         self._unnamed: set[str] = set()  # sessions whose first prompt may not be kept
         self._shown: dict[tuple[str, str], list[Shown]] = {}
         self._clock = clock
@@ -135,7 +136,7 @@ class Ingest:
             return Put()
         self._before_storing()
         began = self._clock()
-        with self._store.transaction():
+        with self._store.transaction("items"):
             for project in self._seen_projects.values():
                 self._store.put_project(project)
             for session in self._sessions.values():
@@ -176,8 +177,8 @@ class Ingest:
 
     def read_again(self, agent: Agent, path: Path) -> None:
         """Read a transcript from its beginning, however far it was read."""
-        with self._store.transaction():
-            if known := self._store.source(str(path)):
+        with self._store.transaction("places"):
+            if known := next(iter(self._store.sources(path=str(path))), None):
                 self._store.put_source(replace(known, size=-1, head=_NO_HEAD), {})
         self.read(agent, path, lambda _: None)
 
@@ -197,7 +198,7 @@ class Ingest:
         if not S_ISREG(found.st_mode):
             raise OSError(EINVAL, "not a regular file")
         size, mtime_ns = agent.stamp(path) if agent.stamp else (found.st_size, found.st_mtime_ns)
-        known = self._store.source(str(path))
+        known = next(iter(self._store.sources(path=str(path))), None)
         left_out = known.state.get(_EXCLUDED) if known else None
         if left_out is not None and left_out != self._rules.fingerprint():
             known = None  # the user has changed what is excluded: begin again
@@ -253,7 +254,7 @@ class Ingest:
         """A session's project may have been renamed or joined since its transcript was last read:
         reading on must not make it anew."""
         key, cwd = state.get("project"), state.get("cwd")
-        if not key or not cwd or self._store.project_number(key):
+        if not key or not cwd or key in {one.key for one in self._store.projects()}:
             return state
         return {**state, "project": self._projects.of(cwd).key}
 
@@ -312,10 +313,11 @@ def add(store: Store, items: Iterable[tuple[Item, Project]]) -> Put:
 
 def rebuild_if_stale(store: Store) -> int:
     """Another version's terms must not be mixed with ours: build the index anew before writing."""
-    if not store.stale():
+    care = maintenance_of(store)
+    if not care.stale():
         return 0
-    with store.transaction():
-        return store.reindex()
+    with store.transaction("index"):
+        return care.reindex()
 
 
 def apply_names(store: Store, projects: Projects) -> int:
@@ -324,6 +326,6 @@ def apply_names(store: Store, projects: Projects) -> int:
     for project in store.projects():
         wanted = projects.renamed(project)
         if wanted.key != project.key:
-            with store.transaction():
+            with store.transaction("places"):
                 moved += store.merge_project(project.key, wanted)
     return moved

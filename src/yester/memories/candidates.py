@@ -17,7 +17,7 @@ from yester.memories.categories import Category
 from yester.memories.memo import GLOBAL
 from yester.memories.wording import same_saying, sayings
 from yester.model import Filters, Memo
-from yester.store.base import Candidate, Store, inverse_frequency
+from yester.store.contract import Candidate, Probe, Store
 from yester.text.document import FIELDS, held
 from yester.text.synonyms import alternatives
 from yester.text.terms import query_terms, term_hash, terms
@@ -82,12 +82,11 @@ def candidate(
     projects = tuple(dict.fromkeys((project, GLOBAL.key))) if project else ()
     filters = Filters(projects=projects, kinds=("memory",), types=(category.name,))
     said = query_terms(f"{text} {' '.join(tags)}")
-    statistics = store.statistics(said, filters)
-    rarest = sorted((n, term) for term, n in statistics.frequencies.items() if n)[:_MOST_TERMS]
-    postings = [(term, inverse_frequency(n, statistics.items), n) for n, term in rarest]
-    entries = store.candidates(postings, filters, _LOOKED_AT) if postings else []
+    terms = dict.fromkeys(sorted(set(said)), 1.0)
+    found_for = store.probe(Probe(filters, terms, rarest=_MOST_TERMS, words=_LOOKED_AT))
+    entries = found_for.candidates
     likeliest = _likeliest(entries, said)
-    found = [likeness(category, memo, text, said) for memo in store.memos(likeliest)]
+    found = [likeness(category, memo, text, said) for memo in store.memos(ids=likeliest)]
     found = [one for one in found if one.points >= THRESHOLD or one.same]
     found.sort(key=lambda one: (not one.same, -one.shared, -one.points, one.memo.item.id))
     if not found:

@@ -20,7 +20,7 @@ from yester.memories.remember import Draft
 from yester.memories.written import Written, canonical, parsed, rendered, wrong
 from yester.model import Change, Memo
 from yester.redact import redact
-from yester.store.base import MemoFile
+from yester.store.contract import MemoFile
 from yester.text.sentences import shorten
 
 FILED = tuple(row.name for row in CATEGORIES.values() if row.folder)  # categories that have files

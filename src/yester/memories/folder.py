@@ -13,7 +13,7 @@ from yester.memories.memory_config import MemoryConfig
 from yester.memories.store_side import StoreSide, completed
 from yester.memories.sync import Action, Base, TreeSide, sync
 from yester.model import Project, Source
-from yester.store.base import Store
+from yester.store.contract import Store
 
 AGENT = "memory-sync"  # of the sources that hold a base
 INSIDE = Path(".claude", "memory")
@@ -84,7 +84,7 @@ def in_step(
 
 
 def last_base(store: Store, folder: Path, project: Project) -> dict[str, tuple[str, str]]:
-    source = store.source(_path(folder, project))
+    source = next(iter(store.sources(path=_path(folder, project))), None)
     found = source.state.get(_BASE) if source else None
     if not isinstance(found, Mapping):
         return {}
@@ -94,7 +94,7 @@ def last_base(store: Store, folder: Path, project: Project) -> dict[str, tuple[s
 def _keep(store: Store, folder: Path, project: Project, base: Base) -> None:
     path = _path(folder, project)
     state = {_BASE: {key: list(both) for key, both in base.items()}}
-    known = store.source(path)
+    known = next(iter(store.sources(path=path)), None)
     if (known.state if known else {_BASE: {}}) == state:
         return
     with store.transaction():

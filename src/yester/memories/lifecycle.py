@@ -33,7 +33,7 @@ from yester.memories.memo import (
 from yester.memories.merge import merged
 from yester.model import Change, Memo
 from yester.recall.factors import DAY
-from yester.store.base import Store
+from yester.store.contract import Store
 
 GRACE = 30 * DAY  # from being retired to being let go
 _COMMANDS = {"update": "edit"}  # what the history calls otherwise than the command line
@@ -49,12 +49,12 @@ STEPS: Mapping[str, tuple[tuple[str, ...], str]] = {
 def writing(store: Store) -> Iterator[None]:
     """A transaction to write memories in."""
     rebuild_if_stale(store)
-    with store.transaction():
+    with store.transaction("memories"):
         yield
 
 
 def found(store: Store, id_: int) -> Memo:
-    for memo in store.memos([id_]):
+    for memo in store.memos(ids=[id_]):
         return memo
     raise NotFound(f"no memory #{id_}; `yester memory list --status all` shows them")
 
@@ -64,7 +64,7 @@ def named(store: Store, name: str) -> Memo:
     number = name.strip().removeprefix("#")
     if number.isdecimal():
         return found(store, int(number))
-    alike = store.memories_named(name.strip())
+    alike = sorted(store.memos(slug=name.strip()), key=lambda memo: memo.item.id)
     if len(alike) > 1:
         ids = ", ".join(f"#{memo.item.id}" for memo in alike)
         raise UsageError(f"{name!r} is the name of {ids}; say which one by its number")
@@ -85,7 +85,7 @@ def write(
     was, is_ = different(before, values)
     if not is_:
         return old
-    replaces = next(iter(store.memos([values["supersedes"]])), None)
+    replaces = next(iter(store.memos(ids=[values["supersedes"]])), None)
     memo = applied(old, values, by, replaces)
     change = Change(
         memo.item.id, by.now, reason(by.who), what, reason(by.why), None if new else was, is_, act
@@ -183,7 +183,7 @@ def step(store: Store, memo: Memo, by: By, what: str, act: int = 0) -> Memo:
     allowed, status = STEPS[what]
     have = memo.item.status
     if have not in allowed:
-        id_, newer = memo.item.id, store.replaced_by(memo.item.id) if have == "superseded" else 0
+        id_, newer = memo.item.id, replaced_by(store, memo.item.id) if have == "superseded" else 0
         told = f"memory #{id_} is {have}{f' by #{newer}' if newer else ''}, so you cannot {what} it"
         undo_it = f"; edit #{newer}, or take back that it was superseded: yester memory undo {id_}"
         raise UsageError(told + (undo_it if newer else ""))
@@ -194,7 +194,7 @@ def step(store: Store, memo: Memo, by: By, what: str, act: int = 0) -> Memo:
 def supersede(store: Store, old: int, new: int, by: By) -> tuple[Memo, Memo]:
     """Let one memory stand in the place of another; (the old one, the new one)."""
     with writing(store):
-        return superseded(store, found(store, old), found(store, new), by, store.new_act())
+        return superseded(store, found(store, old), found(store, new), by, 0)
 
 
 def superseded(store: Store, old: Memo, new: Memo, by: By, act: int) -> tuple[Memo, Memo]:
@@ -214,9 +214,22 @@ def superseded(store: Store, old: Memo, new: Memo, by: By, act: int) -> tuple[Me
             )
     refuse_rules(by, old.item.type, new.item.type, old=old.item.id, what="supersede")
     changes = {"supersedes": old.item.id}
-    new = write(store, new, {**plain(new), **changes}, by, "supersede", act)
+    written = write(store, new, {**plain(new), **changes}, by, "supersede", act)
+    act, new = act or _act_of(store, new, written), written
     changed = {"status": "superseded", "reason": f"by #{new.item.id}"}
     return write(store, old, {**plain(old), **changed}, by, "supersede", act), new
+
+
+def _act_of(store: Store, before: Memo, after: Memo) -> int:
+    """What was just written belongs to this act; 0 where nothing was written."""
+    return 0 if after is before else store.changes(after.item.id, limit=1)[0].act
+
+
+def replaced_by(store: Store, item: int) -> int:
+    """The memory that supersedes this one, or 0."""
+    if not item:
+        return 0
+    return max((memo.item.id for memo in store.memos(supersedes=item)), default=0)
 
 
 def undo(store: Store, by: By, id_: int = 0) -> list[Memo]:
@@ -236,12 +249,13 @@ def undo(store: Store, by: By, id_: int = 0) -> list[Memo]:
                     f"memory #{item} has been changed since ({newest.what}); undo that first: "
                     f"yester memory undo {item}"
                 )
-        act = store.new_act()
+        act = 0
         for change in done:
             memo = found(store, change.item)
             before = change.before or {"status": "retired", "reason": "undone"}
             values = {**plain(memo), **before}
-            write(store, memo, values, by.because(f"undo of {change.what}"), "undo", act)
+            new = write(store, memo, values, by.because(f"undo of {change.what}"), "undo", act)
+            act = act or _act_of(store, memo, new)
         return [found(store, item) for item in dict.fromkeys(change.item for change in done)]
 
 
@@ -278,7 +292,7 @@ def chain(store: Store, memo: Memo) -> list[Memo]:
     seen, older = {memo.item.id}, []
     while (id_ := memo.item.supersedes) and id_ not in seen:
         seen.add(id_)
-        before = store.memos([id_])
+        before = store.memos(ids=[id_])
         if not before:
             break
         memo = before[0]
@@ -289,7 +303,7 @@ def chain(store: Store, memo: Memo) -> list[Memo]:
 def successors(store: Store, memo: Memo) -> list[Memo]:
     """What replaces it, and what replaces that: the newest last, without itself."""
     seen, newer = {memo.item.id}, list[Memo]()
-    while (id_ := store.replaced_by(memo.item.id)) and id_ not in seen:
+    while (id_ := replaced_by(store, memo.item.id)) and id_ not in seen:
         seen.add(id_)
         memo = found(store, id_)
         newer.append(memo)

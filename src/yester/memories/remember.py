@@ -29,7 +29,8 @@ from yester.memories.memo import (
 from yester.memories.merge import joined
 from yester.memories.wording import lead
 from yester.model import Item, Memo, Project
-from yester.store.base import Store
+from yester.store.contract import Store
+from yester.store.figures import tag_counts
 
 # What a text without a type obviously is; everything else is a note. The first one that fits.
 CUES: tuple[tuple[str, str], ...] = (
@@ -108,7 +109,7 @@ def remember(
     draft = replace(draft, ref=storable(draft.ref), source=storable(draft.source))
     values, category = values_of(store, draft, project, by)
     given = tagging.normalised(draft.tags)
-    suggested = tagging.suggestions(given, store.tags()) if given else {}
+    suggested = tagging.suggestions(given, tag_counts(store)) if given else {}
     refuse_rules(by, category.name)
     where = GLOBAL if values["scope"] == "global" else project
     says = lead(category, values["content"])
@@ -169,7 +170,7 @@ def values_of(store: Store, draft: Draft, project: Project, by: By) -> tuple[Pla
     )  # fmt: skip
     if not values["tags"]:
         concepts = [clean(concept) for concept in draft.concepts]
-        found = tagging.filled(category.name, concepts, values["files"], text, store.tags())
+        found = tagging.filled(category.name, concepts, values["files"], text, tag_counts(store))
         values["tags"] = list(found)
     return values, category
 
@@ -226,7 +227,7 @@ def _delivered_before(store: Store, draft: Draft, values: Plain, by: By) -> Kept
     for item in store.find(draft.ref):
         if item.kind != "memory" or item.source != draft.source:
             continue
-        (memo,) = store.memos([item.id])
+        (memo,) = store.memos(ids=[item.id])
         if item.status != "active":
             return Kept(memo, "refused", choice)
         have = plain(memo)

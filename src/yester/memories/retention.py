@@ -18,9 +18,9 @@ from yester.errors import ConfigError, NotFound
 from yester.memories.categories import CATEGORIES
 from yester.memories.lifecycle import GRACE, expired, found, step, writing
 from yester.memories.memo import By
-from yester.model import Filters, Memo
+from yester.model import Filters, Memo, Paging
 from yester.recall.factors import DAY
-from yester.store.base import Store
+from yester.store.contract import Store
 
 VERBS = ("retire", "archive", "keep")
 _BY = "yester (retention)"
@@ -67,7 +67,7 @@ def due(store: Store, chosen: Mapping[str, Rule], now: int) -> Iterator[Due]:
     """What would go now; nothing is written."""
     for name, rule in chosen.items():
         kept: Counter[str] = Counter()
-        for memo in store.memories(Filters(types=(name,))):
+        for memo in store.memos(Filters(types=(name,))):
             if rule.verb == "keep":
                 kept[memo.item.project] += 1
                 over = kept[memo.item.project] > rule.number
@@ -76,7 +76,7 @@ def due(store: Store, chosen: Mapping[str, Rule], now: int) -> Iterator[Due]:
             if over:
                 verb = "archive" if rule.verb == "archive" else "retire"
                 yield Due(memo, verb, f"[retention] {name}: {rule.text}")
-    for memo in store.memories(Filters(), ("retired",)):
+    for memo in store.memos(Filters(), Paging(statuses=("retired",))):
         if expired(memo, now):
             yield Due(memo, "drop", f"retired for more than {GRACE // DAY} days")
 

@@ -15,9 +15,9 @@ from yester.memories.contradiction import Claims, against, claims, named
 from yester.memories.lifecycle import GRACE
 from yester.memories.rules import subject
 from yester.memories.wording import lead, same_saying
-from yester.model import Filters, Memo
+from yester.model import Filters, Memo, Paging
 from yester.recall.factors import DAY
-from yester.store.base import Store
+from yester.store.contract import Store
 from yester.text.terms import query_terms
 
 LOW_CONFIDENCE = 0.5
@@ -40,10 +40,10 @@ class Finding:
 
 def review(store: Store, filters: Filters, now: int) -> list[Finding]:
     """What a person should look at; nothing in it is wrong as such."""
-    active = store.memories(filters)
+    active = store.memos(filters)
     found = [finding for memo in active for finding in _worth_a_look(memo, now)]
     found += _alike(active)
-    for memo in store.memories(filters, ("retired",)):
+    for memo in store.memos(filters, Paging(statuses=("retired",))):
         left = memo.since + GRACE - now
         if left <= _SOON:
             when = f"in {left // DAY + 1} days" if left > 0 else "by the next `yester memory gc`"
@@ -108,7 +108,7 @@ def _grouped(memos: Iterable[Memo], key: Callable[[Memo], Hashable]) -> list[lis
 def lint(store: Store, filters: Filters) -> list[Finding]:
     """What does not hold to the form of its category, and what contradicts itself; items a program
     stored as memories have no form to hold to."""
-    active = [memo for memo in store.memories(filters) if memo.version]
+    active = [memo for memo in store.memos(filters) if memo.version]
     by_id = {memo.item.id: memo for memo in active}
     found = [finding for memo in active for finding in _unlike_its_form(memo)]
     found += [finding for memo in active for finding in _wrong_chain(memo, by_id)]

@@ -14,7 +14,7 @@ from typing import Any
 
 from yester.memories.memo import GLOBAL
 from yester.model import SCOPES, Filters, Item, Memo, Project
-from yester.store.base import Store
+from yester.store.contract import Store
 from yester.text.terms import query_terms, terms
 
 BUDGET = 300  # tokens
@@ -95,7 +95,7 @@ def standing(
 def _active(store: Store, projects: tuple[str, ...]) -> list[Memo]:
     filters = Filters(projects=projects, types=("rule",))
     # Only what the user said is a rule, whatever another program has stored as one.
-    return [memo for memo in store.memories(filters) if memo.item.origin == "user" and memo.version]
+    return [memo for memo in store.memos(filters) if memo.item.origin == "user" and memo.version]
 
 
 def matches(glob: str, path: str) -> bool:

@@ -21,13 +21,13 @@ from yester.memories.filed import (
     taken_over,
     without_secrets,
 )
-from yester.memories.lifecycle import step, write, writing
+from yester.memories.lifecycle import replaced_by, step, write, writing
 from yester.memories.memo import By, less_trusted, plain, settled
 from yester.memories.remember import create, values_of
 from yester.memories.sync import Base, View
 from yester.memories.written import Written, parsed
-from yester.model import STATUSES, Filters, Memo, Project
-from yester.store.base import MemoFile, Store
+from yester.model import STATUSES, Filters, Memo, Paging, Project
+from yester.store.contract import MemoFile, Store
 
 SOURCE = "claude-memory"  # of memories that came from a file
 _STEPS = {"active": "restore", "retired": "retire", "archived": "archive"}
@@ -58,7 +58,11 @@ class StoreSide:
 
     def view(self) -> View:
         chosen = Filters(projects=(self._project.key,), types=FILED)
-        memos = [memo for memo in self._store.memories(chosen, STATUSES) if self._holds(memo)]
+        memos = [
+            memo
+            for memo in self._store.memos(chosen, Paging(statuses=STATUSES))
+            if self._holds(memo)
+        ]
         files = self._store.files([memo.item.id for memo in memos])
         self._ids, self._files = {}, {}
         found: dict[str, Written] = {}
@@ -128,14 +132,14 @@ class StoreSide:
         )
         newer = ""
         if memo.item.status == "superseded":
-            found = self._store.memos([self._store.replaced_by(memo.item.id)])
+            found = self._store.memos(ids=[replaced_by(self._store, memo.item.id)])
             newer = found[0].slug if found else ""
         return filed(memo, id_ or _id(memo), file, history, newer)
 
     def _present(self, key: str) -> tuple[Memo, Written] | None:
         """The memory of this key as it is now, also one that somebody else has made meanwhile."""
         id_ = self._ids.get(key) or self._made_meanwhile(key)
-        memo = next(iter(self._store.memos([id_] if id_ else [])), None)
+        memo = next(iter(self._store.memos(ids=[id_] if id_ else [])), None)
         if memo is None or not self._holds(memo):
             return None
         one = self._filed(memo, self._store.files([memo.item.id]).get(memo.item.id))
@@ -146,7 +150,7 @@ class StoreSide:
             if (item.kind, item.source, item.project) == ("memory", SOURCE, self._project.key):
                 return item.id
         name, _, id_ = key.partition("/")
-        for memo in self._store.memories_named(id_):
+        for memo in self._store.memos(slug=id_):
             if self._holds(memo) and memo.item.type == name and _id(memo) == id_:
                 return memo.item.id
         return 0

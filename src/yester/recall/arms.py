@@ -20,7 +20,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from yester.errors import ModelError
-from yester.model import Filters
+from yester.model import Filters, Item
 from yester.recall.factors import by_type, closeness, overlap, recency, share
 from yester.recall.phrases import adjacent, fulfils
 from yester.recall.rank import (
@@ -33,7 +33,7 @@ from yester.recall.rank import (
     Words,
     lifted,
 )
-from yester.store.base import Candidate, Near, Store, inverse_frequency
+from yester.store.contract import Candidate, Found, Near, Probe, Store, Used
 from yester.text.query import Query
 from yester.text.synonyms import alternatives
 
@@ -43,7 +43,8 @@ if TYPE_CHECKING:
 TOUCHING = 100
 _LIFTED = 40  # candidates whose neighbours are looked at
 _READ = 8  # candidates whose text is read for words side by side
-_ALIKE = 12
+_READ_AHEAD = 10  # whose text is fetched then: most of them are answers
+JUDGED = 30  # of the best whose use, and what became of whose files, is looked at
 _MOST_TERMS = 80
 _FAR = 0.15  # nearness below which a vector alone is no reason to be an answer
 _CONVERSATION = ("message", "prompt")
@@ -67,9 +68,12 @@ class Search(NamedTuple):
 
     found: list[Ranked]
     rung: str  # how far the search by words had to go
+    reading: Reading  # what was read of it
     arms: Mapping[str, int] = {}  # how many each arm found
     shares: Mapping[str, float] = {}  # of each factor in a score, for this question
     far: int = 0  # found, but neither in words nor in meaning near enough
+    own: int = 0  # the project it was asked in, as candidates have it
+    names: Mapping[str, str] = {}  # of projects, by their keys
 
 
 class OneQuestion:
@@ -125,6 +129,38 @@ class Gathered(NamedTuple):
     telling: Mapping[str, float]
 
 
+class Reading:
+    """The texts of what was found and what is known of their use, each asked for once."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._read: set[int] = set()
+        self._looked_up: set[int] = set()
+        self.items: dict[int, Item] = {}
+        self.used: dict[int, Used] = {}
+        self.branches: dict[tuple[str, str], str] = {}
+
+    def read(self, ids: Sequence[int], use_of: Sequence[int] = ()) -> list[Item]:
+        """The items in this order, those that are gone left out; and what is known of the use of
+        others, which goes with the next question to the store."""
+        missing = [id_ for id_ in ids if id_ not in self._read]
+        used = [id_ for id_ in use_of if id_ not in self._looked_up]
+        if missing or used:
+            found = self._store.texts(missing, used)
+            self._read.update(missing)
+            self._looked_up.update(missing, used)
+            self.items.update((item.id, item) for item in found.items)
+            self.used.update(found.used)
+            self.branches.update(found.branches)
+        return [self.items[id_] for id_ in ids if id_ in self.items]
+
+
+def read_best(reading: Reading, found: Sequence[Ranked]) -> None:
+    """What is looked at next, and most of what will be shown, in one go."""
+    ids = [one.candidate.id for one in found[:JUDGED]]
+    reading.read(ids[:_READ_AHEAD], ids)
+
+
 def ranked(
     store: Store,
     text: str,
@@ -135,48 +171,59 @@ def ranked(
     embedder: Asks | None,
     watch: Callable[[Gathered], None] | None = None,
 ) -> Search:
-    question, found, rung = _by_words(store, query, filters, weights)
+    """Asks the store once for what is found, once for what stands beside it, once for texts."""
+    paths = tuple(dict.fromkeys(_PATH.findall(text)))[:_MOST_PATHS] if weights.named else ()
+    query, names = _with_other_names(store, query, filters)
+    probe = replace(
+        _by_words(query, names, weights),
+        filters=filters, vector=_vector(embedder, text, query, weights),
+        model=embedder.sha if embedder is not None else "", nearest=weights.nearest,
+        files=around.files, paths=paths, most_files=TOUCHING, names=_names(text),
+        project=around.project,
+    )  # fmt: skip
+    gathered = store.probe(probe)
+    reading = Reading(store)
+    found, near, touching, named = (
+        list(gathered.candidates), dict(gathered.near), gathered.touching, gathered.named,
+    )  # fmt: skip
+    wanted = _wanted(query, names, gathered, weights)
+    question = Question(wanted, gathered.statistics, weights)
+    rung = _rung(query, names, gathered)
+    own, projects = gathered.project, gathered.projects
     if query.must is not None and not query.terms and not query.prefixes:
         plain = [Ranked(one, 1.0, {}) for one in found]  # nothing but exclusions
-        return Search(_fulfilling(store, in_order(plain), query), rung)
-    vector = None
-    if embedder is not None and weights.vector and query.must is None:
-        # A server that is down must not cost the answer: then the words alone decide.
-        with suppress(ModelError):
-            vector = embedder.embed_query(text)
-    near: dict[int, Near] = {}
-    if vector is not None and embedder is not None:
-        near = dict(store.nearest(vector, embedder.sha, filters, weights.nearest))
-    touching = store.touching(around.files, filters, TOUCHING) if around.files else {}
-    paths = tuple(dict.fromkeys(_PATH.findall(text)))[:_MOST_PATHS]
-    named = store.touching(paths, filters, TOUCHING) if paths and weights.named else {}
-    known = {one.id for one in found}
-    arms = {"words": known, "vectors": near.keys(), "files": touching.keys() | named.keys()}
+        return Search(
+            _fulfilling(reading, in_order(plain), query), rung, reading, own=own, names=projects
+        )
+    vector = probe.vector() if probe.vector is not None else None
+    arms = {
+        "words": gathered.words,
+        "vectors": near.keys(),
+        "files": touching.keys() | named.keys(),
+    }
     by_arm = {name: frozenset(ids) for name, ids in arms.items()}
-    if query.must is None:
-        found += store.load([id_ for id_ in (*near, *touching, *named) if id_ not in known])
     words = {one.id: question.words(one) for one in found}
-    beside: dict[int, tuple[int, int]] = {}
+    beside: Mapping[int, tuple[int, int]] = {}
+    having = dict(gathered.having)
+    likeliest = []
     if weights.neighbour and query.must is None:
-        beside = _beside(store, found, words, near)
-        missing = {id_ for pair in beside.values() for id_ in pair if id_ and id_ not in words}
-        more = store.load(sorted(missing))
-        words |= {one.id: question.words(one) for one in more}
-        # They lift others whatever they are, but must pass the filters themselves. A session is of
-        # one project, so that much they do.
-        in_project = replace(filters, projects=()) == Filters()
-        found += more if in_project else store.load(sorted(missing), filters)
-    if vector is not None and embedder is not None:
-        near |= store.cosines(vector, embedder.sha, [id_ for id_ in words if id_ not in near])
+        likeliest = _likeliest(found, words, near)
+    if likeliest or vector is not None:
+        more = store.around(probe, likeliest, list(words), near.keys())
+        beside = more.pairs
+        words |= {one.id: question.words(one) for one in more.candidates}
+        # They lift others whatever they are, but must pass the filters themselves.
+        found += [one for one in more.candidates if one.id in more.passing]
+        near |= more.near
+        having |= more.having
     keyword = _lifted(words, beside, weights.neighbour)
     if weights.relative:
         best = max(keyword.values(), default=0.0)
         keyword = {id_: value / best if best else 0.0 for id_, value in keyword.items()}
     files = {id_: share(number, len(around.files)) for id_, number in touching.items()}
     if weights.relative and around.files:
-        files = {item.id: overlap(item.files, around.files) for item in store.get(list(words))}
-    concepts, held = store.concepts(_names(text), list(words))
-    own = store.project_number(around.project) if around.project else 0
+        files = {item.id: overlap(item.files, around.files) for item in reading.read(list(words))}
+    concepts = gathered.concepts
     usable = {
         "keyword": True, "recency": True, "importance": True, "vector": vector is not None,
         "files": bool(around.files), "named": bool(named), "concepts": concepts > 0,
@@ -207,7 +254,7 @@ def ranked(
             share(named[one.id], len(paths)) if one.id in named else 0.0,
             recency(around.now - one.epoch, half_life, weights.spread),
             importance,
-            share(held[one.id], concepts) if one.id in held else 0.0,
+            share(having[one.id], concepts) if one.id in having else 0.0,
             1.0 if own and one.project == own else 0.0,
         )
         told = {"matched": said.matched, "fit": said.fit}
@@ -217,14 +264,14 @@ def ranked(
         known_of[one.id] = signals
         found_by = tuple([name for name, ids in by_arm.items() if one.id in ids])
         result.append(scale.ranked(one, signals, told, found_by or ("neighbours",)))
-    result = _leading(_fulfilling(store, in_order(result), query))
+    result = _leading(_fulfilling(reading, in_order(result), query))
     if watch is not None:
         answers = [one.candidate for one in result]
         used = frozenset(scale.shares)
         watch(Gathered(answers, known_of, words, beside, near, used, question.telling))
-    result = _side_by_side(store, result, query, question.telling, weights.phrase)
+    result = _side_by_side(reading, result, query, question.telling, weights.phrase)
     numbers = {name: len(ids) for name, ids in by_arm.items() if ids}
-    return Search(result, rung, numbers, scale.shares, far)
+    return Search(result, rung, reading, numbers, scale.shares, far, own, projects)
 
 
 def _worth(weights: Weights) -> Callable[[str, str], tuple[float, float]]:
@@ -245,50 +292,62 @@ def _leading(found: list[Ranked]) -> list[Ranked]:
     return found
 
 
-def _by_words(
-    store: Store, query: Query, filters: Filters, weights: Weights
-) -> tuple[Question, list[Candidate], str]:
+def _vector(
+    embedder: Asks | None, text: str, query: Query, weights: Weights
+) -> Callable[[], Any] | None:
+    if embedder is None or not weights.vector or query.must is not None:
+        return None
+
+    @cache
+    def vector() -> Any:
+        # A server that is down must not cost the answer: then the words alone decide.
+        with suppress(ModelError):
+            return embedder.embed_query(text)
+        return None
+
+    return vector
+
+
+_OtherNames = Mapping[str, Sequence[tuple[str, ...]]]
+
+
+def _with_other_names(store: Store, query: Query, filters: Filters) -> tuple[Query, _OtherNames]:
     terms = query.terms
     if len(terms) > _MOST_TERMS:  # a pasted file: its most telling words ask the same
-        known = store.statistics(terms, filters).frequencies
+        known = store.probe(Probe(filters, dict.fromkeys(terms, 1.0))).statistics.frequencies
         rarest = sorted((n, term) for term, n in known.items() if n)[:_MOST_TERMS]
         kept = {term for _, term in rarest}
         query = replace(query, terms=tuple(term for term in terms if term in kept))
-    names = alternatives(query.terms)
-    asked = {*query.terms, *(term for groups in names.values() for g in groups for term in g)}
-    statistics = store.statistics(list(asked), filters)
+    return query, alternatives(query.terms)
+
+
+def _by_words(query: Query, names: _OtherNames, weights: Weights) -> Probe:
+    """Every term to be looked for, with the most it can count for."""
+    shares = dict.fromkeys((*query.terms, *query.prefixes), 1.0)
+    for term in query.terms:
+        for group in names.get(term, ()):
+            for other in group:
+                shares[other] = max(shares.get(other, 0.0), weights.synonym / len(group))
+    begin = dict.fromkeys(query.terms, weights.prefix) | dict.fromkeys(query.prefixes, 1.0)
+    return Probe(terms=shares, begin=begin, words=weights.words, must=query.must)
+
+
+def _wanted(query: Query, names: _OtherNames, found: Found, weights: Weights) -> list[Wanted]:
+    """What is asked for, and what counts as it."""
     wanted = []
     for term in query.terms:
         others = [(group, weights.synonym) for group in names.get(term, ())]
-        if not statistics.frequencies[term]:
-            others += [((name,), weights.prefix) for name in store.alike(term, _ALIKE)]
+        others += [((name,), weights.prefix) for name in found.alike.get(term, ())]
         wanted.append(Wanted(term, tuple(others)))
     for prefix in query.prefixes:
-        wanted.append(Wanted(prefix, tuple(((n,), 1.0) for n in store.alike(prefix, _ALIKE))))
-    held = any(statistics.frequencies.values())
-    rung = "stem" if held or not query.terms else "prefix"
-    shares = _shares(wanted)
-    if shares.keys() - asked:
-        statistics = store.statistics(list(shares), filters)
-    question = Question(wanted, statistics, weights)
-    postings = [
-        (term, share_ * inverse_frequency(n, statistics.items), n)
-        for term, share_ in shares.items()
-        if (n := statistics.frequencies[term])
-    ]
-    if not postings and query.must is None:
-        return question, [], rung
-    return question, store.candidates(postings, filters, weights.words, query.must), rung
+        wanted.append(Wanted(prefix, tuple(((n,), 1.0) for n in found.alike.get(prefix, ()))))
+    return wanted
 
 
-def _shares(wanted: Sequence[Wanted]) -> dict[str, float]:
-    """Every term to be looked for, with the most it can count for."""
-    shares = {one.term: 1.0 for one in wanted}
-    for one in wanted:
-        for group, part in one.others:
-            for term in group:
-                shares[term] = max(shares.get(term, 0.0), part / len(group))
-    return shares
+def _rung(query: Query, names: _OtherNames, found: Found) -> str:
+    others = (term for groups in names.values() for group in groups for term in group)
+    held = found.statistics.frequencies
+    return "stem" if not query.terms or any(held[t] for t in (*query.terms, *others)) else "prefix"
 
 
 def _names(text: str) -> list[str]:
@@ -303,19 +362,16 @@ def in_order(found: Iterable[Ranked]) -> list[Ranked]:
     return sorted(found, key=lambda r: (-r.score, -r.candidate.epoch, -r.candidate.id))
 
 
-def _beside(
-    store: Store,
-    found: list[Candidate],
-    words: Mapping[int, Words],
-    near: Mapping[int, Near],
-) -> dict[int, tuple[int, int]]:
-    """What stands before and behind the likeliest messages. In a conversation the answer often
-    stands beside the words of the question."""
+def _likeliest(
+    found: list[Candidate], words: Mapping[int, Words], near: Mapping[int, Near]
+) -> list[int]:
+    """The messages whose neighbours are looked at: in a conversation the answer often stands beside
+    the words of the question."""
     talk = sorted(
         (one.id for one in found if one.kind in _CONVERSATION),
         key=lambda id_: -(words[id_].keyword + near.get(id_, _NOWHERE).cosine),
     )
-    return store.neighbours(talk[:_LIFTED]) if talk else {}
+    return talk[:_LIFTED]
 
 
 def _lifted(
@@ -332,22 +388,23 @@ def _lifted(
     return {id_: min(1.0, score) for id_, score in raised.items()}
 
 
-def _fulfilling(store: Store, found: list[Ranked], query: Query) -> list[Ranked]:
+def _fulfilling(reading: Reading, found: list[Ranked], query: Query) -> list[Ranked]:
     """Without what only seemed to hold a phrase, or cannot be told by terms."""
     if query.must is None:
         return found
-    texts = {item.id: item for item in store.get([one.candidate.id for one in found])}
-    return [one for one in found if fulfils(texts[one.candidate.id], query.must)]
+    reading.read([one.candidate.id for one in found])
+    return [one for one in found if fulfils(reading.items[one.candidate.id], query.must)]
 
 
 def _side_by_side(
-    store: Store, found: list[Ranked], query: Query, telling: Mapping[str, float], part: float
+    reading: Reading, found: list[Ranked], query: Query, telling: Mapping[str, float], part: float
 ) -> list[Ranked]:
     """Words asked side by side that stand side by side in a text lift it."""
     if not part or len(query.terms) < 2 or len(found) < 2:
         return found
     first = found[:_READ]
-    texts = {item.id: item for item in store.get([one.candidate.id for one in first])}
+    read_best(reading, found)
+    texts = reading.items
     raised = [
         lifted(one, "phrase", part * adjacent(texts[one.candidate.id], query.terms, telling))
         for one in first

@@ -15,7 +15,7 @@ from yester.recall.arms import Asks
 from yester.recall.floor import passing
 from yester.recall.rank import FEWEST, Weights
 from yester.recall.recall import Asked, Fates, recall
-from yester.store.base import Store
+from yester.store.contract import Probe, Store
 from yester.text.terms import query_terms
 
 MOST_FILES = 20  # of a larger change no single file says what it is about
@@ -60,7 +60,7 @@ def relevant(
     if not asked and not files:
         return []
     here = Filters(projects=(project,), kinds=_KINDS)
-    items = max(store.statistics((), here).items, FEWEST)
+    items = max(store.probe(Probe(here)).statistics.items, FEWEST)
     terms = len(query_terms(asked))
     found = recall(
         store,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from yester.recall.factors import HALF_LIFE, IMPORTANCE, SEED_HALF_LIFE, SEED_IMPORTANCE
-from yester.store.base import Candidate, Statistics, inverse_frequency
+from yester.store.contract import Candidate, Statistics, inverse_frequency
 from yester.text.document import FIELDS, matches, pattern
 from yester.text.terms import term_hash
 

@@ -10,13 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from yester.model import Hit
-from yester.recall.recall import terms_of
-from yester.store.base import Store
+from yester.store.contract import Probe, Store
+from yester.text.document import document
 from yester.text.query import Query, parse
 from yester.text.synonyms import alternatives
-from yester.text.terms import term_hash
-
-_ALIKE = 12  # as many as the search takes for a word
 
 
 def reach(store: Store, query: str, hits: Sequence[Hit]) -> str:
@@ -34,7 +31,8 @@ def reach(store: Store, query: str, hits: Sequence[Hit]) -> str:
         others = alternatives(asked.terms)
         words = {*asked.terms, *(word for groups in others.values() for g in groups for word in g)}
         return "" if _holds(store, hits, words) else "meaning"
-    begin = {word for term in asked.terms for word in store.alike(term, _ALIKE)}
+    found = store.probe(Probe(begin=dict.fromkeys(asked.terms, 1.0)))
+    begin = {word for names in found.alike.values() for word in names}
     return "prefix" if begin and _holds(store, hits, begin) else "meaning"
 
 
@@ -65,5 +63,6 @@ def _shows(hit: Hit, words: Iterable[str]) -> bool:
 
 def _holds(store: Store, hits: Sequence[Hit], words: Iterable[str]) -> bool:
     """Does any of them hold one of the words, in whatever field?"""
-    wanted = {term_hash(word) for word in words}
-    return any(wanted & terms_of(one) for one in store.load([hit.id for hit in hits]))
+    wanted = set(words)
+    items = store.get([hit.id for hit in hits])
+    return any(wanted.intersection(document(item).terms) for item in items)

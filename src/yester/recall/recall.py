@@ -16,19 +16,28 @@ from typing import Any, NamedTuple
 
 from yester.clock import parse_time
 from yester.errors import UsageError
-from yester.model import Filters, Hit, Item
-from yester.recall.arms import Around, Asks, Gathered, in_order, ranked
+from yester.model import Filters, Hit, Item, Paging
+from yester.recall.arms import (
+    JUDGED,
+    Around,
+    Asks,
+    Gathered,
+    Reading,
+    Search,
+    in_order,
+    ranked,
+    read_best,
+)
 from yester.recall.rank import Ranked, Weights, lowered, outdated, used
 from yester.recall.staleness import Staleness, Work, work
 from yester.recall.use import usefulness
 from yester.redact import redact
-from yester.store.base import Candidate, Store
+from yester.store.contract import Candidate, Store
 from yester.text.cost import item_text
 from yester.text.document import decode, extent
 from yester.text.query import Query, parse
 
 ORDERS = ("relevance", "date_desc", "date_asc")
-_JUDGED = 30  # of the best whose files are looked at
 _CUT = 5  # of what is left out that are told one by one
 # What has become of the files of these items; those of which nothing is known are not in it.
 Fates = Callable[[Sequence[Work]], Mapping[int, Staleness]]
@@ -99,18 +108,22 @@ def answer(
         raise UsageError(f"order {asked.order!r} is not known; it is one of {', '.join(ORDERS)}")
     if asked.k < 0 or asked.offset < 0:
         raise UsageError(f"k and offset must not be negative (k={asked.k}, offset={asked.offset})")
-    names = {project.key: project.name for project in store.projects()}
     query = parse(asked.query)
     filters = narrowed(asked.filters, query, asked.now)
     if not query.named and query.must is None:
         if asked.query.strip() and not (query.terms or query.filters):
             return Answer([])  # signs and brackets: nothing in it that could be looked for
-        items = store.newest(filters, asked.k, asked.offset, asked.order == "date_asc")
+        names: Mapping[str, str] = {one.key: one.name for one in store.projects()}
+        items = store.select(
+            filters, Paging(asked.k, asked.offset, oldest_first=asked.order == "date_asc")
+        )
         known: Mapping[int, Staleness] = {}
         if fates is not None and asked.project:
             here = (asked.project, names.get(asked.project))
             own = [one for one in items if one.project in here or names.get(one.project) in here]
-            known = _told(store, own, fates)
+            reading = Reading(store)
+            reading.read([one.id for one in own if one.files])
+            known = _told(reading, own, fates)
         return Answer([hit(one, names, rung="recent", stale=_said(known, one.id)) for one in items])
     around = Around(asked.now, asked.project, asked.files)
     text = _without_filters(asked.query, query)
@@ -119,15 +132,15 @@ def answer(
         # Quotation marks may be just that: better the words than nothing.
         query = replace(query, must=None)
         search = ranked(store, text, query, filters, around, weights, embedder, watch)
-    found = search.found
+    found, reading, names = search.found, search.reading, search.names
     if asked.window:
         oldest = asked.now - asked.window
         found = in_order(lowered(one, oldest, weights.outside) for one in found)
     told: Mapping[int, Staleness] = {}
     if fates is not None and weights.stale and asked.project:
-        found, told = _judged(store, found, asked.project, fates, weights.stale)
+        found, told = _judged(search, found, fates, weights.stale)
     if weights.use:
-        found = _by_use(store, found, weights.use)
+        found = _by_use(reading, found, weights.use)
     most = asked.offset + asked.k
     chosen = collapse(found, most)
     cut, more = _cut(found, chosen, most) if asked.explain else ((), 0)
@@ -135,10 +148,10 @@ def answer(
         newest_first = asked.order == "date_desc"
         chosen.sort(key=lambda one: one.best.candidate.epoch, reverse=newest_first)
     chosen = chosen[asked.offset :]
-    texts = {item.id: item for item in store.get([one.best.candidate.id for one in chosen])}
+    reading.read([one.best.candidate.id for one in chosen])
     hits = []
     for best, alike in chosen:
-        if item := texts.get(best.candidate.id):
+        if item := reading.items.get(best.candidate.id):
             reasons = (best.factors, best.arms) if asked.explain else ({}, ())
             stale = _said(told, item.id)
             hits.append(hit(item, names, best.score, search.rung, len(alike), stale, *reasons))
@@ -148,39 +161,38 @@ def answer(
 
 
 def _judged(
-    store: Store, found: list[Ranked], project: str, fates: Fates, weight: float
+    search: Search, found: list[Ranked], fates: Fates, weight: float
 ) -> tuple[list[Ranked], Mapping[int, Staleness]]:
     """The best ones again, those lower that git says are out of date."""
-    own, first = store.project_number(project), found[:_JUDGED]
-    items = store.get([one.candidate.id for one in first if one.candidate.project == own])
-    told = _told(store, items, fates)
+    first, reading = found[:JUDGED], search.reading
+    own = [one.candidate.id for one in first if one.candidate.project == search.own]
+    told = _told(reading, reading.read(own), fates)
     judged = (
         outdated(one, told[one.candidate.id].factor, weight) if one.candidate.id in told else one
         for one in first
     )
-    return in_order(judged) + found[_JUDGED:], told
+    return in_order(judged) + found[JUDGED:], told
 
 
-def _by_use(store: Store, found: list[Ranked], weight: float) -> list[Ranked]:
-    first = found[:_JUDGED]
-    known = store.used([one.candidate.id for one in first]) if first else {}
+def _by_use(reading: Reading, found: list[Ranked], weight: float) -> list[Ranked]:
+    first = found[:JUDGED]
+    read_best(reading, found)
+    known = reading.used
     if not known:
         return found
     ranked_anew = (
         used(one, usefulness(known[one.candidate.id]), weight) if one.candidate.id in known else one
         for one in first
     )
-    return in_order(ranked_anew) + found[_JUDGED:]
+    return in_order(ranked_anew) + found[JUDGED:]
 
 
-def _told(store: Store, items: Sequence[Item], fates: Fates) -> Mapping[int, Staleness]:
+def _told(reading: Reading, items: Sequence[Item], fates: Fates) -> Mapping[int, Staleness]:
     """What has become of the files of these items, which are of one project."""
     items = [item for item in items if item.files]
     if not items:
         return {}
-    pairs = {(item.session, item.agent) for item in items if item.session}
-    sessions = {pair: store.session(*pair) for pair in pairs}
-    branches = {pair: one.branch for pair, one in sessions.items() if one is not None}
+    branches = reading.branches
     return fates([work(item, branches.get((item.session, item.agent), "")) for item in items])
 
 

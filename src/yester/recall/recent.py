@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from yester.errors import UsageError
-from yester.model import Filters, Hit, Item, Session
+from yester.model import Filters, Hit, Item, Paging, Session
 from yester.recall.recall import hit
 from yester.redact import redact
-from yester.store.base import Store
+from yester.store.contract import Store
 
 _INDEX = ("observation", "memory", "note")
 _TAIL = 40  # last messages of a session among which its closing one is looked for
@@ -27,7 +27,7 @@ def recent(
         raise UsageError(f"limit and rows must not be negative (limit={limit}, rows={rows})")
     names = {project.key: project.name for project in store.projects()}
     told = []
-    for session in store.sessions(filters, limit):
+    for session in store.sessions(filters, Paging(limit)):
         hits = [hit(item, names) for item in _story(store, session, rows)]
         project = names.get(session.project, session.project)
         told.append((replace(session, project=project, title=redact(session.title)), hits))
@@ -36,7 +36,7 @@ def recent(
 
 def _story(store: Store, session: Session, rows: int) -> list[Item]:
     here = Filters(projects=(session.project,), session=session.key, agent=session.agent)
-    summaries = store.newest(replace(here, kinds=("summary",)), rows)
+    summaries = store.select(replace(here, kinds=("summary",)), Paging(rows))
     if summaries:
         here_after = replace(here, since=summaries[0].epoch + 1)
         ending = summaries[:1]
@@ -45,8 +45,8 @@ def _story(store: Store, session: Session, rows: int) -> list[Item]:
     ending += _closing(store, here_after)
     others = [
         *summaries[1:],
-        *store.newest(replace(here_after, kinds=("prompt",)), rows),
-        *store.newest(replace(here, kinds=_INDEX), rows),
+        *store.select(replace(here_after, kinds=("prompt",)), Paging(rows)),
+        *store.select(replace(here, kinds=_INDEX), Paging(rows)),
     ]
     # How it ended is worth more than any one thing that happened on the way.
     kept = ending + sorted(others, key=_time, reverse=True)[: max(rows - len(ending), 0)]
@@ -55,7 +55,7 @@ def _story(store: Store, session: Session, rows: int) -> list[Item]:
 
 def _closing(store: Store, here: Filters) -> list[Item]:
     """The last thing the agent itself said."""
-    for item in store.newest(replace(here, kinds=("message",)), _TAIL):
+    for item in store.select(replace(here, kinds=("message",)), Paging(_TAIL)):
         if item.role == "assistant" and not item.actor:
             return [item]
     return []

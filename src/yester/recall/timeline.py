@@ -20,11 +20,11 @@ from math import inf
 
 from yester.clock import parse_time
 from yester.errors import NotFound, UsageError
-from yester.model import ECHO, Filters, Hit, Item
+from yester.model import ECHO, Filters, Hit, Item, Paging
 from yester.recall.floor import least_score
 from yester.recall.reach import reach
 from yester.recall.recall import Asked, hit, recall
-from yester.store.base import Store
+from yester.store.contract import Store
 
 LATEST = "latest"
 ANCHORS = (
@@ -110,7 +110,7 @@ def _named(store: Store, asked: Asked, anchor: int | str | None, answer: _Answer
     if _LIKE_AN_ID.fullmatch(text):
         return _item(store, int(text.removeprefix("#")))
     if text.lower() == LATEST:
-        for item in store.newest(replace(asked.filters, echoes=True), 1):
+        for item in store.select(replace(asked.filters, echoes=True), Paging(1)):
             return _Place(item.epoch, item)
         raise NotFound("there is nothing to begin from", "run `yester index`, or use fewer filters")
     if text[0] == "S" and (place := _session(store, text[1:])):
@@ -134,13 +134,17 @@ def _item(store: Store, id_: int) -> _Place:
 def _session(store: Store, key: str) -> _Place | None:
     """None where the text is not meant as a session: a word may begin with S as well."""
     keys = list(
-        dict.fromkeys(s.key for s in store.sessions(Filters(session=key), 20)) if key else ()
+        dict.fromkeys(s.key for s in store.sessions(Filters(session=key), Paging(20)))
+        if key
+        else ()
     )
     if len(keys) > 1:
         alike = ", ".join(f"S{one}" for one in keys[:_SESSIONS_NAMED])
         raise UsageError(f"S{key} may be {alike}; write more of the id")
     for item in (
-        store.newest(Filters(session=keys[0], echoes=True), 1, oldest_first=True) if keys else ()
+        store.select(Filters(session=keys[0], echoes=True), Paging(1, oldest_first=True))
+        if keys
+        else ()
     ):
         return _Place(item.epoch, item)
     if keys or _LIKE_A_SESSION.fullmatch(key):
@@ -179,17 +183,17 @@ def _around(
     own = place.item.id if place.item else 0
     rank = _rank(store, same, own)
     near = min(before, rank)
-    earlier = store.newest(same, near, rank - near, oldest_first=True) if near else []
+    earlier = store.select(same, Paging(near, rank - near, oldest_first=True)) if near else []
     if near < before:
-        past = store.newest(_within(filters, None, place.epoch), before - near)
+        past = store.select(_within(filters, None, place.epoch), Paging(before - near))
         earlier = past[::-1] + earlier
     later: list[Item] = []
     if after:
-        found = store.newest(same, after + 1, rank, oldest_first=True)
+        found = store.select(same, Paging(after + 1, rank, oldest_first=True))
         later = [item for item in found if item.id != own][:after]
         if len(later) < after:
             coming = _within(filters, place.epoch + 1, None)
-            later += store.newest(coming, after - len(later), oldest_first=True)
+            later += store.select(coming, Paging(after - len(later), oldest_first=True))
     return earlier, later
 
 
@@ -197,7 +201,7 @@ def _rank(store: Store, same: Filters, id_: int) -> int:
     """How many items of one moment have a smaller id, without reading them all."""
 
     def id_at(offset: int) -> int:
-        found = store.newest(same, 1, offset, oldest_first=True)
+        found = store.select(same, Paging(1, offset, oldest_first=True))
         return found[0].id if found else sys.maxsize
 
     most = 1

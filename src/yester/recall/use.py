@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import tanh
 
-from yester.store.base import Used
+from yester.store.contract import Used
 
 # What each kind of feedback counts.
 WORTH: Mapping[str, float] = {

@@ -1,0 +1,53 @@
+"""The store. `open_store` is the only way in; `contract.py` says what a store does.
+
+Importing this package loads no engine: whoever only asks whether there is a store must not wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from yester.store.contract import Maintenance, Store
+
+_FILE = "yester.db"
+
+
+def open_store(
+    home: Path,
+    *,
+    now: int,
+    patience: float | None = None,
+    before_migration: Callable[[Store], None] | None = None,
+) -> Store:
+    """The store of this home, made where there is none, with its schema brought up to date.
+
+    `patience` is how long to wait for another writer, in seconds. `before_migration(store)` is
+    called once when an existing store is about to be changed.
+    """
+    from yester.store.sqlite.maintenance import PATIENCE
+    from yester.store.sqlite.store import SqliteStore
+
+    wait = PATIENCE if patience is None else patience
+    return SqliteStore.open_folder(home, now=now, patience=wait, before_migration=before_migration)
+
+
+def store_file(home: Path) -> Path:
+    """The file of the store, for messages and for looking at its mode."""
+    return home / _FILE
+
+
+def store_exists(home: Path) -> bool:
+    return store_file(home).exists()
+
+
+def maintenance_of(store: Store) -> Maintenance:
+    """What looks after the store's file: checks, copies, a new index."""
+    from yester.errors import StoreError
+    from yester.store.sqlite.store import SqliteStore
+
+    if not isinstance(store, SqliteStore):
+        raise StoreError(f"{store.location} looks after itself; use the tools of its database")
+    return store

@@ -22,7 +22,7 @@ class Migration:
     sql: str
 
 
-def migrations(dialect: str) -> tuple[Migration, ...]:
+def load_migrations(dialect: str) -> tuple[Migration, ...]:
     """The steps of a dialect in order, from `sql/DIALECT/NNN_name.sql`."""
     folder = Path(__file__).parent / "sql" / dialect  # importlib.resources would load zipfile
     found = []
@@ -33,13 +33,15 @@ def migrations(dialect: str) -> tuple[Migration, ...]:
     return tuple(sorted(found, key=lambda step: step.version))
 
 
-def version(db: apsw.Connection) -> int:
+def schema_version(db: apsw.Connection) -> int:
     found = db.execute("PRAGMA user_version").fetchone()
     assert found is not None
     return int(found[0])
 
 
-def pending(db: apsw.Connection, steps: Sequence[Migration], where: str) -> list[Migration]:
+def pending_migrations(
+    db: apsw.Connection, steps: Sequence[Migration], where: str
+) -> list[Migration]:
     """What is still to be applied; read-only."""
     have = check_version(db, steps[-1].version, where)
     return [step for step in steps if step.version > have]
@@ -48,7 +50,7 @@ def pending(db: apsw.Connection, steps: Sequence[Migration], where: str) -> list
 def check_version(db: apsw.Connection, newest: int, where: str) -> int:
     """The schema's version; StoreNewer where it is beyond the newest this yester knows. It may be
     raised while we have the store open, by a newer yester that was started beside us."""
-    have = version(db)
+    have = schema_version(db)
     if have > newest:
         raise StoreNewer(
             f"{where} has schema version {have}, this yester knows up to {newest}; "
@@ -57,15 +59,15 @@ def check_version(db: apsw.Connection, newest: int, where: str) -> int:
     return have
 
 
-def migrate(
+def apply_migrations(
     db: apsw.Connection, steps: Sequence[Migration], where: str, now: int
 ) -> list[Migration]:
     """Apply what is missing, each step all or nothing; returns the steps applied."""
     applied = []
-    for step in pending(db, steps, where):
+    for step in pending_migrations(db, steps, where):
         db.execute("BEGIN IMMEDIATE")
         try:
-            if version(db) >= step.version:  # another process was faster
+            if schema_version(db) >= step.version:  # another process was faster
                 db.execute("ROLLBACK")
                 continue
             db.execute(step.sql)

@@ -34,12 +34,13 @@ from yester.fence import MOST_UNITS, units
 from yester.ingest.events import Events
 from yester.memories.memory_config import narrowed
 from yester.memories.rules import standing
-from yester.model import ON_REQUEST, Feedback, Injection, OwedStart
+from yester.model import ON_REQUEST, Answered, Event, Feedback, Injection, OwedStart
 from yester.recall.beginning import at_hand
 from yester.recall.rank import Weights
 from yester.recall.recall import Asked
 from yester.recall.recall import answer as recalled
-from yester.store.base import Store
+from yester.store.contract import Store
+from yester.store.figures import DAY, has_vectors
 from yester.worker.log import Log
 from yester.worker.surroundings import Surroundings
 
@@ -80,7 +81,7 @@ class Answers:
         self._recent: OrderedDict[str, Told] = OrderedDict()
         self._arrived: list[Delivery] = []  # and still to be written down
         self._starts: set[str] = set()  # whose block is on its way, or has arrived
-        self._took: list[tuple[int, int]] = []  # when a hook was answered, and after how many ms
+        self._took: list[Answered] = []  # after how many ms hooks were answered
         self._surroundings = Surroundings(log)
         self.embedding: Embedding | None = None
 
@@ -91,7 +92,7 @@ class Answers:
         self._surroundings.close()
         if self._took:
             with suppress(StoreError, OSError), self._store.transaction():
-                self._store.put_answered(self._took)
+                self._store.append(self._took)
 
     def remember(self, id_: str, told: Told) -> None:
         """An event that has left the spool; its hook may yet ask."""
@@ -108,7 +109,7 @@ class Answers:
             session = self._store.session(one.session, one.agent) if edited else None
             if session is None:
                 continue
-            ledger = self._store.injections(session.id)
+            ledger = self._store.entries(Injection, {"session": session.id})
             shown = {row.item for row in ledger if row.event != ON_REQUEST}
             rows += [
                 Feedback(item.id, "acted", one.epoch, session.id)
@@ -117,7 +118,7 @@ class Answers:
             ]
         if rows:
             with self._store.transaction():
-                self._store.put_feedback(rows)
+                self._store.append(rows)
 
     def told(self, id_: str) -> Told | None:
         """What the asking hook has told: still in the spool, or just taken in."""
@@ -139,7 +140,8 @@ class Answers:
         try:
             return self._deliver(id_, told)
         finally:
-            self._took.append((told.epoch, round((time.perf_counter() - began) * 1000)))
+            ms = round((time.perf_counter() - began) * 1000)
+            self._took.append(Answered(told.epoch // DAY, ms))
 
     def settle(self, delivery: Delivery, arrived: bool) -> None:
         """The hook has printed it, or it has not."""
@@ -176,7 +178,7 @@ class Answers:
         if told.what not in ("start", "prompt", "read") or told.actor or not told.session:
             return None
         session = self._intake.session(told)
-        known = self._store.owed_start(session.id) if session.id else None
+        known = self._owed_start(session.id) if session.id else None
         if known is not None and known.event in self._starts:
             known = None
         if told.what == "start":
@@ -184,6 +186,10 @@ class Answers:
         else:
             new = self._start_in_spool(id_, told)
         return known.followed_by(new) if known and new else new or known
+
+    def _owed_start(self, session: int) -> OwedStart | None:
+        """The start whose block the session has not got, as far as is known."""
+        return next(iter(self._store.entries(OwedStart, {"session": session})), None)
 
     def _start_in_spool(self, id_: str, told: Told) -> OwedStart | None:
         """A start of the same session that has not been taken in: nobody was there, or too busy."""
@@ -198,7 +204,7 @@ class Answers:
                 continue
             if (start.session, start.agent) != (told.session, told.agent):
                 continue
-            settled = path.name in self._starts or self._store.handled([path.name])
+            settled = path.name in self._starts or self._store.entries(Event, {"id": path.name})
             if settled or spooled.off or self._intake.refused(start):
                 return None
             return OwedStart(path.name, start.source, start.epoch)
@@ -208,7 +214,7 @@ class Answers:
         """For the command line, which would have to load the model first."""
         if self.embedding is not None and self._embedder is None:
             self.embedding.want()
-            if self._store.has_vectors():
+            if has_vectors(self._store):
                 return None  # not loaded yet: the command does it itself
         try:
             asked = msgspec.json.decode(text, type=Asked)
@@ -242,10 +248,10 @@ class Answers:
                 starts.append((session.id, delivery.start))
         if rows or starts or len(self._took) >= _MANY:  # a number is not worth a write of its own
             with self._store.transaction():
-                self._store.put_injections(rows)
+                self._store.append(rows)
                 for id_, start in starts:
-                    self._store.drop_owed_start(id_, start)
-                self._store.put_answered(self._took)
+                    self._store.retract(OwedStart, {"session": id_, "event": start})
+                self._store.append(self._took)
             self._took.clear()
         for delivery in stored:
             self._arrived.remove(delivery)
@@ -273,7 +279,11 @@ class Answers:
             _weights(config), self._embedder, partial(self._surroundings.fates, root,
             patience=_AT_PROMPT), at_hand(signals), config.flag("cross_project"),
         )  # fmt: skip
-        shown = self._store.injections(session.id) if session.id and not at_start else []
+        shown = (
+            self._store.entries(Injection, {"session": session.id})
+            if session.id and not at_start
+            else []
+        )
         file = relative(told.file, root) if told.file else ""
         if told.what == "read" and any(one.reason == f"file {file}" for one in shown):
             return _NOTHING  # once per session

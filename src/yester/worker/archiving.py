@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from yester.config import Config
 from yester.errors import SourceError, StoreError
-from yester.store.base import Store
+from yester.store.contract import Store
 from yester.worker.log import Log
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from yester.config import Config
 from yester.distil import QUIET
 from yester.errors import StoreError
-from yester.store.base import Store, Waiting
+from yester.store.contract import Queue, Store, Waiting
 from yester.worker.archiving import Archiving
 from yester.worker.log import Log
 from yester.worker.working import TWICE, Piece, Working
@@ -86,7 +86,9 @@ class Distilling:
 
     def _next(self, config: Config) -> Iterator[None] | None:
         quiet_since = int(self._now() * 1000) - QUIET
-        found = self._store.waiting(True, quiet_since, len(self._failed) + 1)
+        found = self._store.queued_sessions(
+            Queue("distil", hooked=True, quiet_since=quiet_since, limit=len(self._failed) + 1)
+        )
         for waiting in found:
             if waiting.session.id in self._failed:
                 continue

@@ -15,7 +15,9 @@ from typing import Any
 
 from yester.errors import StoreBusy, StoreError
 from yester.ingest.embedding import embed_waiting
-from yester.store.sqlite import SqliteStore
+from yester.store import open_store
+from yester.store.contract import Store
+from yester.store.figures import has_vectors
 from yester.text.embed import Embedder, open_embedder
 from yester.worker.log import Log
 
@@ -63,7 +65,7 @@ class Embedding:
         except OSError:
             pass  # it is a courtesy
         try:
-            store = SqliteStore.open(self._home, now=self._now, patience=0.5)
+            store = open_store(self._home, now=self._now, patience=0.5)
         except StoreError as error:
             self._log.failed("opening the store for vectors", error)
             return
@@ -72,7 +74,7 @@ class Embedding:
         finally:
             store.close()
 
-    def _loop(self, store: SqliteStore) -> None:
+    def _loop(self, store: Store) -> None:
         while not self._ended.is_set():
             self._more.wait()
             self._more.clear()
@@ -96,6 +98,6 @@ class Embedding:
                 self._ended.wait(_ERROR_PAUSE)
                 self._more.set()
 
-    def _is_wanted(self, store: SqliteStore) -> bool:
+    def _is_wanted(self, store: Store) -> bool:
         """A model takes a hundred megabytes: not before there is something to do with it."""
-        return bool(store.unembedded(1)) or (self._asked and store.has_vectors())
+        return bool(store.unembedded(1)) or (self._asked and has_vectors(store))

@@ -18,8 +18,8 @@ from yester.distil.asking import Asker, open_asker
 from yester.distil.history import Rules
 from yester.distil.refining import LATELY, refine_turns, unrefined
 from yester.errors import ConfigError, StoreBusy, StoreError
-from yester.store.base import Waiting
-from yester.store.sqlite import SqliteStore
+from yester.store import open_store
+from yester.store.contract import Queue, Store, Waiting
 from yester.worker.archiving import Archiving
 from yester.worker.log import Log
 
@@ -64,7 +64,7 @@ class Refining:
         except OSError:
             pass  # it is a courtesy
         try:
-            store = SqliteStore.open(self._config.home, now=_now(), patience=_PATIENCE)
+            store = open_store(self._config.home, now=_now(), patience=_PATIENCE)
         except StoreError as error:
             self._log.failed("opening the store for refining", error)
             return
@@ -73,19 +73,19 @@ class Refining:
         finally:
             store.close()
 
-    def _asker(self, store: SqliteStore) -> Asker | None:
+    def _asker(self, store: Store) -> Asker | None:
         try:
             return open_asker(self._config, store)
         except ConfigError as error:
             self._log.say(f"no turn is refined: {error}")
             return None
 
-    def _loop(self, store: SqliteStore, asker: Asker | None) -> None:
+    def _loop(self, store: Store, asker: Asker | None) -> None:
         first = True  # whatever a worker before us has left
         while not self._ended.is_set():
             try:
                 if first:
-                    self._see(store.lately(_now() - LATELY))
+                    self._see(store.queued_sessions(Queue("refine", since=_now() - LATELY)))
                     first = False
                 self._listen()
                 while not self._ended.is_set() and self._archiving.step(store, self._config, asker):
@@ -93,7 +93,7 @@ class Refining:
                 ready = {id_ for id_, when in self._due.items() if when <= time.monotonic()}
                 if not ready or self._ended.is_set():
                     continue
-                for waiting in store.lately(_now() - LATELY):
+                for waiting in store.queued_sessions(Queue("refine", since=_now() - LATELY)):
                     if waiting.session.id in ready and asker is not None:
                         self._refine(store, asker, waiting)
                 for id_ in ready:
@@ -121,7 +121,7 @@ class Refining:
         except Empty:
             pass
 
-    def _refine(self, store: SqliteStore, asker: Asker, waiting: Waiting) -> None:
+    def _refine(self, store: Store, asker: Asker, waiting: Waiting) -> None:
         session = waiting.session
         try:
             turns = unrefined(store, session, _now() - LATELY, Rules.of(self._config))

@@ -32,7 +32,7 @@ from yester.errors import ConfigError, StoreBusy, StoreError, StoreNewer, StoreR
 from yester.ingest import Ingest, rebuild_if_stale
 from yester.ingest.events import Events
 from yester.ingest.joins import join_next, names_of
-from yester.store.sqlite import SqliteStore
+from yester.store import open_store
 from yester.worker.answers import Answers
 from yester.worker.background import Background
 from yester.worker.distilling import Distilling
@@ -111,7 +111,7 @@ class Worker:
             self._spool.put_back()
 
         kept, now = self._config.number("backups_kept"), int(time.time() * 1000)
-        self._store = SqliteStore.open(
+        self._store = open_store(
             home, now=now, patience=_PATIENCE, before_migration=before_migration(home, kept, now)
         )
         self._answers = Answers(self._spool, self._store, self._log)
@@ -449,7 +449,8 @@ class Worker:
     def _piece(self, path: Path) -> Piece:
         """A transcript from where the store has it: who has come further was not stopped by it."""
         try:
-            size, known = path.stat().st_size, self._store.source(str(path))
+            size = path.stat().st_size
+            known = next(iter(self._store.sources(path=str(path))), None)
         except (OSError, ValueError):  # no file, or a name that is none
             return Piece("transcript", str(path))
         reached = known.offset + known.line if known else 0  # some readers count only one of them

@@ -12,7 +12,7 @@ from yester.cli.memory.said import form_options, show, with_global
 from yester.memories.content import known
 from yester.memories.memo import GLOBAL
 from yester.memories.tags import normalised
-from yester.model import STATUSES
+from yester.model import STATUSES, Paging
 
 
 @click.command("list")
@@ -64,12 +64,14 @@ def command(
     given["types"] = tuple(known(name).name for name in given["types"])
     chosen = with_global(searched(app, given, ""), given)
     statuses = STATUSES if status == "all" else (status,)
-    memos = app.reading.memories(chosen, statuses, normalised(tags), limit, offset)
+    memos = app.reading.memos(
+        chosen, Paging(limit, offset=offset, statuses=statuses), tags=normalised(tags)
+    )
     show(app, memos, form, as_json_)
     if not as_json_ and given["projects"] and not {GLOBAL.name, GLOBAL.key} & {*given["projects"]}:
         # Named, a project is listed alone; what else holds in it must not look as if it did not.
         more = replace(chosen, projects=(GLOBAL.key,))
-        if number := len(app.reading.memories(more, statuses, normalised(tags))):
+        if number := len(app.reading.memos(more, Paging(statuses=statuses), tags=normalised(tags))):
             verb = "holds" if number == 1 else "hold"
             click.echo(f"{number} more {verb} everywhere: yester memory list -p global", err=True)
     if memos:

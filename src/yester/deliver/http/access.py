@@ -27,11 +27,13 @@ from yester.deliver.library import open_home
 from yester.errors import ConfigError, StoreError, UsageError
 from yester.memories.categories import CATEGORIES
 from yester.memories.memo import By
-from yester.model import Filters, Hit, Project, Session
+from yester.model import Filters, Hit, Paging, Project, Session
 from yester.recall.factors import DAY, IMPORTANCE
 from yester.recall.rank import Weights
 from yester.recall.recall import Answer, Asked, answer
-from yester.store.base import Store
+from yester.store import store_exists, store_file
+from yester.store.contract import Store
+from yester.store.figures import filter_facets, has_vectors
 
 if TYPE_CHECKING:
     from yester.text.embed import Embedder
@@ -74,8 +76,8 @@ class Home:
         ask_worker: AskWorker,
         examine: Examine = _nobody,
     ) -> None:
-        self.path, self.file = path, path / "yester.db"
-        self.used = self.there() != 0  # there is a store, or was one
+        self.path = path
+        self.used = self.there()  # there is a store, or was one
         self.examine = examine
         self._file = path / "config.toml"
         self._environ = dict(environ)
@@ -110,12 +112,12 @@ class Home:
         self._stamp = -1
         return self.config
 
-    def there(self) -> int:
-        """The inode of the store's file; 0: there is none any more."""
+    def there(self) -> bool:
+        """Is there a store, still?"""
         try:
-            return self.file.stat().st_ino
+            return store_exists(self.path)
         except OSError:
-            return 0
+            return False
 
     def rest(self, now: float) -> None:
         """Let go of what is large and has not been used for a while."""
@@ -134,7 +136,7 @@ class Home:
     def recall(self, store: Store, asked: Asked) -> Answer:
         config = self.config
         embedder = None
-        if asked.query and config["embedder"] != "none" and store.has_vectors():
+        if asked.query and config["embedder"] != "none" and has_vectors(store):
             if self._worker.acquire(timeout=_TURN if self._embedder is None else 0.0):
                 try:
                     found = self._ask_worker(self.path, asked, "")
@@ -185,7 +187,9 @@ class Access:
         the home was moved or removed: no new one is made in its place."""
         if not self.home.there() and self.home.used:
             self.close()
-            raise StoreError(f"{self.home.file} is gone; start the server anew: yester serve")
+            raise StoreError(
+                f"{store_file(self.home.path)} is gone; start the server anew: yester serve"
+            )
         if self._store is None or not self._store.in_place():
             self.close()
             self._store = open_home(self.home.path, self.config).store
@@ -214,7 +218,7 @@ class Access:
     def session(self, text: str) -> Session:
         """By its number (12, S12), by its id or the beginning of it."""
         key = text.removeprefix("S")
-        found = self.store.sessions(Filters(session=key), 20) if key else []
+        found = self.store.sessions(Filters(session=key), Paging(20)) if key else []
         keys = list(dict.fromkeys(one.key for one in found))
         if len(keys) > 1:
             raise Refusal(
@@ -226,7 +230,7 @@ class Access:
         if found:
             return found[0]
         if key.isdecimal() and key.isascii() and len(key) < 16:
-            numbered = self.store.numbered(int(key))
+            numbered = next(iter(self.store.sessions(Filters(session_id=int(key)))), None)
             if numbered is not None:
                 return numbered
         raise Refusal(
@@ -237,14 +241,14 @@ class Access:
     def check_names(self, filters: Filters) -> None:
         """For an empty answer: it may be a name nobody has, and then that is the answer."""
         store = self.store
-        if filters.session and not store.sessions(Filters(session=filters.session), 1):
+        if filters.session and not store.sessions(Filters(session=filters.session), Paging(1)):
             self.session(filters.session)
 
         def nobody(**one: Any) -> bool:
-            return not store.newest(Filters(**one), 1)
+            return not store.select(Filters(**one), Paging(1))
 
         if filters.agent and filters.agent not in AGENTS and nobody(agent=filters.agent):
-            known = [*AGENTS, *store.facets(_NAMED).agents]
+            known = [*AGENTS, *filter_facets(store, _NAMED).agents]
             raise unknown("agent", filters.agent, known, "agent", "GET /api/facets")
         if filters.tool and nobody(tool=filters.tool):
             raise Refusal(
@@ -253,7 +257,7 @@ class Access:
             )  # fmt: skip
         for one in filters.types:
             if one not in TYPES and nobody(types=(one,)):
-                known = sorted({*TYPES, *store.facets(_MANY).types})
+                known = sorted({*TYPES, *filter_facets(store, _MANY).types})
                 raise unknown("type", one, known, "type", "GET /api/facets")
 
     # --- asking ---------------------------------------------------------------------------------

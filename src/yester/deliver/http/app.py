@@ -20,7 +20,7 @@ from yester.deliver.http.given import from_body, from_query
 from yester.deliver.http.guard import Asgi, Failed, Guard, Message, Receive, Scope, Send, Slowdown
 from yester.deliver.http.login import PROGRAM, Keys, another_user, take_code
 from yester.deliver.http.problem import Refusal
-from yester.deliver.http.stream import Place, Stream, Told, missed, place
+from yester.deliver.http.stream import Stream, Told, is_cursor, missed
 from yester.deliver.http.table import ENDPOINTS, EVENTS, Endpoint
 
 T = TypeVar("T")
@@ -233,7 +233,7 @@ class App:
 
     # --- the stream -------------------------------------------------------------------------------
 
-    async def _missed(self, since: Place, until: Place) -> list[Told]:
+    async def _missed(self, since: str, until: str) -> list[Told]:
         return await self._pool.run(missed, since, until)
 
     async def _events(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -244,8 +244,7 @@ class App:
             )  # fmt: skip
         headers = dict(scope["headers"])
         last = headers.get(b"last-event-id", b"").decode("latin-1")
-        began = place(last) if last else None
-        if last and began is None:
+        if last and not is_cursor(last):
             raise Refusal(
                 400, "Last-Event-ID is none of ours", parameter="Last-Event-ID", value=last,
                 fix="send the id of the last event, or leave it out",
@@ -258,7 +257,7 @@ class App:
             await send({"type": "http.response.body", "body": b""})
             return
         gone = asyncio.ensure_future(_gone(receive))
-        events = self.stream.events(began)
+        events = self.stream.events(last.strip() or None)
         try:
             while True:
                 coming = asyncio.ensure_future(anext(events))

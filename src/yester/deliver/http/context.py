@@ -12,7 +12,7 @@ from yester.deliver.http.parameters import ContextFor
 from yester.deliver.library import Memory
 from yester.deliver.page import Context
 from yester.fence import strip_fenced
-from yester.model import Filters
+from yester.model import Filters, Paging
 from yester.redact import redact
 from yester.text.cost import estimate_tokens
 
@@ -65,7 +65,7 @@ def _given(access: Access, given: ContextFor) -> Context:
     if given.project:
         project = access.project(given.project)
     else:
-        newest = access.store.sessions(Filters(), 1)
+        newest = access.store.sessions(Filters(), Paging(1))
         if not newest:
             return Context()
         project = access.project(newest[0].project)

@@ -12,7 +12,20 @@ from yester.deliver.http.access import Access
 from yester.deliver.http.parameters import Nothing, Series, Within
 from yester.distil.budget import DAY, Limits, day_of
 from yester.redact import redact
-from yester.store.base import Counts, Daily, Middle
+from yester.store.figures import (
+    Counts,
+    Daily,
+    Middle,
+    capture_lags,
+    content_counts,
+    daily_figures,
+    discovery_totals,
+    filter_facets,
+    project_parts,
+    shown_totals,
+    spending_by_day,
+    spent_since,
+)
 from yester.text.cost import tokens_of_length
 
 _KEPT = 5.0  # seconds: counting everything reads everything
@@ -24,9 +37,9 @@ _CURVES = 20
 
 def stats(access: Access, given: Within) -> shapes.Stats:
     store = access.store
-    counts = access.home.remembered("counts", _KEPT, store.counts)
+    counts = access.home.remembered("counts", _KEPT, lambda: content_counts(store))
     assert isinstance(counts, Counts)
-    lags = sorted(store.lags(_LAGS))
+    lags = sorted(capture_lags(store, _LAGS))
     since = day_of(access.now) - (given.days - 1) * DAY
     return shapes.Stats(
         days=given.days,
@@ -49,9 +62,9 @@ def stats(access: Access, given: Within) -> shapes.Stats:
                 kind=row.kind, items=row.items, discovery_tokens=row.discovery_tokens,
                 read_tokens=tokens_of_length(row.characters),
             )
-            for row in store.discovered()
+            for row in discovery_totals(store)
         ],
-        shown=[shapes.ShownAt(**row._asdict()) for row in store.shown(since)],
+        shown=[shapes.ShownAt(**row._asdict()) for row in shown_totals(store, since)],
         note=HONEST,
     )  # fmt: skip
 
@@ -61,10 +74,12 @@ def series(access: Access, given: Series) -> shapes.Series:
     today = access.now // DAY
     days = range(today - given.days + 1, today + 1)
     since = days[0] * DAY
-    daily = access.home.remembered(f"daily {since}", _DRAWN, lambda: access.store.daily(since))
+    daily = access.home.remembered(
+        f"daily {since}", _DRAWN, lambda: daily_figures(access.store, since)
+    )
     assert isinstance(daily, Daily)
     dollars: Counter[str] = Counter()
-    for row in access.store.spending(since):
+    for row in spending_by_day(access.store, since):
         dollars[row.day] += row.cost  # type: ignore[assignment]  # a Counter adds floats as well
     names = [time.strftime("%Y-%m-%d", time.gmtime(day * 86_400)) for day in days]
     shown = [daily.shown.get(day, (0, 0, 0)) for day in days]
@@ -101,7 +116,7 @@ def _middles(found: Mapping[int, Middle], days: Sequence[int]) -> shapes.Middles
 
 def spend(access: Access, given: Within) -> shapes.Spend:
     store, config, today = access.store, access.config, day_of(access.now)
-    limits, spent = Limits.of(config), store.spent(today, access.now)
+    limits, spent = Limits.of(config), spent_since(store, today, access.now)
     return shapes.Spend(
         days=given.days,
         provider=config.text("llm.provider"),
@@ -113,14 +128,14 @@ def spend(access: Access, given: Within) -> shapes.Spend:
         ),
         spend=[
             shapes.Spending(**{**row._asdict(), "cost": round(row.cost, 6)})
-            for row in store.spending(today - (given.days - 1) * DAY)
+            for row in spending_by_day(store, today - (given.days - 1) * DAY)
         ],
     )
 
 
 def facets(access: Access, given: Nothing) -> shapes.Facets:  # noqa: ARG001
-    found = access.store.facets(_MOST)
-    parts = sorted(access.store.parts(), key=lambda part: -sum(part.items.values()))
+    found = filter_facets(access.store, _MOST)
+    parts = sorted(project_parts(access.store), key=lambda part: -sum(part.items.values()))
     return shapes.Facets(
         kinds=dict(found.kinds),
         types={redact(name): number for name, number in found.types.items()},

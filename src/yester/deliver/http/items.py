@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -12,7 +13,7 @@ from yester.deliver.http.parameters import Batch, ItemAt, ItemsOf
 from yester.deliver.http.problem import Refusal, named
 from yester.deliver.http.rows import Rows
 from yester.errors import StoreError
-from yester.model import Feedback
+from yester.model import Feedback, Paging
 
 _MOST = 200  # items something was made of
 
@@ -21,7 +22,9 @@ def listed(access: Access, given: ItemsOf) -> shapes.Items:
     filters = access.filters(given, kinds=tuple(given.kinds), types=tuple(given.types))
     oldest_first = given.order == "date_asc"
     every = replace(filters, echoes=True)
-    found = access.store.newest(every, given.limit + 1, given.offset, oldest_first)
+    found = access.store.select(
+        every, Paging(given.limit + 1, given.offset, oldest_first=oldest_first)
+    )
     if not found:
         access.check_names(filters)
     rows = Rows(access.store, full=given.format == "full").of(found[: given.limit])
@@ -34,8 +37,8 @@ def one(access: Access, given: ItemAt) -> shapes.Item:
     for item in access.store.get([given.id]):
         store = access.store
         row, others = Rows(store, full=True).row(item), Rows(store)
-        behind = store.made_from([given.id]).get(given.id, ())
-        made = store.made_into([given.id]).get(given.id, ())
+        behind = distinct_items(store.evidence([given.id])).get(given.id, ())
+        made = distinct_items(store.evidence([given.id], into=True)).get(given.id, ())
         return shapes.Item(
             item=row, use=use(store, [given.id])[0],
             sources=others.of(store.get(behind[:_MOST])), made=others.of(store.get(made[:_MOST])),
@@ -43,6 +46,13 @@ def one(access: Access, given: ItemAt) -> shapes.Item:
     raise Refusal(
         404, f"no item #{given.id}", parameter="id", value=str(given.id), fix="a search shows ids"
     )
+
+
+def distinct_items(
+    evidence: Mapping[int, Sequence[tuple[int, int]]],
+) -> dict[int, tuple[int, ...]]:
+    """Each item on the other side of evidence once, in its order."""
+    return {id_: tuple(dict.fromkeys(one for _, one in pairs)) for id_, pairs in evidence.items()}
 
 
 def batch(access: Access, given: Batch) -> shapes.Items:
@@ -69,7 +79,7 @@ def _note(access: Access, ids: list[int]) -> None:
     """Of what an agent was shown, somebody wanted the whole: it was of use. No reason to fail where
     nothing can be written."""
     store = access.store
-    shown = [id_ for id_, used in store.used(ids).items() if used.shown or used.listed]
+    shown = [id_ for id_, used in store.texts(ids).used.items() if used.shown or used.listed]
     if shown:
         with suppress(StoreError, OSError), store.transaction():
-            store.put_feedback([Feedback(id_, "fetched", access.now) for id_ in shown])
+            store.append([Feedback(id_, "fetched", access.now) for id_ in shown])

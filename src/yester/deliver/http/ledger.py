@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 
 from yester.deliver.economics import HONEST
@@ -9,10 +10,10 @@ from yester.deliver.http import shapes
 from yester.deliver.http.access import Access
 from yester.deliver.http.parameters import FeedbackOf, GiveFeedback, LedgerOf
 from yester.deliver.http.problem import Refusal, named
-from yester.model import Feedback, Filters, Injection, Session
+from yester.model import Feedback, Filters, Injection, Paging, Session
 from yester.recall.use import GIVEN_BY_HAND, usefulness
 from yester.redact import redact
-from yester.store.base import Store, Used
+from yester.store.contract import Store, Used
 
 _NOTHING = Used(0, 0, {})
 _BEGINNING = 200  # characters of a prompt
@@ -25,7 +26,9 @@ _USES: Sequence[tuple[str, shapes.Came]] = (
 
 def injections(access: Access, given: LedgerOf) -> shapes.Ledger:
     session = access.session(given.session).id if given.session else 0
-    lines = access.store.ledger(given.limit, before=given.before, session=session, item=given.item)
+    where = {name: id_ for name, id_ in (("session", session), ("item", given.item)) if id_}
+    page = Paging(given.limit, before=given.before)
+    lines = access.store.entries(Injection, where, page)
     return shapes.Ledger(
         count=len(lines),
         injections=shown(access.store, lines),
@@ -38,12 +41,16 @@ def shown(store: Store, lines: Sequence[Injection]) -> list[shapes.Shown]:
     items = {item.id: item for item in store.get(sorted({line.item for line in lines}))}
     names = {project.key: project.name for project in store.projects()}
     sessions: dict[int, Session | None] = {}
-    came = {item: store.feedback(item) for item in items}
+    came: defaultdict[int, list[Feedback]] = defaultdict(list)
+    for one in store.entries(Feedback, {"item": list(items)}):
+        came[one.item].append(one)
     prompts: dict[tuple[int, int], str] = {}
     told = []
     for line in lines:
         if line.session not in sessions:
-            sessions[line.session] = store.numbered(line.session)
+            sessions[line.session] = next(
+                iter(store.sessions(Filters(session_id=line.session))), None
+            )
         item, session = items.get(line.item), sessions[line.session]
         asked = line.session, line.prompt_number
         if session is not None and asked not in prompts:
@@ -76,7 +83,7 @@ def _prompt(store: Store, session: Session, number: int) -> str:
     if not number:
         return ""
     here = Filters((session.project,), ("prompt",), session=session.key, agent=session.agent)
-    found = store.newest(here, 1, number - 1, oldest_first=True)
+    found = store.select(here, Paging(1, number - 1, oldest_first=True))
     return redact(found[0].body)[:_BEGINNING] if found else ""
 
 
@@ -86,7 +93,8 @@ def _title(text: str) -> str:
 
 
 def feedback(access: Access, given: FeedbackOf) -> shapes.Feedback:
-    rows = access.store.came_of(given.limit, before=given.before, item=given.item)
+    where = {"item": given.item} if given.item else {}
+    rows = access.store.entries(Feedback, where, Paging(given.limit, before=given.before))
     return shapes.Feedback(
         count=len(rows),
         feedback=[
@@ -111,14 +119,14 @@ def give(access: Access, given: GiveFeedback) -> shapes.Uses:
     with store.transaction():
         if given.what != "opened":
             for id_ in ids:
-                store.drop_feedback(id_, GIVEN_BY_HAND)
+                store.retract(Feedback, {"item": id_, "what": GIVEN_BY_HAND})
         if given.what != "undo":
-            store.put_feedback([Feedback(id_, given.what, access.now) for id_ in ids])
+            store.append([Feedback(id_, given.what, access.now) for id_ in ids])
     return shapes.Uses(items=use(store, ids))
 
 
 def use(store: Store, ids: Sequence[int]) -> list[shapes.Use]:
-    known = store.used(ids)
+    known = store.texts(ids).used
     return [
         shapes.Use(
             id=id_, use=round(usefulness(one), 4), shown=one.shown, used_in=one.used_in,

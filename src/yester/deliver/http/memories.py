@@ -40,7 +40,7 @@ from yester.memories.memo import EDITABLE, GLOBAL, Plain
 from yester.memories.remember import Draft, in_place_of, remember
 from yester.memories.review import review as reviewed
 from yester.memories.tags import normalised
-from yester.model import STATUSES, Filters, Memo, Project
+from yester.model import STATUSES, Filters, Memo, Paging, Project
 from yester.project import Projects, named
 from yester.recall.recall import Asked
 from yester.redact import redact
@@ -65,7 +65,7 @@ def listed(access: Access, given: MemoriesOf) -> Memories:
         found = _fitting(access, given.query, filters, statuses, given.offset + most)
         found = found[given.offset :]
     else:
-        found = access.store.memories(filters, statuses, limit=most, offset=given.offset)
+        found = access.store.memos(filters, Paging(most, offset=given.offset, statuses=statuses))
     if not found:
         access.check_names(filters)
     rows = MemoryRows(access.store, full=given.format == "full").of(found[: given.limit])
@@ -81,11 +81,11 @@ def _fitting(
     found: list[Memo] = []
     if "active" in statuses:
         hits = access.answer(Asked(query, filters, most, now=access.now)).hits
-        found = access.store.memos([hit.id for hit in hits])
+        found = access.store.memos(ids=[hit.id for hit in hits])
     put_away = tuple(status for status in statuses if status != "active")
     if put_away and len(found) < most:
         asked = set(query_terms(query))
-        for memo in access.store.memories(filters, put_away):
+        for memo in access.store.memos(filters, Paging(statuses=put_away)):
             item = memo.item
             if asked <= set(terms(f"{item.title} {item.body} {' '.join(item.tags)}")):
                 found.append(memo)
@@ -97,7 +97,7 @@ def one(access: Access, given: ItemAt) -> MemoryShown:
 
 
 def _found(access: Access, id_: int) -> Memo:
-    for memo in access.store.memos([id_]):
+    for memo in access.store.memos(ids=[id_]):
         return memo
     for item in access.store.get([id_]):
         raise Refusal(

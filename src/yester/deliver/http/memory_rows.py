@@ -12,10 +12,10 @@ from yester.deliver.http.memory_shapes import Action, Changed, Field, Memory
 from yester.deliver.lines import icon
 from yester.memories import categories
 from yester.memories.categories import CATEGORIES, category
-from yester.memories.lifecycle import STEPS, undoable
+from yester.memories.lifecycle import STEPS, replaced_by, undoable
 from yester.model import Change, Memo
 from yester.redact import redact
-from yester.store.base import Store
+from yester.store.contract import Store
 from yester.text.cost import reading_cost
 from yester.text.sentences import shorten
 
@@ -49,7 +49,7 @@ class MemoryRows:
             confidence=item.confidence, origin=item.origin, version=memo.version,
             created=item.epoch, updated=item.updated, since=memo.since,
             reason=redact(memo.reason), supersedes=item.supersedes,
-            superseded_by=self._store.replaced_by(item.id), tokens=reading_cost(item),
+            superseded_by=replaced_by(self._store, item.id), tokens=reading_cost(item),
         )  # fmt: skip
 
 
@@ -86,7 +86,7 @@ def actions(store: Store, memo: Memo, origin: str) -> list[Action]:
         found.append("supersede")
     last = undoable(store, memo.item.id)
     rules = any(
-        one.item.type == "rule" for one in store.memos(sorted({change.item for change in last}))
+        one.item.type == "rule" for one in store.memos(ids=sorted({change.item for change in last}))
     )
     if last and (user or not rules):
         found.append("undo")

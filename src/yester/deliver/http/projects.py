@@ -14,6 +14,7 @@ from yester.deliver.http.parameters import MergeProjects, Nothing, RenameProject
 from yester.deliver.http.problem import Refusal
 from yester.errors import ConfigError, NotYours, UsageError
 from yester.redact import redact
+from yester.store.figures import project_parts
 
 
 def listed(access: Access, given: Nothing) -> shapes.Projects:  # noqa: ARG001
@@ -25,7 +26,7 @@ def listed(access: Access, given: Nothing) -> shapes.Projects:  # noqa: ARG001
                 items=sum(part.items.values()), kinds=dict(part.items), sessions=part.sessions,
                 last=part.last,
             )
-            for part in access.store.parts()
+            for part in project_parts(access.store)
         ]
     )  # fmt: skip
 

@@ -16,11 +16,11 @@ from yester.deliver.http.shapes import Row
 from yester.deliver.lines import icon
 from yester.deliver.tool_call import split_call
 from yester.ingest.prepare import redacted
-from yester.model import Filters, Hit, Item, Session
+from yester.model import Filters, Hit, Item, Paging, Session
 from yester.recall.rank import TOLD
 from yester.recall.recall import Answer
 from yester.redact import redact
-from yester.store.base import Store
+from yester.store.contract import Store
 from yester.text.cost import item_text, reading_cost
 from yester.text.sentences import shorten
 from yester.text.snippet import glimpses
@@ -173,7 +173,7 @@ def summary_of(store: Store, session: Session) -> Item | None:
     here = Filters(
         projects=(session.project,), session=session.key, agent=session.agent, kinds=("summary",)
     )
-    found = store.newest(here, 5)
+    found = store.select(here, Paging(5))
     return next((one for one in found if one.sections), found[0] if found else None)
 
 

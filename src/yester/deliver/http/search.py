@@ -26,7 +26,7 @@ from yester.deliver.http.parameters import (
 )
 from yester.deliver.http.rows import Rows, explained, summary_of
 from yester.deliver.http.shapes import Found, Row
-from yester.model import Filters, Hit, Session
+from yester.model import Filters, Hit, Paging, Session
 from yester.recall.reach import told
 from yester.recall.recall import Answer, Asked
 from yester.text.terms import query_terms
@@ -114,7 +114,7 @@ def _distilled(access: Access, asked: Asked) -> tuple[Answer, str]:
         return access.answer(replace(asked, filters=filters, **more))
 
     everywhere = replace(asked.filters, kinds=("observation",), types=(), since=None, until=None)
-    if not access.store.newest(everywhere, 1):
+    if not access.store.select(everywhere, Paging(1)):
         return (
             of(*OBSERVATIONS, *_RAW),
             "nothing is distilled here yet: messages stand for observations",
@@ -180,7 +180,9 @@ def _sessions(access: Access, given: Asking, filters: Filters) -> Found:
                 found.append((session, one))
     else:
         oldest_first = given.order == "date_asc"
-        for session in store.sessions(filters, wanted, given.offset, oldest_first):
+        for session in store.sessions(
+            filters, Paging(wanted, given.offset, oldest_first=oldest_first)
+        ):
             found.append((session, None))
     rows = Rows(store, query_terms(given.query), given.format == "full")
     results = [_session(access, rows, session, hit) for session, hit in found[: given.limit]]
@@ -195,6 +197,6 @@ def _session(access: Access, rows: Rows, session: Session, hit: Hit | None) -> R
     row = rows.session_row(session, hit, summary_of(access.store, session))
     if not row.id:
         here = Filters((session.project,), session=session.key, agent=session.agent)
-        asked = access.store.newest(replace(here, kinds=("prompt",)), 1, oldest_first=True)
-        row.id = next((item.id for item in asked or access.store.newest(here, 1)), 0)
+        asked = access.store.select(replace(here, kinds=("prompt",)), Paging(1, oldest_first=True))
+        row.id = next((item.id for item in asked or access.store.select(here, Paging(1))), 0)
     return row

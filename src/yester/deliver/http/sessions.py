@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from yester.deliver.http import shapes
 from yester.deliver.http.access import Access, span
+from yester.deliver.http.items import distinct_items
 from yester.deliver.http.parameters import SessionAt, SessionsOf, TranscriptOf
 from yester.deliver.http.rows import Rows, summary, summary_of
-from yester.model import Filters
+from yester.model import Filters, Injection, Paging
 
 
 def listed(access: Access, given: SessionsOf) -> shapes.Sessions:
     since, until = span(given, access.now)
     projects = (access.project(given.project).key,) if given.project else ()
     filters = Filters(projects, agent=given.agent, since=since, until=until)
-    found = access.store.sessions(filters, given.limit + 1, given.offset)
+    found = access.store.sessions(filters, Paging(given.limit + 1, given.offset))
     if not found:
         access.check_names(filters)
     rows = Rows(access.store)
@@ -27,7 +28,7 @@ def listed(access: Access, given: SessionsOf) -> shapes.Sessions:
 def one(access: Access, given: SessionAt) -> shapes.SessionShown:
     session = access.session(given.session)
     told = summary_of(access.store, session)
-    lines = access.store.injections(session.id)
+    lines = access.store.entries(Injection, {"session": session.id})
     return shapes.SessionShown(
         session=Rows(access.store).session(session),
         summary=summary(told) if told else None,
@@ -43,10 +44,10 @@ def transcript(access: Access, given: TranscriptOf) -> shapes.Transcript:
         (session.project,), tuple(given.kinds), session=session.key, agent=session.agent,
         echoes=True,
     )  # fmt: skip
-    found = access.store.newest(here, given.limit + 1, given.offset, oldest_first=True)
+    found = access.store.select(here, Paging(given.limit + 1, given.offset, oldest_first=True))
     rows = Rows(access.store, full=given.format == "full")
     results = rows.of(found[: given.limit])
-    behind = access.store.made_from([row.id for row in results])
+    behind = distinct_items(access.store.evidence([row.id for row in results]))
     for row in results:
         if row.id in behind:
             row.sources = list(behind[row.id])

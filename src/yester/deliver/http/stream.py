@@ -6,12 +6,11 @@
     event: memory      a memory was written: its id, and its status and version by now
     event: gap         more was missed than is told again; load what is shown anew
 
-An event's id is `ITEM-LINE-CHANGE`: the newest item, line of the ledger and line of the history of
-memories the client has been told of; without the last, none of those. With it as Last-Event-ID a
-client goes on where it was. The thread asks SQLite every
-quarter of a second whether anybody has committed, which costs microseconds, and only while somebody
-listens. Every event is encoded once and kept in one ring for all: a client that is slow keeps
-nothing but its place, and one that does not read at all is dropped.
+An event's id is the cursor of the store's feed behind it; with it as Last-Event-ID a client goes on
+where it was. The thread asks the store every quarter of a second whether anybody has committed,
+which costs microseconds, and only while somebody listens. Every event is encoded once and kept in
+one ring for all: a client that is slow keeps nothing but its place, and one that does not read at
+all is dropped.
 """
 
 from __future__ import annotations
@@ -20,8 +19,7 @@ import asyncio
 import re
 import threading
 from collections import deque
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from itertools import islice
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -30,73 +28,63 @@ from yester.deliver.http import ledger
 from yester.deliver.http.access import Access, Home
 from yester.deliver.http.memory_shapes import MemoryWritten
 from yester.deliver.http.rows import Rows
-from yester.errors import YesterError
-from yester.store.base import Store
+from yester.errors import FeedExpired, YesterError
+from yester.model import Injection, Item
+from yester.store.contract import FeedLine, MemoryChange, Store
 
 _POLL = 0.25  # seconds
 _BEAT = 15.0  # seconds between signs of life
 _KEPT = 1_000  # events in the ring
 _READ = 500  # rows of each kind read at a time
 MOST_MISSED = 2_000  # rows told to a client that comes back
-_PLACE = re.compile(r"([0-9]{1,15})-([0-9]{1,15})(?:-([0-9]{1,15}))?", re.ASCII)
-
-
-class Place(NamedTuple):
-    item: int
-    line: int
-    change: int = 0
-
-    def __str__(self) -> str:
-        return "-".join(map(str, self if self.change else self[:2]))
-
-    def past(self, other: Place) -> bool:
-        """Is it behind the other in anything?"""
-        return any(mine > its for mine, its in zip(self, other, strict=True))
+_CURSOR = re.compile(r"[0-9]{1,15}-[0-9]{1,15}(?:-[0-9]{1,15})?", re.ASCII)
 
 
 class Told(NamedTuple):
     """An event as it is sent, and the place a client is at behind it."""
 
-    place: Place
+    place: str
     data: bytes
 
 
-def place(text: str) -> Place | None:
-    """A Last-Event-ID; None where it is none of ours."""
-    match = _PLACE.fullmatch(text.strip())
-    return Place(*(int(part or 0) for part in match.groups())) if match else None
+def is_cursor(text: str) -> bool:
+    """Could it be an id of ours?"""
+    return _CURSOR.fullmatch(text.strip()) is not None
 
 
-def written(name: str, at: Place, value: object) -> Told:
+def written(name: str, at: str, value: object) -> Told:
     """JSON holds no raw line break, so nothing in it can end an event or begin another."""
     data = msgspec.json.encode(value)
-    return Told(at, b"event: %s\nid: %s\ndata: %s\n\n" % (name.encode(), str(at).encode(), data))
+    return Told(at, b"event: %s\nid: %s\ndata: %s\n\n" % (name.encode(), at.encode(), data))
 
 
-def news(store: Store, since: Place, until: Place | None = None, most: int = _READ) -> list[Told]:
-    """What has come since (and not behind `until`), items first; at most so many of each."""
+def news(store: Store, lines: Sequence[FeedLine]) -> list[Told]:
+    """Lines of the feed as events."""
+    items = Rows(store).of(line.row for line in lines if isinstance(line.row, Item))
+    shown = ledger.shown(store, [one.row for one in lines if isinstance(one.row, Injection)])
+    told: dict[tuple[str, int], object] = {("item", row.id): row for row in items}
+    told |= {("injection", row.id): row for row in shown}
     found = []
-    items = list(islice(store.items(since.item), most))
-    for row in Rows(store).of(item for item in items if until is None or item.id <= until.item):
-        since = since._replace(item=row.id)
-        found.append(written("item", since, row))
-    lines = store.ledger(most, after=since.line)
-    for line in ledger.shown(store, [o for o in lines if until is None or o.id <= until.line]):
-        since = since._replace(line=line.id)
-        found.append(written("injection", since, line))
-    for one in store.changed_since(since.change, most):
-        if until is None or one.id <= until.change:
-            since = since._replace(change=one.id)
-            told = MemoryWritten(id=one.item, status=one.status, version=one.version)
-            found.append(written("memory", since, told))
+    for cursor, row in lines:
+        if isinstance(row, MemoryChange):
+            memory = MemoryWritten(id=row.item, status=row.status, version=row.version)
+            found.append(written("memory", cursor, memory))
+        else:
+            name = "item" if isinstance(row, Item) else "injection"
+            found.append(written(name, cursor, told[name, row.id]))
     return found
 
 
-def missed(access: Access, since: Place, until: Place) -> list[Told]:
-    """What a client that comes back has not been told; a gap where that would be too much."""
-    if sum(end - begin for begin, end in zip(since, until, strict=True)) > MOST_MISSED:
+def missed(access: Access, since: str, until: str) -> list[Told]:
+    """What a client that comes back has not been told; a gap where that would be too much, or it
+    comes from before a restored backup."""
+    try:
+        lines, _ = access.store.feed(since, MOST_MISSED + 1)
+    except FeedExpired:
         return [written("gap", until, {})]
-    return news(access.store, since, until, MOST_MISSED) or [written("gap", until, {})]
+    if len(lines) > MOST_MISSED:
+        return [written("gap", until, {})]
+    return news(access.store, lines)
 
 
 class Stream:
@@ -105,12 +93,12 @@ class Stream:
     def __init__(
         self,
         home: Home,
-        read: Callable[[Place, Place], Awaitable[list[Told]]],
+        read: Callable[[str, str], Awaitable[list[Told]]],
         failed: Callable[[str, BaseException], None],
     ) -> None:
         self._home, self._read, self._failed = home, read, failed
         self._ring: deque[Told] = deque(maxlen=_KEPT)
-        self._begin = self._end = Place(0, 0)  # before the first event of the ring, behind the last
+        self._begin = self._end = ""  # before the first event of the ring, behind the last
         self._news = asyncio.Event()
         self._ready = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -122,7 +110,7 @@ class Stream:
 
     # --- clients, in the loop -------------------------------------------------------------------
 
-    async def events(self, last: Place | None) -> AsyncGenerator[bytes, None]:
+    async def events(self, last: str | None) -> AsyncGenerator[bytes, None]:
         """What one client is sent, without end."""
         self.clients += 1
         if self.clients == 1:
@@ -146,16 +134,18 @@ class Stream:
         finally:
             self.clients -= 1
 
-    async def _behind(self, here: Place) -> list[Told]:
+    async def _behind(self, here: str) -> list[Told]:
         """What comes behind a place: from the ring or, where it does not reach, the store."""
         end = self._end
         if here == end:
             return []
-        if here.past(end):  # a backup was restored
-            return [written("gap", end, {})]
-        if self._begin.past(here):
-            return await self._read(here, end)
-        return [one for one in self._ring if one.place.past(here)]
+        told = list(self._ring)
+        if here == self._begin:
+            return told
+        for at, one in enumerate(told):
+            if one.place == here:
+                return told[at + 1 :]
+        return await self._read(here, end)
 
     def _publish(self, told: list[Told]) -> None:
         for one in told:
@@ -165,7 +155,7 @@ class Stream:
         self._end = told[-1].place
         self._awake()
 
-    def _reset(self, at: Place) -> None:
+    def _reset(self, at: str) -> None:
         self._ring.clear()
         self._begin = self._end = at
         self._ready.set()
@@ -196,22 +186,18 @@ class Stream:
     def _run(self) -> None:
         access = Access(self._home)
         known: Store | None = None
-        version, at, said = -1, Place(0, 0), ""
+        at, said = "", ""
         while not self._closed:
             try:
                 store = access.store
                 if self._anew or store is not known:
                     self._anew, known = False, store
-                    version = store.changed()
-                    at = Place(*store.last_ids(), store.last_change())
+                    _, at = store.feed()
                     self._tell(self._reset, at)
-                elif (now := store.changed()) != version:
-                    told = news(store, at)
-                    if told:
-                        at = told[-1].place
-                        self._tell(self._publish, told)
-                    if len(told) < _READ:  # else there may be more
-                        version = now
+                else:
+                    lines, at = store.feed(at, _READ)
+                    if lines:
+                        self._tell(self._publish, news(store, lines))
                 said = ""
             except (YesterError, OSError) as error:  # restored, busy, gone for a moment
                 if said != str(error):

@@ -12,7 +12,7 @@ from yester.deliver.http.parameters import Near, RecentOf, TimelineAt, TimelineB
 from yester.deliver.http.problem import Refusal
 from yester.deliver.http.rows import Rows, anchor_row, summary, summary_of
 from yester.errors import NotFound, UsageError
-from yester.model import Filters, Hit
+from yester.model import Filters, Hit, Paging
 from yester.recall.factors import DAY
 from yester.recall.recent import recent
 from yester.recall.timeline import ANCHORS, LATEST, Timeline
@@ -66,11 +66,11 @@ def _timeline(access: Access, given: Near, anchor: str, query: str) -> shapes.Ti
 def _item_of(access: Access, anchor: str) -> int:
     """The first item of a session that is named by its number (S12); ids of clients go first."""
     match = _NUMBERED.fullmatch(anchor)
-    if match is None or access.store.sessions(Filters(session=match["number"]), 1):
+    if match is None or access.store.sessions(Filters(session=match["number"]), Paging(1)):
         return 0
     session = access.session(anchor)
     here = Filters((session.project,), session=session.key, agent=session.agent)
-    return next((one.id for one in access.store.newest(here, 1, oldest_first=True)), 0)
+    return next((one.id for one in access.store.select(here, Paging(1, oldest_first=True))), 0)
 
 
 def _rows(access: Access, rows: Rows, found: Timeline) -> list[shapes.Row]:

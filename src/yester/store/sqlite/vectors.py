@@ -6,17 +6,18 @@ stay in the file; a search reads those of the nearest few hundred.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-import apsw
-
 from yester.model import Filters
-from yester.store import sqlite_rows as rows
-from yester.store.base import Near
-from yester.store.sqlite_care import explains
+from yester.store.contract import Near
+from yester.store.sqlite import rows
+from yester.store.sqlite.codes import Codes
+from yester.store.sqlite.connection import NO_SUCH_ID, Connection
+from yester.store.sqlite.maintenance import explains_errors
 from yester.text.arrays import arrays
-from yester.text.vectors import code, packed, unlike, unpacked
+from yester.text.vectors import code, packed, unpacked
 
 # Codes whose values are looked at: so many for each one wanted, and never fewer than these.
 _EACH, _FEWEST = 3, 300
@@ -26,65 +27,8 @@ NOT_EMBEDDED = ("tool", "thinking", "task")  # roles
 _WORTH = f"i.status = 'active' AND i.role NOT IN {NOT_EMBEDDED}"
 
 
-class Codes:
-    """All codes of one model in one store, as arrays."""
-
-    def __init__(self, db: apsw.Connection, model: str) -> None:
-        np = arrays()
-        self._db = db
-        self._model = model
-        self._last = 0
-        self._seen: Any = None
-        self.ids = np.zeros(0, np.int64)
-        self.items = np.zeros(0, np.int64)
-        self.codes: Any = None
-        self._asked: tuple[bytes, Any] | None = None
-
-    def refresh(self) -> None:
-        """What has been written since; what was deleted is noticed when its value is missing."""
-        np = arrays()
-        seen = self._db.execute("PRAGMA data_version").fetchone(), self._db.total_changes()
-        if seen == self._seen:
-            return
-        self._seen = seen
-        found = self._db.execute(
-            "SELECT id, item, code FROM vector_code WHERE model = ? AND id > ? ORDER BY id",
-            (self._model, self._last),
-        ).fetchall()
-        if not found:
-            return
-        ids, items, codes = zip(*found, strict=True)
-        self._last = ids[-1]
-        new = np.frombuffer(b"".join(codes), np.uint8).reshape(len(codes), -1)
-        if new.shape[1] % 8 == 0:
-            new = new.view(np.uint64)
-        self.ids = np.concatenate([self.ids, np.array(ids, np.int64)])
-        self.items = np.concatenate([self.items, np.array(items, np.int64)])
-        self.codes = new if self.codes is None else np.concatenate([self.codes, new])
-        self._asked = None
-
-    def unlike(self, wanted: bytes) -> Any:
-        """How far each code is from the wanted one. A prompt asks twice, here and everywhere."""
-        if self._asked is None or self._asked[0] != wanted:
-            self._asked = wanted, unlike(self.codes, wanted)
-        return self._asked[1]
-
-    def forget(self, gone: Collection[int]) -> None:
-        """Those whose values are no longer there."""
-        np = arrays()
-        kept = ~np.isin(self.ids, list(gone))
-        self.ids, self.items, self.codes = self.ids[kept], self.items[kept], self.codes[kept]
-        self._asked = None
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-
-class VectorRows:
+class VectorRows(Connection):
     """The part of `SqliteStore` that knows vectors."""
-
-    _db: apsw.Connection
-    _codes: dict[str, Codes]
 
     # --- writing, inside a transaction -------------------------------------------------------
 
@@ -107,7 +51,7 @@ class VectorRows:
                 " ON CONFLICT DO UPDATE SET value = excluded.value",
                 (model,),
             )
-        return self._waiting()
+        return self._unembedded_count()
 
     def put_vectors(self, item: int, model: str, vectors: Sequence[Any]) -> None:
         self._forget_vectors(item)
@@ -146,12 +90,12 @@ class VectorRows:
 
     # --- reading -----------------------------------------------------------------------------
 
-    @explains
+    @explains_errors
     def model(self) -> str:
         row = self._db.execute("SELECT value FROM meta WHERE key = 'embedder'").fetchone()
         return str(row[0]) if row else ""
 
-    @explains
+    @explains_errors
     def unembedded(self, limit: int, since: int = 0) -> list[int]:
         found = self._db.execute(
             "SELECT item FROM unembedded WHERE queued >= ? ORDER BY epoch DESC, item DESC LIMIT ?",
@@ -159,50 +103,47 @@ class VectorRows:
         )
         return [row[0] for row in found]
 
-    @explains
-    def has_vectors(self) -> bool:
-        return self._db.execute("SELECT 1 FROM vector LIMIT 1").fetchone() is not None
-
-    @explains
-    def nearest(
+    def _nearest_items(
         self, vector: Any, model: str, filters: Filters, limit: int
     ) -> list[tuple[int, Near]]:
         np = arrays()
-        known = self._known(model)
+        known = self._known_codes(model)
         if not len(known) or limit < 1:
             return []
-        far = known.unlike(code(vector, model))
-        mask = self._mask(filters)
+        far = known.distances_to(code(vector, model))
+        mask = self._project_mask(filters)
         narrowed = filters != Filters() and mask is None
         if narrowed:
-            condition, args = rows.where(filters, *self._filter_ids(filters))
+            condition, args = rows.filter_condition(filters, *self._filter_ids(filters))
         if mask is not None:
-            far = np.where(_marked(mask, known.items), far, np.iinfo(far.dtype).max)
+            far = np.where(_marked_items(mask, known.items), far, np.iinfo(far.dtype).max)
         enough = max(_EACH * limit, _FEWEST)
         wanted = min(enough, len(known))
         while True:
-            near = np.argpartition(far, wanted - 1)[:wanted] if wanted < len(known) else None
+            near = _closest_codes(far, known.items, wanted) if wanted < len(known) else None
             ids = known.ids if near is None else known.ids[near]
             items = known.items if near is None else known.items[near]
             if narrowed:
-                passing = self._passing(np.unique(items), condition, args)
+                passing = self._passing_items(np.unique(items), condition, args)
                 ids = ids[np.isin(items, passing)]
             elif mask is not None:
-                ids = ids[_marked(mask, items)]
-            found, gone = self._cosines(vector, model, ids)
+                ids = ids[_marked_items(mask, items)]
+            found, gone = self._cosines_by_id(vector, model, ids)
             if gone:
                 if 2 * len(gone) > len(ids):
                     del self._codes[model]  # most of it: read anew
                 else:
-                    known.forget(gone)
-                return self.nearest(vector, model, filters, limit)
+                    known.forget_codes(gone)
+                return self._nearest_items(vector, model, filters, limit)
             if len(found) >= limit or near is None or (not narrowed and wanted >= enough):
                 break
             wanted = min(wanted * _WIDER, len(known))
         ordered = sorted(found.items(), key=lambda pair: (-pair[1].cosine, -pair[0]))
-        return self._active(ordered, limit)
+        return self._active_items(ordered, limit)
 
-    def _active(self, ordered: Sequence[tuple[int, Near]], limit: int) -> list[tuple[int, Near]]:
+    def _active_items(
+        self, ordered: Sequence[tuple[int, Near]], limit: int
+    ) -> list[tuple[int, Near]]:
         """The first ones that are in use; nearly all are, so few more than wanted are looked up."""
         kept: list[tuple[int, Near]] = []
         for at in range(0, len(ordered), limit):
@@ -218,24 +159,23 @@ class VectorRows:
                 break
         return kept[:limit]
 
-    @explains
-    def cosines(self, vector: Any, model: str, items: Sequence[int]) -> dict[int, Near]:
+    def _cosines_of(self, vector: Any, model: str, items: Sequence[int]) -> dict[int, Near]:
         found = self._db.execute(
             "SELECT v.item, v.parts, v.value FROM json_each(?) j"
             " CROSS JOIN vector v ON v.item = j.value"
             " WHERE v.model = ?",
             (str(list(items)), model),
         ).fetchall()
-        return _best(vector, found)
+        return _best_parts(vector, found)
 
-    def _known(self, model: str) -> Codes:
+    def _known_codes(self, model: str) -> Codes:
         self._notice_moves()
         if model not in self._codes:
             self._codes[model] = Codes(self._db, model)
-        self._codes[model].refresh()
+        self._codes[model].read_new_codes()
         return self._codes[model]
 
-    def _passing(self, items: Any, condition: str, args: tuple[object, ...]) -> list[int]:
+    def _passing_items(self, items: Any, condition: str, args: tuple[object, ...]) -> list[int]:
         found = self._db.execute(
             "SELECT i.id FROM json_each(?) j CROSS JOIN item i ON i.id = j.value"
             f" WHERE {condition}",
@@ -243,7 +183,7 @@ class VectorRows:
         )
         return [row[0] for row in found]
 
-    def _cosines(self, vector: Any, model: str, ids: Any) -> tuple[dict[int, Near], set[int]]:
+    def _cosines_by_id(self, vector: Any, model: str, ids: Any) -> tuple[dict[int, Near], set[int]]:
         """item → cosine for vectors by id, and the ids that are no longer there."""
         wanted = sorted(ids.tolist())  # as they lie in the file
         found = self._db.execute(
@@ -252,24 +192,36 @@ class VectorRows:
             (str(wanted), model),
         ).fetchall()
         gone = {*wanted} - {row[3] for row in found} if len(found) < len(wanted) else set()
-        return _best(vector, found), gone
+        return _best_parts(vector, found), gone
 
-    def _waiting(self) -> int:
+    def _unembedded_count(self) -> int:
         row = self._db.execute("SELECT count(*) FROM unembedded").fetchone()
         assert row is not None
         return int(row[0])
 
-    def _filter_ids(self, filters: Filters) -> tuple[list[int], list[int]]:
-        raise NotImplementedError
+    def _project_mask(self, filters: Filters) -> bytearray | None:
+        """Which items pass, for filters that name one project and nothing else."""
+        if replace(filters, projects=()) != Filters() or len(filters.projects) != 1:
+            return None
+        project = self._filter_ids(filters)[0][0]
+        return self._members_of(project) if project != NO_SUCH_ID else bytearray()
 
-    def _mask(self, filters: Filters) -> bytearray | None:
-        raise NotImplementedError
-
-    def _notice_moves(self) -> None:
-        raise NotImplementedError
+    def _members_of(self, project: int) -> bytearray:
+        self._notice_moves()
+        return self._members.marks_of(self._db, project)
 
 
-def _marked(mask: bytearray, items: Any) -> Any:
+def _closest_codes(far: Any, items: Any, number: int) -> Any:
+    """Places of the codes that are least far, of equally far ones those of the newer items."""
+    np = arrays()
+    edge = np.partition(far, number - 1)[number - 1]
+    nearer = np.flatnonzero(far < edge)
+    equal = np.flatnonzero(far == edge)
+    newest_first = np.argsort(-items[equal], kind="stable")
+    return np.concatenate([nearer, equal[newest_first[: number - len(nearer)]]])
+
+
+def _marked_items(mask: bytearray, items: Any) -> Any:
     np = arrays()
     marks = np.zeros(int(items.max(initial=0)) + 1, bool)
     held = np.frombuffer(mask, np.uint8)[: len(marks)]
@@ -277,7 +229,7 @@ def _marked(mask: bytearray, items: Any) -> Any:
     return marks[items]
 
 
-def _best(vector: Any, found: Sequence[Any]) -> dict[int, Near]:
+def _best_parts(vector: Any, found: Sequence[Any]) -> dict[int, Near]:
     """item → its nearest part."""
     if not found:
         return {}

@@ -17,8 +17,8 @@ import apsw
 import msgspec
 
 from yester.model import Filters, Item
-from yester.store.base import Candidate
-from yester.store.sqlite_rows import file_name, rooted, same_file
+from yester.store.contract import Candidate
+from yester.store.sqlite.rows import file_name, rooted_path, same_file
 from yester.text.document import Document, decode
 from yester.text.query import Every, Expression, Phrase, Prefix, Some, Without, Word
 from yester.text.terms import term_hash
@@ -30,7 +30,6 @@ _KNOWN_TERMS = 500_000  # bound of the set that saves writing known terms again
 _DAY = 86_400_000
 _SHORTEST_PREFIX = 4  # of a term that stands for a longer one
 _PROJECTS_MARKED = 16
-_ENOUGH = 100  # postings of rarer terms after which a frequent one need not be complete
 _RARE = 2_000  # postings of a term that is cheaper to read whole than together with a filter
 _LISTS = 32  # terms that choose candidates; all of them score
 _decode_ids = msgspec.json.Decoder(list[int]).decode
@@ -46,9 +45,9 @@ class IndexWriter:
     def __init__(self, db: apsw.Connection) -> None:
         self._db = db
         self._known: set[str] = set()  # terms that stand in `term` already
-        self._reset()
+        self._clear_batch()
 
-    def _reset(self) -> None:
+    def _clear_batch(self) -> None:
         self._documents: list[tuple[int, str, Document]] = []
         # by project: what was added is known by its terms, what was taken by their hashes
         self._added: defaultdict[int, Counter[str]] = defaultdict(Counter)
@@ -56,27 +55,33 @@ class IndexWriter:
         self._terms: Counter[tuple[int, str, int]] = Counter()
         self._items: Counter[tuple[int, str, int]] = Counter()
 
-    def forget(self) -> None:
+    def forget_batch(self) -> None:
         """After a rollback: nothing of it happened."""
         self._known.clear()
-        self._reset()
+        self._clear_batch()
 
     def __len__(self) -> int:
         return len(self._documents)
 
-    def add(self, id_: int, project: int, session: int, item: Item, document: Document) -> None:
-        month = _month(item.epoch // _DAY)
-        tokens = [token("p", project), token("k", item.kind), token("m", month)]
+    def add_item(
+        self, id_: int, project: int, session: int, item: Item, document: Document
+    ) -> None:
+        month = _month_of(item.epoch // _DAY)
+        tokens = [
+            filter_token("p", project),
+            filter_token("k", item.kind),
+            filter_token("m", month),
+        ]
         if session:
-            tokens.append(token("s", session))
+            tokens.append(filter_token("s", session))
         for prefix, value in (("t", item.type), ("a", item.agent), ("o", item.tool)):
             if value:
-                tokens.append(token(prefix, value))
+                tokens.append(filter_token(prefix, value))
         self._documents.append((id_, " ".join(tokens), document))
         self._added[project].update(document.terms)
-        self._measure(project, item.kind, document.lengths, 1)
+        self._measure_fields(project, item.kind, document.lengths, 1)
 
-    def remove(self, id_: int, project: int, kind: str) -> None:
+    def remove_item(self, id_: int, project: int, kind: str) -> None:
         """Take an item out; harmless where it is not in."""
         row = self._db.execute("SELECT vector FROM item_terms WHERE item = ?", (id_,)).fetchone()
         if row is None:
@@ -86,11 +91,11 @@ class IndexWriter:
         for field in fields:
             distinct.update(field.counts)
         self._taken[project].update(distinct)
-        self._measure(project, kind, [(field.field, field.length) for field in fields], -1)
+        self._measure_fields(project, kind, [(field.field, field.length) for field in fields], -1)
         self._db.execute("DELETE FROM item_text WHERE rowid = ?", (id_,))
         self._db.execute("DELETE FROM item_terms WHERE item = ?", (id_,))
 
-    def _measure(
+    def _measure_fields(
         self, project: int, kind: str, lengths: Iterable[tuple[int, int]], sign: int
     ) -> None:
         self._items[project, kind, -1] += sign  # field -1 counts the items themselves
@@ -98,14 +103,14 @@ class IndexWriter:
             self._items[project, kind, field] += sign
             self._terms[project, kind, field] += sign * terms
 
-    def clear(self) -> None:
+    def clear_index(self) -> None:
         """Empty the whole index."""
-        self.forget()
+        self.forget_batch()
         self._db.execute("INSERT INTO item_text(item_text) VALUES ('delete-all')")
         for table in ("item_terms", "frequency", "length", "term"):
             self._db.execute(f"DELETE FROM {table}")
 
-    def write(self) -> None:
+    def write_batch(self) -> None:
         many = self._db.executemany
         many(
             "INSERT INTO item_text(rowid, terms) VALUES (?, ?)",
@@ -130,7 +135,7 @@ class IndexWriter:
         if len(self._known) > _KNOWN_TERMS:
             self._known.clear()
         self._known |= new
-        self._reset()
+        self._clear_batch()
 
     def _write_frequencies(self) -> None:
         changes: Counter[int] = Counter()
@@ -152,19 +157,19 @@ class IndexWriter:
 
 
 @lru_cache(4096)
-def token(prefix: str, value: str | int) -> str:
+def filter_token(prefix: str, value: str | int) -> str:
     """A filter token: `p:12`, `t:bugfix`. Values are folded, so filters do not mind case."""
     return f"{prefix}:{_NOT_TOKEN.sub('-', str(value).lower())}"
 
 
 @lru_cache(4096)
-def _month(day: int) -> str:
+def _month_of(day: int) -> str:
     """The month of a day counted from 1970, as 202602; absurd days become the nearest sane one."""
     moment = date(1970, 1, 1) + timedelta(days=min(max(day, 0), 2_932_896))
     return f"{moment.year:04d}{moment.month:02d}"
 
 
-def frequencies(
+def term_frequencies(
     db: apsw.Connection, terms: Sequence[str], projects: Sequence[int]
 ) -> dict[str, int]:
     found = {}
@@ -182,7 +187,7 @@ def frequencies(
     return found
 
 
-def lengths(
+def mean_lengths(
     db: apsw.Connection, projects: Sequence[int]
 ) -> tuple[int, dict[tuple[str, int], float]]:
     """The number of items, and the mean number of terms by (kind, field)."""
@@ -203,22 +208,22 @@ def lengths(
 def filter_query(filters: Filters, projects: Sequence[int], sessions: Sequence[int]) -> list[str]:
     """The filters as full-text expressions over filter tokens."""
     groups = [
-        [token("p", project) for project in projects],
-        [token("k", kind) for kind in filters.kinds],
-        [token("t", type_) for type_ in filters.types],
-        [token("s", session) for session in sessions],
-        [token("a", filters.agent)] if filters.agent else [],
-        [token("o", filters.tool)] if filters.tool else [],
-        [token("m", m) for m in _months(filters)],
+        [filter_token("p", project) for project in projects],
+        [filter_token("k", kind) for kind in filters.kinds],
+        [filter_token("t", type_) for type_ in filters.types],
+        [filter_token("s", session) for session in sessions],
+        [filter_token("a", filters.agent)] if filters.agent else [],
+        [filter_token("o", filters.tool)] if filters.tool else [],
+        [filter_token("m", m) for m in _months_between(filters)],
     ]
     return ["(" + " OR ".join(f'"{t}"' for t in group) + ")" for group in groups if group]
 
 
-def _months(filters: Filters) -> list[str]:
+def _months_between(filters: Filters) -> list[str]:
     """The months of a bounded range, to narrow it; more than two years are not worth the terms."""
     if filters.since is None or filters.until is None:
         return []
-    first, last = _month(filters.since // _DAY), _month(filters.until // _DAY)
+    first, last = _month_of(filters.since // _DAY), _month_of(filters.until // _DAY)
     year, number = int(first[:4]), int(first[4:])
     months = []
     while f"{year:04d}{number:02d}" <= last:
@@ -229,7 +234,7 @@ def _months(filters: Filters) -> list[str]:
     return months
 
 
-def match(must: Expression | None) -> str:
+def match_expression(must: Expression | None) -> str:
     """What every answer must fulfil as a full-text expression. A phrase becomes its terms: there
     are no positions here, whoever asks looks at the text. "" where it restricts nothing."""
     match must:
@@ -238,26 +243,28 @@ def match(must: Expression | None) -> str:
         case Prefix(text):
             return f'("{text}" *)'
         case Every(parts):
-            wanted = [m for p in parts if not isinstance(p, Without) and (m := match(p))]
-            unwanted = [m for p in parts if isinstance(p, Without) and (m := match(p.part))]
+            wanted = [m for p in parts if not isinstance(p, Without) and (m := match_expression(p))]
+            unwanted = [
+                m for p in parts if isinstance(p, Without) and (m := match_expression(p.part))
+            ]
             if not wanted:
                 return ""  # NOT alone: the caller's own terms come before it
             found = "(" + " AND ".join(wanted) + ")"
             return f"({found} NOT ({' OR '.join(unwanted)}))" if unwanted else found
         case Some(parts):
-            either = [match(part) for part in parts]
+            either = [match_expression(part) for part in parts]
             return "(" + " OR ".join(either) + ")" if all(either) else ""
     return ""
 
 
-def unwanted(must: Expression | None) -> str:
+def excluded_expression(must: Expression | None) -> str:
     """What the question excludes at its top level."""
     parts = must.parts if isinstance(must, Every) else (must,)
-    found = [m for p in parts if isinstance(p, Without) and (m := match(p.part))]
+    found = [m for p in parts if isinstance(p, Without) and (m := match_expression(p.part))]
     return " OR ".join(found)
 
 
-def likeliest(
+def choose_likeliest(
     db: apsw.Connection,
     weighted: Sequence[tuple[str, float, int]],
     narrowing: Sequence[str],
@@ -284,18 +291,18 @@ def likeliest(
         left -= postings
     search = _Search(db, narrowing, excluded, exact, members)
     if not weighted:
-        return search.narrowed("", limit)
+        return search.narrowed_ids("", limit)
     scores: dict[int, float] = {}
     held = scores.get
-    for weight, ids in search.lists(chosen):
+    for weight, ids in search.posting_lists(chosen):
         for id_ in ids:
             scores[id_] = held(id_, 0.0) + weight
-    if search.filtered:
+    if search.is_filtered:
         # How rare a term is says nothing of what passes: the rarest may be nowhere there.
         for term, weight, _ in by_rarity[len(chosen) : _LISTS]:
             if len(scores) >= limit:
                 break
-            for id_ in search.narrowed(f'"{term}"', POSTINGS):
+            for id_ in search.narrowed_ids(f'"{term}"', POSTINGS):
                 scores[id_] = held(id_, 0.0) + weight
     best = nlargest(limit, zip(scores.values(), scores.keys(), strict=True))
     return [id_ for _, id_ in best]
@@ -307,7 +314,7 @@ class Members:
     def __init__(self) -> None:
         self._marks: dict[int, tuple[int, bytearray]] = {}
 
-    def of(self, db: apsw.Connection, project: int) -> bytearray:
+    def marks_of(self, db: apsw.Connection, project: int) -> bytearray:
         """A byte per id up to the newest; 1 where the item is the project's."""
         row = db.execute("SELECT coalesce(max(id), 0) FROM item").fetchone()
         newest: int = row[0] if row else 0
@@ -325,7 +332,7 @@ class Members:
             self._marks[project] = (newest, marks)
         return marks
 
-    def forget(self) -> None:
+    def forget_marks(self) -> None:
         """Items have changed their project."""
         self._marks.clear()
 
@@ -350,36 +357,33 @@ class _Search:
         self._members = members
 
     @property
-    def filtered(self) -> bool:
+    def is_filtered(self) -> bool:
         return not self._plain
 
-    def lists(self, chosen: Sequence[tuple[str, float]]) -> Iterator[tuple[float, Sequence[int]]]:
+    def posting_lists(
+        self, chosen: Sequence[tuple[str, float]]
+    ) -> Iterator[tuple[float, Sequence[int]]]:
         rare: list[tuple[str, float, list[int]]] = []
-        given = 0
         for term, weight in chosen:
             if self._plain:
-                yield weight, self._ids(term, POSTINGS)
+                yield weight, self._matching_ids(term, POSTINGS)
                 continue
-            ids = self._ids(term, _RARE + 1)
-            if self._members is not None and (len(ids) <= _RARE or given >= _ENOUGH):
-                # Of a frequent term the newest will do once rarer ones have led somewhere.
+            ids = self._matching_ids(term, _RARE + 1)
+            if len(ids) > _RARE:
+                yield weight, self.narrowed_ids(term, POSTINGS)
+            elif self._members is not None:
                 mark = self._members
-                members = [id_ for id_ in ids if mark[id_]]
-                given += len(members)
-                yield weight, members
-            elif len(ids) > _RARE:
-                narrowed = self.narrowed(term, POSTINGS)
-                given += len(narrowed)
-                yield weight, narrowed
+                yield weight, [id_ for id_ in ids if mark[id_]]
             else:
                 rare.append((term, weight, ids))
         if rare:
             any_of = " OR ".join(term for term, _, _ in rare)
-            allowed = frozenset(self.narrowed(f"({any_of})", POSTINGS * 4))
+            most = sum(len(ids) for _, _, ids in rare)
+            allowed = frozenset(self.narrowed_ids(f"({any_of})", most))
             for _, weight, ids in rare:
                 yield weight, [id_ for id_ in ids if id_ in allowed]
 
-    def narrowed(self, expression: str, most: int) -> list[int]:
+    def narrowed_ids(self, expression: str, most: int) -> list[int]:
         """Ids, newest first, for an expression and everything that must hold besides."""
         parts = [expression, *self._narrowing] if expression else self._narrowing
         if not parts:
@@ -387,9 +391,9 @@ class _Search:
         found = " AND ".join(parts)
         if self._excluded:
             found = f"({found}) NOT ({self._excluded})"
-        return self._ids(found, most, self._condition, self._args)
+        return self._matching_ids(found, most, self._condition, self._args)
 
-    def _ids(
+    def _matching_ids(
         self, match: str, most: int, condition: str = "", args: tuple[object, ...] = ()
     ) -> list[int]:
         # CROSS: the planner must not walk the items and ask the full text about each of them. One
@@ -404,8 +408,8 @@ class _Search:
         return _decode_ids(row[0] if row else "[]")
 
 
-def neighbours(db: apsw.Connection, ids: Sequence[int]) -> dict[int, tuple[int, int]]:
-    def beside(scope: str, sign: str, order: str) -> str:
+def find_neighbours(db: apsw.Connection, ids: Sequence[int]) -> dict[int, tuple[int, int]]:
+    def neighbour_query(scope: str, sign: str, order: str) -> str:
         # `session <> 0` in so many words: only then the index of sessions is used.
         own = "n.session <> 0" if scope == "session" else "n.session = 0"
         return (
@@ -418,7 +422,8 @@ def neighbours(db: apsw.Connection, ids: Sequence[int]) -> dict[int, tuple[int, 
     found = {}
     for scope, which in (("session", "c.session <> 0"), ("project", "c.session = 0")):
         for id_, before, behind in db.execute(
-            f"SELECT c.id, {beside(scope, '<', 'DESC')}, {beside(scope, '>', 'ASC')}"
+            f"SELECT c.id, {neighbour_query(scope, '<', 'DESC')},"
+            f" {neighbour_query(scope, '>', 'ASC')}"
             f" FROM json_each(?) j CROSS JOIN item c ON c.id = j.value WHERE {which}",
             (str(list(ids)),),
         ):
@@ -426,19 +431,19 @@ def neighbours(db: apsw.Connection, ids: Sequence[int]) -> dict[int, tuple[int, 
     return found
 
 
-def alike(db: apsw.Connection, term: str, most: int) -> list[str]:
+def find_alike_terms(db: apsw.Connection, term: str, most: int) -> list[str]:
     longer = db.execute(
         "SELECT text FROM term WHERE text > ? AND text < ? LIMIT ?",
         (term, term + "\U0010ffff", 20 * most),
     )
     shorter = [term[:size] for size in range(len(term) - 1, _SHORTEST_PREFIX - 1, -1)]
     names = [row[0] for row in longer]
-    held = frequencies(db, [*names, *shorter], ())
+    held = term_frequencies(db, [*names, *shorter], ())
     names.sort(key=lambda name: (-held[name], name))
     return [name for name in (*names, *shorter) if held[name]][:most]
 
 
-def load(
+def load_candidates(
     db: apsw.Connection, ids: Sequence[int], exact: tuple[str, tuple[object, ...]] = ("", ())
 ) -> list[Candidate]:
     condition, args = exact
@@ -454,10 +459,10 @@ def load(
     return list(map(Candidate._make, rows))
 
 
-def touching(
+def find_touching(
     db: apsw.Connection, files: Sequence[str], condition: str, args: tuple[object, ...], limit: int
 ) -> dict[int, int]:
-    wanted = [{"name": file_name(path), "path": rooted(path)} for path in dict.fromkeys(files)]
+    wanted = [{"name": file_name(path), "path": rooted_path(path)} for path in dict.fromkeys(files)]
     same = same_file("f.path", "(j.value ->> 'path')")
     found = db.execute(
         "SELECT f.item, count(DISTINCT j.key) AS n, i.epoch FROM json_each(?) j"
@@ -470,7 +475,7 @@ def touching(
     return {item: number for item, number, _ in found}
 
 
-def concepts(
+def count_concepts(
     db: apsw.Connection, names: Sequence[str], items: Sequence[int]
 ) -> tuple[int, dict[int, int]]:
     if not names:

@@ -33,46 +33,46 @@ SELECT = f"SELECT {READ}{FROM}"
 SOURCE = "SELECT path, agent, size, mtime_ns, offset, line, head, state FROM source"
 
 
-def _json(value: Sequence[str] | Mapping[str, str]) -> str:
+def _to_json(value: Sequence[str] | Mapping[str, str]) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def row(item: Item, id_: int, hash_: bytes, project: int, session: int) -> tuple[object, ...]:
+def item_row(item: Item, id_: int, hash_: bytes, project: int, session: int) -> tuple[object, ...]:
     return (
         id_, item.ref, item.kind, item.source, hash_, project, session, item.agent, item.actor,
         item.role, item.prompt_number, item.epoch, item.updated or item.epoch, item.type, item.tool,
         item.origin, item.trust, item.confidence, item.status, item.supersedes,
         item.discovery_tokens, item.title, item.subtitle,
-        _json(item.files_read) if item.files_read else "[]",
-        _json(item.files_modified) if item.files_modified else "[]",
-        _json(item.concepts) if item.concepts else "[]",
-        _json(item.tags) if item.tags else "[]",
-        _json(item.facts) if item.facts else "[]",
-        _json(item.sections) if item.sections else "{}",
+        _to_json(item.files_read) if item.files_read else "[]",
+        _to_json(item.files_modified) if item.files_modified else "[]",
+        _to_json(item.concepts) if item.concepts else "[]",
+        _to_json(item.tags) if item.tags else "[]",
+        _to_json(item.facts) if item.facts else "[]",
+        _to_json(item.sections) if item.sections else "{}",
         item.body,
     )  # fmt: skip
 
 
-def _texts(text: str) -> tuple[str, ...]:
+def _text_tuple(text: str) -> tuple[str, ...]:
     return () if text == "[]" else msgspec.json.decode(text, type=tuple[str, ...])
 
 
-def item(values: tuple[Any, ...]) -> Item:
+def item_of(values: tuple[Any, ...]) -> Item:
     (id_, ref, kind, source, project, session, agent, actor, role, prompt_number, epoch, updated,
      type_, tool, origin, trust, confidence, status, supersedes, discovery_tokens, title, subtitle,
      files_read, files_modified, concepts, tags, facts, sections, body) = values[:29]  # fmt: skip
     return Item(
         ref=ref, kind=kind, project=project, session=session, source=source, agent=agent,
         actor=actor, role=role, prompt_number=prompt_number, epoch=epoch, updated=updated,
-        type=type_, title=title, subtitle=subtitle, body=body, facts=_texts(facts),
-        concepts=_texts(concepts), tags=_texts(tags), files_read=_texts(files_read),
-        files_modified=_texts(files_modified), sections=msgspec.json.decode(sections), tool=tool,
-        origin=origin, trust=trust, confidence=confidence, status=status, supersedes=supersedes,
-        discovery_tokens=discovery_tokens, id=id_,
+        type=type_, title=title, subtitle=subtitle, body=body, facts=_text_tuple(facts),
+        concepts=_text_tuple(concepts), tags=_text_tuple(tags), files_read=_text_tuple(files_read),
+        files_modified=_text_tuple(files_modified), sections=msgspec.json.decode(sections),
+        tool=tool, origin=origin, trust=trust, confidence=confidence, status=status,
+        supersedes=supersedes, discovery_tokens=discovery_tokens, id=id_,
     )  # fmt: skip
 
 
-def source(values: tuple[Any, ...]) -> Source:
+def source_of(values: tuple[Any, ...]) -> Source:
     path, agent, size, mtime_ns, offset, line, head, state = values
     return Source(path, agent, size, mtime_ns, offset, line, head, msgspec.json.decode(state))
 
@@ -80,32 +80,35 @@ def source(values: tuple[Any, ...]) -> Source:
 _TALK = frozenset(("message", "prompt"))
 
 
-def where(
+def filter_condition(
     filters: Filters,
     projects: Sequence[int],
     sessions: Sequence[int],
-    status: str = "i.status = 'active'",
+    statuses: Sequence[str] = ("active",),
 ) -> tuple[str, tuple[object, ...]]:
-    """The filters as an exact condition on `item i` (never empty: only active items are shown)."""
-    if filters.echoes:
-        status = f"({status} OR i.status = '{ECHO}')"
-    parts, args = [status], list[object]()
+    """The filters as an exact condition on `item i`, never empty; no `statuses` are any."""
+    parts, args = ["1"], list[object]()
 
-    def among(column: str, values: Sequence[object], collate: str = "") -> None:
+    def add_values(column: str, values: Sequence[object], collate: str = "") -> None:
         if values:
             parts.append(f"{column}{collate} IN ({','.join('?' * len(values))})")
             args.extend(values)
 
-    among("i.project", projects)
+    if statuses:
+        add_values("i.status", (*statuses, ECHO) if filters.echoes else statuses)
+    add_values("i.project", projects)
     if sessions:
         parts.append("i.session <> 0")  # in so many words: only then their index is used
-        among("i.session", sessions)
-    among("i.kind", filters.kinds)
+        add_values("i.session", sessions)
+    if filters.source:
+        parts.append("i.source = ?")
+        args.append(filters.source)
+    add_values("i.kind", filters.kinds)
     if projects and filters.kinds and not sessions and not _TALK & set(filters.kinds):
         parts.append("i.kind NOT IN ('message', 'prompt')")  # again: so their index is used
-    among("i.type", filters.types, " COLLATE NOCASE")
-    among("i.agent", [filters.agent] if filters.agent else [], " COLLATE NOCASE")
-    among("i.tool", [filters.tool] if filters.tool else [], " COLLATE NOCASE")
+    add_values("i.type", filters.types, " COLLATE NOCASE")
+    add_values("i.agent", [filters.agent] if filters.agent else [], " COLLATE NOCASE")
+    add_values("i.tool", [filters.tool] if filters.tool else [], " COLLATE NOCASE")
     if filters.since is not None:
         parts.append("i.epoch >= ?")
         args.append(filters.since)
@@ -126,7 +129,7 @@ def where(
             + ")"
         )
         for file in filters.files:
-            args += [file_name(file), *[rooted(file)] * 3]
+            args += [file_name(file), *[rooted_path(file)] * 3]
     return " AND ".join(parts), tuple(args)
 
 
@@ -141,7 +144,7 @@ def same_file(stored: str, asked: str) -> str:
     )
 
 
-def rooted(path: str) -> str:
+def rooted_path(path: str) -> str:
     return "/" + path.strip("/")
 
 
@@ -150,8 +153,8 @@ def file_name(path: str) -> str:
 
 
 def prefix_pattern(text: str) -> str:
-    return _escaped(text) + "%"
+    return _escape_like(text) + "%"
 
 
-def _escaped(text: str) -> str:
+def _escape_like(text: str) -> str:
     return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")

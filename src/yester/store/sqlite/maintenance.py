@@ -7,15 +7,23 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
+from shutil import copyfile
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import apsw
 
 from yester.errors import StoreBusy, StoreDamaged, StoreError, YesterError
+from yester.store import store_file
+from yester.store.lock import write_lock
 from yester.store.migrate import check_version
 
+PATIENCE = 10.0  # seconds to wait for another writer's batch of a fraction of a second
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+def lock_file(home: Path) -> Path:
+    return home / "run" / "write.lock"
 
 
 def check(db: apsw.Connection) -> list[str]:
@@ -68,14 +76,14 @@ def backup(db: apsw.Connection, path: Path) -> None:
 _MAGIC = b"SQLite format 3\0"
 
 
-def is_database(path: Path) -> bool:
+def _is_database(path: Path) -> bool:
     """By its first bytes; an empty file is one that nothing has been written to yet."""
     with open(path, "rb") as file:
         return file.read(len(_MAGIC)) in (_MAGIC, b"")
 
 
 @contextmanager
-def reader(path: Path) -> Iterator[apsw.Connection]:
+def _open_reader(path: Path) -> Iterator[apsw.Connection]:
     """The database with what its log holds. One without a log may lie where nothing can be
     written, and SQLite would want to."""
     logged = any(Path(f"{path}{end}").exists() for end in ("-wal", "-journal"))
@@ -87,14 +95,14 @@ def reader(path: Path) -> Iterator[apsw.Connection]:
         db.close()
 
 
-def overwrite(path: Path, source: Path, patience: float) -> None:
+def _overwrite_content(path: Path, source: Path, patience: float) -> None:
     """All of `source` instead of what the database at `path` holds, as one transaction of SQLite's
     own. Readers go on with what they see, and the log needs no hand of ours: renaming a file and
     its log are two steps, and a kill between them would lose what the log holds."""
     new, live = apsw.Connection(str(source)), apsw.Connection(str(path))
     try:
         live.set_busy_timeout(int(patience * 1000))
-        number = max(restores(live), restores(new)) + 1
+        number = max(restore_count(live), restore_count(new)) + 1
         new.execute("INSERT OR REPLACE INTO meta VALUES ('restores', ?)", (str(number),))
         with live.backup("main", new, "main") as work:
             while not work.done:
@@ -105,7 +113,52 @@ def overwrite(path: Path, source: Path, patience: float) -> None:
         new.close()
 
 
-def restores(db: apsw.Connection) -> int:
+def copy_store(path: Path, folder: Path) -> Path:
+    """The database at `path`, with what its log holds, as the store of another folder."""
+    copy = store_file(folder)
+    with explain_errors(path), _open_reader(path) as db:
+        backup(db, copy)
+    return copy
+
+
+def replace_store(home: Path, copy: Path, aside: Path) -> Path | None:
+    """The copy's content as the store's, in one transaction: a kill at any point leaves the whole
+    former store or the whole new one. Before that the former one is kept at `aside`; None where
+    there was none."""
+    path = store_file(home)
+    with explain_errors(path), write_lock(lock_file(home), PATIENCE):
+        former = _keep_aside(path, copy.parent, aside) if path.exists() else None
+        try:
+            if former is not None:
+                _overwrite_content(path, copy, PATIENCE)
+                return former
+        except (apsw.NotADBError, apsw.CorruptError):
+            pass  # nothing that SQLite can write into
+        for end in ("-wal", "-shm"):  # a log would be applied to the new file, whose it is not
+            Path(f"{path}{end}").unlink(missing_ok=True)
+        copy.replace(path)
+        return former
+
+
+def _keep_aside(path: Path, scratch: Path, aside: Path) -> Path:
+    """A copy of the present store, with all that its log holds; appears only when it is whole."""
+    try:
+        if not _is_database(path):
+            raise apsw.NotADBError(str(path))
+        with _open_reader(path) as db:
+            backup(db, scratch / "former.db")
+    except apsw.Error:  # damaged: its files as they are
+        for end in ("", "-wal"):
+            if Path(f"{path}{end}").exists():
+                copyfile(f"{path}{end}", scratch / f"former.db{end}")
+                (scratch / f"former.db{end}").chmod(0o600)
+    for end in ("-wal", ""):
+        if (scratch / f"former.db{end}").exists():
+            (scratch / f"former.db{end}").rename(f"{aside}{end}")
+    return aside
+
+
+def restore_count(db: apsw.Connection) -> int:
     """How often another store's content has taken this one's place; whoever remembers something of
     the rows sees by it that they are others."""
     try:
@@ -116,14 +169,14 @@ def restores(db: apsw.Connection) -> int:
 
 
 @contextmanager
-def explained(path: Path) -> Iterator[None]:
+def explain_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except (apsw.Error, OSError) as error:
-        raise explain(error, path) from error
+        raise explain_error(error, path) from error
 
 
-def explain(error: Exception, path: Path) -> YesterError:
+def explain_error(error: Exception, path: Path) -> YesterError:
     """What went wrong with the database, for the person who must act."""
     match error:
         case apsw.NotADBError():
@@ -156,12 +209,12 @@ def explain(error: Exception, path: Path) -> YesterError:
     return StoreError(f"{path}: {error}")
 
 
-def explains(read: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], R]:
+def explains_errors(read: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], R]:
     """A reading method of a store whose database errors come out as sentences."""
 
     @wraps(read)
     def method(store: Any, /, *args: P.args, **more: P.kwargs) -> R:
-        with explained(store._path):
+        with explain_errors(store._path):
             try:
                 return read(store, *args, **more)
             except apsw.SQLError:  # a table or column that is gone: perhaps a newer schema's

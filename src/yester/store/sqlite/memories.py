@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import apsw
 import msgspec
 
 from yester.errors import StoreChanged
-from yester.model import Change, Filters, Memo
-from yester.store import sqlite_rows as rows
-from yester.store.base import Entry, MemoFile, Put
-from yester.store.sqlite_care import explains
+from yester.model import ANYTHING, EVERYTHING, Change, Filters, Memo, Paging
+from yester.store.contract import Entry, MemoFile
+from yester.store.sqlite import rows
+from yester.store.sqlite.items import ItemRows
+from yester.store.sqlite.maintenance import explains_errors
 
 _LONGEST_SLUG = 80
 _SELECT = (
@@ -22,16 +22,15 @@ _SELECT = (
 _CHANGE = "item, epoch, who, what, why, before, after, act, id"
 
 
-class MemoryRows:
+class MemoryRows(ItemRows):
     """The part of `SqliteStore` that knows structured memories."""
-
-    _db: apsw.Connection
 
     # --- writing, inside a transaction -------------------------------------------------------
 
     def put_memo(self, entry: Entry, memo: Memo, change: Change) -> int:
+        self._require_lock("memories")
         item = entry.item
-        known = self._one(
+        known = self._first_row(
             "SELECT i.id, coalesce(m.version, 0) FROM item i LEFT JOIN memory m ON m.item = i.id"
             " WHERE i.ref = ? AND i.kind = 'memory' AND i.source = ?", item.ref, item.source,
         )  # fmt: skip
@@ -40,8 +39,8 @@ class MemoryRows:
                 f"memory {memo.slug or item.ref!r} has been written by somebody else meanwhile; "
                 "read it again and repeat the change"
             )
-        self._put([entry], lifted=True)
-        id_: int = self._one(
+        self._put_entries([entry], lifted=True)
+        id_: int = self._first_row(
             "SELECT id FROM item WHERE ref = ? AND kind = 'memory' AND source = ?",
             item.ref, item.source,
         )[0]  # fmt: skip
@@ -51,7 +50,7 @@ class MemoryRows:
             " slug = excluded.slug, scope = excluded.scope, path = excluded.path,"
             " content = excluded.content, version = excluded.version, since = excluded.since,"
             " reason = excluded.reason",
-            (id_, memo.slug, memo.scope, memo.path, _json(memo.content), memo.version + 1,
+            (id_, memo.slug, memo.scope, memo.path, _to_json(memo.content), memo.version + 1,
              memo.since, memo.reason),
         )  # fmt: skip
         self._db.execute("DELETE FROM memory_tag WHERE item = ?", (id_,))
@@ -63,8 +62,8 @@ class MemoryRows:
         self._db.execute(
             "INSERT INTO memory_change(act, item, epoch, who, what, why, before, after)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (change.act or self.new_act(), id_, change.epoch, change.who, change.what, change.why,
-             _json(change.before), _json(change.after)),
+            (change.act or self._next_act(), id_, change.epoch, change.who, change.what, change.why,
+             _to_json(change.before), _to_json(change.after)),
         )  # fmt: skip
         return id_
 
@@ -75,7 +74,8 @@ class MemoryRows:
         )
 
     def drop_memo(self, item: int, epoch: int, why: str) -> None:
-        row = self._one(
+        self._require_lock("memories")
+        row = self._first_row(
             "SELECT i.source, i.ref, coalesce(m.slug, ''), i.type, p.key, i.project, i.kind"
             " FROM item i JOIN project p ON p.id = i.project LEFT JOIN memory m ON m.item = i.id"
             " WHERE i.id = ? AND i.kind = 'memory'", item,
@@ -103,51 +103,49 @@ class MemoryRows:
                 (self.free_slug(other, str(slug)), item),
             )
 
-    def new_act(self) -> int:
-        row = self._one("SELECT seq + 1 FROM sqlite_sequence WHERE name = 'memory_change'")
+    def _next_act(self) -> int:
+        row = self._first_row("SELECT seq + 1 FROM sqlite_sequence WHERE name = 'memory_change'")
         return int(row[0]) if row else 1
 
     # --- reading -----------------------------------------------------------------------------
 
-    @explains
-    def memos(self, ids: Sequence[int]) -> list[Memo]:
-        found = {
-            row[0]: _memo(row)
-            for row in self._db.execute(
-                f"{_SELECT} WHERE i.kind = 'memory' AND i.id IN (SELECT value FROM json_each(?))",
-                (str(list(ids)),),
-            )
-        }
-        return [found[id_] for id_ in ids if id_ in found]
-
-    @explains
-    def memories(
+    @explains_errors
+    def memos(
         self,
-        filters: Filters,
-        statuses: Sequence[str] = ("active",),
+        filters: Filters = ANYTHING,
+        page: Paging = EVERYTHING,
+        *,
+        ids: Sequence[int] | None = None,
+        slug: str = "",
+        supersedes: int = 0,
         tags: Sequence[str] = (),
-        limit: int = -1,
-        offset: int = 0,
     ) -> list[Memo]:
-        among = f"i.kind = 'memory' AND i.status IN ({','.join('?' * len(statuses))})"
-        condition, args = rows.where(filters, *self._filter_ids(filters), status=among)
-        for _ in tags:
-            condition += " AND EXISTS (SELECT 1 FROM json_each(i.tags) WHERE value = ?)"
+        statuses = () if ids is not None or slug or supersedes else page.statuses
+        condition, args = rows.filter_condition(filters, *self._filter_ids(filters), statuses)
+        condition += " AND i.kind = 'memory'"
+        for text, value in (
+            ("i.id IN (SELECT value FROM json_each(?))", None if ids is None else str(list(ids))),
+            ("m.slug = ?", slug or None),
+            ("i.supersedes <> 0 AND i.supersedes = ?", supersedes or None),
+            *(("EXISTS (SELECT 1 FROM json_each(i.tags) WHERE value = ?)", tag) for tag in tags),
+        ):
+            if value is not None:
+                condition += f" AND {text}"
+                args = (*args, value)
         # Of one type there are few: sorting those is cheaper than walking all in order. The plus
         # keeps the planner from it.
-        updated = "+i.updated" if filters.types else "i.updated"
+        updated = "+i.updated" if filters.types or ids is not None else "i.updated"
         found = self._db.execute(
             f"{_SELECT} WHERE {condition} ORDER BY {updated} DESC, i.id DESC LIMIT ? OFFSET ?",
-            (*statuses, *args, *tags, limit, offset),
+            (*args, page.most, page.offset),
         )
-        return [_memo(row) for row in found]
+        memos = [_memo_of(row) for row in found]
+        if ids is None:
+            return memos
+        by_id = {memo.item.id: memo for memo in memos}
+        return [by_id[id_] for id_ in ids if id_ in by_id]
 
-    @explains
-    def memories_named(self, slug: str) -> list[Memo]:
-        found = self._db.execute(f"{_SELECT} WHERE m.slug = ? ORDER BY i.id", (slug,))
-        return [_memo(row) for row in found]
-
-    @explains
+    @explains_errors
     def files(self, items: Sequence[int]) -> dict[int, MemoFile]:
         found = self._db.execute(
             "SELECT item, file, file_hash, file_version FROM memory"
@@ -156,10 +154,10 @@ class MemoryRows:
         )
         return {item: MemoFile(*rest) for item, *rest in found}
 
-    @explains
+    @explains_errors
     def free_slug(self, project: str, slug: str) -> str:
         number, free = 1, slug
-        while self._one(
+        while self._first_row(
             "SELECT 1 FROM memory m JOIN item i ON i.id = m.item JOIN project p ON p.id = i.project"
             " WHERE m.slug = ?1 AND p.key = ?2"
             " UNION ALL SELECT 1 FROM memory_gone WHERE slug = ?1 AND project = ?2",
@@ -169,72 +167,27 @@ class MemoryRows:
             free = f"{slug[: _LONGEST_SLUG - 8].rstrip('-')}-{number}"
         return free
 
-    @explains
-    def replaced_by(self, item: int) -> int:
-        row = self._one(
-            "SELECT id FROM item WHERE supersedes = ? AND supersedes <> 0 AND kind = 'memory'"
-            " ORDER BY id DESC LIMIT 1", item,
-        )  # fmt: skip
-        return int(row[0]) if row else 0
-
-    @explains
-    def changes(self, item: int = 0, act: int = 0, limit: int = -1) -> list[Change]:
+    @explains_errors
+    def changes(self, item: int = 0, act: int = 0, limit: int | None = None) -> list[Change]:
         wanted = [(name, value) for name, value in (("item", item), ("act", act)) if value]
         condition = " AND ".join(["1", *(f"{name} = ?" for name, _ in wanted)])
         found = self._db.execute(
             f"SELECT {_CHANGE} FROM memory_change WHERE {condition} ORDER BY id DESC LIMIT ?",
-            (*(value for _, value in wanted), limit),
+            (*(value for _, value in wanted), -1 if limit is None else limit),
         )
         return [Change(*row[:5], *map(msgspec.json.decode, row[5:7]), *row[7:]) for row in found]
 
-    @explains
+    @explains_errors
     def gone(self, source: str, ref: str) -> bool:
         return self._is_gone(source, ref)
 
-    @explains
-    def tags(self) -> dict[str, int]:
-        found = self._db.execute(
-            "SELECT tag, count(*) FROM memory_tag GROUP BY tag ORDER BY count(*) DESC, tag"
-        )
-        return dict(found)
 
-    def _is_gone(self, source: str, ref: str) -> bool:
-        return (
-            self._one("SELECT 1 FROM memory_gone WHERE source = ? AND ref = ?", source, ref)
-            is not None
-        )
-
-    def _stays(self, id_: int, source: str, ref: str) -> bool:
-        """Is this a memory that only `put_memo` may write, or none that may come back?"""
-        if not id_:
-            return self._is_gone(source, ref)
-        return (
-            self._one(
-                "SELECT 1 FROM item i WHERE i.id = ? AND (i.status <> 'active'"
-                " OR EXISTS (SELECT 1 FROM memory m WHERE m.item = i.id))", id_,
-            )
-            is not None
-        )  # fmt: skip
-
-    def _one(self, sql: str, *args: object) -> Any:
-        raise NotImplementedError
-
-    def _put(self, entries: Sequence[Entry], lifted: bool = False) -> Put:
-        raise NotImplementedError
-
-    def _drop_item(self, id_: int, project: int, kind: str) -> None:
-        raise NotImplementedError
-
-    def _filter_ids(self, filters: Filters) -> tuple[list[int], list[int]]:
-        raise NotImplementedError
-
-
-def _json(value: object) -> str:
+def _to_json(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def _memo(row: tuple[Any, ...]) -> Memo:
-    item = rows.item(row)
+def _memo_of(row: tuple[Any, ...]) -> Memo:
+    item = rows.item_of(row)
     slug, scope, path, content, version, since, reason = row[-7:]
     if slug is None:  # an item that a program gave: a memory all the same
         return Memo(item, f"item-{item.id}", content={"text": item.body}, since=item.updated)

@@ -1,0 +1,519 @@
+"""The Store contract: what a backend must do. One test suite (`tests/store`) runs on all of them.
+
+A store keeps items and supplies candidates; it does not rank. Text arrives expanded (Document), so
+every backend indexes the same terms and one ranker scores them all. Ids name things within one
+store; they are no clock (`Store.feed` has cursors for that).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from math import log
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
+
+from yester.model import (
+    ANYTHING,
+    EVERYTHING,
+    Answered,
+    Archived,
+    Change,
+    Event,
+    Feedback,
+    Filters,
+    Injection,
+    Item,
+    Join,
+    Memo,
+    Muted,
+    OwedStart,
+    Paging,
+    Project,
+    Refinement,
+    Session,
+    Skipped,
+    Source,
+    Spend,
+    Turn,
+)  # fmt: skip
+from yester.text.document import Document
+from yester.text.query import Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An item ready to be stored: hash and terms are worked out outside the lock."""
+
+    item: Item
+    hash: bytes
+    document: Document
+    # What a distilled item was made of: (number of the fact, item it was taken from), -1 for what
+    # is no fact. None: what is known of it stays.
+    evidence: tuple[tuple[int, int], ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    added: int = 0
+    changed: int = 0
+    unchanged: int = 0
+
+    @property
+    def written(self) -> int:
+        return self.added + self.changed
+
+    def __add__(self, other: Put) -> Put:
+        return Put(
+            self.added + other.added,
+            self.changed + other.changed,
+            self.unchanged + other.unchanged,
+        )
+
+
+class Candidate(NamedTuple):
+    """What the ranker needs to know of an item; hundreds are made per question."""
+
+    id: int
+    kind: str
+    role: str
+    type: str
+    project: int
+    session: int
+    epoch: int  # of a memory: when it was last written
+    hash: bytes
+    vector: bytes
+
+
+class Near(NamedTuple):
+    """How near an item is to a vector: by its nearest part, and of how many."""
+
+    cosine: float
+    parts: int
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """What scoring needs to know of the collection (or of the projects filtered for)."""
+
+    items: int
+    frequencies: Mapping[str, int]  # term → items that hold it
+    lengths: Mapping[tuple[str, int], float]  # (kind, field number) → mean number of terms
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """Which sessions are asked for.
+
+    distil    those that wait, newest first: none whose turn is still going on (it has not ended,
+              and something has happened since `quiet_since`); `hooked`: only those hooks told of
+    refine    those hooks told of in which something has happened since then, oldest first
+    archive   those hooks told of that are over since then and distilled, and of which the archive
+              does not have the end: their end was told before `ended_before`, or they have been
+              quiet since `quiet_since`. `Waiting.since` is up to when the archive has them
+    any       those with this id, or whose id begins with it, waiting or not
+    """
+
+    stage: Literal["distil", "refine", "archive", "any"]
+    hooked: bool = False
+    since: int = 0
+    ended_before: int = 0
+    quiet_since: int = 0
+    key: str = ""
+    limit: int | None = None
+
+
+def _no_terms() -> Mapping[str, float]:
+    return {}
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """All of a question that is known before anything is scored."""
+
+    filters: Filters = ANYTHING
+    terms: Mapping[str, float] = field(default_factory=_no_terms)  # → the most it can count for
+    # Terms that may stand for those that begin alike, and what these count for: where nobody has
+    # the term, or (1.0) in any case.
+    begin: Mapping[str, float] = field(default_factory=_no_terms)
+    rarest: int = 0  # so many of the rarest terms alone choose candidates; 0: all
+    words: int = 0  # candidates by words
+    must: Expression | None = None  # holds for all; of a phrase only that its terms are there
+    # Asked for when the words have been looked up: making a vector takes as long. None: there is
+    # none after all.
+    vector: Callable[[], Any] | None = None
+    model: str = ""
+    nearest: int = 0  # candidates by meaning
+    files: Sequence[str] = ()  # touched now; the end of a path will do
+    paths: Sequence[str] = ()  # named in the question
+    most_files: int = 0  # candidates by files
+    names: Sequence[str] = ()  # what could be concepts
+    project: str = ""  # where it is asked, by name or key
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The answer to a Probe."""
+
+    statistics: Statistics
+    alike: Mapping[str, Sequence[str]]  # known terms that begin with one, then those it begins with
+    candidates: list[Candidate]  # of every arm, each once; with `must`, by words alone
+    words: frozenset[int]  # those found by words
+    near: Mapping[int, Near]
+    touching: Mapping[int, int]  # item → how many of the files it is about
+    named: Mapping[int, int]  # item → how many of the paths
+    concepts: int  # how many of the names are concepts
+    having: Mapping[int, int]  # candidate → how many of these it has
+    project: int  # what `Candidate.project` is where it is asked; 0: unknown
+    projects: Mapping[str, str]  # key → readable name, where there are candidates by words
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What stands beside the likeliest, and how near all are."""
+
+    pairs: Mapping[int, tuple[int, int]]  # id → the one before and the one behind it; 0: none
+    candidates: Sequence[Candidate]  # those that were not known
+    passing: frozenset[int]  # of these, those that pass the filters
+    near: Mapping[int, Near]
+    having: Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    items: list[Item]
+    used: Mapping[int, Used]  # of which it is known whether they were of use
+    branches: Mapping[tuple[str, str], str]  # (session, agent) → the branch it was on
+
+
+class Waiting(NamedTuple):
+    """A session that is to be distilled, how often it had changed when that was asked, and when the
+    earliest of what is new happened."""
+
+    session: Session
+    changes: int
+    since: int
+
+
+def inverse_frequency(holding: int, items: int) -> float:
+    """How telling a term is that `holding` of `items` have; chooses candidates and scores them."""
+    return log(1.0 + max(items - holding, 0) / (holding + 0.5) + 0.5 / (holding + 0.5))
+
+
+class Used(NamedTuple):
+    """In how many sessions an item was shown unasked, in how many of these something came of it,
+    what came of it at all (kind of feedback → number), and how often an agent that had asked got it
+    as a line of an answer."""
+
+    shown: int
+    used_in: int
+    feedback: Mapping[str, int]
+    listed: int = 0
+
+
+class MemoFile(NamedTuple):
+    """The file a memory was read from: its bytes without secrets, the hash of its values as they
+    stood there, and the version of the memory it became."""
+
+    raw: bytes
+    hash: str
+    version: int
+
+
+class FeedLine(NamedTuple):
+    """Something that was stored: an item, a line that an agent was shown, a change of a memory."""
+
+    cursor: str  # behind it
+    row: Item | Injection | MemoryChange
+
+
+class MemoryChange(NamedTuple):
+    """That a memory was written, and what it is by now."""
+
+    id: int  # of the line in the history
+    item: int
+    status: str
+    version: int
+
+
+# What a transaction protects: money that is left, the slugs and versions of memories, which project
+# is whose and how far transcripts were read, which events are known, items that are looked at
+# before they are written, what was distilled of a session, the whole index.
+Lock = Literal["", "spend", "memories", "places", "events", "items", "work", "index"]
+
+
+# What `append` writes down. Projects that were joined are read in the same way.
+Row = (
+    Injection | Feedback | Spend | Event | Turn | OwedStart | Refinement | Archived | Muted
+    | Skipped | Answered
+)  # fmt: skip
+R = TypeVar("R")
+
+
+class Items(Protocol):
+    """What is remembered, and what it was made of."""
+
+    def put(self, entries: Sequence[Entry]) -> Put:
+        """Insert or replace by (source, kind, ref), rows and index in step.
+
+        The same content again is a no-op. An item with an alias takes over the one a hook stored
+        under that ref. Projects and sessions the items name
+        must have been put before; an unknown one is made from its key alone. A structured memory is
+        left as it is (`put_memo`), and so is one that is no longer active or was let go.
+        """
+
+    def remove(self, ids: Sequence[int]) -> None:
+        """Take items out for good, rows and index in step; unknown ids are passed over."""
+
+    def get(self, ids: Sequence[int]) -> list[Item]:
+        """The items with these ids, in this order; unknown ids are left out."""
+
+    def find(self, ref: str) -> list[Item]:
+        """Items by the caller's own id, over all sources and kinds."""
+
+    def select(self, filters: Filters, page: Paging = EVERYTHING) -> list[Item]:
+        """Items that pass the filters, by time (then id); with `filters.echoes` also those an agent
+        only said again, which no search gives."""
+
+    def history(
+        self, session: int, brief: Collection[str], chars: int, after: tuple[int, int], limit: int
+    ) -> list[tuple[Item, int]]:
+        """The next items of a session by (time, id), without what came of it (distilled items and
+        memories), each with the length of its text; of thinking and of these tools only so many
+        characters of it, of other tools that wrote much the beginning and the end."""
+
+    def evidence(
+        self, items: Sequence[int], into: bool = False
+    ) -> dict[int, tuple[tuple[int, int], ...]]:
+        """Distilled item → (number of the fact, item it was made of), in the order of time. With
+        `into`, item → (number of the fact, active item made of it). Others are left out."""
+
+
+class Search(Protocol):
+    """Candidates for a question. Which of many come back is no engine's own choice:
+
+    words     Terms by (items that hold them, place in the question), rarest first, while they are
+              at most 32 and their lists at most 3,500 items long together; always one. A list is
+              that of the filtered projects, complete up to 3,500, then its newest. Where filters
+              leave fewer than wanted: further terms, one by one. By summed weight, then newer id
+    meaning   Codes by distance, then the newer item; three for each one wanted and never fewer than
+              300 are compared by value
+    files     Those about most of them, then the newest
+    """
+
+    def probe(self, probe: Probe) -> Found:
+        """Everything that is found for a question before anything is scored."""
+
+    def around(
+        self, probe: Probe, likeliest: Sequence[int], known: Collection[int], near: Collection[int]
+    ) -> Beside:
+        """What stands beside the likeliest, and how near all are: those found (`known`) without
+        those whose nearness is known already (`near`)."""
+
+    def texts(self, ids: Sequence[int], use_of: Sequence[int] = ()) -> Texts:
+        """Items in this order and what is known of the use of these and of others: the last that a
+        search asks for."""
+
+    def model(self) -> str:
+        """The model whose vectors are wanted; "" before the first one."""
+
+    def use_model(self, model: str) -> int:
+        """Vectors of this model are wanted from now on; the number of items still without them.
+
+        Items told in words want vectors; what tools print, and thinking, does not.
+        """
+
+    def unembedded(self, limit: int, since: int = 0) -> list[int]:
+        """Items whose vectors are still to be made, newest first; only those stored since then."""
+
+    def put_vectors(self, item: int, model: str, vectors: Sequence[Any]) -> None:
+        """The vectors of an item's parts, instead of those it had."""
+
+
+class Places(Protocol):
+    """Projects, sessions and transcripts: where things happened."""
+
+    def put_project(self, project: Project) -> int:
+        """Its id. A known key keeps its readable name; a name already taken is made longer."""
+
+    def projects(self) -> list[Project]:
+        """All projects, by name."""
+
+    def merge_project(self, key: str, into: Project, now: int = 0) -> int:
+        """Make all items, sessions and memories of one project another one's, under their ids; the
+        number of items moved. Where there is no such other project, it is only called so.
+        Memories with a name that the other project has get another one.
+
+        With a time, what was whose is written down as well, so that `part_project` can undo it; the
+        id of that Join then, 0 where there was nothing to join."""
+
+    def part_project(self, join: Join, into: Project, now: int) -> int:
+        """Make everything that a join has moved, and what its sessions have got since, a project of
+        its own again, under this key and name; the number of items moved."""
+
+    def put_session(self, session: Session) -> int:
+        """Its id. A known one is widened: earliest start, latest end, last title that is not ""."""
+
+    def session(self, key: str, agent: str) -> Session | None:
+        """A client's session with its number of prompts; where it has several projects, the first.
+
+        The number of items is not counted."""
+
+    def sessions(self, filters: Filters, page: Paging = EVERYTHING) -> list[Session]:
+        """Sessions that pass the filters by their end, with their numbers of items and prompts."""
+
+    def put_source(self, source: Source, skipped: Mapping[str, int]) -> None:
+        """Remember how far a transcript has been read, and add to the counts of skipped records."""
+
+    def sources(self, agent: str = "", path: str = "") -> list[Source]:
+        """How far transcripts have been read: all, those of an agent, this one; by path."""
+
+
+class Memories(Protocol):
+    """Structured memories, their history and the files they were read from."""
+
+    def put_memo(self, entry: Entry, memo: Memo, change: Change) -> int:
+        """Write a structured memory, its item and the line of its history together; its id.
+
+        `memo` is to be stored with the id and version it was read with (0 and 0: it is new): where
+        the store has another version, StoreChanged. Changes with one `act` (`new_act`) belong
+        together.
+        """
+
+    def drop_memo(self, item: int, epoch: int, why: str) -> None:
+        """Let a memory go with all that is stored of it and its history; its ref stays known, so
+        that it does not come back, and no other item ever gets its id."""
+
+    def memos(
+        self,
+        filters: Filters = ANYTHING,
+        page: Paging = EVERYTHING,
+        *,
+        ids: Sequence[int] | None = None,
+        slug: str = "",
+        supersedes: int = 0,
+        tags: Sequence[str] = (),
+    ) -> list[Memo]:
+        """Memories that pass the filters, the last written first; of these ids (then in their
+        order), with this slug, in the place of that one, whatever their status; with all tags.
+
+        An item of kind memory that was put as a plain item is one too: version 0, its body as the
+        content."""
+
+    def changes(self, item: int = 0, act: int = 0, limit: int | None = None) -> list[Change]:
+        """The history of one memory, of what was done together, or of all; the newest first."""
+
+    def free_slug(self, project: str, slug: str) -> str:
+        """The slug, with a number where a memory of the project (a key) has or had it."""
+
+    def gone(self, source: str, ref: str) -> bool:
+        """Was there a memory of this identity that was let go?"""
+
+    def put_file(self, item: int, raw: bytes, hash_: str) -> None:
+        """This is the file a memory, as it is now, was read from."""
+
+    def files(self, items: Sequence[int]) -> dict[int, MemoFile]:
+        """The files memories were read from; those that never were in one are left out."""
+
+
+class Ledger(Protocol):
+    """Rows that are written down as they happen, and sums over everything there is."""
+
+    def append(self, rows: Sequence[Row]) -> list[int]:
+        """Write rows down, inside a transaction; their ids, 0 where one has none or was known.
+
+        Known already, so that the row stays as it is: an event, a muted session, feedback of the
+        same kind on an item in a session. Replaced: a turn (session, key), an owed start (session),
+        a refinement (session, turn), an archived session, and a spend with its id, by what it has
+        cost in the end. Added up: skipped records, answers."""
+
+    def retract(self, kind: type[Row], where: Mapping[str, object]) -> int:
+        """Take back rows with these values, inside a transaction; how many there were."""
+
+    def entries(
+        self, kind: type[R], where: Mapping[str, object] = {}, page: Paging = EVERYTHING
+    ) -> list[R]:
+        """Rows of a kind with these values (a value, or several of which one), newest first."""
+
+    def totals(
+        self,
+        table: str,
+        by: Sequence[str] = (),
+        sums: Sequence[str] = ("number",),
+        where: Mapping[str, object] = {},
+        since: int = 0,
+    ) -> list[tuple[Any, ...]]:
+        """Sums over a table of those with these values, from a time on: a row for each group, which
+        holds what it was grouped by, then the sums; in the order of what it was grouped by. What
+        there is to sum up: `figures.py` says it by using it."""
+
+
+class Work(Protocol):
+    """Sessions that are to be distilled, refined and archived."""
+
+    def queue_sessions(self, since: Mapping[int, int] | None = None) -> int:
+        """Sessions wait to be distilled: something of that time is different now. Without them, all
+        there are. How many did not wait before."""
+
+    def queued_sessions(self, queue: Queue) -> list[Waiting]:
+        """What there is to do."""
+
+    def settle_session(self, waiting: Waiting, rest: int = 0) -> None:
+        """A session has been distilled as it was then; it waits still where it has changed since.
+        With `rest`, only up to that time: it waits still, since then."""
+
+
+class Store(Items, Search, Places, Memories, Ledger, Work, Protocol):
+    """All writing happens inside `transaction`; reading needs nothing."""
+
+    @property
+    def location(self) -> str:
+        """Where the store is, for messages; never with a password in it."""
+
+    @property
+    def size(self) -> int:
+        """Bytes that the store takes."""
+
+    def in_place(self) -> bool:
+        """False: open it anew. A restored backup has taken its place, and its rows are others; or a
+        newer yester has changed the schema. Whoever writes is told by StoreReplaced, StoreNewer."""
+
+    def close(self) -> None:
+        """Let go of everything. Calling it twice is harmless."""
+
+    def transaction(
+        self, lock: Lock = "", patience: float | None = None
+    ) -> AbstractContextManager[None]:
+        """The one way to write: commits at the end, rolls back on an error.
+
+        What is read under a named lock stays true until then: nobody else has a transaction of that
+        name. Name what is protected, also where an engine has but one writer. StoreBusy where
+        another writer keeps it waiting for longer than `patience` (seconds).
+
+        All or nothing, also under kill -9. Keep it short: prepare outside, write inside.
+        """
+
+    def feed(self, cursor: str = "", limit: int = 500) -> tuple[list[FeedLine], str]:
+        """What was committed behind a cursor, each line at least once, and the cursor behind the
+        last; without one nothing, and the cursor behind everything there is. A cursor is opaque: it
+        says nothing about time, and two of them cannot be compared but for being the same. Asking
+        in vain costs next to nothing. FeedExpired where it is of another life of the store."""
+
+
+class Maintenance(Protocol):
+    """Looking after the file of an SQLite store (`yester.store.maintenance_of`); other engines have
+    tools of their own."""
+
+    def check(self) -> list[str]:
+        """What is broken, a sentence each; empty when all is well. Reads everything."""
+
+    def stale(self) -> str:
+        """Why the index no longer fits this yester (another tokenizer …), or ""."""
+
+    def reindex(self) -> int:
+        """Build the whole index anew from the rows, which stay untouched; the number of items.
+        Needs a transaction."""
+
+    def backup(self, path: Path) -> None:
+        """A consistent copy at `path`, made while others read and write."""

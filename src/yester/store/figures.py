@@ -1,0 +1,261 @@
+"""What the numbers of a store say, for people and for budgets: the same for every engine."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from yester.model import CURATED, Event, Paging, Project
+from yester.store.contract import Store
+
+DAY = 86_400_000
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    items: Mapping[str, int] = field(default_factory=dict)  # kind → number
+    projects: int = 0
+    sessions: int = 0
+    sources: int = 0
+    events: int = 0
+    vectors: int = 0  # items that have them
+    unembedded: int = 0  # items that are to have them
+    skipped: Mapping[str, int] = field(default_factory=dict)  # reason → number
+    oldest: int | None = None
+    newest: int | None = None
+    bytes: int = 0
+
+
+class Spent(NamedTuple):
+    """What language models have cost, calls under way at the most they can."""
+
+    cost: float
+    tokens: int
+    in_flight: int
+
+
+class Spending(NamedTuple):
+    """The calls of a day (UTC) to a model for a purpose that ended in the same way."""
+
+    day: str
+    model: str
+    purpose: str
+    outcome: str
+    calls: int
+    tokens_in: int
+    tokens_out: int
+    cost: float
+
+
+class Refinements(NamedTuple):
+    """How many turns a language model has noted, how many it could not, and why not the last."""
+
+    turns: int
+    kept: int
+    reason: str
+
+
+class Discovered(NamedTuple):
+    """The items of a kind that were made from something: what that was, and what reading costs."""
+
+    kind: str
+    items: int
+    discovery_tokens: int
+    characters: int
+
+
+class Shown(NamedTuple):
+    """What agents were shown at an event, how often, and what it had taken to find it out.
+
+    What an item was made from counts once for each time it was shown."""
+
+    event: str
+    times: int
+    items: int
+    tokens: int
+    discovery_tokens: int
+
+
+class Middle(NamedTuple):
+    """Milliseconds: half took no longer, all but one of a hundred took no longer."""
+
+    p50: int
+    p99: int
+
+
+class Daily(NamedTuple):
+    """What happened on days (UTC, counted from 1970); a day without anything is left out."""
+
+    items: Mapping[str, Mapping[int, int]]  # type, else kind → day → active items
+    shown: Mapping[int, tuple[int, int, int]]  # day → lines, their tokens, those behind them
+    lags: Mapping[int, Middle]  # from hook to store
+    answers: Mapping[int, Middle]  # what hooks waited for the worker
+
+
+class Part(NamedTuple):
+    """What there is of one project: its items by kind, its sessions, when the last one ended."""
+
+    project: Project
+    items: Mapping[str, int]
+    sessions: int
+    last: int
+
+
+class Facets(NamedTuple):
+    """What can be filtered for, and how many items have it (of an agent: how many sessions)."""
+
+    kinds: Mapping[str, int]
+    types: Mapping[str, int]
+    concepts: Mapping[str, int]
+    agents: Mapping[str, int]
+
+
+def content_counts(store: Store) -> Counts:
+    """Numbers for `status`."""
+
+    def count_rows(table: str, sums: str = "number") -> int:
+        return int(store.totals(table, sums=(sums,))[0][0])
+
+    # A time of 0 is not known.
+    oldest, newest = store.totals("item", sums=("oldest", "newest"), since=1)[0]
+    return Counts(
+        items=dict(store.totals("item", by=("kind",))),
+        projects=count_rows("project"),
+        sessions=count_rows("session"),
+        sources=sum(
+            n for agent, n in store.totals("source", by=("agent",)) if agent not in CURATED
+        ),
+        events=count_rows("event"),
+        vectors=count_rows("vector", "items"),
+        unembedded=count_rows("unembedded"),
+        skipped=dict(store.totals("skipped", by=("reason",))),
+        oldest=oldest,
+        newest=newest,
+        bytes=store.size,
+    )
+
+
+def has_vectors(store: Store) -> bool:
+    """Is there anything a vector could be compared with?"""
+    return bool(store.totals("vector", sums=("any",))[0][0])
+
+
+def project_parts(store: Store) -> list[Part]:
+    """Every project with what there is of it, by name; active items alone are counted."""
+    kinds: defaultdict[str, dict[str, int]] = defaultdict(dict)
+    for project, kind, number in store.totals("indexed", by=("project", "kind")):
+        kinds[project][kind] = number
+    sessions = {
+        project: (number, last)
+        for project, number, last in store.totals(
+            "session", by=("project",), sums=("number", "last")
+        )
+    }
+    return [Part(one, kinds[one.key], *sessions.get(one.key, (0, 0))) for one in store.projects()]
+
+
+def filter_facets(store: Store, most: int) -> Facets:
+    """What to filter for: of types and concepts, the `most` frequent ones."""
+    return Facets(
+        _most_frequent(store.totals("indexed", by=("kind",))),
+        _most_frequent(store.totals("item", by=("type",), where={"typed": 1}), most),
+        _most_frequent(store.totals("concept", by=("concept",)), most),
+        _most_frequent(store.totals("session", by=("agent",))),
+    )
+
+
+def tag_counts(store: Store) -> dict[str, int]:
+    """The tags of active structured memories and how many have them, most first."""
+    return _most_frequent(store.totals("tag", by=("tag",)))
+
+
+def _most_frequent(rows: Iterable[Sequence[object]], most: int | None = None) -> dict[str, int]:
+    found = [(str(name), int(str(number))) for name, number in rows]
+    return dict(sorted(found, key=lambda pair: (-pair[1], pair[0]))[:most])
+
+
+def spent_since(store: Store, since: int, now: int) -> Spent:
+    """What was spent from then on; also what a clock that was wrong has put into the future."""
+    sums = ("cost", "tokens_in", "tokens_out")
+    cost, read, written = store.totals("spend", sums=sums, since=since)[0]
+    under_way = store.totals("under way", since=now + 1)[0][0]
+    return Spent(cost, read + written, under_way)
+
+
+def spending_by_day(store: Store, since: int) -> list[Spending]:
+    """The calls from then on, by day, model, purpose and outcome; the newest day first."""
+    found = store.totals(
+        "spend",
+        by=("day", "model", "purpose", "outcome"),
+        sums=("number", "tokens_in", "tokens_out", "cost"),
+        since=since,
+    )
+    rows = [Spending(*row) for row in found]
+    return sorted(rows, key=lambda row: row.day, reverse=True)
+
+
+def refinement_totals(store: Store, since: int) -> Refinements:
+    """What came of asking a language model about turns from then on."""
+    found = store.totals("refined", by=("reason",), sums=("number", "last"), since=since)
+    kept = [(last, reason, number) for reason, number, last in found if reason]
+    return Refinements(
+        sum(number for reason, number, _ in found if not reason),
+        sum(number for _, _, number in kept),
+        max(kept)[1] if kept else "",
+    )
+
+
+def discovery_totals(store: Store) -> list[Discovered]:
+    """Kinds with items that say how many tokens they were made from, by name."""
+    sums = ("number", "discovery_tokens", "characters")
+    where = {"counted": 1, "status": "active"}
+    return [Discovered(*row) for row in store.totals("item", ("kind",), sums, where)]
+
+
+def shown_totals(store: Store, since: int) -> list[Shown]:
+    """What agents were shown from then on, by event."""
+    sums = ("times", "number", "tokens", "discovery_tokens")
+    return [Shown(*row) for row in store.totals("shown", ("event",), sums, since=since)]
+
+
+def capture_lags(store: Store, limit: int) -> list[int]:
+    """Milliseconds from hook to store of the last events, newest first."""
+    return [event.lag for event in store.entries(Event, page=Paging(limit=limit))]
+
+
+def daily_figures(store: Store, since: int) -> Daily:
+    """What happened day by day, from the day of then on."""
+    begin = since // DAY * DAY
+    items: defaultdict[str, dict[int, int]] = defaultdict(dict)
+    where = {"status": "active"}
+    for day, label, number in store.totals("item", ("day", "label"), where=where, since=begin):
+        items[label][day] = number
+    sums = ("number", "tokens", "discovery_tokens")
+    shown = {
+        day: (lines, tokens, discovered)
+        for day, lines, tokens, discovered in store.totals("shown", ("day",), sums, since=begin)
+    }
+    lags = store.totals("event", ("day", "lag"), since=begin)
+    answers = store.totals("answered", ("day", "ms"), since=begin)
+    return Daily(items, shown, _middles_by_day(lags), _middles_by_day(answers))
+
+
+def _middles_by_day(rows: Iterable[Sequence[int]]) -> dict[int, Middle]:
+    """(day, ms, how often), in order → the middle and the slowest of a day."""
+    days: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+    for day, ms, number in rows:
+        days[day].append((ms, number))
+    return {
+        day: Middle(_percentile_of(one, 50), _percentile_of(one, 99)) for day, one in days.items()
+    }
+
+
+def _percentile_of(found: Sequence[tuple[int, int]], percent: int) -> int:
+    wanted = sum(number for _, number in found) * percent // 100
+    for ms, number in found:
+        if wanted < number:
+            return ms
+        wanted -= number
+    return found[-1][0]

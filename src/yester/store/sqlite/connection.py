@@ -1,0 +1,232 @@
+"""One connection to the SQLite file (WAL): opening, migrating, transactions, and what all parts of
+the store share."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Self
+
+import apsw
+
+from yester.errors import StoreReplaced
+from yester.model import Filters
+from yester.store import store_file
+from yester.store.contract import Lock, Store
+from yester.store.lock import write_lock
+from yester.store.migrate import (
+    Migration,
+    apply_migrations,
+    check_version,
+    load_migrations,
+    pending_migrations,
+    schema_version,
+)
+from yester.store.sqlite import index, rows
+from yester.store.sqlite.codes import Codes
+from yester.store.sqlite.maintenance import PATIENCE, explain_errors, lock_file, restore_count
+from yester.text import terms as tokenizer
+
+_SHORTEST_PREFIX = 6  # of a session's id, as `yester sessions` shows it
+NO_SUCH_ID = -1  # a filter that names something unknown must find nothing, not everything
+
+
+class Connection:
+    """Not shared between threads. Open it with `open_folder`."""
+
+    def __init__(self, db: apsw.Connection, path: Path, lock: Path, patience: float) -> None:
+        self._db = db
+        self._path = path
+        self._lock = lock
+        self._patience = patience
+        self._projects: dict[str, int] = {}
+        self._sessions: dict[tuple[str, str, int], int] = {}
+        self._index = index.IndexWriter(db)
+        self._writes = 0
+        self._locked: Lock = ""
+        self._members = index.Members()
+        self._moves: Any = None
+        self._codes: dict[str, Codes] = {}
+        self._inode = path.stat().st_ino
+        self._restores = restore_count(db)
+        self._version = 0  # of the schema this yester knows
+        self._measured: tuple[tuple[int, int], dict[tuple[int, ...], Any]] = ((0, -1), {})
+
+    @classmethod
+    def open_folder(
+        cls,
+        folder: Path,
+        *,
+        now: int,
+        patience: float = PATIENCE,
+        steps: Sequence[Migration] | None = None,
+        before_migration: Callable[[Store], None] | None = None,
+    ) -> Self:
+        """Open or create `folder/yester.db`, bringing its schema up to date.
+
+        `before_migration(store)` is called once when an existing database is about to be changed.
+        """
+        path = store_file(folder)
+        known = load_migrations("sqlite") if steps is None else steps
+        with explain_errors(path):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            (folder / "run").mkdir(mode=0o700, exist_ok=True)
+            # Made by us first: SQLite would use the umask, and -wal and -shm take this mode over.
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            db = apsw.Connection(str(path))
+            try:
+                db.set_busy_timeout(int(patience * 1000))
+                lock = lock_file(folder)
+                if db.execute("PRAGMA journal_mode").fetchone() != ("wal",):
+                    # Several openings of a new file at once: the switch does not wait by itself.
+                    with write_lock(lock, max(patience, PATIENCE)):
+                        db.execute("PRAGMA journal_mode = WAL")
+                for pragma in (
+                    "synchronous = FULL",  # a committed batch survives a power cut
+                    "cache_size = -8000",
+                    "foreign_keys = ON",
+                    "journal_size_limit = 16777216",
+                ):
+                    db.execute(f"PRAGMA {pragma}")
+                store = cls(db, path, lock, patience)
+                if pending_migrations(db, known, str(path)):
+                    with write_lock(lock, max(patience, PATIENCE)):
+                        store._migrate_schema(known, now, before_migration)
+                store._version = known[-1].version
+                return store
+            except BaseException:
+                db.close()
+                raise
+
+    def _migrate_schema(
+        self,
+        steps: Sequence[Migration],
+        now: int,
+        before: Callable[[Store], None] | None,
+    ) -> None:
+        """Under the lock: another process may have been faster, or be half way through."""
+        if not pending_migrations(self._db, steps, str(self._path)):
+            return
+        fresh = schema_version(self._db) == 0
+        if before is not None and not fresh:
+            before(self)  # type: ignore[arg-type]  # it is a whole store by then
+        apply_migrations(self._db, steps, str(self._path), now)
+        if fresh:
+            self._set_meta("tokenizer", str(tokenizer.VERSION))
+
+    def in_place(self) -> bool:
+        try:
+            return (
+                self._path.stat().st_ino == self._inode
+                and restore_count(self._db) == self._restores
+                and schema_version(self._db) <= self._version
+            )
+        except (OSError, apsw.Error):
+            return False
+
+    @property
+    def location(self) -> str:
+        return str(self._path)
+
+    @property
+    def size(self) -> int:
+        files = (f"{self._path}{end}" for end in ("", "-wal"))
+        return sum(os.path.getsize(file) for file in files if os.path.exists(file))  # noqa: PTH110, PTH202
+
+    def close(self) -> None:
+        self._db.close()
+
+    @contextmanager
+    def transaction(self, lock: Lock = "", patience: float | None = None) -> Iterator[None]:
+        wait = self._patience if patience is None else patience
+        with explain_errors(self._path), write_lock(self._lock, wait):
+            self._begin_writing(wait)
+            self._writes += 1
+            self._locked = lock
+            try:
+                self._check_ours()
+                self._notice_moves()
+                yield
+                self._db.execute("COMMIT")
+            except BaseException:
+                # What was remembered of rows that now never existed must go as well.
+                self._projects.clear()
+                self._sessions.clear()
+                self._index.forget_batch()
+                self._members.forget_marks()
+                self._codes.clear()
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                raise
+            finally:
+                self._locked = ""
+
+    def _require_lock(self, lock: Lock) -> None:
+        """There is one writer anyway; another engine would let others in."""
+        if self._locked != lock:
+            raise RuntimeError(f"this is written in transaction({lock!r}), not in {self._locked!r}")
+
+    def _check_ours(self) -> None:
+        """Inside the transaction, so that it holds to its end: still the store that was opened, and
+        with a schema we know. Raises before anything is written."""
+        check_version(self._db, self._version, str(self._path))
+        if not self.in_place():
+            raise StoreReplaced(f"{self._path} holds a restored backup now; open it anew")
+
+    def _begin_writing(self, wait: float) -> None:
+        """SQLite has a lock of its own, which a foreign tool may hold without having ours."""
+        self._db.set_busy_timeout(int(wait * 1000))
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+        finally:
+            self._db.set_busy_timeout(int(self._patience * 1000))
+
+    def _count_move(self) -> None:
+        """Other processes see by this number that items have changed their project."""
+        moves = self._first_row("SELECT value FROM meta WHERE key = 'moves'")
+        self._set_meta("moves", str(int(moves[0]) + 1 if moves else 1))
+
+    def _notice_moves(self) -> None:
+        """What is remembered of rows goes when somebody, we or others, has moved items or restored
+        a backup."""
+        moves = (
+            self._first_row("SELECT value FROM meta WHERE key = 'moves'"),
+            restore_count(self._db),
+        )
+        if moves != self._moves:
+            self._moves = moves
+            self._members.forget_marks()
+            self._projects.clear()
+            self._sessions.clear()
+            self._codes.clear()
+
+    def _filter_ids(self, filters: Filters) -> tuple[list[int], list[int]]:
+        projects: list[int] = []
+        for name in filters.projects:
+            found = self._first_row("SELECT id FROM project WHERE name = ?1 OR key = ?1", name)
+            projects.append(found[0] if found else NO_SUCH_ID)
+        sessions: list[int] = []
+        if filters.session_id:
+            sessions = [filters.session_id]
+        elif filters.session:
+            exact = self._db.execute("SELECT id FROM session WHERE key = ?", (filters.session,))
+            sessions = [row[0] for row in exact]
+            if not sessions and len(filters.session) >= _SHORTEST_PREFIX:
+                alike = self._db.execute(
+                    "SELECT id FROM session WHERE key LIKE ? ESCAPE '\\'",
+                    (rows.prefix_pattern(filters.session),),
+                )
+                sessions = [row[0] for row in alike]
+            sessions = sessions or [NO_SUCH_ID]
+        return projects, sessions
+
+    def _set_meta(self, key: str, value: str) -> None:
+        self._db.execute(
+            "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
+            (key, value),
+        )
+
+    def _first_row(self, sql: str, *args: object) -> Any:
+        return self._db.execute(sql, args).fetchone()
