@@ -8,8 +8,8 @@ import pytest
 
 from tests.capturing import SESSION, Told
 from tests.distilling import distilled
-from yester.agents import AGENTS
 from yester.agents.base import Options
+from yester.agents.descriptors import AGENTS
 from yester.capture.rules import rules
 from yester.config import load
 from yester.deliver.context import Moment, context

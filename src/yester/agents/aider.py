@@ -20,15 +20,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
-from yester.agents.base import Agent, Reading
+from yester.agents.base import Reader, Reading
 from yester.agents.conversation import Conversation, placed
+from yester.agents.descriptors import AIDER
 from yester.agents.markdown import Block, Markdown, Place, opens_with
-from yester.agents.transcript import State, digest, files
-from yester.config import Config
+from yester.agents.transcript import State, digest
 from yester.model import Item
 
-NAME = "aider"
-FILE = ".aider.chat.history.md"
 HEADER = "# aider chat started at "
 
 # Commands with something said behind them; `/run` and `!` start a program; the rest steers Aider.
@@ -61,20 +59,16 @@ class History(Place):
     bare: bool | None = None  # the spaces at the end of lines are gone; None is not known yet
 
 
-def find(config: Config) -> Iterator[Path]:
-    yield from files(config.texts("transcript_dirs"), FILE)
+class AiderReader(Reader):
+    def is_transcript(self, path: Path) -> bool:
+        return opens_with(path, HEADER)
 
-
-def accepts(path: Path) -> bool:
-    return opens_with(path, HEADER)
-
-
-def read(reading: Reading) -> Iterator[Item]:
-    yield from _History(reading, History).items()
+    def read_items(self, reading: Reading) -> Iterator[Item]:
+        yield from _History(reading, History).items()
 
 
 class _Session(Conversation[State]):
-    agent = NAME
+    agent = AIDER.name
 
 
 class _History(Markdown[History]):
@@ -166,7 +160,7 @@ class _History(Markdown[History]):
             for mark in (_EDITED, _ADDED)
         )
         yield self.talk.item(
-            ref, "message", "tool", body, tool=NAME, files_read=added, files_modified=edited,
+            ref, "message", "tool", body, tool=AIDER.name, files_read=added, files_modified=edited,
             tags=("error",) if _FAILED.search(body) else (),
         )  # fmt: skip
 
@@ -191,4 +185,4 @@ def _epoch(started: str) -> int:
         return 0
 
 
-AGENT = Agent(NAME, "Aider", find, accepts, read)
+READER = AiderReader()

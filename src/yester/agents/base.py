@@ -1,17 +1,20 @@
-"""What an agent is to yester: data, and one function that reads its transcripts.
+"""What reads an agent's transcripts, and how far it is.
 
-A reader is a generator of items over one file. It streams, keeps its progress in a `Reading` so
-that the caller can commit at any item and resume there, and never stops for a bad record.
+A reader yields items of one file. It streams, keeps its progress in a `Reading` so that the caller
+can commit at any item and resume there, and never stops for a bad record.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from yester.agents.descriptors import Agent
 from yester.config import Config
 from yester.model import Item, Session
 from yester.project import Projects
@@ -80,15 +83,38 @@ class Reading:
             self.problems.append(f"{self.path}:{line}: {reason}")
 
 
-@dataclass(frozen=True, slots=True)
-class Agent:
-    name: str
-    label: str
-    find: Callable[[Config], Iterator[Path]]  # the transcripts where this agent keeps them
-    accepts: Callable[[Path], bool]  # is this file one of its transcripts?
-    read: Callable[[Reading], Iterator[Item]]
-    # (size, mtime in ns) of what must change when there is news; a database's log counts as well
-    stamp: Callable[[Path], tuple[int, int]] | None = None
+class Reader(ABC):
+    """What an agent's module knows of its transcripts; kept there as `READER`."""
+
+    @abstractmethod
+    def is_transcript(self, path: Path) -> bool:
+        """Is this file one of the agent's?"""
+
+    @abstractmethod
+    def read_items(self, reading: Reading) -> Iterator[Item]: ...
+
+    def select_transcripts(self, found: list[Path]) -> Iterable[Path]:
+        """Those to be read of what lies in one of the agent's folders."""
+        return found
+
+    def stamp_transcript(self, path: Path) -> tuple[int, int]:
+        """(size, mtime in ns) of what changes whenever there is something new to read."""
+        found = path.stat()
+        return found.st_size, found.st_mtime_ns
+
+
+def load_reader(agent: str) -> Reader:
+    """The reader of an agent, by its name."""
+    reader: Reader = import_module(f"yester.agents.{agent.replace('-', '_')}").READER
+    return reader
+
+
+def find_transcripts(agent: Agent, config: Config) -> Iterator[Path]:
+    """The transcripts where this agent keeps them."""
+    for folder in config.texts(agent.folders):
+        above = Path(folder).expanduser()
+        found = [path for pattern in agent.transcripts for path in sorted(above.glob(pattern))]
+        yield from load_reader(agent.name).select_transcripts(found)
 
 
 def relative(path: str, root: str) -> str:

@@ -17,21 +17,18 @@ from typing import Any
 
 import msgspec
 
-from yester.agents.base import Agent, Reading
+from yester.agents.base import Reader, Reading
+from yester.agents.descriptors import CLAUDE_CODE
 from yester.agents.transcript import (
     State,
     Transcript,
     block_text,
     digest,
-    files,
     opening,
     todo_text,
 )
-from yester.config import Config
 from yester.files import read_text
 from yester.model import Item
-
-NAME = "claude-code"
 
 
 class Line(msgspec.Struct):
@@ -139,25 +136,21 @@ class Place(State):
     busy: tuple[str, ...] = ()  # digests of prompts typed while the agent worked
 
 
-def find(config: Config) -> Iterator[Path]:
-    yield from files(config.texts("claude_code_dirs"), "projects/**/*.jsonl")
+class ClaudeCodeReader(Reader):
+    def is_transcript(self, path: Path) -> bool:
+        """Only Claude Code writes lines with a sessionId beside a uuid, a message or its types."""
+        return any(
+            (line.get("sessionId") and any(map(line.get, ("uuid", "operation", "message"))))
+            or line.get("type") in ("file-history-snapshot", "last-prompt", "custom-title", "mode")
+            for line in opening(path)
+        )
 
-
-def accepts(path: Path) -> bool:
-    """Only Claude Code writes lines with a sessionId beside a uuid, a message or its own types."""
-    return any(
-        (line.get("sessionId") and any(map(line.get, ("uuid", "operation", "message"))))
-        or line.get("type") in ("file-history-snapshot", "last-prompt", "custom-title", "mode")
-        for line in opening(path)
-    )
-
-
-def read(reading: Reading) -> Iterator[Item]:
-    yield from ClaudeCode(reading).items()
+    def read_items(self, reading: Reading) -> Iterator[Item]:
+        yield from ClaudeCode(reading).items()
 
 
 class ClaudeCode(Transcript[Place]):
-    agent = NAME
+    agent = CLAUDE_CODE.name
     tools = TOOLS
     bookkeeping = SKIPPED_TOOLS
 
@@ -411,4 +404,4 @@ def _updated(
     )
 
 
-AGENT = Agent(NAME, "Claude Code", find, accepts, read)
+READER = ClaudeCodeReader()

@@ -15,22 +15,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from yester.agents.base import Agent, Reading
+from yester.agents.base import Reader, Reading
+from yester.agents.descriptors import CODEX
 from yester.agents.transcript import (
     State,
     Tools,
     Transcript,
     block_text,
     decoded,
-    files,
     joined,
     opening,
     todo_text,
 )
-from yester.config import Config
 from yester.model import Item
-
-NAME = "codex"
 
 RECORDS = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
 
@@ -89,31 +86,26 @@ class CodexState(State):
     copied: bool = False  # still in what a fork took over from another session
 
 
-def find(config: Config) -> Iterator[Path]:
-    folders = config.texts("codex_dirs")
-    yield from files(folders, "sessions/**/rollout-*.jsonl", "archived_sessions/**/rollout-*.jsonl")
+class CodexReader(Reader):
+    def is_transcript(self, path: Path) -> bool:
+        """Only Codex writes lines of a type with its payload; its first versions wrote states."""
+        return any(
+            (str(record.get("type")) in RECORDS and isinstance(record.get("payload"), dict))
+            or record.get("record_type") == "state"
+            for record in opening(path)
+        )
 
-
-def accepts(path: Path) -> bool:
-    """Only Codex writes lines of a type with its payload; its first versions wrote states."""
-    return any(
-        (record.get("type") in RECORDS and isinstance(record.get("payload"), dict))
-        or record.get("record_type") == "state"
-        for record in opening(path)
-    )
-
-
-def read(reading: Reading) -> Iterator[Item]:
-    state = CodexState.load(reading.state)
-    if not state.session:
-        stem = reading.path.stem
-        named = stem[-_UUID_CHARS:] if stem.startswith("rollout-") else stem
-        state = replace(state, session=named)
-    yield from _Rollout(reading, state).items()
+    def read_items(self, reading: Reading) -> Iterator[Item]:
+        state = CodexState.load(reading.state)
+        if not state.session:
+            stem = reading.path.stem
+            named = stem[-_UUID_CHARS:] if stem.startswith("rollout-") else stem
+            state = replace(state, session=named)
+        yield from _Rollout(reading, state).items()
 
 
 class _Rollout(Transcript[CodexState]):
-    agent = NAME
+    agent = CODEX.name
     bookkeeping = frozenset({"update_plan"})
     tools: ClassVar[Tools] = {
         "exec_command": (("cmd",), "", False),
@@ -335,4 +327,4 @@ def _result(output: Any) -> tuple[str, bool]:
     return text, failed
 
 
-AGENT = Agent(NAME, "Codex", find, accepts, read)
+READER = CodexReader()

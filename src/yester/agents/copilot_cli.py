@@ -14,13 +14,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from yester.agents.base import Agent, Reading
-from yester.agents.transcript import State, Tools, Transcript, block_text, files, opening
-from yester.config import Config
+from yester.agents.base import Reader, Reading
+from yester.agents.descriptors import COPILOT_CLI
+from yester.agents.transcript import State, Tools, Transcript, block_text, opening
 from yester.files import read_text
 from yester.model import Item
-
-NAME = "copilot-cli"
 
 _REMINDER = re.compile(r"<system_reminder>.*?(?:</system_reminder>|\Z)\s*", re.S)
 # What hooks answered to a tool's result is put at its end.
@@ -39,34 +37,28 @@ class CopilotState(State):
     agents: tuple[tuple[str, str], ...] = ()  # (id of a sub-agent or of the call for it, its name)
 
 
-def find(config: Config) -> Iterator[Path]:
-    yield from files(
-        config.texts("copilot_dirs"), "session-state/*/events.jsonl", "session-state/*.jsonl"
-    )
+class CopilotReader(Reader):
+    def is_transcript(self, path: Path) -> bool:
+        """Only Copilot CLI writes typed lines with data that name the line they follow."""
+        return any(
+            isinstance(kind := record.get("type"), str)
+            and "." in kind
+            and isinstance(record.get("data"), dict)
+            and "parentId" in record
+            for record in opening(path)
+        )
 
-
-def accepts(path: Path) -> bool:
-    """Only Copilot CLI writes typed lines with data that name the line they follow."""
-    return any(
-        isinstance(kind := record.get("type"), str)
-        and "." in kind
-        and isinstance(record.get("data"), dict)
-        and "parentId" in record
-        for record in opening(path)
-    )
-
-
-def read(reading: Reading) -> Iterator[Item]:
-    state = CopilotState.load(reading.state)
-    if not state.session:
-        path = reading.path
-        named = path.parent.name if path.name == "events.jsonl" else path.stem
-        state = replace(state, session=named)
-    yield from _Events(reading, state).items()
+    def read_items(self, reading: Reading) -> Iterator[Item]:
+        state = CopilotState.load(reading.state)
+        if not state.session:
+            path = reading.path
+            named = path.parent.name if path.name == "events.jsonl" else path.stem
+            state = replace(state, session=named)
+        yield from _Events(reading, state).items()
 
 
 class _Events(Transcript[CopilotState]):
-    agent = NAME
+    agent = COPILOT_CLI.name
     bookkeeping = frozenset({"report_intent", "stop_bash", "update_todo"})
     tools: ClassVar[Tools] = {
         "bash": (("command", "description"), "", False),
@@ -214,4 +206,4 @@ def _workspace(path: Path) -> str:
     return match[1] if match else ""
 
 
-AGENT = Agent(NAME, "Copilot CLI", find, accepts, read)
+READER = CopilotReader()

@@ -14,18 +14,17 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from yester.agents.base import Agent, Reading
+from yester.agents.base import Reader, Reading
 from yester.agents.conversation import placed
-from yester.agents.cursor_chat import NAME, Chat, ChatState
+from yester.agents.cursor_chat import Chat, ChatState
 from yester.agents.cursor_editor import TABLE, conversations
 from yester.agents.cursor_store import Store
 from yester.agents.sqlite import Database, DatabaseProblem, has_tables, is_database
 from yester.agents.sqlite import stamp as database_stamp
-from yester.agents.transcript import files, opening
-from yester.config import Config
+from yester.agents.transcript import opening
 from yester.model import Item
 
 TRANSCRIPTS = "agent-transcripts"
@@ -34,55 +33,42 @@ STORE = "store.db"
 _DASHED = re.compile(r"[^A-Za-z0-9]+")
 
 
-def find(config: Config) -> Iterator[Path]:
-    for folder in config.texts("cursor_dirs"):
-        stores = list(files((folder,), f"chats/*/*/{STORE}"))
-        complete = {store.parent.name for store in stores}
-        for path in files(
-            (folder,), f"projects/*/{TRANSCRIPTS}/*.jsonl", f"projects/*/{TRANSCRIPTS}/*/*.jsonl",
-            f"projects/*/{TRANSCRIPTS}/*/subagents/*.jsonl",
-        ):  # fmt: skip
-            if path.stem not in complete:
-                yield path
-        yield from stores
-        yield from files((folder,), "User/globalStorage/state.vscdb")
+class CursorReader(Reader):
+    def is_transcript(self, path: Path) -> bool:
+        """Nobody else has these tables, or lines of a role and a message and nothing besides."""
+        if is_database(path):
+            store = path.name == STORE and has_tables(path, "blobs", "meta")
+            return store or has_tables(path, TABLE)
+        seen = list(opening(path))
+        return bool(seen) and all(
+            record.get("type") == "turn_ended"
+            or (record.keys() <= {"role", "message", "timestamp"} and "message" in record)
+            for record in seen
+        )
 
+    def select_transcripts(self, found: list[Path]) -> Iterable[Path]:
+        """Without the transcripts of sessions that have a store: it holds more."""
+        stored = {path.parent.name for path in found if path.name == STORE}
+        return (path for path in found if path.suffix != ".jsonl" or path.stem not in stored)
 
-def accepts(path: Path) -> bool:
-    """Nobody else has these tables, or lines of a role and a message and nothing besides."""
-    if is_database(path):
-        return has_tables(path, TABLE) or (path.name == STORE and has_tables(path, "blobs", "meta"))
-    seen = list(opening(path))
-    return bool(seen) and all(
-        record.get("type") == "turn_ended"
-        or (record.keys() <= {"role", "message", "timestamp"} and "message" in record)
-        for record in seen
-    )
+    def stamp_transcript(self, path: Path) -> tuple[int, int]:
+        return database_stamp(path) if is_database(path) else super().stamp_transcript(path)
 
-
-def stamp(path: Path) -> tuple[int, int]:
-    """(size, mtime_ns) that change whenever there is something new to read."""
-    if is_database(path):
-        return database_stamp(path)
-    found = path.stat()
-    return found.st_size, found.st_mtime_ns
-
-
-def read(reading: Reading) -> Iterator[Item]:
-    if not is_database(reading.path):
-        yield from _transcript(reading).items()
-        return
-    try:
-        database = Database(reading.path)
+    def read_items(self, reading: Reading) -> Iterator[Item]:
+        if not is_database(reading.path):
+            yield from _transcript(reading).items()
+            return
         try:
-            if database.columns(TABLE):
-                yield from conversations(reading, database)
-            else:
-                yield from Store(reading, database).items()
-        finally:
-            database.close()
-    except DatabaseProblem as problem:
-        reading.bad(0, str(problem))
+            database = Database(reading.path)
+            try:
+                if database.columns(TABLE):
+                    yield from conversations(reading, database)
+                else:
+                    yield from Store(reading, database).items()
+            finally:
+                database.close()
+        except DatabaseProblem as problem:
+            reading.bad(0, str(problem))
 
 
 def _transcript(reading: Reading) -> Chat:
@@ -119,4 +105,4 @@ def _folders(slug: str, above: Path) -> Iterator[str]:
             yield from _folders(slug[len(dashed) + 1 :], above / name)
 
 
-AGENT = Agent(NAME, "Cursor", find, accepts, read, stamp)
+READER = CursorReader()

@@ -10,10 +10,10 @@ from typing import Any
 from urllib.parse import unquote
 
 from yester.agents.conversation import Conversation, as_fields, moment, text_of
+from yester.agents.descriptors import CURSOR
 from yester.agents.transcript import State, todo_text
 from yester.model import Item
 
-NAME = "cursor"
 CALLS = frozenset({"tool_use", "tool-call"})
 RESULTS = frozenset({"tool_result", "tool-result"})
 OUTPUTS = ("result", "experimental_content", "content", "output")
@@ -35,7 +35,7 @@ class ChatState(State):
 
 
 class Chat(Conversation[ChatState]):
-    agent = NAME
+    agent = CURSOR.name
     bookkeeping = frozenset({"TodoWrite", "TodoRead", "todo_write", "todo_read", "UpdateTodos"})
     blob = ""  # the message's own id, in a store
 

@@ -28,7 +28,8 @@ from yester.agents.conversation import (
     placed,
     text_of,
 )
-from yester.agents.cursor_chat import NAME, folder_of, title_of
+from yester.agents.cursor_chat import folder_of, title_of
+from yester.agents.descriptors import CURSOR
 from yester.agents.sqlite import Database, DatabaseProblem, text
 from yester.agents.transcript import State, decoded, todo_text
 from yester.model import Item
@@ -118,7 +119,7 @@ def _read(
 
 
 class _Composer(Conversation[State]):
-    agent = NAME
+    agent = CURSOR.name
 
     def __init__(
         self, reading: Reading, id_: str, data: dict[str, Any], workspaces: _Workspaces

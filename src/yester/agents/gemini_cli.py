@@ -17,7 +17,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, ClassVar
 
-from yester.agents.base import Agent, Reading
+from yester.agents.base import Reader, Reading
+from yester.agents.descriptors import GEMINI_CLI
 from yester.agents.jsonl import LONGEST_LINE, taken_apart
 from yester.agents.transcript import (
     State,
@@ -25,17 +26,13 @@ from yester.agents.transcript import (
     Transcript,
     block_text,
     decoded,
-    files,
     joined,
     opening,
     plain,
     todo_text,
 )
-from yester.config import Config
 from yester.files import open_file, read_bytes, read_text
 from yester.model import Item
-
-NAME = "gemini-cli"
 
 _HOOK = re.compile(r"\s*<hook_context>.*?(?:</hook_context>|\Z)", re.S)
 _CONTEXT = re.compile(
@@ -60,19 +57,19 @@ class GeminiState(State):
     recent: tuple[str, ...] = ()  # ids of the last prompts: one that is written again is no new one
 
 
-def find(config: Config) -> Iterator[Path]:
-    yield from files(
-        config.texts("gemini_dirs"), "tmp/*/chats/session-*.json", "tmp/*/chats/session-*.jsonl",
-        "tmp/*/chats/*/*.jsonl",
-    )  # fmt: skip
+class GeminiReader(Reader):
+    def is_transcript(self, path: Path) -> bool:
+        """Only Gemini CLI names a session together with the hash of its project."""
+        return _is_document(path) or any(
+            isinstance(record.get("sessionId"), str) and isinstance(record.get("projectHash"), str)
+            for record in opening(path)
+        )
 
-
-def accepts(path: Path) -> bool:
-    """Only Gemini CLI names a session together with the hash of its project."""
-    return _is_document(path) or any(
-        isinstance(record.get("sessionId"), str) and isinstance(record.get("projectHash"), str)
-        for record in opening(path)
-    )
+    def read_items(self, reading: Reading) -> Iterator[Item]:
+        if reading.path.suffix == ".json" or _is_document(reading.path):
+            yield from _Chat(reading, GeminiState()).document()
+        else:
+            yield from _Chat(reading, GeminiState.load(reading.state)).items()
 
 
 def _is_document(path: Path) -> bool:
@@ -88,15 +85,8 @@ def _is_document(path: Path) -> bool:
     return (pretty or path.suffix == ".json") and bool(_DOCUMENT.match(head))
 
 
-def read(reading: Reading) -> Iterator[Item]:
-    if reading.path.suffix == ".json" or _is_document(reading.path):
-        yield from _Chat(reading, GeminiState()).document()
-    else:
-        yield from _Chat(reading, GeminiState.load(reading.state)).items()
-
-
 class _Chat(Transcript[GeminiState]):
-    agent = NAME
+    agent = GEMINI_CLI.name
     tools: ClassVar[Tools] = {
         "run_shell_command": (("command", "description"), "", False),
         "read_file": (("file_path", "absolute_path"), "file_path", False),
@@ -344,4 +334,4 @@ def _listed(path: Path, slug: str, project_hash: Any) -> str:
     return ""
 
 
-AGENT = Agent(NAME, "Gemini CLI", find, accepts, read)
+READER = GeminiReader()

@@ -13,29 +13,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from yester.agents import claude_code
 from yester.agents.base import Options, Reading
 from yester.agents.claude_code import ClaudeCode, Line, Place, compacted
+from yester.agents.descriptors import AGENTS, CLAUDE_CODE, hooks_of
 from yester.agents.transcript import block_text, plain
 from yester.model import Item, Session
 from yester.project import Projects, files_root
 
-# Claude Code's names of events (Codex and Copilot's Claude plugins use them too) → what happened.
-# A name that is not here is remembered as an event and means nothing yet.
-EVENTS: Mapping[str, str] = {
-    "SessionStart": "start",
-    "UserPromptSubmit": "prompt",
-    "PreToolUse": "read",
-    "SubagentStart": "agent start",
-    "PostToolUse": "tool",
-    "PostToolUseFailure": "failure",
-    "PostCompact": "compaction",
-    "SubagentStop": "agent end",
-    "Stop": "stop",
-    "StopFailure": "stop failure",
-    "Interrupt": "interrupt",
-    "SessionEnd": "end",
-}
 # After these the transcript holds something no hook has told.
 READ_TRANSCRIPT_AFTER = frozenset({"compaction", "agent end", "stop", "stop failure", "end"})
 
@@ -43,14 +27,6 @@ READ_TRANSCRIPT_AFTER = frozenset({"compaction", "agent end", "stop", "stop fail
 # answered, and nothing of it is kept.
 TRIAL = "yester-trial"
 
-_CLIENTS = (("CLAUDECODE", "claude-code"), ("COPILOT_CLI", "copilot-cli"),
-            ("GEMINI_SESSION_ID", "gemini-cli"))  # fmt: skip
-_SESSIONS = (("CLAUDE_CODE_SESSION_ID", "claude-code"), ("GEMINI_SESSION_ID", "gemini-cli"))
-_TRANSCRIPTS = (
-    (re.compile(r"[/\\]rollout-"), "codex"),
-    (re.compile(r"[/\\]session-state[/\\][^/\\]+[/\\]events\.jsonl$"), "copilot-cli"),
-    (re.compile(r"[/\\]projects[/\\][^/\\]+[/\\][^/\\]+\.jsonl$"), "claude-code"),
-)
 _CLIENT_NAME = re.compile(r"[a-z][a-z0-9-]{1,30}")
 _MADE_UP = "hook"  # the id of records that we make of payloads
 
@@ -81,32 +57,37 @@ class Told:
     hints: Mapping[str, str] = field(default_factory=dict)  # the envelope's
 
 
-def client(hints: Mapping[str, str], payload: Mapping[str, Any]) -> str:
+def identify_client(hints: Mapping[str, str], payload: Mapping[str, Any]) -> str:
     """Whose hook it was: what the payload proves, then the client that the command names.
 
     An agent started inside another inherits its variables, so a variable alone comes last. The
     plugin names Claude Code, and Copilot CLI, which sends no transcript, runs it as well.
     """
-    named = hints.get("client", "")
+    agents, named = AGENTS.values(), hints.get("client", "")
     session, transcript = _text(payload, "session_id"), _text(payload, "transcript_path")
-    if "turn_id" in payload:
-        return "codex"
-    for variable, name in _SESSIONS:
-        if session and hints.get(variable) == session:
-            return name
-    for pattern, name in _TRANSCRIPTS:
-        if pattern.search(transcript):
-            return name
-    if _CLIENT_NAME.fullmatch(named) and named != claude_code.NAME:
+    tellers = [one for one in agents if one.session_variable and one.session_variable in hints]
+    proven = (
+        *(one for one in agents if one.payload_field and one.payload_field in payload),
+        *(one for one in tellers if session and hints[one.session_variable] == session),
+        # Claude Code's path is the least telling one and stands first in the table.
+        *(
+            one
+            for one in reversed(agents)
+            if one.transcript_path and re.search(one.transcript_path, transcript)
+        ),
+    )
+    if proven:
+        return proven[0].name
+    if named != CLAUDE_CODE.name and _CLIENT_NAME.fullmatch(named):
         return named
-    if "COPILOT_CLI" in hints and session and not transcript:
-        return "copilot-cli"
-    if named == claude_code.NAME:
-        return named
-    for variable, name in _CLIENTS:
-        if variable in hints:
-            return name
-    return claude_code.NAME
+    around = (
+        *(one for one in agents if not hints.keys().isdisjoint(one.variables)),
+        *tellers,
+    )
+    unnamed = [one for one in around if session and not (transcript or one.names_transcript)]
+    if unnamed:
+        return unnamed[0].name
+    return around[0].name if around and named != CLAUDE_CODE.name else CLAUDE_CODE.name
 
 
 def _folder(hints: Mapping[str, str], payload: Mapping[str, Any], cwd: str) -> str:
@@ -122,7 +103,8 @@ def understand(
     name: str, cwd: str, hints: Mapping[str, str], payload: Mapping[str, Any], epoch: int
 ) -> Told:
     """Everything but the items, for which the session must be known."""
-    what = EVENTS.get(name, "other")
+    agent = identify_client(hints, payload)
+    what = hooks_of(agent).events.get(name, "other")
     actor = ":".join(filter(None, (_text(payload, "agent_type"), _text(payload, "agent_id"))))
     if what == "agent end" and not _text(payload, "agent_type"):
         what = "other"  # compaction is done by an agent, too
@@ -131,7 +113,7 @@ def understand(
         _text(payload, "agent_transcript_path") if what == "agent end" else "",
     )
     told = Told(
-        name=name, what=what, agent=client(hints, payload), session=_text(payload, "session_id"),
+        name=name, what=what, agent=agent, session=_text(payload, "session_id"),
         cwd=_folder(hints, payload, cwd), epoch=epoch,
         turn=_text(payload, "prompt_id") or _text(payload, "turn_id"),
         actor=actor if _text(payload, "agent_id") else "",

@@ -17,8 +17,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from yester.agents.base import Agent, Reading
+from yester.agents.base import Reader, Reading
 from yester.agents.conversation import Conversation, load, placed, text_of
+from yester.agents.descriptors import OPENCODE
 from yester.agents.opencode_store import (
     FIRST,
     SECOND,
@@ -31,57 +32,50 @@ from yester.agents.opencode_store import (
 )
 from yester.agents.sqlite import Database, DatabaseProblem, has_tables, is_database
 from yester.agents.sqlite import stamp as database_stamp
-from yester.agents.transcript import State, files, todo_text
-from yester.config import Config
+from yester.agents.transcript import State, todo_text
 from yester.model import Item
-
-NAME = "opencode"
 
 # Until the title model answers, a session is called after its time.
 UNTITLED = ("New session - ", "Child session - ")
 
 
-def find(config: Config) -> Iterator[Path]:
-    """Files before the database that replaced them: the later word is the database's."""
-    yield from files(config.texts("opencode_dirs"), "storage/session/*/*.json", "opencode*.db")
+class OpencodeReader(Reader):
+    def is_transcript(self, path: Path) -> bool:
+        if is_database(path):
+            return has_tables(path, *FIRST) or has_tables(path, *SECOND)
+        in_storage = path.suffix == ".json" and path.parent.parent.name == "session"
+        return in_storage and (load(path) or {}).get("id") == path.stem
 
+    def stamp_transcript(self, path: Path) -> tuple[int, int]:
+        if path.suffix != ".json":
+            return database_stamp(path)
+        storage, seen = path.absolute().parents[2], [path]
+        for message in (storage / "message" / path.stem).glob("*.json"):
+            seen += [message, storage / "part" / message.stem]
+        stats = [one.stat() for one in seen if one.exists()]
+        return sum(one.st_size for one in stats), max(one.st_mtime_ns for one in stats)
 
-def accepts(path: Path) -> bool:
-    if is_database(path):
-        return has_tables(path, *FIRST) or has_tables(path, *SECOND)
-    in_storage = path.suffix == ".json" and path.parent.parent.name == "session"
-    return in_storage and (load(path) or {}).get("id") == path.stem
-
-
-def stamp(path: Path) -> tuple[int, int]:
-    """(size, mtime_ns) that change whenever there is something new to read."""
-    if path.suffix != ".json":
-        return database_stamp(path)
-    storage, seen = path.absolute().parents[2], [path]
-    for message in (storage / "message" / path.stem).glob("*.json"):
-        seen += [message, storage / "part" / message.stem]
-    stats = [one.stat() for one in seen if one.exists()]
-    return sum(one.st_size for one in stats), max(one.st_mtime_ns for one in stats)
-
-
-def read(reading: Reading) -> Iterator[Item]:
-    if reading.path.suffix == ".json":
-        storage = Files(reading)
-        sessions = storage.sessions()
-        session = sessions.get(reading.path.stem)
-        if session is None:
-            reading.bad(1, "not a JSON object")
-        else:
-            yield from _Session(reading, session, root_of(session.id, sessions), storage).items()
-        return
-    try:
-        database = Database(reading.path)
+    def read_items(self, reading: Reading) -> Iterator[Item]:
+        if reading.path.suffix == ".json":
+            yield from _file(reading, Files(reading))
+            return
         try:
-            yield from _database(reading, Tables(reading, database))
-        finally:
-            database.close()
-    except DatabaseProblem as problem:
-        reading.bad(0, str(problem))
+            database = Database(reading.path)
+            try:
+                yield from _database(reading, Tables(reading, database))
+            finally:
+                database.close()
+        except DatabaseProblem as problem:
+            reading.bad(0, str(problem))
+
+
+def _file(reading: Reading, storage: Files) -> Iterator[Item]:
+    sessions = storage.sessions()
+    session = sessions.get(reading.path.stem)
+    if session is None:
+        reading.bad(1, "not a JSON object")
+    else:
+        yield from _Session(reading, session, root_of(session.id, sessions), storage).items()
 
 
 def _database(reading: Reading, tables: Tables) -> Iterator[Item]:
@@ -106,7 +100,7 @@ def _database(reading: Reading, tables: Tables) -> Iterator[Item]:
 class _Session(Conversation[State]):
     """One session's messages as items, wherever they are kept."""
 
-    agent = NAME
+    agent = OPENCODE.name
 
     def __init__(self, reading: Reading, session: Kept, root: str, store: Store) -> None:
         actor = "" if root == session.id else f"{session.agent or 'sub-agent'}:{session.id}"
@@ -216,4 +210,4 @@ def _attached(part: dict[str, Any]) -> str:
     return name if isinstance(name, str) else ""
 
 
-AGENT = Agent(NAME, "opencode", find, accepts, read, stamp)
+READER = OpencodeReader()

@@ -334,12 +334,6 @@ def opening(path: Path) -> Iterator[dict[str, Any]]:
         return
 
 
-def files(folders: tuple[str, ...], *patterns: str) -> Iterator[Path]:
-    for folder in folders:
-        for pattern in patterns:
-            yield from sorted(Path(folder).expanduser().glob(pattern))
-
-
 def input_text(given: Mapping[str, Any], fields: tuple[str, ...]) -> str:
     if not fields:
         return "\n".join(f"{key}: {plain(value)}" for key, value in given.items())

@@ -19,8 +19,8 @@ from pathlib import Path
 import msgspec
 
 import yester
-from yester.agents import AGENTS
 from yester.agents.base import Options
+from yester.agents.descriptors import AGENTS
 from yester.agents.hooks import READ_TRANSCRIPT_AFTER, Told
 from yester.backups import before_migration
 from yester.capture.homes import is_usual
