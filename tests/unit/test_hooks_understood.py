@@ -13,7 +13,7 @@ from tests.capturing import EVENTS, SESSION, Told
 from tests.readings import one, reading
 from yester.agents.base import Options
 from yester.agents.claude_code import READER
-from yester.agents.hooks import READ_TRANSCRIPT_AFTER, identify_client, understand, with_items
+from yester.agents.hooks import READ_TRANSCRIPT_AFTER, add_items, identify_client, read_payload
 from yester.capture.rules import Rules
 from yester.capture.spool import Spooled
 from yester.config import load
@@ -36,17 +36,17 @@ def told():
 
 def understood(told, event, hints=None, **more):
     payload = told.payload(event, **more)
-    return understand(event, told.cwd, {"CLAUDECODE": "1", **(hints or {})}, payload, 5)
+    return read_payload(event, told.cwd, {"CLAUDECODE": "1", **(hints or {})}, payload, 5)
 
 
 def made(told, event, options=None, session=None, **more):
     """The items of an event in a session that is known like this."""
     payload = told.payload(event, **more)
-    found = understand(event, told.cwd, {"CLAUDECODE": "1"}, payload, 5)
+    found = read_payload(event, told.cwd, {"CLAUDECODE": "1"}, payload, 5)
     projects = Projects({})
     project = projects.of(told.cwd)
     session = session or Session(told.session, "claude-code", project.key, cwd=told.cwd)
-    return with_items(found, payload, session, projects, options or Options(), EVENT).items
+    return add_items(found, payload, session, projects, options or Options(), EVENT).items
 
 
 # --- what happened -------------------------------------------------------------------------------
@@ -121,7 +121,7 @@ def test_the_project_is_where_the_session_began_not_where_the_agent_went(told):
     assert understood(told, "Stop", own, cwd="/tmp/else").cwd == "/home/sam/code/shop"
     assert understood(told, "Stop", outer, cwd="/tmp/else").cwd == "/tmp/else"
     assert understood(told, "Stop", cwd="/tmp/else").cwd == "/tmp/else"
-    assert understand("Stop", "/the/hooks/own", {}, {}, 5).cwd == "/the/hooks/own"
+    assert read_payload("Stop", "/the/hooks/own", {}, {}, 5).cwd == "/the/hooks/own"
 
 
 CLIENTS = [
@@ -158,7 +158,7 @@ def test_the_client_is_known_by_its_payload_then_by_its_command_then_by_variable
 
 
 def test_a_turn_of_codex_is_a_turn():
-    assert understand("Stop", "/x", {}, {"turn_id": "t-1"}, 5).turn == "t-1"
+    assert read_payload("Stop", "/x", {}, {"turn_id": "t-1"}, 5).turn == "t-1"
 
 
 # --- the same item from both sides ---------------------------------------------------------------
@@ -478,9 +478,9 @@ _values = st.recursive(
     payload=st.dictionaries(_names, _values, max_size=12),
 )
 def test_no_payload_of_any_shape_raises(event, payload):
-    told = understand(event, "/x", {"CLAUDECODE": "1"}, payload, 5)
+    told = read_payload(event, "/x", {"CLAUDECODE": "1"}, payload, 5)
     session = Session(told.session, told.agent, "name:x", cwd="/x")
-    for item in with_items(told, payload, session, Projects({}), Options(), "hook:id").items:
+    for item in add_items(told, payload, session, Projects({}), Options(), "hook:id").items:
         assert item.ref
         item.body.encode("utf-8", "replace")
 

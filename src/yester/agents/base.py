@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+import msgspec
 
 from yester.agents.descriptors import Agent
 from yester.config import Config
@@ -50,7 +52,7 @@ class Reading:
     _made: dict[str, Session] = field(default_factory=dict)
     _spans: dict[str, list[int]] = field(default_factory=dict)
 
-    def met(self, session: str, epoch: int, make: Callable[[], Session]) -> None:
+    def note_session(self, session: str, epoch: int, make: Callable[[], Session]) -> None:
         """A record of this session at this time; `make` is called for the first one."""
         if session not in self._spans:
             self._made[session] = make()
@@ -62,7 +64,7 @@ class Reading:
             elif epoch < span[0]:
                 span[0] = epoch
 
-    def entitle(self, session: str, title: str) -> None:
+    def set_title(self, session: str, title: str) -> None:
         if session in self._made:
             self._made[session] = replace(self._made[session], title=title)
 
@@ -76,7 +78,7 @@ class Reading:
     def skip(self, reason: str) -> None:
         self.skipped[reason] += 1
 
-    def bad(self, line: int, reason: str) -> None:
+    def report_bad(self, line: int, reason: str) -> None:
         """A record that cannot be read: counted; the first ones are named with file:line."""
         self.skipped["unreadable"] += 1
         if len(self.problems) < _PROBLEMS_KEPT:
@@ -117,15 +119,14 @@ def find_transcripts(agent: Agent, config: Config) -> Iterator[Path]:
         yield from load_reader(agent.name).select_transcripts(found)
 
 
-def relative(path: str, root: str) -> str:
-    """A path as seen from the project's root, so that work trees and machines agree on it."""
-    if root and path.startswith(root) and path[len(root) : len(root) + 1] in ("/", "\\"):
-        return path[len(root) + 1 :].replace("\\", "/")
-    return path
+T = TypeVar("T")
 
 
-def first_line(text: str, most: int = 80) -> str:
-    """The first line that says something, as a title."""
-    line = next((part.strip() for part in text.splitlines() if part.strip(" #*-`>\t")), "")
-    line = line.lstrip("# ").strip()
-    return line if len(line) <= most else line[: most - 1].rstrip() + "…"
+def load_state(kind: type[T], stored: Any) -> T:
+    """What a reader remembered; what another version has stored begins empty."""
+    if isinstance(stored, kind):
+        return stored
+    try:
+        return msgspec.convert(dict(stored or {}), kind)
+    except (msgspec.ValidationError, TypeError, ValueError):
+        return kind()

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
-from yester.agents.transcript import digest
+from yester.agents.values import digest
 from yester.distil.commands import CHECKS, typed
 from yester.distil.drafts import TITLE, Draft, Fact, Gate, Taken, chosen
 from yester.distil.outcomes import Ended, Instead, Outcomes, Stuck, files
