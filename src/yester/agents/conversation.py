@@ -107,14 +107,18 @@ class Transcript(ABC, Generic[S]):
     def read_record(self, record: Any) -> Iterator[Item]:
         """What one record of the file gives; most give nothing."""
 
+    def read_source(self) -> Iterator[tuple[int, int, int, Any | BadLine]]:
+        """(start, end, line number, record) from the place to read on from."""
+        reading = self.reading
+        return read_records(
+            reading.path, reading.offset, reading.line, self.decode_record, self.convert_record
+        )
+
     def read_items(self) -> Iterator[Item]:
         reading = self.reading
-        for start, end, number, record in read_records(
-            reading.path, reading.offset, reading.line, self.decode_record, self.convert_record
-        ):
-            if start != self._start:  # glued records share a line: it is read as a whole again
-                self._start, self._before = start, self.state
-            self.number = number
+        for start, end, number, record in self.read_source():
+            if number != self.number:  # glued records share a line: it is read as a whole again
+                self._start, self._before, self.number = start, self.state, number
             self._keep_place(start, number - 1, self._before)
             if isinstance(record, BadLine):
                 reading.report_bad(number, record.reason)

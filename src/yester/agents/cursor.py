@@ -25,6 +25,7 @@ from yester.agents.conversation import Conversation, State, named_fields, place_
 from yester.agents.cursor_editor import TABLE, find_title, read_conversations, uri_folder
 from yester.agents.descriptors import CURSOR
 from yester.agents.sources import (
+    BadLine,
     Database,
     column_text,
     first_records,
@@ -262,23 +263,23 @@ class Store(Chat):
         asked = "SELECT CAST(data AS BLOB) FROM blobs WHERE id = ?"
         return self.database.select_value(asked, id_) or b""
 
-    def read_items(self) -> Iterator[Item]:
+    def read_source(self) -> Iterator[tuple[int, int, int, Any | BadLine]]:
+        """The messages that the root lists; a message's number is its line."""
         if not self.refs:
             self.reading.skip("store without messages")
         for at in range(self.reading.line, len(self.refs)):
-            self.blob, self.number = self.refs[at], at + 1
-            self._start, self._before = 0, self.state
-            self._keep_place(0, at, self.state)
+            self.blob = self.refs[at]
             record = decode_object(self._select_blob(self.blob))
             if record is None:
-                self.reading.report_bad(at + 1, f"message {self.blob} is not a JSON object")
+                yield 0, 0, at + 1, BadLine(f"message {self.blob} is not a JSON object")
             else:
-                yield from self.read_record(record)
-            yield from self._give_up_waiting()
-            self.state = replace(self.state, last=self.blob)
-            self._keep_place(0, at + 1, self.state)
-        for call in self.waiting.values():
-            yield from self._give_unanswered(call)
+                yield 0, 0, at + 1, record
+
+    def _keep_place(self, offset: int, line: int, state: State) -> None:
+        super()._keep_place(offset, line, state)
+        reading = self.reading
+        last = self.refs[reading.line - 1] if reading.line else ""
+        reading.state = replace(reading.state, last=last)
 
 
 def _begin_state(

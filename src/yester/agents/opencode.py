@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from yester.agents.base import Reader, Reading, load_state
 from yester.agents.conversation import Conversation, State, place_state
@@ -87,16 +87,6 @@ class Message:
     info: dict[str, Any]
 
 
-class SessionStore(Protocol):
-    def read_messages(self, session: StoredSession) -> Iterator[Message]:
-        """In order: those that are new, and at least all of the user's."""
-        ...
-
-    def read_parts(self, message: Message) -> Parts: ...
-
-    def read_todos(self, session: StoredSession) -> Any: ...
-
-
 class DatabaseStore:
     """A database. Rows are rewritten in place: what is new is told by their stamps."""
 
@@ -124,6 +114,7 @@ class DatabaseStore:
         return session.changed >= self.since or session.row > before
 
     def read_messages(self, session: StoredSession) -> Iterator[Message]:
+        """In order: those that are new, and at least all of the user's."""
         table, before = session.table, self.before.rows.get(session.table, 0)
         changed = self._column_or_null(table, "time_updated")
         created = self._column_or_null(table, "time_created")
@@ -349,7 +340,7 @@ class _Session(Conversation[State]):
     agent = OPENCODE.name
 
     def __init__(
-        self, reading: Reading, session: StoredSession, root: str, store: SessionStore
+        self, reading: Reading, session: StoredSession, root: str, store: DatabaseStore | FileStore
     ) -> None:
         actor = "" if root == session.id else f"{session.agent or 'sub-agent'}:{session.id}"
         title = "" if session.title.startswith(UNTITLED) else session.title
