@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.readings import by_identity, reading, resumed
+from tests.readings import by_identity, loses_nothing_when_stopped, reading, resumed
 from yester.agents.aider import READER
 from yester.agents.base import find_transcripts
 from yester.agents.descriptors import AIDER
@@ -194,14 +194,7 @@ def test_what_an_earlier_run_stored_is_replaced_not_left_behind(write):
 
 
 def test_stopping_at_any_item_loses_nothing(write):
-    path = write(HISTORY)
-    whole = by_identity(items(path))
-    for stop in range(1, len(whole)):
-        now = reading(path)
-        found = by_identity(
-            item for item, _ in zip(READER.read_items(now), range(stop), strict=False)
-        )
-        assert found | by_identity(READER.read_items(resumed(now))) == whole
+    loses_nothing_when_stopped(READER, write(HISTORY))
 
 
 def test_a_file_that_was_changed_before_its_end_is_read_again(write):

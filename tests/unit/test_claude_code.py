@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.readings import one, reading, resumed
+from tests.readings import loses_nothing_when_stopped, one, reading, resumed
 from yester.agents.claude_code import READER, SKIPPED_TOOLS, TOOLS, USER_TEXT
 
 pytestmark = pytest.mark.requirement("IMP-05", "STO-05")
@@ -294,16 +294,7 @@ def test_reading_on_from_any_item_loses_nothing(transcript):
     t.user("and now?")
     t.result(first, "a is made")
     t.talk(2)
-    whole = {(i.kind, i.ref): (i.body, i.prompt_number) for i in items(t.path)}
-    for stop in range(1, len(whole)):
-        now, got = reading(t.path), {}
-        for number, item in enumerate(READER.read_items(now), 1):
-            got[item.kind, item.ref] = (item.body, item.prompt_number)
-            if number == stop:
-                break
-        later = READER.read_items(resumed(now, t.path))
-        got |= {(i.kind, i.ref): (i.body, i.prompt_number) for i in later}
-        assert got == whole, f"stopped after item {stop}"
+    loses_nothing_when_stopped(READER, t.path)
 
 
 def test_its_files_are_recognised_and_others_are_not(transcript, tmp_path):

@@ -8,8 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.readings import one, reading, resumed
-from yester.agents import claude_code, copilot_cli, gemini_cli
+from tests.readings import (
+    ODD,
+    accepted_by,
+    loses_nothing_when_growing,
+    loses_nothing_when_stopped,
+    one,
+    reading,
+)
 from yester.agents.base import find_transcripts
 from yester.agents.codex import INJECTED, READER, RECORDS
 from yester.agents.descriptors import CODEX
@@ -92,11 +98,6 @@ def rollout(tmp_path):
 
 def items(path, **options):
     return list(READER.read_items(reading(path, **options)))
-
-
-def kept(found):
-    """What the store holds after these items: the later of one identity wins."""
-    return {(item.kind, item.ref): (item.body, item.prompt_number, item.title) for item in found}
 
 
 def test_prompts_are_numbered_and_the_first_one_names_the_session(rollout):
@@ -271,25 +272,12 @@ def test_calls_that_local_models_number_in_every_session_stay_apart(rollout):
     assert len({item.ref for item in found}) == 2
 
 
-def test_reading_on_after_the_file_grew_gives_what_reading_it_at_once_gives(rollout, tmp_path):
-    whole = rollout(TALK).read_bytes()
-    wanted = kept(items(tmp_path / f"rollout-2026-05-01T10-00-00-{SESSION}.jsonl"))
-    path = tmp_path / "growing.jsonl"
-    for cut in range(0, len(whole), 97):
-        path.write_bytes(whole[:cut])
-        now = reading(path)
-        before = list(READER.read_items(now))
-        path.write_bytes(whole)
-        assert kept([*before, *READER.read_items(resumed(now, path))]) == wanted
+def test_reading_on_after_the_file_grew_gives_what_reading_it_at_once_gives(rollout):
+    loses_nothing_when_growing(READER, rollout(TALK))
 
 
 def test_a_run_stopped_at_any_item_goes_on_there(rollout):
-    path = rollout(TALK)
-    wanted = kept(items(path))
-    for most in range(1, len(wanted) + 1):
-        now = reading(path)
-        before = [item for item, _ in zip(READER.read_items(now), range(most), strict=False)]
-        assert kept([*before, *READER.read_items(resumed(now, path))]) == wanted
+    loses_nothing_when_stopped(READER, rollout(TALK))
 
 
 @given(st.binary(max_size=80), st.floats(0, 1))
@@ -302,10 +290,6 @@ def test_any_bytes_in_a_file_never_stop_the_run(tmp_path, junk, where):
     READER.is_transcript(path)
 
 
-ODD = st.sampled_from(
-    [None, True, 0, -1, 10**30, 1.5, float("nan"), "", "x", "\ud800", [], [None], [[]], {}, [{}],
-     [{"text": 7}], [{"text": "a"}], {"text": "a"}, {"a": {"b": [1]}}, ["a", 1, None]]
-)  # fmt: skip
 KINDS = ("message", "reasoning", "function_call", "function_call_output", "local_shell_call",
          "web_search_call", "custom_tool_call", "custom_tool_call_output")  # fmt: skip
 
@@ -325,6 +309,7 @@ def test_values_of_any_type_in_known_fields_never_stop_the_run(tmp_path, data):
     path = tmp_path / "odd.jsonl"
     path.write_text("".join(json.dumps(record) + "\n" for record in records), "utf-8")
     items(path)
+    accepted_by(path)
 
 
 def test_a_bad_line_is_named_and_the_others_are_read(rollout):
@@ -338,9 +323,7 @@ def test_a_bad_line_is_named_and_the_others_are_read(rollout):
 
 def test_only_rollouts_are_accepted_and_only_by_this_reader(rollout):
     path = rollout(TALK)
-    others = (claude_code, copilot_cli, gemini_cli)
-    assert READER.is_transcript(path)
-    assert not any(other.READER.is_transcript(path) for other in others)
+    assert accepted_by(path) == ["codex"]
     claude = {"type": "user", "sessionId": "s", "uuid": "u", "message": {"content": "hi"}}
     assert not READER.is_transcript(rollout([claude], "claude.jsonl"))
     assert not READER.is_transcript(path.with_suffix(".missing"))

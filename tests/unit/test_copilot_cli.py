@@ -8,8 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.readings import one, reading, resumed
-from yester.agents import claude_code, codex, gemini_cli
+from tests.readings import (
+    ODD,
+    accepted_by,
+    loses_nothing_when_growing,
+    loses_nothing_when_stopped,
+    one,
+    reading,
+)
 from yester.agents.base import find_transcripts
 from yester.agents.copilot_cli import READER
 from yester.agents.descriptors import COPILOT_CLI
@@ -93,11 +99,6 @@ def talk(log):
 
 def items(path, **options):
     return list(READER.read_items(reading(path, **options)))
-
-
-def kept(found):
-    """What the store holds after these items: the later of one identity wins."""
-    return {(item.kind, item.ref): (item.body, item.prompt_number, item.actor) for item in found}
 
 
 def test_prompts_are_numbered_and_the_first_one_names_the_session(talk):
@@ -202,23 +203,12 @@ def test_the_folder_is_taken_from_the_workspace_file_where_the_log_has_none(log)
     assert one(items(log.path), kind="prompt").project == f"dir:{ROOT}"
 
 
-def test_reading_on_after_the_file_grew_gives_what_reading_it_at_once_gives(talk, tmp_path):
-    whole, wanted = talk.path.read_bytes(), kept(items(talk.path))
-    path = tmp_path / "growing.jsonl"
-    for cut in range(0, len(whole), 97):
-        path.write_bytes(whole[:cut])
-        now = reading(path)
-        before = list(READER.read_items(now))
-        path.write_bytes(whole)
-        assert kept([*before, *READER.read_items(resumed(now, path))]) == wanted
+def test_reading_on_after_the_file_grew_gives_what_reading_it_at_once_gives(talk):
+    loses_nothing_when_growing(READER, talk.path)
 
 
 def test_a_run_stopped_at_any_item_goes_on_there(talk):
-    wanted = kept(items(talk.path))
-    for most in range(1, len(wanted) + 1):
-        now = reading(talk.path)
-        before = [item for item, _ in zip(READER.read_items(now), range(most), strict=False)]
-        assert kept([*before, *READER.read_items(resumed(now, talk.path))]) == wanted
+    loses_nothing_when_stopped(READER, talk.path)
 
 
 @given(st.binary(max_size=80), st.floats(0, 1))
@@ -229,12 +219,6 @@ def test_any_bytes_in_a_file_never_stop_the_run(talk, tmp_path, junk, where):
     path.write_bytes(text[:at] + junk + text[at:])
     items(path)
     READER.is_transcript(path)
-
-
-ODD = st.sampled_from(
-    [None, True, 0, -1, 10**30, 1.5, float("nan"), "", "x", "\ud800", [], [None], [[]], {}, [{}],
-     [{"text": 7}], [{"text": "a"}], {"text": "a"}, {"a": {"b": [1]}}, ["a", 1, None]]
-)  # fmt: skip
 
 
 @given(st.data())
@@ -254,6 +238,7 @@ def test_values_of_any_type_in_known_fields_never_stop_the_run(tmp_path, data):
     path = tmp_path / "odd.jsonl"
     path.write_text("\n".join(records) + "\n", "utf-8")
     items(path)
+    accepted_by(path)
 
 
 def test_a_bad_line_is_named_and_the_others_are_read(log):
@@ -268,10 +253,7 @@ def test_a_bad_line_is_named_and_the_others_are_read(log):
 
 
 def test_only_event_logs_are_accepted_and_only_by_this_reader(talk, tmp_path):
-    assert READER.is_transcript(talk.path)
-    assert not any(
-        other.READER.is_transcript(talk.path) for other in (claude_code, codex, gemini_cli)
-    )
+    assert accepted_by(talk.path) == ["copilot-cli"]
     claude = {"type": "user", "sessionId": "s", "uuid": "u", "message": {"content": "hi"}}
     path = tmp_path / "claude.jsonl"
     path.write_text(json.dumps(claude) + "\n", "utf-8")

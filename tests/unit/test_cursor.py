@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.readings import by_identity, one, reading, resumed
+from tests.readings import by_identity, loses_nothing_when_stopped, one, reading, resumed
 from yester.agents.base import find_transcripts
 from yester.agents.cursor import READER, find_folder
 from yester.agents.descriptors import CURSOR
@@ -399,13 +399,7 @@ def test_stopping_at_any_item_of_the_editor_loses_nothing(editor):
         editor.bubble("q", 1, composer=f"c{at}", text=f"question {at}")
         editor.bubble("a", composer=f"c{at}", text=f"answer {at}")
         editor.composer(f"c{at}")
-    whole = by_identity(items(editor.path))
-    for stop in range(1, len(whole)):
-        now = reading(editor.path)
-        found = by_identity(
-            item for item, _ in zip(READER.read_items(now), range(stop), strict=False)
-        )
-        assert found | by_identity(READER.read_items(resumed(now))) == whole
+    loses_nothing_when_stopped(READER, editor.path)
 
 
 def test_cleared_and_bad_rows_are_counted_and_passed(editor):

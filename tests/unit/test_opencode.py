@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.readings import by_identity, one, reading, resumed
+from tests.readings import by_identity, loses_nothing_when_stopped, one, reading, resumed
 from yester.agents.base import find_transcripts
 from yester.agents.descriptors import OPENCODE
 from yester.agents.opencode import READER
@@ -288,13 +288,7 @@ def test_stopping_at_any_item_loses_nothing(database):
         db.clock += 600_000
         db.message(f"msg_b{at}", f"answer {at}", role="assistant", session=f"ses_{at}")
     os.utime(db.path, ns=(db.clock * 1_000_000,) * 2)
-    everything = by_identity(items(db.path))
-    for stop in range(1, len(everything)):
-        now = reading(db.path)
-        found = by_identity(
-            item for item, _ in zip(READER.read_items(now), range(stop), strict=False)
-        )
-        assert found | by_identity(READER.read_items(resumed(now))) == everything
+    loses_nothing_when_stopped(READER, db.path)
 
 
 def test_a_stamp_from_the_future_does_not_hide_what_comes_later(database):
