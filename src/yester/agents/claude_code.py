@@ -16,8 +16,8 @@ from typing import Any
 
 import msgspec
 
-from yester.agents.base import Reader, Reading, load_state
-from yester.agents.conversation import State, Tools, Transcript
+from yester.agents.base import Reader, Reading
+from yester.agents.conversation import State, Tools, Transcript, begin_state
 from yester.agents.descriptors import CLAUDE_CODE
 from yester.agents.sources import first_records
 from yester.agents.values import block_text, digest, input_fields, load_object, text_at, todo_text
@@ -119,7 +119,7 @@ _NOT_TYPED = ("<", "{", "/")  # notices of the client and its commands, in the q
 
 
 @dataclass(frozen=True, slots=True)
-class Place(State):
+class ClaudeCodeState(State):
     """What must be known of a Claude Code session to go on reading in the middle of it."""
 
     title_rank: int = 0  # 1 first prompt, 2 given by the user
@@ -142,7 +142,7 @@ class ClaudeCodeReader(Reader):
         yield from ClaudeCode(reading).read_items()
 
 
-class ClaudeCode(Transcript[Place]):
+class ClaudeCode(Transcript[ClaudeCodeState]):
     agent = CLAUDE_CODE.name
     tools = TOOLS
     bookkeeping = SKIPPED_TOOLS
@@ -156,17 +156,15 @@ class ClaudeCode(Transcript[Place]):
         return Line(**{key: value[key] for key in _FIELDS & value.keys()})
 
     def __init__(self, reading: Reading) -> None:
-        super().__init__(reading, load_state(Place, reading.state))
+        super().__init__(reading, begin_state(ClaudeCodeState, reading, reading.path.stem))
         self.own_file = _name_actor(reading.path)  # of a sub-agent that has one
         self.actor = self.own_file
-        if not self.state.session:
-            self.state = replace(self.state, session=reading.path.stem)
 
     def read_items(self) -> Iterator[Item]:
         yield from super().read_items()
-        marks = {"completed": "x", "in_progress": ">"}
-        tasks = [f"[{marks.get(status, ' ')}] {name}" for _, name, status in self.state.tasks]
-        yield from self.make_todo("\n".join(filter(None, [self.state.todos, *tasks])))
+        tasks = [{"subject": name, "status": status} for _, name, status in self.state.tasks]
+        lists = (self.state.todos, todo_text(tasks, "subject"))
+        yield from self.make_todo("\n".join(filter(None, lists)))
 
     def read_record(self, line: Line) -> Iterator[Item]:
         kind = line.type

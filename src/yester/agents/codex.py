@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from yester.agents.base import Reader, Reading, load_state
-from yester.agents.conversation import State, Tools, Transcript, complete_call
+from yester.agents.base import Reader, Reading
+from yester.agents.conversation import State, Tools, Transcript, begin_state, complete_call
 from yester.agents.descriptors import CODEX
 from yester.agents.sources import first_records
 from yester.agents.values import (
@@ -97,12 +97,9 @@ class CodexReader(Reader):
         )
 
     def read_items(self, reading: Reading) -> Iterator[Item]:
-        state = load_state(CodexState, reading.state)
-        if not state.session:
-            stem = reading.path.stem
-            named = stem[-_UUID_CHARS:] if stem.startswith("rollout-") else stem
-            state = replace(state, session=named)
-        yield from _Rollout(reading, state).read_items()
+        stem = reading.path.stem
+        session = stem[-_UUID_CHARS:] if stem.startswith("rollout-") else stem
+        yield from _Rollout(reading, begin_state(CodexState, reading, session)).read_items()
 
 
 class _Rollout(Transcript[CodexState]):

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 import msgspec
 
-from yester.agents.base import Reading
+from yester.agents.base import Reading, load_state
 from yester.agents.sources import BadLine, read_records
 from yester.agents.values import (
     decode_json,
@@ -429,6 +429,12 @@ def complete_call(call: Item, output: str, failed: bool) -> Item:
     """A tool call with its result."""
     tags = ("error",) if failed else ()
     return replace(call, body=join_output(call.body, output), tags=tags)
+
+
+def begin_state(kind: type[S], reading: Reading, session: str) -> S:
+    """The state to read on from; at a file's beginning, one of this session."""
+    state = load_state(kind, reading.state)
+    return state if state.session else replace(state, session=session)
 
 
 def place_state(reading: Reading, state: S, cwd: str) -> S:

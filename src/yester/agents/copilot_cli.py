@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from yester.agents.base import Reader, Reading, load_state
-from yester.agents.conversation import State, Tools, Transcript
+from yester.agents.base import Reader, Reading
+from yester.agents.conversation import State, Tools, Transcript, begin_state
 from yester.agents.descriptors import COPILOT_CLI
 from yester.agents.sources import first_records
 from yester.agents.values import block_text, dict_at, dicts_at, input_fields, text_at
@@ -52,12 +52,9 @@ class CopilotReader(Reader):
         )
 
     def read_items(self, reading: Reading) -> Iterator[Item]:
-        state = load_state(CopilotState, reading.state)
-        if not state.session:
-            path = reading.path
-            named = path.parent.name if path.name == "events.jsonl" else path.stem
-            state = replace(state, session=named)
-        yield from _Events(reading, state).read_items()
+        path = reading.path
+        session = path.parent.name if path.name == "events.jsonl" else path.stem
+        yield from _Events(reading, begin_state(CopilotState, reading, session)).read_items()
 
 
 class _Events(Transcript[CopilotState]):

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from yester.agents.base import Options, Reading
-from yester.agents.claude_code import ClaudeCode, Line, Place, strip_compaction
+from yester.agents.claude_code import ClaudeCode, ClaudeCodeState, Line, strip_compaction
 from yester.agents.descriptors import AGENTS, CLAUDE_CODE, hooks_of
 from yester.agents.values import block_text, text_at, to_text
 from yester.model import Item, Session
@@ -94,7 +94,7 @@ def _find_folder(hints: Mapping[str, str], payload: Mapping[str, Any], cwd: str)
     """Where the session is at work. Claude Code tells where it began, but only variables that name
     the payload's own session are its own."""
     began, session = hints.get("CLAUDE_PROJECT_DIR", ""), text_at(payload, "session_id")
-    if began and session and hints.get("CLAUDE_CODE_SESSION_ID") == session:
+    if began and session and hints.get(CLAUDE_CODE.session_variable) == session:
         return began
     return text_at(payload, "cwd") or cwd or began
 
@@ -146,7 +146,7 @@ def add_items(
     """The same with its items, made by the transcript's own reader from the records the client
     would have written. `fallback` identifies a tool call that has no id."""
     reading = Reading(Path(event.session or "hook"), projects, options)
-    reading.state = Place(
+    reading.state = ClaudeCodeState(
         session=event.session, cwd=session.cwd, project=session.project,
         root=files_root(projects.by_key(session.project), session.cwd), title=session.title,
         title_rank=1 if session.title else 0, turn=event.turn,

@@ -142,7 +142,7 @@ class DatabaseStore:
 
     def read_parts(self, message: Message) -> Parts:
         if "role" not in message.info:
-            yield from split_message(message)
+            yield from _split_message(message)
             return
         listed = "SELECT rowid, CAST(id AS BLOB) FROM part WHERE message_id = ? ORDER BY id"
         for row, id_ in self.database.select_rows(listed, message.id):
@@ -260,7 +260,7 @@ class FileStore:
                 yield file.stem, found
 
 
-def split_message(message: Message) -> Parts:
+def _split_message(message: Message) -> Parts:
     """The parts of a version 2 message, in the form version 1 keeps them."""
     for at, part in enumerate(list_at(message.info, "content")):
         yield f"{message.id}:{at}", part if isinstance(part, dict) else {}
@@ -270,7 +270,7 @@ def split_message(message: Message) -> Parts:
             yield message.id, {"type": "file", "filename": text_at(file, "name")}
 
 
-def find_root(id_: str, sessions: dict[str, StoredSession]) -> str:
+def _find_root(id_: str, sessions: dict[str, StoredSession]) -> str:
     for _ in range(_DEEPEST):
         parent = sessions[id_].parent if id_ in sessions else ""
         if not parent:
@@ -309,7 +309,7 @@ def _read_file(reading: Reading) -> Iterator[Item]:
     if session is None:
         reading.report_bad(1, "not a JSON object")
     else:
-        root = find_root(session.id, sessions)
+        root = _find_root(session.id, sessions)
         yield from _Session(reading, session, root, storage).read_items()
 
 
@@ -321,7 +321,7 @@ def _read_sessions(reading: Reading, database: Database) -> Iterator[Item]:
     for session in sessions.values():
         if not tables.is_new(session):
             continue
-        root = find_root(session.id, sessions)
+        root = _find_root(session.id, sessions)
         try:
             yield from _Session(reading, session, root, tables).read_items()
         except DatabaseProblem as problem:

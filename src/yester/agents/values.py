@@ -125,6 +125,7 @@ def relative_path(path: str, root: str) -> str:
 
 
 def digest(*parts: str) -> str:
+    """A short key that is the same for the same texts, and stays so between versions."""
     return blake2b("\x1f".join(parts).encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
