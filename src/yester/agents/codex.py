@@ -181,13 +181,10 @@ class _Rollout(Transcript[CodexState]):
         if kind == "message":
             yield from self._read_message(payload)
         elif kind == "reasoning":
-            text = join_output(
-                block_text(payload.get("summary")), block_text(payload.get("content"))
-            )
-            if text:
-                yield from self.make_message(
-                    self.make_ref(payload.get("id"), text), text, "thinking"
-                )
+            summary, content = payload.get("summary"), payload.get("content")
+            if text := join_output(block_text(summary), block_text(content)):
+                ref = self.make_ref(payload.get("id"), text)
+                yield from self.make_message(ref, text, "thinking")
             else:
                 self.reading.skip("encrypted reasoning")
         elif kind in ("function_call", "custom_tool_call", "local_shell_call"):
@@ -223,10 +220,8 @@ class _Rollout(Transcript[CodexState]):
             if text.startswith("<user_shell_command>"):
                 yield from self._read_shell(text)
             elif text.lower().startswith("<subagent_notification>"):
-                ref = self.make_ref(payload.get("id"), text)
-                yield self.make_item(
-                    ref, "message", "tool", text, tool="spawn_agent", origin="tool"
-                )
+                ref, tool = self.make_ref(payload.get("id"), text), "spawn_agent"
+                yield self.make_item(ref, "message", "tool", text, tool=tool, origin="tool")
             elif not reason:
                 texts.append(_IDE.sub("", text))
             else:

@@ -70,24 +70,22 @@ def identify_client(hints: Mapping[str, str], payload: Mapping[str, Any]) -> str
         *(one for one in agents if one.payload_field and one.payload_field in payload),
         *(one for one in tellers if session and hints[one.session_variable] == session),
         # Claude Code's path is the least telling one and stands first in the table.
-        *(
-            one
-            for one in reversed(agents)
-            if one.transcript_path and re.search(one.transcript_path, transcript)
-        ),
+        *(one for one in reversed(agents) if _matches_path(one.transcript_path, transcript)),
     )
     if proven:
         return proven[0].name
     if named != CLAUDE_CODE.name and _CLIENT_NAME.fullmatch(named):
         return named
-    around = (
-        *(one for one in agents if not hints.keys().isdisjoint(one.variables)),
-        *tellers,
-    )
+    around = [one for one in agents if not hints.keys().isdisjoint(one.variables)]
+    around += reversed(tellers)  # Claude Code's, the first, also reach what it has started
     unnamed = [one for one in around if session and not (transcript or one.names_transcript)]
     if unnamed:
         return unnamed[0].name
     return around[0].name if around and named != CLAUDE_CODE.name else CLAUDE_CODE.name
+
+
+def _matches_path(pattern: str, path: str) -> bool:
+    return bool(pattern and re.search(pattern, path))
 
 
 def _find_folder(hints: Mapping[str, str], payload: Mapping[str, Any], cwd: str) -> str:
@@ -182,24 +180,17 @@ def _write_records(event: HookEvent, payload: Mapping[str, Any], fallback: str) 
     elif event.what in ("tool", "failure"):
         key = text_at(payload, "tool_use_id") or fallback
         given = payload.get("tool_input")
-        yield make_record(
-            "assistant", [{"type": "tool_use", "id": key, "name": event.tool, "input": given}]
-        )
-        text = (
-            text_at(payload, "error")
-            if event.failed
-            else result_text(event.tool, payload.get("tool_response", payload.get("tool_result")))
-        )
+        call = {"type": "tool_use", "id": key, "name": event.tool, "input": given}
+        yield make_record("assistant", [call])
+        response = payload.get("tool_response", payload.get("tool_result"))
+        text = text_at(payload, "error") if event.failed else result_text(event.tool, response)
         result = {"type": "tool_result", "tool_use_id": key, "content": text}
         yield make_record("user", [{**result, "is_error": event.failed}])
     elif event.what in ("stop", "agent end"):
-        yield make_record(
-            "assistant", [{"type": "text", "text": text_at(payload, "last_assistant_message")}]
-        )
+        yield make_record("assistant", text_at(payload, "last_assistant_message"))
     elif event.what == "compaction":
-        yield make_record(
-            "user", strip_compaction(text_at(payload, "compact_summary")), isCompactSummary=True
-        )
+        summary = strip_compaction(text_at(payload, "compact_summary"))
+        yield make_record("user", summary, isCompactSummary=True)
 
 
 def result_text(tool: str, response: Any) -> str:

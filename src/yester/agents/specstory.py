@@ -249,10 +249,8 @@ def _read_call(talk: _Session, ref: str, part: re.Match[str]) -> Iterator[Item]:
         read = kind == "read" or "read" in name.lower()
         if kind in ("read", "write"):  # named before what was read, or around what was written
             hits = _FILE.finditer(body[:400] if read else f"{body[:400]}\n{body[-700:]}")
-            found = (next(filter(None, hit.groups())).strip() for hit in hits)
-            named = tuple(dict.fromkeys(talk.file_path(file) for file in found))[
-                : 1 if read else None
-            ]
+            found = (talk.file_path(next(filter(None, hit.groups())).strip()) for hit in hits)
+            named = tuple(dict.fromkeys(found))[: 1 if read else None]
         yield talk.make_item(
             ref, "message", "tool", body, tool=name, files_read=named if read else (),
             files_modified=() if read else named, tags=("error",) if _FAILED.search(body) else (),
