@@ -22,7 +22,7 @@ from collections import Counter
 from pathlib import Path
 
 from yester.agents.base import Options, Reading
-from yester.agents.claude_code import AGENT
+from yester.agents.claude_code import READER
 from yester.config import SETTINGS
 from yester.ingest import noise
 from yester.model import Event
@@ -209,11 +209,11 @@ def noise_reduction(folder: Path) -> None:
     skipped, window = frozenset(defaults["skip_tools"]), defaults["batch_window_ms"]
     events = listed = short = kept = batches = 0
     for path in sorted(folder.rglob("*.jsonl")):
-        if not AGENT.accepts(path):
+        if not READER.is_transcript(path):
             continue
         reading = Reading(path, Projects({}), Options())
         turns: dict[tuple[str, int], list[Event]] = {}
-        for item in AGENT.read(reading):
+        for item in filter(None, READER.read_items(reading)):
             if item.role != "tool" or not item.tool or item.origin == "user":
                 continue
             events += 1

@@ -20,8 +20,8 @@ from pathlib import Path
 
 import orjson
 
-from yester.agents import AGENTS
-from yester.agents.base import Options, Reading
+from yester.agents.base import Options, Reading, load_reader
+from yester.agents.descriptors import AGENTS
 from yester.ingest import content_hash, cut
 from yester.project import Projects
 from yester.redact import redact
@@ -34,7 +34,7 @@ FACTOR, GRACE, RATE, MEMORY = 12, 0.5, 4000, 300  # what must be reached
 def found(folder: Path) -> list[tuple[str, Path]]:
     files = []
     for path in sorted(p for p in folder.rglob("*") if p.is_file()):
-        agent = next((name for name, agent in AGENTS.items() if agent.accepts(path)), None)
+        agent = next((name for name in AGENTS if load_reader(name).is_transcript(path)), None)
         if agent:
             files.append((agent, path))
     return files
@@ -62,7 +62,7 @@ def read(files: list[tuple[str, Path]]) -> tuple[list, int, dict[str, int]]:
     projects = Projects({})
     for agent, path in files:
         reading = Reading(path, projects, Options())
-        items += AGENTS[agent].read(reading)
+        items += filter(None, load_reader(agent).read_items(reading))
         messages += reading.messages
         for reason, number in reading.skipped.items():
             skipped[reason] = skipped.get(reason, 0) + number

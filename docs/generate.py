@@ -17,8 +17,7 @@ from typing import Any
 import click
 import msgspec
 
-from yester.agents import AGENTS
-from yester.agents.hooks import EVENTS
+from yester.agents.descriptors import AGENTS, CLAUDE_EVENTS
 from yester.cli import cli
 from yester.config import ARCHIVE, EMBED, LLM, SETTINGS, Setting
 from yester.deliver.mcp import HANDSHAKE, MODERN
@@ -131,7 +130,7 @@ _EFFECTS = {
 def hooks() -> str:
     registered = msgspec.json.decode((ROOT / "plugin" / "hooks" / "hooks.json").read_bytes())
     rows = "\n".join(
-        f"| `{name}`{_only(entries)} | {_EFFECTS[EVENTS.get(name, 'other')]} |"
+        f"| `{name}`{_only(entries)} | {_EFFECTS[CLAUDE_EVENTS.get(name, 'other')]} |"
         for name, entries in registered["hooks"].items()
     )
     return (

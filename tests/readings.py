@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-import msgspec
+from itertools import islice
 
-from yester.agents.base import Options, Reading
+import msgspec
+from hypothesis import strategies as st
+
+from yester.agents.base import Options, Reading, load_reader
+from yester.agents.descriptors import AGENTS
 from yester.model import Filters, Paging
 from yester.project import Projects
+
+# Values that nobody expects in a field.
+ODD = st.sampled_from(
+    [None, True, 0, -1, 10**30, 1.5, float("nan"), "", "x", "\ud800", [], [None], [[]], {}, [{}],
+     [{"text": 7}], [{"text": "a"}], {"text": "a"}, {"a": {"b": [1]}}, ["a", 1, None]]
+)  # fmt: skip
 
 
 def reading(path, **options):
@@ -35,3 +45,32 @@ def one(found, **wanted):
     matching = [i for i in found if all(getattr(i, k) == v for k, v in wanted.items())]
     assert len(matching) == 1, f"{len(matching)} items with {wanted}"
     return matching[0]
+
+
+def accepted_by(path):
+    """The agents whose transcript this file is taken for."""
+    return [name for name in AGENTS if load_reader(name).is_transcript(path)]
+
+
+def loses_nothing_when_stopped(reader, path):
+    """A run that is stopped at any item and the next one give together what one run gives."""
+    whole = _stored(reader.read_items(reading(path)))
+    for stop in range(1, len(whole) + 1):
+        now = reading(path)
+        found = _stored(islice(reader.read_items(now), stop))
+        assert found | _stored(reader.read_items(resumed(now))) == whole, stop
+
+
+def loses_nothing_when_growing(reader, path):
+    """So do a run over any beginning of a file and the next one over all of it."""
+    raw, whole = path.read_bytes(), _stored(reader.read_items(reading(path)))
+    for cut in range(0, len(raw), 97):
+        path.write_bytes(raw[:cut])
+        now = reading(path)
+        found = _stored(reader.read_items(now))
+        path.write_bytes(raw)
+        assert found | _stored(reader.read_items(resumed(now))) == whole, cut
+
+
+def _stored(found):
+    return {(item.kind, item.ref): item for item in found}

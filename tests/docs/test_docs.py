@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from yester.agents import AGENTS
+from yester.agents.descriptors import AGENTS
 from yester.cli import COMMANDS, cli
 from yester.config import EVERY, SETTINGS
 from yester.deliver.http.table import ENDPOINTS

@@ -19,8 +19,8 @@ from tests import finding
 from tests.capturing import Told, leave, until
 from tests.distilling import LATER, RULES, SESSION, SKIPPED, Story, distilled, fixed_bug, made
 from tests.readings import every_item
-from yester.agents import AGENTS
 from yester.agents.base import Options
+from yester.agents.descriptors import AGENTS
 from yester.capture.rules import rules
 from yester.config import load
 from yester.distil.dedup import Observed, fold, stored_already

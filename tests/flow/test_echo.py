@@ -9,8 +9,8 @@ import pytest
 from tests.capturing import SESSION, Told
 from tests.distilling import distilled
 from tests.readings import every_item
-from yester.agents import AGENTS
 from yester.agents.base import Options
+from yester.agents.descriptors import AGENTS
 from yester.capture.rules import rules
 from yester.config import load
 from yester.deliver.context import Moment, context

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from tests.capturing import SESSION, Told, leave
 from tests.readings import every_item
-from yester.agents import AGENTS
 from yester.agents.base import Options
+from yester.agents.descriptors import AGENTS
 from yester.capture.rules import pause, resume, rules
 from yester.config import load
 from yester.ingest import Ingest, noise

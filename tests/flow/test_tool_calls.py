@@ -8,8 +8,10 @@ import pytest
 
 from tests.serving import serving
 from tests.tool_calls import NEW_TEXT, SCRIPT, make_calls
-from yester.agents import AGENTS
-from yester.agents.transcript import Tools, Transcript, input_text, joined
+from yester.agents.base import load_reader
+from yester.agents.conversation import Tools, Transcript
+from yester.agents.descriptors import AGENTS
+from yester.agents.values import input_text, join_output
 from yester.deliver.tool_call import split_call
 
 pytestmark = pytest.mark.requirement("DEL-10")
@@ -42,7 +44,7 @@ def test_the_api_tells_output_from_input_and_never_calls_an_edit_output(home, ru
 
 
 def test_no_tool_of_any_agent_that_changes_files_is_ever_taken_apart():
-    assert AGENTS  # all readers are loaded
+    assert all(map(load_reader, AGENTS))
     edits = {
         (tool, fields)
         for table in tables()
@@ -52,7 +54,7 @@ def test_no_tool_of_any_agent_that_changes_files_is_ever_taken_apart():
     assert len(edits) > 15
     for tool, fields in edits:
         given = dict.fromkeys(fields, NEW_TEXT)
-        body = joined(input_text(given, fields), "done")
+        body = join_output(input_text(given, fields), "done")
         for name in (tool, tool.upper(), tool.title()):
             assert split_call(name, body) == (body, None), name
 

@@ -12,7 +12,7 @@ import pytest
 import yester
 from tests.capturing import Told, leave
 from tests.flow.test_mcp import Peer, start  # noqa: F401 -- a fixture
-from yester.agents.surrounding import AGENTS, session_of, started_by
+from yester.agents.descriptors import AGENTS, detect_agent, detect_session
 from yester.model import ON_REQUEST, Injection
 from yester.recall.use import usefulness
 from yester.store import open_store
@@ -202,12 +202,12 @@ def test_what_an_agent_asked_for_is_told_apart_in_the_figures(start, store, run)
     assert "  mcp              1 time, 2 lines" in run("stats").out
 
 
-@pytest.mark.parametrize("one", AGENTS, ids=lambda one: one.agent)
+@pytest.mark.parametrize("one", AGENTS.values(), ids=lambda one: one.name)
 def test_every_agent_is_known_by_its_variables(one):
-    for mark in one.marks:
-        assert started_by({mark: "1"}) == one.agent
-        assert started_by({mark: ""}) == ""
-    if one.session:
-        assert session_of({one.session: "abc"}) == ("abc", one.agent)
-    assert session_of({}) == ("", "")
-    assert started_by({}) == ""
+    for mark in one.variables:
+        assert detect_agent({mark: "1"}) == one.name
+        assert detect_agent({mark: ""}) == ""
+    if one.session_variable:
+        assert detect_session({one.session_variable: "abc"}) == ("abc", one.name)
+    assert detect_session({}) == ("", "")
+    assert detect_agent({}) == ""

@@ -12,11 +12,13 @@ from pathlib import Path
 import atheris
 
 with atheris.instrument_imports(include=["yester"]):
-    from yester.agents import AGENTS
-    from yester.agents.base import Options, Reading
+    from yester.agents.base import Options, Reading, load_reader
+    from yester.agents.descriptors import AGENTS
     from yester.ingest import prepared
     from yester.project import Projects
     from yester.text.query import parse
+
+    READERS = [(name, load_reader(name)) for name in AGENTS]
 
 NAMES = {
     "claude-code": "s.jsonl",
@@ -34,11 +36,11 @@ FOLDER = Path(tempfile.mkdtemp(prefix="yester-fuzz-"))
 def one(data: bytes) -> None:
     if not data:
         return
-    agent = list(AGENTS.values())[data[0] % len(AGENTS)]
-    path = FOLDER / NAMES[agent.name]
+    name, reader = READERS[data[0] % len(READERS)]
+    path = FOLDER / NAMES[name]
     path.write_bytes(data[1:])
-    agent.accepts(path)
-    for item in agent.read(Reading(path, Projects({}), Options())):
+    reader.is_transcript(path)
+    for item in filter(None, reader.read_items(Reading(path, Projects({}), Options()))):
         prepared(item).item.body.encode("utf-8")
     parse(data[1:200].decode("utf-8", "replace"))
 

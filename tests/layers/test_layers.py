@@ -93,6 +93,18 @@ def test_importing_yester_loads_nothing_else():
     assert done.stdout.strip() == "[]"
 
 
+def test_asking_who_the_agents_are_loads_no_reader():
+    import subprocess
+    import sys
+
+    code = (
+        "import sys, yester.agents.descriptors\n"
+        "print([m for m in sys.modules if m.startswith('yester.') or m in ('apsw', 'msgspec')])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "['yester.agents', 'yester.agents.descriptors']"
+
+
 def test_a_plain_answer_does_not_load_rich():
     import subprocess
     import sys

@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.readings import by_identity, reading, resumed
-from yester.agents.aider import AGENT, FILE, NAME, accepts, find, read
+from tests.readings import by_identity, loses_nothing_when_stopped, reading, resumed
+from yester.agents.aider import READER
+from yester.agents.base import find_transcripts
+from yester.agents.descriptors import AIDER
 from yester.config import Config
 
 pytestmark = pytest.mark.requirement("IMP-05")
@@ -92,7 +94,7 @@ Done.
 
 @pytest.fixture
 def write(tmp_path):
-    path = tmp_path / "shop" / FILE
+    path = tmp_path / "shop" / AIDER.transcripts[0]
     path.parent.mkdir()
 
     def put(text):
@@ -103,13 +105,15 @@ def write(tmp_path):
 
 
 def items(path, **options):
-    return list(read(reading(path, **options)))
+    return list(READER.read_items(reading(path, **options)))
 
 
 def test_a_history_is_told_session_by_session(write):
     path = write(HISTORY)
     now = reading(path)
-    prompt, answer, remarks, ran, output, asked, thought, short, second, done = read(now)
+    prompt, answer, remarks, ran, output, asked, thought, short, second, done = READER.read_items(
+        now
+    )
     assert (prompt.kind, prompt.type, prompt.origin) == ("prompt", "first_prompt", "user")
     assert prompt.body == "Why is the total wrong?\n\nIt was right before."
     assert prompt.project == f"dir:{path.parent}"
@@ -118,7 +122,7 @@ def test_a_history_is_told_session_by_session(write):
     assert answer.body.endswith("REPLACE\n```")
     assert remarks.body.startswith("Applied edit to src/cart.py\nCommit 84bcc8c fix: round late\n")
     assert remarks.body.endswith("as a program prints it")
-    assert (remarks.role, remarks.tool) == ("tool", NAME)
+    assert (remarks.role, remarks.tool) == ("tool", AIDER.name)
     assert remarks.files_modified == ("src/cart.py",)
     assert (ran.body, ran.tool, ran.origin) == ("/run pytest -q", "run", "user")
     assert output.tags == ("error",)
@@ -137,7 +141,7 @@ def test_a_history_is_told_session_by_session(write):
 
 def test_thinking_can_be_switched_off(write):
     off = reading(write(HISTORY), thinking=False)
-    assert not [item for item in read(off) if item.role == "thinking"]
+    assert not [item for item in READER.read_items(off) if item.role == "thinking"]
     assert off.skipped["thinking"] == 1
 
 
@@ -170,9 +174,9 @@ def test_reading_on_gives_what_reading_all_at_once_gives(write):
     for cut in range(0, len(HISTORY), 5):
         path = write(HISTORY[:cut])
         first = reading(path)
-        list(read(first))
+        list(READER.read_items(first))
         path.write_text(HISTORY, "utf-8")
-        found = by_identity(read(resumed(first)))
+        found = by_identity(READER.read_items(resumed(first)))
         earlier = by_identity(items(write(HISTORY.encode()[: first.offset].decode())))
         assert earlier | found == whole, cut
 
@@ -185,52 +189,46 @@ def test_what_an_earlier_run_stored_is_replaced_not_left_behind(write):
     for end in [*range(50, len(raw), 50), len(raw)]:
         path = write(raw[:end].decode("utf-8", "ignore"))
         now = resumed(now) if now else reading(path)
-        stored |= by_identity(read(now))
+        stored |= by_identity(READER.read_items(now))
     assert stored == whole
 
 
 def test_stopping_at_any_item_loses_nothing(write):
-    path = write(HISTORY)
-    whole = by_identity(items(path))
-    for stop in range(1, len(whole)):
-        now = reading(path)
-        found = by_identity(item for item, _ in zip(read(now), range(stop), strict=False))
-        assert found | by_identity(read(resumed(now))) == whole
+    loses_nothing_when_stopped(READER, write(HISTORY))
 
 
 def test_a_file_that_was_changed_before_its_end_is_read_again(write):
     path = write(HISTORY)
     first = reading(path)
-    list(read(first))
+    list(READER.read_items(first))
     path.write_text(HISTORY.replace("too early", "too late!"), "utf-8")
-    assert by_identity(read(resumed(first))) == by_identity(items(path))
+    assert by_identity(READER.read_items(resumed(first))) == by_identity(items(path))
 
 
 def test_only_aiders_own_files_are_found_and_accepted(write, tmp_path):
     path = write(HISTORY)
     config = Config(tmp_path, {"transcript_dirs": (str(path.parent), str(tmp_path))}, {})
-    assert list(find(config)) == [path]
-    assert accepts(path)
+    assert list(find_transcripts(AIDER, config)) == [path]
+    assert READER.is_transcript(path)
     other = tmp_path / "notes.md"
     other.write_text("# Notes\n\n# aider chat started at 2026-02-03 10:00:00\n")
-    assert not accepts(other)
-    assert AGENT.name == NAME
+    assert not READER.is_transcript(other)
 
 
 @given(junk=st.binary(max_size=400))
 def test_any_bytes_are_read_without_an_error(tmp_path_factory, junk):
-    path = tmp_path_factory.mktemp("junk") / FILE
+    path = tmp_path_factory.mktemp("junk") / AIDER.transcripts[0]
     path.write_bytes(junk)
-    list(read(reading(path)))
-    accepts(path)
+    list(READER.read_items(reading(path)))
+    READER.is_transcript(path)
 
 
 @given(data=st.data())
 def test_mangled_histories_are_read_without_an_error(tmp_path_factory, data):
     lines = HISTORY.splitlines(keepends=True)
     picked = data.draw(st.lists(st.sampled_from(lines) | st.text(max_size=20), max_size=60))
-    path = tmp_path_factory.mktemp("mangled") / FILE
+    path = tmp_path_factory.mktemp("mangled") / AIDER.transcripts[0]
     path.write_bytes("".join(picked).encode("utf-8", "surrogatepass"))
     now = reading(path)
-    assert all(item.body.strip() for item in read(now))
-    list(read(resumed(now)))
+    assert all(item.body.strip() for item in READER.read_items(now))
+    list(READER.read_items(resumed(now)))

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.readings import one, reading, resumed
-from yester.agents.claude_code import SKIPPED_TOOLS, TOOLS, USER_TEXT, accepts, read
+from tests.readings import loses_nothing_when_stopped, one, reading, resumed
+from yester.agents.claude_code import READER, SKIPPED_TOOLS, TOOLS, USER_TEXT
 
 pytestmark = pytest.mark.requirement("IMP-05", "STO-05")
 
 
 def items(path, **options):
-    return list(read(reading(path, **options)))
+    return list(READER.read_items(reading(path, **options)))
 
 
 def test_prompts_are_numbered_and_the_first_one_names_the_session(transcript):
@@ -24,7 +24,7 @@ def test_prompts_are_numbered_and_the_first_one_names_the_session(transcript):
     t.assistant("Let me look.")
     t.user([{"type": "text", "text": "Never touch the vendor folder."}])
     now = reading(t.path)
-    first, answer, second = read(now)
+    first, answer, second = READER.read_items(now)
     assert (first.kind, first.type, first.prompt_number) == ("prompt", "first_prompt", 1)
     assert first.title == "Why does the checkout fail?"
     assert (first.origin, first.role) == ("user", "user")
@@ -70,11 +70,11 @@ def test_a_call_without_a_result_is_kept_and_completed_by_a_later_run(transcript
     t.user("start the server")
     key = t.call("Bash", command="make serve")
     now = reading(t.path)
-    alone = one(list(read(now)), tool="Bash")
+    alone = one(list(READER.read_items(now)), tool="Bash")
     assert alone.body == "make serve"
     t.result(key, "listening on port 80")
     t.assistant("It runs.")
-    found = list(read(resumed(now, t.path)))
+    found = list(READER.read_items(resumed(now, t.path)))
     whole = one(found, tool="Bash")
     assert (whole.ref, whole.body) == (alone.ref, "make serve\n\nlistening on port 80")
     assert one(found, role="assistant").prompt_number == 1
@@ -97,7 +97,7 @@ def test_thinking_is_an_item_of_its_own_and_can_be_switched_off(transcript):
     t.assistant({"type": "thinking", "thinking": "", "signature": "only this"})
     assert one(items(t.path), role="thinking").body == "Perhaps the cache is stale."
     off = reading(t.path, thinking=False)
-    assert list(read(off)) == []
+    assert list(READER.read_items(off)) == []
     assert off.skipped["thinking"] == 2
 
 
@@ -211,7 +211,7 @@ def test_a_record_of_the_client_is_left_out_and_counted(transcript, kind):
     t = transcript()
     t.other(kind, content="noise", message={"role": "user", "content": "noise"})
     now = reading(t.path)
-    assert list(read(now)) == []
+    assert list(READER.read_items(now)) == []
     assert now.skipped == {kind: 1}
 
 
@@ -230,7 +230,7 @@ def test_a_sub_agent_belongs_to_its_session_and_is_named(transcript, own_home):
     assert task.actor == answer.actor == "Explore:a1b2"
     assert (task.kind, task.role, task.origin) == ("message", "task", "agent")
     off = reading(sub.path, subagents=False)
-    assert list(read(off)) == []
+    assert list(READER.read_items(off)) == []
     assert off.skipped["sub-agent"] == 2
 
 
@@ -242,7 +242,7 @@ def test_a_bad_line_is_counted_with_its_place_and_the_rest_is_read(transcript):
     t.other("user", uuid="u", message=None)
     t.user("last")
     now = reading(t.path)
-    assert [i.body for i in read(now)] == ["first", "last"]
+    assert [i.body for i in READER.read_items(now)] == ["first", "last"]
     assert now.skipped["unreadable"] == 3
     assert f"{t.path}:2: not JSON" in now.problems
 
@@ -263,9 +263,9 @@ def test_an_unfinished_last_line_waits_for_the_next_run(transcript):
     line = json.dumps(t.base("user", message={"role": "user", "content": "second"}))
     t.raw(line[:40])
     now = reading(t.path)
-    assert [i.body for i in read(now)] == ["first"]
+    assert [i.body for i in READER.read_items(now)] == ["first"]
     t.raw(line[40:] + "\n")
-    assert [i.body for i in read(resumed(now, t.path))] == ["second"]
+    assert [i.body for i in READER.read_items(resumed(now, t.path))] == ["second"]
 
 
 def test_surrogates_and_control_characters_survive_as_text(transcript):
@@ -294,22 +294,13 @@ def test_reading_on_from_any_item_loses_nothing(transcript):
     t.user("and now?")
     t.result(first, "a is made")
     t.talk(2)
-    whole = {(i.kind, i.ref): (i.body, i.prompt_number) for i in items(t.path)}
-    for stop in range(1, len(whole)):
-        now, got = reading(t.path), {}
-        for number, item in enumerate(read(now), 1):
-            got[item.kind, item.ref] = (item.body, item.prompt_number)
-            if number == stop:
-                break
-        later = read(resumed(now, t.path))
-        got |= {(i.kind, i.ref): (i.body, i.prompt_number) for i in later}
-        assert got == whole, f"stopped after item {stop}"
+    loses_nothing_when_stopped(READER, t.path)
 
 
 def test_its_files_are_recognised_and_others_are_not(transcript, tmp_path):
     t = transcript()
     t.user("hello")
-    assert accepts(t.path)
+    assert READER.is_transcript(t.path)
     for name, text in (
         ("rollout.jsonl", '{"timestamp":"t","type":"session_meta","payload":{}}\n'),
         ("events.jsonl", '{"type":"session.start","data":{},"id":"1","timestamp":"t"}\n'),
@@ -318,7 +309,7 @@ def test_its_files_are_recognised_and_others_are_not(transcript, tmp_path):
         ("numbers.jsonl", "1\n2\n"),
     ):
         (tmp_path / name).write_text(text)
-        assert not accepts(tmp_path / name), name
+        assert not READER.is_transcript(tmp_path / name), name
 
 
 def test_tables_name_known_tools_only_once():
@@ -362,4 +353,4 @@ def test_no_bytes_raise(tmp_path_factory, data):
     path = tmp_path_factory.mktemp("bytes") / "bytes.jsonl"
     path.write_bytes(data)
     items(path)
-    accepts(path)
+    READER.is_transcript(path)

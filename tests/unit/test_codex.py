@@ -8,9 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.readings import one, reading, resumed
-from yester.agents import claude_code, copilot_cli, gemini_cli
-from yester.agents.codex import AGENT, INJECTED, RECORDS, accepts, find, read
+from tests.readings import (
+    ODD,
+    accepted_by,
+    loses_nothing_when_growing,
+    loses_nothing_when_stopped,
+    one,
+    reading,
+)
+from yester.agents.base import find_transcripts
+from yester.agents.codex import INJECTED, READER, RECORDS
+from yester.agents.descriptors import CODEX
 from yester.config import Config
 
 pytestmark = pytest.mark.requirement("IMP-05")
@@ -89,17 +97,12 @@ def rollout(tmp_path):
 
 
 def items(path, **options):
-    return list(read(reading(path, **options)))
-
-
-def kept(found):
-    """What the store holds after these items: the later of one identity wins."""
-    return {(item.kind, item.ref): (item.body, item.prompt_number, item.title) for item in found}
+    return list(READER.read_items(reading(path, **options)))
 
 
 def test_prompts_are_numbered_and_the_first_one_names_the_session(rollout):
     now = reading(rollout(TALK))
-    first, second = [item for item in read(now) if item.kind == "prompt"]
+    first, second = [item for item in READER.read_items(now) if item.kind == "prompt"]
     assert (first.type, first.prompt_number, first.role) == ("first_prompt", 1, "user")
     assert (first.title, first.trust) == ("Why does the checkout fail?", 1.0)
     assert (second.type, second.prompt_number, second.body) == ("", 2, "Now push it.")
@@ -147,7 +150,7 @@ def test_a_patch_names_the_files_it_changes_also_inside_a_shell_command(rollout)
 def test_the_plan_is_one_note_that_later_plans_replace(rollout):
     steps = [{"step": "look", "status": "completed"}, {"step": "fix", "status": "pending"}]
     now = reading(rollout([*TALK, call("call_00000009", "update_plan", {"plan": steps}, 13)]))
-    found = list(read(now))
+    found = list(READER.read_items(now))
     notes = [item for item in found if item.type == "todo"]
     assert {note.ref for note in notes} == {f"{SESSION}:todo"}
     assert notes[-1].body == "[x] look\n[ ] fix"
@@ -171,7 +174,7 @@ def test_a_summary_of_a_compaction_is_not_an_answer_as_well(rollout):
         line("compacted", {"message": prefix + "We fixed the cart."}),
     ]
     now = reading(rollout(records))
-    (summary,) = read(now)
+    (summary,) = READER.read_items(now)
     assert (summary.kind, summary.type) == ("summary", "compact")
     assert summary.body == "We fixed the cart."
     assert now.skipped["summary said twice"] == 1
@@ -182,7 +185,7 @@ def test_a_summary_of_a_compaction_is_not_an_answer_as_well(rollout):
 @pytest.mark.parametrize("start", [start for start, _ in INJECTED])
 def test_text_the_client_puts_into_user_messages_is_left_out(rollout, start):
     now = reading(rollout([meta(), message("user", f"{start} tabs were decided", "what I typed")]))
-    (prompt,) = read(now)
+    (prompt,) = READER.read_items(now)
     assert (prompt.kind, prompt.body) == ("prompt", "what I typed")
     assert sum(now.skipped.values()) == 1
 
@@ -190,7 +193,7 @@ def test_text_the_client_puts_into_user_messages_is_left_out(rollout, start):
 @pytest.mark.requirement("CAP-11")
 def test_developer_messages_and_repeating_events_are_left_out_and_counted(rollout):
     now = reading(rollout(TALK))
-    assert not any("INJECTED" in item.body for item in read(now))
+    assert not any("INJECTED" in item.body for item in READER.read_items(now))
     assert now.skipped["developer message"] == 1
     assert now.skipped["user_message event"] == 1
     assert now.skipped["encrypted reasoning"] == 1
@@ -225,7 +228,7 @@ def test_a_sub_agents_work_belongs_to_its_parents_session_and_can_be_skipped(rol
     assert task.actor == answer.actor == "explorer:019e0000-0000-7000-8000-00000000000c"
     assert task.session == SESSION
     now = reading(path, subagents=False)
-    assert list(read(now)) == []
+    assert list(READER.read_items(now)) == []
     assert now.skipped["sub-agent"] == 2
 
 
@@ -241,7 +244,7 @@ def test_what_a_fork_copied_stays_with_the_session_it_came_from(rollout):
         message("user", "a new prompt", second=3),
     ]
     now = reading(rollout(records))
-    (prompt,) = read(now)
+    (prompt,) = READER.read_items(now)
     assert (prompt.body, prompt.session, prompt.prompt_number) == ("a new prompt", SESSION, 1)
     assert now.skipped["copied from another session"] == 1
 
@@ -269,25 +272,12 @@ def test_calls_that_local_models_number_in_every_session_stay_apart(rollout):
     assert len({item.ref for item in found}) == 2
 
 
-def test_reading_on_after_the_file_grew_gives_what_reading_it_at_once_gives(rollout, tmp_path):
-    whole = rollout(TALK).read_bytes()
-    wanted = kept(items(tmp_path / f"rollout-2026-05-01T10-00-00-{SESSION}.jsonl"))
-    path = tmp_path / "growing.jsonl"
-    for cut in range(0, len(whole), 97):
-        path.write_bytes(whole[:cut])
-        now = reading(path)
-        before = list(read(now))
-        path.write_bytes(whole)
-        assert kept([*before, *read(resumed(now, path))]) == wanted
+def test_reading_on_after_the_file_grew_gives_what_reading_it_at_once_gives(rollout):
+    loses_nothing_when_growing(READER, rollout(TALK))
 
 
 def test_a_run_stopped_at_any_item_goes_on_there(rollout):
-    path = rollout(TALK)
-    wanted = kept(items(path))
-    for most in range(1, len(wanted) + 1):
-        now = reading(path)
-        before = [item for item, _ in zip(read(now), range(most), strict=False)]
-        assert kept([*before, *read(resumed(now, path))]) == wanted
+    loses_nothing_when_stopped(READER, rollout(TALK))
 
 
 @given(st.binary(max_size=80), st.floats(0, 1))
@@ -297,13 +287,9 @@ def test_any_bytes_in_a_file_never_stop_the_run(tmp_path, junk, where):
     path = tmp_path / "broken.jsonl"
     path.write_bytes(text[:at] + junk + text[at:])
     items(path)
-    accepts(path)
+    READER.is_transcript(path)
 
 
-ODD = st.sampled_from(
-    [None, True, 0, -1, 10**30, 1.5, float("nan"), "", "x", "\ud800", [], [None], [[]], {}, [{}],
-     [{"text": 7}], [{"text": "a"}], {"text": "a"}, {"a": {"b": [1]}}, ["a", 1, None]]
-)  # fmt: skip
 KINDS = ("message", "reasoning", "function_call", "function_call_output", "local_shell_call",
          "web_search_call", "custom_tool_call", "custom_tool_call_output")  # fmt: skip
 
@@ -323,6 +309,7 @@ def test_values_of_any_type_in_known_fields_never_stop_the_run(tmp_path, data):
     path = tmp_path / "odd.jsonl"
     path.write_text("".join(json.dumps(record) + "\n" for record in records), "utf-8")
     items(path)
+    accepted_by(path)
 
 
 def test_a_bad_line_is_named_and_the_others_are_read(rollout):
@@ -330,18 +317,18 @@ def test_a_bad_line_is_named_and_the_others_are_read(rollout):
     with open(path, "ab") as file:
         file.write(b"{half a record\n" + json.dumps(TALK[5]).encode() + b"\n")
     now = reading(path)
-    assert one(list(read(now)), ref="msg_00000001").body == "Let me look."
+    assert one(list(READER.read_items(now)), ref="msg_00000001").body == "Let me look."
     assert now.problems == [f"{path}:5: not JSON"]
 
 
 def test_only_rollouts_are_accepted_and_only_by_this_reader(rollout):
     path = rollout(TALK)
-    others = (claude_code, copilot_cli, gemini_cli)
-    assert accepts(path)
-    assert not any(other.accepts(path) for other in others)
+    assert accepted_by(path) == ["codex"]
     claude = {"type": "user", "sessionId": "s", "uuid": "u", "message": {"content": "hi"}}
-    assert not accepts(rollout([claude], "claude.jsonl"))
-    assert not accepts(path.with_suffix(".missing"))
+    assert not READER.is_transcript(rollout([claude], "claude.jsonl"))
+    assert not READER.is_transcript(path.with_suffix(".missing"))
+    linked_data = {"type": ["Person"], "payload": {}}
+    assert not READER.is_transcript(rollout([linked_data], "linked.jsonl"))
 
 
 def test_rollouts_are_found_where_codex_keeps_them(tmp_path):
@@ -352,5 +339,7 @@ def test_rollouts_are_found_where_codex_keeps_them(tmp_path):
         (folder / "rollout-1.jsonl").touch()
         (folder / "notes.txt").touch()
     config = Config(tmp_path, {"codex_dirs": (str(tmp_path), str(tmp_path / "none"))}, {})
-    assert list(find(config)) == [day / "rollout-1.jsonl", old / "rollout-1.jsonl"]
-    assert (AGENT.name, AGENT.read) == ("codex", read)
+    assert list(find_transcripts(CODEX, config)) == [
+        day / "rollout-1.jsonl",
+        old / "rollout-1.jsonl",
+    ]

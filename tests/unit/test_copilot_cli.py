@@ -8,9 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.readings import one, reading, resumed
-from yester.agents import claude_code, codex, gemini_cli
-from yester.agents.copilot_cli import AGENT, accepts, find, read
+from tests.readings import (
+    ODD,
+    accepted_by,
+    loses_nothing_when_growing,
+    loses_nothing_when_stopped,
+    one,
+    reading,
+)
+from yester.agents.base import find_transcripts
+from yester.agents.copilot_cli import READER
+from yester.agents.descriptors import COPILOT_CLI
 from yester.config import Config
 
 pytestmark = pytest.mark.requirement("IMP-05")
@@ -90,17 +98,12 @@ def talk(log):
 
 
 def items(path, **options):
-    return list(read(reading(path, **options)))
-
-
-def kept(found):
-    """What the store holds after these items: the later of one identity wins."""
-    return {(item.kind, item.ref): (item.body, item.prompt_number, item.actor) for item in found}
+    return list(READER.read_items(reading(path, **options)))
 
 
 def test_prompts_are_numbered_and_the_first_one_names_the_session(talk):
     now = reading(talk.path)
-    first, second = [item for item in read(now) if item.kind == "prompt"]
+    first, second = [item for item in READER.read_items(now) if item.kind == "prompt"]
     assert (first.type, first.prompt_number, first.origin) == ("first_prompt", 1, "user")
     assert (first.title, first.trust) == ("Why does the checkout fail?", 1.0)
     assert (second.type, second.prompt_number, second.body) == ("", 2, "Now push it.")
@@ -128,7 +131,7 @@ def test_answers_reasoning_and_compactions_have_their_kinds(talk):
     assert one(found, role="thinking").body == "Perhaps CI is down."
     assert one(found, kind="summary", type="compact").body == "We fixed the cart."
     now = reading(talk.path, thinking=False)
-    assert not [item for item in read(now) if item.role == "thinking"]
+    assert not [item for item in READER.read_items(now) if item.role == "thinking"]
     assert now.skipped["thinking"] == 1
 
 
@@ -137,7 +140,7 @@ def test_what_hooks_and_the_client_inject_is_left_out_and_counted(talk):
     talk.user("<system_reminder>\nuse tabs\n</system_reminder>\nand then?")
     talk.user("skill text: use tabs", source="skill-pdf")
     now = reading(talk.path)
-    found = list(read(now))
+    found = list(READER.read_items(now))
     assert not any("use tabs" in item.body or "current_datetime" in item.body for item in found)
     assert one(found, kind="prompt", prompt_number=3).body == "and then?"
     assert now.skipped["hook.end"] == now.skipped["system.message"] == 1
@@ -160,7 +163,7 @@ def test_a_todo_list_becomes_a_note_and_bookkeeping_is_counted(log):
     log.done("call_00000001", "ok")
     log.tool("report_intent", "call_00000002", intent="Looking")
     now = reading(log.path)
-    (note,) = read(now)
+    (note,) = READER.read_items(now)
     assert (note.kind, note.type, note.body) == ("note", "todo", "- [x] one\n- [ ] two")
     assert now.skipped["update_todo call"] == now.skipped["report_intent call"] == 1
 
@@ -180,7 +183,7 @@ def test_sub_agents_are_named_their_task_is_no_prompt_and_they_can_be_skipped(lo
     assert named == ["explore:agent-01"] * 3
     assert one(found, tool="task").body == "look\nlook at the code\n\nall seen"
     now = reading(log.path, subagents=False)
-    assert [item.actor for item in read(now)] == ["", ""]
+    assert [item.actor for item in READER.read_items(now)] == ["", ""]
     assert now.skipped["sub-agent"] == 3
 
 
@@ -200,23 +203,12 @@ def test_the_folder_is_taken_from_the_workspace_file_where_the_log_has_none(log)
     assert one(items(log.path), kind="prompt").project == f"dir:{ROOT}"
 
 
-def test_reading_on_after_the_file_grew_gives_what_reading_it_at_once_gives(talk, tmp_path):
-    whole, wanted = talk.path.read_bytes(), kept(items(talk.path))
-    path = tmp_path / "growing.jsonl"
-    for cut in range(0, len(whole), 97):
-        path.write_bytes(whole[:cut])
-        now = reading(path)
-        before = list(read(now))
-        path.write_bytes(whole)
-        assert kept([*before, *read(resumed(now, path))]) == wanted
+def test_reading_on_after_the_file_grew_gives_what_reading_it_at_once_gives(talk):
+    loses_nothing_when_growing(READER, talk.path)
 
 
 def test_a_run_stopped_at_any_item_goes_on_there(talk):
-    wanted = kept(items(talk.path))
-    for most in range(1, len(wanted) + 1):
-        now = reading(talk.path)
-        before = [item for item, _ in zip(read(now), range(most), strict=False)]
-        assert kept([*before, *read(resumed(now, talk.path))]) == wanted
+    loses_nothing_when_stopped(READER, talk.path)
 
 
 @given(st.binary(max_size=80), st.floats(0, 1))
@@ -226,13 +218,7 @@ def test_any_bytes_in_a_file_never_stop_the_run(talk, tmp_path, junk, where):
     path = tmp_path / "broken.jsonl"
     path.write_bytes(text[:at] + junk + text[at:])
     items(path)
-    accepts(path)
-
-
-ODD = st.sampled_from(
-    [None, True, 0, -1, 10**30, 1.5, float("nan"), "", "x", "\ud800", [], [None], [[]], {}, [{}],
-     [{"text": 7}], [{"text": "a"}], {"text": "a"}, {"a": {"b": [1]}}, ["a", 1, None]]
-)  # fmt: skip
+    READER.is_transcript(path)
 
 
 @given(st.data())
@@ -252,6 +238,7 @@ def test_values_of_any_type_in_known_fields_never_stop_the_run(tmp_path, data):
     path = tmp_path / "odd.jsonl"
     path.write_text("\n".join(records) + "\n", "utf-8")
     items(path)
+    accepted_by(path)
 
 
 def test_a_bad_line_is_named_and_the_others_are_read(log):
@@ -260,24 +247,22 @@ def test_a_bad_line_is_named_and_the_others_are_read(log):
         file.write(b'{half a record\n{"type":7}\n')
     log.user("hello")
     now = reading(log.path)
-    assert one(list(read(now)), kind="prompt").body == "hello"
+    assert one(list(READER.read_items(now)), kind="prompt").body == "hello"
     assert now.skipped["unreadable"] == 2
     assert now.problems[0] == f"{log.path}:2: not JSON"
 
 
 def test_only_event_logs_are_accepted_and_only_by_this_reader(talk, tmp_path):
-    assert accepts(talk.path)
-    assert not any(other.accepts(talk.path) for other in (claude_code, codex, gemini_cli))
+    assert accepted_by(talk.path) == ["copilot-cli"]
     claude = {"type": "user", "sessionId": "s", "uuid": "u", "message": {"content": "hi"}}
     path = tmp_path / "claude.jsonl"
     path.write_text(json.dumps(claude) + "\n", "utf-8")
-    assert not accepts(path)
-    assert not accepts(tmp_path / "missing.jsonl")
+    assert not READER.is_transcript(path)
+    assert not READER.is_transcript(tmp_path / "missing.jsonl")
 
 
 def test_logs_are_found_where_copilot_keeps_them(talk, tmp_path):
     flat = tmp_path / "session-state" / "older.jsonl"
     flat.touch()
     config = Config(tmp_path, {"copilot_dirs": (str(tmp_path),)}, {})
-    assert list(find(config)) == [talk.path, flat]
-    assert (AGENT.name, AGENT.read) == ("copilot-cli", read)
+    assert list(find_transcripts(COPILOT_CLI, config)) == [talk.path, flat]

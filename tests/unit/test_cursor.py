@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.readings import by_identity, one, reading, resumed
-from yester.agents.cursor import AGENT, accepts, find, folder_named, read, stamp
-from yester.agents.cursor_chat import NAME
+from tests.readings import by_identity, loses_nothing_when_stopped, one, reading, resumed
+from yester.agents.base import find_transcripts
+from yester.agents.cursor import READER, find_folder
+from yester.agents.descriptors import CURSOR
 from yester.config import Config
 
 pytestmark = pytest.mark.requirement("IMP-05")
@@ -28,7 +29,7 @@ ASKED = (
 
 
 def items(path, **options):
-    return list(read(reading(path, **options)))
+    return list(READER.read_items(reading(path, **options)))
 
 
 def said(role, *content):
@@ -85,9 +86,9 @@ THIN = (
 def test_a_transcript_is_told_with_what_was_really_typed(transcript):
     path = transcript(*THIN)
     now = reading(path)
-    prompt, looked, ran, seen, todo, second, done = read(now)
+    prompt, looked, ran, seen, todo, second, done = READER.read_items(now)
     assert (prompt.kind, prompt.body) == ("prompt", "Why is the total wrong?")
-    assert (prompt.type, prompt.session, prompt.source) == ("first_prompt", ID, NAME)
+    assert (prompt.type, prompt.session, prompt.source) == ("first_prompt", ID, CURSOR.name)
     assert prompt.epoch == 1_788_213_120_000  # as the prompt says
     assert (looked.role, ran.tool, ran.body) == ("assistant", "Shell", "pytest -q")
     assert (seen.tool, seen.files_read) == ("Read", ("a.py",))
@@ -106,7 +107,7 @@ def test_a_sub_agents_transcript_belongs_to_its_session(transcript):
     (task,) = items(path)
     assert (task.role, task.session, task.actor) == ("task", ID, "sub-agent:s1")
     off = reading(path, subagents=False)
-    assert list(read(off)) == []
+    assert list(READER.read_items(off)) == []
     assert off.skipped == {"sub-agent": 1}
 
 
@@ -114,9 +115,9 @@ def test_a_slug_is_the_folder_it_was_made_from_if_that_is_there(tmp_path):
     (tmp_path / "sam" / "my-app" / ".hidden.dir").mkdir(parents=True)
     (tmp_path / "sam" / "my").mkdir()
     (tmp_path / "sam" / "loop").symlink_to(tmp_path)
-    assert folder_named("sam-my-app", tmp_path) == str(tmp_path / "sam" / "my-app")
-    assert folder_named("sam-my-app-hidden-dir", tmp_path).endswith("/.hidden.dir")
-    assert folder_named("sam-loop-sam", tmp_path) == "/sam-loop-sam"
+    assert find_folder("sam-my-app", tmp_path) == str(tmp_path / "sam" / "my-app")
+    assert find_folder("sam-my-app-hidden-dir", tmp_path).endswith("/.hidden.dir")
+    assert find_folder("sam-loop-sam", tmp_path) == "/sam-loop-sam"
 
 
 def test_reading_a_transcript_on_gives_what_reading_it_at_once_gives(transcript):
@@ -124,9 +125,9 @@ def test_reading_a_transcript_on_gives_what_reading_it_at_once_gives(transcript)
     for cut in range(len(THIN)):
         path = transcript(*THIN[:cut])
         first = reading(path)
-        found = by_identity(read(first))
+        found = by_identity(READER.read_items(first))
         transcript(*THIN)
-        assert found | by_identity(read(resumed(first))) == whole
+        assert found | by_identity(READER.read_items(resumed(first))) == whole
 
 
 # --- the CLI's store -----------------------------------------------------------------------------
@@ -189,7 +190,7 @@ FULL = (
 
 def test_a_store_is_told_in_the_order_of_its_root(tmp_path):
     now = reading(store(tmp_path, *FULL))
-    prompt, thought, looked, ran, wrote, todo, answer, summary = read(now)
+    prompt, thought, looked, ran, wrote, todo, answer, summary = READER.read_items(now)
     assert (prompt.body, prompt.session, prompt.type) == (
         "Why is the total wrong?", ID, "first_prompt",
     )  # fmt: skip
@@ -210,7 +211,7 @@ def test_a_store_is_told_in_the_order_of_its_root(tmp_path):
 def test_what_stands_beside_a_store_tells_its_folder_and_title(tmp_path):
     beside = {"cwd": "/home/sam/shop", "title": "Totals", "createdAtMs": NOON + 5}
     now = reading(store(tmp_path, said("user", "Hello"), beside=beside))
-    (prompt,) = read(now)
+    (prompt,) = READER.read_items(now)
     assert (prompt.epoch, prompt.project) == (NOON + 5, "dir:/home/sam/shop")
     assert now.sessions()[0].title == "Totals"
 
@@ -225,25 +226,25 @@ def test_reading_a_store_on_gives_what_reading_it_at_once_gives(tmp_path):
     whole = by_identity(items(store(tmp_path, *FULL)))
     for cut in range(len(FULL)):
         first = reading(store(tmp_path, *FULL[:cut]))
-        found = by_identity(read(first))
+        found = by_identity(READER.read_items(first))
         store(tmp_path, *FULL)
         later = resumed(first)
-        found |= by_identity(read(later))
+        found |= by_identity(READER.read_items(later))
         assert found == whole, cut
-        assert list(read(resumed(later))) == []
+        assert list(READER.read_items(resumed(later))) == []
     for changed in (FULL[-3:], [*FULL[3:], *(said("user", f"more {n}") for n in range(9))]):
         rewritten = store(tmp_path, *changed)
-        assert by_identity(read(resumed(later))) == by_identity(items(rewritten))
+        assert by_identity(READER.read_items(resumed(later))) == by_identity(items(rewritten))
 
 
 def test_a_blob_that_is_gone_or_no_message_is_counted_and_passed(tmp_path):
     now = reading(
         store(tmp_path, said("user", "Hello"), b"\x0a\x05hello", said("assistant", "Yes"))
     )
-    assert [item.body for item in read(now)] == ["Hello", "Yes"]
+    assert [item.body for item in READER.read_items(now)] == ["Hello", "Yes"]
     assert now.skipped["unreadable"] == 1
     empty = reading(store(tmp_path, meta={"latestRootBlobId": "none"}))
-    assert list(read(empty)) == []
+    assert list(READER.read_items(empty)) == []
     assert empty.skipped == {"store without messages": 1}
 
 
@@ -304,7 +305,7 @@ def talk(editor):
 def test_a_conversation_of_the_editor_is_told_bubble_by_bubble(editor):
     talk(editor)
     now = reading(editor.path)
-    prompt, thought, ran, answer = read(now)
+    prompt, thought, ran, answer = READER.read_items(now)
     assert (prompt.ref, prompt.kind, prompt.epoch) == ("b1", "prompt", NOON)
     assert (thought.role, thought.body) == ("thinking", "Rounding?")
     assert (ran.ref, ran.tool, ran.body) == (
@@ -326,7 +327,7 @@ def test_failed_calls_todo_lists_and_summaries_are_told_as_such(editor):
         {"finalTodos": [{"content": "Go", "status": "completed"}]})))  # fmt: skip
     editor.composer(latestConversationSummary={"summary": {"summary": "Read one file."}})
     now = reading(editor.path)
-    seen, todo, summary = read(now)
+    seen, todo, summary = READER.read_items(now)
     assert (seen.tags, seen.files_read) == (("error",), ("a.py",))
     assert "No such file" in seen.body
     assert (todo.type, todo.body) == ("todo", "[x] Go")
@@ -371,14 +372,14 @@ def test_a_sub_agents_conversation_belongs_to_its_root(editor):
     (task,) = items(editor.path)
     assert (task.role, task.session, task.actor) == ("task", "r", f"explore:{ID}")
     off = reading(editor.path, subagents=False)
-    assert list(read(off)) == []
+    assert list(READER.read_items(off)) == []
     assert off.skipped == {"sub-agent": 1}
 
 
 def test_reading_the_editor_on_gives_what_reading_all_at_once_gives(editor):
     talk(editor)
     first = reading(editor.path)
-    found = by_identity(read(first))
+    found = by_identity(READER.read_items(first))
     editor.bubble("b3", toolFormerData=tool(rawArgs='{"command": "make"}', result="3 passed"))
     editor.bubble("b5", 1, text="And the tax?")
     editor.bubble("b6", text="Not listed yet.", listed=False)
@@ -386,11 +387,11 @@ def test_reading_the_editor_on_gives_what_reading_all_at_once_gives(editor):
     editor.composer()
     editor.composer("other", name="Another")
     second = resumed(first)
-    later = list(read(second))
+    later = list(READER.read_items(second))
     assert {item.ref for item in later} == {"toolu_0123456789abcdefAB", "b5", "b6", "c1"}
     assert one(later, ref="b5").prompt_number == 2
     assert (found | by_identity(later)) == by_identity(items(editor.path))
-    assert list(read(resumed(second))) == []
+    assert list(READER.read_items(resumed(second))) == []
 
 
 def test_stopping_at_any_item_of_the_editor_loses_nothing(editor):
@@ -398,11 +399,7 @@ def test_stopping_at_any_item_of_the_editor_loses_nothing(editor):
         editor.bubble("q", 1, composer=f"c{at}", text=f"question {at}")
         editor.bubble("a", composer=f"c{at}", text=f"answer {at}")
         editor.composer(f"c{at}")
-    whole = by_identity(items(editor.path))
-    for stop in range(1, len(whole)):
-        now = reading(editor.path)
-        found = by_identity(item for item, _ in zip(read(now), range(stop), strict=False))
-        assert found | by_identity(read(resumed(now))) == whole
+    loses_nothing_when_stopped(READER, editor.path)
 
 
 def test_cleared_and_bad_rows_are_counted_and_passed(editor):
@@ -413,7 +410,7 @@ def test_cleared_and_bad_rows_are_counted_and_passed(editor):
     editor.put("composerData:gone", None)
     editor.put("composerData:bad", b"\xff")
     now = reading(editor.path)
-    assert {item.ref for item in read(now)} == {"b1", "toolu_0123456789abcdefAB"}
+    assert {item.ref for item in READER.read_items(now)} == {"b1", "toolu_0123456789abcdefAB"}
     assert now.skipped == {"cleared bubble": 1, "unreadable": 2, "empty conversation": 3}
 
 
@@ -428,9 +425,8 @@ def test_each_is_found_where_cursor_keeps_it_and_only_its_own_accepted(
     other = transcript(*THIN, name="another/another.jsonl")
     dirs = (str(tmp_path / ".cursor"), str(tmp_path / "Cursor"), str(tmp_path / "none"))
     config = Config(tmp_path, {"cursor_dirs": dirs}, {})
-    assert list(find(config)) == [other, cli, editor.path]
-    assert all(map(accepts, (cli, thin, other, editor.path)))
-    assert AGENT.name == NAME
+    assert list(find_transcripts(CURSOR, config)) == [other, cli, editor.path]
+    assert all(map(READER.is_transcript, (cli, thin, other, editor.path)))
     claude = tmp_path / "claude.jsonl"
     claude.write_text('{"type":"user","sessionId":"s","uuid":"u","message":{"role":"user"}}\n')
     foreign = tmp_path / "state.vscdb"
@@ -438,14 +434,14 @@ def test_each_is_found_where_cursor_keeps_it_and_only_its_own_accepted(
     db.execute("CREATE TABLE ItemTable (key, value)").fetchall()
     db.close()
     for path in (claude, foreign, tmp_path / "missing.jsonl"):
-        assert not accepts(path)
+        assert not READER.is_transcript(path)
 
 
 def test_the_stamp_changes_with_the_write_ahead_log(editor):
     talk(editor)
-    before = stamp(editor.path)
+    before = READER.stamp_transcript(editor.path)
     editor.bubble("b9", text="More")
-    assert stamp(editor.path) != before
+    assert READER.stamp_transcript(editor.path) != before
 
 
 @pytest.fixture(scope="module")
@@ -467,9 +463,9 @@ def test_flipped_bytes_never_stop_the_run(whole_files, tmp_path_factory, changes
             raw[at % len(raw)] = value
         (folder / name).write_bytes(raw)
         now = reading(folder / name)
-        list(read(now))
+        list(READER.read_items(now))
         msgspec.to_builtins(now.state)
-        accepts(folder / name)
+        READER.is_transcript(folder / name)
 
 
 @given(junk=st.binary(max_size=300))
@@ -477,8 +473,8 @@ def test_any_bytes_are_read_without_an_error(tmp_path_factory, junk):
     folder = tmp_path_factory.mktemp("junk")
     for name, head in (("a.jsonl", b""), ("store.db", b"SQLite format 3\0")):
         (folder / name).write_bytes(head + junk)
-        list(read(reading(folder / name)))
-        accepts(folder / name)
+        list(READER.read_items(reading(folder / name)))
+        READER.is_transcript(folder / name)
 
 
 JSON = st.recursive(
@@ -504,12 +500,12 @@ def test_any_json_in_any_place_is_read_without_an_error(tmp_path_factory, value,
         {"role": role, "content": blocks},
     ]
     path.write_text("".join(f"{json.dumps(record)}\n" for record in records))
-    list(read(reading(path)))
+    list(READER.read_items(reading(path)))
     made = Editor(folder)
     made.put("composerData:a", value)
     made.put("composerData:b", {"conversation": [value, {"type": 2, "toolFormerData": value}]})
     made.bubble("x", composer="c", toolFormerData={"name": "n", "result": value, "rawArgs": value})
     made.put("bubbleId:c:y", value)
     made.composer("c", capabilities=value, subagentInfo=value, latestConversationSummary=value)
-    list(read(reading(made.path)))
+    list(READER.read_items(reading(made.path)))
     made.db.close()

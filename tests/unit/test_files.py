@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from yester import git
-from yester.agents import AGENTS
-from yester.agents.base import Options
+from yester.agents.base import Options, load_reader
+from yester.agents.descriptors import AGENTS
 from yester.ingest import Ingest
 from yester.memories import memory_config
 from yester.memories.places import instruction_files
@@ -104,7 +104,7 @@ def test_nothing_an_agent_names_as_its_transcript_holds_up_its_reader(tmp_path, 
         for agent in AGENTS.values():
             ingest = Ingest(store, Projects({}), Options())
             for path in paths:
-                assert not agent.accepts(path)
+                assert not load_reader(agent.name).is_transcript(path)
                 ingest.read(agent, path, lambda _: None)
             assert ingest.report.failed == len(paths)
     finally:

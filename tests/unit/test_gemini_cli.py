@@ -9,9 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.readings import one, reading, resumed
-from yester.agents import claude_code, codex, copilot_cli
-from yester.agents.gemini_cli import AGENT, accepts, find, read
+from tests.readings import (
+    ODD,
+    accepted_by,
+    loses_nothing_when_growing,
+    loses_nothing_when_stopped,
+    one,
+    reading,
+    resumed,
+)
+from yester.agents.base import find_transcripts
+from yester.agents.descriptors import GEMINI_CLI
+from yester.agents.gemini_cli import READER
 from yester.config import Config
 
 pytestmark = pytest.mark.requirement("IMP-05")
@@ -97,17 +106,12 @@ def talk(tmp_path, chats):
 
 
 def items(path, **options):
-    return list(read(reading(path, **options)))
-
-
-def kept(found):
-    """What the store holds after these items: the later of one identity wins."""
-    return {(item.kind, item.ref): (item.body, item.prompt_number, item.title) for item in found}
+    return list(READER.read_items(reading(path, **options)))
 
 
 def test_prompts_are_numbered_and_the_first_one_names_the_session(talk):
     now = reading(talk)
-    found = list(read(now))
+    found = list(READER.read_items(now))
     first = one(found, type="first_prompt")
     assert (first.ref, first.prompt_number, first.trust) == ("p1", 1, 1.0)
     assert first.title == "Why does the checkout fail?"
@@ -120,13 +124,14 @@ def test_prompts_are_numbered_and_the_first_one_names_the_session(talk):
 
 def test_a_prompt_written_again_replaces_itself_and_is_counted_once(talk):
     found = items(talk)
-    assert [item.prompt_number for item in found if item.ref == "p2"] == [2, 2]
-    assert kept(found)["prompt", "p2"] == ("Now push it!", 2, "")
+    again = [item for item in found if item.ref == "p2"]
+    assert [item.prompt_number for item in again] == [2, 2]
+    assert (again[-1].kind, again[-1].body, again[-1].title) == ("prompt", "Now push it!", "")
 
 
 def test_a_call_and_its_result_are_one_item(talk):
     now = reading(talk)
-    found = list(read(now))
+    found = list(READER.read_items(now))
     ran = one(found, ref="shell_00000001")
     assert ran.body == "pytest -q\n\n2 failed\nExit Code: 1"
     assert (ran.role, ran.tool, ran.tags) == ("tool", "run_shell_command", ("error",))
@@ -151,7 +156,7 @@ def test_answers_thoughts_and_compressions_have_their_kinds(talk):
 @pytest.mark.requirement("CAP-11")
 def test_what_hooks_and_the_client_inject_is_left_out_and_counted(talk):
     now = reading(talk)
-    bodies = "\n".join(item.body for item in read(now))
+    bodies = "\n".join(item.body for item in READER.read_items(now))
     for injected in ("use tabs", "hook_context", "session_context", "secret notes", "untrusted"):
         assert injected not in bodies
     assert now.skipped["injected context"] == 1
@@ -177,7 +182,7 @@ def test_a_sub_agents_work_belongs_to_its_parents_session_and_can_be_skipped(cha
     ]
     path = written(chats / SESSION / "sub-0001.jsonl", records)
     now = reading(path)
-    task, answer = read(now)
+    task, answer = READER.read_items(now)
     assert (task.role, task.body, task.actor) == ("task", "look", "sub-0001")
     assert (answer.session, answer.actor) == (SESSION, "sub-0001")
     assert now.skipped["client's own text"] == 1
@@ -189,21 +194,21 @@ def test_the_document_of_older_versions_is_read_as_a_whole(talk, chats):
     whole = {**head(), "messages": [message, said("a1", "gemini", "Look.", 3, toolCalls=[RAN])]}
     path = chats / "session-2025-10-01T10-00-9e310000.json"
     path.write_text(json.dumps(whole, indent=2), "utf-8")
-    assert accepts(path)
+    assert READER.is_transcript(path)
     now = reading(path)
-    found = list(read(now))
+    found = list(READER.read_items(now))
     assert [item.ref for item in found] == ["p1", "a1", "shell_00000001"]
     assert found[0].project == f"dir:{ROOT}"
     whole["messages"].append(said("p2", "user", "Again?", 9))
     path.write_text(json.dumps(whole, indent=2), "utf-8")
-    assert one(list(read(resumed(now, path))), ref="p2").prompt_number == 2
+    assert one(list(READER.read_items(resumed(now, path))), ref="p2").prompt_number == 2
     renamed = path.with_suffix(".jsonl")
     renamed.write_text(json.dumps(whole, indent=2), "utf-8")
-    assert accepts(renamed)
+    assert READER.is_transcript(renamed)
     assert {item.ref for item in items(renamed)} == {"p1", "a1", "shell_00000001", "p2"}
     path.write_text("{broken", "utf-8")
     broken = reading(path)
-    assert list(read(broken)) == []
+    assert list(READER.read_items(broken)) == []
     assert broken.problems == [f"{path}:1: not JSON"]
 
 
@@ -219,22 +224,11 @@ def test_the_project_is_the_folder_the_client_noted_or_else_its_name(tmp_path, s
 
 
 def test_reading_on_after_the_file_grew_gives_what_reading_it_at_once_gives(talk):
-    whole, wanted = talk.read_bytes(), kept(items(talk))
-    path = talk.with_name("session-growing.jsonl")
-    for cut in range(0, len(whole), 97):
-        path.write_bytes(whole[:cut])
-        now = reading(path)
-        before = list(read(now))
-        path.write_bytes(whole)
-        assert kept([*before, *read(resumed(now, path))]) == wanted
+    loses_nothing_when_growing(READER, talk)
 
 
 def test_a_run_stopped_at_any_item_goes_on_there(talk):
-    wanted = kept(items(talk))
-    for most in range(1, len(wanted) + 3):
-        now = reading(talk)
-        before = [item for item, _ in zip(read(now), range(most), strict=False)]
-        assert kept([*before, *read(resumed(now, talk))]) == wanted
+    loses_nothing_when_stopped(READER, talk)
 
 
 @given(st.binary(max_size=80), st.floats(0, 1), st.sampled_from([".jsonl", ".json"]))
@@ -244,13 +238,7 @@ def test_any_bytes_in_a_file_never_stop_the_run(tmp_path, junk, where, suffix):
     path = tmp_path / f"broken{suffix}"
     path.write_bytes(text[:at] + junk + text[at:])
     items(path)
-    accepts(path)
-
-
-ODD = st.sampled_from(
-    [None, True, 0, -1, 10**30, 1.5, float("nan"), "", "x", "\ud800", [], [None], [[]], {}, [{}],
-     [{"text": 7}], [{"text": "a"}], {"text": "a"}, {"a": {"b": [1]}}, ["a", 1, None]]
-)  # fmt: skip
+    READER.is_transcript(path)
 
 
 @given(st.data())
@@ -264,7 +252,9 @@ def test_values_of_any_type_in_known_fields_never_stop_the_run(tmp_path, data):
         record = data.draw(st.dictionaries(st.sampled_from(fields), values))
         record["type"] = data.draw(st.sampled_from(["user", "gemini"]) | ODD)
         records.append(record)
-    items(written(tmp_path / "chats" / "session-odd.jsonl", records))
+    path = written(tmp_path / "chats" / "session-odd.jsonl", records)
+    items(path)
+    accepted_by(path)
 
 
 def test_a_bad_line_is_named_and_the_others_are_read(talk):
@@ -272,17 +262,16 @@ def test_a_bad_line_is_named_and_the_others_are_read(talk):
         file.write(b"{half a record\n")
         file.write(json.dumps(said("p9", "user", "go on", 9)).encode() + b"\n")
     now = reading(talk)
-    assert one(list(read(now)), ref="p9").prompt_number == 4
+    assert one(list(READER.read_items(now)), ref="p9").prompt_number == 4
     assert now.problems == [f"{talk}:{len(TALK) + 1}: not JSON"]
 
 
 def test_only_chats_are_accepted_and_only_by_this_reader(talk, tmp_path):
-    assert accepts(talk)
-    assert not any(other.accepts(talk) for other in (claude_code, codex, copilot_cli))
+    assert accepted_by(talk) == ["gemini-cli"]
     claude = {"type": "user", "sessionId": "s", "uuid": "u", "message": {"content": "hi"}}
-    assert not accepts(written(tmp_path / "claude.jsonl", [claude]))
-    assert not accepts(written(tmp_path / "package.json", [{"name": "shop"}]))
-    assert not accepts(tmp_path / "missing.json")
+    assert not READER.is_transcript(written(tmp_path / "claude.jsonl", [claude]))
+    assert not READER.is_transcript(written(tmp_path / "package.json", [{"name": "shop"}]))
+    assert not READER.is_transcript(tmp_path / "missing.json")
 
 
 def test_chats_are_found_where_gemini_keeps_them(talk, chats, tmp_path):
@@ -290,5 +279,4 @@ def test_chats_are_found_where_gemini_keeps_them(talk, chats, tmp_path):
     nested = written(chats / SESSION / "sub.jsonl", [])
     written(chats.parent / "logs.json", [])
     config = Config(tmp_path, {"gemini_dirs": (str(tmp_path),)}, {})
-    assert list(find(config)) == [older, talk, nested]
-    assert (AGENT.name, AGENT.read) == ("gemini-cli", read)
+    assert list(find_transcripts(GEMINI_CLI, config)) == [older, talk, nested]

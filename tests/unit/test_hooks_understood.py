@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tests.capturing import EVENTS, SESSION, Told
 from tests.readings import one, reading
 from yester.agents.base import Options
-from yester.agents.claude_code import read
-from yester.agents.hooks import READ_TRANSCRIPT_AFTER, client, understand, with_items
+from yester.agents.claude_code import READER
+from yester.agents.hooks import READ_TRANSCRIPT_AFTER, add_items, identify_client, read_payload
 from yester.capture.rules import Rules
 from yester.capture.spool import Spooled
 from yester.config import load
@@ -36,17 +36,17 @@ def told():
 
 def understood(told, event, hints=None, **more):
     payload = told.payload(event, **more)
-    return understand(event, told.cwd, {"CLAUDECODE": "1", **(hints or {})}, payload, 5)
+    return read_payload(event, told.cwd, {"CLAUDECODE": "1", **(hints or {})}, payload, 5)
 
 
 def made(told, event, options=None, session=None, **more):
     """The items of an event in a session that is known like this."""
     payload = told.payload(event, **more)
-    found = understand(event, told.cwd, {"CLAUDECODE": "1"}, payload, 5)
+    found = read_payload(event, told.cwd, {"CLAUDECODE": "1"}, payload, 5)
     projects = Projects({})
     project = projects.of(told.cwd)
     session = session or Session(told.session, "claude-code", project.key, cwd=told.cwd)
-    return with_items(found, payload, session, projects, options or Options(), EVENT).items
+    return add_items(found, payload, session, projects, options or Options(), EVENT).items
 
 
 # --- what happened -------------------------------------------------------------------------------
@@ -121,7 +121,7 @@ def test_the_project_is_where_the_session_began_not_where_the_agent_went(told):
     assert understood(told, "Stop", own, cwd="/tmp/else").cwd == "/home/sam/code/shop"
     assert understood(told, "Stop", outer, cwd="/tmp/else").cwd == "/tmp/else"
     assert understood(told, "Stop", cwd="/tmp/else").cwd == "/tmp/else"
-    assert understand("Stop", "/the/hooks/own", {}, {}, 5).cwd == "/the/hooks/own"
+    assert read_payload("Stop", "/the/hooks/own", {}, {}, 5).cwd == "/the/hooks/own"
 
 
 CLIENTS = [
@@ -154,11 +154,11 @@ CLIENTS = [
 def test_the_client_is_known_by_its_payload_then_by_its_command_then_by_variables(
     hints, payload, name
 ):
-    assert client(hints, payload) == name
+    assert identify_client(hints, payload) == name
 
 
 def test_a_turn_of_codex_is_a_turn():
-    assert understand("Stop", "/x", {}, {"turn_id": "t-1"}, 5).turn == "t-1"
+    assert read_payload("Stop", "/x", {}, {"turn_id": "t-1"}, 5).turn == "t-1"
 
 
 # --- the same item from both sides ---------------------------------------------------------------
@@ -305,7 +305,7 @@ def test_a_tools_use_is_the_same_item_from_both_sides(told, transcript, name):
     t = transcript()
     key = t.call(tool, **given_)
     t.result(key, printed)
-    from_transcript = one(list(read(reading(t.path))), tool=tool)
+    from_transcript = one(list(READER.read_items(reading(t.path))), tool=tool)
     (from_hook,) = made(
         told, "PostToolUse", tool_name=tool, tool_input=given_, tool_response=response,
         tool_use_id=key,
@@ -318,7 +318,7 @@ def test_a_failure_is_the_same_item_from_both_sides(told, transcript):
     t = transcript()
     key = t.call("Bash", command="exit 3")
     t.result(key, "Exit code 3\nout\nerr", error=True)
-    from_transcript = one(list(read(reading(t.path))), tool="Bash")
+    from_transcript = one(list(READER.read_items(reading(t.path))), tool="Bash")
     (from_hook,) = made(
         told, "PostToolUseFailure", tool_name="Bash", tool_input={"command": "exit 3"},
         tool_use_id=key, error="Exit code 3\nout\nerr", is_interrupt=False,
@@ -340,7 +340,7 @@ def test_what_is_said_is_the_same_item_from_both_sides(told, transcript, text):
     t = transcript()
     t.user(text, promptId=TURN)
     t.assistant(text)
-    prompt, answer = read(reading(t.path))
+    prompt, answer = READER.read_items(reading(t.path))
     (hooked,) = made(told, "UserPromptSubmit", prompt=text)
     assert compared(hooked) == adopted(prompt)
     session = Session(
@@ -385,7 +385,7 @@ def test_a_compaction_is_the_same_item_from_both_sides(told, transcript, hooked,
     t = transcript()
     t.user("start", promptId=TURN)
     t.user(written, promptId=TURN, isCompactSummary=True, isVisibleInTranscriptOnly=True)
-    prompt, summary = read(reading(t.path))
+    prompt, summary = READER.read_items(reading(t.path))
     session = Session(
         SESSION, "claude-code", prompt.project, cwd=told.cwd, title=prompt.title, prompts=1
     )
@@ -406,7 +406,7 @@ def test_what_a_sub_agent_does_is_the_same_item_from_both_sides(told, transcript
     sub.user([{"type": "tool_result", "tool_use_id": "toolu_12345678", "content": "1\tx"}], **by)
     sub.assistant("Three places.", **by)
     sub.path.with_suffix(".meta.json").write_text('{"agentType": "Explore"}')
-    _, used, answer = read(reading(sub.path))
+    _, used, answer = READER.read_items(reading(sub.path))
     by = {"agent_id": "a1b2", "agent_type": "Explore"}
     (hooked,) = made(
         told, "PostToolUse", tool_name="Read", tool_input={"file_path": W + "a.py"},
@@ -478,9 +478,9 @@ _values = st.recursive(
     payload=st.dictionaries(_names, _values, max_size=12),
 )
 def test_no_payload_of_any_shape_raises(event, payload):
-    told = understand(event, "/x", {"CLAUDECODE": "1"}, payload, 5)
+    told = read_payload(event, "/x", {"CLAUDECODE": "1"}, payload, 5)
     session = Session(told.session, told.agent, "name:x", cwd="/x")
-    for item in with_items(told, payload, session, Projects({}), Options(), "hook:id").items:
+    for item in add_items(told, payload, session, Projects({}), Options(), "hook:id").items:
         assert item.ref
         item.body.encode("utf-8", "replace")
 

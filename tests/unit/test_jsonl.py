@@ -7,13 +7,14 @@ from errno import EFBIG
 
 import pytest
 
-from yester.agents.jsonl import ENDLESS, LONGEST_LINE, PAUSE, PIECE, Bad, records
+from yester.agents.sources import ENDLESS, PAUSE, PIECE, BadLine, read_records
+from yester.agents.values import LONGEST_LINE
 
 pytestmark = pytest.mark.requirement("OPS-05", "STO-05")
 
 
 def read(path):
-    return list(records(path, 0, 0, lambda raw: len(raw), lambda value: value))
+    return list(read_records(path, 0, 0, lambda raw: len(raw), lambda value: value))
 
 
 def test_a_long_line_is_read_with_pauses_and_is_whole(tmp_path):
@@ -33,7 +34,7 @@ def test_a_line_that_is_too_long_is_passed_over(tmp_path, end):
     with path.open("ab") as file:
         file.write(end)
     found = [one for one in read(path) if one[3] is not PAUSE]
-    assert isinstance(found[0][3], Bad)
+    assert isinstance(found[0][3], BadLine)
     assert found[0][:3] == (0, LONGEST_LINE + 5 + len(end[:1]), 1)
     assert [one[3] for one in found[1:]] == [6] * bool(end)
 
@@ -44,7 +45,7 @@ def test_a_file_without_line_ends_is_given_up(tmp_path):
     os.truncate(path, 1 << 40)
     pauses = 0
     with pytest.raises(OSError, match="no line end") as raised:
-        for *_, record in records(path, 0, 0, lambda raw: raw, lambda value: value):
+        for *_, record in read_records(path, 0, 0, lambda raw: raw, lambda value: value):
             assert record is PAUSE
             pauses += 1
     assert raised.value.errno == EFBIG

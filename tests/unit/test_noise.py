@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.capturing import Told
-from yester.agents.hooks import understand
+from yester.agents.hooks import read_payload
 from yester.config import SETTINGS
 from yester.ingest import noise
 from yester.model import Event, Item
@@ -86,13 +86,13 @@ SIZES = [
 @pytest.mark.parametrize(("given_", "response", "size"), SIZES)
 def test_characters_are_counted_over_decoded_texts(given_, response, size):
     payload = {"tool_name": "Bash", "tool_input": given_, "tool_response": response}
-    assert understand("PostToolUse", "/x", {}, payload, 1).size == size
+    assert read_payload("PostToolUse", "/x", {}, payload, 1).size == size
 
 
 @pytest.mark.requirement("CAP-05")
 def test_the_text_of_a_failure_counts():
     payload = Told().payload("PostToolUseFailure", tool_name="B", tool_input="ab", error="cde")
-    told = understand("PostToolUseFailure", "/x", {}, payload, 1)
+    told = read_payload("PostToolUseFailure", "/x", {}, payload, 1)
     assert (told.size, told.failed) == (5, True)
 
 

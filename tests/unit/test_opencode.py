@@ -11,8 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.readings import by_identity, one, reading, resumed
-from yester.agents.opencode import AGENT, NAME, accepts, find, read, stamp
+from tests.readings import by_identity, loses_nothing_when_stopped, one, reading, resumed
+from yester.agents.base import find_transcripts
+from yester.agents.descriptors import OPENCODE
+from yester.agents.opencode import READER
 from yester.config import Config
 
 pytestmark = pytest.mark.requirement("IMP-05")
@@ -105,7 +107,7 @@ def database(tmp_path):
 
 
 def items(path, **options):
-    return list(read(reading(path, **options)))
+    return list(READER.read_items(reading(path, **options)))
 
 
 def talk(db):
@@ -122,7 +124,7 @@ def test_a_session_is_told_as_prompt_thought_call_and_answer(database):
     db = database()
     talk(db)
     now = reading(db.path)
-    prompt, thought, ran, answer = read(now)
+    prompt, thought, ran, answer = READER.read_items(now)
     assert (prompt.kind, prompt.role, prompt.origin, prompt.trust) == (
         "prompt",
         "user",
@@ -135,7 +137,7 @@ def test_a_session_is_told_as_prompt_thought_call_and_answer(database):
     assert (ran.role, ran.tool, ran.body) == ("tool", "bash", "pytest -q\n\n1 failed")
     assert (ran.ref, ran.tags) == ("call_0123456789abcdefABCDEF", ("error",))
     assert (answer.role, answer.prompt_number) == ("assistant", 1)
-    assert {item.source for item in (prompt, answer)} == {NAME}
+    assert {item.source for item in (prompt, answer)} == {OPENCODE.name}
     (session,) = now.sessions()
     assert (session.key, session.title, session.cwd) == ("ses_1", "Fix the cart", "/home/sam/shop")
     assert NOON < session.started < session.ended
@@ -153,7 +155,7 @@ def test_what_the_client_adds_to_a_prompt_is_left_out(database):
     )  # fmt: skip
     db.message("msg_2", {"type": "compaction", "auto": True})
     now = reading(db.path)
-    (prompt,) = read(now)
+    (prompt,) = READER.read_items(now)
     assert prompt.body == "Look at this"
     assert prompt.files_read == ("src/a.py",)
     assert now.skipped == {"synthetic part": 1, "ignored part": 1, "compaction part": 1}
@@ -211,7 +213,7 @@ def test_thinking_can_be_switched_off(database):
     db = database()
     talk(db)
     off = reading(db.path, thinking=False)
-    assert not [item for item in read(off) if item.role == "thinking"]
+    assert not [item for item in READER.read_items(off) if item.role == "thinking"]
     assert off.skipped["thinking"] == 1
 
 
@@ -223,14 +225,14 @@ def test_a_sub_agents_session_belongs_to_its_root_and_has_an_actor(database):
     db.message("msg_5", "Find all callers", session="ses_2")
     db.message("msg_6", "Deeper still", session="ses_3")
     now = reading(db.path)
-    found = list(read(now))
+    found = list(READER.read_items(now))
     task = one(found, body="Find all callers")
     assert (task.kind, task.role, task.session) == ("message", "task", "ses_1")
     assert task.actor.endswith("ses_2")
     assert one(found, body="Deeper still").session == "ses_1"
     assert [session.title for session in now.sessions()] == ["Fix the cart"]
     off = reading(db.path, subagents=False)
-    assert not [item for item in read(off) if item.actor]
+    assert not [item for item in READER.read_items(off) if item.actor]
     assert off.skipped["sub-agent"] == 2
 
 
@@ -244,7 +246,7 @@ def test_the_todo_list_and_the_summary_of_a_compaction_are_kept(database):
         db.db.execute("INSERT INTO todo VALUES ('ses_1', ?, ?, 'high', ?, 0, 0)",
                       (content, status, at))  # fmt: skip
     now = reading(db.path)
-    found = list(read(now))
+    found = list(READER.read_items(now))
     assert one(found, kind="summary", type="compact").body == "We changed the rounding."
     todo = one(found, kind="note", type="todo")
     assert todo.body == "[x] Write a test\n[ ] Fix it"
@@ -257,7 +259,7 @@ def test_reading_on_gives_what_reading_all_at_once_gives(database):
     db.clock += 3_600_000  # later than any overlap
     db.part("prt_msg_2_9", "msg_2", call(key="k" * 24, status="running", input={"command": "make"}))
     first = reading(db.path)
-    found = by_identity(read(first))
+    found = by_identity(READER.read_items(first))
     db.clock += 3_600_000
     db.part("prt_msg_2_9", "msg_2", call(key="k" * 24, input={"command": "make"}, output="built"))
     db.message("msg_3", "And the tax?")
@@ -265,7 +267,7 @@ def test_reading_on_gives_what_reading_all_at_once_gives(database):
     db.session("ses_9", title="Another")
     db.message("msg_9", "Hello", session="ses_9")
     second = resumed(first)
-    later = list(read(second))
+    later = list(READER.read_items(second))
     assert one(later, body="And the tax?").prompt_number == 2
     assert not [item for item in later if item.ref == "msg_1"]  # read before, and unchanged
     found |= by_identity(later)
@@ -275,7 +277,7 @@ def test_reading_on_gives_what_reading_all_at_once_gives(database):
     db.message("msg_5", "with an older stamp", session="ses_9")
     db.db.execute("UPDATE message SET time_created = 1, time_updated = 1 WHERE id = 'msg_5'")
     db.db.execute("UPDATE part SET time_created = 1, time_updated = 1 WHERE message_id = 'msg_5'")
-    assert one(list(read(third)), ref="msg_5").body == "with an older stamp"
+    assert one(list(READER.read_items(third)), ref="msg_5").body == "with an older stamp"
 
 
 def test_stopping_at_any_item_loses_nothing(database):
@@ -286,11 +288,7 @@ def test_stopping_at_any_item_loses_nothing(database):
         db.clock += 600_000
         db.message(f"msg_b{at}", f"answer {at}", role="assistant", session=f"ses_{at}")
     os.utime(db.path, ns=(db.clock * 1_000_000,) * 2)
-    everything = by_identity(items(db.path))
-    for stop in range(1, len(everything)):
-        now = reading(db.path)
-        found = by_identity(item for item, _ in zip(read(now), range(stop), strict=False))
-        assert found | by_identity(read(resumed(now))) == everything
+    loses_nothing_when_stopped(READER, db.path)
 
 
 def test_a_stamp_from_the_future_does_not_hide_what_comes_later(database):
@@ -298,9 +296,9 @@ def test_a_stamp_from_the_future_does_not_hide_what_comes_later(database):
     talk(db)
     db.db.execute("UPDATE message SET time_updated = 4000000000000 WHERE id = 'msg_1'")
     now = reading(db.path)
-    list(read(now))
+    list(READER.read_items(now))
     db.message("msg_8", "Still there?")
-    assert "msg_8" in {item.ref for item in read(resumed(now))}
+    assert "msg_8" in {item.ref for item in READER.read_items(resumed(now))}
 
 
 def test_a_row_changed_after_one_from_the_future_is_read(database):
@@ -310,10 +308,10 @@ def test_a_row_changed_after_one_from_the_future_is_read(database):
     db.db.close()
     os.utime(db.path, ns=(db.clock * 1_000_000,) * 2)
     now = reading(db.path)
-    list(read(now))
+    list(READER.read_items(now))
     db.db = apsw.Connection(str(db.path))
     db.part("prt_msg_2_3", "msg_2", "It rounds too late.")
-    assert "It rounds too late." in {item.body for item in read(resumed(now))}
+    assert "It rounds too late." in {item.body for item in READER.read_items(resumed(now))}
 
 
 def test_version_two_keeps_parts_inside_their_message(database):
@@ -331,7 +329,7 @@ def test_version_two_keeps_parts_inside_their_message(database):
     db.told("m4", "ses_v", "shell", {"command": "git st", "exit": 1, "output": {"output": "?"}}, 4)
     db.told("m5", "ses_v", "compaction", {"status": "completed", "summary": "Listed."}, 5)
     now = reading(db.path)
-    found = [item for item in read(now) if item.session == "ses_v"]
+    found = [item for item in READER.read_items(now) if item.session == "ses_v"]
     assert [item.role for item in found] == ["user", "assistant", "tool", "tool", "assistant"]
     assert found[2].body == "ls\n\na.py\ncode 0"
     assert (found[3].body, found[3].tags) == ("git st\n\n?", ("error",))
@@ -368,18 +366,18 @@ def storage(folder):
 
 def test_the_files_of_early_versions_are_read_too(tmp_path):
     path, put = storage(tmp_path)
-    assert accepts(path)
+    assert READER.is_transcript(path)
     prompt, ran, todo = items(path)
     assert (prompt.ref, prompt.body, prompt.epoch) == ("msg_1", "From a file", NOON)
     assert (ran.body, todo.body) == ("ls\n\na", "[>] Go on")
     (task,) = items(path.with_name("ses_2.json"))
     assert (task.role, task.session, task.actor) == ("task", "ses_1", "sub-agent:ses_2")
-    before = stamp(path)
+    before = READER.stamp_transcript(path)
     put("part/msg_2/prt_9.json", {"type": "text", "text": "More"})
-    assert stamp(path) != before
+    assert READER.stamp_transcript(path) != before
     (path.parents[2] / "part/msg_1/prt_1.json").write_bytes(b"{half")
     now = reading(path)
-    assert [item.body for item in read(now)] == ["ls\n\na", "More", "[>] Go on"]
+    assert [item.body for item in READER.read_items(now)] == ["ls\n\na", "More", "[>] Go on"]
     assert now.skipped["unreadable"] == 1
 
 
@@ -388,9 +386,8 @@ def test_files_are_found_before_the_database_and_only_their_own(tmp_path, databa
     folder = db.path.parent
     path, _ = storage(folder)
     config = Config(tmp_path, {"opencode_dirs": (str(folder), str(tmp_path / "none"))}, {})
-    assert list(find(config)) == [path, path.with_name("ses_2.json"), db.path]
-    assert accepts(db.path)
-    assert AGENT.name == NAME
+    assert list(find_transcripts(OPENCODE, config)) == [path, path.with_name("ses_2.json"), db.path]
+    assert READER.is_transcript(db.path)
     other = apsw.Connection(str(tmp_path / "other.db"))
     other.execute("CREATE TABLE session (id)").fetchall()
     other.close()
@@ -398,39 +395,39 @@ def test_files_are_found_before_the_database_and_only_their_own(tmp_path, databa
     note.parent.mkdir(parents=True)
     note.write_text('{"id": "another"}')
     for path in (tmp_path / "other.db", note, tmp_path / "nothing.db"):
-        assert not accepts(path)
+        assert not READER.is_transcript(path)
 
 
 def test_a_database_in_use_is_read_and_one_at_rest_is_left_as_it_was(database):
     db = database()
     talk(db)
     assert len(items(db.path)) == 4  # what is only in the write-ahead log is seen
-    before = stamp(db.path)
+    before = READER.stamp_transcript(db.path)
     db.message("msg_7", "More")
-    assert stamp(db.path) != before
+    assert READER.stamp_transcript(db.path) != before
     db.db.close()
     alone = {file.name: file.read_bytes() for file in db.path.parent.iterdir()}
     assert set(alone) == {"opencode.db"}
-    assert accepts(db.path)
+    assert READER.is_transcript(db.path)
     assert len(items(db.path)) == 5
     assert {file.name: file.read_bytes() for file in db.path.parent.iterdir()} == alone
 
 
 def test_a_locked_database_is_a_problem_of_this_run_only(database, monkeypatch):
-    monkeypatch.setattr("yester.agents.sqlite._BUSY_MS", 1)
+    monkeypatch.setattr("yester.agents.sources._BUSY_MS", 1)
     db = database()
     talk(db)
     db.db.execute("PRAGMA journal_mode = DELETE").fetchall()
     db.db.execute("BEGIN EXCLUSIVE").fetchall()
     now = reading(db.path)
-    assert list(read(now)) == []
+    assert list(READER.read_items(now)) == []
     assert now.problems == [f"{db.path}:0: locked by another program; the next run reads it"]
     db.db.execute("COMMIT").fetchall()
-    assert len(list(read(resumed(now)))) == 4
+    assert len(list(READER.read_items(resumed(now)))) == 4
 
 
 def test_a_lock_in_the_middle_of_a_run_loses_nothing(database, monkeypatch):
-    monkeypatch.setattr("yester.agents.sqlite._BUSY_MS", 1)
+    monkeypatch.setattr("yester.agents.sources._BUSY_MS", 1)
     db = database()
     for id_ in ("ses_1", "ses_2", "ses_3"):
         db.session(id_)
@@ -438,14 +435,14 @@ def test_a_lock_in_the_middle_of_a_run_loses_nothing(database, monkeypatch):
         db.clock += 600_000
     db.db.execute("PRAGMA journal_mode = DELETE").fetchall()
     now = reading(db.path)
-    run = read(now)
+    run = READER.read_items(now)
     found = [next(run)]
     db.db.execute("BEGIN EXCLUSIVE").fetchall()
     found += run
     db.db.execute("COMMIT").fetchall()
     assert len(found) == 1
     assert now.skipped["unreadable"] >= 1
-    found += read(resumed(now))
+    found += READER.read_items(resumed(now))
     assert {item.session for item in found} == {"ses_1", "ses_2", "ses_3"}
 
 
@@ -455,19 +452,19 @@ def test_a_bad_row_is_counted_and_passed(database):
     db.db.execute("UPDATE message SET data = 'half {' WHERE id = 'msg_1'")
     db.part("prt_x", "msg_2", b"\xff\xfe\x00")
     now = reading(db.path)
-    assert len(list(read(now))) == 3
+    assert len(list(READER.read_items(now))) == 3
     assert now.skipped["unreadable"] == 2
     assert now.problems[0] == f"{db.path}:1: message msg_1 is not a JSON object"
 
 
 def test_a_row_that_cannot_be_read_costs_nothing_but_itself(database, monkeypatch):
-    monkeypatch.setattr("yester.agents.sqlite.LONGEST_LINE", 20_000)
+    monkeypatch.setattr("yester.agents.sources.LONGEST_LINE", 20_000)
     db = database()
     talk(db)
     db.part("prt_msg_2_99", "msg_2", "endless " * 5_000)
     db.message("msg_3", "And the tax?")
     now = reading(db.path)
-    assert len(list(read(now))) == 5
+    assert len(list(READER.read_items(now))) == 5
     assert now.skipped["unreadable"] == 1
     assert now.state.since > NOON  # the next run does not meet it again
 
@@ -488,14 +485,14 @@ def test_missing_columns_and_tables_cost_only_what_they_held(database):
                  "ALTER TABLE part DROP COLUMN time_updated", "DROP TABLE todo"):  # fmt: skip
         db.db.execute(line).fetchall()
     now = reading(db.path)
-    assert len(list(read(now))) == 4
+    assert len(list(READER.read_items(now))) == 4
     assert now.sessions()[0].title == "Why is the total wrong?"
     assert {reason for reason in now.skipped if reason.startswith("no ")} == {
         "no column session.agent", "no column session.title", "no column part.time_updated",
     }  # fmt: skip
     db.db.execute("DROP TABLE session").fetchall()
     lost = reading(db.path)
-    assert list(read(lost)) == []
+    assert list(READER.read_items(lost)) == []
     assert "not known" in lost.problems[0]
 
 
@@ -517,9 +514,9 @@ def test_flipped_bytes_never_stop_the_run(whole, tmp_path_factory, changes):
         raw[at % len(raw)] = value
     path.write_bytes(raw)
     now = reading(path)
-    list(read(now))
+    list(READER.read_items(now))
     msgspec.to_builtins(now.state)
-    accepts(path)
+    READER.is_transcript(path)
 
 
 JSON = st.recursive(
@@ -544,7 +541,7 @@ def test_any_json_in_any_place_is_read_without_an_error(tmp_path_factory, value,
     for at, told in enumerate(("user", "assistant", "shell", "compaction")):
         data = {"text": value, "content": [value, {"type": kind, "state": value}], "output": value}
         db.told(f"t{at}", "s", told, {**data, "files": value, "command": value}, at)
-    list(read(reading(db.path)))
+    list(READER.read_items(reading(db.path)))
     db.db.close()
 
 
@@ -559,8 +556,8 @@ def test_any_bytes_are_no_database_or_a_damaged_one(tmp_path_factory, junk):
         path = folder / "session" / "p" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(head + junk)
-        list(read(reading(path)))
-        accepts(path)
+        list(READER.read_items(reading(path)))
+        READER.is_transcript(path)
 
 
 @given(state=st.recursive(st.none() | st.integers() | st.text(), lambda s: st.dictionaries(
@@ -570,4 +567,4 @@ def test_another_versions_state_is_no_state(whole, tmp_path_factory, state):
     path.write_bytes(whole)
     now = reading(path)
     now.state = state
-    list(read(now))
+    list(READER.read_items(now))

@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.readings import by_identity, reading, resumed
-from yester.agents.specstory import AGENT, NAME, accepts, find, read
+from tests.readings import by_identity, loses_nothing_when_stopped, reading, resumed
+from yester.agents.base import find_transcripts
+from yester.agents.descriptors import SPECSTORY
+from yester.agents.specstory import READER
 from yester.config import Config
 
 pytestmark = pytest.mark.requirement("IMP-05")
@@ -175,17 +177,17 @@ def write(tmp_path):
 
 
 def items(path, **options):
-    return list(read(reading(path, **options)))
+    return list(READER.read_items(reading(path, **options)))
 
 
 def test_a_session_is_told_with_its_own_id_client_and_times(write):
     path = write(TALK)
     now = reading(path)
-    prompt, thought, ran, answer, second = read(now)
+    prompt, thought, ran, answer, second = READER.read_items(now)
     assert (prompt.ref, prompt.kind, prompt.type) == (f"{ID}:0", "prompt", "first_prompt")
     assert prompt.body == "Why is the total wrong?\n\nIt was right before."
     assert (prompt.origin, prompt.trust, prompt.title) == ("user", 1.0, "Why is the total wrong?")
-    assert (prompt.source, prompt.agent, prompt.session) == (NAME, "claude-code", ID)
+    assert (prompt.source, prompt.agent, prompt.session) == (SPECSTORY.name, "claude-code", ID)
     assert prompt.project == f"dir:{path.parents[2]}"
     assert prompt.epoch == 1_772_445_600_000
     assert (thought.role, thought.body) == ("thinking", "Rounding, perhaps.")
@@ -200,7 +202,7 @@ def test_a_session_is_told_with_its_own_id_client_and_times(write):
 
 def test_thinking_can_be_switched_off(write):
     off = reading(write(TALK), thinking=False)
-    assert not [item for item in read(off) if item.role == "thinking"]
+    assert not [item for item in READER.read_items(off) if item.role == "thinking"]
     assert off.skipped["thinking"] == 1
 
 
@@ -295,7 +297,7 @@ This session is being continued from a previous conversation that ran out of con
 """
         )
     )
-    command, shell, summary = read(now)
+    command, shell, summary = READER.read_items(now)
     assert (command.kind, command.body) == ("prompt", "/review 151")
     assert (shell.tool, shell.origin, shell.body) == ("Bash", "user", "git status\nclean")
     assert (summary.kind, summary.type) == ("summary", "compact")
@@ -329,13 +331,13 @@ Good.
     )  # fmt: skip
     assert (last.prompt_number, last.actor) == (3, "")
     off = reading(path, subagents=False)
-    assert not [item for item in read(off) if item.actor]
+    assert not [item for item in READER.read_items(off) if item.actor]
     assert off.skipped["sub-agent"] == 2
 
 
 def test_the_extensions_files_hold_many_parts_in_one_message(write):
     now = reading(write(EXTENSION))
-    prompt, thought, seen, said, todo, edit = read(now)
+    prompt, thought, seen, said, todo, edit = READER.read_items(now)
     assert (prompt.agent, prompt.session[:8]) == ("cursor", "11111111")
     assert thought.body == "Where is it? Tool use: **read_file**"
     assert (seen.tool, seen.body, seen.files_read) == (
@@ -350,9 +352,9 @@ def test_the_extensions_files_hold_many_parts_in_one_message(write):
 
 def test_the_first_generation_names_tools_on_bare_lines(write):
     now = reading(write(FIRST, "2025-04-24_13-10-01-untitled.md"))
-    prompt, look, seen, grep, answer = read(now)
+    prompt, look, seen, grep, answer = READER.read_items(now)
     assert prompt.session == "2025-04-24_13-10-01-untitled"
-    assert (prompt.agent, prompt.title) == (NAME, "Where is it read?")
+    assert (prompt.agent, prompt.title) == (SPECSTORY.name, "Where is it read?")
     assert prompt.epoch == 1_745_500_201_000  # all there is: the time of the title
     assert (look.body, answer.body) == ("I look.", "In script.js.")
     assert (seen.tool, seen.files_read) == ("read_file", ("/x/script.js",))
@@ -369,10 +371,10 @@ def test_reading_on_gives_what_reading_all_at_once_gives(write):
     for cut in range(0, len(TALK), 7):
         path = write(TALK[:cut])
         first = reading(path)
-        list(read(first))
+        list(READER.read_items(first))
         path.write_text(TALK, "utf-8")
         later = resumed(first)
-        found = by_identity(read(later))
+        found = by_identity(READER.read_items(later))
         assert found.items() <= whole.items()
         earlier = by_identity(items(write(TALK[: first.offset])))
         assert earlier | found == whole, cut
@@ -386,49 +388,43 @@ def test_what_an_earlier_run_stored_is_replaced_not_left_behind(write):
         for end in [*range(200, len(text), 40), len(text)]:
             path = write(text[:end])
             now = resumed(now) if now else reading(path)
-            stored |= by_identity(read(now))
+            stored |= by_identity(READER.read_items(now))
         assert stored == whole
 
 
 def test_stopping_at_any_item_loses_nothing(write):
-    path = write(EXTENSION + TALK)
-    whole = by_identity(items(path))
-    for stop in range(1, len(whole)):
-        now = reading(path)
-        found = by_identity(item for item, _ in zip(read(now), range(stop), strict=False))
-        assert found | by_identity(read(resumed(now))) == whole
+    loses_nothing_when_stopped(READER, write(EXTENSION + TALK))
 
 
 def test_a_file_written_anew_is_read_from_its_beginning(write):
     path = write(TALK)
     first = reading(path)
-    list(read(first))
+    list(READER.read_items(first))
     path.write_text(TALK.replace("1 failed", "2 failed"), "utf-8")
     later = resumed(first)
-    assert by_identity(read(later)) == by_identity(items(path))
+    assert by_identity(READER.read_items(later)) == by_identity(items(path))
     again = resumed(later)
-    assert [item.body for item in read(again)] == ["Fix it."]
+    assert [item.body for item in READER.read_items(again)] == ["Fix it."]
 
 
 def test_only_specstorys_own_files_are_found_and_accepted(write, tmp_path):
     path = write(TALK)
     config = Config(tmp_path, {"transcript_dirs": (str(tmp_path / "shop"), "/nowhere")}, {})
-    assert list(find(config)) == [path]
-    assert accepts(path)
+    assert list(find_transcripts(SPECSTORY, config)) == [path]
+    assert READER.is_transcript(path)
     other = tmp_path / "README.md"
     other.write_text("# About\n\n<!-- Generated by SpecStory -->\n")
-    assert not accepts(other)
-    assert not accepts(tmp_path / "missing.md")
-    assert not accepts(write(TALK, "copy.txt"))
-    assert AGENT.name == NAME
+    assert not READER.is_transcript(other)
+    assert not READER.is_transcript(tmp_path / "missing.md")
+    assert not READER.is_transcript(write(TALK, "copy.txt"))
 
 
 @given(junk=st.binary(max_size=400))
 def test_any_bytes_are_read_without_an_error(tmp_path_factory, junk):
     path = tmp_path_factory.mktemp("junk") / "a.md"
     path.write_bytes(junk)
-    list(read(reading(path)))
-    accepts(path)
+    list(READER.read_items(reading(path)))
+    READER.is_transcript(path)
 
 
 @given(data=st.data())
@@ -438,6 +434,6 @@ def test_mangled_files_are_read_without_an_error(tmp_path_factory, data):
     path = tmp_path_factory.mktemp("mangled") / "a.md"
     path.write_bytes("".join(picked).encode("utf-8", "surrogatepass"))
     now = reading(path)
-    found = list(read(now))
+    found = list(READER.read_items(now))
     assert all(item.body.strip() for item in found)
-    list(read(resumed(now)))
+    list(READER.read_items(resumed(now)))

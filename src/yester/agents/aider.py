@@ -20,15 +20,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
-from yester.agents.base import Agent, Reading
-from yester.agents.conversation import Conversation, placed
-from yester.agents.markdown import Block, Markdown, Place, opens_with
-from yester.agents.transcript import State, digest, files
-from yester.config import Config
+from yester.agents.base import Reader, Reading
+from yester.agents.conversation import Conversation, State, place_state
+from yester.agents.descriptors import AIDER
+from yester.agents.sources import Block, Markdown, MarkdownState, starts_with
+from yester.agents.values import digest
 from yester.model import Item
 
-NAME = "aider"
-FILE = ".aider.chat.history.md"
 HEADER = "# aider chat started at "
 
 # Commands with something said behind them; `/run` and `!` start a program; the rest steers Aider.
@@ -51,7 +49,7 @@ _THINKING = re.compile(r"\A(?:-{3,}\n)?► \*\*THINKING\*\*\s*$", re.M)
 
 
 @dataclass(frozen=True, slots=True)
-class History(Place):
+class HistoryState(MarkdownState):
     """The session the next block belongs to."""
 
     started: str = ""
@@ -61,45 +59,41 @@ class History(Place):
     bare: bool | None = None  # the spaces at the end of lines are gone; None is not known yet
 
 
-def find(config: Config) -> Iterator[Path]:
-    yield from files(config.texts("transcript_dirs"), FILE)
+class AiderReader(Reader):
+    def is_transcript(self, path: Path) -> bool:
+        return starts_with(path, HEADER)
 
-
-def accepts(path: Path) -> bool:
-    return opens_with(path, HEADER)
-
-
-def read(reading: Reading) -> Iterator[Item]:
-    yield from _History(reading, History).items()
+    def read_items(self, reading: Reading) -> Iterator[Item]:
+        yield from _History(reading, HistoryState).read_blocks()
 
 
 class _Session(Conversation[State]):
-    agent = NAME
+    agent = AIDER.name
 
 
-class _History(Markdown[History]):
-    def __init__(self, reading: Reading, kind: type[History]) -> None:
+class _History(Markdown[HistoryState]):
+    def __init__(self, reading: Reading, kind: type[HistoryState]) -> None:
         super().__init__(reading, kind)
         self.kind = ""  # of the block we are in
         self.unfinished = False  # it goes on until a line that ends with two spaces
-        self.talk = self._session()
+        self.talk = self._begin_session()
 
-    def _session(self) -> _Session:
+    def _begin_session(self) -> _Session:
         path, state = self.reading.path.absolute(), self.state
         session = f"aider:{digest(str(path))}:{state.started}"
         known = State(session=session, title=state.title, prompts=state.prompts)
-        talk = _Session(self.reading, placed(self.reading, known, str(path.parent)))
-        talk.epoch = _epoch(state.started)
+        talk = _Session(self.reading, place_state(self.reading, known, str(path.parent)))
+        talk.epoch = _parse_start(state.started)
         return talk
 
-    def begins(self, text: str) -> str | None:
-        kind = self._kind(text, text.endswith("  "))
+    def block_kind(self, text: str) -> str | None:
+        kind = self._line_kind(text, text.endswith("  "))
         if kind == self.kind != "session":
             return None
         self.kind = kind
         return kind
 
-    def _kind(self, text: str, ended: bool) -> str:
+    def _line_kind(self, text: str, ended: bool) -> str:
         if _STARTED.fullmatch(text.rstrip()):
             self.unfinished = False
             self.state = replace(self.state, bare=None)
@@ -119,42 +113,42 @@ class _History(Markdown[History]):
         self.unfinished = marked == self.kind == "aider"
         return "aider" if self.unfinished else "answer"
 
-    def told(self, block: Block[History]) -> Iterator[Item]:
+    def read_block(self, block: Block[HistoryState]) -> Iterator[Item]:
         if block.kind == "session":
             started = block.text.removeprefix(HEADER).strip()
             if started != self.state.started:  # two starts within one second are one session
-                self.state = History(started=started, bare=self.state.bare)
-                self.talk = self._session()
+                self.state = HistoryState(started=started, bare=self.state.bare)
+                self.talk = self._begin_session()
             return
         if not block.text:
             return
         ref = f"{self.talk.state.session}:{self.state.blocks}"
         self.state = replace(self.state, blocks=self.state.blocks + 1)
         if block.kind == "user":
-            yield from self._prompt(ref, _unmarked(block.lines, "####"))
+            yield from self._read_prompt(ref, _strip_marks(block.lines, "####"))
         elif not self.state.prompts:
             self.reading.skip("banner")
         elif block.kind == "aider":
-            yield from self._remarks(ref, _unmarked(block.lines, ">"))
+            yield from self._read_remarks(ref, _strip_marks(block.lines, ">"))
         else:
-            yield from self._answer(ref, block.text)
-        told = self.talk.state
-        self.state = replace(self.state, prompts=told.prompts, title=told.title)
+            yield from self._read_answer(ref, block.text)
+        after = self.talk.state
+        self.state = replace(self.state, prompts=after.prompts, title=after.title)
 
-    def _prompt(self, ref: str, text: str) -> Iterator[Item]:
+    def _read_prompt(self, ref: str, text: str) -> Iterator[Item]:
         command, _, rest = text.partition(" ")
         if text.startswith("!") or (command in RUNNING and rest.strip()):
-            yield self.talk.item(ref, "message", "tool", text, tool="run", origin="user")
+            yield self.talk.make_item(ref, "message", "tool", text, tool="run", origin="user")
         elif command in ASKING and rest.strip():
-            yield self.talk.prompt(ref, rest.strip())
+            yield self.talk.make_prompt(ref, rest.strip())
         elif re.match(r"/[a-z-]+(?:\s|$)", text):
             self.reading.skip("command")
         elif text and text != "<blank>":
-            yield self.talk.prompt(ref, text)
+            yield self.talk.make_prompt(ref, text)
         else:
             self.reading.skip("empty")
 
-    def _remarks(self, ref: str, text: str) -> Iterator[Item]:
+    def _read_remarks(self, ref: str, text: str) -> Iterator[Item]:
         """What Aider did and what its programs printed; the files it names are those touched."""
         kept = [line for line in text.splitlines() if not CHATTER.match(line)]
         body = "\n".join(kept).strip()
@@ -162,28 +156,28 @@ class _History(Markdown[History]):
             self.reading.skip("Aider's own remarks")
             return
         edited, added = (
-            tuple(dict.fromkeys(self.talk.file(m["file"]) for m in map(mark.match, kept) if m))
+            tuple(dict.fromkeys(self.talk.file_path(m["file"]) for m in map(mark.match, kept) if m))
             for mark in (_EDITED, _ADDED)
         )
-        yield self.talk.item(
-            ref, "message", "tool", body, tool=NAME, files_read=added, files_modified=edited,
+        yield self.talk.make_item(
+            ref, "message", "tool", body, tool=AIDER.name, files_read=added, files_modified=edited,
             tags=("error",) if _FAILED.search(body) else (),
         )  # fmt: skip
 
-    def _answer(self, ref: str, text: str) -> Iterator[Item]:
+    def _read_answer(self, ref: str, text: str) -> Iterator[Item]:
         if begun := _THINKING.match(text):
             parts = _ANSWER.split(text[begun.end() :], maxsplit=1)
-            yield from self.talk.said(f"{ref}:thinking", parts[0], "thinking")
+            yield from self.talk.make_message(f"{ref}:thinking", parts[0], "thinking")
             text = parts[1] if len(parts) > 1 else ""
-        yield from self.talk.said(ref, text)
+        yield from self.talk.make_message(ref, text)
 
 
-def _unmarked(lines: list[str], mark: str) -> str:
+def _strip_marks(lines: list[str], mark: str) -> str:
     stripped = (line.removeprefix(mark).removeprefix(" ").rstrip() for line in lines)
     return "\n".join(stripped).strip()
 
 
-def _epoch(started: str) -> int:
+def _parse_start(started: str) -> int:
     """Aider writes the time of its machine."""
     try:
         return max(0, int(datetime.fromisoformat(started).timestamp() * 1000))
@@ -191,4 +185,4 @@ def _epoch(started: str) -> int:
         return 0
 
 
-AGENT = Agent(NAME, "Aider", find, accepts, read)
+READER = AiderReader()

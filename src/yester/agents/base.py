@@ -1,17 +1,22 @@
-"""What an agent is to yester: data, and one function that reads its transcripts.
+"""What reads an agent's transcripts, and how far it is.
 
-A reader is a generator of items over one file. It streams, keeps its progress in a `Reading` so
-that the caller can commit at any item and resume there, and never stops for a bad record.
+A reader yields items of one file. It streams, keeps its progress in a `Reading` so that the caller
+can commit at any item and resume there, and never stops for a bad record.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+import msgspec
+
+from yester.agents.descriptors import Agent
 from yester.config import Config
 from yester.model import Item, Session
 from yester.project import Projects
@@ -47,7 +52,7 @@ class Reading:
     _made: dict[str, Session] = field(default_factory=dict)
     _spans: dict[str, list[int]] = field(default_factory=dict)
 
-    def met(self, session: str, epoch: int, make: Callable[[], Session]) -> None:
+    def note_session(self, session: str, epoch: int, make: Callable[[], Session]) -> None:
         """A record of this session at this time; `make` is called for the first one."""
         if session not in self._spans:
             self._made[session] = make()
@@ -59,7 +64,7 @@ class Reading:
             elif epoch < span[0]:
                 span[0] = epoch
 
-    def entitle(self, session: str, title: str) -> None:
+    def set_title(self, session: str, title: str) -> None:
         if session in self._made:
             self._made[session] = replace(self._made[session], title=title)
 
@@ -73,33 +78,56 @@ class Reading:
     def skip(self, reason: str) -> None:
         self.skipped[reason] += 1
 
-    def bad(self, line: int, reason: str) -> None:
+    def report_bad(self, line: int, reason: str) -> None:
         """A record that cannot be read: counted; the first ones are named with file:line."""
         self.skipped["unreadable"] += 1
         if len(self.problems) < _PROBLEMS_KEPT:
             self.problems.append(f"{self.path}:{line}: {reason}")
 
 
-@dataclass(frozen=True, slots=True)
-class Agent:
-    name: str
-    label: str
-    find: Callable[[Config], Iterator[Path]]  # the transcripts where this agent keeps them
-    accepts: Callable[[Path], bool]  # is this file one of its transcripts?
-    read: Callable[[Reading], Iterator[Item | None]]  # None: nothing yet, let others have a turn
-    # (size, mtime in ns) of what must change when there is news; a database's log counts as well
-    stamp: Callable[[Path], tuple[int, int]] | None = None
+class Reader(ABC):
+    """What an agent's module knows of its transcripts; kept there as `READER`."""
+
+    @abstractmethod
+    def is_transcript(self, path: Path) -> bool:
+        """Is this file one of the agent's?"""
+
+    @abstractmethod
+    def read_items(self, reading: Reading) -> Iterator[Item | None]:
+        """What the transcript holds; None: nothing yet, let others have a turn."""
+
+    def select_transcripts(self, found: list[Path]) -> Iterable[Path]:
+        """Those to be read of what lies in one of the agent's folders."""
+        return found
+
+    def stamp_transcript(self, path: Path) -> tuple[int, int]:
+        """(size, mtime in ns) of what changes whenever there is something new to read."""
+        found = path.stat()
+        return found.st_size, found.st_mtime_ns
 
 
-def relative(path: str, root: str) -> str:
-    """A path as seen from the project's root, so that work trees and machines agree on it."""
-    if root and path.startswith(root) and path[len(root) : len(root) + 1] in ("/", "\\"):
-        return path[len(root) + 1 :].replace("\\", "/")
-    return path
+def load_reader(agent: str) -> Reader:
+    """The reader of an agent, by its name."""
+    reader: Reader = import_module(f"yester.agents.{agent.replace('-', '_')}").READER
+    return reader
 
 
-def first_line(text: str, most: int = 80) -> str:
-    """The first line that says something, as a title."""
-    line = next((part.strip() for part in text.splitlines() if part.strip(" #*-`>\t")), "")
-    line = line.lstrip("# ").strip()
-    return line if len(line) <= most else line[: most - 1].rstrip() + "…"
+def find_transcripts(agent: Agent, config: Config) -> Iterator[Path]:
+    """The transcripts where this agent keeps them."""
+    for folder in config.texts(agent.folders):
+        above = Path(folder).expanduser()
+        found = [path for pattern in agent.transcripts for path in sorted(above.glob(pattern))]
+        yield from load_reader(agent.name).select_transcripts(found)
+
+
+T = TypeVar("T")
+
+
+def load_state(kind: type[T], stored: Any) -> T:
+    """What a reader remembered; what another version has stored begins empty."""
+    if isinstance(stored, kind):
+        return stored
+    try:
+        return msgspec.convert(dict(stored or {}), kind)
+    except (msgspec.ValidationError, TypeError, ValueError):
+        return kind()

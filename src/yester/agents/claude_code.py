@@ -8,7 +8,6 @@ memory among them), request logs, reminders and everything else the client write
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -17,21 +16,13 @@ from typing import Any
 
 import msgspec
 
-from yester.agents.base import Agent, Reading
-from yester.agents.transcript import (
-    State,
-    Transcript,
-    block_text,
-    digest,
-    files,
-    opening,
-    todo_text,
-)
-from yester.config import Config
-from yester.files import read_text
+from yester.agents.base import Reader, Reading
+from yester.agents.conversation import State, Tools, Transcript, begin_state
+from yester.agents.descriptors import CLAUDE_CODE
+from yester.agents.sources import first_records
+from yester.agents.values import block_text, digest, input_fields, load_object, text_at, todo_text
+from yester.files import SMALL
 from yester.model import Item
-
-NAME = "claude-code"
 
 
 class Line(msgspec.Struct):
@@ -60,7 +51,7 @@ class Line(msgspec.Struct):
     attachment: Any = None
 
 
-_line = msgspec.json.Decoder(Line).decode
+_decode_line = msgspec.json.Decoder(Line).decode
 _FIELDS = frozenset(Line.__struct_fields__)
 
 
@@ -85,8 +76,7 @@ SKIPPED_TOOLS = frozenset(
     {"TodoRead", "TodoWrite", "TaskCreate", "TaskUpdate", "TaskList", "TaskGet", "ToolSearch"}
 )
 
-# tool → (input fields that make the text, in order; field with the file; does it change the file)
-TOOLS: Mapping[str, tuple[tuple[str, ...], str, bool]] = {
+TOOLS: Tools = {
     "Bash": (("command", "description"), "", False),
     "PowerShell": (("command", "description"), "", False),
     "Read": (("file_path",), "file_path", False),
@@ -129,7 +119,7 @@ _NOT_TYPED = ("<", "{", "/")  # notices of the client and its commands, in the q
 
 
 @dataclass(frozen=True, slots=True)
-class Place(State):
+class ClaudeCodeState(State):
     """What must be known of a Claude Code session to go on reading in the middle of it."""
 
     title_rank: int = 0  # 1 first prompt, 2 given by the user
@@ -139,76 +129,70 @@ class Place(State):
     busy: tuple[str, ...] = ()  # digests of prompts typed while the agent worked
 
 
-def find(config: Config) -> Iterator[Path]:
-    yield from files(config.texts("claude_code_dirs"), "projects/**/*.jsonl")
+class ClaudeCodeReader(Reader):
+    def is_transcript(self, path: Path) -> bool:
+        """Only Claude Code writes lines with a sessionId beside a uuid, a message or its types."""
+        return any(
+            (line.get("sessionId") and any(map(line.get, ("uuid", "operation", "message"))))
+            or line.get("type") in ("file-history-snapshot", "last-prompt", "custom-title", "mode")
+            for line in first_records(path)
+        )
+
+    def read_items(self, reading: Reading) -> Iterator[Item | None]:
+        yield from ClaudeCode(reading).read_items()
 
 
-def accepts(path: Path) -> bool:
-    """Only Claude Code writes lines with a sessionId beside a uuid, a message or its own types."""
-    return any(
-        (line.get("sessionId") and any(map(line.get, ("uuid", "operation", "message"))))
-        or line.get("type") in ("file-history-snapshot", "last-prompt", "custom-title", "mode")
-        for line in opening(path)
-    )
-
-
-def read(reading: Reading) -> Iterator[Item | None]:
-    yield from ClaudeCode(reading).items()
-
-
-class ClaudeCode(Transcript[Place]):
-    agent = NAME
+class ClaudeCode(Transcript[ClaudeCodeState]):
+    agent = CLAUDE_CODE.name
     tools = TOOLS
     bookkeeping = SKIPPED_TOOLS
 
     @staticmethod
-    def decode(raw: bytes) -> Line:
-        return _line(raw)
+    def decode_record(raw: bytes) -> Line:
+        return _decode_line(raw)
 
     @staticmethod
-    def convert(value: dict[str, Any]) -> Line:
+    def convert_record(value: dict[str, Any]) -> Line:
         return Line(**{key: value[key] for key in _FIELDS & value.keys()})
 
     def __init__(self, reading: Reading) -> None:
-        super().__init__(reading, Place.load(reading.state))
-        self.own_file = _actor_of(reading.path)  # of a sub-agent that has one
+        super().__init__(reading, begin_state(ClaudeCodeState, reading, reading.path.stem))
+        self.own_file = _name_actor(reading.path)  # of a sub-agent that has one
         self.actor = self.own_file
-        if not self.state.session:
-            self.state = replace(self.state, session=reading.path.stem)
 
-    def items(self) -> Iterator[Item | None]:
-        yield from super().items()
-        marks = {"completed": "x", "in_progress": ">"}
-        tasks = [f"[{marks.get(status, ' ')}] {name}" for _, name, status in self.state.tasks]
-        yield from self.todo("\n".join(filter(None, [self.state.todos, *tasks])))
+    def read_items(self) -> Iterator[Item | None]:
+        yield from super().read_items()
+        tasks = [{"subject": name, "status": status} for _, name, status in self.state.tasks]
+        lists = (self.state.todos, todo_text(tasks, "subject"))
+        yield from self.make_todo("\n".join(filter(None, lists)))
 
-    def record(self, line: Line) -> Iterator[Item]:
+    def read_record(self, line: Line) -> Iterator[Item]:
         kind = line.type
         if kind in ("user", "assistant"):
             content = line.message.get("content") if isinstance(line.message, dict) else None
             if isinstance(content, str):
                 content = [{"type": "text", "text": content}]
             if not isinstance(content, list):
-                self.reading.bad(self.number, f"{kind} record without a message")
+                self.reading.report_bad(self.number, f"{kind} record without a message")
                 return
-            self._place(line)
+            self._place_line(line)
             if line.isSidechain and not self.reading.options.subagents:
                 self.reading.skip("sub-agent")
             elif kind == "user":
-                yield from self._user(line, content)
+                yield from self._read_user(line, content)
             else:
-                yield from self._assistant(line, content)
+                yield from self._read_assistant(line, content)
         elif kind == "queue-operation":
-            yield from self._queue(line)
+            yield from self._read_queue(line)
         elif kind == "custom-title" and isinstance(line.customTitle, str):
-            self._entitle(line.customTitle, 2)
+            self._rank_title(line.customTitle, 2)
         elif kind == "attachment" and (prompt := _queued_prompt(line.attachment)):
-            self._place(line)
-            yield from self._typed_while_busy(prompt)
+            self._place_line(line)
+            yield from self._make_queued_prompt(prompt)
         else:
             self.reading.skip(kind if isinstance(kind, str) and kind else "untyped")
 
-    def _place(self, line: Line) -> None:
+    def _place_line(self, line: Line) -> None:
         session = line.sessionId
         if isinstance(session, str) and session and session != self.state.session:
             self.state = replace(self.state, session=session)
@@ -216,21 +200,21 @@ class ClaudeCode(Transcript[Place]):
             self.state = replace(self.state, turn=line.promptId)
         if not self.own_file:
             self.actor = str(line.agentId or "sub-agent") if line.isSidechain else ""
-        self.place(line.timestamp, line.cwd, line.gitBranch)
+        self.place_record(line.timestamp, line.cwd, line.gitBranch)
 
-    def _entitle(self, title: str, rank: int) -> None:
+    def _rank_title(self, title: str, rank: int) -> None:
         if title and rank >= self.state.title_rank and not self.actor:
             self.state = replace(self.state, title=title, title_rank=rank)
-            self.reading.entitle(self.state.session, title)
+            self.reading.set_title(self.state.session, title)
 
     # --- what the user said ------------------------------------------------------------------
 
-    def _user(self, line: Line, content: list[Any]) -> Iterator[Item]:
+    def _read_user(self, line: Line, content: list[Any]) -> Iterator[Item]:
         texts = []
         for block in content:
             kind = block.get("type") if isinstance(block, dict) else None
             if kind == "tool_result":
-                yield from self._result(block)
+                yield from self._read_result(block)
             elif kind == "text" and isinstance(block.get("text"), str):
                 texts.append(block["text"])
             elif isinstance(block, str):
@@ -238,50 +222,50 @@ class ClaudeCode(Transcript[Place]):
             else:
                 self.reading.skip(f"{kind or 'unknown'} block")
         if isinstance(line.planContent, str) and line.planContent:
-            yield self.plan(line.planContent)
+            yield self.make_plan(line.planContent)
         if not texts:
             return
         if line.isMeta or line.sourceToolUseID:
             self.reading.skip("client's own text")
         elif not isinstance(line.uuid, str):
-            self.reading.bad(self.number, "user record without a uuid")
+            self.reading.report_bad(self.number, "user record without a uuid")
         else:
-            yield from self._said(line, _REMINDER.sub("", "\n".join(texts)).strip())
+            yield from self._read_text(line, strip_reminders("\n".join(texts)).strip())
 
-    def _said(self, line: Line, text: str) -> Iterator[Item]:
-        treatment = next((what for start, what in USER_TEXT if text.startswith(start)), "prompt")
+    def _read_text(self, line: Line, text: str) -> Iterator[Item]:
+        treatment = treat_text(text)
         if not text:
             self.reading.skip("reminder")
         elif line.isCompactSummary or treatment == "compaction":
-            yield self.compaction(line.uuid, compacted(text))
+            yield self.make_summary(line.uuid, strip_compaction(text))
         elif treatment.startswith("skip "):
             self.reading.skip(treatment.removeprefix("skip "))
         elif treatment == "shell":
             body = "\n".join(match["text"].strip() for match in _TAG.finditer(text)).strip()
-            yield from self.unless_empty(
-                self.item(line.uuid, "message", "tool", body, tool="Bash", origin="user")
+            yield from self.skip_empty(
+                self.make_item(line.uuid, "message", "tool", body, tool="Bash", origin="user")
             )
         elif treatment == "notification" or not _is_typed(line):
-            yield self.item(line.uuid, "message", "tool", text, tool="Task", origin="tool")
+            yield self.make_item(line.uuid, "message", "tool", text, tool="Task", origin="tool")
         elif line.isSidechain:
             # A sub-agent's task is written by the agent that started it, not by a person.
-            yield self.item(line.uuid, "message", "task", text)
-        elif treatment == "command" and not _command(text):
-            self.reading.skip("local command")
+            yield self.make_item(line.uuid, "message", "task", text)
+        elif typed := typed_command(text) if treatment == "command" else text:
+            yield self._make_prompt(line.uuid, typed)
         else:
-            yield self._prompt(line.uuid, _command(text) if treatment == "command" else text)
+            self.reading.skip("local command")
 
-    def _prompt(self, ref: str, text: str) -> Item:
+    def _make_prompt(self, ref: str, text: str) -> Item:
         titled = self.state.title_rank > 0
         title = self.state.title
-        item = self.prompt(ref, text)
+        item = self.make_prompt(ref, text)
         if titled:  # by the user: the first prompt does not name the session any more
-            self._entitle(title, self.state.title_rank)
+            self._rank_title(title, self.state.title_rank)
         elif item.title:
             self.state = replace(self.state, title_rank=1)
         return item
 
-    def _queue(self, line: Line) -> Iterator[Item]:
+    def _read_queue(self, line: Line) -> Iterator[Item]:
         """Prompts typed while the agent worked. `remove` hands one to the running turn, and only
         this record keeps its text; `dequeue` makes a prompt of its own; `popAll` takes all back.
         """
@@ -291,8 +275,8 @@ class ClaudeCode(Transcript[Place]):
         elif line.operation == "remove" and queued:
             self.state = replace(self.state, queued=queued[1:])
             if not queued[0].lstrip().startswith(_NOT_TYPED):
-                self._place(line)
-                yield from self._typed_while_busy(queued[0])
+                self._place_line(line)
+                yield from self._make_queued_prompt(queued[0])
                 return
         elif line.operation == "dequeue":
             self.state = replace(self.state, queued=queued[1:])
@@ -300,54 +284,52 @@ class ClaudeCode(Transcript[Place]):
             self.state = replace(self.state, queued=())
         self.reading.skip("queue-operation")
 
-    def _typed_while_busy(self, text: str) -> Iterator[Item]:
-        text = _REMINDER.sub("", text).strip()
+    def _make_queued_prompt(self, text: str) -> Iterator[Item]:
+        text = strip_reminders(text).strip()
         mark = digest(text)
         # Newer clients write the same prompt twice, as queue record and as attachment.
         if not text or not self.state.project or mark in self.state.busy:
             self.reading.skip("queue-operation")
             return
         self.state = replace(self.state, busy=(*self.state.busy, mark)[-50:])
-        yield self._prompt(f"{self.state.session}:queued:{mark}", text)
+        yield self._make_prompt(f"{self.state.session}:queued:{mark}", text)
 
     # --- what the agent said and did ---------------------------------------------------------
 
-    def _assistant(self, line: Line, content: list[Any]) -> Iterator[Item]:
+    def _read_assistant(self, line: Line, content: list[Any]) -> Iterator[Item]:
         if line.isApiErrorMessage or line.message.get("model") == "<synthetic>":
             self.reading.skip("client's own text")
             return
         if not isinstance(line.uuid, str):
-            self.reading.bad(self.number, "assistant record without a uuid")
+            self.reading.report_bad(self.number, "assistant record without a uuid")
             return
         for at, block in enumerate(content):
             kind = block.get("type") if isinstance(block, dict) else None
             ref = line.uuid if len(content) == 1 else f"{line.uuid}:{at}"
             if kind == "text":
-                yield from self.said(ref, block.get("text"))
+                yield from self.make_message(ref, block.get("text"))
             elif kind == "thinking":  # newer clients keep only the signature: empty
-                yield from self.said(ref, block.get("thinking"), "thinking")
+                yield from self.make_message(ref, block.get("thinking"), "thinking")
             elif kind == "tool_use" and isinstance(block.get("name"), str):
-                yield from self._call(block, ref)
+                yield from self._read_call(block, ref)
             else:
                 self.reading.skip(f"{kind or 'unknown'} block")
 
-    def _call(self, block: dict[str, Any], ref: str) -> Iterator[Item]:
-        name, key, given = block["name"], block.get("id"), block.get("input")
-        if not isinstance(given, dict):
-            given = {} if given is None else {"input": given}
+    def _read_call(self, block: dict[str, Any], ref: str) -> Iterator[Item]:
+        name, key, given = block["name"], block.get("id"), input_fields(block.get("input"))
         if name == "TodoWrite":
             self.state = replace(self.state, todos=todo_text(given.get("todos"), "content"))
         elif name == "TaskUpdate":
-            self.state = replace(self.state, tasks=_updated(self.state.tasks, given))
-        elif name == "ExitPlanMode" and isinstance(given.get("plan"), str) and given["plan"]:
-            yield self.plan(given["plan"])
-        item = self.call(key if isinstance(key, str) and key else ref, name, given)
+            self.state = replace(self.state, tasks=_update_tasks(self.state.tasks, given))
+        elif name == "ExitPlanMode" and (plan := text_at(given, "plan")):
+            yield self.make_plan(plan)
+        item = self.make_call(key if isinstance(key, str) and key else ref, name, given)
         if name == "TaskCreate" and isinstance(given.get("subject"), str):
             item = replace(item, title=given["subject"])  # its number comes with the result
-        yield from self.wait(key, item)
+        yield from self.await_result(key, item)
 
-    def _result(self, block: dict[str, Any]) -> Iterator[Item]:
-        key, text = block.get("tool_use_id"), _REMINDER.sub("", block_text(block.get("content")))
+    def _read_result(self, block: dict[str, Any]) -> Iterator[Item]:
+        key, text = block.get("tool_use_id"), strip_reminders(block_text(block.get("content")))
         call = self.waiting.get(key) if isinstance(key, str) else None
         if _SAYS_NOTHING.fullmatch(text):
             text = ""
@@ -356,10 +338,24 @@ class ClaudeCode(Transcript[Place]):
         elif call and call.item.tool == "TaskCreate" and (match := _TASK_NUMBER.search(text)):
             task = (match[1], call.item.title, "pending")
             self.state = replace(self.state, tasks=(*self.state.tasks, task)[-200:])
-        yield from self.answer(key, text, block.get("is_error") is True)
+        yield from self.add_result(key, text, block.get("is_error") is True)
 
 
-def compacted(text: str) -> str:
+def treat_text(text: str) -> str:
+    """What is to become of a text in a user message: what `USER_TEXT` says, or a prompt."""
+    return next((what for start, what in USER_TEXT if text.startswith(start)), "prompt")
+
+
+def strip_reminders(text: str) -> str:
+    return _REMINDER.sub("", text)
+
+
+def tagged_parts(text: str) -> dict[str, str]:
+    """`<tag>text</tag>` by tag."""
+    return {match["tag"]: match["text"].strip() for match in _TAG.finditer(text)}
+
+
+def strip_compaction(text: str) -> str:
     """The summary of a compaction, the same from the transcript's form and from the hook's."""
     text = _COMPACTED_TAIL.split(_COMPACTED_HEAD.sub("", text), maxsplit=1)[0]
     text = _ANALYSIS.sub("", text, count=1)
@@ -367,39 +363,34 @@ def compacted(text: str) -> str:
     return re.sub(r"\n\n+", "\n\n", text).strip()
 
 
-def _actor_of(path: Path) -> str:
+def _name_actor(path: Path) -> str:
     """Sub-agents write files of their own, `agent-ID.jsonl`, with their type beside it."""
     if not path.name.startswith("agent-"):
         return ""
-    try:
-        meta = json.loads(read_text(path.with_suffix(".meta.json")))
-        kind = meta.get("agentType") if isinstance(meta, dict) else None
-    except (OSError, ValueError):
-        kind = None
+    kind = text_at(load_object(path.with_suffix(".meta.json"), SMALL), "agentType")
     number = path.stem.removeprefix("agent-")
-    return f"{kind}:{number}" if isinstance(kind, str) and kind else number
+    return f"{kind}:{number}" if kind else number
 
 
 def _is_typed(line: Line) -> bool:
-    kind = line.origin.get("kind") if isinstance(line.origin, dict) else None
-    return kind in (None, "human")
+    return not isinstance(line.origin, dict) or line.origin.get("kind") in (None, "human")
 
 
 def _queued_prompt(attachment: Any) -> str:
-    if not isinstance(attachment, dict) or attachment.get("type") != "queued_command":
+    if text_at(attachment, "type") != "queued_command":
         return ""
     prompt = block_text(attachment.get("prompt"))
     return "" if prompt.lstrip().startswith(_NOT_TYPED) else prompt
 
 
-def _command(text: str) -> str:
+def typed_command(text: str) -> str:
     """`/name arguments`; a command without arguments is a button press, not something said."""
-    parts = {match["tag"]: match["text"].strip() for match in _TAG.finditer(text)}
+    parts = tagged_parts(text)
     name, arguments = parts.get("command-name", ""), parts.get("command-args", "")
     return f"/{name.lstrip('/')} {arguments}" if arguments else ""
 
 
-def _updated(
+def _update_tasks(
     tasks: tuple[tuple[str, str, str], ...], given: Mapping[str, Any]
 ) -> tuple[tuple[str, str, str], ...]:
     number, status = str(given.get("taskId", "")), given.get("status")
@@ -411,4 +402,4 @@ def _updated(
     )
 
 
-AGENT = Agent(NAME, "Claude Code", find, accepts, read)
+READER = ClaudeCodeReader()

@@ -15,22 +15,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from yester.agents.base import Agent, Reading
-from yester.agents.transcript import (
-    State,
-    Tools,
-    Transcript,
+from yester.agents.base import Reader, Reading
+from yester.agents.conversation import State, Tools, Transcript, begin_state, complete_call
+from yester.agents.descriptors import CODEX
+from yester.agents.sources import first_records
+from yester.agents.values import (
     block_text,
-    decoded,
-    files,
-    joined,
-    opening,
+    decode_json,
+    dict_at,
+    input_fields,
+    join_output,
+    text_at,
     todo_text,
 )
-from yester.config import Config
 from yester.model import Item
-
-NAME = "codex"
 
 RECORDS = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
 
@@ -89,31 +87,23 @@ class CodexState(State):
     copied: bool = False  # still in what a fork took over from another session
 
 
-def find(config: Config) -> Iterator[Path]:
-    folders = config.texts("codex_dirs")
-    yield from files(folders, "sessions/**/rollout-*.jsonl", "archived_sessions/**/rollout-*.jsonl")
+class CodexReader(Reader):
+    def is_transcript(self, path: Path) -> bool:
+        """Only Codex writes lines of a type with its payload; its first versions wrote states."""
+        return any(
+            (text_at(record, "type") in RECORDS and isinstance(record.get("payload"), dict))
+            or record.get("record_type") == "state"
+            for record in first_records(path)
+        )
 
-
-def accepts(path: Path) -> bool:
-    """Only Codex writes lines of a type with its payload; its first versions wrote states."""
-    return any(
-        (record.get("type") in RECORDS and isinstance(record.get("payload"), dict))
-        or record.get("record_type") == "state"
-        for record in opening(path)
-    )
-
-
-def read(reading: Reading) -> Iterator[Item | None]:
-    state = CodexState.load(reading.state)
-    if not state.session:
+    def read_items(self, reading: Reading) -> Iterator[Item | None]:
         stem = reading.path.stem
-        named = stem[-_UUID_CHARS:] if stem.startswith("rollout-") else stem
-        state = replace(state, session=named)
-    yield from _Rollout(reading, state).items()
+        session = stem[-_UUID_CHARS:] if stem.startswith("rollout-") else stem
+        yield from _Rollout(reading, begin_state(CodexState, reading, session)).read_items()
 
 
 class _Rollout(Transcript[CodexState]):
-    agent = NAME
+    agent = CODEX.name
     bookkeeping = frozenset({"update_plan"})
     tools: ClassVar[Tools] = {
         "exec_command": (("cmd",), "", False),
@@ -128,7 +118,7 @@ class _Rollout(Transcript[CodexState]):
         "web_search": (("query", "queries", "url", "pattern"), "", False),
     }
 
-    def record(self, record: dict[str, Any]) -> Iterator[Item]:
+    def read_record(self, record: dict[str, Any]) -> Iterator[Item]:
         kind, payload = record.get("type"), record.get("payload")
         if payload is None and "record_type" not in record:  # before September 2025
             kind, payload = ("response_item" if kind else "session_meta"), record
@@ -136,52 +126,49 @@ class _Rollout(Transcript[CodexState]):
             self.reading.skip(str(record.get("record_type") or kind or "untyped"))
             return
         if kind == "session_meta":
-            self._meta(payload)
+            self._read_head(payload)
             return
-        self.place(record.get("timestamp"), payload.get("cwd"))
+        self.place_record(record.get("timestamp"), payload.get("cwd"))
         if kind == "event_msg":
-            self._turn(payload)
+            self._begin_turn(payload)
             self.reading.skip(f"{payload.get('type')} event")
         elif kind == "turn_context":
-            self._turn(payload)
+            self._begin_turn(payload)
             self.reading.skip("turn_context")
         elif kind not in ("response_item", "compacted"):
             self.reading.skip(str(kind or "untyped"))
         elif self.state.copied:
             self.reading.skip("copied from another session")
-        elif self.state.actor and not self.reading.options.subagents:
-            self.reading.skip("sub-agent")
+        elif self.skip_subagent():
+            return
         elif kind == "compacted":
-            yield from self._compacted(payload)
+            yield from self._read_compaction(payload)
         else:
-            yield from self._said()
-            yield from self._response(payload)
+            yield from self._give_last_said()
+            yield from self._read_response(payload)
 
-    def _meta(self, meta: Mapping[str, Any]) -> None:
+    def _read_head(self, meta: Mapping[str, Any]) -> None:
         """The file's own head; a second one was copied by a fork."""
-        own, root = meta.get("id"), meta.get("session_id")
-        if self.state.project or not isinstance(own, str) or not own:
+        own, root = text_at(meta, "id"), meta.get("session_id")
+        if self.state.project or not own:
             self.reading.skip("session_meta")
             return
-        source = meta.get("source")
-        spawned = source.get("subagent") if isinstance(source, dict) else None
-        spawn = spawned.get("thread_spawn") if isinstance(spawned, dict) else None
-        spawn = spawn if isinstance(spawn, dict) else {}
+        spawned = dict_at(meta, "source").get("subagent")
         if spawned:
+            spawn = dict_at(spawned, "thread_spawn")
             kind = spawn.get("agent_role") or spawn.get("agent_nickname") or spawned
             self.actor = f"{kind}:{own}" if isinstance(kind, str) else own
             root = root or spawn.get("parent_thread_id")
-        git = meta.get("git")
         self.state = replace(
             self.state,
             session=root if spawned and isinstance(root, str) else own,
             actor=self.actor,
             copied=bool(meta.get("forked_from_id")) and not meta.get("history_base"),
         )
-        branch = git.get("branch") if isinstance(git, dict) else ""
-        self.place(meta.get("timestamp"), meta.get("cwd"), branch)
+        branch = dict_at(meta, "git").get("branch")
+        self.place_record(meta.get("timestamp"), meta.get("cwd"), branch)
 
-    def _turn(self, payload: Mapping[str, Any]) -> None:
+    def _begin_turn(self, payload: Mapping[str, Any]) -> None:
         """Ids grow with time: a turn younger than the session is its own, not the copied one's."""
         turn = payload.get("turn_id")
         if self.state.copied and isinstance(turn, str):
@@ -189,116 +176,113 @@ class _Rollout(Transcript[CodexState]):
             if turn > own or len(turn) != _UUID_CHARS:
                 self.state = replace(self.state, copied=False)
 
-    def _response(self, payload: Mapping[str, Any]) -> Iterator[Item]:
+    def _read_response(self, payload: Mapping[str, Any]) -> Iterator[Item]:
         kind = payload.get("type")
         if kind == "message":
-            yield from self._message(payload)
+            yield from self._read_message(payload)
         elif kind == "reasoning":
-            text = joined(block_text(payload.get("summary")), block_text(payload.get("content")))
-            if text:
-                yield from self.said(self.ref(payload.get("id"), text), text, "thinking")
+            summary, content = payload.get("summary"), payload.get("content")
+            if text := join_output(block_text(summary), block_text(content)):
+                ref = self.make_ref(payload.get("id"), text)
+                yield from self.make_message(ref, text, "thinking")
             else:
                 self.reading.skip("encrypted reasoning")
         elif kind in ("function_call", "custom_tool_call", "local_shell_call"):
-            yield from self._called(payload)
+            yield from self._read_call(payload)
         elif kind in ("function_call_output", "custom_tool_call_output"):
-            yield from self.answer(payload.get("call_id"), *_result(payload.get("output")))
+            yield from self.add_result(payload.get("call_id"), *_read_output(payload.get("output")))
         elif kind == "web_search_call" and isinstance(action := payload.get("action"), dict):
-            item = self.call(payload.get("id"), "web_search", action)
-            yield from self.unless_empty(item)
+            item = self.make_call(payload.get("id"), "web_search", action)
+            yield from self.skip_empty(item)
         else:
             self.reading.skip(str(kind or "untyped"))
 
     # --- what was said -----------------------------------------------------------------------
 
-    def _message(self, payload: Mapping[str, Any]) -> Iterator[Item]:
+    def _read_message(self, payload: Mapping[str, Any]) -> Iterator[Item]:
         role = payload.get("role")
         if role == "user":
-            yield from self._user(payload)
+            yield from self._read_user(payload)
         elif role == "assistant":
             text = block_text(payload.get("content"))
-            ref = self.ref(payload.get("id"), text)
-            for item in self.said(ref, text):
-                yield from self.wait(_LAST_SAID, item)
+            ref = self.make_ref(payload.get("id"), text)
+            for item in self.make_message(ref, text):
+                yield from self.await_result(_LAST_SAID, item)
             for plan in _PLAN.findall(text):
-                yield self.plan(plan)
+                yield self.make_plan(plan)
         else:
             self.reading.skip(f"{role} message")
 
-    def _user(self, payload: Mapping[str, Any]) -> Iterator[Item]:
+    def _read_user(self, payload: Mapping[str, Any]) -> Iterator[Item]:
         texts = []
-        for text in _typed(payload.get("content")):
+        for text in _user_texts(payload.get("content")):
             reason = next((why for start, why in INJECTED if text.startswith(start)), "")
             if text.startswith("<user_shell_command>"):
-                yield from self._shell(text)
+                yield from self._read_shell(text)
             elif text.lower().startswith("<subagent_notification>"):
-                ref = self.ref(payload.get("id"), text)
-                yield self.item(ref, "message", "tool", text, tool="spawn_agent", origin="tool")
+                ref, tool = self.make_ref(payload.get("id"), text), "spawn_agent"
+                yield self.make_item(ref, "message", "tool", text, tool=tool, origin="tool")
             elif not reason:
                 texts.append(_IDE.sub("", text))
             else:
                 self.reading.skip(reason)
                 if match := _CWD.search(text):
-                    self.place(None, match[1] or match[2])
+                    self.place_record(None, match[1] or match[2])
         text = "\n".join(texts).strip()
         if not text:
             return
-        ref = self.ref(payload.get("id"), text)
+        ref = self.make_ref(payload.get("id"), text)
         if self.state.actor:  # a sub-agent's task is written by the agent that started it
-            yield from self.said(ref, text, "task")
+            yield from self.make_message(ref, text, "task")
         else:
-            yield self.prompt(ref, text)
+            yield self.make_prompt(ref, text)
 
-    def _shell(self, text: str) -> Iterator[Item]:
+    def _read_shell(self, text: str) -> Iterator[Item]:
         """A command the user ran in the client, with its output."""
         for command, output in _SHELL.findall(text):
-            result, failed = _result(output)
-            item = self.call(None, "shell_command", {"command": command}, origin="user")
-            tags = ("error",) if failed else ()
-            yield replace(item, body=joined(command, result), tags=tags)
+            result, failed = _read_output(output)
+            item = self.make_call(None, "shell_command", {"command": command}, origin="user")
+            yield complete_call(item, result, failed)
 
-    def _said(self) -> Iterator[Item]:
+    def _give_last_said(self) -> Iterator[Item]:
         if said := self.waiting.pop(_LAST_SAID, None):
             yield said.item
 
-    def _compacted(self, payload: Mapping[str, Any]) -> Iterator[Item]:
-        text = payload.get("message")
-        text = _SUMMARY.sub("", text).strip() if isinstance(text, str) else ""
+    def _read_compaction(self, payload: Mapping[str, Any]) -> Iterator[Item]:
+        text = _SUMMARY.sub("", text_at(payload, "message")).strip()
         said = self.waiting.get(_LAST_SAID)
         if said and said.item.body == text:
             del self.waiting[_LAST_SAID]
             self.reading.skip("summary said twice")
-        yield from self._said()
+        yield from self._give_last_said()
         if text:
-            yield self.compaction(self.ref(None, text), text)
+            yield self.make_summary(self.make_ref(None, text), text)
         else:
             self.reading.skip("encrypted compaction")
 
     # --- what was done -----------------------------------------------------------------------
 
-    def _called(self, payload: Mapping[str, Any]) -> Iterator[Item]:
-        name, space = payload.get("name"), payload.get("namespace")
+    def _read_call(self, payload: Mapping[str, Any]) -> Iterator[Item]:
         given = payload.get("action")
         if given is None:
             given = payload.get("arguments", payload.get("input"))
         if isinstance(given, str) and payload.get("type") == "function_call":
-            given = decoded(given) or given
-        if not isinstance(given, dict):
-            given = {"input": given} if given is not None else {}
-        tool = name if isinstance(name, str) and name else "local_shell"
-        if isinstance(space, str) and space.startswith("mcp__"):
+            given = decode_json(given) or given
+        given = input_fields(given)
+        tool, space = text_at(payload, "name") or "local_shell", text_at(payload, "namespace")
+        if space.startswith("mcp__"):
             tool = f"{space}__{tool.lstrip('_')}"
         if isinstance(command := given.get("command"), list):
-            given = {**given, "command": _command(command)}
+            given = {**given, "command": _join_command(command)}
         if isinstance(chars := given.get("chars"), str):  # keys pressed; Ctrl-C is no text
             given = {**given, "chars": "".join(c for c in chars if c.isprintable() or c == "\n")}
         if tool == "update_plan":
-            yield from self.todo(todo_text(given.get("plan"), "step"))
+            yield from self.make_todo(todo_text(given.get("plan"), "step"))
         key = payload.get("call_id") or payload.get("id")
-        yield from self.wait(key, self.call(key, tool, given))
+        yield from self.await_result(key, self.make_call(key, tool, given))
 
 
-def _typed(content: Any) -> Iterator[str]:
+def _user_texts(content: Any) -> Iterator[str]:
     """The texts of a user message one by one: the client puts its own beside the user's."""
     for block in content if isinstance(content, list) else [{"text": content}]:
         text = block.get("text") if isinstance(block, dict) else block
@@ -306,22 +290,21 @@ def _typed(content: Any) -> Iterator[str]:
             yield text.strip()
 
 
-def _command(words: list[Any]) -> str:
+def _join_command(words: list[Any]) -> str:
     """`bash -lc SCRIPT` is the script."""
     texts = [word for word in words if isinstance(word, str)]
     return texts[-1] if len(texts) == 3 and texts[1] in ("-lc", "-c") else " ".join(texts)
 
 
-def _result(output: Any) -> tuple[str, bool]:
+def _read_output(output: Any) -> tuple[str, bool]:
     """(text, did it fail) of a call's output, whose form changed over the versions."""
     failed = False
     if isinstance(output, dict):  # {content, success}
         failed = output.get("success") is False
         output = output.get("content")
     text = block_text(output)
-    if text.startswith('{"output":') and isinstance(whole := decoded(text), dict):
-        meta = whole.get("metadata")
-        code = meta.get("exit_code") if isinstance(meta, dict) else 0
+    if text.startswith('{"output":') and isinstance(whole := decode_json(text), dict):
+        code = dict_at(whole, "metadata").get("exit_code")
         return block_text(whole.get("output")), failed or code not in (0, None)
     headed = False
     while match := _HEADER.match(text):
@@ -330,9 +313,9 @@ def _result(output: Any) -> tuple[str, bool]:
         failed = failed or bool(code and code[1] != "0")
     if not headed or _ABORTED.match(text):
         return text, failed or bool(_FAILED.match(text))
-    if text.startswith('{"result":') and isinstance(whole := decoded(text), dict):
+    if text.startswith('{"result":') and isinstance(whole := decode_json(text), dict):
         return block_text(whole.get("result")) or text, failed  # a text from an MCP server
     return text, failed
 
 
-AGENT = Agent(NAME, "Codex", find, accepts, read)
+READER = CodexReader()

@@ -14,13 +14,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from yester.agents.base import Agent, Reading
-from yester.agents.transcript import State, Tools, Transcript, block_text, files, opening
-from yester.config import Config
+from yester.agents.base import Reader, Reading
+from yester.agents.conversation import State, Tools, Transcript, begin_state
+from yester.agents.descriptors import COPILOT_CLI
+from yester.agents.sources import first_records
+from yester.agents.values import block_text, dict_at, dicts_at, input_fields, text_at
 from yester.files import read_text
 from yester.model import Item
-
-NAME = "copilot-cli"
 
 _REMINDER = re.compile(r"<system_reminder>.*?(?:</system_reminder>|\Z)\s*", re.S)
 # What hooks answered to a tool's result is put at its end.
@@ -33,40 +33,32 @@ _RUNNING = re.compile(r"\n?<command with (?:shellId|id): [^<>\n]*>\s*\Z")  # how
 _CWD = re.compile(r"^cwd: (.+?)\s*$", re.M)
 _AGENTS_KEPT = 50
 
+Record = Mapping[str, Any]
+
 
 @dataclass(frozen=True, slots=True)
 class CopilotState(State):
     agents: tuple[tuple[str, str], ...] = ()  # (id of a sub-agent or of the call for it, its name)
 
 
-def find(config: Config) -> Iterator[Path]:
-    yield from files(
-        config.texts("copilot_dirs"), "session-state/*/events.jsonl", "session-state/*.jsonl"
-    )
+class CopilotReader(Reader):
+    def is_transcript(self, path: Path) -> bool:
+        """Only Copilot CLI writes typed lines with data that name the line they follow."""
+        return any(
+            "." in text_at(record, "type")
+            and isinstance(record.get("data"), dict)
+            and "parentId" in record
+            for record in first_records(path)
+        )
 
-
-def accepts(path: Path) -> bool:
-    """Only Copilot CLI writes typed lines with data that name the line they follow."""
-    return any(
-        isinstance(kind := record.get("type"), str)
-        and "." in kind
-        and isinstance(record.get("data"), dict)
-        and "parentId" in record
-        for record in opening(path)
-    )
-
-
-def read(reading: Reading) -> Iterator[Item | None]:
-    state = CopilotState.load(reading.state)
-    if not state.session:
+    def read_items(self, reading: Reading) -> Iterator[Item | None]:
         path = reading.path
-        named = path.parent.name if path.name == "events.jsonl" else path.stem
-        state = replace(state, session=named)
-    yield from _Events(reading, state).items()
+        session = path.parent.name if path.name == "events.jsonl" else path.stem
+        yield from _Events(reading, begin_state(CopilotState, reading, session)).read_items()
 
 
 class _Events(Transcript[CopilotState]):
-    agent = NAME
+    agent = COPILOT_CLI.name
     bookkeeping = frozenset({"report_intent", "stop_bash", "update_todo"})
     tools: ClassVar[Tools] = {
         "bash": (("command", "description"), "", False),
@@ -85,126 +77,119 @@ class _Events(Transcript[CopilotState]):
         "web_search": (("query",), "", False),
     }
 
-    def record(self, record: dict[str, Any]) -> Iterator[Item]:
+    def read_record(self, record: dict[str, Any]) -> Iterator[Item]:
         kind, data = record.get("type"), record.get("data")
         if not isinstance(kind, str) or not isinstance(data, dict):
-            self.reading.bad(self.number, "no event of a type with data")
+            self.reading.report_bad(self.number, "no event of a type with data")
             return
         if kind in ("session.start", "session.resume"):
-            self._session(data)
+            self._begin_session(data)
         elif not self.state.project:
-            self.place(None, _workspace(self.reading.path))
-        self.actor = self._who(record.get("agentId") or data.get("parentToolCallId"))
-        self.place(record.get("timestamp"))
+            self.place_record(None, _read_workspace(self.reading.path))
+        self.actor = self._name_actor(record.get("agentId") or data.get("parentToolCallId"))
+        self.place_record(record.get("timestamp"))
         if kind.startswith("subagent."):
-            self._met(record, data)
+            self._note_subagent(record, data)
         handler = {
-            "user.message": self._user,
-            "assistant.message": self._assistant,
-            "tool.execution_start": self._started,
-            "tool.execution_complete": self._completed,
-            "session.compaction_complete": self._compacted,
+            "user.message": self._read_user,
+            "assistant.message": self._read_assistant,
+            "tool.execution_start": self._read_call,
+            "tool.execution_complete": self._read_result,
+            "session.compaction_complete": self._read_compaction,
         }.get(kind)
         if handler is None:
             self.reading.skip(kind)
-        elif self.actor and not self.reading.options.subagents:
-            self.reading.skip("sub-agent")
-        else:
+        elif not self.skip_subagent():
             yield from handler(record, data)
 
-    def _session(self, data: Mapping[str, Any]) -> None:
-        own, context = data.get("sessionId"), data.get("context")
-        if isinstance(own, str) and own:
+    def _begin_session(self, data: Record) -> None:
+        own, context = text_at(data, "sessionId"), dict_at(data, "context")
+        if own:
             self.state = replace(self.state, session=own)
-        context = context if isinstance(context, dict) else {}
         cwd = context.get("cwd") or context.get("gitRoot")
-        self.place(None, cwd or _workspace(self.reading.path), context.get("branch"))
+        self.place_record(None, cwd or _read_workspace(self.reading.path), context.get("branch"))
 
-    def _met(self, record: Mapping[str, Any], data: Mapping[str, Any]) -> None:
+    def _note_subagent(self, record: Record, data: Record) -> None:
         """Sub-agents get names: `explore:ID`."""
-        name, own = data.get("agentName"), record.get("agentId")
-        call = data.get("toolCallId")
+        name, own = text_at(data, "agentName"), record.get("agentId")
         known = dict(self.state.agents)
-        for key in (own, call):
-            if isinstance(key, str) and isinstance(name, str) and name and key not in known:
+        for key in (own, data.get("toolCallId")):
+            if isinstance(key, str) and name and key not in known:
                 known[key] = f"{name}:{own if isinstance(own, str) else key}"
         self.state = replace(self.state, agents=tuple(known.items())[-_AGENTS_KEPT:])
 
-    def _who(self, key: Any) -> str:
+    def _name_actor(self, key: Any) -> str:
         return dict(self.state.agents).get(key, key) if isinstance(key, str) else ""
 
     # --- what was said -----------------------------------------------------------------------
 
-    def _user(self, record: Mapping[str, Any], data: Mapping[str, Any]) -> Iterator[Item]:
+    def _read_user(self, record: Record, data: Record) -> Iterator[Item]:
         text = _REMINDER.sub("", block_text(data.get("content"))).strip()
-        ref, source = self.ref(record.get("id"), text), data.get("source")
+        ref, source = self.make_ref(record.get("id"), text), data.get("source")
         if not text:
             self.reading.skip("empty")
         elif self.actor:  # a sub-agent's task is written by the agent that started it
-            yield from self.said(ref, text, "task")
+            yield from self.make_message(ref, text, "task")
         elif source in (None, "", "user"):
-            yield self.prompt(ref, text)
+            yield self.make_prompt(ref, text)
         else:
             self.reading.skip("client's own text")
 
-    def _assistant(self, record: Mapping[str, Any], data: Mapping[str, Any]) -> Iterator[Item]:
+    def _read_assistant(self, record: Record, data: Record) -> Iterator[Item]:
         text, thought = block_text(data.get("content")), data.get("reasoningText")
-        ref = self.ref(data.get("messageId") or record.get("id"), text)
+        ref = self.make_ref(data.get("messageId") or record.get("id"), text)
         if thought:
-            yield from self.said(f"{ref}:thinking", thought, "thinking")
+            yield from self.make_message(f"{ref}:thinking", thought, "thinking")
         if text.strip() or not data.get("toolRequests"):
-            yield from self.said(ref, text)
+            yield from self.make_message(ref, text)
 
-    def _compacted(self, record: Mapping[str, Any], data: Mapping[str, Any]) -> Iterator[Item]:
+    def _read_compaction(self, record: Record, data: Record) -> Iterator[Item]:
         text = block_text(data.get("summaryContent")).strip()
         if text:
-            yield self.compaction(self.ref(record.get("id"), text), text)
+            yield self.make_summary(self.make_ref(record.get("id"), text), text)
         else:
             self.reading.skip("empty")
 
     # --- what was done -----------------------------------------------------------------------
 
-    def _started(self, _: Mapping[str, Any], data: Mapping[str, Any]) -> Iterator[Item]:
-        key, tool, given = data.get("toolCallId"), data.get("toolName"), data.get("arguments")
-        if not isinstance(tool, str) or not tool:
-            self.reading.bad(self.number, "tool execution without a tool")
+    def _read_call(self, _: Record, data: Record) -> Iterator[Item]:
+        key, tool = data.get("toolCallId"), text_at(data, "toolName")
+        if not tool:
+            self.reading.report_bad(self.number, "tool execution without a tool")
             return
-        if not isinstance(given, dict):
-            given = {"input": given} if given is not None else {}
+        given = input_fields(data.get("arguments"))
         if tool == "update_todo":
-            yield from self.todo(block_text(given.get("todos")).strip())
-        item = self.call(key, tool, given)
+            yield from self.make_todo(block_text(given.get("todos")).strip())
+        item = self.make_call(key, tool, given)
         if tool == "str_replace_editor" and given.get("command") == "view":
             item = replace(item, files_read=item.files_modified, files_modified=())
-        yield from self.wait(key, item)
+        yield from self.await_result(key, item)
 
-    def _completed(self, _: Mapping[str, Any], data: Mapping[str, Any]) -> Iterator[Item]:
-        result, error = data.get("result"), data.get("error")
+    def _read_result(self, _: Record, data: Record) -> Iterator[Item]:
+        result = data.get("result")
         if isinstance(result, dict):
             text = block_text(result.get("content")) or block_text(result.get("detailedContent"))
         else:
             text = block_text(result)
-        if isinstance(error, dict) and isinstance(error.get("message"), str):
-            text = f"{text}\n{error['message']}"
+        if isinstance(error := dict_at(data, "error").get("message"), str):
+            text = f"{text}\n{error}"
         text = _RUNNING.sub("", _REMINDER.sub("", _GUIDANCE.sub("", text)))
-        shell = data.get("shellExecution")
-        code = shell.get("exitCode") if isinstance(shell, dict) else None
+        code = dict_at(data, "shellExecution").get("exitCode")
         if match := _EXITED.search(text):
             text = text[: match.start()]
             code = int(match[1]) if code is None else code
         failed = data.get("success") is False or code not in (0, None)
-        yield from self.answer(data.get("toolCallId"), text, failed, self._edited(data))
+        yield from self.add_result(data.get("toolCallId"), text, failed, self._edited_files(data))
 
-    def _edited(self, data: Mapping[str, Any]) -> tuple[str, ...]:
-        edits = data.get("fileEdits")
+    def _edited_files(self, data: Record) -> tuple[str, ...]:
         return tuple(
-            self.file(edit["path"])
-            for edit in (edits if isinstance(edits, list) else ())
-            if isinstance(edit, dict) and isinstance(edit.get("path"), str)
+            self.file_path(edit["path"])
+            for edit in dicts_at(data, "fileEdits")
+            if isinstance(edit.get("path"), str)
         )
 
 
-def _workspace(path: Path) -> str:
+def _read_workspace(path: Path) -> str:
     """A session's folder, from the file beside its log: early versions wrote it nowhere else."""
     try:
         text = read_text(path.with_name("workspace.yaml"))
@@ -214,4 +199,4 @@ def _workspace(path: Path) -> str:
     return match[1] if match else ""
 
 
-AGENT = Agent(NAME, "Copilot CLI", find, accepts, read)
+READER = CopilotReader()

@@ -14,18 +14,35 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
-from yester.agents.base import Agent, Reading
-from yester.agents.conversation import placed
-from yester.agents.cursor_chat import NAME, Chat, ChatState
-from yester.agents.cursor_editor import TABLE, conversations
-from yester.agents.cursor_store import Store
-from yester.agents.sqlite import Database, DatabaseProblem, has_tables, is_database
-from yester.agents.sqlite import stamp as database_stamp
-from yester.agents.transcript import files, opening
-from yester.config import Config
+from yester.agents.base import Reader, Reading, load_state
+from yester.agents.conversation import Conversation, State, named_fields, place_state
+from yester.agents.cursor_editor import TABLE, find_title, read_conversations, uri_folder
+from yester.agents.descriptors import CURSOR
+from yester.agents.sources import (
+    BadLine,
+    Database,
+    column_text,
+    first_records,
+    has_tables,
+    is_database,
+    read_database,
+    stamp_database,
+)
+from yester.agents.values import (
+    decode_object,
+    dict_at,
+    load_object,
+    nested_text,
+    parse_time,
+    text_at,
+    todo_text,
+)
 from yester.model import Item
 
 TRANSCRIPTS = "agent-transcripts"
@@ -33,79 +50,79 @@ STORE = "store.db"
 
 _DASHED = re.compile(r"[^A-Za-z0-9]+")
 
+CALLS = frozenset({"tool_use", "tool-call"})
+RESULTS = frozenset({"tool_result", "tool-result"})
+OUTPUTS = ("result", "experimental_content", "content", "output")
 
-def find(config: Config) -> Iterator[Path]:
-    for folder in config.texts("cursor_dirs"):
-        stores = list(files((folder,), f"chats/*/*/{STORE}"))
-        complete = {store.parent.name for store in stores}
-        for path in files(
-            (folder,), f"projects/*/{TRANSCRIPTS}/*.jsonl", f"projects/*/{TRANSCRIPTS}/*/*.jsonl",
-            f"projects/*/{TRANSCRIPTS}/*/subagents/*.jsonl",
-        ):  # fmt: skip
-            if path.stem not in complete:
-                yield path
-        yield from stores
-        yield from files((folder,), "User/globalStorage/state.vscdb")
+_QUERY = re.compile(r"<user_query>(.*?)(?:</user_query>|\Z)", re.S)
+_OWN_TEXT = re.compile(r"\s*<[a-z_]+(?: [^>]*)?>")  # <user_info>, <system_reminder> …
+_TIMESTAMP = re.compile(
+    r"<timestamp>\w+, (?P<month>\w{3})\w* (?P<day>\d{1,2}), (?P<year>\d{4}),?"
+    r" (?P<hour>\d{1,2}):(?P<minute>\d\d) ?(?P<half>[AP])M"
+    r"(?: \(UTC(?:(?P<zone>[+-]\d{1,2})(?::?(?P<quarter>\d\d))?)?\))?"
+)
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 
-
-def accepts(path: Path) -> bool:
-    """Nobody else has these tables, or lines of a role and a message and nothing besides."""
-    if is_database(path):
-        return has_tables(path, TABLE) or (path.name == STORE and has_tables(path, "blobs", "meta"))
-    seen = list(opening(path))
-    return bool(seen) and all(
-        record.get("type") == "turn_ended"
-        or (record.keys() <= {"role", "message", "timestamp"} and "message" in record)
-        for record in seen
-    )
+_HASH_BYTES = 32
+_MESSAGE, _WORKSPACE = 1, 9  # fields of a root
 
 
-def stamp(path: Path) -> tuple[int, int]:
-    """(size, mtime_ns) that change whenever there is something new to read."""
-    if is_database(path):
-        return database_stamp(path)
-    found = path.stat()
-    return found.st_size, found.st_mtime_ns
+class CursorReader(Reader):
+    def is_transcript(self, path: Path) -> bool:
+        """Nobody else has these tables, or lines of a role and a message and nothing besides."""
+        if is_database(path):
+            store = path.name == STORE and has_tables(path, "blobs", "meta")
+            return store or has_tables(path, TABLE)
+        seen = list(first_records(path))
+        return bool(seen) and all(
+            record.get("type") == "turn_ended"
+            or (record.keys() <= {"role", "message", "timestamp"} and "message" in record)
+            for record in seen
+        )
+
+    def select_transcripts(self, found: list[Path]) -> Iterable[Path]:
+        """Without the transcripts of sessions that have a store: it holds more."""
+        stored = {path.parent.name for path in found if path.name == STORE}
+        return (path for path in found if path.suffix != ".jsonl" or path.stem not in stored)
+
+    def stamp_transcript(self, path: Path) -> tuple[int, int]:
+        return stamp_database(path) if is_database(path) else super().stamp_transcript(path)
+
+    def read_items(self, reading: Reading) -> Iterator[Item | None]:
+        if not is_database(reading.path):
+            yield from _open_transcript(reading).read_items()
+        else:
+            yield from read_database(reading, _read_tables)
 
 
-def read(reading: Reading) -> Iterator[Item | None]:
-    if not is_database(reading.path):
-        yield from _transcript(reading).items()
-        return
-    try:
-        database = Database(reading.path)
-        try:
-            if database.columns(TABLE):
-                yield from conversations(reading, database)
-            else:
-                yield from Store(reading, database).items()
-        finally:
-            database.close()
-    except DatabaseProblem as problem:
-        reading.bad(0, str(problem))
+def _read_tables(reading: Reading, database: Database) -> Iterator[Item | None]:
+    if database.table_columns(TABLE):
+        yield from read_conversations(reading, database)
+    else:
+        yield from Store(reading, database).read_items()
 
 
-def _transcript(reading: Reading) -> Chat:
+def _open_transcript(reading: Reading) -> Chat:
     """Sub-agents have files of their own below their session's."""
     path = reading.path.absolute()
-    state = ChatState.load(reading.state)
+    state = load_state(ChatState, reading.state)
     if not state.session:
         above = next((one for one in path.parents if one.name == TRANSCRIPTS), path.parent)
         session = path.relative_to(above).parts[0].removesuffix(".jsonl")
         actor = "" if path.stem == session else f"sub-agent:{path.stem}"
         state = ChatState(session=session, actor=actor)
-        state = placed(reading, state, folder_named(above.parent.name))
+        state = place_state(reading, state, find_folder(above.parent.name))
     chat = Chat(reading, state)
     chat.epoch = int(path.stat().st_mtime * 1000)  # until a prompt tells its time
     return chat
 
 
-def folder_named(slug: str, above: Path = Path("/")) -> str:
+def find_folder(slug: str, above: Path = Path("/")) -> str:
     """The folder a slug stands for, if it is there; `my-app` and `my/app` look the same in it."""
-    return next(_folders(_DASHED.sub("-", slug).strip("-"), above), f"/{slug}")
+    return next(_find_folders(_DASHED.sub("-", slug).strip("-"), above), f"/{slug}")
 
 
-def _folders(slug: str, above: Path) -> Iterator[str]:
+def _find_folders(slug: str, above: Path) -> Iterator[str]:
     try:
         with os.scandir(above) as entries:
             below = sorted(one.name for one in entries if one.is_dir(follow_symlinks=False))
@@ -116,7 +133,206 @@ def _folders(slug: str, above: Path) -> Iterator[str]:
         if dashed == slug:
             yield str(above / name)
         elif dashed and slug.startswith(f"{dashed}-"):
-            yield from _folders(slug[len(dashed) + 1 :], above / name)
+            yield from _find_folders(slug[len(dashed) + 1 :], above / name)
 
 
-AGENT = Agent(NAME, "Cursor", find, accepts, read, stamp)
+@dataclass(frozen=True, slots=True)
+class ChatState(State):
+    last: str = ""  # of a store: the blob before the place to read on from
+
+
+class Chat(Conversation[ChatState]):
+    agent = CURSOR.name
+    bookkeeping = frozenset({"TodoWrite", "TodoRead", "todo_write", "todo_read", "UpdateTodos"})
+    blob = ""  # the message's own id, in a store
+
+    def read_record(self, record: dict[str, Any]) -> Iterator[Item]:
+        inner = record.get("message")
+        content = (inner if isinstance(inner, dict) else record).get("content")
+        role = record.get("role")
+        if role not in ("user", "assistant", "tool") or not isinstance(content, str | list):
+            self.reading.skip(str(record.get("type") or role or "untyped"))
+            return
+        if self.skip_subagent():
+            return
+        options = dict_at(dict_at(record, "providerOptions"), "cursor")
+        self.epoch = parse_time(record.get("timestamp")) or self.epoch
+        ref = f"{self.state.session}:{self.blob or self.number}"
+        blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
+        if role == "user":
+            texts = [block for block in blocks if text_at(block, "type") == "text"]
+            blocks = [block for block in blocks if text_at(block, "type") != "text"]
+            said = "\n".join(map(nested_text, texts))
+            yield from self._read_user(ref, said, options.get("isSummary") is True)
+        for at, block in enumerate(blocks):
+            yield from self._read_block(f"{ref}:{at}" if at else ref, block, options)
+
+    def _read_user(self, ref: str, said: str, summary: bool) -> Iterator[Item]:
+        """What was typed stands in a tag of its own, between what the client knows."""
+        self.epoch = _parse_prompt_time(said) or self.epoch
+        queries = [query.strip() for query in _QUERY.findall(said)]
+        body = "\n".join(filter(None, queries)) if queries else said.strip()
+        if summary and body:
+            yield self.make_summary(ref, body)
+        elif body and (queries or not _OWN_TEXT.match(body)):
+            yield self.make_prompt(ref, body)
+        elif said.strip():
+            self.reading.skip("client's own text")
+
+    def _read_block(self, ref: str, block: Any, options: Mapping[str, Any]) -> Iterator[Item]:
+        kind = text_at(block, "type")
+        if kind == "text":
+            yield from self.make_message(ref, nested_text(block))
+        elif kind in ("reasoning", "thinking"):
+            thought = block.get("text") or block.get("thinking")
+            yield from self.make_message(ref, thought, "thinking")
+        elif kind in CALLS:
+            yield from self._read_call(ref, block)
+        elif kind in RESULTS:
+            result = dict_at(options, "highLevelToolCallResult")
+            failed = True in (result.get("isError"), block.get("isError"), block.get("is_error"))
+            output = next((nested_text(block[key]) for key in OUTPUTS if block.get(key)), "")
+            key = block.get("toolCallId") or block.get("tool_use_id")
+            yield from self.add_result(key, output, failed)
+        else:
+            self.reading.skip(f"{kind or 'unknown'} block")
+
+    def _read_call(self, ref: str, block: dict[str, Any]) -> Iterator[Item]:
+        name = block.get("name") or block.get("toolName")
+        name = name if isinstance(name, str) else "unknown"
+        key = block.get("id") or block.get("toolCallId")
+        given = named_fields(block.get("input", block.get("args")))
+        if name in self.bookkeeping:
+            yield from self.make_todo(todo_text(given.get("todos"), "content"))
+            if not key:
+                self.reading.skip(f"{name} call")
+                return
+        made = self.make_call(self.call_ref(key) or ref, name.lower(), given)
+        yield from self.await_result(key, replace(made, tool=name))
+
+
+def _parse_prompt_time(said: str) -> int:
+    """When a prompt was typed, as the client tells the model: Monday, Aug 31, 2026, 5:52 AM."""
+    match = _TIMESTAMP.search(said)
+    if match is None or match["month"].lower() not in _MONTHS:
+        return 0
+    hour = int(match["hour"]) % 12 + (12 if match["half"] == "P" else 0)
+    try:
+        written = datetime(
+            int(match["year"]), _MONTHS.index(match["month"].lower()) + 1, int(match["day"]),
+            hour, int(match["minute"]), tzinfo=UTC if match["zone"] else None,
+        )  # fmt: skip
+        hours = int(match["zone"] or 0)
+        ahead = timedelta(
+            hours=hours, minutes=int(match["quarter"] or 0) * (1 if hours >= 0 else -1)
+        )
+        return max(0, int((written - ahead).timestamp() * 1000))
+    except (ValueError, OverflowError, OSError):
+        return 0
+
+
+class Store(Chat):
+    """The CLI's database of one session: messages are blobs, and a root lists them.
+
+    Ids are the blobs' hashes. Only the latest root has them in order (protobuf field 1); it names
+    the folder the session ran in as well (field 9), if `meta.json` beside the store does not.
+    """
+
+    def __init__(self, reading: Reading, database: Database) -> None:
+        self.database = database
+        asked = "SELECT CAST(value AS BLOB) FROM meta ORDER BY key = '0' DESC LIMIT 1"
+        kept = _decode_hex(column_text(database.select_value(asked)))
+        beside = load_object(reading.path.with_name("meta.json")) or {}
+        fields = list(_read_fields(self._select_blob(str(kept.get("latestRootBlobId") or ""))))
+        self.refs = [
+            raw.hex() for field, raw in fields if field == _MESSAGE and len(raw) == _HASH_BYTES
+        ]
+        state = load_state(ChatState, reading.state)
+        if not (0 < reading.line <= len(self.refs) and self.refs[reading.line - 1] == state.last):
+            reading.line = 0
+            cwd = next((uri_folder(raw) for field, raw in fields if field == _WORKSPACE), "")
+            state = _begin_state(reading, kept, beside, cwd)
+        super().__init__(reading, state)
+        self.epoch = (
+            parse_time(beside.get("createdAtMs"))
+            or parse_time(kept.get("createdAt"))
+            or stamp_database(reading.path)[1] // 1_000_000
+        )
+
+    def _select_blob(self, id_: str) -> bytes:
+        asked = "SELECT CAST(data AS BLOB) FROM blobs WHERE id = ?"
+        return self.database.select_value(asked, id_) or b""
+
+    def read_source(self) -> Iterator[tuple[int, int, int, Any | BadLine]]:
+        """The messages that the root lists; a message's number is its line."""
+        if not self.refs:
+            self.reading.skip("store without messages")
+        for at in range(self.reading.line, len(self.refs)):
+            self.blob = self.refs[at]
+            record = decode_object(self._select_blob(self.blob))
+            if record is None:
+                yield 0, 0, at + 1, BadLine(f"message {self.blob} is not a JSON object")
+            else:
+                yield 0, 0, at + 1, record
+
+    def _keep_place(self, offset: int, line: int, state: State) -> None:
+        super()._keep_place(offset, line, state)
+        reading = self.reading
+        last = self.refs[reading.line - 1] if reading.line else ""
+        reading.state = replace(reading.state, last=last)
+
+
+def _begin_state(
+    reading: Reading, kept: Mapping[str, Any], beside: Mapping[str, Any], cwd: str
+) -> ChatState:
+    """A store's session is named by its folder; a sub-agent's belongs to the one it works for."""
+    session, actor = reading.path.absolute().parent.name, ""
+    if isinstance(kept.get("subagentInfo"), dict) or beside.get("isSubagent") is True:
+        about = dict_at(kept, "subagentInfo")
+        actor = f"{about.get('typeName') or 'sub-agent'}:{session}"
+        session = str(about.get("rootParentAgentId") or about.get("parentAgentId") or session)
+    title = find_title(beside.get("title"), kept.get("name"))
+    state = ChatState(session=session, actor=actor, title=title)
+    return place_state(reading, state, text_at(beside, "cwd") or cwd)
+
+
+def _decode_hex(value: str) -> dict[str, Any]:
+    """The store's own data: JSON, written as hexadecimal digits."""
+    try:
+        return decode_object(bytes.fromhex(value)) or {}
+    except ValueError:
+        return decode_object(value) or {}
+
+
+def _read_fields(raw: bytes) -> Iterator[tuple[int, bytes]]:
+    """The byte fields of a protobuf message, as far as it can be read."""
+    at = 0
+    while at < len(raw):
+        tag, at = _read_varint(raw, at)
+        kind = tag & 7
+        if kind == 0:
+            _, at = _read_varint(raw, at)
+        elif kind == 2:
+            length, at = _read_varint(raw, at)
+            if at + length > len(raw):
+                return
+            yield tag >> 3, raw[at : at + length]
+            at += length
+        elif kind in (1, 5):
+            at += 8 if kind == 1 else 4
+        else:
+            return
+
+
+def _read_varint(raw: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while at < len(raw) and shift < 64:
+        value |= (raw[at] & 0x7F) << shift
+        shift += 7
+        at += 1
+        if raw[at - 1] < 0x80:
+            break
+    return value, at
+
+
+READER = CursorReader()

@@ -11,29 +11,38 @@ its list of conversations and nothing else, where these do not say which folder 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
-from yester.agents.base import Reading
+from yester.agents.base import Reading, load_state
 from yester.agents.conversation import (
     TODO_TOOLS,
     Conversation,
-    an_object,
-    as_fields,
-    load,
-    load_state,
-    moment,
-    placed,
-    text_of,
+    State,
+    named_fields,
+    place_state,
 )
-from yester.agents.cursor_chat import NAME, folder_of, title_of
-from yester.agents.sqlite import Database, DatabaseProblem, text
-from yester.agents.transcript import State, decoded, todo_text
+from yester.agents.descriptors import CURSOR
+from yester.agents.sources import Database, DatabaseProblem, column_text
+from yester.agents.values import (
+    decode_json,
+    decode_object,
+    dict_at,
+    dicts_at,
+    list_at,
+    load_object,
+    nested_text,
+    parse_time,
+    text_at,
+    todo_text,
+)
 from yester.model import Item
 
 TABLE = "cursorDiskKV"
+UNTITLED = frozenset({"New Agent", "New Chat", "Untitled"})
 
 _USER = 1
 _YEAR_2000 = 946_684_800_000  # a start before it is a duration, to be taken from the end
@@ -54,148 +63,145 @@ class Progress:
     row: int = 0  # what changed up to here has been read
 
 
-def conversations(reading: Reading, database: Database) -> Iterator[Item]:
+def read_conversations(reading: Reading, database: Database) -> Iterator[Item]:
     before = reading.state = load_state(Progress, reading.state)
     workspaces = _Workspaces(reading.path)
     whole = True
-    for id_, row in database.rows(_CHANGED, before.row):
+    for raw_id, row in database.select_rows(_CHANGED, before.row):
+        id_ = column_text(raw_id)
         try:
-            yield from _read(reading, database, workspaces, text(id_), before.row)
+            yield from _read_conversation(reading, database, workspaces, id_, before.row)
         except DatabaseProblem as problem:
-            reading.bad(row, f"conversation {text(id_)}: {problem}")
+            reading.report_bad(row, f"conversation {id_}: {problem}")
             whole = whole and not problem.passing  # else the next run tries again from here
         if whole:
             reading.state = Progress(row)
 
 
-def _read(
+def _read_conversation(
     reading: Reading, database: Database, workspaces: _Workspaces, id_: str, since: int
 ) -> Iterator[Item]:
     asked = f"SELECT CAST(value AS BLOB) FROM {TABLE} WHERE key = ?"
     key = f"composerData:{id_}"
-    row = database.value(f"SELECT rowid FROM {TABLE} WHERE key = ?", key) or 0
-    value = database.value(asked, key)
-    data = an_object(value)
+    row = database.select_value(f"SELECT rowid FROM {TABLE} WHERE key = ?", key) or 0
+    value = database.select_value(asked, key)
+    data = decode_object(value)
     if data is None and value not in (None, b"null"):
-        reading.bad(row, f"conversation {id_} is not a JSON object")
+        reading.report_bad(row, f"conversation {id_} is not a JSON object")
     talk = _Composer(reading, id_, data or {}, workspaces)
-    if talk.actor and not reading.options.subagents:
-        reading.skip("sub-agent")
+    if talk.skip_subagent():
         return
-    inline = (data or {}).get("conversation")
-    if isinstance(inline, list) and inline:  # early versions kept all of it in one row
+    if inline := list_at(data, "conversation"):  # early versions kept all of it in one row
         for at, bubble in enumerate(inline):
             if isinstance(bubble, dict):
                 ref = bubble.get("bubbleId")
-                yield from talk.bubble(ref if isinstance(ref, str) else f"{id_}:{at}", bubble, True)
+                ref = ref if isinstance(ref, str) else f"{id_}:{at}"
+                yield from talk.read_bubble(ref, bubble, True)
         return
     prefix = f"bubbleId:{id_}:"
     rows = {
-        text(key)[len(prefix) :]: number
-        for number, key in database.rows(
+        column_text(key)[len(prefix) :]: number
+        for number, key in database.select_rows(
             f"SELECT rowid, CAST(key AS BLOB) FROM {TABLE} WHERE key >= ? AND key < ?"
             " ORDER BY rowid", prefix, f"bubbleId:{id_};",
         )
     }  # fmt: skip
     if not rows:
         reading.skip("empty conversation")
-    kinds = talk.order()
+    kinds = talk.list_bubbles()
     for bubble_id in [*kinds, *(one for one in rows if one not in kinds)]:  # or not listed yet
         number = rows.get(bubble_id, 0)
         if number > since or (number and kinds.get(bubble_id) == _USER):
-            value = database.value(asked, prefix + bubble_id)
-            found = an_object(value)
+            value = database.select_value(asked, prefix + bubble_id)
+            found = decode_object(value)
             if found is not None:
                 found.setdefault("type", kinds.get(bubble_id))
-                yield from talk.bubble(bubble_id, found, number > since)
+                yield from talk.read_bubble(bubble_id, found, number > since)
             elif value in (None, b"null"):
                 reading.skip("cleared bubble")
             else:
-                reading.bad(number, f"bubble {bubble_id} is not a JSON object")
+                reading.report_bad(number, f"bubble {bubble_id} is not a JSON object")
     if row > since and rows:
-        talk.meet()  # the title may be all that changed
-        yield from talk.ended()
+        talk.register_session()  # the title may be all that changed
+        yield from talk.read_summary()
 
 
 class _Composer(Conversation[State]):
-    agent = NAME
+    agent = CURSOR.name
 
     def __init__(
         self, reading: Reading, id_: str, data: dict[str, Any], workspaces: _Workspaces
     ) -> None:
-        session, actor, about = id_, "", data.get("subagentInfo")
-        if isinstance(about, dict) and about.get("parentComposerId"):
+        session, actor, about = id_, "", dict_at(data, "subagentInfo")
+        if about.get("parentComposerId"):
             actor = f"{about.get('subagentTypeName') or 'sub-agent'}:{id_}"
             session = str(about.get("rootParentConversationId") or about["parentComposerId"])
-        state = State(session=session, actor=actor, title=title_of(data.get("name")))
-        cwd = _cwd(data) or workspaces.folder(id_)
-        super().__init__(reading, placed(reading, state, cwd))
+        state = State(session=session, actor=actor, title=find_title(data.get("name")))
+        cwd = _find_cwd(data) or workspaces.find_folder(id_)
+        super().__init__(reading, place_state(reading, state, cwd))
         self.id, self.data = id_, data
-        self.epoch = moment(data.get("createdAt")) or moment(data.get("lastUpdatedAt"))
+        self.epoch = parse_time(data.get("createdAt")) or parse_time(data.get("lastUpdatedAt"))
 
-    def order(self) -> dict[str, Any]:
+    def list_bubbles(self) -> dict[str, Any]:
         """Bubble → who speaks, in the order they are shown."""
-        listed = self.data.get("fullConversationHeadersOnly")
         return {
             one["bubbleId"]: one.get("type")
-            for one in (listed if isinstance(listed, list) else ())
-            if isinstance(one, dict) and isinstance(one.get("bubbleId"), str)
+            for one in dicts_at(self.data, "fullConversationHeadersOnly")
+            if isinstance(one.get("bubbleId"), str)
         }
 
-    def bubble(self, ref: str, bubble: dict[str, Any], new: bool) -> Iterator[Item]:
-        self.epoch = moment(bubble.get("createdAt")) or _timed(bubble) or self.epoch
+    def read_bubble(self, ref: str, bubble: dict[str, Any], new: bool) -> Iterator[Item]:
+        self.epoch = parse_time(bubble.get("createdAt")) or _bubble_time(bubble) or self.epoch
         said = bubble.get("text") or bubble.get("rawText")
         said = said.strip() if isinstance(said, str) else ""
         if bubble.get("type") == _USER:
             if not said:
                 self.reading.skip("empty")
             elif new:
-                yield self.prompt(ref, said)
+                yield self.make_prompt(ref, said)
             elif not self.actor:
                 self.count_prompt(said)
         elif new:
-            thinking, call = bubble.get("thinking"), self._call_of(ref, bubble)
-            if thought := text_of(thinking).strip():
-                yield from self.said(f"{ref}:thinking", thought, "thinking")
+            call, thought = (
+                self._find_call(ref, bubble),
+                nested_text(bubble.get("thinking")).strip(),
+            )
+            if thought:
+                yield from self.make_message(f"{ref}:thinking", thought, "thinking")
             if call:
-                yield from self._call(f"{ref}:tool", call)
+                yield from self._read_call(f"{ref}:tool", call)
             if said or not (thought or call):
-                yield from self.said(ref, said)
+                yield from self.make_message(ref, said)
 
-    def ended(self) -> Iterator[Item]:
-        summary = self.data.get("latestConversationSummary")
-        summary = summary.get("summary") if isinstance(summary, dict) else None
+    def read_summary(self) -> Iterator[Item]:
+        summary = dict_at(self.data, "latestConversationSummary").get("summary")
         summary = summary.get("summary") if isinstance(summary, dict) else summary
         if isinstance(summary, str) and summary.strip():
-            yield self.compaction(f"{self.id}:summary", summary.strip())
+            yield self.make_summary(f"{self.id}:summary", summary.strip())
 
-    def _call_of(self, ref: str, bubble: dict[str, Any]) -> dict[str, Any] | None:
+    def _find_call(self, ref: str, bubble: dict[str, Any]) -> dict[str, Any] | None:
         """A bubble's tool call; before version 3 it stands beside the conversation."""
         call = bubble.get("toolFormerData")
         if not isinstance(call, dict):
-            listed = self.data.get("capabilities")
-            for one in listed if isinstance(listed, list) else ():
-                kept = one.get("data") if isinstance(one, dict) else None
-                calls = kept.get("bubbleDataMap") if isinstance(kept, dict) else None
-                calls = decoded(calls) if isinstance(calls, str) else calls
-                call = calls.get(ref) if isinstance(calls, dict) else None
-                if isinstance(call, dict):
-                    break
-        return call if isinstance(call, dict) and isinstance(call.get("name"), str) else None
+            maps = (
+                dict_at(one, "data").get("bubbleDataMap")
+                for one in dicts_at(self.data, "capabilities")
+            )
+            calls = (decode_json(one) if isinstance(one, str) else one for one in maps)
+            call = next(filter(None, (dict_at(one, ref) for one in calls)), {})
+        return call if isinstance(call.get("name"), str) else None
 
-    def _call(self, ref: str, call: dict[str, Any]) -> Iterator[Item]:
-        given = as_fields(call.get("rawArgs") or call.get("params"))
-        result, error = call.get("result"), text_of(call.get("error"))
-        found = decoded(result) if isinstance(result, str) else result
+    def _read_call(self, ref: str, call: dict[str, Any]) -> Iterator[Item]:
+        given = named_fields(call.get("rawArgs") or call.get("params"))
+        result, error = call.get("result"), nested_text(call.get("error"))
+        found = decode_json(result) if isinstance(result, str) else result
         if call["name"].lower() in TODO_TOOLS:
-            todos = found.get("finalTodos") if isinstance(found, Mapping) else None
-            yield from self.todo(todo_text(todos or given.get("todos"), "content"))
-        output = text_of(found) or text_of(result) or error
-        key = call.get("toolCallId")
-        yield from self.tool(
-            ref, key.split()[0] if isinstance(key, str) and key.strip() else None, call["name"],
-            given, output, call.get("status") == "error" or bool(error),
-        )  # fmt: skip
+            todos = list_at(found, "finalTodos") or given.get("todos")
+            yield from self.make_todo(todo_text(todos, "content"))
+        output = nested_text(found) or nested_text(result) or error
+        key = next(iter(text_at(call, "toolCallId").split()), None)
+        failed = call.get("status") == "error" or bool(error)
+        yield from self.make_tool_call(ref, key, call["name"], given, output, failed)
 
 
 class _Workspaces:
@@ -205,50 +211,55 @@ class _Workspaces:
         self._storage = path.absolute().parent.parent / "workspaceStorage"
         self._folders: dict[str, str] | None = None
 
-    def folder(self, id_: str) -> str:
+    def find_folder(self, id_: str) -> str:
         if self._folders is None:
             self._folders = {}
             for file in sorted(self._storage.glob("*/workspace.json")):
-                folder = folder_of((load(file) or {}).get("folder"))
-                for one in self._listed(file.with_name("state.vscdb")) if folder else ():
-                    self._folders.setdefault(one, folder)
+                if folder := uri_folder(text_at(load_object(file), "folder")):
+                    for one in self._list_conversations(file.with_name("state.vscdb")):
+                        self._folders.setdefault(one, folder)
         return self._folders.get(id_, "")
 
-    def _listed(self, path: Path) -> Iterator[str]:
+    def _list_conversations(self, path: Path) -> Iterator[str]:
         if not path.exists():
             return
         try:
-            database = Database(path)
-            try:
-                rows = database.rows(
+            with Database(path) as database:
+                rows = database.select_rows(
                     "SELECT CAST(value AS BLOB) FROM ItemTable WHERE key = 'composer.composerData'"
                 )
-            finally:
-                database.close()
         except DatabaseProblem:
             return
         for (value,) in rows:
-            listed = (an_object(value) or {}).get("allComposers")
-            for one in listed if isinstance(listed, list) else ():
-                if isinstance(one, dict) and isinstance(one.get("composerId"), str):
+            for one in dicts_at(decode_object(value), "allComposers"):
+                if isinstance(one.get("composerId"), str):
                     yield one["composerId"]
 
 
-def _cwd(data: dict[str, Any]) -> str:
-    workspace, repositories = data.get("workspaceIdentifier"), data.get("trackedGitRepos")
-    uri = workspace.get("uri") if isinstance(workspace, dict) else None
-    path = uri.get("fsPath") if isinstance(uri, dict) else None
-    first = repositories[0] if isinstance(repositories, list) and repositories else None
-    path = path or (first.get("repoPath") if isinstance(first, dict) else None)
-    return path if isinstance(path, str) else ""
+def _find_cwd(data: dict[str, Any]) -> str:
+    uri = dict_at(dict_at(data, "workspaceIdentifier"), "uri")
+    first = next(iter(list_at(data, "trackedGitRepos")), None)
+    return text_at(uri, "fsPath") or text_at(first, "repoPath")
 
 
-def _timed(bubble: dict[str, Any]) -> int:
-    timing = bubble.get("timingInfo")
-    if not isinstance(timing, dict):
-        return 0
-    start = moment(timing.get("clientStartTime"))
+def _bubble_time(bubble: dict[str, Any]) -> int:
+    timing = dict_at(bubble, "timingInfo")
+    start = parse_time(timing.get("clientStartTime"))
     if start >= _YEAR_2000:
         return start
-    ends = (moment(timing.get(f"client{name}Time")) for name in ("RpcSend", "Settle", "End"))
+    ends = (parse_time(timing.get(f"client{name}Time")) for name in ("RpcSend", "Settle", "End"))
     return max(0, next(filter(None, ends), start) - start)
+
+
+def find_title(*names: Any) -> str:
+    """The first that is one; the client's word for having none is none."""
+    titles = (name.strip() for name in names if isinstance(name, str))
+    return next((title for title in titles if title and title not in UNTITLED), "")
+
+
+def uri_folder(uri: Any) -> str:
+    """A local folder from its URI."""
+    uri = uri.decode("utf-8", "replace") if isinstance(uri, bytes) else uri
+    if not isinstance(uri, str) or not uri.startswith("file:///"):
+        return ""
+    return unquote(uri.removeprefix("file://"))

@@ -17,25 +17,26 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, ClassVar
 
-from yester.agents.base import Agent, Reading
-from yester.agents.jsonl import LONGEST_LINE, taken_apart
-from yester.agents.transcript import (
-    State,
-    Tools,
-    Transcript,
+from yester.agents.base import Reader, Reading, load_state
+from yester.agents.conversation import State, Tools, Transcript, complete_call
+from yester.agents.descriptors import GEMINI_CLI
+from yester.agents.sources import first_records
+from yester.agents.values import (
+    LONGEST_LINE,
     block_text,
-    decoded,
-    files,
-    joined,
-    opening,
-    plain,
+    decode_json,
+    decode_object,
+    dict_at,
+    dicts_at,
+    input_fields,
+    join_output,
+    list_at,
+    text_at,
+    to_text,
     todo_text,
 )
-from yester.config import Config
 from yester.files import open_file, read_bytes, read_text
 from yester.model import Item
-
-NAME = "gemini-cli"
 
 _HOOK = re.compile(r"\s*<hook_context>.*?(?:</hook_context>|\Z)", re.S)
 _CONTEXT = re.compile(
@@ -60,19 +61,19 @@ class GeminiState(State):
     recent: tuple[str, ...] = ()  # ids of the last prompts: one that is written again is no new one
 
 
-def find(config: Config) -> Iterator[Path]:
-    yield from files(
-        config.texts("gemini_dirs"), "tmp/*/chats/session-*.json", "tmp/*/chats/session-*.jsonl",
-        "tmp/*/chats/*/*.jsonl",
-    )  # fmt: skip
+class GeminiReader(Reader):
+    def is_transcript(self, path: Path) -> bool:
+        """Only Gemini CLI names a session together with the hash of its project."""
+        return _is_document(path) or any(
+            isinstance(record.get("sessionId"), str) and isinstance(record.get("projectHash"), str)
+            for record in first_records(path)
+        )
 
-
-def accepts(path: Path) -> bool:
-    """Only Gemini CLI names a session together with the hash of its project."""
-    return _is_document(path) or any(
-        isinstance(record.get("sessionId"), str) and isinstance(record.get("projectHash"), str)
-        for record in opening(path)
-    )
+    def read_items(self, reading: Reading) -> Iterator[Item | None]:
+        if reading.path.suffix == ".json" or _is_document(reading.path):
+            yield from _Chat(reading, GeminiState()).read_document()
+        else:
+            yield from _Chat(reading, load_state(GeminiState, reading.state)).read_items()
 
 
 def _is_document(path: Path) -> bool:
@@ -88,15 +89,8 @@ def _is_document(path: Path) -> bool:
     return (pretty or path.suffix == ".json") and bool(_DOCUMENT.match(head))
 
 
-def read(reading: Reading) -> Iterator[Item | None]:
-    if reading.path.suffix == ".json" or _is_document(reading.path):
-        yield from _Chat(reading, GeminiState()).document()
-    else:
-        yield from _Chat(reading, GeminiState.load(reading.state)).items()
-
-
 class _Chat(Transcript[GeminiState]):
-    agent = NAME
+    agent = GEMINI_CLI.name
     tools: ClassVar[Tools] = {
         "run_shell_command": (("command", "description"), "", False),
         "read_file": (("file_path", "absolute_path"), "file_path", False),
@@ -117,87 +111,84 @@ class _Chat(Transcript[GeminiState]):
         super().__init__(reading, state)
         self.current, self.given = "", dict[tuple[str, str], Item]()
 
-    def document(self) -> Iterator[Item]:
+    def read_document(self) -> Iterator[Item]:
         """A file that is one JSON document and rewritten as a whole: read from the beginning."""
         reading = self.reading
         size = reading.path.stat().st_size
         reading.offset, reading.line, reading.state = 0, 0, None
         if size > LONGEST_LINE:
-            reading.bad(1, f"longer than {LONGEST_LINE >> 20} MB")
+            reading.report_bad(1, f"longer than {LONGEST_LINE >> 20} MB")
             return
-        raw = read_bytes(reading.path, LONGEST_LINE)
-        whole = decoded(raw)
-        if not isinstance(whole, dict):  # cut off in the middle, or two at once
-            whole = next(iter(taken_apart(raw.decode("utf-8", "replace"))), None)
+        whole = decode_object(read_bytes(reading.path, LONGEST_LINE))
         self.number = 1
         if whole is None:
-            reading.bad(1, "not JSON")
+            reading.report_bad(1, "not JSON")
         else:
-            yield from self.record(whole)
+            yield from self.read_record(whole)
         reading.offset = size
 
-    def record(self, record: dict[str, Any]) -> Iterator[Item]:
+    def read_record(self, record: dict[str, Any]) -> Iterator[Item]:
         if isinstance(patch := record.get("$set"), dict):
-            yield from self._patched(patch)
+            yield from self._read_patch(patch)
         elif "$rewindTo" in record:
             self.reading.skip("rewind")
         elif isinstance(record.get("sessionId"), str) and "id" not in record:
-            self._session(record)
-            yield from self._messages(record.get("messages"))
+            self._begin_session(record)
+            yield from self._read_messages(list_at(record, "messages"))
         else:
-            yield from self._message(record)
+            yield from self._read_message(record)
 
-    def _session(self, head: Mapping[str, Any]) -> None:
+    def _begin_session(self, head: Mapping[str, Any]) -> None:
         """The head of the file; it is written again when the session is resumed."""
         own, inner = head["sessionId"], self.reading.path.parent
         actor = own if head.get("kind") == "subagent" else ""
         nested = actor and inner.parent.name == "chats"  # in a folder named after its parent
         self.state = replace(self.state, session=inner.name if nested else own, actor=actor)
         self.actor = actor
-        cwd, name = _folder(self.reading.path, head)
+        cwd, name = _find_folder(self.reading.path, head)
         if not cwd and name and not self.state.project:
             self.state = replace(self.state, project=f"name:{name}")
-        self.place(head.get("startTime"), cwd)
+        self.place_record(head.get("startTime"), cwd)
         self.reading.skip("session head")
 
-    def _patched(self, patch: Mapping[str, Any]) -> Iterator[Item]:
+    def _read_patch(self, patch: Mapping[str, Any]) -> Iterator[Item]:
         """A change of the head. A whole history in it repeats the messages; only a compression
         adds one, its summary, and only a file without other messages has them nowhere else.
         """
-        history = patch.get("messages")
         if not self.state.recent and not self.current:
-            yield from self._messages(history)
+            yield from self._read_messages(list_at(patch, "messages"))
             return
-        for message in history if isinstance(history, list) else ():
-            if isinstance(message, dict) and _snapshot(message):
-                yield from self._message(message)
-        self.reading.skip("history written again" if history else "session head")
+        for message in dicts_at(patch, "messages"):
+            if _is_snapshot(message):
+                yield from self._read_message(message)
+        again = patch.get("messages")
+        self.reading.skip("history written again" if again else "session head")
 
-    def _messages(self, messages: Any) -> Iterator[Item]:
-        for message in messages if isinstance(messages, list) else ():
+    def _read_messages(self, messages: list[Any]) -> Iterator[Item]:
+        for message in messages:
             if isinstance(message, dict):
-                yield from self._message(message)
+                yield from self._read_message(message)
             else:
-                self.reading.bad(self.number, "no message")
+                self.reading.report_bad(self.number, "no message")
 
-    def _message(self, message: Mapping[str, Any]) -> Iterator[Item]:
-        kind, own = message.get("type"), message.get("id")
-        if not isinstance(own, str) or not own:
-            self.reading.bad(self.number, "message without an id")
+    def _read_message(self, message: Mapping[str, Any]) -> Iterator[Item]:
+        kind, own = message.get("type"), text_at(message, "id")
+        if not own:
+            self.reading.report_bad(self.number, "message without an id")
             return
         if not self.state.session:
             self.state = replace(self.state, session=self.reading.path.stem)
-        self.place(message.get("timestamp"))
+        self.place_record(message.get("timestamp"))
         if kind not in ("user", "gemini"):
             self.reading.skip(f"{kind} message" if isinstance(kind, str) else "untyped")
-        elif self.actor and not self.reading.options.subagents:
-            self.reading.skip("sub-agent")
+        elif self.skip_subagent():
+            return
         elif kind == "user":
-            yield from self._user(own, message)
+            yield from self._read_user(own, message)
         else:
             if own != self.current:
                 self.current, self.given = own, {}
-            for item in self._gemini(own, message):
+            for item in self._read_answer(own, message):
                 key = (item.kind, item.ref)
                 if self.given.get(key) == item:
                     self.reading.skip("message written again")
@@ -207,116 +198,107 @@ class _Chat(Transcript[GeminiState]):
 
     # --- what was said -----------------------------------------------------------------------
 
-    def _user(self, own: str, message: Mapping[str, Any]) -> Iterator[Item]:
-        typed = block_text(message.get("displayContent")) or _text(message.get("content"))
+    def _read_user(self, own: str, message: Mapping[str, Any]) -> Iterator[Item]:
+        typed = block_text(message.get("displayContent")) or _message_text(message.get("content"))
         text = _CONTEXT.sub("", _HOOK.sub("", typed)).strip()
         if not text:
             self.reading.skip("injected context" if typed.strip() else "tool result repeated")
-        elif _snapshot(message):
-            yield self.compaction(own, text)
+        elif _is_snapshot(message):
+            yield self.make_summary(own, text)
         elif self.actor:
             if self.state.recent not in ((), (own,)):
                 self.reading.skip("client's own text")  # it drives the sub-agent on
                 return
             self.state = replace(self.state, recent=(own,))
-            yield from self.said(own, text, "task")
+            yield from self.make_message(own, text, "task")
         elif own in self.state.recent:
             later = len(self.state.recent) - self.state.recent.index(own) - 1
-            yield self.prompt(own, text, self.state.prompts - later)
+            yield self.make_prompt(own, text, self.state.prompts - later)
         else:
             self.state = replace(self.state, recent=(*self.state.recent, own)[-_PROMPTS_KEPT:])
-            yield self.prompt(own, text)
+            yield self.make_prompt(own, text)
 
-    def _gemini(self, own: str, message: Mapping[str, Any]) -> Iterator[Item]:
-        thoughts, calls = message.get("thoughts"), message.get("toolCalls")
-        thought = joined(_thoughts(thoughts), _text(message.get("content"), thought=True))
+    def _read_answer(self, own: str, message: Mapping[str, Any]) -> Iterator[Item]:
+        content = message.get("content")
+        thought = join_output(_thought_text(message), _message_text(content, thought=True))
         if thought:
-            yield from self.said(f"{own}:thoughts", thought, "thinking")
-        text = _HOOK.sub("", _text(message.get("content")))
+            yield from self.make_message(f"{own}:thoughts", thought, "thinking")
+        text = _HOOK.sub("", _message_text(content))
         if text.strip():
-            yield from self.said(own, text)
-        for call in calls if isinstance(calls, list) else ():
+            yield from self.make_message(own, text)
+        for call in list_at(message, "toolCalls"):
             if isinstance(call, dict) and isinstance(call.get("name"), str):
-                yield from self._call(own, call)
+                yield from self._read_call(own, call)
             else:
-                self.reading.bad(self.number, "tool call without a name")
+                self.reading.report_bad(self.number, "tool call without a name")
 
-    def _call(self, own: str, call: Mapping[str, Any]) -> Iterator[Item]:
-        tool, given = call["name"], call.get("args")
-        if not isinstance(given, dict):
-            given = {"input": given} if given is not None else {}
+    def _read_call(self, own: str, call: Mapping[str, Any]) -> Iterator[Item]:
+        tool, given = call["name"], input_fields(call.get("args"))
         if "absolute_path" in given:
             given = {**given, "file_path": given["absolute_path"], "absolute_path": None}
         if tool == "write_todos":
-            yield from self.todo(todo_text(given.get("todos"), "description"))
+            yield from self.make_todo(todo_text(given.get("todos"), "description"))
             self.reading.skip("write_todos call")
             return
-        self.place(call.get("timestamp"))
-        item = self.call(call.get("id"), tool, given, within=own)
-        output, failed = _result(call.get("result"))
+        self.place_record(call.get("timestamp"))
+        item = self.make_call(call.get("id"), tool, given, within=own)
+        output, failed = _read_result(call.get("result"))
         output = output or block_text(call.get("resultDisplay"))
         output = _HOOK.sub("", output)
         if tool == "run_shell_command":
             failed = failed or bool(_EXIT.search(output))
             output = _SHELL.sub("", output).removeprefix("Output: ")
-        tags = ("error",) if failed or call.get("status") == "error" else ()
-        yield from self.unless_empty(replace(item, body=joined(item.body, output), tags=tags))
+        failed = failed or call.get("status") == "error"
+        yield from self.skip_empty(complete_call(item, output, failed))
 
 
-def _parts(content: Any) -> list[Mapping[str, Any]]:
-    if isinstance(content, str):
-        return [{"text": content}]
+def _list_parts(content: Any) -> list[dict[str, Any]]:
+    """The parts of a message or result that is a text, one part, or a list of either."""
     parts = content if isinstance(content, list) else [content]
-    return [{"text": part} if isinstance(part, str) else part for part in parts if part]
+    objects = ({"text": part} if isinstance(part, str) else part for part in parts if part)
+    return [part for part in objects if isinstance(part, dict)]
 
 
-def _text(content: Any, thought: bool = False) -> str:
+def _message_text(content: Any, thought: bool = False) -> str:
     """What a message says, or the thoughts among its parts."""
     return "\n".join(
         part["text"]
-        for part in _parts(content)
-        if isinstance(part, dict)
-        and isinstance(part.get("text"), str)
-        and bool(part.get("thought")) == thought
+        for part in _list_parts(content)
+        if isinstance(part.get("text"), str) and bool(part.get("thought")) == thought
     )
 
 
-def _thoughts(thoughts: Any) -> str:
+def _thought_text(message: Mapping[str, Any]) -> str:
     return "\n\n".join(
         "\n".join(t for t in (part.get("subject"), part.get("description")) if isinstance(t, str))
-        for part in (thoughts if isinstance(thoughts, list) else ())
-        if isinstance(part, dict)
+        for part in dicts_at(message, "thoughts")
     )
 
 
-def _snapshot(message: Mapping[str, Any]) -> bool:
+def _is_snapshot(message: Mapping[str, Any]) -> bool:
     """Is it the summary that stands for compressed history?"""
-    return _text(message.get("content")).lstrip().startswith("<state_snapshot>")
+    return _message_text(message.get("content")).lstrip().startswith("<state_snapshot>")
 
 
-def _result(result: Any) -> tuple[str, bool]:
+def _read_result(result: Any) -> tuple[str, bool]:
     """(text, did it fail) of a call's result, which are parts for the model."""
     texts: list[str] = []
     failed = False
-    for part in _parts(result):
-        if not isinstance(part, dict):
-            continue
-        answer = part.get("functionResponse")
-        answer = answer.get("response") if isinstance(answer, dict) else None
+    for part in _list_parts(result):
+        answer = dict_at(part, "functionResponse").get("response")
         if isinstance(answer, dict):
             failed = failed or bool(answer.get("error"))
             values = [answer[key] for key in ("output", "error") if answer.get(key)]
-            texts.extend(plain(value) for value in values or [answer])
+            texts.extend(to_text(value) for value in values or [answer])
         elif isinstance(part.get("text"), str):
             texts.append(part["text"])
     return "\n".join(texts), failed
 
 
-def _folder(path: Path, head: Mapping[str, Any]) -> tuple[str, str]:
+def _find_folder(path: Path, head: Mapping[str, Any]) -> tuple[str, str]:
     """(working directory, name for want of it) of the project whose chats a file is among."""
     chats = next((folder for folder in path.parents if folder.name == "chats"), None)
-    directories = head.get("directories")
-    first = directories[0] if isinstance(directories, list) and directories else ""
+    first = next(iter(list_at(head, "directories")), "")
     given = first if isinstance(first, str) else ""
     if chats is None:
         return given, ""
@@ -325,18 +307,17 @@ def _folder(path: Path, head: Mapping[str, Any]) -> tuple[str, str]:
         root = read_text(chats.parent / ".project_root").strip()
     except (OSError, ValueError):
         root = ""
-    root = root or _listed(home / "projects.json", slug, head.get("projectHash")) or given
+    root = root or _find_listed(home / "projects.json", slug, head.get("projectHash")) or given
     return root, slug[:8] if len(slug) == _HASH_CHARS else slug
 
 
-def _listed(path: Path, slug: str, project_hash: Any) -> str:
+def _find_listed(path: Path, slug: str, project_hash: Any) -> str:
     """The folder that the client's list maps to this name, or whose hash is known."""
     try:
-        table = decoded(read_bytes(path, LONGEST_LINE))
+        table = decode_json(read_bytes(path, LONGEST_LINE))
     except OSError:
         return ""
-    projects = table.get("projects") if isinstance(table, dict) else None
-    for folder, name in projects.items() if isinstance(projects, dict) else ():
+    for folder, name in dict_at(table, "projects").items():
         if name == slug or sha256(folder.encode("utf-8", "replace")).hexdigest() in (
             slug, project_hash,
         ):  # fmt: skip
@@ -344,4 +325,4 @@ def _listed(path: Path, slug: str, project_hash: Any) -> str:
     return ""
 
 
-AGENT = Agent(NAME, "Gemini CLI", find, accepts, read)
+READER = GeminiReader()

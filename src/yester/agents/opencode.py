@@ -13,88 +13,319 @@ writes for itself. A database is read while opencode runs and never written.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from yester.agents.base import Agent, Reading
-from yester.agents.conversation import Conversation, load, placed, text_of
-from yester.agents.opencode_store import (
-    FIRST,
-    SECOND,
-    Files,
-    Kept,
-    Message,
-    Store,
-    Tables,
-    root_of,
+from yester.agents.base import Reader, Reading, load_state
+from yester.agents.conversation import Conversation, State, place_state
+from yester.agents.descriptors import OPENCODE
+from yester.agents.sources import (
+    Database,
+    DatabaseProblem,
+    column_text,
+    has_tables,
+    is_database,
+    read_database,
+    stamp_database,
 )
-from yester.agents.sqlite import Database, DatabaseProblem, has_tables, is_database
-from yester.agents.sqlite import stamp as database_stamp
-from yester.agents.transcript import State, files, todo_text
-from yester.config import Config
+from yester.agents.values import (
+    LONGEST_LINE,
+    decode_object,
+    dict_at,
+    list_at,
+    load_object,
+    nested_text,
+    parse_time,
+    text_at,
+    todo_text,
+)
+from yester.files import read_bytes
 from yester.model import Item
-
-NAME = "opencode"
 
 # Until the title model answers, a session is called after its time.
 UNTITLED = ("New session - ", "Child session - ")
 
+FIRST = ("session", "message", "part")
+SECOND = ("session_v2", "session_message")
 
-def find(config: Config) -> Iterator[Path]:
-    """Files before the database that replaced them: the later word is the database's."""
-    yield from files(config.texts("opencode_dirs"), "storage/session/*/*.json", "opencode*.db")
+# Rows are stamped before they are committed: look back a little further than the last one seen.
+_OVERLAP_MS = 60_000
+_DEEPEST = 20  # sub-agents of sub-agents
 
-
-def accepts(path: Path) -> bool:
-    if is_database(path):
-        return has_tables(path, *FIRST) or has_tables(path, *SECOND)
-    in_storage = path.suffix == ".json" and path.parent.parent.name == "session"
-    return in_storage and (load(path) or {}).get("id") == path.stem
+Parts = Iterator[tuple[str, dict[str, Any]]]
 
 
-def stamp(path: Path) -> tuple[int, int]:
-    """(size, mtime_ns) that change whenever there is something new to read."""
-    if path.suffix != ".json":
-        return database_stamp(path)
-    storage, seen = path.absolute().parents[2], [path]
-    for message in (storage / "message" / path.stem).glob("*.json"):
-        seen += [message, storage / "part" / message.stem]
-    stats = [one.stat() for one in seen if one.exists()]
-    return sum(one.st_size for one in stats), max(one.st_mtime_ns for one in stats)
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What has been read: everything stamped before `since`, and every message up to a row."""
+
+    since: int = 0
+    rows: dict[str, int] = field(default_factory=dict)  # by table
 
 
-def read(reading: Reading) -> Iterator[Item]:
-    if reading.path.suffix == ".json":
-        storage = Files(reading)
-        sessions = storage.sessions()
-        session = sessions.get(reading.path.stem)
-        if session is None:
-            reading.bad(1, "not a JSON object")
+@dataclass(frozen=True, slots=True)
+class StoredSession:
+    """A session as it is kept."""
+
+    id: str
+    parent: str = ""
+    directory: str = ""
+    title: str = ""
+    agent: str = ""
+    table: str = ""  # of its messages
+    changed: int = 0
+    row: int = 0  # of its last message
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    id: str
+    epoch: int
+    new: bool  # changed since the last run; an earlier one is there to be counted
+    kind: str  # user, assistant, or what version 2 calls it
+    info: dict[str, Any]
+
+
+class DatabaseStore:
+    """A database. Rows are rewritten in place: what is new is told by their stamps."""
+
+    def __init__(self, reading: Reading, database: Database) -> None:
+        self.reading = reading
+        self.database = database
+        self.before = load_state(Progress, reading.state)
+        self.since = max(self.before.since - _OVERLAP_MS, 0)
+        # No row can be newer than the file: a wrong clock must not hide what comes later.
+        self.latest = stamp_database(reading.path)[1] // 1_000_000
+        self.rows: dict[str, int] = {}
+        self._columns: dict[str, frozenset[str]] = {}
+
+    def list_sessions(self) -> dict[str, StoredSession]:
+        """All of them, in the order they changed."""
+        found = self._select_sessions(*FIRST) | self._select_sessions(*SECOND)
+        if not found and not (self._columns_of(FIRST[0]) or self._columns_of(SECOND[0])):
+            self.reading.report_bad(
+                0, "no table of sessions; this version of opencode is not known"
+            )
+        return dict(sorted(found.items(), key=lambda pair: pair[1].changed))
+
+    def is_new(self, session: StoredSession) -> bool:
+        before = self.before.rows.get(session.table, 0)
+        return session.changed >= self.since or session.row > before
+
+    def read_messages(self, session: StoredSession) -> Iterator[Message]:
+        """In order: those that are new, and at least all of the user's."""
+        table, before = session.table, self.before.rows.get(session.table, 0)
+        changed = self._column_or_null(table, "time_updated")
+        created = self._column_or_null(table, "time_created")
+        if table == SECOND[1]:
+            kind = f"CAST({self._column_or_null(table, 'type')} AS BLOB)"
+            order = self._column_or_null(table, "seq")
         else:
-            yield from _Session(reading, session, root_of(session.id, sessions), storage).items()
-        return
-    try:
-        database = Database(reading.path)
+            kind, order = "NULL", f"{created}, id"
+            newest = f"SELECT max({self._column_or_null('part', 'time_updated')}) FROM part"
+            changed = (
+                f"max(coalesce({changed}, 0),"
+                f" coalesce(({newest} WHERE message_id = {table}.id), 0))"
+            )
+        for row, id_, kind_, time, stamped in self.database.select_rows(
+            f"SELECT rowid, CAST(id AS BLOB), {kind}, {created}, {changed} FROM {table}"
+            f" WHERE session_id = ? ORDER BY {order}", session.id,
+        ):  # fmt: skip
+            new = row > before or self._row_time(stamped) >= self.since
+            if not new and column_text(kind_) not in ("", "user"):
+                continue
+            info = self._read_data(table, row, column_text(id_))
+            if info is not None:
+                said = column_text(kind_) or str(info.get("role") or "")
+                yield Message(column_text(id_), parse_time(time), new, said, info)
+
+    def read_parts(self, message: Message) -> Parts:
+        if "role" not in message.info:
+            yield from _split_message(message)
+            return
+        listed = "SELECT rowid, CAST(id AS BLOB) FROM part WHERE message_id = ? ORDER BY id"
+        for row, id_ in self.database.select_rows(listed, message.id):
+            part = self._read_data("part", row, column_text(id_))
+            if part is not None:
+                yield column_text(id_), part
+
+    def _read_data(self, table: str, row: int, id_: str) -> dict[str, Any] | None:
+        asked = f"SELECT CAST(data AS BLOB) FROM {table} WHERE rowid = ?"
+        raw = self.database.select_value(asked, row)
+        found = decode_object(raw)
+        if found is None and raw is not None:
+            self.reading.report_bad(row, f"{table} {id_} is not a JSON object")
+        return found
+
+    def read_todos(self, session: StoredSession) -> Any:
+        if not {"session_id", "content", "status", "position"} <= self._columns_of("todo"):
+            return None
+        rows = self.database.select_rows(
+            "SELECT CAST(content AS BLOB), CAST(status AS BLOB) FROM todo WHERE session_id = ?"
+            " ORDER BY position", session.id,
+        )  # fmt: skip
+        return [
+            dict(zip(("content", "status"), map(column_text, row), strict=True)) for row in rows
+        ]
+
+    def _select_sessions(self, table: str, messages: str, *parts: str) -> dict[str, StoredSession]:
+        if not all(map(self._columns_of, (table, messages, *parts))):
+            return {}
+        changed: dict[str, int] = {}
+        last: dict[str, int] = {}
+        for name in (messages, *parts):
+            stamped = self._column_or_null(name, "time_updated")
+            for key, time, row in self.database.select_rows(
+                f"SELECT CAST(session_id AS BLOB), max({stamped}), max(rowid)"
+                f" FROM {name} GROUP BY session_id"
+            ):
+                id_ = column_text(key)
+                changed[id_] = max(self._row_time(time), changed.get(id_, 0))
+                last.setdefault(id_, row)
+        self.rows[messages] = max(last.values(), default=0)
+        names = ("id", "parent_id", "directory", "title", "agent")
+        fields = ", ".join(f"CAST({self._column_or_null(table, name)} AS BLOB)" for name in names)
+        found = {}
+        for time, *words in self.database.select_rows(
+            f"SELECT {self._column_or_null(table, 'time_updated')}, {fields} FROM {table}"
+        ):
+            id_, parent, directory, title, agent = map(column_text, words)
+            newest = max(self._row_time(time), changed.get(id_, 0))
+            found[id_] = StoredSession(
+                id_, parent, directory, title, agent, messages, newest, last.get(id_, 0)
+            )
+        return found
+
+    def _columns_of(self, table: str) -> frozenset[str]:
+        if table not in self._columns:
+            self._columns[table] = self.database.table_columns(table)
+        return self._columns[table]
+
+    def _column_or_null(self, table: str, column: str) -> str:
+        """A column, or NULL (counted once) in a version that has none of this name."""
+        if column in self._columns_of(table):
+            return column
+        if not self.reading.skipped[f"no column {table}.{column}"]:
+            self.reading.skip(f"no column {table}.{column}")
+        return "NULL"
+
+    def _row_time(self, value: Any) -> int:
+        """When a row was stamped; one without a time counts as new."""
+        return min(parse_time(value), self.latest) or self.latest
+
+
+class FileStore:
+    """The storage folder of early versions: a file for each session, message and part."""
+
+    def __init__(self, reading: Reading) -> None:
+        self.reading = reading
+        self.storage = reading.path.absolute().parents[2]
+
+    def list_sessions(self) -> dict[str, StoredSession]:
+        """The one of this file and those above it."""
+        found: dict[str, StoredSession] = {}
+        id_ = self.reading.path.stem
+        for _ in range(_DEEPEST):
+            info = load_object(self.reading.path.with_name(f"{id_}.json"))
+            if info is None or id_ in found:
+                break
+            parent = text_at(info, "parentID")
+            directory, title = text_at(info, "directory"), text_at(info, "title")
+            found[id_] = StoredSession(id_, parent, directory, title)
+            id_ = parent
+        return found
+
+    def read_messages(self, session: StoredSession) -> Iterator[Message]:
+        for file, info in self._read_objects("message", session.id):
+            created = parse_time(dict_at(info, "time").get("created"))
+            yield Message(file, created, True, str(info.get("role") or ""), info)
+
+    def read_parts(self, message: Message) -> Parts:
+        yield from self._read_objects("part", message.id)
+
+    def read_todos(self, session: StoredSession) -> Any:
         try:
-            yield from _database(reading, Tables(reading, database))
-        finally:
-            database.close()
-    except DatabaseProblem as problem:
-        reading.bad(0, str(problem))
+            raw = read_bytes(self.storage / "todo" / f"{session.id}.json", LONGEST_LINE)
+        except OSError:
+            return None
+        return (decode_object(b'{"todos":' + raw + b"}") or {}).get("todos")
+
+    def _read_objects(self, kind: str, folder: str) -> Parts:
+        for file in sorted((self.storage / kind / folder).glob("*.json")):
+            found = load_object(file)
+            if found is None:
+                self.reading.report_bad(1, f"{kind} {file.stem} is not a JSON object")
+            else:
+                yield file.stem, found
 
 
-def _database(reading: Reading, tables: Tables) -> Iterator[Item]:
+def _split_message(message: Message) -> Parts:
+    """The parts of a version 2 message, in the form version 1 keeps them."""
+    for at, part in enumerate(list_at(message.info, "content")):
+        yield f"{message.id}:{at}", part if isinstance(part, dict) else {}
+    if message.kind == "user":
+        yield message.id, {"type": "text", "text": message.info.get("text")}
+        for file in list_at(message.info, "files"):
+            yield message.id, {"type": "file", "filename": text_at(file, "name")}
+
+
+def _find_root(id_: str, sessions: dict[str, StoredSession]) -> str:
+    for _ in range(_DEEPEST):
+        parent = sessions[id_].parent if id_ in sessions else ""
+        if not parent:
+            break
+        id_ = parent
+    return id_
+
+
+class OpencodeReader(Reader):
+    def is_transcript(self, path: Path) -> bool:
+        if is_database(path):
+            return has_tables(path, *FIRST) or has_tables(path, *SECOND)
+        in_storage = path.suffix == ".json" and path.parent.parent.name == "session"
+        return in_storage and (load_object(path) or {}).get("id") == path.stem
+
+    def stamp_transcript(self, path: Path) -> tuple[int, int]:
+        if path.suffix != ".json":
+            return stamp_database(path)
+        storage, seen = path.absolute().parents[2], [path]
+        for message in (storage / "message" / path.stem).glob("*.json"):
+            seen += [message, storage / "part" / message.stem]
+        stats = [one.stat() for one in seen if one.exists()]
+        return sum(one.st_size for one in stats), max(one.st_mtime_ns for one in stats)
+
+    def read_items(self, reading: Reading) -> Iterator[Item]:
+        if reading.path.suffix == ".json":
+            yield from _read_file(reading)
+        else:
+            yield from read_database(reading, _read_sessions)
+
+
+def _read_file(reading: Reading) -> Iterator[Item]:
+    storage = FileStore(reading)
+    sessions = storage.list_sessions()
+    session = sessions.get(reading.path.stem)
+    if session is None:
+        reading.report_bad(1, "not a JSON object")
+    else:
+        root = _find_root(session.id, sessions)
+        yield from _Session(reading, session, root, storage).read_items()
+
+
+def _read_sessions(reading: Reading, database: Database) -> Iterator[Item]:
     """The sessions with something new, in the order they changed: up to there all is read."""
+    tables = DatabaseStore(reading, database)
     reading.state = tables.before
-    sessions, whole = tables.sessions(), True
+    sessions, whole = tables.list_sessions(), True
     for session in sessions.values():
         if not tables.is_new(session):
             continue
+        root = _find_root(session.id, sessions)
         try:
-            yield from _Session(reading, session, root_of(session.id, sessions), tables).items()
+            yield from _Session(reading, session, root, tables).read_items()
         except DatabaseProblem as problem:
-            reading.bad(0, f"session {session.id}: {problem}")
+            reading.report_bad(0, f"session {session.id}: {problem}")
             whole = whole and not problem.passing  # else the next run tries again from here
         if whole:
             since = max(session.changed, tables.before.since)
@@ -106,114 +337,112 @@ def _database(reading: Reading, tables: Tables) -> Iterator[Item]:
 class _Session(Conversation[State]):
     """One session's messages as items, wherever they are kept."""
 
-    agent = NAME
+    agent = OPENCODE.name
 
-    def __init__(self, reading: Reading, session: Kept, root: str, store: Store) -> None:
+    def __init__(
+        self, reading: Reading, session: StoredSession, root: str, store: DatabaseStore | FileStore
+    ) -> None:
         actor = "" if root == session.id else f"{session.agent or 'sub-agent'}:{session.id}"
         title = "" if session.title.startswith(UNTITLED) else session.title
         state = State(session=root, actor=actor, title=title)
-        super().__init__(reading, placed(reading, state, session.directory))
+        super().__init__(reading, place_state(reading, state, session.directory))
         self.session = session
         self.store = store
 
-    def items(self) -> Iterator[Item]:
-        if self.actor and not self.reading.options.subagents:
-            self.reading.skip("sub-agent")
+    def read_items(self) -> Iterator[Item]:
+        if self.skip_subagent():
             return
         message = None
-        for message in self.store.messages(self.session):
+        for message in self.store.read_messages(self.session):
             self.epoch = message.epoch or self.epoch
             if message.kind == "user":
-                yield from self._prompt(message)
+                yield from self._read_prompt(message)
             elif message.new:
-                yield from self._answer(message)
+                yield from self._read_answer(message)
         if message:
-            self.meet()  # the title may be all that changed
-            yield from self.todo(todo_text(self.store.todos(self.session), "content"))
+            self.register_session()  # the title may be all that changed
+            yield from self.make_todo(todo_text(self.store.read_todos(self.session), "content"))
 
-    def _prompt(self, message: Message) -> Iterator[Item]:
+    def _read_prompt(self, message: Message) -> Iterator[Item]:
         """What the user typed; an earlier prompt is only counted."""
         texts, named, left_out = [], [], []
-        for _, part in self.store.parts(message):
-            reason = _not_said(part)
-            if reason == "file part" and (file := _attached(part)):
-                named.append(self.file(file))
+        for _, part in self.store.read_parts(message):
+            reason = _skip_reason(part)
+            if reason == "file part" and (file := _attached_file(part)):
+                named.append(self.file_path(file))
             elif reason:
                 left_out.append(reason)
             else:
-                texts.append(text_of(part))
-        body = _unquoted("\n".join(texts).strip())
+                texts.append(nested_text(part))
+        body = _strip_quotes("\n".join(texts).strip())
         if message.new:
             self.reading.skipped.update(left_out)
             if body:
                 read = tuple(dict.fromkeys(named))
-                yield replace(self.prompt(message.id, body), files_read=read)
+                yield replace(self.make_prompt(message.id, body), files_read=read)
         elif body and not self.actor:
             self.count_prompt(body)
 
-    def _answer(self, message: Message) -> Iterator[Item]:
-        info, parts = message.info, list(self.store.parts(message))
+    def _read_answer(self, message: Message) -> Iterator[Item]:
+        info, parts = message.info, list(self.store.read_parts(message))
         if info.get("summary") is True or message.kind == "compaction":
-            texts = [text_of(part) for _, part in parts if part.get("type") == "text"]
-            body = "\n".join([*texts, text_of(info.get("summary"))]).strip()
+            texts = [nested_text(part) for _, part in parts if part.get("type") == "text"]
+            body = "\n".join([*texts, nested_text(info.get("summary"))]).strip()
             if body:
-                yield self.compaction(message.id, body)
+                yield self.make_summary(message.id, body)
         elif message.kind == "assistant":
             if not parts:
                 self.reading.skip("failed answer" if info.get("error") else "empty")
             for ref, part in parts:
-                yield from self._part(ref, part)
+                yield from self._read_part(ref, part)
         elif message.kind == "shell":  # a command the user ran
-            given, output = {"command": info.get("command")}, text_of(info.get("output"))
+            given, output = {"command": info.get("command")}, nested_text(info.get("output"))
             failed = info.get("exit") not in (None, 0)
-            yield from self.tool(message.id, None, "shell", given, output, failed)
+            yield from self.make_tool_call(message.id, None, "shell", given, output, failed)
         else:
             self.reading.skip(message.kind or "unknown message")
 
-    def _part(self, ref: str, part: dict[str, Any]) -> Iterator[Item]:
+    def _read_part(self, ref: str, part: dict[str, Any]) -> Iterator[Item]:
         kind = part.get("type")
         if kind == "tool":
-            yield from self._call(ref, part)
+            yield from self._read_call(ref, part)
         elif kind == "reasoning":
-            yield from self.said(ref, part.get("text"), "thinking")
-        elif reason := _not_said(part):
+            yield from self.make_message(ref, part.get("text"), "thinking")
+        elif reason := _skip_reason(part):
             self.reading.skip(reason)
         else:
-            yield from self.said(ref, part.get("text"))
+            yield from self.make_message(ref, part.get("text"))
 
-    def _call(self, ref: str, part: dict[str, Any]) -> Iterator[Item]:
+    def _read_call(self, ref: str, part: dict[str, Any]) -> Iterator[Item]:
         """Version 1: tool, callID, state.output; version 2: name, id, state.content."""
-        state = part.get("state")
-        state = state if isinstance(state, dict) else {}
-        meta, error = state.get("metadata"), state.get("error")
-        left = meta.get("exit") if isinstance(meta, dict) else None
-        failed = state.get("status") == "error" or left not in (None, 0)
-        output = text_of(state.get("output") or state.get("content"))
+        state = dict_at(part, "state")
+        code, error = dict_at(state, "metadata").get("exit"), state.get("error")
+        failed = state.get("status") == "error" or code not in (None, 0)
+        output = nested_text(state.get("output") or state.get("content"))
         error = error.get("message") if isinstance(error, dict) else error
         name = part.get("tool") or part.get("name")
-        yield from self.tool(
+        yield from self.make_tool_call(
             ref, part.get("callID") or part.get("id"), name if isinstance(name, str) else "unknown",
-            state.get("input"), output or text_of(error), failed,
+            state.get("input"), output or nested_text(error), failed,
         )  # fmt: skip
 
 
-def _not_said(part: dict[str, Any]) -> str:
+def _skip_reason(part: dict[str, Any]) -> str:
     """Why a part is not something said, or nothing."""
     if part.get("type") != "text":
         return f"{part.get('type') or 'unknown'} part"
     return next((f"{why} part" for why in ("synthetic", "ignored") if part.get(why)), "")
 
 
-def _unquoted(said: str) -> str:
+def _strip_quotes(said: str) -> str:
     """`opencode run` puts what it is given into quotation marks."""
     inner = said[1:-1]
     return inner.strip() if said == f'"{inner}"' and '"' not in inner else said
 
 
-def _attached(part: dict[str, Any]) -> str:
+def _attached_file(part: dict[str, Any]) -> str:
     source = part.get("source")
-    name = source.get("path") if isinstance(source, dict) else part.get("filename")
-    return name if isinstance(name, str) else ""
+    return text_at(source, "path") if isinstance(source, dict) else text_at(part, "filename")
 
 
-AGENT = Agent(NAME, "opencode", find, accepts, read, stamp)
+READER = OpencodeReader()

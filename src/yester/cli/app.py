@@ -148,9 +148,9 @@ class App:
 
     @cached_property
     def inside_agent(self) -> bool:
-        from yester.agents.surrounding import started_by
+        from yester.agents.descriptors import detect_agent
 
-        return started_by(os.environ) != ""
+        return detect_agent(os.environ) != ""
 
     @cached_property
     def names(self) -> Mapping[str, str]:

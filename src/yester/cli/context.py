@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from yester.agents.surrounding import session_of
+from yester.agents.descriptors import detect_session
 from yester.capture import rules
 from yester.cli.app import App, count, pass_app, print_json
 from yester.cli.feedback import history
@@ -75,7 +75,7 @@ def _off(app: App, folder: str) -> str:
     if os.environ.get("YESTER_OFF", "0").lower() not in ("", "0", "false"):
         return "YESTER_OFF is set in this shell. Run: unset YESTER_OFF"
     known = rules.rules(app.config)
-    session = session_of(os.environ)[0]  # an agent's shell may say which it is
+    session = detect_session(os.environ)[0]  # an agent's shell may say which it is
     if replace(known, home="", names=()).excludes(folder, Projects(app.config.projects).of(folder)):
         return f"the setting `exclude` names {folder}, or a folder above it"
     for pause in known.pauses:

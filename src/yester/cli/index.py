@@ -12,8 +12,8 @@ from typing import Any
 
 import click
 
-from yester.agents import AGENTS, claude_code
-from yester.agents.base import Agent, Options
+from yester.agents.base import Options, find_transcripts, load_reader
+from yester.agents.descriptors import AGENTS, CLAUDE_CODE, Agent
 from yester.capture.rules import Rules, rules
 from yester.cli.app import App, count, pass_app, print_json
 from yester.cli.imports import notes_json, notes_said
@@ -88,7 +88,7 @@ def _notes(
     oldest: int | None,
 ) -> NotesReport:
     """The curated notes: of all of Claude Code's projects, or of those below the folders named."""
-    if only and claude_code.NAME not in only:
+    if only and CLAUDE_CODE.name not in only:
         return NotesReport()
     configs = [Path(text).expanduser() for text in app.config.texts("claude_code_dirs")]
     found = list(_notes_below(paths) if paths else memory_files(configs))
@@ -109,7 +109,7 @@ def _notes_below(paths: tuple[Path, ...]) -> Iterator[Path]:
 
 def _kept(app: App, agents: list[Agent]) -> Iterator[tuple[Agent, Path]]:
     for agent in agents:
-        for path in agent.find(app.config):
+        for path in find_transcripts(agent, app.config):
             yield agent, path
 
 
@@ -121,7 +121,7 @@ def _named(paths: tuple[Path, ...], agents: list[Agent]) -> Iterator[tuple[Agent
             )
         files = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
         for file in files:
-            agent = next((agent for agent in agents if agent.accepts(file)), None)
+            agent = next((one for one in agents if load_reader(one.name).is_transcript(file)), None)
             if agent is not None:
                 yield agent, file.resolve()
             elif not path.is_dir():

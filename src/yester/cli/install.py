@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
+from yester.agents.descriptors import CLAUDE_CODE
 from yester.capture.homes import home_folder
 from yester.cli.app import App, count, pass_app
 from yester.cli.doctor import show
@@ -29,7 +30,7 @@ def agent_options(command: F) -> F:
                      type=click.Path(path_type=Path, file_okay=False),
                      help="The agent's folder, where it is none of the settings "
                      "(repeatable; default: claude_code_dirs)."),
-        click.option("--agent", type=click.Choice([claude_code.NAME]),
+        click.option("--agent", type=click.Choice([CLAUDE_CODE.name]),
                      help="Which agent; default: those that are here."),
     ):  # fmt: skip
         command = option(command)
@@ -91,7 +92,7 @@ def _places(app: App, agent: str | None, given: Sequence[Path]) -> list[Path]:
             shown = ", ".join(map(str, known))
             raise InstallError(
                 f"no agent was found (Claude Code: {shown}); start it once, or name it: "
-                f"yester install --agent {claude_code.NAME}"
+                f"yester install --agent {CLAUDE_CODE.name}"
             )
         return there
     return known[:1]

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import click
 
-from yester.agents.surrounding import session_of
+from yester.agents.descriptors import detect_session
 from yester.cli.app import App, fenced_for_agents, pass_app, print_json
 from yester.cli.rows import as_json, print_full, print_index
 from yester.errors import NotFound, StoreError
@@ -62,7 +62,7 @@ def _note(app: App, ids: list[int]) -> None:
     shown = [id_ for id_, used in store.texts(ids).used.items() if used.shown or used.listed]
     if not shown:
         return
-    session = store.session(*session_of(os.environ))  # an agent's shell may say which it is
+    session = store.session(*detect_session(os.environ))  # an agent's shell may say which it is
     number = session.id if session else 0
     with suppress(StoreError, OSError), store.transaction(patience=_PATIENCE):
         store.append([Feedback(id_, "fetched", app.now, number) for id_ in shown])

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from yester.agents.descriptors import CLAUDE_CODE
 from yester.cli.app import App, pass_app
 from yester.cli.install import agent_options, ask_first, show_steps
 from yester.cli.worker import end
@@ -21,7 +22,7 @@ def command(
 ) -> None:
     """Take yester out of your agents. What it has stored stays."""
     app.records = not dry_run
-    known = [Path(one.folder) for one in record.read(app.home) if one.agent == claude_code.NAME]
+    known = [Path(one.folder) for one in record.read(app.home) if one.agent == CLAUDE_CODE.name]
     places = claude_code.folders(app.config, folders)
     places = places if folders else list(dict.fromkeys([*places, *known]))
     there = [folder for folder in places if claude_code.is_installed(app.home, folder)]

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from yester import git, ingest
-from yester.agents.base import relative
+from yester.agents.values import relative_path
 from yester.clock import parse_time
 from yester.config import Config
 from yester.deliver.context import EVENTS, Moment, context
@@ -339,7 +339,7 @@ class Memory:
             rules=standing(self.store, project, search.files), weights=self._weights,
             embedder=embedder, fates=fates,
         )  # fmt: skip
-        seen = relative(file, root) if root else file
+        seen = relative_path(file, root) if root else file
         last = self.config.flag("last_exchange")
         moment = Moment(EVENTS[event], prompt, seen, exchange=last, budget=budget)
         most = narrowed(self.config.number("max_inject"), root)

@@ -193,12 +193,12 @@ class Access:
         store = self._store
         if store is None or not (self._listed or self._read):
             return
-        from yester.agents.surrounding import session_of
+        from yester.agents.descriptors import detect_session
         from yester.errors import YesterError
         from yester.model import ON_REQUEST, Feedback, Injection
 
         try:
-            key, agent = session_of(self._environ)
+            key, agent = detect_session(self._environ)
             session = store.session(key, agent) if key else None
             number, prompt = (session.id, session.prompts) if session else (0, 0)
             # Lines come first: what was listed in one answer may be read in the next.

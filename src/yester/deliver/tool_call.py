@@ -1,6 +1,6 @@
 """A stored use of a tool, taken apart into what it was given and what it gave back.
 
-Readers join both with a blank line (`agents/transcript.py`), and the new text of an edit has blank
+Readers join both with a blank line (`agents/values.py`), and the new text of an edit has blank
 lines of its own. So only tools whose input is known to have none, and shells, whose documents can
 be recognised, are taken apart; of all others the whole is what was put in, with a result perhaps at
 its end.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from yester.agents.transcript import digest
+from yester.agents.values import digest
 from yester.distil.dedup import Observed, as_stored, fold, stored_already, unfold
 from yester.distil.drafts import Gate
 from yester.distil.history import LOOK_BACK

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from yester.agents.transcript import digest
+from yester.agents.values import digest
 from yester.distil.drafts import Draft, Gate, Taken, chosen
 from yester.distil.phrases import as_title, cut
 from yester.distil.telling import MOST_FILES, SUBTITLE, first_title, narrative, subtitle

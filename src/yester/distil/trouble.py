@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC
 
-from yester.agents.transcript import digest
+from yester.agents.values import digest
 from yester.clock import format_day
 from yester.distil.commands import CHECKS, typed
 from yester.distil.drafts import TITLE, Draft, Fact, Gate, Taken, chosen

@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from yester.agents.transcript import digest
+from yester.agents.values import digest
 from yester.distil.commands import CHECKS, Commit, Ran, commits, kind, main_part, ran
 from yester.distil.fingerprint import Error, errors
 from yester.distil.runners import Counted, counted

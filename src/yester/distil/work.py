@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from yester.agents.transcript import digest
+from yester.agents.values import digest
 from yester.distil.commands import CHECKS, Commit
 from yester.distil.cues import boilerplate
 from yester.distil.drafts import TITLE, Draft, Gate, Taken, chosen, worth

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from yester.agents.descriptors import CLAUDE_CODE
 from yester.capture.rules import pauses
 from yester.capture.spool import Spool
 from yester.config import Config
@@ -17,14 +18,14 @@ from yester.install import claude_code, client, plugin, record, trial
 from yester.worker.door import ask
 
 _COMING_UP = 10.0  # seconds a worker may take on a busy machine
-_AGAIN = f"Run: yester install --agent {claude_code.NAME}"
+_AGAIN = f"Run: yester install --agent {CLAUDE_CODE.name}"
 
 
 def agents(
     home: Path, config: Config, environ: Mapping[str, str], fix: bool, folders: Sequence[Path] = ()
 ) -> Iterator[Finding]:
     """One agent today. `folders`: where to look, instead of wherever it may be."""
-    name = claude_code.NAME
+    name = CLAUDE_CODE.name
     try:
         known = [Path(one.folder) for one in record.read(home) if one.agent == name]
     except InstallError as error:
@@ -51,7 +52,7 @@ def agents(
 
 def installed(home: Path, config: Config) -> Iterator[Finding]:
     """Where it stands, by the files alone: no program is started."""
-    name = claude_code.NAME
+    name = CLAUDE_CODE.name
     for folder in claude_code.folders(config):
         if claude_code.is_installed(home, folder):
             yield Finding(name, "ok", f"{claude_code.link_in(folder)} is in place")
@@ -63,7 +64,7 @@ def installed(home: Path, config: Config) -> Iterator[Finding]:
 def _claude_code(
     home: Path, folder: Path, environ: Mapping[str, str], fix: bool
 ) -> Iterator[Finding]:
-    name, link = claude_code.NAME, claude_code.link_in(folder)
+    name, link = CLAUDE_CODE.name, claude_code.link_in(folder)
     yield from _copy(home, fix)
     if wrong := client.unreadable(folder):
         yield Finding(
@@ -84,15 +85,15 @@ def _claude_code(
         return
     version = client.version(program, environ, home)
     shown = ".".join(map(str, version)) or "of an unknown version"
-    if version and version < claude_code.FIRST:
-        first = ".".join(map(str, claude_code.FIRST))
+    if version and version < CLAUDE_CODE.first_version:
+        first = ".".join(map(str, CLAUDE_CODE.first_version))
         yield Finding(
             name, "problem", f"{program} is {shown}; plugins of this kind need {first}",
             f"Run: claude update, or start it with: claude --plugin-dir '{plugin.copy_of(home)}'",
         )  # fmt: skip
         return
-    if version[:2] != claude_code.TRIED[:2]:
-        tried = ".".join(map(str, claude_code.TRIED))
+    if version[:2] != CLAUDE_CODE.tried_version[:2]:
+        tried = ".".join(map(str, CLAUDE_CODE.tried_version))
         yield Finding(name, "note", f"{program} is {shown}; yester was tried with {tried}")
     plugins = client.plugins(program, folder, environ, home)
     if plugins is None:

@@ -12,7 +12,8 @@ from pathlib import Path
 import apsw
 
 from yester import __version__
-from yester.agents import AGENTS
+from yester.agents.base import find_transcripts
+from yester.agents.descriptors import AGENTS
 from yester.config import Config
 from yester.doctor.finding import Finding
 from yester.store import store_file
@@ -139,7 +140,7 @@ def _some(paths: list[Path]) -> str:
 
 def transcripts(config: Config) -> Iterator[Finding]:
     for agent in AGENTS.values():
-        number = sum(1 for _ in agent.find(config))
+        number = sum(1 for _ in find_transcripts(agent, config))
         yield Finding("transcripts", "ok" if number else "note", f"{agent.label}: {number:,} found")
     other = os.environ.get("CLAUDE_CONFIG_DIR")
     known = [Path(folder).expanduser() for folder in config.texts("claude_code_dirs")]

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from yester.agents import AGENTS
-from yester.agents.base import Agent, Options
+from yester.agents.base import Options
+from yester.agents.descriptors import AGENTS, Agent
 from yester.capture.rules import rules
 from yester.config import Config
 from yester.distil.distil import Report, distil

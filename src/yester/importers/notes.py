@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
-from yester.agents.transcript import opening
+from yester.agents.sources import first_records
 from yester.capture.rules import Rules
 from yester.distil.archive import is_own
 from yester.errors import SourceError
@@ -210,7 +210,7 @@ def project_file(path: Path) -> NoteFile:
 def _hints(place: Path, store: Store) -> Iterator[str]:
     """Folders a project may be in: those its transcripts name, then all that are known."""
     for transcript in islice(sorted(place.glob("*.jsonl")), _TRANSCRIPTS):
-        for record in islice(opening(transcript), _RECORDS):
+        for record in islice(first_records(transcript), _RECORDS):
             if isinstance(cwd := record.get("cwd"), str) and cwd:
                 yield cwd
     for project in store.projects():

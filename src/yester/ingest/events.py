@@ -14,8 +14,8 @@ from typing import Any
 
 from yester.agents import hooks
 from yester.agents.base import Options
-from yester.agents.conversation import an_object
-from yester.agents.hooks import Told
+from yester.agents.hooks import HookEvent
+from yester.agents.values import decode_object
 from yester.capture.rules import Rules
 from yester.capture.spool import Spooled
 from yester.config import Config
@@ -34,7 +34,7 @@ _SAME_TIME = 10 * 60_000  # ms between a hook and the record of the same thing i
 class _Weighed:
     """What is to become of an event."""
 
-    told: Told
+    told: HookEvent
     entries: tuple[Entry, ...] = ()
     skipped: str = ""
 
@@ -44,8 +44,8 @@ class Taken:
     """What became of a batch: the events that were new, those that were met again (what follows
     from them may not have happened) or made up for a trial, and those that are no JSON objects."""
 
-    told: Mapping[str, Told]  # by event id
-    again: Mapping[str, Told] = field(default_factory=dict)
+    told: Mapping[str, HookEvent]  # by event id
+    again: Mapping[str, HookEvent] = field(default_factory=dict)
     unreadable: frozenset[str] = frozenset()
 
 
@@ -66,17 +66,17 @@ class Events:
         self._options = Options(config.flag("thinking"), config.flag("subagents"))
         self.projects = Projects(config.projects, refuses=rules.excludes)
 
-    def understand(self, spooled: Spooled) -> tuple[Told, dict[str, Any]]:
+    def understand(self, spooled: Spooled) -> tuple[HookEvent, dict[str, Any]]:
         """Raises SourceError for a payload that is no JSON object."""
         payload: dict[str, Any] | None = {}
         if spooled.payload.strip():
-            payload = an_object(spooled.payload.decode("utf-8", "replace"))
+            payload = decode_object(spooled.payload.decode("utf-8", "replace"))
         if payload is None:
             raise SourceError(f"event {spooled.id} is not a JSON object")
-        told = hooks.understand(spooled.event, spooled.cwd, spooled.hints, payload, spooled.epoch)
+        told = hooks.read_payload(spooled.event, spooled.cwd, spooled.hints, payload, spooled.epoch)
         return told, payload
 
-    def refused(self, told: Told) -> str:
+    def refused(self, told: HookEvent) -> str:
         """Why nothing of this event may be kept, or ""."""
         if self._rules.off(told.cwd, told.session, told.epoch):
             return "off"
@@ -84,7 +84,7 @@ class Events:
             return "off"
         return "excluded" if self.projects.of(told.cwd) == EXCLUDED else ""
 
-    def session(self, told: Told) -> Session:
+    def session(self, told: HookEvent) -> Session:
         """The session as it is known, or as it begins: its first folder decides its project."""
         known = self._store.session(told.session, told.agent) if told.session else None
         if known is not None:
@@ -102,14 +102,14 @@ class Events:
         understood: from then on it may have to wait for other writers."""
         ids = [spooled.id for spooled in batch]
         known = self._known_events(ids)
-        again: dict[str, Told] = {}
+        again: dict[str, HookEvent] = {}
         sessions: dict[tuple[str, str], Session] = {}
         weighed: list[tuple[Spooled, _Weighed]] = []
         for spooled in batch:
             try:
                 told, payload = self.understand(spooled)
             except SourceError:
-                nobody = Told(spooled.event, "other", "", "", spooled.cwd, spooled.epoch)
+                nobody = HookEvent(spooled.event, "other", "", "", spooled.cwd, spooled.epoch)
                 weighed.append((spooled, _Weighed(nobody, skipped="unreadable")))
                 continue
             if told.session == hooks.TRIAL:  # its hook may yet ask, and that is all
@@ -147,7 +147,7 @@ class Events:
     # --- outside the lock --------------------------------------------------------------------
 
     def _weigh(
-        self, spooled: Spooled, told: Told, payload: dict[str, Any], session: Session
+        self, spooled: Spooled, told: HookEvent, payload: dict[str, Any], session: Session
     ) -> _Weighed:
         if spooled.off:
             return _Weighed(told, skipped="off")
@@ -160,7 +160,7 @@ class Events:
         tools = noise.skip_list(spooled.hints, self._config.texts("skip_tools"))
         if told.tool in tools and not told.failed:
             return _Weighed(told, skipped="skipped tool")
-        told = hooks.with_items(
+        told = hooks.add_items(
             told, payload, session, self.projects, self._options, f"hook:{spooled.id}"
         )
         if any(noise.own_answer(item) for item in told.items):
@@ -270,7 +270,7 @@ class Events:
         known = next(iter(self._store.entries(OwedStart, {"session": start.session})), None)
         self._store.append([known.followed_by(start) if known else start])
 
-    def _turn(self, spooled: Spooled, told: Told, session: int, item: int) -> int:
+    def _turn(self, spooled: Spooled, told: HookEvent, session: int, item: int) -> int:
         """The turn an event belongs to, brought up to date with it."""
         if told.what in ("start", "read", "agent start", "other"):
             return 0

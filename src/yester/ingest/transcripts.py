@@ -18,7 +18,8 @@ from typing import Any
 
 import msgspec
 
-from yester.agents.base import Agent, Options, Reading
+from yester.agents.base import Options, Reading, load_reader
+from yester.agents.descriptors import Agent
 from yester.capture.rules import Rules
 from yester.errors import YesterError
 from yester.files import open_file
@@ -185,7 +186,8 @@ class Ingest:
     def lacks(self, agent: Agent, path: Path) -> int:
         """How many of the agent's messages in a transcript are not stored, though they may be."""
         number = 0
-        for item in agent.read(Reading(path, self._projects, self._options)):
+        reading = Reading(path, self._projects, self._options)
+        for item in load_reader(agent.name).read_items(reading):
             if item and may_repeat(item) and not self._refused(item):
                 refs = (item.ref, item.alias) if item.alias else (item.ref,)
                 stored = (old for ref in refs for old in self._store.find(ref))
@@ -197,7 +199,8 @@ class Ingest:
         found = path.stat()
         if not S_ISREG(found.st_mode):
             raise OSError(EINVAL, "not a regular file")
-        size, mtime_ns = agent.stamp(path) if agent.stamp else (found.st_size, found.st_mtime_ns)
+        reader = load_reader(agent.name)
+        size, mtime_ns = reader.stamp_transcript(path)
         known = next(iter(self._store.sources(path=str(path))), None)
         left_out = known.state.get(_EXCLUDED) if known else None
         if left_out is not None and left_out != self._rules.fingerprint():
@@ -221,7 +224,7 @@ class Ingest:
         def remember(size: int, mtime_ns: int) -> None:
             self._note(agent, reading, size, mtime_ns, head, whole)
 
-        for item in agent.read(reading):
+        for item in reader.read_items(reading):
             if item is None:
                 yield
                 continue

@@ -11,16 +11,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from yester.agents.descriptors import CLAUDE_CODE
 from yester.config import Config
 from yester.errors import InstallError
 from yester.install import plugin, record
 from yester.install.plugin import Change
 
-NAME = "claude-code"
-LABEL = "Claude Code"
 PLUGIN = "yester@skills-dir"
-FIRST = (2, 1, 157)  # the first to load plugins from there
-TRIED = (2, 1, 325)  # the newest these lines were tried with
 
 
 def folders(config: Config, given: Sequence[Path] = ()) -> list[Path]:
@@ -28,7 +25,7 @@ def folders(config: Config, given: Sequence[Path] = ()) -> list[Path]:
 
     $CLAUDE_CONFIG_DIR does not count: a repository can set it.
     """
-    named = given or [Path(text) for text in config.texts("claude_code_dirs")]
+    named = given or [Path(text) for text in config.texts(CLAUDE_CODE.folders)]
     return list(dict.fromkeys(path.expanduser().absolute() for path in named))
 
 
@@ -67,7 +64,7 @@ def install(home: Path, folder: Path) -> list[Change]:
     steps, link = plan(home, folder), link_in(folder)
     try:
         made = _make(link.parent)
-        record.add(home, record.Installed(NAME, str(folder), tuple(map(str, made))))
+        record.add(home, record.Installed(CLAUDE_CODE.name, str(folder), tuple(map(str, made))))
         for step in steps:
             link.unlink(missing_ok=True)
             link.symlink_to(step.target or "")
@@ -94,7 +91,7 @@ def uninstall(home: Path, folder: Path) -> list[Change]:
         made = [
             Path(path)
             for one in record.read(home)
-            if (one.agent, one.folder) == (NAME, str(folder))
+            if (one.agent, one.folder) == (CLAUDE_CODE.name, str(folder))
             for path in one.made
         ]
         for path in reversed(made):
@@ -103,7 +100,7 @@ def uninstall(home: Path, folder: Path) -> list[Change]:
                 done.append(Change("-", path))
         with suppress(OSError):  # made by the client for our plugin, which keeps nothing there
             (folder / "plugins" / "data" / "yester-skills-dir").rmdir()
-        record.drop(home, NAME, str(folder))
+        record.drop(home, CLAUDE_CODE.name, str(folder))
     except OSError as error:
         raise InstallError(f"{error.filename or link}: {error.strerror}") from None
     return done

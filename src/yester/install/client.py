@@ -18,6 +18,7 @@ from typing import Any
 
 import msgspec
 
+from yester.agents.descriptors import CLAUDE_CODE
 from yester.distil.llm_claude import PLACES
 from yester.install.claude_code import PLUGIN, link_in
 
@@ -39,7 +40,7 @@ _QUIET = {
 
 def program(environ: Mapping[str, str]) -> Path | None:
     """The `claude` of this shell, else one where its installers put it."""
-    named = [shutil.which("claude", path=environ.get("PATH", ""))]
+    named = [shutil.which(CLAUDE_CODE.program, path=environ.get("PATH", ""))]
     for path in (*named, *(Path(place).expanduser() for place in PLACES)):
         if path and os.access(path, os.X_OK):
             return Path(path)

@@ -17,6 +17,7 @@ from typing import Any
 
 import msgspec
 
+from yester.agents.descriptors import CLAUDE_CODE
 from yester.agents.hooks import TRIAL
 from yester.capture.spool import Spool, acknowledge, read
 from yester.deliver.context import EVENTS
@@ -65,8 +66,8 @@ def environment(environ: Mapping[str, str], plugin: Path, cwd: Path) -> dict[str
     """What Claude Code gives to a hook, for all we know."""
     return {
         **environ,
-        "CLAUDECODE": "1",
-        "CLAUDE_CODE_SESSION_ID": TRIAL,
+        **dict.fromkeys(CLAUDE_CODE.variables, "1"),
+        CLAUDE_CODE.session_variable: TRIAL,
         "CLAUDE_PROJECT_DIR": str(cwd),
         "CLAUDE_PLUGIN_ROOT": str(plugin),
     }

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from yester import __version__, git
-from yester.agents.base import relative
-from yester.agents.hooks import TRIAL, Told
+from yester.agents.hooks import TRIAL, HookEvent
+from yester.agents.values import relative_path
 from yester.capture.spool import NewerFormat, Spool, event_of, read
 from yester.config import Config
 from yester.config import narrowed as config_for_session
@@ -65,7 +65,7 @@ class Delivery:
     """An answer, and what is to be written down once it has arrived."""
 
     id: str  # of the event that is answered
-    told: Told
+    told: HookEvent
     body: bytes = b""
     lines: tuple[tuple[str, Shown], ...] = ()  # by the event they belong to
     start: str = ""  # the SessionStart whose block it brings
@@ -78,7 +78,7 @@ class Answers:
         self._spool = spool
         self._store = store
         self._log = log
-        self._recent: OrderedDict[str, Told] = OrderedDict()
+        self._recent: OrderedDict[str, HookEvent] = OrderedDict()
         self._arrived: list[Delivery] = []  # and still to be written down
         self._starts: set[str] = set()  # whose block is on its way, or has arrived
         self._took: list[Answered] = []  # after how many ms hooks were answered
@@ -94,14 +94,14 @@ class Answers:
             with suppress(StoreError, OSError), self._store.transaction():
                 self._store.append(self._took)
 
-    def remember(self, id_: str, told: Told) -> None:
+    def remember(self, id_: str, told: HookEvent) -> None:
         """An event that has left the spool; its hook may yet ask."""
         if told.what in ASKING:
             self._recent[id_] = told
             if len(self._recent) > _RECENT:
                 self._recent.popitem(last=False)
 
-    def noticed(self, told: Sequence[Told]) -> None:
+    def noticed(self, told: Sequence[HookEvent]) -> None:
         """An edited file that something shown in this session is about: it was acted on."""
         rows = []
         for one in told:
@@ -120,7 +120,7 @@ class Answers:
             with self._store.transaction():
                 self._store.append(rows)
 
-    def told(self, id_: str) -> Told | None:
+    def told(self, id_: str) -> HookEvent | None:
         """What the asking hook has told: still in the spool, or just taken in."""
         if id_ in self._recent:
             return self._recent[id_]
@@ -130,7 +130,7 @@ class Answers:
         except (OSError, ValueError, NewerFormat, SourceError):
             return None
 
-    def hook(self, id_: str, told: Told) -> Delivery:
+    def hook(self, id_: str, told: HookEvent) -> Delivery:
         """What the hook prints; `settle` it when it is known whether it has. May raise anything:
         the caller answers nothing then."""
         if told.session == TRIAL:
@@ -150,7 +150,7 @@ class Answers:
         else:
             self._starts.discard(delivery.start)
 
-    def _deliver(self, id_: str, told: Told) -> Delivery:
+    def _deliver(self, id_: str, told: HookEvent) -> Delivery:
         if self._intake.refused(told):
             return Delivery(id_, told)
         if self.embedding is not None:
@@ -173,7 +173,7 @@ class Answers:
             return delivery
         return replace(delivery, start=start.event)
 
-    def _start_to_give(self, id_: str, told: Told) -> OwedStart | None:
+    def _start_to_give(self, id_: str, told: HookEvent) -> OwedStart | None:
         """The start whose block is to be given now. What a sub-agent is told only it reads."""
         if told.what not in ("start", "prompt", "read") or told.actor or not told.session:
             return None
@@ -191,7 +191,7 @@ class Answers:
         """The start whose block the session has not got, as far as is known."""
         return next(iter(self._store.entries(OwedStart, {"session": session})), None)
 
-    def _start_in_spool(self, id_: str, told: Told) -> OwedStart | None:
+    def _start_in_spool(self, id_: str, told: HookEvent) -> OwedStart | None:
         """A start of the same session that has not been taken in: nobody was there, or too busy."""
         before = [path for path in self._spool.waiting() if path.name < id_]
         for path in reversed(before[-_LOOKED_THROUGH:]):
@@ -257,14 +257,14 @@ class Answers:
             self._arrived.remove(delivery)
             self._starts.discard(delivery.start)
 
-    def _start_block(self, told: Told, start: OwedStart, late: bool) -> Context:
+    def _start_block(self, told: HookEvent, start: OwedStart, late: bool) -> Context:
         """What this start should have been answered; as of then, where it is late."""
         if not late:
             return self._context(replace(told, source=start.source))
         then = replace(told, what="start", source=start.source, epoch=start.epoch)
         return self._context(then, late=True)
 
-    def _context(self, told: Told, block: Context = _NOTHING, late: bool = False) -> Context:
+    def _context(self, told: HookEvent, block: Context = _NOTHING, late: bool = False) -> Context:
         """What is given for an event; `block`: what the same answer brings besides."""
         config = config_for_session(self._config, told.hints)
         now = told.epoch if late else int(time.time() * 1000)
@@ -284,7 +284,7 @@ class Answers:
             if session.id and not at_start
             else []
         )
-        file = relative(told.file, root) if told.file else ""
+        file = relative_path(told.file, root) if told.file else ""
         if told.what == "read" and any(one.reason == f"file {file}" for one in shown):
             return _NOTHING  # once per session
         known = {one.item for one in shown} | {one.item for one in block.shown}

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import msgspec
 
-from yester.agents.surrounding import started_by
+from yester.agents.descriptors import detect_agent
 from yester.capture.homes import account_folder
 from yester.capture.rules import replace_file
 from yester.capture.spool import trusted_runtime
@@ -57,7 +57,7 @@ def tell_trouble(home: Path, reason: str) -> None:
 
 def environment(environ: Mapping[str, str]) -> dict[str, str]:
     clean = {
-        "HOME": str(account_folder(environ, started_by(environ) != "")),
+        "HOME": str(account_folder(environ, detect_agent(environ) != "")),
         "PATH": PATH,
         "LANG": "C.UTF-8",
     }

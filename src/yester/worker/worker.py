@@ -20,9 +20,9 @@ from pathlib import Path
 import msgspec
 
 import yester
-from yester.agents import AGENTS
 from yester.agents.base import Options
-from yester.agents.hooks import READ_TRANSCRIPT_AFTER, Told
+from yester.agents.descriptors import AGENTS
+from yester.agents.hooks import READ_TRANSCRIPT_AFTER, HookEvent
 from yester.backups import before_migration
 from yester.capture.homes import is_usual
 from yester.capture.rules import rules, write_for_hooks
@@ -55,7 +55,7 @@ class _Due:
     """A transcript that is to be read, when, and the spool files that must stay until it is."""
 
     when: float
-    told: Told
+    told: HookEvent
     files: list[Path]
 
 
@@ -413,7 +413,7 @@ class Worker:
                 self._left.add(path.name)
                 self._log.failed(f"removing {path.name}", error)
 
-    def _remember(self, path: Path, id_: str, told: Told) -> None:
+    def _remember(self, path: Path, id_: str, told: HookEvent) -> None:
         """What follows from an event: its hook may yet ask, its transcript has something new."""
         self._answers.remember(id_, told)
         if told.what in READ_TRANSCRIPT_AFTER:
@@ -421,7 +421,7 @@ class Worker:
                 self._held[path] += 1
                 self._read_later(transcript, told, [path])
 
-    def _read_later(self, transcript: Path, told: Told, files: list[Path]) -> None:
+    def _read_later(self, transcript: Path, told: HookEvent, files: list[Path]) -> None:
         known = self._due.get(transcript)
         files = [*known.files, *files] if known else files
         self._due[transcript] = _Due(self._clock() + SETTLE, told, files)
@@ -475,7 +475,7 @@ class Worker:
         if self._spool.put_back(path):
             self._more = True
 
-    def _read_transcript(self, path: Path, told: Told) -> Iterator[None]:
+    def _read_transcript(self, path: Path, told: HookEvent) -> Iterator[None]:
         agent = AGENTS.get(told.agent)
         if agent is None or self._intake.refused(told) or not os.path.isfile(path):  # noqa: PTH113
             return  # (Path.is_file() raises where a folder is closed to us)

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import click
 
-from yester.agents.surrounding import started_by
+from yester.agents.descriptors import detect_agent
 from yester.cli.app import App, filters, print_json
 from yester.cli.rows import as_json
 from yester.clock import format_minute
@@ -34,7 +34,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def by(app: App, why: str = "") -> By:
     """Who gives this command: the user, or the agent whose shell this is."""
-    if agent := started_by(os.environ):  # it may remember, but not speak for its user
+    if agent := detect_agent(os.environ):  # it may remember, but not speak for its user
         return By(agent, app.now, "agent", why)
     try:
         who = getpass.getuser()

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from yester.agents import AGENTS
+from yester.agents.descriptors import AGENTS
 from yester.clock import WRITTEN, parse_bound
 from yester.config import Config, load
 from yester.deliver.http.login import PROGRAM, USER

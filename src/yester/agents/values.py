@@ -1,0 +1,204 @@
+"""Values out of foreign records, which may be of any type: what is wanted of them, or nothing."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from yester.files import read_bytes
+
+# A longer line is no message; reading it whole would break the promise of constant memory.
+LONGEST_LINE = 64 * 1024 * 1024
+
+_decoder = json.JSONDecoder(strict=False)
+
+
+# --- fields --------------------------------------------------------------------------------------
+
+
+def text_at(record: Any, key: str) -> str:
+    value = record.get(key) if isinstance(record, Mapping) else None
+    return value if isinstance(value, str) else ""
+
+
+def dict_at(record: Any, key: str) -> dict[str, Any]:
+    value = record.get(key) if isinstance(record, Mapping) else None
+    return value if isinstance(value, dict) else {}
+
+
+def list_at(record: Any, key: str) -> list[Any]:
+    value = record.get(key) if isinstance(record, Mapping) else None
+    return value if isinstance(value, list) else []
+
+
+def dicts_at(record: Any, key: str) -> list[dict[str, Any]]:
+    """The objects of a list; whatever else is in it is left out."""
+    return [value for value in list_at(record, key) if isinstance(value, dict)]
+
+
+def input_fields(given: Any) -> dict[str, Any]:
+    """A tool call's input by name."""
+    if isinstance(given, dict):
+        return given
+    return {} if given is None else {"input": given}
+
+
+# --- texts ---------------------------------------------------------------------------------------
+
+
+def to_text(value: Any) -> str:
+    """A text as it is, anything else as JSON."""
+    if isinstance(value, str):
+        return value
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except (RecursionError, ValueError):
+        return ""
+
+
+def block_text(content: Any) -> str:
+    """The text of content that is a text or a list of blocks."""
+    if isinstance(content, str):
+        return content
+    return "\n".join(
+        block["text"]
+        for block in (content if isinstance(content, list) else ())
+        if isinstance(block, dict) and isinstance(block.get("text"), str)
+    )
+
+
+def nested_text(content: Any, deep: int = 5) -> str:
+    """The text of a message or result that is a text, a list of blocks, or one block."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list) and deep:
+        return "\n".join(filter(None, (nested_text(part, deep - 1) for part in content)))
+    if isinstance(content, Mapping) and deep:
+        for key in ("text", "value", "output", "content", "contents"):
+            if content.get(key):
+                return nested_text(content[key], deep - 1)
+    return ""
+
+
+def input_text(given: Mapping[str, Any], fields: tuple[str, ...]) -> str:
+    """A tool call's input: the fields that are known to say something, or all with their names."""
+    if not fields:
+        return "\n".join(f"{key}: {to_text(value)}" for key, value in given.items())
+    return "\n".join(to_text(given[key]) for key in fields if given.get(key))
+
+
+def todo_text(todos: Any, field: str) -> str:
+    """A todo list, one line each; `field` is what the client calls a todo's text."""
+    marks = {"completed": "x", "in_progress": ">"}
+    return "\n".join(
+        f"[{marks.get(str(todo.get('status')), ' ')}] {todo[field]}"
+        for todo in (todos if isinstance(todos, list) else ())
+        if isinstance(todo, dict) and isinstance(todo.get(field), str)
+    )
+
+
+def join_output(given: str, output: str) -> str:
+    """Input, a blank line, output."""
+    parts = (given.strip("\n").rstrip(), output.strip("\n").rstrip())
+    return "\n\n".join(part for part in parts if part)
+
+
+def first_line(text: str, most: int = 80) -> str:
+    """The first line that says something, as a title."""
+    line = next((part.strip() for part in text.splitlines() if part.strip(" #*-`>\t")), "")
+    line = line.lstrip("# ").strip()
+    return line if len(line) <= most else line[: most - 1].rstrip() + "…"
+
+
+def relative_path(path: str, root: str) -> str:
+    """A path as seen from the project's root, so that work trees and machines agree on it."""
+    if root and path.startswith(root) and path[len(root) : len(root) + 1] in ("/", "\\"):
+        return path[len(root) + 1 :].replace("\\", "/")
+    return path
+
+
+def digest(*parts: str) -> str:
+    """A short key that is the same for the same texts, and stays so between versions."""
+    return blake2b("\x1f".join(parts).encode("utf-8", "replace"), digest_size=8).hexdigest()
+
+
+# --- times ---------------------------------------------------------------------------------------
+
+
+def parse_time(value: Any) -> int:
+    """Milliseconds from a number of them or an ISO time; 0 where there is no telling."""
+    if isinstance(value, str):
+        try:
+            moment = datetime.fromisoformat(value.strip())
+            moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+            return max(0, int(moment.timestamp() * 1000))
+        except (ValueError, OverflowError):
+            return 0
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return 0
+    return int(value) if 0 < value < 1 << 43 else 0  # beyond that lies the year 2248
+
+
+# --- JSON ----------------------------------------------------------------------------------------
+
+
+def decode_json(text: Any) -> Any:
+    """The value of JSON inside JSON; None where it is no JSON."""
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.MsgspecError, ValueError, TypeError, RecursionError):
+        return None
+
+
+def decode_object(raw: Any) -> dict[str, Any] | None:
+    """A JSON object, also one that is cut off from others; None for anything else."""
+    if not isinstance(raw, bytes | str):
+        return None
+    value = decode_json(raw)
+    if value is None:
+        text = raw if isinstance(raw, str) else raw.decode("utf-8", "replace")
+        try:
+            value = next(iter(split_objects(text)), None)
+        except RecursionError:
+            return None
+    return value if isinstance(value, dict) else None
+
+
+def load_object(path: Path, most: int = LONGEST_LINE) -> dict[str, Any] | None:
+    """The object of a JSON file of at most so many bytes, if there is one."""
+    try:
+        return decode_object(read_bytes(path, most))
+    except (OSError, ValueError):
+        return None
+
+
+def split_objects(text: str) -> list[Any]:
+    """The objects of a line that is not exactly one: glued records, stray bytes around them."""
+    found: list[Any] = []
+    at = text.find("{")
+    while at >= 0:
+        try:
+            value, at = _decoder.raw_decode(text, at)
+            found.append(_make_encodable(value))
+        except (ValueError, RecursionError):
+            break
+        at = text.find("{", at)
+    return found
+
+
+def _make_encodable(value: Any) -> Any:
+    """Lone surrogates cannot be stored: they become replacement characters."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode() if not value.isascii() else value
+    if isinstance(value, list):
+        return [_make_encodable(part) for part in value]
+    if isinstance(value, dict):
+        return {_make_encodable(key): _make_encodable(part) for key, part in value.items()}
+    return value
