@@ -566,9 +566,15 @@ def _read_own(path: bytes) -> bytes:
 
 def _read(path: bytes) -> bytes:
     try:
-        return posix.read(posix.open(path, posix.O_RDONLY | posix.O_NONBLOCK), 1 << 20)
+        file = posix.open(path, posix.O_RDONLY | posix.O_NONBLOCK)
     except OSError:
         return b""
+    try:
+        return posix.read(file, 1 << 20)
+    except OSError:
+        return b""
+    finally:
+        posix.close(file)  # a command that asks for the rule may live long
 
 
 def _remove(path: bytes) -> None:

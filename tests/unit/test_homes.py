@@ -72,3 +72,13 @@ def test_a_long_list_of_homes_loses_those_that_are_gone(tmp_path, monkeypatch):
     assert find_python(gone, {"HOME": str(user)}) is None
     assert find_python(kept, {"HOME": str(user)})
     assert os.access(kept / "path", os.R_OK)
+
+
+def test_looking_for_a_home_leaves_no_file_open(tmp_path):
+    user = tmp_path / "user"
+    user.mkdir()
+    use_home(tmp_path / "kept", user)
+    before = len(list(Path("/dev/fd").iterdir()))
+    for _ in range(5):
+        find_python(tmp_path / "kept", {"HOME": str(user)})
+    assert len(list(Path("/dev/fd").iterdir())) == before
