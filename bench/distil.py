@@ -46,7 +46,7 @@ from yester.redact import redact, strip_private
 from yester.store import open_store
 from yester.store.contract import Queue, Store
 from yester.store.figures import content_counts
-from yester.text.cost import tokens_of_length
+from yester.text.document import tokens_of_length
 from yester.text.terms import STOP
 
 _SEED = 1

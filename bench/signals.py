@@ -26,11 +26,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 import yester
+from yester.clock import DAY
 from yester.deliver.library import Memory
 from yester.model import Filters, Item
-from yester.recall.arms import Gathered
-from yester.recall.factors import DAY, HALF_LIFE
-from yester.recall.rank import Weights
+from yester.recall.candidates import Gathered
+from yester.recall.rank import HALF_LIFE, Weights
 from yester.recall.recall import Asked, recall, same_words, terms_of
 from yester.store.contract import Candidate
 

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 
 from yester.errors import UsageError
 
+DAY = 86_400_000  # milliseconds
 _NUMBER = re.compile(r"\d{9,15}", re.ASCII)
 _MILLISECONDS = 100_000_000_000  # numbers from here on are no seconds
 _WHOLE_DAY = re.compile(r"\d{4}-\d\d-\d\d|today|yesterday", re.ASCII | re.IGNORECASE)
@@ -25,7 +26,7 @@ def parse_time(text: str, now: int, zone: tzinfo | None = None, option: str = "t
     present = datetime.fromtimestamp(now / 1000, zone).astimezone(zone)
     word = text.strip().lower()
     if match := _AGO.fullmatch(word):
-        return int(now - int(match["number"]) * _DAYS[match["unit"]] * 86_400_000)
+        return int(now - int(match["number"]) * _DAYS[match["unit"]] * DAY)
     if word == "now":
         return now
     midnight = present.replace(hour=0, minute=0, second=0, microsecond=0)

@@ -20,8 +20,7 @@ from yester.model import Item, Project, Session
 from yester.project import Projects, named
 from yester.recall.floor import worth_showing
 from yester.store.contract import Entry
-from yester.text.cost import estimate_tokens
-from yester.text.document import document
+from yester.text.document import document, estimate_tokens
 
 NOW = 1_780_000_000  # 28 May 2026
 DAY = 86_400

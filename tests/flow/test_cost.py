@@ -10,7 +10,7 @@ from tests.serving import serving
 from yester.deliver.mcp_text import heading
 from yester.ingest import prepared
 from yester.model import DISTILLED, Item, Project
-from yester.text.cost import reading_cost
+from yester.text.document import reading_cost
 
 SHOP = Project("name:shop", "shop")
 # Most observations have no text of their own: a title, facts and sections.

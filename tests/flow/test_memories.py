@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests import finding
+from yester.clock import DAY
 from yester.deliver.prompt import Given, at_prompt
 from yester.deliver.start import Here, at_start
 from yester.errors import NotFound, UsageError
@@ -23,7 +24,6 @@ from yester.memories.memo import GLOBAL, By, plain
 from yester.memories.remember import CUES, Draft, guessed, remember
 from yester.memories.review import lint, review
 from yester.model import Change, Filters, Item, Memo, Project
-from yester.recall.factors import DAY
 from yester.recall.recall import Asked, recall
 from yester.store import open_store
 

@@ -10,8 +10,8 @@ from tests.capturing import Told, leave
 from yester.ingest import add
 from yester.model import Feedback, Injection, Item, Paging
 from yester.project import identify
+from yester.recall.feedback import WORTH, usefulness
 from yester.recall.rank import Ranked, used
-from yester.recall.use import WORTH, usefulness
 from yester.store.contract import Candidate, Used
 
 pytestmark = pytest.mark.requirement("REC-18")

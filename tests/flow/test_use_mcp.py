@@ -14,7 +14,7 @@ from tests.capturing import Told, leave
 from tests.flow.test_mcp import Peer, start  # noqa: F401 -- a fixture
 from yester.agents.descriptors import AGENTS, detect_agent, detect_session
 from yester.model import ON_REQUEST, Injection
-from yester.recall.use import usefulness
+from yester.recall.feedback import usefulness
 from yester.store import open_store
 from yester.store.contract import Store, Used
 

@@ -9,7 +9,7 @@ from yester.memories.categories import CATEGORIES, UNSTATED, priority
 from yester.memories.content import checked, known, problems
 from yester.memories.draft import drafted, from_settings
 from yester.memories.wording import lead, readable, sayings, sections, unstated
-from yester.recall.factors import HALF_LIFE, IMPORTANCE
+from yester.recall.rank import HALF_LIFE, IMPORTANCE
 from yester.text.terms import STOP
 
 pytestmark = pytest.mark.requirement("MEM-01")

@@ -8,18 +8,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yester.recall.factors import (
-    DAY,
+from yester.clock import DAY
+from yester.recall.rank import (
     HALF_LIFE,
     IMPORTANCE,
     SEED_HALF_LIFE,
     SEED_IMPORTANCE,
+    Scale,
+    Signals,
+    Weights,
     by_type,
     closeness,
     recency,
     share,
 )
-from yester.recall.rank import Scale, Signals, Weights
 from yester.store.contract import Candidate
 
 pytestmark = pytest.mark.requirement("REC-05")

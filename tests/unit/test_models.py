@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from yester.cli.app import App
 from yester.cli.model import command, with_setting
 from yester.errors import ConfigError, ModelError, UsageError
-from yester.recall.factors import closeness
+from yester.recall.rank import closeness
 from yester.text.models import (
     MODELS,
     Model,

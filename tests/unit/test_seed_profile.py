@@ -16,9 +16,9 @@ from math import exp
 
 import pytest
 
+from yester.clock import DAY
 from yester.ingest import prepared
 from yester.model import Filters, Item
-from yester.recall.factors import DAY
 from yester.recall.rank import Weights
 from yester.recall.recall import Asked, recall
 from yester.store import open_store

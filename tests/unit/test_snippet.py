@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from yester.text.snippet import glimpses, snippet
+from yester.text.sentences import glimpses, snippet
 from yester.text.terms import query_terms
 
 pytestmark = pytest.mark.requirement("DEL-09")

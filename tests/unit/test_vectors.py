@@ -126,7 +126,7 @@ def test_opposites_share_no_bit_even_of_the_longest_codes():
 def test_loading_numpy_leaves_the_environment_as_it_was(given_):
     program = (
         "import os; before = dict(os.environ)\n"
-        "from yester.text.arrays import arrays\n"
+        "from yester.text.vectors import arrays\n"
         "import sys; assert 'numpy' not in sys.modules\n"
         "assert arrays() is arrays() is sys.modules['numpy']\n"
         "assert dict(os.environ) == before"

@@ -19,9 +19,9 @@ from yester.deliver.economics import HONEST
 from yester.deliver.library import Memory
 from yester.deliver.page import Context, Shown
 from yester.project import Projects
-from yester.recall.use import usefulness
+from yester.recall.feedback import usefulness
 from yester.store.contract import Used
-from yester.text.cost import estimate_tokens, reading_cost
+from yester.text.document import estimate_tokens, reading_cost
 
 
 @click.command("context")

@@ -7,7 +7,7 @@ import click
 from yester.cli.app import App, count, pass_app, print_json
 from yester.errors import NotFound, UsageError
 from yester.model import Feedback
-from yester.recall.use import GIVEN_BY_HAND, WORTH, usefulness
+from yester.recall.feedback import GIVEN_BY_HAND, WORTH, usefulness
 from yester.store.contract import Used
 
 

@@ -12,12 +12,11 @@ from yester import git
 from yester.cli.app import App, fenced_for_agents, filter_options, pass_app, print_json, searched
 from yester.cli.digest import make_digest, print_digest
 from yester.cli.rows import as_explained, as_json, print_explained, print_full, print_index
+from yester.clock import DAY
 from yester.errors import UsageError
 from yester.project import Projects
 from yester.recall.beginning import at_hand
-from yester.recall.factors import DAY
-from yester.recall.reach import reach
-from yester.recall.recall import ORDERS, Asked
+from yester.recall.recall import ORDERS, Asked, reach
 from yester.store import maintenance_of
 from yester.text.terms import query_terms
 

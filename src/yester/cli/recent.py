@@ -11,8 +11,8 @@ from yester.cli.rows import as_json, print_full, title
 from yester.cli.sessions import line
 from yester.clock import format_minute
 from yester.deliver.lines import icon
-from yester.recall.recent import recent
-from yester.text.cost import reading_cost
+from yester.recall.timeline import recent
+from yester.text.document import reading_cost
 
 
 @click.command("recent")

@@ -14,8 +14,8 @@ from yester.deliver.quote import block, plain, quoted
 from yester.model import Hit
 from yester.recall.rank import TOLD
 from yester.recall.recall import Answer, by_session
-from yester.text.cost import reading_cost
-from yester.text.snippet import snippet
+from yester.text.document import reading_cost
+from yester.text.sentences import snippet
 from yester.text.terms import query_terms
 
 NO_WEIGHTS: Mapping[str, float] = {}

@@ -24,7 +24,7 @@ from yester.store.figures import (
     spending_by_day,
     spent_since,
 )
-from yester.text.cost import tokens_of_length
+from yester.text.document import tokens_of_length
 
 
 @click.command("stats")

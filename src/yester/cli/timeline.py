@@ -10,13 +10,12 @@ import click
 
 from yester.cli.app import App, fenced_for_agents, filter_options, pass_app, print_json, searched
 from yester.cli.rows import MARK, as_json, names, print_full, title
-from yester.clock import format_minute
+from yester.clock import DAY, format_minute
 from yester.deliver.lines import icon
 from yester.errors import NotFound
 from yester.model import Hit
-from yester.recall.factors import DAY
 from yester.recall.timeline import Timeline, timeline
-from yester.text.cost import reading_cost
+from yester.text.document import reading_cost
 
 
 @click.command("timeline")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from yester import git, ingest
 from yester.agents.values import relative_path
-from yester.clock import parse_time
+from yester.clock import DAY, parse_time
 from yester.config import Config
 from yester.deliver.context import EVENTS, Moment, context
 from yester.deliver.memories import Memories
@@ -27,12 +27,10 @@ from yester.memories.rules import standing
 from yester.model import KINDS, Filters, Hit, Item, Project, Session
 from yester.project import Projects, named
 from yester.recall.beginning import at_hand
-from yester.recall.factors import DAY
 from yester.recall.rank import Weights
 from yester.recall.recall import Answer, Asked, answer, hit
-from yester.recall.recent import recent
 from yester.recall.staleness import Cache, Staleness, Work, stale
-from yester.recall.timeline import Timeline, timeline
+from yester.recall.timeline import Timeline, recent, timeline
 from yester.store.contract import Store
 from yester.store.figures import has_vectors
 

@@ -14,7 +14,7 @@ from yester.deliver.quote import named, plain, quoted
 from yester.fence import neutral, strip_fenced
 from yester.model import Hit, Item
 from yester.redact import redact
-from yester.text.cost import reading_cost
+from yester.text.document import reading_cost
 from yester.text.sentences import shorten
 
 TITLE, NAME = 100, 40  # characters

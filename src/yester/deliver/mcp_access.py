@@ -225,8 +225,8 @@ class Access:
     def recall(self, store: Store, asked: Asked) -> list[Hit]:
         """The hits, the worker's or our own, ranked for the project and the files at hand."""
         from yester import git
+        from yester.clock import DAY
         from yester.recall.beginning import at_hand
-        from yester.recall.factors import DAY
         from yester.recall.rank import Weights
         from yester.recall.recall import answer
 

@@ -37,7 +37,7 @@ from yester.recall.recall import Asked
 from yester.recall.timeline import timeline as around
 from yester.redact import redact
 from yester.store.contract import Store
-from yester.text.cost import estimate_tokens
+from yester.text.document import estimate_tokens
 from yester.text.terms import query_terms
 
 Arguments = Mapping[str, Any]

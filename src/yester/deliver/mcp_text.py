@@ -17,8 +17,8 @@ from yester.deliver.quote import block, named, plain
 from yester.deliver.quote import quoted as in_quotes
 from yester.fence import fenced
 from yester.model import Hit, Item, Session
-from yester.text.cost import reading_cost
-from yester.text.snippet import snippet
+from yester.text.document import reading_cost
+from yester.text.sentences import snippet
 
 MOST = 2_500  # tokens of an answer
 ROW = 96  # tokens of a row

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from yester.fence import MOST_UNITS, fenced, units
-from yester.text.cost import estimate_tokens
+from yester.text.document import estimate_tokens
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,13 +21,13 @@ from yester.fence import MOST_UNITS, strip_fenced
 from yester.memories.places import is_curated
 from yester.memories.selection import in_order
 from yester.model import Filters, Hit, Paging, Project
-from yester.recall.arms import OneQuestion
+from yester.recall.candidates import OneQuestion
 from yester.recall.floor import lacking, passing
 from yester.recall.rank import FEWEST, Weights
 from yester.recall.recall import Asked, Fates, recall
 from yester.recall.recall import hit as hit_of
 from yester.store.contract import Probe, Store
-from yester.text.snippet import snippet
+from yester.text.sentences import snippet
 from yester.text.terms import query_terms
 
 if TYPE_CHECKING:

@@ -39,7 +39,7 @@ from yester.recall.beginning import relevant
 from yester.recall.rank import Weights
 from yester.recall.recall import Fates
 from yester.store.contract import Probe, Store
-from yester.text.cost import estimate_tokens, reading_cost
+from yester.text.document import estimate_tokens, reading_cost
 
 if TYPE_CHECKING:
     from yester.text.embed import Embedder

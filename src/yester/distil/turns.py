@@ -17,7 +17,7 @@ from yester.distil.fingerprint import Error, errors
 from yester.distil.runners import Counted, counted
 from yester.ingest import noise
 from yester.model import Event, Item
-from yester.text.cost import tokens_of_length
+from yester.text.document import tokens_of_length
 
 # Of these only where they looked is of use, not what they saw; nor of what was thought.
 BRIEF_TOOLS = frozenset(

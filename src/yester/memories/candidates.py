@@ -19,7 +19,7 @@ from yester.memories.wording import same_saying, sayings
 from yester.model import Filters, Memo
 from yester.store.contract import Candidate, Probe, Store
 from yester.text.document import FIELDS, held
-from yester.text.synonyms import alternatives
+from yester.text.query import alternatives
 from yester.text.terms import query_terms, term_hash, terms
 
 ACTIONS = ("CREATE", "UPDATE", "UPDATE_OR_DELETE", "NOOP")

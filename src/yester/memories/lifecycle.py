@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from yester.clock import DAY
 from yester.errors import NotFound, NotYours, UsageError
 from yester.ingest import prepared, rebuild_if_stale
 from yester.memories.categories import category
@@ -32,7 +33,6 @@ from yester.memories.memo import (
 )
 from yester.memories.merge import merged
 from yester.model import Change, Memo
-from yester.recall.factors import DAY
 from yester.store.contract import Store
 
 GRACE = 30 * DAY  # from being retired to being let go

@@ -14,12 +14,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from yester.clock import DAY
 from yester.errors import ConfigError, NotFound
 from yester.memories.categories import CATEGORIES
 from yester.memories.lifecycle import GRACE, expired, found, step, writing
 from yester.memories.memo import By
 from yester.model import Filters, Memo, Paging
-from yester.recall.factors import DAY
 from yester.store.contract import Store
 
 VERBS = ("retire", "archive", "keep")

@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from yester.clock import DAY
 from yester.memories import tags as tagging
 from yester.memories.categories import CATEGORIES, LONGEST_TITLE, category
 from yester.memories.content import problems
@@ -16,7 +17,6 @@ from yester.memories.lifecycle import GRACE
 from yester.memories.rules import subject
 from yester.memories.wording import lead, same_saying
 from yester.model import Filters, Memo, Paging
-from yester.recall.factors import DAY
 from yester.store.contract import Store
 from yester.text.terms import query_terms
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 
 from yester.fence import visible
-from yester.text.synonyms import alternatives
+from yester.text.query import alternatives
 from yester.text.terms import terms
 
 MOST, LONGEST = 30, 40

@@ -11,7 +11,7 @@ from pathlib import PurePath
 
 from yester.git import Signals
 from yester.model import Filters, Hit
-from yester.recall.arms import Asks
+from yester.recall.candidates import Asks
 from yester.recall.floor import passing
 from yester.recall.rank import FEWEST, Weights
 from yester.recall.recall import Asked, Fates, recall

@@ -1,4 +1,5 @@
-"""What happened around something: the items before and after an anchor, by time (then id).
+"""What happened around something: the items before and after an anchor, by time (then id). And what
+happened last: the newest sessions.
 
     12, "12", "#12"       an item
     "S4f2a91c0…"          the first item of a session: its id, or 6 characters of it
@@ -20,10 +21,10 @@ from math import inf
 
 from yester.clock import parse_time
 from yester.errors import NotFound, UsageError
-from yester.model import ECHO, Filters, Hit, Item, Paging
+from yester.model import ECHO, Filters, Hit, Item, Paging, Session
 from yester.recall.floor import least_score
-from yester.recall.reach import reach
-from yester.recall.recall import Asked, hit, recall
+from yester.recall.recall import Asked, hit, reach, recall
+from yester.redact import redact
 from yester.store.contract import Store
 
 LATEST = "latest"
@@ -214,3 +215,59 @@ def _within(filters: Filters, since: int | None, until: int | None) -> Filters:
     since = max((s for s in (since, filters.since) if s is not None), default=None)
     until = min((u for u in (until, filters.until) if u is not None), default=None)
     return replace(filters, since=since, until=until)
+
+
+# --- the newest sessions --------------------------------------------------------------------------
+
+_INDEX = ("observation", "memory", "note")
+_TAIL = 40  # last messages of a session among which its closing one is looked for
+
+
+def recent(
+    store: Store, filters: Filters, limit: int = 3, rows: int = 12
+) -> list[tuple[Session, list[Hit]]]:
+    """The last `limit` sessions that pass the filters, the newest first, with at most `rows` hits
+    each, the oldest first. Sessions come with their project's readable name.
+
+    A summary speaks for everything before it. What came later, or all of a session without one, is
+    told by its prompts and by the agent's closing message."""
+    if limit < 0 or rows < 0:
+        raise UsageError(f"limit and rows must not be negative (limit={limit}, rows={rows})")
+    names = {project.key: project.name for project in store.projects()}
+    told = []
+    for session in store.sessions(filters, Paging(limit)):
+        hits = [hit(item, names) for item in _story(store, session, rows)]
+        project = names.get(session.project, session.project)
+        told.append((replace(session, project=project, title=redact(session.title)), hits))
+    return told
+
+
+def _story(store: Store, session: Session, rows: int) -> list[Item]:
+    here = Filters(projects=(session.project,), session=session.key, agent=session.agent)
+    summaries = store.select(replace(here, kinds=("summary",)), Paging(rows))
+    if summaries:
+        here_after = replace(here, since=summaries[0].epoch + 1)
+        ending = summaries[:1]
+    else:
+        here_after, ending = here, []
+    ending += _closing(store, here_after)
+    others = [
+        *summaries[1:],
+        *store.select(replace(here_after, kinds=("prompt",)), Paging(rows)),
+        *store.select(replace(here, kinds=_INDEX), Paging(rows)),
+    ]
+    # How it ended is worth more than any one thing that happened on the way.
+    kept = ending + sorted(others, key=_time, reverse=True)[: max(rows - len(ending), 0)]
+    return sorted(kept[:rows], key=_time)
+
+
+def _closing(store: Store, here: Filters) -> list[Item]:
+    """The last thing the agent itself said."""
+    for item in store.select(replace(here, kinds=("message",)), Paging(_TAIL)):
+        if item.role == "assistant" and not item.actor:
+            return [item]
+    return []
+
+
+def _time(item: Item) -> tuple[int, int]:
+    return item.epoch, item.id

@@ -7,10 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from yester.clock import DAY
 from yester.model import CURATED, Event, Paging, Project
 from yester.store.contract import Store
-
-DAY = 86_400_000
 
 
 @dataclass(frozen=True, slots=True)

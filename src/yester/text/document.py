@@ -1,4 +1,6 @@
-"""An item as the index sees it: terms per field, and their compact stored form (the term vector).
+"""An item as text. For the index: its terms per field and their compact stored form (term vector).
+For readers: what there is to read of it, and what that costs; one text and one estimate on every
+face, so that the same item never has two prices.
 
 Stored form, little endian, one block per field that has terms: field number (1 byte), number of
 distinct terms (4), number of terms (4), the terms' hashes (4 each), their counts (1 each, at most
@@ -15,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from yester.model import Item
+from yester.model import DISTILLED, Hit, Item
 from yester.text.terms import term_hash, terms
 
 FIELDS = ("title", "subtitle", "body", "facts", "concepts", "files", "tool", "sections")
@@ -185,3 +187,36 @@ def held(vector: bytes, wanted: Sequence[int]) -> dict[int, set[int]]:
 
 def pattern(term: int) -> bytes:
     return term.to_bytes(4, "little")
+
+
+# --- what there is to read of an item, and what reading it costs a model --------------------------
+
+_BYTES = 4  # of a text, to a token; closer than characters where a script is not Latin
+
+
+def item_text(item: Item) -> str:
+    """All there is to read of an item: its text, its facts as a list, its sections by name. What
+    somebody stored with a text comes back with that text."""
+    if item.body and item.source != DISTILLED:
+        return item.body
+    facts = "\n".join(f"- {fact}" for fact in item.facts)
+    sections = "\n".join(
+        f"{name.replace('_', ' ').capitalize()}: {text}" for name, text in item.sections.items()
+    )
+    return "\n\n".join(filter(None, (item.subtitle, item.body, facts, sections)))
+
+
+def estimate_tokens(text: str) -> int:
+    return tokens_of_length(len(text.encode("utf-8", "replace")))
+
+
+def tokens_of_length(length: int) -> int:
+    """For a text of which only the length is known."""
+    return (length + _BYTES - 1) // _BYTES
+
+
+def reading_cost(one: Item | Hit) -> int:
+    """Tokens to read all of it, with its title where the text does not begin with that."""
+    text = one.text if isinstance(one, Hit) else item_text(one)
+    begins = text.lstrip("# ").startswith(one.title.rstrip("…"))
+    return estimate_tokens(text if begins else f"{one.title}\n{text}")

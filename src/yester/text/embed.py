@@ -25,7 +25,6 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol
 
 from yester.errors import ModelError
-from yester.text.arrays import arrays
 from yester.text.models import (
     DEFAULT,
     MODELS,
@@ -35,6 +34,7 @@ from yester.text.models import (
     missing,
     vocabulary,
 )
+from yester.text.vectors import arrays
 from yester.text.wordpiece import WordPiece, apart, cleaned
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from yester.errors import ConfigError, ModelError
-from yester.text.arrays import arrays
 from yester.text.embed import DOCUMENT_TOKENS, QUERY_TOKENS, normalised
 from yester.text.post import Unanswered, address, post, sendable
+from yester.text.vectors import arrays
 
 if TYPE_CHECKING:
     from yester.text.embed import Vectors

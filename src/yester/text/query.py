@@ -18,10 +18,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from yester.clock import parse_time
 from yester.errors import UsageError
 from yester.model import KINDS
+from yester.tables import load_table
 from yester.text.terms import STOP, terms
 
 FIELDS = frozenset(
@@ -290,3 +292,40 @@ def _unwanted(expression: Expression | None, wanted: bool = True) -> set[str]:
         case Word(found) | Phrase(found):
             return set() if wanted else set(found)
     return set()
+
+
+# --- what developers call by several names: `tables/synonyms.toml` --------------------------------
+
+Names = tuple[str, ...]
+
+
+@cache
+def _load_names() -> tuple[dict[str, tuple[Names, ...]], dict[Names, tuple[Names, ...]]]:
+    """Other names by a single term, and by the terms of a name of several words."""
+    single: dict[str, dict[Names, None]] = {}
+    several: dict[Names, dict[Names, None]] = {}
+    for group in load_table("synonyms")["groups"]:
+        expanded = [tuple(terms(name)) for name in group]
+        for names in expanded:
+            others = dict.fromkeys(other for other in expanded if other and other != names)
+            if len(names) == 1:
+                single.setdefault(names[0], {}).update(others)
+            elif names:
+                several.setdefault(names, {}).update(others)
+    return (
+        {term: tuple(others) for term, others in single.items()},
+        {names: tuple(others) for names, others in several.items()},
+    )
+
+
+def alternatives(asked: Sequence[str]) -> dict[str, tuple[Names, ...]]:
+    """term → other names, for the terms of a question; "rate limit" is one thing, "rate" is not.
+    What is found by another name counts for less."""
+    single, several = _load_names()
+    found = {term: list(single.get(term, ())) for term in asked}
+    there = set(asked)
+    for names, others in several.items():
+        if there.issuperset(names):
+            for term in names:
+                found[term] += others
+    return {term: tuple(dict.fromkeys(others)) for term, others in found.items() if others}

@@ -22,6 +22,7 @@ from yester import __version__, git
 from yester.agents.hooks import TRIAL, HookEvent
 from yester.agents.values import relative_path
 from yester.capture.spool import NewerFormat, Spool, event_of, read
+from yester.clock import DAY
 from yester.config import Config
 from yester.config import narrowed as config_for_session
 from yester.deliver.context import EVENTS, Moment, context
@@ -40,7 +41,7 @@ from yester.recall.rank import Weights
 from yester.recall.recall import Asked
 from yester.recall.recall import answer as recalled
 from yester.store.contract import Store
-from yester.store.figures import DAY, has_vectors
+from yester.store.figures import has_vectors
 from yester.worker.log import Log
 from yester.worker.surroundings import Surroundings
 

@@ -12,7 +12,7 @@ from yester.cli.memory.said import form_options
 from yester.clock import format_minute
 from yester.memories.lifecycle import named
 from yester.model import Change
-from yester.text.snippet import snippet
+from yester.text.sentences import snippet
 
 
 @click.command("history")

@@ -27,7 +27,7 @@ from yester.memories.wording import lead
 from yester.model import Filters, Memo, Project
 from yester.project import EXCLUDED, Projects
 from yester.recall.recall import hit
-from yester.text.snippet import snippet
+from yester.text.sentences import snippet
 
 F = TypeVar("F", bound=Callable[..., Any])
 

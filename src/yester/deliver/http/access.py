@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from yester.agents.descriptors import AGENTS
-from yester.clock import WRITTEN, parse_bound
+from yester.clock import DAY, WRITTEN, parse_bound
 from yester.config import Config, load
 from yester.deliver.http.login import PROGRAM, USER
 from yester.deliver.http.parameters import Dated, Filtered
@@ -28,8 +28,7 @@ from yester.errors import ConfigError, StoreError, UsageError
 from yester.memories.categories import CATEGORIES
 from yester.memories.memo import By
 from yester.model import Filters, Hit, Paging, Project, Session
-from yester.recall.factors import DAY, IMPORTANCE
-from yester.recall.rank import Weights
+from yester.recall.rank import IMPORTANCE, Weights
 from yester.recall.recall import Answer, Asked, answer
 from yester.store import store_exists, store_file
 from yester.store.contract import Store

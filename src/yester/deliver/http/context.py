@@ -14,7 +14,7 @@ from yester.deliver.page import Context
 from yester.fence import strip_fenced
 from yester.model import Filters, Paging
 from yester.redact import redact
-from yester.text.cost import estimate_tokens
+from yester.text.document import estimate_tokens
 
 _FLOOR = "below the floor"
 # What a prompt may be that needs no search, besides short.

@@ -26,7 +26,7 @@ from yester.store.figures import (
     spending_by_day,
     spent_since,
 )
-from yester.text.cost import tokens_of_length
+from yester.text.document import tokens_of_length
 
 _KEPT = 5.0  # seconds: counting everything reads everything
 _MOST = 100  # types, concepts

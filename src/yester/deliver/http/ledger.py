@@ -11,7 +11,7 @@ from yester.deliver.http.access import Access
 from yester.deliver.http.parameters import FeedbackOf, GiveFeedback, LedgerOf
 from yester.deliver.http.problem import Refusal, named
 from yester.model import Feedback, Filters, Injection, Paging, Session
-from yester.recall.use import GIVEN_BY_HAND, usefulness
+from yester.recall.feedback import GIVEN_BY_HAND, usefulness
 from yester.redact import redact
 from yester.store.contract import Store, Used
 

@@ -16,7 +16,7 @@ from yester.memories.lifecycle import STEPS, replaced_by, undoable
 from yester.model import Change, Memo
 from yester.redact import redact
 from yester.store.contract import Store
-from yester.text.cost import reading_cost
+from yester.text.document import reading_cost
 from yester.text.sentences import shorten
 
 _BEGINNING = 240  # characters of the text in an index

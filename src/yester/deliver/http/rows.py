@@ -21,9 +21,8 @@ from yester.recall.rank import TOLD
 from yester.recall.recall import Answer
 from yester.redact import redact
 from yester.store.contract import Store
-from yester.text.cost import item_text, reading_cost
-from yester.text.sentences import shorten
-from yester.text.snippet import glimpses
+from yester.text.document import item_text, reading_cost
+from yester.text.sentences import glimpses, shorten
 
 _TITLE, _SUBTITLE, _NAME = 100, 80, 40  # characters of an index row
 _ROOM, _SNIPPET = 180, 40  # characters of all its texts; fewer are not worth a snippet

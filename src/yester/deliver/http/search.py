@@ -27,8 +27,7 @@ from yester.deliver.http.parameters import (
 from yester.deliver.http.rows import Rows, explained, summary_of
 from yester.deliver.http.shapes import Found, Row
 from yester.model import Filters, Hit, Paging, Session
-from yester.recall.reach import told
-from yester.recall.recall import Answer, Asked
+from yester.recall.recall import Answer, Asked, told
 from yester.text.terms import query_terms
 
 OBSERVATIONS = ("observation", "memory", "note")

@@ -6,6 +6,7 @@ import re
 import time
 from dataclasses import replace
 
+from yester.clock import DAY
 from yester.deliver.http import shapes
 from yester.deliver.http.access import Access
 from yester.deliver.http.parameters import Near, RecentOf, TimelineAt, TimelineBy
@@ -13,9 +14,7 @@ from yester.deliver.http.problem import Refusal
 from yester.deliver.http.rows import Rows, anchor_row, summary, summary_of
 from yester.errors import NotFound, UsageError
 from yester.model import Filters, Hit, Paging
-from yester.recall.factors import DAY
-from yester.recall.recent import recent
-from yester.recall.timeline import ANCHORS, LATEST, Timeline
+from yester.recall.timeline import ANCHORS, LATEST, Timeline, recent
 from yester.recall.timeline import timeline as around
 from yester.redact import redact
 

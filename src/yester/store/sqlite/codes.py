@@ -7,8 +7,7 @@ from typing import Any
 
 import apsw
 
-from yester.text.arrays import arrays
-from yester.text.vectors import unlike
+from yester.text.vectors import arrays, unlike
 
 
 class Codes:

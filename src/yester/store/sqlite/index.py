@@ -16,6 +16,7 @@ from heapq import nlargest
 import apsw
 import msgspec
 
+from yester.clock import DAY
 from yester.model import Filters, Item
 from yester.store.contract import Candidate
 from yester.store.sqlite.rows import file_name, rooted_path, same_file
@@ -27,7 +28,6 @@ _PROJECT_BITS = 24
 # Postings looked at per query: enough for the rarest terms of any question, bounded at any size.
 POSTINGS = 3_500
 _KNOWN_TERMS = 500_000  # bound of the set that saves writing known terms again
-_DAY = 86_400_000
 _SHORTEST_PREFIX = 4  # of a term that stands for a longer one
 _PROJECTS_MARKED = 16
 _RARE = 2_000  # postings of a term that is cheaper to read whole than together with a filter
@@ -66,7 +66,7 @@ class IndexWriter:
     def add_item(
         self, id_: int, project: int, session: int, item: Item, document: Document
     ) -> None:
-        month = _month_of(item.epoch // _DAY)
+        month = _month_of(item.epoch // DAY)
         tokens = [
             filter_token("p", project),
             filter_token("k", item.kind),
@@ -223,7 +223,7 @@ def _months_between(filters: Filters) -> list[str]:
     """The months of a bounded range, to narrow it; more than two years are not worth the terms."""
     if filters.since is None or filters.until is None:
         return []
-    first, last = _month_of(filters.since // _DAY), _month_of(filters.until // _DAY)
+    first, last = _month_of(filters.since // DAY), _month_of(filters.until // DAY)
     year, number = int(first[:4]), int(first[4:])
     months = []
     while f"{year:04d}{number:02d}" <= last:

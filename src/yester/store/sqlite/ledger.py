@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from yester.clock import DAY
 from yester.model import (
     EVERYTHING,
     Answered,
@@ -30,7 +31,6 @@ from yester.store.sqlite.connection import Connection
 from yester.store.sqlite.maintenance import explains_errors
 
 R = TypeVar("R")
-_DAY = 86_400_000
 _LONGEST = 60_000  # ms; whoever waits longer for an answer has gone
 
 
@@ -123,7 +123,7 @@ _TOTALS: Mapping[str, _Sums] = {
         "item i LEFT JOIN project p ON p.id = i.project",
         {
             "kind": "i.kind", "type": "i.type", "status": "i.status", "project": "p.key",
-            "day": f"i.epoch / {_DAY}", "label": "iif(i.type = '', i.kind, i.type)",
+            "day": f"i.epoch / {DAY}", "label": "iif(i.type = '', i.kind, i.type)",
             "counted": "i.discovery_tokens > 0", "typed": "i.type <> ''",
         },
         {
@@ -162,14 +162,14 @@ _TOTALS: Mapping[str, _Sums] = {
         {"hooked": "EXISTS (SELECT 1 FROM turn t WHERE t.session = u.session)"},
         _NUMBER,
     ),
-    "event": _Sums("event", {"day": f"epoch / {_DAY}", "lag": "lag"}, _NUMBER, "epoch"),
+    "event": _Sums("event", {"day": f"epoch / {DAY}", "lag": "lag"}, _NUMBER, "epoch"),
     "answered": _Sums(
-        "answered", {"day": "day", "ms": "ms"}, {"number": "sum(answers)"}, f"day * {_DAY}"
+        "answered", {"day": "day", "ms": "ms"}, {"number": "sum(answers)"}, f"day * {DAY}"
     ),
     "skipped": _Sums("skipped", {"reason": "reason"}, {"number": "sum(records)"}),
     "shown": _Sums(
         "injection n LEFT JOIN item i ON i.id = n.item",
-        {"event": "n.event", "day": f"n.epoch / {_DAY}"},
+        {"event": "n.event", "day": f"n.epoch / {DAY}"},
         {
             **_NUMBER, "times": "count(DISTINCT n.session || ' ' || n.epoch)",
             "tokens": "sum(n.tokens)", "discovery_tokens": "coalesce(sum(i.discovery_tokens), 0)",

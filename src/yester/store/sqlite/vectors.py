@@ -16,8 +16,7 @@ from yester.store.sqlite import rows
 from yester.store.sqlite.codes import Codes
 from yester.store.sqlite.connection import NO_SUCH_ID, Connection
 from yester.store.sqlite.maintenance import explains_errors
-from yester.text.arrays import arrays
-from yester.text.vectors import code, packed, unpacked
+from yester.text.vectors import arrays, code, packed, unpacked
 
 # Codes whose values are looked at: so many for each one wanted, and never fewer than these.
 _EACH, _FEWEST = 3, 300
