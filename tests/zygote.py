@@ -19,12 +19,12 @@ from typing import Any
 _MODULES = (
     "yester.cli", "yester.cli.index", "yester.cli.recall", "yester.cli.status", "yester.cli.worker",
     "yester.cli.doctor", "yester.cli.timeline", "yester.cli.recent", "yester.store.sqlite",
-    "yester.ingest", "yester.backups", "yester.agents.hooks", "yester.recall.recall",
+    "yester.ingest", "yester.operate.backups", "yester.agents.hooks", "yester.recall.recall",
     "yester.cli.remember", "yester.cli.memory.listing", "yester.memories.review",
     "yester.cli.memory.sync", "yester.cli.memory.edit", "yester.cli.memory.gc", "yester.cli.show",
     "yester.cli.stats", "yester.cli.promote", "yester.cli.distil", "yester.cli.backup",
     "yester.cli.install", "yester.cli.bench", "yester.worker.question", "yester.distil.refining",
-    "yester.distil.budget", "yester.importers.claude_memory", "yester.memories.lint",
+    "yester.distil.budget", "yester.operate.memory_tree", "yester.memories.lint",
 )  # fmt: skip
 
 

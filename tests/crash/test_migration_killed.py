@@ -13,7 +13,13 @@ import pytest
 
 import yester
 from tests.crash.killing import Zygote, kills, read_only
-from yester.backups import before_migration, listed, make, restore
+from yester.operate.backups import (
+    before_migration,
+    checked_copy,
+    list_backups,
+    make_backup,
+    put_in_place,
+)
 from yester.store.migrate import Migration, load_migrations
 from yester.store.sqlite.store import SqliteStore
 
@@ -119,9 +125,9 @@ def test_a_database_killed_on_its_way_to_a_new_version_arrives_there(
             assert found == rows
             assert version in [1, *(step.version for step in steps)]
             assert (looks == before, looks == after) == (version == 1, version == newest)
-            for path in listed(home):
+            for path in list_backups(home):
                 assert told(path) == (1, "ok", rows, before)
-            assert listed(home) or version == 1
+            assert list_backups(home) or version == 1
             opened(home, steps)
             assert told(home / "yester.db")[::2] == (newest, rows)
             assert told(home / "yester.db")[3] == after
@@ -143,12 +149,14 @@ def test_the_command_too_can_be_killed_and_its_backup_be_put_back(
         zygote.start(home, "status")
         assert zygote.finish() == 0
     assert told(home / "yester.db")[0] == STEPS[-1].version
-    assert listed(home)
+    assert list_backups(home)
     torn = home / "backups" / "yester-20260202T024000.part"
     torn.write_bytes(b"half a database, from the day before")
     os.utime(torn, (1_770_000_000, 1_770_000_000))
     with yester.open(home) as memory:
-        make(memory.store, home, 99, 1_770_000_000_000)
+        make_backup(memory.store, home, 99, 1_770_000_000_000)
     assert not torn.exists()
-    restore(home, listed(home)[-1].name, 1_770_000_000_000)
+    oldest = list_backups(home)[-1].name
+    with checked_copy(home, oldest, 1_770_000_000_000) as (_, copy):
+        put_in_place(home, copy, 1_770_000_000_000)
     assert told(home / "yester.db")[:3] == (STEPS[-1].version, "ok", rows)

@@ -86,7 +86,7 @@ def kill_at(number: int, home: str) -> None:
 
 
 def open_store(home: str, steps: list) -> None:
-    from yester.backups import before_migration
+    from yester.operate.backups import before_migration
     from yester.store.migrate import Migration
     from yester.store.sqlite.store import SqliteStore
 

@@ -23,11 +23,11 @@ from yester.distil.archiving import archive, unarchived
 from yester.distil.distil import Report, distil
 from yester.distil.history import Rules
 from yester.errors import Malformed, SourceError
-from yester.importers.notes import items as notes
 from yester.ingest.events import Events
 from yester.memories.disk import appended
 from yester.memories.places import slug
 from yester.model import Archived, Item
+from yester.operate.notes import read_items as notes
 from yester.store import open_store
 from yester.store.contract import Queue
 from yester.store.figures import refinement_totals, spending_by_day

@@ -12,8 +12,8 @@ import apsw
 import pytest
 
 import yester
-from yester import backups
 from yester.errors import StoreReplaced
+from yester.operate import backups
 
 
 def test_doctor_is_content_with_a_fresh_and_with_a_filled_store(run, transcript):

@@ -9,9 +9,9 @@ import apsw
 import pytest
 
 from tests import finding
-from yester.backups import before_migration, listed
 from yester.errors import StoreNewer
 from yester.model import Filters
+from yester.operate.backups import before_migration, list_backups
 from yester.store.figures import content_counts
 from yester.store.migrate import Migration, load_migrations
 from yester.store.sqlite.store import SqliteStore
@@ -92,9 +92,9 @@ def test_a_step_that_fails_leaves_no_trace_and_the_next_try_works(tmp_path):
 def test_a_copy_is_made_before_an_existing_database_is_changed(tmp_path):
     make = before_migration(tmp_path, kept=3, now=1_770_000_000_000)
     SqliteStore.open_folder(tmp_path, now=1, before_migration=make).close()
-    assert listed(tmp_path) == []
+    assert list_backups(tmp_path) == []
     step = Migration(STEPS[-1].version + 1, "more", "CREATE TABLE extra(x);")
     SqliteStore.open_folder(tmp_path, now=1, steps=[*STEPS, step], before_migration=make).close()
-    assert [path.name for path in listed(tmp_path)] == ["yester-20260202T024000-000001.db"]
+    assert [path.name for path in list_backups(tmp_path)] == ["yester-20260202T024000-000001.db"]
     SqliteStore.open_folder(tmp_path, now=1, steps=[*STEPS, step], before_migration=make).close()
-    assert len(listed(tmp_path)) == 1
+    assert len(list_backups(tmp_path)) == 1

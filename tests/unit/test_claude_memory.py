@@ -1,46 +1,23 @@
-"""A `.claude/memory/` tree as plain values."""
+"""Importing a `.claude/memory/` tree (what comes of it: tests/flow/test_memory_sync.py)."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.written import memory
 from yester.errors import SourceError
-from yester.importers.claude_memory import claude_memory, milliseconds
+from yester.memories.filed import milliseconds
+from yester.memories.memo import GLOBAL, By
+from yester.operate.memory_tree import import_memory_tree
+from yester.store import open_store
 
 pytestmark = pytest.mark.requirement("IMP-02")
 
 
-def test_a_tree_is_read_from_its_project_or_by_itself(tmp_path):
-    root = tmp_path / ".claude" / "memory"
-    (root / "decisions").mkdir(parents=True)
-    one = memory(
-        times_updated=2, confidence=0.8, related_files=["a b.py"], zebra=[1],
-        changes=[{"date": "2026-03-02", "summary": "renamed"}],
-        retired_at="2026-04-01T00:00:00+02:00", record_status="retired", retired_reason="moved on",
-    )  # fmt: skip
-    (root / "decisions" / "use-postgres.json").write_bytes(one.bytes())
-    (root / "decisions" / "bad.json").write_text("{")
-    found = claude_memory(tmp_path)
-    assert found == claude_memory(root) == claude_memory(tmp_path)
-    (plain,) = found.memories
-    assert (plain["ref"], plain["category"], plain["status"]) == (
-        "decision/use-postgres", "decision", "retired",
-    )  # fmt: skip
-    assert plain["created"] == plain["updated"] == 1_772_355_600_000
-    assert plain["retired"] == 1_774_994_400_000
-    assert (plain["files"], plain["tags"]) == (["a b.py"], ["postgres", "data-base"])
-    assert (plain["confidence"], plain["times_updated"]) == (0.8, 2)
-    assert plain["changes"] == [{"date": "2026-03-02", "summary": "renamed"}]
-    assert plain["content"]["decision"] == "Postgres"
-    assert (plain["keep"], plain["raw"]) == ({"zebra": [1]}, one.bytes())
-    assert plain["path"] == str(root / "decisions" / "use-postgres.json")
-    assert "bad.json: is not JSON" in found.problems[0]
-
-
 def test_a_folder_that_is_not_there_is_named(tmp_path):
+    store = open_store(tmp_path, now=1)
     with pytest.raises(SourceError, match="gone: no such folder"):
-        claude_memory(tmp_path / "gone")
+        import_memory_tree(store, tmp_path / "gone", GLOBAL, By("import", 1))
+    store.close()
 
 
 @pytest.mark.parametrize(

@@ -66,8 +66,8 @@ class App:
 
     @cached_property
     def store(self) -> Store:
-        from yester.backups import before_migration
         from yester.capture.rules import rules, write_for_hooks
+        from yester.operate.backups import before_migration
         from yester.store import open_store
         from yester.worker.launch import write_launch
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from yester import backups
 from yester.cli.app import App, pass_app
+from yester.operate import backups
 
 
 @click.command("backup")
@@ -14,9 +14,11 @@ from yester.cli.app import App, pass_app
 def command(app: App, listing: bool) -> None:
     """Copy the store to `backups/`; the oldest beyond the setting `backups_kept` are let go."""
     if not listing:
-        click.echo(backups.make(app.store, app.home, app.config.number("backups_kept"), app.now))
+        click.echo(
+            backups.make_backup(app.store, app.home, app.config.number("backups_kept"), app.now)
+        )
         return
-    found = backups.listed(app.home)
+    found = backups.list_backups(app.home)
     for path in found:
         click.echo(f"{path.name}  {path.stat().st_size / 1e6:,.1f} MB")
     if not found:

@@ -11,13 +11,19 @@ import click
 from yester.capture.rules import rules
 from yester.cli.app import App, count, pass_app, print_json
 from yester.errors import NotFound, SourceError
-from yester.importers.notes import NoteFile, NotesReport, memory_file, project_file, take
 from yester.ingest import rebuild_if_stale
 from yester.memories.places import MEMORY, instruction_files, memory_places
+from yester.operate.notes import (
+    NoteFile,
+    NotesReport,
+    client_note_file,
+    import_notes,
+    project_note_file,
+)
 from yester.project import Projects
 
 if TYPE_CHECKING:
-    from yester.importers.claude_memory import TreeReport
+    from yester.operate.memory_tree import TreeReport
 
 
 @click.group("import")
@@ -47,7 +53,7 @@ def notes(app: App, paths: tuple[Path, ...], as_json: bool) -> None:
     rebuild_if_stale(app.store)
     kept_out = rules(app.config)
     projects = Projects(app.config.projects, refuses=kept_out.excludes)
-    report = take(app.store, files, projects, kept_out, again=True)
+    report = import_notes(app.store, files, projects, kept_out, again=True)
     if as_json:
         print_json(notes_json(report))
     else:
@@ -63,14 +69,14 @@ def _files(app: App, path: Path) -> list[NoteFile]:
     if whole.is_dir():
         configs = [Path(text).expanduser() for text in app.config.texts("claude_code_dirs")]
         kept = [place for place in memory_places(configs, whole) if place.is_file()]
-        own = [project_file(file) for file in instruction_files(whole)]
+        own = [project_note_file(file) for file in instruction_files(whole)]
         return own + [NoteFile(place, lambda: str(whole)) for place in kept[:1]]
     if not whole.exists():
         raise SourceError(f"{path}: no such file or folder")
     if whole.suffix != ".md":
         raise SourceError(f"{path}: is not a Markdown file (.md)")
     kept_by_client = whole.name == MEMORY and whole.parent.parent.parent.name == "projects"
-    return [memory_file(whole, app.store) if kept_by_client else project_file(whole)]
+    return [client_note_file(whole, app.store) if kept_by_client else project_note_file(whole)]
 
 
 def notes_json(report: NotesReport) -> dict[str, Any]:
@@ -110,9 +116,9 @@ def claude_memory(app: App, folder: Path | None, project: str | None, as_json: b
     Exit code 1 when there is no memory in it, 3 when none could be read.
     """
     from yester.cli.memory.said import here
-    from yester.importers.claude_memory import take as take_tree
     from yester.memories.folder import place
     from yester.memories.memo import By
+    from yester.operate.memory_tree import import_memory_tree
 
     named = folder or Path()
     if not named.is_dir():
@@ -122,7 +128,7 @@ def claude_memory(app: App, folder: Path | None, project: str | None, as_json: b
         raise NotFound(f"{named}: has no .claude/memory; name the folder")
     whose = here(app, project, owner if owner != root else None, instead="")
     by = By("import", app.now, "import", f"from {root}")
-    report = take_tree(app.store, root, whose, by)
+    report = import_memory_tree(app.store, root, whose, by)
     if as_json:
         print_json(asdict(report))
     else:

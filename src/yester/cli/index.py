@@ -19,10 +19,10 @@ from yester.cli.app import App, count, pass_app, print_json
 from yester.cli.imports import notes_json, notes_said
 from yester.cli.stopping import stoppable
 from yester.errors import SourceError
-from yester.importers.notes import NotesReport, drop_vanished, memory_file, take
 from yester.ingest import Ingest, Report, apply_names, rebuild_if_stale
 from yester.ingest.joins import join_all, names_of
 from yester.memories.places import MEMORY, memory_files
+from yester.operate.notes import NotesReport, client_note_file, import_notes, retire_vanished
 from yester.project import Projects
 
 
@@ -93,9 +93,11 @@ def _notes(
     configs = [Path(text).expanduser() for text in app.config.texts("claude_code_dirs")]
     found = list(_notes_below(paths) if paths else memory_files(configs))
     fresh = (file for file in found if oldest is None or _changed(file) >= oldest)
-    report = take(app.store, (memory_file(file, app.store) for file in fresh), projects, kept_out)
+    report = import_notes(
+        app.store, (client_note_file(file, app.store) for file in fresh), projects, kept_out
+    )
     if not paths:
-        report.gone += drop_vanished(app.store, configs)
+        report.gone += retire_vanished(app.store, configs)
     return report
 
 

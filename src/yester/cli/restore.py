@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from yester import backups
 from yester.cli.app import App, pass_app
 from yester.cli.worker import end
+from yester.operate import backups
 from yester.worker import seat
 
 

@@ -432,7 +432,7 @@ def _list(name: str, value: Any) -> tuple[str, ...]:
 def open_home(
     home: Path, config: Config, now: int | None = None, vector_cache: Path | None = None
 ) -> Memory:
-    from yester.backups import before_migration
+    from yester.operate.backups import before_migration
     from yester.store import open_store
 
     present = int(time.time() * 1000) if now is None else now

@@ -104,7 +104,7 @@ class Access:
         if self._store is not None and self._store.in_place():
             return self._store
         # Not through the library: what it needs to add items takes long to import.
-        from yester.backups import before_migration
+        from yester.operate.backups import before_migration
         from yester.store import open_store
 
         if self._store is not None:

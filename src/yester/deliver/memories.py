@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from yester.importers.claude_memory import TreeReport, take
 from yester.memories import lifecycle
 from yester.memories.candidates import Choice, candidate
 from yester.memories.content import clean, known
@@ -17,6 +16,7 @@ from yester.memories.memo import GLOBAL, By, plain
 from yester.memories.remember import Draft, Kept, remember
 from yester.memories.retention import Due, Rule, collect, due
 from yester.model import STATUSES, Change, Filters, Memo, Paging, Project
+from yester.operate.memory_tree import TreeReport, import_memory_tree
 from yester.project import named
 from yester.store.contract import Store
 
@@ -132,7 +132,7 @@ class Memories:
     def take(self, folder: str | Path, project: str) -> TreeReport:
         """Import the memories in a `.claude/memory` folder; nothing is written there."""
         by = By("import", _now(_NOBODY).now, "import", f"from {folder}")
-        return take(self._store, Path(folder), self._project(project), by)
+        return import_memory_tree(self._store, Path(folder), self._project(project), by)
 
     @staticmethod
     def plain(memo: Memo) -> dict[str, Any]:

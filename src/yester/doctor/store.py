@@ -7,12 +7,12 @@ from pathlib import Path
 
 import apsw
 
-from yester import backups
 from yester.config import Config
 from yester.doctor.finding import Finding, problem
 from yester.errors import ModelError, StoreDamaged, YesterError
 from yester.ingest.joins import names_of
 from yester.model import Join, Paging
+from yester.operate import backups
 from yester.store import maintenance_of, open_store, store_exists, store_file
 from yester.store.contract import Store
 from yester.store.figures import content_counts, project_parts
@@ -66,7 +66,7 @@ def store(
     try:
         yield from _opened(opened, home, fix) if thoroughly else _seen(opened)
         yield from _joined(opened)
-        kept = backups.listed(home)
+        kept = backups.list_backups(home)
         newest = f"{len(kept)}, newest {kept[0].name}" if kept else "none yet"
         yield Finding(
             "backups", "ok" if kept else "note", newest, "" if kept else "Run: yester backup"
@@ -129,7 +129,7 @@ def _joined(store: Store) -> Iterator[Finding]:
 def _advice(text: str, home: Path) -> str:
     if text.startswith("index:"):
         return "Run: yester reindex (the items themselves are not affected)"
-    if backups.listed(home):
+    if backups.list_backups(home):
         return "Bring a backup back: yester restore latest (the present file is moved aside)"
     return (
         f"There is no backup. Move {store_file(home)} away and run: yester index"

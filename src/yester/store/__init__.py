@@ -51,3 +51,19 @@ def maintenance_of(store: Store) -> Maintenance:
     if not isinstance(store, SqliteStore):
         raise StoreError(f"{store.location} looks after itself; use the tools of its database")
     return store
+
+
+def copy_store(path: Path, folder: Path) -> Path:
+    """A store's file, wherever it lies, as the store of another folder."""
+    from yester.store.sqlite import maintenance
+
+    return maintenance.copy_store(path, folder)
+
+
+def replace_store(home: Path, copy: Path, aside: Path) -> Path | None:
+    """The copy's content as the store's, in one transaction: a kill at any point leaves the whole
+    former store or the whole new one. Before that the former one is kept at `aside`; None where
+    there was none."""
+    from yester.store.sqlite import maintenance
+
+    return maintenance.replace_store(home, copy, aside)

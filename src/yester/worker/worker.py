@@ -23,7 +23,6 @@ import yester
 from yester.agents.base import Options
 from yester.agents.descriptors import AGENTS
 from yester.agents.hooks import READ_TRANSCRIPT_AFTER, HookEvent
-from yester.backups import before_migration
 from yester.capture.homes import is_usual
 from yester.capture.rules import rules, write_for_hooks
 from yester.capture.spool import ENDED_WORKER, NewerFormat, Spool, Spooled, acknowledge, read
@@ -32,6 +31,7 @@ from yester.errors import ConfigError, StoreBusy, StoreError, StoreNewer, StoreR
 from yester.ingest import Ingest, rebuild_if_stale
 from yester.ingest.events import Events
 from yester.ingest.joins import join_next, names_of
+from yester.operate.backups import before_migration
 from yester.store import open_store
 from yester.worker.answers import Answers
 from yester.worker.background import Background

@@ -11,12 +11,12 @@ import click
 
 from yester.cli.app import App, pass_app, print_json, searched
 from yester.cli.memory.said import line, with_global
-from yester.importers.notes_lint import lint_page
 from yester.memories import review as looking
 from yester.memories.lint import Finding as Noted
 from yester.memories.places import memory_places
 from yester.memories.review import Finding
 from yester.model import Filters
+from yester.operate.notes import lint_notes
 from yester.project import Projects
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -77,7 +77,7 @@ def _pages(app: App, given: dict[str, Any]) -> Iterator[tuple[Path, Noted]]:
     for folder, project in _folders(app, given):
         there = (place for place in memory_places(configs, folder) if place.is_file())
         for path in islice(there, 1):
-            yield from ((path, one) for one in lint_page(app.reading, path, project))
+            yield from ((path, one) for one in lint_notes(app.reading, path, project))
 
 
 def _folders(app: App, given: dict[str, Any]) -> Iterator[tuple[Path, str]]:

@@ -19,10 +19,14 @@ from yester.distil.archive import is_own
 from yester.errors import SourceError
 from yester.fence import strip_fenced
 from yester.ingest.prepare import prepared
+from yester.memories.categories import category
 from yester.memories.curated import Entry, Known, named, page
 from yester.memories.disk import contents
+from yester.memories.lint import Finding, Newer, findings
+from yester.memories.memo import GLOBAL
 from yester.memories.places import MEMORY, folder_of, ref_of, source_of
-from yester.model import CURATED, Item, Project, Source
+from yester.memories.wording import lead
+from yester.model import CURATED, Filters, Item, Project, Source
 from yester.project import EXCLUDED, Projects
 from yester.project import named as named_project
 from yester.redact import redact
@@ -33,6 +37,8 @@ _AGENT = "claude-code"
 _NOTES = "notes"  # in a source's state: the refs of its notes
 _TRANSCRIPTS = 3  # of a project, looked at for the folder they were written in
 _RECORDS = 20
+# Categories that say how things are or should be; the goal of a session claims nothing.
+_CLAIM = ("decision", "constraint", "preference", "rule", "note")
 
 
 @dataclass(slots=True)
@@ -46,7 +52,7 @@ class NotesReport:
     gone: int = 0
     problems: list[str] = field(default_factory=list)
 
-    def count(self, put: Put, gone: int) -> None:
+    def add_put(self, put: Put, gone: int) -> None:
         self.added += put.added
         self.changed += put.changed - gone
         self.gone += gone
@@ -60,7 +66,7 @@ class NoteFile:
     folder: Callable[[], str]
 
 
-def items(
+def read_items(
     text: str, path: str, project: str, written: int, known: Sequence[Item] = ()
 ) -> tuple[list[Item], list[Item]]:
     """The notes of a file as items, and those of `known` (its active items) that are gone, retired.
@@ -77,14 +83,14 @@ def items(
     names = [Known(ref.rpartition("#")[2], i.title, i.body) for ref, i in before.items()]
     source = source_of(Path(path))
     found = [
-        _item(ref_of(path, name), source, entry, project, written, before)
+        _make_item(ref_of(path, name), source, entry, project, written, before)
         for name, entry in named(clean, names)
     ]
     present = {item.ref for item in found}
-    return found, [_retired(item) for item in known if item.ref not in present]
+    return found, [_retire_item(item) for item in known if item.ref not in present]
 
 
-def _item(
+def _make_item(
     ref: str, source: str, entry: Entry, project: str, written: int, before: Mapping[str, Item]
 ) -> Item:
     old = before.get(ref)
@@ -95,14 +101,14 @@ def _item(
     )  # fmt: skip
 
 
-def _retired(item: Item) -> Item:
+def _retire_item(item: Item) -> Item:
     return replace(item, status="retired")
 
 
 # --- into the store ----------------------------------------------------------------------------
 
 
-def take(
+def import_notes(
     store: Store,
     files: Iterable[NoteFile],
     projects: Projects,
@@ -129,20 +135,20 @@ def take(
             continue
         if data is None:
             continue
-        before, folder = notes_of(store, known), file.folder()
-        project = projects.of(folder) if folder else _unknown(file.path, before)
+        before, folder = find_notes(store, known), file.folder()
+        project = projects.of(folder) if folder else _guess_project(file.path, before)
         written = state.st_mtime_ns // 1_000_000
         if project == EXCLUDED or rules.off(folder or project.root, "", written):
             continue
         text = data.decode("utf-8", "replace")
-        now, gone = items(text, path, project.key, written, before)
-        source = _source(path, now, state.st_size, state.st_mtime_ns)
+        now, gone = read_items(text, path, project.key, written, before)
+        source = _make_source(path, now, state.st_size, state.st_mtime_ns)
         report.files += 1
-        report.count(_put(store, [*now, *gone], project, source), len(gone))
+        report.add_put(_put_items(store, [*now, *gone], project, source), len(gone))
     return report
 
 
-def drop_vanished(store: Store, configs: Iterable[Path]) -> int:
+def retire_vanished(store: Store, configs: Iterable[Path]) -> int:
     """Retire the notes of every MEMORY.md of these configuration folders that is there no more.
 
     Of a folder that is not there itself (a disk that is not mounted) nothing is taken to be gone.
@@ -151,13 +157,15 @@ def drop_vanished(store: Store, configs: Iterable[Path]) -> int:
     number = 0
     for source in store.sources(source_of(Path(MEMORY))) if above else ():
         gone = source.path.startswith(tuple(above)) and not Path(source.path).exists()
-        if gone and (before := notes_of(store, source)):
-            _put(store, [_retired(item) for item in before], None, _source(source.path, ()))
+        if gone and (before := find_notes(store, source)):
+            _put_items(
+                store, [_retire_item(item) for item in before], None, _make_source(source.path, ())
+            )
             number += len(before)
     return number
 
 
-def notes_of(store: Store, source: Source | None) -> list[Item]:
+def find_notes(store: Store, source: Source | None) -> list[Item]:
     """The notes of a file that are in force, as they were when it was last read."""
     refs = source.state.get(_NOTES) if source else None
     if not isinstance(refs, list):
@@ -170,12 +178,14 @@ def notes_of(store: Store, source: Source | None) -> list[Item]:
     ]
 
 
-def _source(path: str, notes: Sequence[Item], size: int = -1, mtime_ns: int = 0) -> Source:
+def _make_source(path: str, notes: Sequence[Item], size: int = -1, mtime_ns: int = 0) -> Source:
     state = {_NOTES: [item.ref for item in notes]}
     return Source(path, source_of(Path(path)), size, mtime_ns, max(size, 0), 0, "", state)
 
 
-def _put(store: Store, changed: Sequence[Item], project: Project | None, source: Source) -> Put:
+def _put_items(
+    store: Store, changed: Sequence[Item], project: Project | None, source: Source
+) -> Put:
     entries = [prepared(item) for item in changed]
     with store.transaction("items"):
         if project:
@@ -185,7 +195,7 @@ def _put(store: Store, changed: Sequence[Item], project: Project | None, source:
     return put
 
 
-def _unknown(path: Path, before: Sequence[Item]) -> Project:
+def _guess_project(path: Path, before: Sequence[Item]) -> Project:
     """The project of a file nobody can place: the one it had, else one called as its folder is."""
     if before:
         return Project(before[0].project, "")
@@ -195,19 +205,19 @@ def _unknown(path: Path, before: Sequence[Item]) -> Project:
 # --- which files -------------------------------------------------------------------------------
 
 
-def memory_file(path: Path, store: Store) -> NoteFile:
+def client_note_file(path: Path, store: Store) -> NoteFile:
     """A MEMORY.md in a project's folder of Claude Code."""
     place = path.parent.parent
-    return NoteFile(path, lambda: folder_of(place.name, _hints(place, store)))
+    return NoteFile(path, lambda: folder_of(place.name, _possible_folders(place, store)))
 
 
-def project_file(path: Path) -> NoteFile:
+def project_note_file(path: Path) -> NoteFile:
     """A file that stands in the folder it is about, or in its `.claude`."""
     folder = path.absolute().parent
     return NoteFile(path, lambda: str(folder.parent if folder.name == ".claude" else folder))
 
 
-def _hints(place: Path, store: Store) -> Iterator[str]:
+def _possible_folders(place: Path, store: Store) -> Iterator[str]:
     """Folders a project may be in: those its transcripts name, then all that are known."""
     for transcript in islice(sorted(place.glob("*.jsonl")), _TRANSCRIPTS):
         for record in islice(first_records(transcript), _RECORDS):
@@ -216,3 +226,35 @@ def _hints(place: Path, store: Store) -> Iterator[str]:
     for project in store.projects():
         if project.root:
             yield project.root
+
+
+# --- looked over -------------------------------------------------------------------------------
+
+
+def lint_notes(store: Store, path: Path, project: str) -> list[Finding]:
+    """What is worth a look in a MEMORY.md, by line: its length, and what newer memories of its
+    project say otherwise. A note is as old as it has stood there unchanged, by what was indexed;
+    one that was not indexed yet is as old as the file."""
+    data = contents(path.resolve())
+    if data is None:
+        return []
+    written = path.stat().st_mtime_ns // 1_000_000
+    known = {
+        _join_words(item.body): item.updated
+        for item in find_notes(store, next(iter(store.sources(path=str(path))), None))
+    }
+    projects = (project, GLOBAL.key)
+    newer = [
+        Newer(f"#{memo.item.id}", lead(category(memo.item.type), memo.content), memo.item.updated)
+        for memo in store.memos(Filters(projects=projects, types=_CLAIM))
+        if memo.item.project in projects
+    ]
+
+    def written_at(entry: Entry) -> int:
+        return known.get(_join_words(redact(strip_fenced(entry.text))), written)
+
+    return findings(data.decode("utf-8", "replace"), newer, written=written_at)
+
+
+def _join_words(text: str) -> str:
+    return " ".join(text.split())

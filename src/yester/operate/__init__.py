@@ -1,0 +1,1 @@
+"""Looking after an installation: into agents and out, doctor, backups, imports."""

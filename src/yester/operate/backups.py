@@ -1,0 +1,136 @@
+"""Backups of the store in `backups/`: consistent copies, the oldest let go.
+
+    yester-20261115T212945-000012.db    when it was made, and the how-manyth it is
+
+The number decides which is newer: clocks are set back. Names without one are of a former version,
+and older than all that have one.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from shutil import rmtree
+
+from yester.errors import NotFound, StoreBusy, StoreError, UsageError
+from yester.store import copy_store, maintenance_of, open_store, replace_store
+from yester.store.contract import Store
+from yester.store.lock import write_lock
+
+_PATIENCE = 10.0  # seconds; another backup is being named, which takes a moment
+_ABANDONED = 3600.0  # seconds without a page written
+_NUMBERED = re.compile(r"-(\d{6,})\.db")
+
+
+def list_backups(home: Path) -> list[Path]:
+    """The backups there are, newest first."""
+    paths = (home / "backups").glob("yester-*.db")
+    return sorted(paths, key=lambda path: (_backup_number(path), path.name), reverse=True)
+
+
+def _backup_number(path: Path) -> int:
+    match = _NUMBERED.search(path.name)
+    return int(match[1]) if match else 0
+
+
+def make_backup(store: Store, home: Path, kept: int, now: int) -> Path:
+    """A new backup; then the oldest beyond `kept` go."""
+    folder = home / "backups"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    for part in folder.glob("*.part*"):  # of one that was killed
+        with suppress(OSError):
+            if time.time() - part.stat().st_mtime > _ABANDONED:
+                part.unlink()
+    # Copied under a name that no other process has: two may be at it. Only naming it is one by one.
+    copy = folder / f"{os.getpid()}-{threading.get_ident()}.part.db"
+    maintenance_of(store).backup(copy)
+    try:
+        with write_lock(_make_run_folder(home) / "backup.lock", _PATIENCE):
+            number = max(map(_backup_number, list_backups(home)), default=0) + 1
+            path = folder / f"yester-{_format_stamp(now)}-{number:06}.db"
+            copy.rename(path)
+            for old in list_backups(home)[max(kept, 1) :]:
+                old.unlink(missing_ok=True)
+    except OSError as error:
+        raise StoreError(
+            f"{error.filename or folder}: {error.strerror}; check the folder and the disk"
+        ) from error
+    return path
+
+
+def before_migration(home: Path, kept: int, now: int) -> Callable[[Store], None]:
+    """A schema change begins with a copy of what was there."""
+
+    def backup_store(store: Store) -> None:
+        make_backup(store, home, kept, now)
+
+    return backup_store
+
+
+@contextmanager
+def checked_copy(home: Path, name: str, now: int) -> Iterator[tuple[Path, Path]]:
+    """(backup, a copy of it that was opened as a store and found whole); nothing else is touched
+    before `put_in_place`. One at a time: StoreBusy where another process is at it."""
+    backup = _find_backup(home, name)
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(write_lock(_make_run_folder(home) / "restore.lock", 0.0))
+        except StoreBusy:
+            raise StoreBusy(
+                f"{home}: another restore is under way; wait until it has ended, and try again"
+            ) from None
+        for left in (home / "run").glob("restore*/"):  # by one that was killed
+            rmtree(left, ignore_errors=True)
+        trial = home / "run" / f"restore-{os.getpid()}"
+        trial.mkdir(mode=0o700)
+        stack.callback(rmtree, trial, ignore_errors=True)
+        copy = copy_store(backup, trial)
+        _check_copy(trial, backup, now)
+        yield backup, copy
+
+
+def put_in_place(home: Path, copy: Path, now: int) -> Path | None:
+    """The copy's content as the store's, in one transaction: a kill at any point leaves the whole
+    former store or the whole new one. Where the former one is kept, which comes first."""
+    stem, number = f"yester-before-restore-{_format_stamp(now)}", 1
+    aside = home / f"{stem}.db"
+    while aside.exists():
+        number += 1
+        aside = home / f"{stem}-{number}.db"
+    return replace_store(home, copy, aside)
+
+
+def _make_run_folder(home: Path) -> Path:
+    (home / "run").mkdir(mode=0o700, parents=True, exist_ok=True)
+    return home / "run"
+
+
+def _format_stamp(now: int) -> str:
+    return time.strftime("%Y%m%dT%H%M%S", time.gmtime(now / 1000))
+
+
+def _find_backup(home: Path, name: str) -> Path:
+    if name == "latest":
+        if backups := list_backups(home):
+            return backups[0]
+        raise NotFound(f"{home / 'backups'} holds no backup; `yester backup` makes one")
+    for path in (Path(name).expanduser(), home / "backups" / name):
+        if path.is_file():
+            return path
+    raise UsageError(f"{name}: no such backup; `yester backup --list` shows what there is")
+
+
+def _check_copy(trial: Path, backup: Path, now: int) -> None:
+    """Open the copy as a store and let it look at itself before it takes the store's place."""
+    store = open_store(trial, now=now)
+    try:
+        problems = maintenance_of(store).check()
+    finally:
+        store.close()
+    if problems:
+        raise StoreError(f"{backup}: {problems[0]}; choose another backup")
