@@ -23,8 +23,8 @@ _MODULES = (
     "yester.cli.remember", "yester.cli.memory.listing", "yester.memories.review",
     "yester.cli.memory.sync", "yester.cli.memory.edit", "yester.cli.memory.gc", "yester.cli.show",
     "yester.cli.stats", "yester.cli.promote", "yester.cli.distil", "yester.cli.backup",
-    "yester.cli.install", "yester.cli.bench", "yester.worker.question", "yester.distil.refining",
-    "yester.distil.budget", "yester.operate.memory_tree", "yester.memories.lint",
+    "yester.cli.install", "yester.cli.bench", "yester.worker.question", "yester.llm.refine",
+    "yester.llm.budget", "yester.operate.memory_tree", "yester.memories.lint",
 )  # fmt: skip
 
 

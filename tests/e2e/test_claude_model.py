@@ -15,10 +15,10 @@ import pytest
 
 from tests.e2e.test_claude_code import CLIENTS, MISSING, RUNNER
 from yester.config import load
-from yester.distil.asking import open_asker
-from yester.distil.llm import open_model
-from yester.distil.refine import Draft, refine
 from yester.errors import Busy, LlmError
+from yester.llm.budget import open_asker
+from yester.llm.client import open_model
+from yester.llm.refine import Draft, refine_draft
 from yester.model import Item
 from yester.store import open_store
 from yester.store.figures import spending_by_day
@@ -72,7 +72,7 @@ def test_the_real_program_answers_once_and_leaves_no_transcript(home):
     try:
         asker = open_asker(config, store)
         assert asker is not None
-        refined = refine(asker, draft, TEXT)
+        refined = refine_draft(asker, draft, TEXT)
         assert refined.reason == ""
         assert refined.observations[0].title == NOTES["observations"][0]["title"]
         assert refined.observations[0].files_modified == ("cart/total.py",)

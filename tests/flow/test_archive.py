@@ -18,12 +18,20 @@ from tests.capturing import SESSION, Told, leave, until
 from tests.models import KEY, Reply, serving
 from yester.capture.rules import rules
 from yester.config import load
-from yester.distil.archive import Lines, added, found, is_own, short, without, written
-from yester.distil.archiving import archive, unarchived
 from yester.distil.distil import Report, distil
 from yester.distil.history import Rules
 from yester.errors import Malformed, SourceError
 from yester.ingest.events import Events
+from yester.llm.archive import (
+    Lines,
+    archive_session,
+    check_lines,
+    find_unarchived,
+    is_archive_heading,
+    lines_of,
+    new_block,
+    short_key,
+)
 from yester.memories.disk import appended
 from yester.memories.places import slug
 from yester.model import Archived, Item
@@ -48,7 +56,7 @@ def observed(type_, title, *facts, **more):
 
 
 def test_what_was_distilled_becomes_lines_of_four_kinds():
-    lines = found(
+    lines = lines_of(
         [
             observed("feature", "Add a page for orders"),
             observed("bugfix", "Fix the total", "Counts were compared as text."),
@@ -68,16 +76,18 @@ def test_what_was_distilled_becomes_lines_of_four_kinds():
 
 
 def test_a_block_names_its_session_and_the_time():
-    block = added("", "1f3a9c2e-0000", NOON, Lines(decisions=("Use UTC",), lessons=("It rains",)))
+    block = new_block(
+        "", "1f3a9c2e-0000", NOON, Lines(decisions=("Use UTC",), lessons=("It rains",))
+    )
     assert block == "## Session 1f3a9c2e (12:05)\n\n- Decision: Use UTC\n- Lesson: It rains\n"
-    assert is_own(block.splitlines()[0].removeprefix("## "))
-    assert not is_own("Session notes")
+    assert is_archive_heading(block.splitlines()[0].removeprefix("## "))
+    assert not is_archive_heading("Session notes")
 
 
 def test_a_session_whose_id_is_no_number_gets_one():
-    assert len(short("ses_Zz!")) == 8
-    assert is_own(f"Session {short('ses_Zz!')} (10:00)")
-    assert short("ses_Zz!") != short("ses_Zz?")
+    assert len(short_key("ses_Zz!")) == 8
+    assert is_archive_heading(f"Session {short_key('ses_Zz!')} (10:00)")
+    assert short_key("ses_Zz!") != short_key("ses_Zz?")
 
 
 _TEXTS = st.lists(st.from_regex(r"[a-z][a-z `#*-]{0,20}[a-z]", fullmatch=True), max_size=4)
@@ -86,36 +96,27 @@ _TEXTS = st.lists(st.from_regex(r"[a-z][a-z `#*-]{0,20}[a-z]", fullmatch=True), 
 @settings(max_examples=40)
 @given(before=st.text(max_size=200), first=_TEXTS, second=_TEXTS)
 def test_nothing_that_stands_there_changes_and_nothing_is_said_twice(before, first, second):
-    text = before + added(before, "1f3a9c2e", NOON, Lines(bugs=tuple(first)))
+    text = before + new_block(before, "1f3a9c2e", NOON, Lines(bugs=tuple(first)))
     assert text.startswith(before)
-    assert added(text, "1f3a9c2e", NOON, Lines(bugs=tuple(first))) == ""
-    more = added(text, "1f3a9c2e", NOON, Lines(bugs=tuple(first), lessons=tuple(second)))
+    assert new_block(text, "1f3a9c2e", NOON, Lines(bugs=tuple(first))) == ""
+    more = new_block(text, "1f3a9c2e", NOON, Lines(bugs=tuple(first), lessons=tuple(second)))
     assert "- Bug:" not in more
     assert all(f"- Lesson: {one}\n" in more for one in second)
-    assert added(text, "2f3a9c2e", NOON, Lines(bugs=tuple(first))).count("- Bug:") == len(first)
-
-
-def test_the_blocks_of_a_session_can_be_taken_out_and_nothing_else_changes():
-    text = "# Day\r\n\nmine"
-    for session in ("1f3a9c2e", "2f3a9c2e", "1f3a9c2e"):
-        lines = Lines(bugs=(f"{len(text)} lines of {session}",))
-        text += added(text, session, NOON, lines)
-    rest = without(text, "1f3a9c2e")
-    assert "2f3a9c2e" in rest
-    assert "1f3a9c2e" not in rest
-    assert rest.startswith("# Day\r\n\nmine\n\n## Session 2f3a9c2e")
-    assert without(rest, "2f3a9c2e") == "# Day\r\n\nmine\n\n"
-    assert without(text, "3f3a9c2e") == text
+    assert new_block(text, "2f3a9c2e", NOON, Lines(bugs=tuple(first))).count("- Bug:") == len(first)
 
 
 def test_a_line_is_one_line_and_cannot_pass_for_a_heading_or_a_fence():
-    (bug,) = found([observed("bugfix", "Fix\n## Session 1f3a9c2e (10:00)\n</yester-memory>")]).bugs
+    (bug,) = lines_of(
+        [observed("bugfix", "Fix\n## Session 1f3a9c2e (10:00)\n</yester-memory>")]
+    ).bugs
     assert "\n" not in bug
     assert "</yester-memory>" not in bug
 
 
 def test_our_own_blocks_are_not_indexed_and_what_stands_beside_them_is():
-    text = "# Notes\n\n- Use tabs\n" + added("x", "1f3a9c2e", NOON, Lines(bugs=("Fix the total",)))
+    text = "# Notes\n\n- Use tabs\n" + new_block(
+        "x", "1f3a9c2e", NOON, Lines(bugs=("Fix the total",))
+    )
     text += "\n## Mine\n\n- Run make\n"
     stored, _ = notes(text, "/home/sam/shop/sessions.md", "name:shop", 1)
     assert [item.body for item in stored] == ["Use tabs", "Run make"]
@@ -125,9 +126,9 @@ def test_a_models_lines_are_kept_as_far_as_the_text_bears_them_out():
     said = {"decisions": ["Use Postgres for the ledger", "Use 7 pods on Kubernetes"], "bugs": [],
             "failed": [], "lessons": []}  # fmt: skip
     text = "User: which database?\nAgent: We use Postgres for the ledger."
-    assert written(json.dumps(said), text) == Lines(("Use Postgres for the ledger",))
+    assert check_lines(json.dumps(said), text) == Lines(("Use Postgres for the ledger",))
     with pytest.raises(Malformed):
-        written(json.dumps({**said, "decisions": ["Pods restart nightly"]}), text)
+        check_lines(json.dumps({**said, "decisions": ["Pods restart nightly"]}), text)
 
 
 # --- the file ------------------------------------------------------------------------------------
@@ -195,8 +196,8 @@ class Desk:
     def archive(self, asker=None):
         config = load(self.home, {})
         return [
-            archive(self.store, config, waiting, asker, self.now)
-            for waiting in unarchived(self.store, self.now)
+            archive_session(self.store, config, waiting, asker, self.now)
+            for waiting in find_unarchived(self.store, self.now)
         ]
 
 
@@ -293,7 +294,7 @@ def test_sessions_with_nothing_to_keep_make_no_file(desk):
 
 @pytest.mark.requirement("DIS-05")
 def test_a_model_writes_it_from_the_last_messages_or_what_was_found_is_kept(desk):
-    from yester.distil.asking import open_asker
+    from yester.llm.budget import open_asker
 
     desk.take(*events(desk.told))
     with serving("openai") as server:

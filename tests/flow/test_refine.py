@@ -9,11 +9,11 @@ import pytest
 
 from tests.models import KEY, Reply, serving
 from yester.config import load
-from yester.distil.asking import open_asker
-from yester.distil.prompts import SECTIONS
-from yester.distil.refine import NO_MODEL, Draft, refine, summary_text
 from yester.errors import ConfigError
 from yester.ingest.echo import Shown
+from yester.llm.budget import open_asker
+from yester.llm.questions import SECTIONS
+from yester.llm.refine import NO_MODEL, Draft, refine_draft, summary_text
 from yester.model import Item, Spend
 from yester.store import open_store
 from yester.store.figures import spending_by_day, spent_since
@@ -95,7 +95,7 @@ class Desk:
         self.time += seconds
 
     def refine(self, draft=FOUND, text=TEXT, seconds=30.0, **more):
-        return refine(self.asker(**more), draft, text, seconds)
+        return refine_draft(self.asker(**more), draft, text, seconds)
 
     @property
     def outcomes(self):
@@ -103,8 +103,8 @@ class Desk:
         return {row.outcome: row.calls for row in rows}
 
     def kept_as_found(self, refined, reason):
-        assert refined.observations == FOUND.observations
-        assert refined.summary == FOUND.summary
+        assert refined.draft.observations == FOUND.observations
+        assert refined.draft.summary == FOUND.summary
         assert reason in refined.reason
         assert refined.model == refined.prompt == ""
         assert KEY not in refined.reason
@@ -115,7 +115,7 @@ def test_a_good_answer_takes_the_place_of_what_was_found(desk):
     desk.server.say(GOOD)
     refined = desk.refine()
     assert (refined.reason, refined.model, refined.prompt) == ("", "m", "turn/1")
-    (one,) = refined.observations
+    (one,) = refined.draft.observations
     assert (one.ref, one.session, one.prompt_number, one.epoch) == ("t1:a", "s1", 2, 5)
     assert (one.kind, one.type, one.body) == (
         "observation",
@@ -125,17 +125,17 @@ def test_a_good_answer_takes_the_place_of_what_was_found(desk):
     # What was changed is known from what happened.
     assert one.files_modified == ("cart/total.py",)
     assert one.files_read == ("docs/money.md",)
-    assert refined.summary.sections == {
+    assert refined.draft.summary.sections == {
         "request": "Why do the totals differ by a cent?", "notes": "kept",
     }  # fmt: skip
-    assert refined.summary.body == summary_text(refined.summary.sections)
+    assert refined.draft.summary.body == summary_text(refined.draft.summary.sections)
     assert len(desk.server.asked) == 1
 
 
 @pytest.mark.parametrize("number", [1, 2, 3, 7])
 def test_the_tokens_of_discovery_are_shared_out_and_nothing_is_added(desk, number):
     desk.server.say(answer(*[observed()] * number))
-    made = desk.refine().observations
+    made = desk.refine().draft.observations
     assert sum(one.discovery_tokens for one in made) == 101
     assert len({one.ref for one in made}) == number
     assert [one.ref for one in made][:2] == ["t1:a", "t1:b"][:number]
@@ -144,13 +144,13 @@ def test_the_tokens_of_discovery_are_shared_out_and_nothing_is_added(desk, numbe
 def test_no_observation_from_the_model_keeps_those_that_were_seen(desk):
     desk.server.say(answer(learned="Every line was rounded."))
     refined = desk.refine()
-    assert refined.observations == FOUND.observations
-    assert refined.summary.sections["learned"] == "Every line was rounded."
+    assert refined.draft.observations == FOUND.observations
+    assert refined.draft.summary.sections["learned"] == "Every line was rounded."
     assert refined.reason == ""
 
 
 def test_without_a_model_or_without_a_text_nothing_is_asked(desk):
-    assert refine(None, FOUND, TEXT).reason == NO_MODEL
+    assert refine_draft(None, FOUND, TEXT).reason == NO_MODEL
     assert desk.refine(text=" \n").reason == "there is nothing to refine"
     assert desk.refine(draft=Draft()).reason == "there is nothing to refine"
     assert desk.server.asked == []
@@ -257,7 +257,7 @@ def test_a_surprise_from_outside_does_not_stop_the_work(desk):
 
     asker = desk.asker()
     asker = replace(asker, tell=surprised)
-    assert desk.kept_as_found(refine(asker, FOUND, TEXT), "unforeseen: RecursionError")
+    assert desk.kept_as_found(refine_draft(asker, FOUND, TEXT), "unforeseen: RecursionError")
 
 
 # --- budget --------------------------------------------------------------------------------------
@@ -338,5 +338,5 @@ def test_what_the_agent_was_shown_is_not_noted_as_new(desk):
     shown = Shown.of(fact)
     new = observed(title="The sum is rounded once now", facts=[fact, "The sum is rounded once."])
     desk.server.say(answer(new))
-    (one,) = desk.refine(draft=replace(FOUND, shown=(shown,))).observations
+    (one,) = desk.refine(draft=replace(FOUND, shown=(shown,))).draft.observations
     assert one.facts == ("The sum is rounded once.",)

@@ -18,9 +18,9 @@ from tests.distilling import RULES, SESSION, Story, distilled, fixed_bug, made
 from tests.models import KEY, Reply, serving
 from tests.readings import every_item
 from yester.config import load
-from yester.distil.asking import open_asker
-from yester.distil.prompts import SECTIONS
-from yester.distil.refining import CUT_SHORT, MEANWHILE, refine_turns, unrefined
+from yester.llm.budget import open_asker
+from yester.llm.questions import SECTIONS
+from yester.llm.refine import CUT_SHORT, MEANWHILE, find_unrefined, refine_turns
 from yester.model import Filters, Paging, Spend
 from yester.store import maintenance_of, open_store
 from yester.store.contract import Queue, Refinement
@@ -81,12 +81,12 @@ class Desk:
         return self.store.session(self.key, "claude-code")
 
     def turns(self, since=0, again=False):
-        return unrefined(self.store, self.session, since, RULES, again)
+        return find_unrefined(self.store, self.session, since, RULES, again)
 
     def refine(self, turns=None, **more):
         asker = replace(open_asker(load(self.home, {}), self.store), sleep=lambda _: None)
         turns = self.turns(**more) if turns is None else turns
-        return [one.reason for one in refine_turns(self.store, asker, self.session, turns)]
+        return [one.reason for _, one in refine_turns(self.store, asker, self.session, turns)]
 
     def distil(self):
         return distilled(self.store)
@@ -147,7 +147,7 @@ def test_a_model_is_told_what_commands_printed(desk):
     fixed_bug(Story()).store(desk.store)
     distilled(desk.store)
     session = desk.store.session(SESSION, "claude-code")
-    (turn,) = unrefined(desk.store, session, 0, RULES)
+    (turn,) = find_unrefined(desk.store, session, 0, RULES)
     assert "Bash: pytest -q tests/test_cart.py\n\nExit code 1\nE       assert 9 == 10" in turn.text
 
 

@@ -8,10 +8,11 @@ import time
 
 import pytest
 
-from yester.distil.budget import AS_OF, DAY, PRICES, day_of
 from yester.ingest import prepared
+from yester.llm.budget import DAY, day_of, known_prices
 from yester.model import Injection, Item, Session, Spend
 from yester.store import open_store
+from yester.tables import load_table
 
 
 @pytest.fixture
@@ -135,8 +136,8 @@ def test_what_is_wrong_with_the_settings_is_shown_without_asking_anybody(run, ho
 
 def test_the_prices_that_are_known_can_be_looked_at(run):
     out = run("stats", "--prices").out
-    assert f"as of {AS_OF}" in out
-    assert all(name in out for name in PRICES)
+    assert f"as of {load_table('prices')['as_of']}" in out
+    assert all(name in out for name in known_prices())
     found = run("stats", "--prices", "--json").json
     assert found["dollars_per_million"]["claude-haiku-5-5"] == [0.1, 0.5]
 
@@ -156,7 +157,7 @@ def test_status_shows_what_today_has_cost(run, store, today, home):
 
 def test_nothing_that_could_send_is_loaded_where_no_model_is_set():
     code = (
-        "import sys, yester.distil.budget, yester.distil.llm, yester.cli.recall, yester.cli.stats\n"
+        "import sys, yester.llm.budget, yester.cli.recall, yester.cli.stats\n"
         "print([m for m in ('http.client', 'ssl', 'yester.text.post') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -31,6 +31,7 @@ GROUPS = (
     ("recall",),
     ("memories",),
     ("distil",),
+    ("llm",),
     ("bench", "operate.backups", "operate.memory_tree", "operate.notes"),
     ("deliver",),
     ("worker", "operate", "install", "doctor", "cli", "__main__"),

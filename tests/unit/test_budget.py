@@ -14,10 +14,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from yester.config import load
-from yester.distil import budget
-from yester.distil.budget import DAY, PRICES, Limits, Price, day_of, most, price_of, reserve, settle
-from yester.distil.llm import Answer
 from yester.errors import ConfigError, OverBudget
+from yester.llm import budget
+from yester.llm.budget import (
+    DAY,
+    Limits,
+    Price,
+    costliest_call,
+    day_of,
+    known_prices,
+    price_of,
+    reserve_call,
+    settle_call,
+)
+from yester.llm.client import Answer
 from yester.model import Spend
 from yester.store import open_store
 from yester.store.figures import spending_by_day, spent_since
@@ -52,11 +62,10 @@ def call(cost=0.01, tokens=(100, 10), epoch=NOON, until=None, model="m", purpose
 # --- prices --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", PRICES)
-def test_every_row_of_the_table_is_a_price(name):
-    price = price_of(Named(name), "")
-    assert price is PRICES[name]
-    assert 0 < price.read < price.written < 1000
+def test_every_row_of_the_table_is_a_price():
+    for name, price in known_prices().items():
+        assert price_of(Named(name), "") == price
+        assert 0 < price.read < price.written < 1000
 
 
 @pytest.mark.parametrize(
@@ -71,7 +80,7 @@ def test_every_row_of_the_table_is_a_price(name):
     ],
 )
 def test_a_name_is_known_in_the_forms_it_is_written_in(name, row):
-    assert price_of(Named(name), "") == PRICES[row]
+    assert price_of(Named(name), "") == known_prices()[row]
 
 
 @pytest.mark.parametrize("name", ["gpt-5.4-pro", "gpt-6", "claude-haiku-9", "qwen3:8b", ""])
@@ -90,18 +99,18 @@ def test_the_setting_goes_over_the_table_and_a_model_here_costs_nothing():
 
 
 def test_the_most_a_call_can_cost_counts_a_token_for_every_byte():
-    spend = most(Named("m"), Price(1, 5), "turn/1", "é" * 1000, 400, NOON, 30)
+    spend = costliest_call(Named("m"), Price(1, 5), "turn/1", "é" * 1000, 400, NOON, 30)
     assert spend.tokens_in == 2000 + 2000
     assert spend.cost == pytest.approx((4000 * 1 + 400 * 5) / 1e6)
     assert spend.until == NOON + 35_000
-    often = most(Named("m", calls=6), Price(1, 5), "turn/1", "é" * 1000, 400, NOON, 30)
+    often = costliest_call(Named("m", calls=6), Price(1, 5), "turn/1", "é" * 1000, 400, NOON, 30)
     assert often.cost == pytest.approx(6 * spend.cost)
 
 
 def test_the_default_is_twenty_cents_a_day(tmp_path):
-    assert Limits.of(load(tmp_path, {})) == Limits(0.20, 2_000_000, 1)
+    assert Limits.from_config(load(tmp_path, {})) == Limits(0.20, 2_000_000, 1)
     (tmp_path / "config.toml").write_text("[llm]\ndaily_dollars = 1\nin_flight = 3\n")
-    assert Limits.of(load(tmp_path, {})) == Limits(1.0, 2_000_000, 3)
+    assert Limits.from_config(load(tmp_path, {})) == Limits(1.0, 2_000_000, 3)
 
 
 # --- one process ---------------------------------------------------------------------------------
@@ -109,20 +118,20 @@ def test_the_default_is_twenty_cents_a_day(tmp_path):
 
 def test_what_was_reserved_is_spent_until_it_is_settled(store):
     limits = Limits(dollars=0.05, in_flight=9)
-    number = reserve(store, limits, call(0.04))
+    number = reserve_call(store, limits, call(0.04))
     assert spent_since(store, day_of(NOON), NOON) == (0.04, 110, 1)
     with pytest.raises(OverBudget, match=r"the day's \$0\.05 do not last: \$0\.0400 are spent"):
-        reserve(store, limits, call(0.02))
-    settle(store, number, call(0.04), Price(10, 50), Answer("", 200, 20), "ok")
+        reserve_call(store, limits, call(0.02))
+    settle_call(store, number, call(0.04), Price(10, 50), Answer("", 200, 20), "ok")
     assert spent_since(store, day_of(NOON), NOON) == (pytest.approx(0.003), 220, 0)
-    reserve(store, limits, call(0.02))
+    reserve_call(store, limits, call(0.02))
 
 
 def test_a_call_that_was_not_made_is_written_down_and_costs_nothing(store):
     with pytest.raises(OverBudget, match=r"llm\.daily_dollars sets the limit"):
-        reserve(store, Limits(dollars=0), call())
+        reserve_call(store, Limits(dollars=0), call())
     with pytest.raises(OverBudget, match="100 tokens do not last"):
-        reserve(store, Limits(tokens=100), call())
+        reserve_call(store, Limits(tokens=100), call())
     rows = spending_by_day(store, 0)
     assert [(row.outcome, row.calls, row.tokens_in, row.cost) for row in rows] == [
         ("over budget", 2, 0, 0.0)
@@ -131,20 +140,20 @@ def test_a_call_that_was_not_made_is_written_down_and_costs_nothing(store):
 
 def test_a_new_day_has_its_own_money_and_a_wrong_clock_none_to_give(store):
     limits = Limits(dollars=0.01, in_flight=9)
-    reserve(store, limits, call(0.01, until=NOON))
+    reserve_call(store, limits, call(0.01, until=NOON))
     tomorrow = day_of(NOON) + DAY
-    number = reserve(store, limits, call(0.01, epoch=tomorrow, until=tomorrow))
+    number = reserve_call(store, limits, call(0.01, epoch=tomorrow, until=tomorrow))
     assert number
     with pytest.raises(OverBudget):  # the clock was put back: tomorrow's money counts
-        reserve(store, limits, call(0.001))
+        reserve_call(store, limits, call(0.001))
 
 
 def test_only_so_many_are_under_way_and_a_dead_one_is_not_waited_for_forever(store):
     limits = Limits(in_flight=1)
-    reserve(store, limits, call(until=NOON + 60_000))
+    reserve_call(store, limits, call(until=NOON + 60_000))
     with pytest.raises(OverBudget, match="1 of 1 calls are under way"):
-        reserve(store, limits, call(epoch=NOON + 59_999))
-    reserve(store, limits, call(epoch=NOON + 60_000))
+        reserve_call(store, limits, call(epoch=NOON + 59_999))
+    reserve_call(store, limits, call(epoch=NOON + 60_000))
     assert {row.outcome for row in spending_by_day(store, 0)} == {"", "too many at once"}
 
 
@@ -159,15 +168,15 @@ def test_only_so_many_are_under_way_and_a_dead_one_is_not_waited_for_forever(sto
     ],
 )
 def test_a_call_is_settled_by_what_is_known_of_it(store, answer, cost, tokens):
-    number = reserve(store, Limits(), call(0.01))
-    settle(store, number, call(0.01), Price(1, 5), answer, "ok")
+    number = reserve_call(store, Limits(), call(0.01))
+    settle_call(store, number, call(0.01), Price(1, 5), answer, "ok")
     (row,) = spending_by_day(store, 0)
     assert (row.cost, (row.tokens_in, row.tokens_out)) == (pytest.approx(cost), tokens)
 
 
 def test_what_it_will_cost_is_said_beforehand(store):
-    spend = most(Named("m", calls=2), Price(1, 5), "turn/1", "x" * 2000, 400, NOON, 30)
-    said = budget.forecast(store, Limits(), Named("m", calls=2), Price(1, 5), spend)
+    spend = costliest_call(Named("m", calls=2), Price(1, 5), "turn/1", "x" * 2000, 400, NOON, 30)
+    said = budget.forecast_cost(store, Limits(), Named("m", calls=2), Price(1, 5), spend)
     assert said == (
         "asking m (turn/1): about 1,100 tokens and $0.0015, at most $0.0120; "
         "today $0.0000 of $0.20 are spent"
@@ -204,13 +213,13 @@ def test_however_processes_interleave_the_limit_holds(tmp_path_factory, steps, l
             if what == "reserve":
                 spend = call(thousandths / 1000, epoch=now, until=now + 10)
                 with suppress(OverBudget):
-                    mine.append((reserve(stores[who], limits, spend), spend))
+                    mine.append((reserve_call(stores[who], limits, spend), spend))
             elif mine:
                 number, spend = mine.pop()
                 paid = Answer("", 1, 1, cost=spend.cost * share / 100)
                 if what != "die":
                     ended = paid if what == "settle" else None
-                    settle(stores[who], number, spend, price, ended, "ok")
+                    settle_call(stores[who], number, spend, price, ended, "ok")
             spent = spent_since(stores[(who + 1) % 3], day_of(now), now)
             assert spent.cost <= limits.dollars + 1e-6
             assert spent.in_flight <= flights
@@ -222,8 +231,8 @@ def test_however_processes_interleave_the_limit_holds(tmp_path_factory, steps, l
 WORKER = """
 import random, sys
 from pathlib import Path
-from yester.distil.budget import Limits, Price, day_of, reserve, settle
-from yester.distil.llm import Answer
+from yester.llm.budget import Limits, Price, day_of, reserve_call, settle_call
+from yester.llm.client import Answer
 from yester.errors import OverBudget
 from yester.model import Spend
 from yester.store import open_store
@@ -237,7 +246,7 @@ made = refused = 0
 for step in range(25):
     spend = Spend(now + step, f"m{seed}", "turn/1", 9, 9, chance.uniform(0, 0.012), now + 10**6)
     try:
-        number = reserve(store, limits, spend)
+        number = reserve_call(store, limits, spend)
         made += 1
     except OverBudget:
         refused += 1
@@ -247,7 +256,7 @@ for step in range(25):
     if seed == 2 and made == 4:
         sys.exit(9)  # dies with money in its hands
     paid = spend.cost * chance.random()
-    settle(store, number, spend, Price(0, 0), Answer("", 9, 9, cost=paid), "ok")
+    settle_call(store, number, spend, Price(0, 0), Answer("", 9, 9, cost=paid), "ok")
 print(made, refused)
 """
 

@@ -8,12 +8,11 @@ import pytest
 
 from tests.models import KEY, Reply, serving
 from yester.config import load
-from yester.distil.llm import open_model, read_key, retry_after
-from yester.distil.llm_anthropic import Anthropic
-from yester.distil.llm_openai import OpenAi
-from yester.distil.prompts import TURN_SCHEMA
 from yester.errors import Busy, ConfigError, LlmError, Malformed, Unreachable
+from yester.llm.client import Anthropic, OpenAi, open_model, read_key, retry_seconds
+from yester.llm.questions import turn_prompt
 
+TURN_SCHEMA = turn_prompt("", (), ()).schema
 pytestmark = pytest.mark.requirement("DIS-04")
 
 MAKE = {"anthropic": Anthropic, "openai": OpenAi}
@@ -87,8 +86,8 @@ def test_a_compatible_server_is_asked_in_openais_format():
 
 def test_openai_itself_is_limited_by_the_name_its_models_take():
     assert OpenAi("gpt-6-luna", KEY)._limit == "max_completion_tokens"
-    assert OpenAi("gpt-6-luna", KEY)._effort
-    assert not OpenAi("gpt-4.1-mini", KEY)._effort
+    assert OpenAi("gpt-6-luna", KEY)._asks_effort
+    assert not OpenAi("gpt-4.1-mini", KEY)._asks_effort
 
 
 @pytest.mark.parametrize("stop", ["length", "refusal"])
@@ -109,10 +108,10 @@ def test_a_busy_server_says_how_long_to_wait(model, server, status, header, seco
 
 def test_a_date_to_wait_for_counts_from_the_servers_own_clock():
     date, later = "Mon, 16 Nov 2026 02:00:00 GMT", "Mon, 16 Nov 2026 02:00:30 GMT"
-    assert retry_after({"date": date, "retry-after": later}) == 30
-    assert retry_after({"date": later, "retry-after": date}) == 0
+    assert retry_seconds({"date": date, "retry-after": later}) == 30
+    assert retry_seconds({"date": later, "retry-after": date}) == 0
     for bad in ({"retry-after": later}, {}, {"retry-after": "nan"}, {"retry-after": "1e99"}):
-        assert retry_after(bad) is None
+        assert retry_seconds(bad) is None
 
 
 @pytest.mark.parametrize(

@@ -12,12 +12,12 @@ import pytest
 
 from tests.models import KEY
 from yester.config import load
-from yester.distil.llm import open_model
-from yester.distil.llm_claude import Claude, installed, user_home
-from yester.distil.prompts import TURN_SCHEMA
 from yester.errors import Busy, ConfigError, LlmError, Malformed, Unreachable
+from yester.llm.client import Claude, account_home, find_claude, open_model
+from yester.llm.questions import turn_prompt
 from yester.store.lock import write_lock
 
+TURN_SCHEMA = turn_prompt("", (), ()).schema
 pytestmark = pytest.mark.requirement("DIS-04")
 
 # What the real program (2.1.325) prints at the end, without the fields nobody looks at.
@@ -128,7 +128,7 @@ def test_its_environment_is_ours_and_switches_capture_off(claude, program, home,
     env = program.seen["env"]
     assert env.pop("LC_CTYPE", "") in ("", "C.UTF-8")  # Python's own
     assert env["YESTER_OFF"] == "1"
-    assert env["HOME"] == str(user_home())
+    assert env["HOME"] == str(account_home())
     assert env["ANTHROPIC_API_KEY"] == KEY
     assert env["CLAUDE_CONFIG_DIR"] == str(home / "run" / "claude")
     assert env["CLAUDE_CODE_MAX_OUTPUT_TOKENS"] == "500"
@@ -224,9 +224,9 @@ def test_a_program_that_cannot_be_started_is_one_sentence(claude, program):
 
 def test_it_is_looked_for_where_installers_put_it_and_not_on_the_path(program, monkeypatch, home):
     monkeypatch.setenv("PATH", str(program.folder))
-    assert installed(str(program.path)) == program.path
+    assert find_claude(str(program.path)) == program.path
     with pytest.raises(ConfigError, match="must be the full path"):
-        installed("claude")
+        find_claude("claude")
     home.mkdir()
     (home / "config.toml").write_text(
         f"[llm]\nprovider = 'claude'\nprogram = '{program.path}'\nkey = 'k'\n"

@@ -11,35 +11,32 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from yester.distil import prompts
-from yester.distil.prompts import (
+from yester.errors import Malformed
+from yester.fence import KINDS, fenced, strip_fenced
+from yester.ingest.echo import Shown
+from yester.llm import questions
+from yester.llm.questions import (
     CONCEPTS,
-    DIGEST_SCHEMA,
     HEADINGS,
     MOST_TURN,
     SECTIONS,
-    TURN_SCHEMA,
     TYPES,
-    digest_prompt,
-    turn_prompt,
-)
-from yester.distil.validate import (
     Entry,
     Headings,
     Observed,
     Summed,
     TurnNotes,
-    borne_out,
-    digest,
-    parsed,
-    turn_notes,
-    words_of,
+    check_digest,
+    check_turn_notes,
+    digest_prompt,
+    is_borne_out,
+    known_terms,
+    parse_answer,
+    turn_prompt,
 )
-from yester.errors import Malformed
-from yester.fence import KINDS, fenced, strip_fenced
-from yester.ingest.echo import Shown
 from yester.model import Hit, Item
 
+TURN_SCHEMA, DIGEST_SCHEMA = turn_prompt("", (), ()).schema, digest_prompt("", ()).schema
 pytestmark = pytest.mark.requirement("DIS-04")
 
 TEXT = """\
@@ -70,7 +67,7 @@ def answer(*observations, **summary):
 
 
 def notes(text, shown=(), files=FILES):
-    return turn_notes(text, TEXT, files, shown)
+    return check_turn_notes(text, TEXT, files, shown)
 
 
 # --- shape ---------------------------------------------------------------------------------------
@@ -136,6 +133,9 @@ def test_what_is_asked_for_is_what_is_read(schema, shape):
 
 def test_the_types_are_the_six_and_the_headings_the_five():
     assert TYPES == ("bugfix", "feature", "refactor", "change", "discovery", "decision")
+    kinds = TURN_SCHEMA["properties"]["observations"]["items"]["properties"]
+    assert kinds["type"]["enum"] == list(TYPES)
+    assert kinds["concepts"]["items"]["enum"] == list(CONCEPTS)
     assert list(HEADINGS) == ["decisions", "tried", "files", "warnings", "open"]
     assert len(CONCEPTS) == 7
 
@@ -157,7 +157,7 @@ def test_the_types_are_the_six_and_the_headings_the_five():
     ],
 )
 def test_a_sentence_is_believed_by_its_words_and_all_of_its_numbers(sentence, true):
-    assert borne_out(sentence, words_of((TEXT,)), 0.5) is true
+    assert is_borne_out(sentence, known_terms((TEXT,)), 0.5) is true
 
 
 def test_facts_and_sentences_that_the_text_does_not_bear_out_are_dropped():
@@ -211,7 +211,7 @@ def test_a_secret_that_comes_back_is_taken_out_again():
     secret = "ghp_" + "a1B2c3D4e5" * 4
     text = f"{TEXT}\nThe token {secret} opens the totals."
     made = observed(facts=[f"The token {secret} opens the totals."], title=f"totals {secret}")
-    (one,) = turn_notes(answer(made), text, FILES).observations
+    (one,) = check_turn_notes(answer(made), text, FILES).observations
     assert secret not in str(one)
     assert "[redacted:" in one.title
 
@@ -249,7 +249,7 @@ def test_no_tag_and_nothing_hidden_comes_through(bad):
 @given(st.text(max_size=200))
 def test_whatever_comes_is_notes_or_malformed(text):
     try:
-        found = turn_notes(text, TEXT, FILES)
+        found = check_turn_notes(text, TEXT, FILES)
     except Malformed:
         return
     assert isinstance(found, TurnNotes)
@@ -272,7 +272,7 @@ JSON = st.recursive(
 def test_whatever_json_comes_is_notes_or_malformed(value):
     for shape in (TurnNotes, Headings):
         try:
-            parsed(json.dumps(value), shape)
+            parse_answer(json.dumps(value), shape)
         except Malformed:
             continue
 
@@ -301,12 +301,12 @@ def test_a_digest_is_believed_as_far_as_the_items_it_names_bear_it_out():
         ],
         files=[{"text": "catalog/cache.py is the only module that knows the cache", "items": [15]}],
     )
-    found = digest(made, NOTES)
+    found = check_digest(made, NOTES)
     assert found.decisions == (Entry("Redis was dropped because it held stale prices.", (12,)),)
     assert [entry.items for entry in found.files] == [(15,)]
-    assert not digest(headings(), NOTES)
+    assert not check_digest(headings(), NOTES)
     with pytest.raises(Malformed, match="nothing of it stands in the notes"):
-        digest(headings(open=[{"text": "Kubernetes pods crash", "items": [12]}]), NOTES)
+        check_digest(headings(open=[{"text": "Kubernetes pods crash", "items": [12]}]), NOTES)
 
 
 # --- questions -----------------------------------------------------------------------------------
@@ -373,8 +373,8 @@ def test_a_question_says_what_it_is_and_in_which_version():
         assert f"  {heading}: " in found.system
     for word in (*TYPES, *CONCEPTS, *SECTIONS):
         assert word in turn.system
-    assert "could not be used: it is not JSON" in turn.again("it is not JSON").system
-    assert turn.again("x").purpose == turn.purpose
+    assert "could not be used: it is not JSON" in turn.after_failure("it is not JSON").system
+    assert turn.after_failure("x").purpose == turn.purpose
 
 
 def test_a_changed_wording_has_a_new_version():
@@ -387,4 +387,4 @@ def test_a_changed_wording_has_a_new_version():
         for prompt in (turn, found)
     }
     assert seen == {"turn/1": "633878e0c4f5", "digest/1": "ce6225270f70"}
-    assert prompts.MOST_QUERY < prompts.MOST_HIT < prompts.MOST_TURN
+    assert questions.MOST_QUERY < questions.MOST_HIT < questions.MOST_TURN

@@ -14,23 +14,23 @@ from yester.errors import ConfigError
 from yester.model import Hit
 
 if TYPE_CHECKING:
-    from yester.distil.digest import Digest
+    from yester.llm.digest import Digest
 
 
 def make_digest(app: App, query: str, hits: Sequence[Hit]) -> Digest:
     """Imported when asked for: a plain search pays nothing for it."""
-    from yester.distil.digest import Digest, digest, extracted
+    from yester.llm.digest import Digest, digest_hits, extract_headings
 
     if app.config["llm.provider"] == "none" or not hits:
-        return Digest(extracted(query, hits))
-    from yester.distil.asking import open_asker
+        return Digest(extract_headings(query, hits))
+    from yester.llm.budget import open_asker
 
     try:
         asker = open_asker(app.config, app.store, _tell)
     except ConfigError as error:
-        made = Digest(extracted(query, hits), reason=str(error))
+        made = Digest(extract_headings(query, hits), reason=str(error))
     else:
-        made = digest(query, hits, asker)
+        made = digest_hits(query, hits, asker)
     if made.reason:
         _tell(f"the digest is made without a language model: {made.reason}")
     return made
@@ -41,7 +41,7 @@ def _tell(text: str) -> None:
 
 
 def print_digest(app: App, made: Digest) -> None:
-    from yester.distil.prompts import HEADINGS
+    from yester.llm.questions import HEADINGS
 
     for name, heading in HEADINGS.items():
         entries = getattr(made.headings, name)

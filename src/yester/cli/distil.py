@@ -14,12 +14,12 @@ import click
 from yester.cli.app import App, count, pass_app, print_json
 from yester.cli.stopping import stoppable
 from yester.distil import QUIET
-from yester.distil.asking import open_asker
 from yester.distil.distil import Report, distil
 from yester.distil.history import Rules, distilled_items
-from yester.distil.refining import LATELY, refine_turns, unrefined
 from yester.errors import NotFound, UsageError
 from yester.ingest import rebuild_if_stale
+from yester.llm.budget import open_asker
+from yester.llm.refine import LATELY, find_unrefined, refine_turns
 from yester.model import Item, Session
 from yester.store.contract import Queue, Store, Waiting
 from yester.store.figures import Refinements
@@ -131,13 +131,13 @@ def _refined(app: App, rules: Rules, sessions: list[Session] | None) -> Refineme
     asker = open_asker(app.config, app.store, tell)
     if asker is None:
         raise NotFound("no language model is set; name one in [llm] of config.toml (llm.provider)")
-    todo = [(one, unrefined(app.store, one, since, rules, again=True)) for one in sessions]
+    todo = [(one, find_unrefined(app.store, one, since, rules, again=True)) for one in sessions]
     number = sum(len(turns) for _, turns in todo)
     refined, kept, reason = 0, 0, ""
     with stoppable():
         for one, turns in todo:
             ended = 0
-            for done in refine_turns(app.store, asker, one, turns):
+            for _, done in refine_turns(app.store, asker, one, turns):
                 ended += 1
                 refined, kept = refined + (not done.reason), kept + bool(done.reason)
                 reason = done.reason or reason

@@ -9,9 +9,8 @@ import click
 
 from yester.cli.app import App, count, pass_app, print_json
 from yester.deliver.economics import HONEST
-from yester.distil.budget import AS_OF, DAY, PRICES, Limits, day_of, price_of
-from yester.distil.llm import open_model
 from yester.errors import ConfigError
+from yester.llm.budget import DAY, Limits, day_of, known_prices, price_of
 from yester.store.figures import (
     Discovered,
     Refinements,
@@ -24,6 +23,7 @@ from yester.store.figures import (
     spending_by_day,
     spent_since,
 )
+from yester.tables import load_table
 from yester.text.document import tokens_of_length
 
 
@@ -45,7 +45,7 @@ def command(app: App, days: int, prices: bool, as_json_: bool) -> None:
         return
     since = day_of(app.now) - (days - 1) * DAY
     store = app.reading
-    limits = Limits.of(app.config)
+    limits = Limits.from_config(app.config)
     today = spent_since(store, day_of(app.now), app.now)
     told: dict[str, Any] = {
         "days": days,
@@ -88,6 +88,10 @@ def _llm(app: App) -> dict[str, Any]:
     told: dict[str, Any] = {
         "provider": app.config["llm.provider"], "model": None, "price": None, "problem": None,
     }  # fmt: skip
+    if told["provider"] == "none":
+        return told
+    from yester.llm.client import open_model
+
     try:
         model = open_model(app.config)
         if model is not None:
@@ -172,9 +176,10 @@ def _print_economics(distilled: list[Discovered], shown: list[Shown], days: int)
 
 
 def _prices(as_json_: bool) -> None:
+    prices, as_of = known_prices(), load_table("prices")["as_of"]
     if as_json_:
-        print_json({"as_of": AS_OF, "dollars_per_million": PRICES})
+        print_json({"as_of": as_of, "dollars_per_million": prices})
         return
-    click.echo(f"dollars for a million tokens in and out, as of {AS_OF}; llm.price goes over it")
-    for name, price in PRICES.items():
+    click.echo(f"dollars for a million tokens in and out, as of {as_of}; llm.price goes over it")
+    for name, price in prices.items():
         click.echo(f"  {name:<24} {price.read:>6.2f} {price.written:>7.2f}")

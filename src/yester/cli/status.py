@@ -94,7 +94,7 @@ def spool(app: App, now: float) -> dict[str, Any]:
 
 def spend(app: App) -> dict[str, float]:
     """Dollars for language models today (UTC), and how many there may be."""
-    from yester.distil.budget import day_of
+    from yester.llm.budget import day_of
 
     today = spent_since(app.reading, day_of(app.now), app.now)
     return {"today": round(today.cost, 6), "limit": app.config.decimal("llm.daily_dollars")}

@@ -19,8 +19,8 @@ from typing import Any
 import msgspec
 
 from yester.agents.descriptors import CLAUDE_CODE
-from yester.distil.llm_claude import PLACES
 from yester.install.claude_code import PLUGIN, link_in
+from yester.llm.client import CLAUDE_PLACES
 
 _PATIENCE = 30.0
 # Settings of an organisation, which no user can change.
@@ -41,7 +41,7 @@ _QUIET = {
 def program(environ: Mapping[str, str]) -> Path | None:
     """The `claude` of this shell, else one where its installers put it."""
     named = [shutil.which(CLAUDE_CODE.program, path=environ.get("PATH", ""))]
-    for path in (*named, *(Path(place).expanduser() for place in PLACES)):
+    for path in (*named, *(Path(place).expanduser() for place in CLAUDE_PLACES)):
         if path and os.access(path, os.X_OK):
             return Path(path)
     return None

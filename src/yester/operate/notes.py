@@ -15,10 +15,10 @@ from pathlib import Path
 
 from yester.agents.sources import first_records
 from yester.capture.rules import Rules
-from yester.distil.archive import is_own
 from yester.errors import SourceError
 from yester.fence import strip_fenced
 from yester.ingest.prepare import prepared
+from yester.llm.archive import is_archive_heading
 from yester.memories.categories import category
 from yester.memories.curated import Entry, Known, named, page
 from yester.memories.disk import contents
@@ -77,7 +77,8 @@ def read_items(
         replace(entry, text=said, heading=tuple(map(redact, entry.heading)))
         for entry in page(text).entries
         if (said := redact(strip_fenced(entry.text)).strip())
-        and not any(map(is_own, entry.heading))  # of our own archive: the store has it already
+        # Of our own archive: the store has it already.
+        and not any(map(is_archive_heading, entry.heading))
     ]
     before = {item.ref: item for item in known}
     names = [Known(ref.rpartition("#")[2], i.title, i.body) for ref, i in before.items()]

@@ -11,7 +11,7 @@ from yester.store.contract import Store
 from yester.worker.log import Log
 
 if TYPE_CHECKING:
-    from yester.distil.asking import Asker
+    from yester.llm.budget import Asker
 
 _PAUSE = 600.0  # seconds
 
@@ -25,15 +25,15 @@ class Archiving:
         """Archive a session; False: none is to be archived."""
         if not config.flag("archive.on"):
             return False
-        from yester.distil.archiving import archive, unarchived
+        from yester.llm.archive import archive_session, find_unarchived
 
         now = int(time.time() * 1000)
-        for waiting in unarchived(store, now):
+        for waiting in find_unarchived(store, now):
             id_ = waiting.session.id
             if self._again.get(id_, 0.0) > time.monotonic():
                 continue
             try:
-                path, reason = archive(store, config, waiting, asker, now)
+                path, reason = archive_session(store, config, waiting, asker, now)
             except StoreError:
                 raise
             except Exception as error:  # noqa: BLE001 -- one session's fault must not stop the others

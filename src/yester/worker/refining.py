@@ -14,10 +14,10 @@ from collections.abc import Callable
 from queue import Empty, SimpleQueue
 
 from yester.config import Config
-from yester.distil.asking import Asker, open_asker
 from yester.distil.history import Rules
-from yester.distil.refining import LATELY, refine_turns, unrefined
 from yester.errors import ConfigError, StoreBusy, StoreError
+from yester.llm.budget import Asker, open_asker
+from yester.llm.refine import LATELY, find_unrefined, refine_turns
 from yester.store import open_store
 from yester.store.contract import Queue, Store, Waiting
 from yester.worker.archiving import Archiving
@@ -124,13 +124,13 @@ class Refining:
     def _refine(self, store: Store, asker: Asker, waiting: Waiting) -> None:
         session = waiting.session
         try:
-            turns = unrefined(store, session, _now() - LATELY, Rules.of(self._config))
+            turns = find_unrefined(store, session, _now() - LATELY, Rules.of(self._config))
             done = 0
-            for one in refine_turns(store, asker, session, turns, self._ended.is_set):
+            for turn, refined in refine_turns(store, asker, session, turns, self._ended.is_set):
                 done += 1
-                what = f"kept as found: {one.reason}" if one.reason else "refined"
-                self._log.say(f"turn {one.turn.number} of {session.key[:8]} {what}")
-                if not one.reason and not self._ended.is_set():
+                what = f"kept as found: {refined.reason}" if refined.reason else "refined"
+                self._log.say(f"turn {turn.number} of {session.key[:8]} {what}")
+                if not refined.reason and not self._ended.is_set():
                     self._stored()
             if done < len(turns):  # as many calls are under way as may be
                 self._due[session.id] = time.monotonic() + SETTLE

@@ -10,7 +10,7 @@ from yester.deliver.economics import HONEST
 from yester.deliver.http import shapes
 from yester.deliver.http.access import Access
 from yester.deliver.http.parameters import Nothing, Series, Within
-from yester.distil.budget import DAY, Limits, day_of
+from yester.llm.budget import DAY, Limits, day_of
 from yester.redact import redact
 from yester.store.figures import (
     Counts,
@@ -116,7 +116,7 @@ def _middles(found: Mapping[int, Middle], days: Sequence[int]) -> shapes.Middles
 
 def spend(access: Access, given: Within) -> shapes.Spend:
     store, config, today = access.store, access.config, day_of(access.now)
-    limits, spent = Limits.of(config), spent_since(store, today, access.now)
+    limits, spent = Limits.from_config(config), spent_since(store, today, access.now)
     return shapes.Spend(
         days=given.days,
         provider=config.text("llm.provider"),

@@ -12,10 +12,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from yester.distil.asking import SECONDS, Asker
-from yester.distil.prompts import HEADINGS, digest_prompt
-from yester.distil.validate import Entry, Headings, line, safe
-from yester.distil.validate import digest as checked
+from yester.llm.budget import SECONDS, Asker
+from yester.llm.questions import (
+    HEADINGS,
+    Entry,
+    Headings,
+    check_digest,
+    digest_prompt,
+    harmless_text,
+    one_line,
+)
 from yester.model import Hit
 from yester.text.sentences import split_sentences
 from yester.text.terms import query_terms, terms
@@ -68,50 +74,50 @@ class Digest:
     reason: str = ""
 
 
-def digest(
+def digest_hits(
     query: str, hits: Sequence[Hit], asker: Asker | None = None, seconds: float = SECONDS
 ) -> Digest:
     """Never raises; without hits it is empty, and nobody is asked."""
     if asker is None or not hits:
-        return Digest(extracted(query, hits))
+        return Digest(extract_headings(query, hits))
     given = {hit.id: "\n".join((hit.title, hit.text, *hit.files)) for hit in hits}
-    said = asker.ask(digest_prompt(query, hits), partial(checked, given=given), seconds)
+    said = asker.ask(digest_prompt(query, hits), partial(check_digest, given=given), seconds)
     if said.value is None:
-        return Digest(extracted(query, hits), reason=said.reason)
+        return Digest(extract_headings(query, hits), reason=said.reason)
     return Digest(said.value, asker.model.name)
 
 
-def extracted(query: str, hits: Sequence[Hit]) -> Headings:
+def extract_headings(query: str, hits: Sequence[Hit]) -> Headings:
     """Sentences of the hits, those first that speak of the question and of better hits."""
     asked = frozenset(query_terms(query))
     found: dict[str, list[tuple[float, int, Entry]]] = {name: [] for name in HEADINGS}
     seen: set[tuple[str, ...]] = set()
     for rank, hit in enumerate(hits):
-        for position, sentence in enumerate(_sentences(hit)):
-            heading = _heading(sentence, hit)
+        for position, sentence in enumerate(_hit_sentences(hit)):
+            heading = _find_heading(sentence, hit)
             words = tuple(terms(sentence))
             if not heading or words in seen:
                 continue
             seen.add(words)
             worth = len(asked.intersection(words)) / (len(asked) or 1) + 1 / (2 + rank)
-            entry = Entry(line(sentence, LONGEST), (hit.id,))
+            entry = Entry(one_line(sentence, LONGEST), (hit.id,))
             found[heading].append((-worth, rank * _SCANNED + position, entry))
     kept = {
         name: tuple(entry for _, _, entry in sorted(entries, key=lambda e: e[:2])[:LINES])
         for name, entries in found.items()
         if name != "files"
     }
-    return Headings(files=_files(hits), **kept)
+    return Headings(files=_list_files(hits), **kept)
 
 
-def _sentences(hit: Hit) -> list[str]:
+def _hit_sentences(hit: Hit) -> list[str]:
     # What a tool printed is no sentence of anybody.
     text = hit.title if hit.role == "tool" else f"{hit.title}\n{hit.text[:_SCANNED]}"
-    parts = (_BULLET.sub("", part) for part in split_sentences(safe(text)))
+    parts = (_BULLET.sub("", part) for part in split_sentences(harmless_text(text)))
     return [part for part in parts if len(part) >= _SHORTEST and " " in part]
 
 
-def _heading(sentence: str, hit: Hit) -> str:
+def _find_heading(sentence: str, hit: Hit) -> str:
     for name, sign in SIGNS.items():
         if sign.search(sentence):
             return name
@@ -119,12 +125,12 @@ def _heading(sentence: str, hit: Hit) -> str:
     return TYPES.get(hit.type, "") if first else ""
 
 
-def _files(hits: Sequence[Hit]) -> tuple[Entry, ...]:
+def _list_files(hits: Sequence[Hit]) -> tuple[Entry, ...]:
     """Paths and the items they stand in; those of several items first."""
     where: dict[str, dict[int, None]] = {}
     for hit in hits:
-        named = () if hit.files else _PATH.findall(safe(hit.text[:_SCANNED]))
+        named = () if hit.files else _PATH.findall(harmless_text(hit.text[:_SCANNED]))
         for path in (*hit.files, *named):
-            where.setdefault(line(path, LONGEST), {})[hit.id] = None
+            where.setdefault(one_line(path, LONGEST), {})[hit.id] = None
     ordered = sorted(where.items(), key=lambda pair: -len(pair[1]))
     return tuple(Entry(path, tuple(ids)) for path, ids in ordered[: 2 * LINES])

@@ -1,0 +1,229 @@
+"""Sessions that have ended, written down in files that people and agents read.
+
+They stand beside what the agent itself keeps of the project (Claude Code's `memory/sessions/`),
+else in `archive/PROJECT/` of yester's home: a file a day, to which a block is added in one write.
+
+    ## Session 1f3a9c2e (17:40)
+
+    - Decision: Use Postgres for the ledger
+    - Bug: The total of the cart was wrong: counts were compared as text
+    - Failed: rtk bun run test fails: unrecognized subcommand 'bun'
+    - Lesson: The importer writes counts as text
+
+Blocks are added and never edited; a session that goes on later gets another one with what is new.
+What stands in one came from the store, so it is not indexed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from functools import partial
+from hashlib import blake2b
+from pathlib import Path
+
+import msgspec
+
+from yester.config import Config
+from yester.distil import QUIET
+from yester.distil.history import distilled_items
+from yester.distil.titles import near, words
+from yester.distil.trouble import WARNING
+from yester.distil.turns import BRIEF_CHARS, BRIEF_TOOLS
+from yester.errors import Malformed
+from yester.llm.budget import Asker
+from yester.llm.questions import (
+    FACT_SHARE,
+    MOST_TURN,
+    clean_text,
+    cut_middle,
+    is_borne_out,
+    known_terms,
+    make_prompt,
+    one_line,
+    parse_answer,
+)
+from yester.memories.disk import appended, folder
+from yester.memories.places import memory_places
+from yester.model import Archived, Item, Session
+from yester.store.contract import Queue, Store, Waiting
+
+LATELY = 86_400_000  # ms; what ended before is no news
+LABELS: Mapping[str, str] = {
+    "decisions": "Decision", "bugs": "Bug", "failed": "Failed", "lessons": "Lesson",
+}  # fmt: skip
+_LESSONS = frozenset({"gotcha", "problem-solution", "how-it-works", "trade-off"})
+_CHARS, _FACT_CHARS, _MOST = 300, 200, 12  # of a line, of the fact in it; lines of a kind
+_SAME = 0.7
+_HEADING = re.compile(r"Session ([0-9a-f]{8}) \(\d\d:\d\d\)")
+_HEX = re.compile(r"[0-9a-f]{8}")
+_SETTLED = 3_000  # ms after a session's end within which its transcript may still grow
+_AGENT = "claude-code"
+_PAGE = 400
+
+
+class Lines(msgspec.Struct, frozen=True):
+    """What is worth keeping of a session, by its kind."""
+
+    decisions: tuple[str, ...] = ()
+    bugs: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
+    lessons: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return any(getattr(self, name) for name in LABELS)
+
+
+def short_key(session: str) -> str:
+    """Eight hexadecimal digits for a session: its first ones, where it has such."""
+    if _HEX.match(session):
+        return session[:8]
+    return blake2b(session.encode("utf-8", "replace"), digest_size=4).hexdigest()
+
+
+def is_archive_heading(heading: str) -> bool:
+    """Is this a heading of a block of ours?"""
+    return _HEADING.fullmatch(heading.strip()) is not None
+
+
+def lines_of(items: Iterable[Item]) -> Lines:
+    """What was distilled from a session, as lines."""
+    kept: dict[str, list[str]] = {name: [] for name in LABELS}
+    for item in items:
+        if item.kind == "observation" and (kind := _line_kind(item)):
+            kept[kind].append(_line_text(item))
+    return Lines(**{name: tuple(dict.fromkeys(texts))[:_MOST] for name, texts in kept.items()})
+
+
+def _line_kind(item: Item) -> str:
+    if WARNING in item.tags:
+        return "failed"
+    if item.type == "decision":
+        return "decisions"
+    if item.type == "bugfix":
+        return "bugs"
+    lesson = item.type == "discovery" or _LESSONS.intersection(item.concepts)
+    return "lessons" if lesson else ""
+
+
+def _line_text(item: Item) -> str:
+    title = one_line(item.title, _CHARS - _FACT_CHARS).rstrip(".")
+    own = words(title)
+    fact = next((text for text in item.facts if near(own, words(text)) < _SAME), "")
+    return f"{title}: {one_line(fact, _FACT_CHARS)}" if fact else title
+
+
+def check_lines(answer: str, given: str) -> Lines:
+    """A model's lines as far as what was said bears them out; Malformed where nothing does."""
+    lines = parse_answer(answer, Lines)
+    known = known_terms((clean_text(given),))
+    kept = {
+        name: tuple(
+            dict.fromkeys(
+                text
+                for one in getattr(lines, name)[: 2 * _MOST]
+                if is_borne_out(text := one_line(one, _CHARS), known, FACT_SHARE)
+            )
+        )[:_MOST]
+        for name in LABELS
+    }
+    if lines and not any(kept.values()):
+        raise Malformed("nothing of it stands in the text")
+    return Lines(**kept)
+
+
+def new_block(before: str, session: str, when: datetime, lines: Lines) -> str:
+    """The block to be added to a file for a session that ended then: what does not stand there
+    under its name already; "" where all does."""
+    known = _lines_under(before, short_key(session))
+    told = [
+        bullet
+        for name, label in LABELS.items()
+        for text in getattr(lines, name)
+        if (bullet := f"- {label}: {text}") not in known
+    ]
+    if not told:
+        return ""
+    gap = "" if not before else "\n" if before.endswith("\n") else "\n\n"
+    return f"{gap}## Session {short_key(session)} ({when:%H:%M})\n\n" + "\n".join(told) + "\n"
+
+
+def _lines_under(text: str, name: str) -> set[str]:
+    """The lines under a session's headings."""
+    found, own = set(), False
+    for one in text.splitlines():
+        if one.startswith("## "):
+            heading = _HEADING.fullmatch(one[3:].strip())
+            own = heading is not None and heading[1] == name
+        elif own:
+            found.add(one.rstrip())
+    return found
+
+
+# --- sessions ------------------------------------------------------------------------------------
+
+
+def find_unarchived(store: Store, now: int) -> list[Waiting]:
+    """Sessions that are over and of which the archive does not have the end; `since` is up to when
+    it has them."""
+    return store.queued_sessions(
+        Queue("archive", since=now - LATELY, ended_before=now - _SETTLED, quiet_since=now - QUIET)
+    )
+
+
+def archive_session(
+    store: Store, config: Config, waiting: Waiting, asker: Asker | None, now: int
+) -> tuple[Path | None, str]:
+    """Add what is new of a session to its file; the file, None where nothing was worth it, and why
+    a language model that was asked did not write it. SourceError where it cannot be written."""
+    session = waiting.session
+    new = [item for item in distilled_items(store, session.id) if item.epoch > waiting.since]
+    lines, reason = lines_of(new), ""
+    if lines and asker is not None:
+        lines, reason = _ask_for_lines(store, config, waiting, asker, lines)
+    path = None
+    if lines:
+        when = datetime.fromtimestamp(session.ended / 1000).astimezone()
+        path = _archive_folder(store, config, session) / f"{when:%Y-%m-%d}.md"
+
+        def block(before: bytes) -> bytes:
+            text = new_block(before.decode("utf-8", "replace"), session.key, when, lines)
+            return text.encode("utf-8", "replace")
+
+        appended(path, block)
+    with store.transaction():
+        store.append([Archived(session.id, session.ended, now)])
+    return path, reason
+
+
+def _ask_for_lines(
+    store: Store, config: Config, waiting: Waiting, asker: Asker, lines: Lines
+) -> tuple[Lines, str]:
+    """A model's lines for the last messages, or those that were found and the reason."""
+    messages: list[Item] = []
+    most = config.number("archive.messages")
+    after = (waiting.since, 0)
+    while page := store.history(waiting.session.id, BRIEF_TOOLS, BRIEF_CHARS, after, _PAGE):
+        after = (page[-1][0].epoch, page[-1][0].id)
+        said = [item for item, _ in page if not item.actor and item.role in ("user", "assistant")]
+        messages = [*messages, *said][-most:]
+    who = {"user": "User", "assistant": "Agent"}
+    text = "\n\n".join(f"{who[item.role]}: {item.body}" for item in messages)
+    prompt = make_prompt("archive", Lines, cut_middle(clean_text(text), MOST_TURN))
+    given = "\n\n".join(item.body for item in messages)
+    answer = asker.ask(prompt, partial(check_lines, given=given))
+    if answer.value is None:
+        return lines, answer.reason
+    return answer.value or lines, ""
+
+
+def _archive_folder(store: Store, config: Config, session: Session) -> Path:
+    if session.agent == _AGENT and session.cwd:
+        configs = [Path(text).expanduser() for text in config.texts("claude_code_dirs")]
+        for place in memory_places(configs, Path(session.cwd)):
+            if place.parent.parent.is_dir():
+                return folder(place.parent.parent, f"{place.parent.name}/sessions")
+    names = {project.key: project.name for project in store.projects()}
+    name = re.sub(r"[^\w.-]+", "-", names.get(session.project) or session.project).strip("-.")
+    return folder(config.home, f"archive/{name[:80] or 'project'}")

@@ -1,0 +1,493 @@
+"""A language model: one question, one answer. Off unless the section [llm] of config.toml says so.
+
+Everything about it comes from that file and nothing from the environment, which a repository can
+set. What a call may cost, what is asked and whether an answer is good is decided elsewhere
+(`budget`, `questions`). Import it only where a model is set: it loads what can send.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import re
+import selectors
+import signal
+import stat
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Any, Protocol
+
+import msgspec
+
+from yester.config import Config
+from yester.errors import Busy, ConfigError, LlmError, Malformed, StoreBusy, Unreachable
+from yester.redact import redact
+from yester.store.lock import write_lock
+from yester.text.post import Reply, Unanswered, address, post, sendable
+
+PROVIDERS = ("none", "anthropic", "openai", "claude")
+DEFAULT_MODEL = "claude-haiku-5-5"
+# Where the installers of `claude` put it; $PATH is what a repository may have written.
+CLAUDE_PLACES = (
+    "~/.local/bin/claude",
+    "~/.claude/local/claude",
+    "/usr/local/bin/claude",
+    "/opt/homebrew/bin/claude",
+    "/usr/bin/claude",
+)
+_CLAUDE_PATH = "/usr/local/bin:/opt/homebrew/bin:/usr/bin:/bin"
+_CUT_OFF = "output token maximum"  # claude says so in words alone
+_BUSY = (429, 503, 529)
+_LONGEST_KEY = 4096
+_LONGEST_MESSAGE = 200  # characters of what a server says about a failure
+_LONGEST_WAIT = 1e9  # seconds; more than anybody waits
+_MOST_BYTES = 8 << 20
+_READ_TOKENS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+_STOPS = {
+    "max_tokens": "length", "model_context_window_exceeded": "length", "length": "length",
+    "refusal": "refusal", "content_filter": "refusal",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """`stop` is done, length (cut off) or refusal; `cost` where the provider tells it itself."""
+
+    text: str
+    tokens_in: int
+    tokens_out: int
+    stop: str = "done"
+    cost: float | None = None
+
+
+class Model(Protocol):
+    name: str  # in prices and in what was spent
+    here: bool  # does it answer on this machine, where nobody is paid?
+    calls: int  # how many times the price of one request a question may cost
+
+    def complete(
+        self, system: str, text: str, schema: Mapping[str, Any], most_tokens: int, seconds: float
+    ) -> Answer:
+        """The answer to a text, if it comes within `seconds`.
+
+        `schema` is asked for where the provider can be; the answer may differ all the same. Raises
+        Busy, Unreachable or Malformed, or a plain LlmError where asking again is no use. No error
+        quotes the key or the text.
+        """
+
+
+def open_model(config: Config) -> Model | None:
+    """What the settings name; None where they name nothing. ConfigError says what to correct."""
+    provider = config.text("llm.provider")
+    if provider not in PROVIDERS:
+        raise ConfigError(f"llm.provider is {provider!r}, but must be {', '.join(PROVIDERS)}")
+    if provider == "none":
+        return None
+    model, url = config.text("llm.model"), config.text("llm.url")
+    key = read_key(config.text("llm.key"))
+    if provider == "openai":
+        if not model:
+            raise ConfigError("llm.provider openai needs llm.model, the name of the model there")
+        return OpenAi(model, key, url)
+    model = model or DEFAULT_MODEL
+    if provider == "anthropic":
+        return Anthropic(model, key, url)
+    program = find_claude(config.text("llm.program"))
+    return Claude(model, key, url, program, config.home, config.texts("claude_code_dirs"))
+
+
+def read_key(text: str) -> str:
+    """The key itself, or what stands in the file it names; nobody else may read that file."""
+    if text.startswith(("/", "~/")):
+        path = Path(text).expanduser()
+        try:
+            mode = path.stat().st_mode
+            text = path.read_text("utf-8")[:_LONGEST_KEY].strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"llm.key names {path}, which cannot be read ({error})") from None
+        if stat.S_IMODE(mode) & 0o077:
+            raise ConfigError(f"llm.key names {path}, which others may read; chmod 600 {path}")
+    if not text.isascii() or not text.isprintable():
+        raise ConfigError("llm.key holds characters that no key has; copy it anew")
+    return text
+
+
+# --- servers -----------------------------------------------------------------------------------
+
+
+class _Server:
+    """A model behind HTTP. The key goes to the address in the settings and nowhere else.
+
+    A dialect says how a question is written and an answer read; sending it and what a failure
+    means is the same for all of them."""
+
+    calls = 1
+    url: str
+    thinks: re.Pattern[str]  # models that are told to think little
+
+    def __init__(self, model: str, key: str, url: str = "") -> None:
+        self.name, self._key = model, key
+        self._to = address(url or self.url, "llm.url")
+        self.here = self._to.here
+        self._asks_format, self._asks_effort = True, self.thinks.search(model) is not None
+
+    def complete(
+        self, system: str, text: str, schema: Mapping[str, Any], most_tokens: int, seconds: float
+    ) -> Answer:
+        path, headers, body = self._write_request(
+            sendable(system), sendable(text), schema, most_tokens
+        )
+        sent = msgspec.json.encode({"model": self.name, **body})
+        try:
+            reply = post(self._to, self._to.below(path), sent, headers, seconds)
+        except Unanswered as error:
+            raise Unreachable(f"{self._to.host}: {error}", error.sent) from None
+        found = self._decode_reply(reply)
+        try:
+            return self._read_answer(found)
+        except (KeyError, IndexError, TypeError, AttributeError):
+            raise protocol_error(self._to.host) from None
+
+    def _write_request(
+        self, system: str, text: str, schema: Mapping[str, Any], most_tokens: int
+    ) -> tuple[str, dict[str, str], dict[str, Any]]:
+        """Path, headers and body of a question."""
+        raise NotImplementedError
+
+    def _read_answer(self, found: dict[str, Any]) -> Answer:
+        """Whatever is not of the protocol may raise what looking into it raises."""
+        raise NotImplementedError
+
+    def _decode_reply(self, reply: Reply) -> dict[str, Any]:
+        """The body of a good answer; LlmError says what a bad one means."""
+        who = self._to.host
+        try:
+            found = msgspec.json.decode(reply.body, type=dict[str, Any] | list[dict[str, Any]])
+        except msgspec.MsgspecError:
+            raise_for_status(reply.status, reply, who, "")
+            raise protocol_error(who) from None
+        if isinstance(found, list):  # Gemini wraps its errors
+            found = found[0] if found else {}
+        error, status = found.get("error"), reply.status
+        message = str(error.get("message", "")) if isinstance(error, dict) else str(error or "")
+        if status in (400, 422):
+            self._ask_for_less(message.lower())
+        if status == 200 and isinstance(error, dict):
+            # OpenRouter: the server behind it failed after the head was sent.
+            code = error.get("code")
+            status = code if isinstance(code, int) and code >= 400 else 502
+        raise_for_status(status, reply, who, clean_message(message, self._key))
+        return found
+
+    def _ask_for_less(self, message: str) -> None:
+        """A model that does not know what we asked for is asked without it the next time."""
+        if self._asks_effort and re.search(r"effort|reasoning", message):
+            self._asks_effort = False
+        elif self._asks_format and re.search(r"output_config|format|schema", message):
+            self._asks_format = False
+        else:
+            return
+        raise Malformed(f"{self.name} does not know all that was asked of it")
+
+
+class Anthropic(_Server):
+    """The Messages API."""
+
+    url = "https://api.anthropic.com"
+    # Models of this generation think by themselves; how much is said by `effort`, which older ones
+    # refuse. Forcing a tool, a temperature or a beginning of the answer are errors with them.
+    thinks = re.compile(r"claude-[a-z]+-(?:[5-9]|\d\d)\b")
+
+    def __init__(self, model: str, key: str, url: str = "") -> None:
+        super().__init__(model, key, url)
+        if not key and not self.here:
+            raise ConfigError("llm.provider anthropic needs llm.key")
+
+    def _write_request(
+        self, system: str, text: str, schema: Mapping[str, Any], most_tokens: int
+    ) -> tuple[str, dict[str, str], dict[str, Any]]:
+        config: dict[str, Any] = {}
+        if self._asks_format:
+            config["format"] = {"type": "json_schema", "schema": schema}
+        if self._asks_effort:
+            config["effort"] = "low"
+        body = {
+            "max_tokens": most_tokens,
+            "system": system,
+            "messages": [{"role": "user", "content": text}],
+            **({"output_config": config} if config else {}),
+        }
+        # The version that its own client sends, and that compatible servers know.
+        headers = {"anthropic-version": "2023-06-01"}
+        if self._key:
+            headers["x-api-key"] = self._key
+        path = "/messages" if self._to.path.endswith("/v1") else "/v1/messages"
+        return path, headers, body
+
+    def _read_answer(self, found: dict[str, Any]) -> Answer:
+        usage = found["usage"]
+        read, written = sum_tokens(usage, *_READ_TOKENS), sum_tokens(usage, "output_tokens")
+        blocks = [block for block in found["content"] if isinstance(block, dict)]
+        # By their type: thinking may come first.
+        texts = [block.get("text") for block in blocks if block.get("type") == "text"]
+        text = "".join(part for part in texts if isinstance(part, str))
+        return Answer(text, read, written, _STOPS.get(str(found.get("stop_reason")), "done"))
+
+
+class OpenAi(_Server):
+    """Chat completions: OpenAI, OpenRouter, Gemini, Ollama, LM Studio."""
+
+    url = "https://api.openai.com/v1"
+    thinks = re.compile(r"(?:^|/)(?:gpt-(?:[5-9]|\d\d)|o\d)")
+
+    def __init__(self, model: str, key: str, url: str = "") -> None:
+        super().__init__(model, key, url)
+        own = self._to.host.endswith(".openai.com")
+        if own and not key:
+            raise ConfigError("llm.provider openai needs llm.key, or llm.url of another server")
+        # OpenAI's newer models refuse the old name of the limit; others ignore the new one, and
+        # then there would be no limit.
+        self._limit = "max_completion_tokens" if own else "max_tokens"
+        self._asks_effort = own and self._asks_effort
+
+    def _write_request(
+        self, system: str, text: str, schema: Mapping[str, Any], most_tokens: int
+    ) -> tuple[str, dict[str, str], dict[str, Any]]:
+        messages = [{"role": "system", "content": system}, {"role": "user", "content": text}]
+        body: dict[str, Any] = {self._limit: most_tokens, "messages": messages}
+        if self._asks_format:
+            named = {"name": "answer", "strict": True, "schema": schema}
+            body["response_format"] = {"type": "json_schema", "json_schema": named}
+        if self._asks_effort:
+            body["reasoning_effort"] = "low"
+        headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
+        path = "/chat/completions" if self._to.path else "/v1/chat/completions"
+        return path, headers, body
+
+    def _read_answer(self, found: dict[str, Any]) -> Answer:
+        choice, usage = found["choices"][0], found.get("usage") or {}
+        said = choice["message"]
+        text = said.get("content") or ""
+        if not isinstance(text, str):
+            raise TypeError
+        stop = "refusal" if said.get("refusal") else str(choice.get("finish_reason"))
+        read, written = sum_tokens(usage, "prompt_tokens"), sum_tokens(usage, "completion_tokens")
+        return Answer(text, read, written, _STOPS.get(stop, "done"))
+
+
+def raise_for_status(status: int, reply: Reply, who: str, message: str) -> None:
+    """Raise what a status other than 200 means; `message` is what the server says about it."""
+    if status == 200:
+        return
+    said = f": {message}" if message else ""
+    if status in _BUSY:
+        raise Busy(f"{who} is busy ({status}){said}", retry_seconds(reply.headers))
+    if status in (401, 403):
+        raise LlmError(f"{who} does not take this key ({status}); check llm.key")
+    if 300 <= status < 400:
+        raise LlmError(f"{who} points elsewhere ({status}), which is not followed")
+    if status >= 500:
+        raise Unreachable(f"{who} failed ({status}){said}")
+    raise LlmError(f"{who} answered {status} {reply.reason}{said}")
+
+
+def retry_seconds(headers: Mapping[str, str]) -> float | None:
+    """How long to wait: a number, or a date, which counts from the server's own."""
+    text = headers.get("retry-after", "").strip()
+    try:
+        seconds = float(text)
+    except ValueError:
+        try:
+            until = parsedate_to_datetime(text)
+            seconds = (until - parsedate_to_datetime(headers.get("date", ""))).total_seconds()
+        except (ValueError, TypeError, OverflowError):
+            return None
+    return max(seconds, 0.0) if seconds < _LONGEST_WAIT else None  # nor what is not a number
+
+
+def clean_message(message: str, key: str) -> str:
+    """What a server says, on one line and without secrets: some quote what they were sent."""
+    if key:
+        message = message.replace(key, "…")
+    line = " ".join(redact(message).split())
+    return line if len(line) <= _LONGEST_MESSAGE else line[: _LONGEST_MESSAGE - 1] + "…"
+
+
+def sum_tokens(usage: Mapping[str, Any], *names: str) -> int:
+    """Counts of tokens as a server gives them; some leave them out, or write nonsense."""
+    found = (usage.get(name) for name in names)
+    return sum(
+        int(number)
+        for number in found
+        if isinstance(number, int | float) and not isinstance(number, bool) and 0 <= number < 1e12
+    )
+
+
+def protocol_error(who: str) -> Malformed:
+    return Malformed(f"{who} gave an answer that is not of its protocol", sent=True)
+
+
+# --- the user's own `claude` program -----------------------------------------------------------
+
+
+def find_claude(program: str) -> Path:
+    """The program's path; ConfigError where it is not."""
+    for place in [program] if program else CLAUDE_PLACES:
+        path = account_home() / place[2:] if place.startswith("~/") else Path(place)
+        if path.is_absolute() and os.access(path, os.X_OK) and path.is_file():
+            return path
+    if program:
+        raise ConfigError(f"llm.program is {program!r}, but must be the full path of a program")
+    raise ConfigError(f"claude is not at {', '.join(CLAUDE_PLACES)}; say where as llm.program")
+
+
+def account_home() -> Path:
+    return Path(pwd.getpwuid(os.getuid()).pw_dir)
+
+
+class Claude:
+    """Asked once and without tools, hooks, plugins or a transcript.
+
+    It runs alone (a lock over all processes), in a process group of its own, in a folder of ours,
+    with an environment that we make, and is killed with everything it started when its time is
+    over. What it is asked cannot come back as something new: YESTER_OFF stops our hooks, no session
+    is kept, and the text stands in a fence that no reader of transcripts lets in.
+
+    With a key it is `--bare` and keeps its files in yester's folder; without one it is
+    `--safe-mode` and uses the login of the user, which --bare does not read."""
+
+    here = False
+    # It asks on by itself up to three times when an answer is cut off, with all that came before,
+    # and what a provider keeps in its cache costs a quarter more.
+    calls = 6
+
+    def __init__(
+        self,
+        model: str,
+        key: str,
+        url: str,
+        program: Path,
+        home: Path,
+        folders: Sequence[str] = ("~/.claude",),
+    ) -> None:
+        self.name = model
+        self._key, self._url, self._program, self._home = key, url, program, home
+        if url:
+            address(url, "llm.url")
+        self._folder = folders[0] if folders else ""
+
+    def complete(
+        self, system: str, text: str, schema: Mapping[str, Any], most_tokens: int, seconds: float
+    ) -> Answer:
+        # The shape is asked for in words: its option for that costs another round.
+        asked = f"{system}\n\nThe answer is one JSON object of this schema and nothing else:\n"
+        words = [
+            str(self._program), "--bare" if self._key else "--safe-mode", "-p",
+            "--output-format", "json", "--model", self.name, "--effort", "low", "--tools", "",
+            "--no-session-persistence", "--strict-mcp-config", "--disable-slash-commands",
+            "--system-prompt", asked + msgspec.json.encode(schema).decode(),
+        ]  # fmt: skip
+        run = self._home / "run"
+        until = time.monotonic() + seconds
+        try:
+            with write_lock(run / "claude.lock", 0.0):
+                folder = run / "claude"
+                folder.mkdir(mode=0o700, exist_ok=True)
+                printed = _run_program(
+                    words, text, self._make_environment(folder, most_tokens), folder, until
+                )
+        except StoreBusy:
+            raise Busy("claude is answering another question") from None
+        except OSError as error:
+            raise Unreachable(f"claude: {error.strerror or type(error).__name__}") from None
+        return self._read_answer(printed)
+
+    def _make_environment(self, folder: Path, most_tokens: int) -> dict[str, str]:
+        made = {
+            "HOME": str(account_home()),
+            "PATH": f"{self._program.parent}:{_CLAUDE_PATH}",
+            "LANG": "C.UTF-8",
+            "YESTER_OFF": "1",
+            "DISABLE_AUTOUPDATER": "1",
+            "DISABLE_TELEMETRY": "1",
+            "DISABLE_ERROR_REPORTING": "1",
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            "CLAUDE_CODE_MAX_OUTPUT_TOKENS": str(most_tokens),
+            "CLAUDE_CODE_MAX_RETRIES": "0",  # when to ask again is decided here
+        }
+        if self._url:
+            made["ANTHROPIC_BASE_URL"] = self._url
+        if self._key:
+            made["ANTHROPIC_API_KEY"] = self._key
+            made["CLAUDE_CONFIG_DIR"] = str(folder)
+        elif self._folder not in ("", "~/.claude"):
+            made["CLAUDE_CONFIG_DIR"] = str(Path(self._folder).expanduser())
+        return made
+
+    def _read_answer(self, printed: bytes) -> Answer:
+        try:
+            found = msgspec.json.decode(printed, type=dict[str, Any])
+            usage, text = found.get("usage") or {}, found.get("result") or ""
+            read, written = sum_tokens(usage, *_READ_TOKENS), sum_tokens(usage, "output_tokens")
+        except (msgspec.MsgspecError, AttributeError):
+            raise protocol_error("claude") from None
+        cost = found.get("total_cost_usd")
+        paid = float(cost) if isinstance(cost, int | float) and cost >= 0 else None
+        if not isinstance(text, str):
+            raise protocol_error("claude")
+        if found.get("stop_reason") == "refusal":
+            return Answer("", read, written, "refusal", paid)
+        if not found.get("is_error"):
+            return Answer(text, read, written, "done", paid)
+        if _CUT_OFF in text:
+            return Answer("", read, written, "length", paid)
+        kind = Busy if found.get("api_error_status") in _BUSY else LlmError
+        raise kind(f"claude: {clean_message(text, self._key)}")
+
+
+def _run_program(
+    words: Sequence[str], text: str, environ: Mapping[str, str], folder: Path, until: float
+) -> bytes:
+    """What a program prints; it and whatever it started are gone when this returns."""
+    with TemporaryFile(dir=folder) as given:  # without a name, and ours alone
+        given.write(text.encode("utf-8", "replace"))
+        given.seek(0)
+        child = subprocess.Popen(  # noqa: S603 -- a path from the settings, options from above
+            words,
+            stdin=given,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd=folder,
+            env=environ,
+            start_new_session=True,
+        )
+    assert child.stdout is not None
+    try:
+        with child.stdout as stream:
+            return _read_output(stream.fileno(), until)
+    finally:
+        # Not yet waited for, so the number is still its own and its group's.
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+
+
+def _read_output(file: int, until: float) -> bytes:
+    out = bytearray()
+    with selectors.DefaultSelector() as selector:
+        selector.register(file, selectors.EVENT_READ)
+        while len(out) <= _MOST_BYTES:
+            left = until - time.monotonic()
+            if left <= 0 or not selector.select(left):
+                raise Unreachable("claude gave no answer in time", sent=True)
+            part = os.read(file, 1 << 16)
+            if not part:
+                return bytes(out)
+            out += part
+    raise protocol_error("claude")

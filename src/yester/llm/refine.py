@@ -1,0 +1,253 @@
+"""The turns of a session, noted by a language model: which, of what text, and what becomes of it.
+
+A turn is written down as asked about before the model is, so that it is asked once however often we
+are killed, and again only when the turn has grown or somebody says so. What it writes goes in place
+of what was found, item for item: same refs, same session, same time, the same tokens of discovery
+shared out; in one transaction, and where the turn was distilled anew meanwhile, it is dropped. What
+was found stays where the model fails. Which files were changed is known from what happened, not
+from what a model says about it; what went wrong (warnings) and what is kept once for a project
+stays as it was seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from yester.distil.distil import shape
+from yester.distil.history import LOOK_BACK, History, Rules, distilled_items
+from yester.distil.trouble import WARNING
+from yester.distil.turns import View
+from yester.distil.work import assigned
+from yester.ingest.echo import Shown, shown_texts
+from yester.ingest.prepare import prepared
+from yester.llm.budget import SECONDS, Asker, day_of
+from yester.llm.questions import (
+    SECTIONS,
+    Observed,
+    TurnNotes,
+    check_turn_notes,
+    clean_text,
+    turn_prompt,
+)
+from yester.model import Item, Refinement, Session
+from yester.store.contract import Store
+from yester.store.figures import spent_since
+
+LATELY = 86_400_000  # ms; older turns are not asked about unless somebody names their session
+CUT_SHORT = "cut short: it was asked, and nobody was there for the answer"
+MEANWHILE = "the turn went on meanwhile"
+NO_MODEL = "no language model is set"
+_STEP_CHARS = 1_500  # of what a tool was given and gave
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What was found in a turn without a model. `shown` is what the agent was shown in the
+    session (`ingest.echo.shown_texts`), which is never noted as something new."""
+
+    observations: tuple[Item, ...] = ()
+    summary: Item | None = None
+    shown: tuple[Shown, ...] = ()
+
+    @property
+    def items(self) -> tuple[Item, ...]:
+        return self.observations if self.summary is None else (*self.observations, self.summary)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(path for one in self.items for path in one.files))
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A turn to be asked about: what was found in it, its text, and what that is made of."""
+
+    key: str
+    number: int
+    started: int
+    shape: str
+    draft: Draft
+    text: str
+    sources: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Refined:
+    """What to keep of a turn; `model` and `prompt` made it, or `reason` says why none did."""
+
+    draft: Draft
+    model: str = ""
+    prompt: str = ""
+    reason: str = ""
+
+
+# --- one turn ------------------------------------------------------------------------------------
+
+
+def refine_draft(asker: Asker | None, draft: Draft, text: str, seconds: float = SECONDS) -> Refined:
+    """The notes of a turn from its text, which is what is new since the last one; never raises."""
+    if asker is None:
+        return Refined(draft, reason=NO_MODEL)
+    if not draft.items or not text.strip():
+        return Refined(draft, reason="there is nothing to refine")
+    prompt = turn_prompt(text, draft.observations, draft.files)
+    given = clean_text(text)
+    check = partial(check_turn_notes, given=given, files=draft.files, shown=draft.shown)
+    said = asker.ask(prompt, check, seconds)
+    if said.value is None:
+        return Refined(draft, reason=said.reason)
+    noted = replace(
+        draft,
+        observations=_noted_observations(said.value, draft) or draft.observations,
+        summary=_noted_summary(said.value, draft.summary),
+    )
+    return Refined(noted, asker.model.name, prompt.purpose)
+
+
+def _noted_observations(notes: TurnNotes, draft: Draft) -> tuple[Item, ...]:
+    """None from the model is no reason to forget what was seen to happen: the caller keeps it."""
+    base = draft.items[0]
+    shares = _share_tokens(draft.observations, len(notes.observations))
+    made = []
+    for number, (one, tokens) in enumerate(zip(notes.observations, shares, strict=True)):
+        known = number < len(draft.observations)
+        place = draft.observations[number] if known else base
+        ref = place.ref if known else f"{base.ref}+{number}"
+        read, modified = _touched_files(one, draft)
+        made.append(
+            replace(
+                place, ref=ref, kind="observation", type=one.type, title=one.title,
+                subtitle=one.subtitle, body=one.narrative or " ".join(one.facts), facts=one.facts,
+                concepts=one.concepts, files_read=read, files_modified=modified, sections={},
+                discovery_tokens=tokens, alias="", id=0,
+            )
+        )  # fmt: skip
+    return tuple(made)
+
+
+def _share_tokens(found: Sequence[Item], parts: int) -> list[int]:
+    """The tokens of all that was found, shared out: the sum stays what it was."""
+    whole = sum(one.discovery_tokens for one in found)
+    return [whole // parts + (number < whole % parts) for number in range(parts)]
+
+
+def _touched_files(one: Observed, draft: Draft) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Read and modified."""
+    changed = {path for item in draft.items for path in item.files_modified}
+    modified = tuple(path for path in one.files if path in changed)
+    return tuple(path for path in one.files if path not in changed), modified
+
+
+def _noted_summary(notes: TurnNotes, found: Item | None) -> Item | None:
+    """Section by section: what the model left empty stays as it was found."""
+    if found is None:
+        return None
+    written = {name: text for name in SECTIONS if (text := getattr(notes.summary, name))}
+    sections = {**found.sections, **written}
+    return replace(found, sections=sections, body=summary_text(sections) if found.body else "")
+
+
+def summary_text(sections: Mapping[str, str]) -> str:
+    """A summary to be read: a line for each section that says something."""
+    told = ((name.replace("_", " ").capitalize(), text) for name, text in sections.items())
+    return "\n".join(f"{name}: {text}" for name, text in told if text)
+
+
+# --- the turns of a session ----------------------------------------------------------------------
+
+
+def find_unrefined(
+    store: Store, session: Session, since: int, rules: Rules, again: bool = False
+) -> list[Turn]:
+    """The distilled turns since then which no model was asked about as they are now; with `again`
+    those, too, for which that came to nothing."""
+    known = distilled_items(store, session.id)
+    marks = {mark.turn: mark for mark in store.entries(Refinement, {"session": session.id})}
+    # The same turns must look the same here as where they are distilled: with those before them.
+    history = History(store, session.id, since)
+    for _ in history.read(replace(rules, most=0), _STEP_CHARS):
+        pass
+    turns = history.turns()
+    shown = tuple(shown_texts(store, session.id, session.key))
+    found = []
+    for turn, commits in zip(turns, assigned(turns, LOOK_BACK), strict=True):
+        now, mark = shape(turn, commits), marks.get(turn.key)
+        if turn.started < since or (
+            mark is not None and mark.shape == now and not (again and mark.reason)
+        ):
+            continue
+        draft = replace(_draft_of_turn(known, turn), shown=shown)
+        if draft.items:
+            sources, text = _text_of_turn(turn, history.texts)
+            found.append(Turn(turn.key, turn.number, turn.started, now, draft, text, sources))
+    return found
+
+
+def refine_turns(
+    store: Store,
+    asker: Asker,
+    session: Session,
+    turns: Sequence[Turn],
+    stopped: Callable[[], bool] = lambda: False,
+) -> Iterator[tuple[Turn, Refined]]:
+    """Ask about turns, one after the other. Ends early where so many calls are under way already
+    as may be: those that are left are still to be asked about."""
+    for turn in turns:
+        now = asker.now()
+        if stopped() or spent_since(store, day_of(now), now).in_flight >= asker.limits.in_flight:
+            return
+        mark = Refinement(session.id, turn.key, turn.shape, now, asker.model.name, CUT_SHORT)
+        with store.transaction():
+            store.append([mark])
+        refined = refine_draft(asker, turn.draft, turn.text)
+        if not refined.reason and not _store_refined(store, session, turn, refined.draft, mark):
+            refined = Refined(turn.draft, reason=MEANWHILE)
+        if refined.reason:
+            with store.transaction():
+                store.append([replace(mark, reason=refined.reason)])
+        yield turn, refined
+
+
+def _draft_of_turn(known: Sequence[Item], turn: View) -> Draft:
+    """What was found in a turn; the summary of a session of one turn is that of the turn."""
+    own = [item for item in known if f":{turn.key}:" in item.ref]
+    summary = next((item for item in own if item.kind == "summary"), None)
+    if summary is None and not any(i.kind == "summary" and i.type == "turn" for i in known):
+        summary = next(
+            (i for i in known if i.kind == "summary" and i.prompt_number == turn.number != 0), None
+        )
+    observed = (i for i in own if i.kind == "observation" and WARNING not in i.tags)
+    return Draft(tuple(observed), summary)
+
+
+def _text_of_turn(turn: View, texts: Mapping[int, str]) -> tuple[tuple[int, ...], str]:
+    """What was said and done in a turn, in its order, and the items it comes from."""
+    parts = [("Agent", item, item.body) for item in turn.said]
+    parts += [(step.item.tool or "Tool", step.item, texts[step.item.id]) for step in turn.steps]
+    parts.sort(key=lambda part: (part[1].epoch, part[1].id))
+    if turn.prompt is not None:
+        parts.insert(0, ("User", turn.prompt, turn.prompt.body))
+    return (
+        tuple(item.id for _, item, _ in parts),
+        "\n\n".join(f"{who}: {body}" for who, _, body in parts),
+    )
+
+
+def _store_refined(
+    store: Store, session: Session, turn: Turn, noted: Draft, mark: Refinement
+) -> bool:
+    """Put what a model wrote in place of what was found; False where that is there no more."""
+    whole = tuple((-1, source) for source in turn.sources)
+    entries = [replace(prepared(replace(one, id=0)), evidence=whole) for one in noted.items]
+    refs = {one.ref for one in noted.items}
+    with store.transaction("work"):
+        there = {item.ref: item for item in distilled_items(store, session.id)}
+        if any(there.get(one.ref) != one for one in turn.draft.items):
+            return False
+        store.remove([one.id for one in turn.draft.items if one.ref not in refs])
+        store.put(entries)
+        store.append([replace(mark, reason="")])
+        store.queue_sessions({session.id: turn.started})  # its session's summary is made of it
+    return True
