@@ -42,10 +42,10 @@ from yester.deliver.library import Memory
 from yester.deliver.prompt import Given, Search, at_prompt
 from yester.model import Filters, Hit
 from yester.project import named
-from yester.recall.floor import passing
+from yester.recall.floor import passing_hits
 from yester.recall.rank import FEWEST
 from yester.store.contract import Probe
-from yester.text.terms import query_terms, terms
+from yester.text.terms import query_terms, text_terms
 
 sys.path.insert(0, str(Path(__file__).parent))
 from quality import LATER, Group, NotThere, Question, lines, loaded, place
@@ -100,7 +100,7 @@ class Case:
         if self.lines is not None:
             return list(self.lines)
         found = [(hit, True) for hit in self.hits]
-        return [hit for hit, _ in passing(found, self.terms, self.items)][:TOP]
+        return [hit for hit, _ in passing_hits(found, self.terms, self.items)][:TOP]
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +228,7 @@ def _texts(items: Sequence[Mapping[str, str]]) -> dict[str, str]:
 def _own(memory: Memory, question: Question, texts: Mapping[str, str], way: Way) -> Iterator[Case]:
     found = _case(memory, "own", question, question.project, way)
     yield found
-    gone = [set(terms(texts[ref])) for ref in question.relevant if ref in texts]
+    gone = [set(text_terms(texts[ref])) for ref in question.relevant if ref in texts]
     left = tuple(
         hit
         for hit in found.hits
@@ -243,7 +243,7 @@ def _own(memory: Memory, question: Question, texts: Mapping[str, str], way: Way)
 
 
 def _says(text: str, gone: Sequence[set[str]]) -> bool:
-    words = set(terms(text))
+    words = set(text_terms(text))
     return any(len(words & one) >= SAME * len(words | one) for one in gone)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from yester.recall.floor import LOGISTIC, SHARE, Standing, score_of_tenth, standing
+from yester.recall.floor import LOGISTIC, SHARE, Standing, judge_standing, score_of_tenth
 
 if TYPE_CHECKING:
     from floor import Case
@@ -22,7 +22,7 @@ Judged = Callable[["Case"], float]  # the evidence that a question is answered
 
 
 def facts(case: Case) -> Standing:
-    return standing(case.hits, score_of_tenth(case.hits))
+    return judge_standing(case.hits, score_of_tenth(case.hits))
 
 
 def fitted(found: Mapping[str, Sequence[Case]], keep: float) -> list[str]:

@@ -25,7 +25,7 @@ from yester.agents.descriptors import AGENTS
 from yester.ingest import content_hash, cut
 from yester.project import Projects
 from yester.redact import redact
-from yester.text.document import document
+from yester.text.document import expand_item
 
 ROOT = Path(__file__).parent.parent
 FACTOR, GRACE, RATE, MEMORY = 12, 0.5, 4000, 300  # what must be reached
@@ -104,7 +104,7 @@ def main() -> int:
     from dataclasses import replace
 
     clean = [replace(item, body=body) for item, body in zip(items, short, strict=True)]
-    expanding, _ = cpu(lambda: [document(item) for item in clean])
+    expanding, _ = cpu(lambda: [expand_item(item) for item in clean])
     hashing, _ = cpu(lambda: [content_hash(item) for item in clean])
     storing = total - starting - reading - redacting - expanding - hashing
 

@@ -29,7 +29,7 @@ import numpy
 import yester
 from yester.deliver.library import Memory
 from yester.store.figures import content_counts
-from yester.text.vectors import centre
+from yester.text.vectors import model_centre
 
 WORD = re.compile(r"[A-Za-z_]{4,}")
 RARE = 3
@@ -72,7 +72,7 @@ def give_vectors(memory: Memory, number: int) -> None:
             return
         with store.transaction():
             for item in waiting:
-                vector = centre(embedder.sha, embedder.dims) + 0.03 * chance.standard_normal(
+                vector = model_centre(embedder.sha, embedder.dims) + 0.03 * chance.standard_normal(
                     embedder.dims
                 )
                 unit = (vector / numpy.linalg.norm(vector)).astype("float32")

@@ -31,7 +31,7 @@ from yester.deliver.library import Memory
 from yester.model import Filters, Item
 from yester.recall.candidates import Gathered
 from yester.recall.rank import HALF_LIFE, Weights
-from yester.recall.recall import Asked, recall, same_words, terms_of
+from yester.recall.recall import Asked, recall_hits, same_words, terms_of
 from yester.store.contract import Candidate
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -150,7 +150,7 @@ def _one(
         project=question.project,
         files=question.files if case.files else (),
     )
-    hits = recall(memory.store, asked, weights, memory.embedder, watch=seen.append)
+    hits = recall_hits(memory.store, asked, weights, memory.embedder, watch=seen.append)
     found = len({hit.ref for hit in hits} & question.relevant) / len(question.relevant)
     if not seen:
         empty = np.zeros((0, len(COLUMNS)), np.float32)

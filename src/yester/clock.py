@@ -31,12 +31,12 @@ def parse_time(text: str, now: int, zone: tzinfo | None = None, option: str = "t
         return now
     midnight = present.replace(hour=0, minute=0, second=0, microsecond=0)
     if word in ("today", "yesterday"):
-        return _milliseconds(midnight - timedelta(days=word == "yesterday"))
+        return _to_milliseconds(midnight - timedelta(days=word == "yesterday"))
     try:
         found = datetime.fromisoformat(text.strip())
     except ValueError:
         raise UsageError(f"{option} {text!r} is not a time; write {WRITTEN}") from None
-    return _milliseconds(found if found.tzinfo else found.replace(tzinfo=present.tzinfo))
+    return _to_milliseconds(found if found.tzinfo else found.replace(tzinfo=present.tzinfo))
 
 
 def parse_bound(
@@ -53,12 +53,12 @@ def parse_bound(
         return found
     # By the calendar: a day on which clocks are changed has no 24 hours.
     try:
-        return _milliseconds(datetime.fromtimestamp(found / 1000, zone) + timedelta(days=1))
+        return _to_milliseconds(datetime.fromtimestamp(found / 1000, zone) + timedelta(days=1))
     except OverflowError:  # the calendar's last day
         return found
 
 
-def _milliseconds(value: datetime) -> int:
+def _to_milliseconds(value: datetime) -> int:
     return int(value.timestamp() * 1000)
 
 
@@ -99,7 +99,7 @@ class Calendar:
     now: int
     zone: tzinfo | None
 
-    def day(self, epoch: int) -> str:
+    def day_label(self, epoch: int) -> str:
         """12 Nov; with the year where it is another one."""
         date = _date_of(epoch, self.zone)
         if date is None:
@@ -108,6 +108,6 @@ class Calendar:
         year = "" if date.year == this_year else f" {date.year}"
         return f"{date.day} {_MONTHS[date.month - 1]}{year}"
 
-    def time(self, epoch: int) -> str:
+    def time_label(self, epoch: int) -> str:
         """08:36"""
         return _format_time(epoch, "%H:%M", self.zone, "")

@@ -325,7 +325,7 @@ class Paging:
     statuses: tuple[str, ...] = ("active",)  # of items; (): any
 
     @property
-    def most(self) -> int:
+    def sql_limit(self) -> int:
         """The limit as SQL has it."""
         return -1 if self.limit is None else self.limit
 

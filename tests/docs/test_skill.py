@@ -42,7 +42,9 @@ PENDING: tuple[str, ...] = ()
 _BLOCK = re.compile(r"^```sh\n(?P<text>.*?)^```", re.M | re.S)
 _INLINE = re.compile(r"`yester (?P<command>[a-z]+)[^`]*`")
 _GUIDE = re.compile(r"(?:operations|principles)/[a-z-]+\.md")
-VOCABULARY = WordPiece.read(ROOT / "src" / "yester" / "models" / "yester-embed-1" / "vocab.txt")
+VOCABULARY = WordPiece.read_vocabulary(
+    ROOT / "src" / "yester" / "models" / "yester-embed-1" / "vocab.txt"
+)
 
 # The samples hold raw sessions; these are what distilling them would add.
 DISTILLED = [
@@ -71,7 +73,7 @@ def parts() -> tuple[dict[str, str], str, str]:
 
 def tokens(words: str) -> int:
     """Two ways to count, and the larger counts."""
-    return max(-(-len(words) // 4), sum(1 for _ in VOCABULARY.pieces(words)))
+    return max(-(-len(words) // 4), sum(1 for _ in VOCABULARY.piece_numbers(words)))
 
 
 @pytest.fixture(scope="module")

@@ -16,9 +16,9 @@ from yester.deliver.prompt import Search, at_prompt
 from yester.deliver.start import Here, at_start
 from yester.model import Filters
 from yester.project import named
-from yester.recall.beginning import MOST_FILES, at_hand, question, relevant
-from yester.recall.recall import Asked, answer, recall
-from yester.recall.staleness import Cache, Staleness, stale
+from yester.recall.beginning import MOST_FILES, changed_files, folder_question, relevant_hits
+from yester.recall.recall import Asked, answer_question, recall_hits
+from yester.recall.staleness import GitFacts, Staleness, judge_staleness
 
 NOW = 1_780_000_000_000
 DAY = 86_400_000
@@ -83,14 +83,14 @@ def signals(folder):
     ],
 )
 def test_a_folder_asks_by_its_branch_its_files_and_its_manifests(seen, asked):
-    assert question(seen) == asked
+    assert folder_question(seen) == asked
 
 
 @pytest.mark.requirement("REC-07")
 def test_of_a_large_change_no_file_says_what_it_is_about():
     few = tuple(f"f{n}.py" for n in range(MOST_FILES))
-    assert at_hand(git.Signals(changed=(*few, "folder/"))) == few
-    assert at_hand(git.Signals(changed=(*few, "one-more.py"))) == ()
+    assert changed_files(git.Signals(changed=(*few, "folder/"))) == few
+    assert changed_files(git.Signals(changed=(*few, "one-more.py"))) == ()
 
 
 @pytest.mark.requirement("REC-07")
@@ -118,16 +118,16 @@ def test_where_nothing_is_changed_the_last_commits_tell(memory, repository):
     in_git(repository, "commit", "-qm", "pages", when=NOW - 2 * DAY)
     (repository / "payments" / "ledger.py").write_text("two\n")
     in_git(repository, "commit", "-qam", "later", when=NOW - DAY)
-    found = relevant(memory.store, SHOP.key, signals(repository), NOW, 5)
+    found = relevant_hits(memory.store, SHOP.key, signals(repository), NOW, 5)
     assert [hit.ref for hit in found] == ["ledger"]
 
 
 @pytest.mark.requirement("REC-07")
 def test_nothing_is_relevant_to_a_folder_that_says_nothing_or_something_else(memory, tmp_path):
     memory.add(NOTES)
-    assert relevant(memory.store, SHOP.key, git.Signals(), NOW, 5) == []
+    assert relevant_hits(memory.store, SHOP.key, git.Signals(), NOW, 5) == []
     other = git.Signals(branch="docs/landing-page", changed=("site/index.html",))
-    assert relevant(memory.store, SHOP.key, other, NOW, 5) == []
+    assert relevant_hits(memory.store, SHOP.key, other, NOW, 5) == []
 
 
 @pytest.mark.requirement("REC-07")
@@ -140,7 +140,7 @@ def test_what_tools_printed_and_what_others_did_is_not_what_a_session_begins_wit
         ]
     )  # fmt: skip
     seen = git.Signals(changed=("payments/charge.py",))
-    assert relevant(memory.store, SHOP.key, seen, NOW, 5) == []
+    assert relevant_hits(memory.store, SHOP.key, seen, NOW, 5) == []
 
 
 # --- what has become of the files -----------------------------------------------------------------
@@ -148,7 +148,7 @@ def test_what_tools_printed_and_what_others_did_is_not_what_a_session_begins_wit
 
 def fates_in(folder):
     def fates(works):
-        return stale(works, Cache().facts(str(folder), works, monotonic() + 30))
+        return judge_staleness(works, GitFacts().gather_facts(str(folder), works, monotonic() + 30))
 
     return fates
 
@@ -162,10 +162,10 @@ def test_what_is_out_of_date_sinks_and_says_so(memory, repository):
         ]
     )
     asked = Asked("where is the retry limit", explain=True, now=NOW, project="shop")
-    before = recall(memory.store, asked)
+    before = recall_hits(memory.store, asked)
     (repository / "payments" / f"{before[0].ref}.py").unlink()
     in_git(repository, "commit", "-qam", "gone", when=NOW - DAY)
-    first, second = recall(memory.store, asked, fates=fates_in(repository))
+    first, second = recall_hits(memory.store, asked, fates=fates_in(repository))
     assert [first.ref, second.ref] == [before[1].ref, before[0].ref]
     assert second.stale == f"payments/{second.ref}.py is gone"
     assert first.stale == ""
@@ -177,7 +177,7 @@ def test_what_is_out_of_date_sinks_and_says_so(memory, repository):
 def test_other_projects_are_not_judged_by_the_repository_at_hand(memory, repository):
     memory.add([about("vanished", "The retry limit is in the settings.", project="blog")])
     asked = Asked("where is the retry limit", now=NOW, project="shop")
-    assert recall(memory.store, asked, fates=fates_in(repository))[0].stale == ""
+    assert recall_hits(memory.store, asked, fates=fates_in(repository))[0].stale == ""
 
 
 @pytest.mark.requirement("REC-19", "DEL-02")
@@ -206,7 +206,7 @@ def test_the_branch_of_a_session_is_known_to_whom_judges(memory):
         return {works[0].item: Staleness("other branch", "made on branch feature", 0.3)}
 
     asked = Asked("where is the retry limit", now=NOW, project="shop")
-    assert recall(memory.store, asked, fates=fates)[0].stale == "made on branch feature"
+    assert recall_hits(memory.store, asked, fates=fates)[0].stale == "made on branch feature"
     assert [one.branch for one in asked_about] == ["feature"]
 
 
@@ -228,7 +228,7 @@ def test_an_answer_names_the_arms_the_weights_and_what_was_left_out(memory):
     asked = Asked(
         "the nightly export", k=3, explain=True, now=NOW, project="shop", files=("jobs/dusk.py",)
     )
-    found = answer(memory.store, asked)
+    found = answer_question(memory.store, asked)
     assert found.arms == {"words": 14, "files": 1}
     assert sum(found.weights.values()) == pytest.approx(1.0)
     best = found.hits[0]
@@ -239,7 +239,7 @@ def test_an_answer_names_the_arms_the_weights_and_what_was_left_out(memory):
     assert f"says the same as #{best.id}" in reasons
     assert "below the first 3" in reasons
     assert len(found.cut) + found.more == 15 - len(found.hits)
-    arms = {hit.ref: hit.arms for hit in answer(memory.store, replace(asked, k=20)).hits}
+    arms = {hit.ref: hit.arms for hit in answer_question(memory.store, replace(asked, k=20)).hits}
     assert arms["file"] == ("files",)
     same = memory.recall("the nightly export", k=3, explain=True, project="shop",
                          files=["jobs/dusk.py"], now=NOW / 1000)  # fmt: skip
@@ -250,7 +250,7 @@ def test_an_answer_names_the_arms_the_weights_and_what_was_left_out(memory):
 @pytest.mark.requirement("REC-16")
 def test_nothing_is_explained_unasked(memory):
     memory.add(NOTES)
-    found = answer(memory.store, Asked("idempotency key", now=NOW))
+    found = answer_question(memory.store, Asked("idempotency key", now=NOW))
     assert found.hits[0].arms == ()
     assert (found.arms, found.weights, found.cut, found.more) == ({}, {}, (), 0)
 
@@ -321,4 +321,4 @@ def test_one_line_stands_for_a_turn(memory):
 def test_filters_are_not_changed_by_files_at_hand(memory):
     memory.add(NOTES)
     asked = Asked("retries", Filters(kinds=("prompt",)), now=NOW, files=("payments/charge.py",))
-    assert recall(memory.store, asked) == []
+    assert recall_hits(memory.store, asked) == []

@@ -20,7 +20,7 @@ from yester.model import Item, Project, Session
 from yester.project import Projects, named
 from yester.recall.floor import worth_showing
 from yester.store.contract import Entry
-from yester.text.document import document, estimate_tokens
+from yester.text.document import estimate_tokens, expand_item
 
 NOW = 1_780_000_000  # 28 May 2026
 DAY = 86_400
@@ -101,7 +101,7 @@ def stored_as_it_is(memory, text, **more):
     values = {"kind": "message", "role": "assistant", "epoch": (NOW - DAY) * 1000, **more}
     item = Item(ref=f"raw-{text[:40]}", project=SHOP.key, session="raw", body=text, **values)
     with memory.store.transaction():
-        memory.store.put([Entry(item, content_hash(item), document(item))])
+        memory.store.put([Entry(item, content_hash(item), expand_item(item))])
 
 
 # --- at the start ------------------------------------------------------------------------------

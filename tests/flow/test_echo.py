@@ -20,8 +20,8 @@ from yester.ingest import Ingest
 from yester.ingest.events import Events
 from yester.ingest.transcripts import KEEPS_ECHOES
 from yester.model import DISTILLED, Filters, Injection, Paging
-from yester.recall.recall import Asked, recall
-from yester.recall.timeline import timeline
+from yester.recall.recall import Asked, recall_hits
+from yester.recall.timeline import build_timeline
 from yester.store import maintenance_of, open_store
 
 pytestmark = pytest.mark.requirement("CAP-11", "CAP-17")
@@ -66,7 +66,7 @@ class Desk:
         return [i for i in every_item(self.store) if i.body == text and i.session == SESSION]
 
     def found(self, question):
-        return [hit.id for hit in recall(self.store, Asked(question, k=50))]
+        return [hit.id for hit in recall_hits(self.store, Asked(question, k=50))]
 
     def made(self, kind="", project=""):
         return [
@@ -135,8 +135,8 @@ def test_a_correction_that_differs_in_one_number_is_a_memory_like_any_other(desk
 def test_an_echo_is_shown_where_what_happened_is_shown(desk, transcript, run):
     by_hooks(desk, transcript, OLD)
     (item,) = desk.said(OLD)
-    assert item.id in [hit.id for hit in timeline(desk.store, f"S{SESSION}")]
-    assert timeline(desk.store, item.id).anchor.id == item.id
+    assert item.id in [hit.id for hit in build_timeline(desk.store, f"S{SESSION}")]
+    assert build_timeline(desk.store, item.id).anchor.id == item.id
     with desk.store.transaction():
         maintenance_of(desk.store).reindex()
     everything = Filters(session=SESSION, echoes=True)
@@ -264,7 +264,7 @@ def test_a_fix_that_is_recalled_in_another_project_and_used_there_is_found_there
     assert desk.made("summary", project="push")
     assert len(desk.said(FIX)) == 1
     asked_there = Asked("retry loop hammers the server", Filters(projects=(observed.project,)), k=9)
-    assert observed.id in [hit.id for hit in recall(desk.store, asked_there)]
+    assert observed.id in [hit.id for hit in recall_hits(desk.store, asked_there)]
 
 
 # --- what an earlier version threw away ----------------------------------------------------------

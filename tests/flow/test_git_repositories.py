@@ -17,7 +17,7 @@ from yester import git
 from yester.ingest import add
 from yester.model import Item
 from yester.project import Projects
-from yester.recall.staleness import Cache, Facts, Staleness, Work, stale
+from yester.recall.staleness import Facts, GitFacts, Staleness, Work, judge_staleness
 
 LATER = 10.0  # seconds; no test waits for it
 DAY = 86_400
@@ -91,14 +91,14 @@ def made(day: float, *modified: str, read: tuple[str, ...] = (), branch: str = "
     return Work(1, int((START + day * DAY) * 1000), modified, read, branch)
 
 
-def judged(repo: Path, one: Work, cache: Cache | None = None) -> Staleness | None:
+def judged(repo: Path, one: Work, cache: GitFacts | None = None) -> Staleness | None:
     """With as much time as it takes: a busy machine must not change what is true."""
-    cache = cache or Cache()
+    cache = cache or GitFacts()
     for _ in range(50):
-        facts = cache.facts(str(repo), [one], soon())
+        facts = cache.gather_facts(str(repo), [one], soon())
         if facts.reach is not None:
             break
-    return stale([one], facts).get(1)
+    return judge_staleness([one], facts).get(1)
 
 
 def patient(name: str, there: git.Repository, *values: int | str) -> git.Answer:
@@ -235,7 +235,12 @@ def test_a_repository_without_commits_tells_what_is_there(tmp_path):
     found = patient_signals(tmp_path)
     assert (found.branch, found.head) == ("main", "")
     assert (found.changed, found.recent) == (("a.txt", "b.txt"), ())
-    assert stale([made(0, "a.txt")], Cache().facts(str(tmp_path), [made(0, "a.txt")], soon())) == {}
+    assert (
+        judge_staleness(
+            [made(0, "a.txt")], GitFacts().gather_facts(str(tmp_path), [made(0, "a.txt")], soon())
+        )
+        == {}
+    )
 
 
 # --- staleness -----------------------------------------------------------------------------------
@@ -304,7 +309,7 @@ def test_work_on_a_branch_says_so_until_it_is_merged(tmp_path):
     commit(tmp_path, 2, b_py="b\n")
     plain(tmp_path, "checkout", "main")
     commit(tmp_path, 3, c_py="c\n")
-    cache = Cache()
+    cache = GitFacts()
     one = made(1, "b.py", branch="idea")
     before = judged(tmp_path, one, cache)
     older = judged(tmp_path, made(-1, "a.py", branch="idea"), cache)
@@ -359,7 +364,7 @@ def test_a_project_that_is_a_part_of_a_repository_is_judged_from_where_it_is(tmp
 def test_new_commits_are_added_to_what_was_read(tmp_path):
     plain(tmp_path, "init")
     commit(tmp_path, 0, a_py="0\n")
-    cache, one = Cache(), made(0.5, read=("a.py",))
+    cache, one = GitFacts(), made(0.5, read=("a.py",))
     texts = []
     for day in range(1, 4):
         commit(tmp_path, day, a_py=f"{day}\n")
@@ -716,14 +721,14 @@ def test_a_git_that_hangs_is_ended_with_its_children(repo, tmp_path):
 def test_a_caller_in_a_hurry_is_not_kept_waiting(repo, tmp_path, seconds):
     path = fake(tmp_path / "bin", "sleep 300")
     one = made(0, "a.txt", branch="idea")
-    cache = Cache(path=path)
+    cache = GitFacts(path=path)
     least = LATER
     for _ in range(5):  # a busy machine adds to some, not to all
         began = time.monotonic()
         assert git.signals(str(repo), began + seconds / 2, path).changed == ()
-        facts = cache.facts(str(repo), [one], time.monotonic() + seconds / 2)
+        facts = cache.gather_facts(str(repo), [one], time.monotonic() + seconds / 2)
         least = min(least, time.monotonic() - began)
-        assert stale([one], facts) == {}
+        assert judge_staleness([one], facts) == {}
     # three questions of signals, two of a history, 150 ms each at most
     assert least < min(seconds, 5 * git.MOST_SECONDS) + 0.15
 
@@ -779,10 +784,10 @@ def test_what_was_read_in_time_is_kept_and_the_next_question_reads_on(repo, tmp_
     when = [START + day * DAY for day in (9, 8, 7)]
     log = "".join(f"{head} {at} {at}\\0\\nM\\0a.txt\\0" for at in when)
     path = fake(tmp_path / "bin", f"printf '{log}'; sleep 300")
-    cache, one = Cache(path=path), made(0, read=("a.txt",))
+    cache, one = GitFacts(path=path), made(0, read=("a.txt",))
     counts = []
     for _ in range(50):
-        facts = cache.facts(str(repo), [one], time.monotonic() + 0.16)
+        facts = cache.gather_facts(str(repo), [one], time.monotonic() + 0.16)
         counts.append(len(facts.touches.get("a.txt", ())))
         if len(counts) > 1 and counts[-1] > counts[0] > 0:
             break
@@ -790,7 +795,7 @@ def test_what_was_read_in_time_is_kept_and_the_next_question_reads_on(repo, tmp_
             counts.clear()
     assert counts[0] % 2 == 0  # the third commit may not be complete
     assert counts[-1] > counts[0]
-    found = stale([one], facts)[1]
+    found = judge_staleness([one], facts)[1]
     assert found.text == f"a.txt changed at least {counts[-1]} times since"
 
 
@@ -799,18 +804,21 @@ def test_a_cache_keeps_only_so_many_repositories(tmp_path):
     bin_ = tmp_path / "bin"
     bin_.mkdir()
     (bin_ / "git").symlink_to(f"{real}/git")
-    cache, one = Cache(size=2, path=str(bin_)), made(0, "a.py")
+    cache, one = GitFacts(size=2, path=str(bin_)), made(0, "a.py")
     for name in "abc":
         plain(tmp_path, "init", name)
         commit(tmp_path / name, 0, a_py="0\n")
         assert judged(tmp_path / name, one, cache) == Staleness()
     (bin_ / "git").unlink()
-    known = {name: stale([one], cache.facts(str(tmp_path / name), [one], soon())) for name in "bca"}
+    known = {
+        name: judge_staleness([one], cache.gather_facts(str(tmp_path / name), [one], soon()))
+        for name in "bca"
+    }
     assert known == {"a": {}, "b": {1: Staleness()}, "c": {1: Staleness()}}
 
 
 def test_facts_of_a_folder_that_is_gone_are_none(tmp_path):
-    assert Cache().facts(str(tmp_path / "gone"), [made(0, "a.py")], soon()) == Facts()
+    assert GitFacts().gather_facts(str(tmp_path / "gone"), [made(0, "a.py")], soon()) == Facts()
 
 
 @pytest.mark.requirement("REC-19")

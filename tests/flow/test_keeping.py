@@ -19,7 +19,7 @@ from yester.memories.memo import By
 from yester.memories.rules import standing
 from yester.model import DISTILLED, Filters, Item, Paging, Session
 from yester.project import named
-from yester.recall.recall import Asked, recall
+from yester.recall.recall import Asked, recall_hits
 from yester.store import open_store
 
 SHOP = named("shop")
@@ -199,7 +199,7 @@ def test_a_rule_has_the_day_it_was_typed_on_whenever_it_was_distilled(home, run)
             f"- Always run the linter before committing. (#{second.item.id}, 11 Feb)",
             f"- Never commit to main. (#{first.item.id}, 2 Feb)",
         ]
-        newest = recall(
+        newest = recall_hits(
             store, Asked("commit main committing", k=9, order="date_desc", now=BACKFILL)
         )
         assert {"memory", "prompt"} <= {hit.kind for hit in newest}
@@ -271,5 +271,5 @@ def test_a_decision_that_undoes_another_links_to_it_and_only_the_newer_is_found(
     (old,), (new,), (other,) = (store.find(f"d{number}") for number in range(3))
     assert (old.status, new.status, other.status) == ("superseded", "active", "active")
     assert (new.supersedes, other.supersedes) == (old.id, 0)
-    hits = recall(store, Asked("redis sessions", now=new.epoch))
+    hits = recall_hits(store, Asked("redis sessions", now=new.epoch))
     assert [hit.ref for hit in hits] == ["d1"]

@@ -24,7 +24,7 @@ from yester.ingest.embedding import embed_waiting, parts
 from yester.model import Filters
 from yester.project import named
 from yester.recall.rank import TOLD
-from yester.recall.recall import Asked, recall
+from yester.recall.recall import Asked, recall_hits
 from yester.store import open_store
 from yester.store.figures import content_counts
 from yester.text.embed import CachedEmbedder, open_embedder
@@ -205,7 +205,7 @@ def test_what_is_about_a_file_of_a_concept_or_of_a_type_is_ranked_by_meaning(ope
         assert hits[0].ref == "login"
         assert "elsewhere" not in {item.source for item in memory.store.get([h.id for h in hits])}
     by_file = Asked("users cannot authenticate", Filters(files=("a.py",)), now=NOW * 1000)
-    found = recall(memory.store, by_file, embedder=memory.embedder)
+    found = recall_hits(memory.store, by_file, embedder=memory.embedder)
     assert found[0].ref == "login"
     assert all(hit.files == ("src/a.py",) for hit in found)
 

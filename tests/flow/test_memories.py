@@ -24,7 +24,7 @@ from yester.memories.memo import GLOBAL, By, plain
 from yester.memories.remember import CUES, Draft, guessed, remember
 from yester.memories.review import lint, review
 from yester.model import Change, Filters, Item, Memo, Project
-from yester.recall.recall import Asked, recall
+from yester.recall.recall import Asked, recall_hits
 from yester.store import open_store
 
 NOW = 1_770_000_000_000
@@ -52,7 +52,7 @@ def tell(store, text, **more):
 
 
 def found(store, query, **more):
-    return [hit.id for hit in recall(store, Asked(query, k=50, now=NOW, **more))]
+    return [hit.id for hit in recall_hits(store, Asked(query, k=50, now=NOW, **more))]
 
 
 def later(days, by=SAM):
@@ -532,7 +532,7 @@ def test_a_memorys_recency_counts_from_its_update(store):
     new = tell(store, "The heron stands at the lake", type="note")
     lifecycle.edit(store, old.item.id, lambda _: {"confidence": 0.9}, later(300))
     asked = Asked("heron", k=5, now=NOW + 301 * DAY, explain=True)
-    first, second = recall(store, asked)
+    first, second = recall_hits(store, asked)
     assert (first.id, second.id) == (old.item.id, new.item.id)
     assert first.factors["recency"] > second.factors["recency"]
     assert lifecycle.found(store, old.item.id).item.epoch == NOW

@@ -31,7 +31,7 @@ from yester.ingest import content_hash
 from yester.model import Filters, Item, Paging, Session
 from yester.project import named as project_named
 from yester.store.contract import Entry
-from yester.text.document import document
+from yester.text.document import expand_item
 
 pytestmark = pytest.mark.requirement("DEL-04")
 
@@ -90,7 +90,7 @@ def store_raw(memory: Memory, *texts: str) -> list[int]:
             memory.store.put_session(
                 Session(f"s{number}", "claude-code", SHOP.key, title=f"Spoken of. {text}")
             )
-        memory.store.put([Entry(item, content_hash(item), document(item)) for item in items])
+        memory.store.put([Entry(item, content_hash(item), expand_item(item)) for item in items])
     return [item.id for item in memory.store.select(Filters(projects=(SHOP.key,)), Paging(100))]
 
 

@@ -91,7 +91,7 @@ def test_no_secret_of_a_program_reaches_the_store(home):
 def test_what_an_older_version_stored_is_redacted_on_the_way_out(run, home):
     from yester.model import Item, Session
     from yester.store.contract import Entry
-    from yester.text.document import document
+    from yester.text.document import expand_item
 
     _, example = EXAMPLES[0]
     with yester.open(home) as memory:
@@ -101,7 +101,7 @@ def test_what_an_older_version_stored_is_redacted_on_the_way_out(run, home):
         )  # fmt: skip
         with memory.store.transaction():
             memory.store.put_session(Session("s", "a", "name:p", 1, 1, title=example.text))
-            memory.store.put([Entry(item, b"x" * 16, document(item))])
+            memory.store.put([Entry(item, b"x" * 16, expand_item(item))])
         (hit,) = memory.recall("needle")
         assert example.secret not in repr(hit)
         assert example.secret not in repr(memory.get([hit.id]))

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 import yester
-from yester.recall.recall import Asked, answer
+from yester.recall.recall import Asked, answer_question
 
 NOW = 1_700_000_000_000
 
@@ -55,6 +55,6 @@ def test_one_recall_asks_the_store_at_most_four_times(tmp_path, asked):
             ]
         )  # fmt: skip
         store = Counting(memory.store)
-        found = answer(store, Asked(now=NOW, **asked), fates=lambda _: {})
+        found = answer_question(store, Asked(now=NOW, **asked), fates=lambda _: {})
         assert found.hits
         assert sum(store.calls.values()) <= 4, store.calls

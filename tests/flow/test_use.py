@@ -11,7 +11,7 @@ from yester.ingest import add
 from yester.model import Feedback, Injection, Item, Paging
 from yester.project import identify
 from yester.recall.feedback import WORTH, usefulness
-from yester.recall.rank import Ranked, used
+from yester.recall.rank import Ranked, adjust_by_use
 from yester.store.contract import Candidate, Used
 
 pytestmark = pytest.mark.requirement("REC-18")
@@ -41,9 +41,9 @@ def test_more_of_a_kind_moves_it_one_way(told, what, shown):
 @given(st.floats(0, 1), st.floats(-3, 3), st.floats(-3, 3), st.floats(0, 1))
 def test_a_score_stays_a_score_and_follows_the_use(score, one, other, weight):
     ranked = Ranked(Candidate(1, "note", "", "", 1, 0, 0, b"", b""), score, {})
-    low, high = (used(ranked, value, weight).score for value in sorted((one, other)))
+    low, high = (adjust_by_use(ranked, value, weight).score for value in sorted((one, other)))
     assert 0 <= low <= high <= 1
-    assert used(ranked, 0.0, weight) is ranked
+    assert adjust_by_use(ranked, 0.0, weight) is ranked
 
 
 def order(memory):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 import yester
-from yester.text.terms import terms
+from yester.text.terms import text_terms
 
 pytestmark = pytest.mark.requirement("MEM-04")
 
@@ -152,16 +152,16 @@ def test_weakness_8_the_weights_are_data_and_not_fixed(remember):
     """Another table of weights gives another order."""
     from yester.model import Filters
     from yester.recall.rank import FIELD_WEIGHTS, Weights
-    from yester.recall.recall import Asked, recall
+    from yester.recall.recall import Asked, recall_hits
 
     memory = remember(
         {"title": "cache", "text": "nothing to see in this long text about other things"},
         {"title": "other", "text": "a cache of something"},
     )
     asked = Asked("cache", Filters())
-    by_title = [h.title for h in recall(memory.store, asked)]
+    by_title = [h.title for h in recall_hits(memory.store, asked)]
     flat = {**FIELD_WEIGHTS, "observation": (0.1, 0, 1, 0, 0, 0, 0, 0)}
-    by_text = [h.title for h in recall(memory.store, asked, Weights(fields=flat))]
+    by_text = [h.title for h in recall_hits(memory.store, asked, Weights(fields=flat))]
     assert by_title == ["cache", "other"]
     assert by_text == ["other", "cache"]
 
@@ -263,7 +263,7 @@ def test_further_weakness_there_is_one_tokenizer():
         if isinstance(node, ast.Constant) and node.value in (r"\w+", r"[a-z0-9]+", r"[\w.]+")
     }
     assert cutters == set()
-    assert list(terms("one tokenizer")) == ["one", "token"]
+    assert list(text_terms("one tokenizer")) == ["one", "token"]
 
 
 def test_further_weakness_retrieval_and_candidates_see_the_same_words(memory):

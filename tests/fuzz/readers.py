@@ -16,7 +16,7 @@ with atheris.instrument_imports(include=["yester"]):
     from yester.agents.descriptors import AGENTS
     from yester.ingest import prepared
     from yester.project import Projects
-    from yester.text.query import parse
+    from yester.text.query import parse_query
 
     READERS = [(name, load_reader(name)) for name in AGENTS]
 
@@ -42,7 +42,7 @@ def one(data: bytes) -> None:
     reader.is_transcript(path)
     for item in filter(None, reader.read_items(Reading(path, Projects({}), Options()))):
         prepared(item).item.body.encode("utf-8")
-    parse(data[1:200].decode("utf-8", "replace"))
+    parse_query(data[1:200].decode("utf-8", "replace"))
 
 
 if __name__ == "__main__":

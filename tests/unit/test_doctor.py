@@ -226,7 +226,7 @@ def test_the_log_tells_of_the_last_days_errors_without_a_secret(home):
 
 def test_a_model_whose_file_was_touched_is_a_problem(home, monkeypatch):
     from yester.text.models import MODELS
-    from yester.text.models import folder as place
+    from yester.text.models import model_folder as place
 
     config = load(home, {})
     monkeypatch.setitem(config.values, "embedder", "potion-base-8M")

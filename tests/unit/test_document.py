@@ -8,9 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from yester.model import Item
-from yester.text.document import FIELDS, decode, document, extent, matches, pattern
+from yester.text.document import (
+    FIELDS,
+    count_bounds,
+    decode_vector,
+    expand_item,
+    find_matches,
+    hash_bytes,
+)
 from yester.text.terms import term_hash
-from yester.text.terms import terms as expanded
+from yester.text.terms import text_terms as expanded
 
 
 def terms(text):
@@ -23,7 +30,7 @@ _texts = st.text(max_size=200)
 @given(_texts, _texts, st.lists(_texts, max_size=3), st.dictionaries(_texts, _texts, max_size=3))
 def test_the_stored_vector_gives_every_count_back(title, body, facts, sections):
     item = Item("r", "observation", title=title, body=body, facts=tuple(facts), sections=sections)
-    by_field = {part.field: part for part in decode(document(item).vector)}
+    by_field = {part.field: part for part in decode_vector(expand_item(item).vector)}
     expected = {
         "title": terms(title),
         "body": terms(body),
@@ -42,35 +49,39 @@ def test_the_stored_vector_gives_every_count_back(title, body, facts, sections):
 
 @given(_texts, _texts, st.lists(_texts, max_size=3))
 def test_searching_the_bytes_finds_what_decoding_finds(title, body, asked):
-    vector = document(Item("r", "observation", title=title, body=body)).vector
+    vector = expand_item(Item("r", "observation", title=title, body=body)).vector
     wanted = {term_hash(term) for text in (*asked, body[:40]) for term in terms(text)} | {0, 256}
     found = {
         (field, term): (length, count)
-        for field, length, held in matches(vector, [(term, pattern(term)) for term in wanted])
+        for field, length, held in find_matches(
+            vector, [(term, hash_bytes(term)) for term in wanted]
+        )
         for term, count in held
     }
     assert found == {
         (part.field, term): (part.length, count)
-        for part in decode(vector)
+        for part in decode_vector(vector)
         for term, count in part.counts.items()
         if term in wanted
     }
 
 
 def test_counts_stop_at_what_a_byte_holds():
-    (part,) = decode(document(Item("r", "message", body="cache " * 1000)).vector)
+    (part,) = decode_vector(expand_item(Item("r", "message", body="cache " * 1000)).vector)
     assert list(part.counts.values()) == [255]
     assert part.length == 1000
 
 
 def test_an_item_without_text_has_an_empty_vector():
-    assert decode(document(Item("r", "message")).vector) == []
+    assert decode_vector(expand_item(Item("r", "message")).vector) == []
 
 
 @given(_texts, _texts, st.lists(_texts, max_size=3))
 def test_how_many_terms_there_are_is_told_by_the_heads_of_its_fields(title, body, facts):
-    vector = document(Item("r", "observation", title=title, body=body, facts=tuple(facts))).vector
-    least, most = extent(vector)
-    fields = [set(part.counts) for part in decode(vector)]
+    vector = expand_item(
+        Item("r", "observation", title=title, body=body, facts=tuple(facts))
+    ).vector
+    least, most = count_bounds(vector)
+    fields = [set(part.counts) for part in decode_vector(vector)]
     assert least <= len(set().union(*fields)) <= most
     assert (least, most) == (max(map(len, fields), default=0), sum(map(len, fields)))

@@ -21,7 +21,7 @@ from yester.text.embed import (
     CachedEmbedder,
     PotionEmbedder,
     open_embedder,
-    split,
+    split_parts,
     why_not,
 )
 from yester.text.embed_http import HttpEmbedder
@@ -29,7 +29,7 @@ from yester.text.models import DEFAULT, PACKAGED, Model, ModelFile
 from yester.text.wordpiece import WordPiece
 
 pytest.importorskip("onnxruntime")
-PIECES = WordPiece.read(PACKAGED / DEFAULT / "vocab.txt")
+PIECES = WordPiece.read_vocabulary(PACKAGED / DEFAULT / "vocab.txt")
 TEXTS = [
     "The login form rejects passwords with a colon",
     "ok",
@@ -371,7 +371,7 @@ def test_numpy_is_loaded_with_one_thread_and_the_environment_is_put_back(monkeyp
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
     monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
     code = (
-        "import os; from yester.text.vectors import arrays; np = arrays()\n"
+        "import os; from yester.text.vectors import load_numpy; np = load_numpy()\n"
         "a = np.ones((600, 600))\n"
         "a @ a; print(len(os.listdir('/proc/self/task')) if os.path.isdir('/proc') else 1,"
         " os.environ['OMP_NUM_THREADS'], 'OPENBLAS_NUM_THREADS' in os.environ)"
@@ -383,56 +383,60 @@ def test_numpy_is_loaded_with_one_thread_and_the_environment_is_put_back(monkeyp
 
 
 def test_a_short_text_is_one_part():
-    assert split("  One line.\n\nAnother.  ") == ["One line.\n\nAnother."]
-    assert split(" \n\x00 ") == []
+    assert split_parts("  One line.\n\nAnother.  ") == ["One line.\n\nAnother."]
+    assert split_parts(" \n\x00 ") == []
 
 
 def test_a_long_text_is_cut_between_its_paragraphs():
     paragraphs = [f"Paragraph {n}: " + "some words about it. " * 14 for n in range(3)]
-    assert split("\n\n".join(paragraphs)) == [text.strip() for text in paragraphs]
+    assert split_parts("\n\n".join(paragraphs)) == [text.strip() for text in paragraphs]
 
 
 def test_where_there_are_no_paragraphs_lines_and_sentences_are_kept_whole():
     lines = [f"line {n} holds these seven words, no full stop" for n in range(30)]
-    assert all(line in lines for part in split("\n".join(lines)) for line in part.splitlines())
+    assert all(
+        line in lines for part in split_parts("\n".join(lines)) for line in part.splitlines()
+    )
     sentences = " ".join(f"Sentence {n} holds these seven words here." for n in range(40))
-    assert all(part.endswith("here.") for part in split(sentences))
-    assert all(part.endswith("。") for part in split("我们把缓存移到了前面。" * 40))
+    assert all(part.endswith("here.") for part in split_parts(sentences))
+    assert all(part.endswith("。") for part in split_parts("我们把缓存移到了前面。" * 40))
 
 
 def test_of_too_many_parts_the_beginning_and_the_end_stay():
     text = "\n\n".join(f"Paragraph {n}: " + "some words about it. " * 20 for n in range(20))
-    parts = split(text)
+    parts = split_parts(text)
     heads = [part.split(":")[0] for part in parts]
     assert heads == [f"Paragraph {n}" for n in (0, 1, 2, 3, 4, 5, 18, 19)]
-    assert split(text, most_parts=1) == parts[:1]
+    assert split_parts(text, most_parts=1) == parts[:1]
 
 
 def test_a_huge_text_is_cut_in_a_bounded_time():
-    assert len(split("word " * 2_000_000)) == 8
-    assert len(split("x" * 5_000_000)) >= 1
+    assert len(split_parts("word " * 2_000_000)) == 8
+    assert len(split_parts("x" * 5_000_000)) >= 1
 
 
 def pieces_of(texts):
-    return [number for text in texts for number in PIECES.pieces(text)]
+    return [number for text in texts for number in PIECES.piece_numbers(text)]
 
 
 @given(st.text(max_size=400), st.integers(1, 6), st.integers(3, 40))
 def test_parts_fit_and_together_say_what_the_text_said(text, times, most_tokens):
     text = text * times
-    parts = split(text, most_tokens, most_parts=10_000)
-    assert pieces_of(parts) == [*PIECES.pieces(text)]
+    parts = split_parts(text, most_tokens, most_parts=10_000)
+    assert pieces_of(parts) == [*PIECES.piece_numbers(text)]
     for part in parts:
         words = part.split()
-        assert len([*PIECES.pieces(part)]) <= max(most_tokens - 2, 1) or len(words) == 1
+        assert len([*PIECES.piece_numbers(part)]) <= max(most_tokens - 2, 1) or len(words) == 1
 
 
 @given(st.text())
 def test_splitting_is_the_same_every_time(text):
-    assert split(text) == split(text)
-    assert len(split(text * 9, 16, 5)) <= 5
+    assert split_parts(text) == split_parts(text)
+    assert len(split_parts(text * 9, 16, 5)) <= 5
 
 
 def test_every_part_fits_what_the_embedder_reads():
     text = "def f(x):\n    return {'a': [x, x**2], 'b': \"c\"}\n\n" * 60
-    assert max(len(PIECES.encode(part, 10_000)) for part in split(text)) <= DOCUMENT_TOKENS
+    assert (
+        max(len(PIECES.encode_text(part, 10_000)) for part in split_parts(text)) <= DOCUMENT_TOKENS
+    )

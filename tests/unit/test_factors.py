@@ -18,9 +18,9 @@ from yester.recall.rank import (
     Signals,
     Weights,
     by_type,
-    closeness,
-    recency,
-    share,
+    cosine_closeness,
+    matched_share,
+    recency_factor,
 )
 from yester.store.contract import Candidate
 
@@ -43,61 +43,64 @@ _part = st.floats(0, 1)
 
 @given(_age, _half_life, _spread)
 def test_recency_lies_between_nought_and_one(age, half_life, spread):
-    assert 0.0 <= recency(age, half_life, spread) <= 1.0
+    assert 0.0 <= recency_factor(age, half_life, spread) <= 1.0
 
 
 @given(_age, _age, _half_life, _spread)
 def test_what_is_older_is_never_more_recent(one, other, half_life, spread):
     newer, older = sorted((one, other))
-    assert recency(newer, half_life, spread) >= recency(older, half_life, spread)
+    assert recency_factor(newer, half_life, spread) >= recency_factor(older, half_life, spread)
 
 
 @given(_half_life)
 def test_after_a_half_life_half_is_left(half_life):
-    assert recency(round(half_life * DAY), half_life) == pytest.approx(0.5, abs=1e-6)
-    assert recency(0, half_life) == recency(-DAY, half_life) == 1.0
+    assert recency_factor(round(half_life * DAY), half_life) == pytest.approx(0.5, abs=1e-6)
+    assert recency_factor(0, half_life) == recency_factor(-DAY, half_life) == 1.0
 
 
 @pytest.mark.parametrize("days", [0, 0.5, 1, 2, 3, 7, 30])
 def test_recency_without_a_spread_is_the_published_curve(days):
     published = math.exp(-0.693 * days / 2)
-    assert recency(int(days * DAY), 2.0) == pytest.approx(published, abs=1e-4)
+    assert recency_factor(int(days * DAY), 2.0) == pytest.approx(published, abs=1e-4)
 
 
 def test_with_a_spread_yesterday_stands_out_and_years_still_differ():
-    plain, spread = (lambda age: recency(age, 35.0)), (lambda age: recency(age, 35.0, 3.5))
+    plain, spread = (
+        (lambda age: recency_factor(age, 35.0)),
+        (lambda age: recency_factor(age, 35.0, 3.5)),
+    )
     assert spread(0) - spread(7 * DAY) > plain(0) - plain(7 * DAY)
     assert spread(365 * DAY) - spread(1_000 * DAY) > 10 * (plain(365 * DAY) - plain(1_000 * DAY))
 
 
 @pytest.mark.parametrize("half_life", [0, -1])
 def test_without_a_half_life_nothing_is_recent(half_life):
-    assert recency(0, half_life) == 0.0
+    assert recency_factor(0, half_life) == 0.0
 
 
 @given(st.integers(0, 1_000), st.integers(-3, 1_000))
 def test_a_share_lies_between_nought_and_one_and_grows_with_what_matched(matched, wanted):
-    assert 0.0 <= share(matched, wanted) <= share(matched + 1, wanted) <= 1.0
+    assert 0.0 <= matched_share(matched, wanted) <= matched_share(matched + 1, wanted) <= 1.0
 
 
 def test_a_share_of_nothing_is_nothing_and_of_all_is_one():
-    assert share(3, 0) == share(0, 3) == 0.0
-    assert share(1, 4) == 0.25
-    assert share(3, 3) == share(5, 3) == 1.0
+    assert matched_share(3, 0) == matched_share(0, 3) == 0.0
+    assert matched_share(1, 4) == 0.25
+    assert matched_share(3, 3) == matched_share(5, 3) == 1.0
 
 
 @given(_cosine, _cosine, _band)
 def test_closeness_lies_between_nought_and_one_and_grows_with_the_cosine(one, other, band):
     lower, higher = sorted((one, other))
-    assert 0.0 <= closeness(lower, band) <= closeness(higher, band) <= 1.0
+    assert 0.0 <= cosine_closeness(lower, band) <= cosine_closeness(higher, band) <= 1.0
 
 
 @given(_band)
 def test_the_ends_of_the_band_are_nought_and_one(band):
     low, high = band
-    assert closeness(low, band) == 0.0
-    assert closeness(high, band) == pytest.approx(1.0)
-    assert closeness((low + high) / 2, band) == pytest.approx(0.5)
+    assert cosine_closeness(low, band) == 0.0
+    assert cosine_closeness(high, band) == pytest.approx(1.0)
+    assert cosine_closeness((low + high) / 2, band) == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize(
@@ -169,12 +172,12 @@ CANDIDATE = Candidate(1, "message", "", "", 1, 0, 0, b"", b"")
 
 
 def score(scale, signals):
-    return scale.ranked(CANDIDATE, signals, {}).score
+    return scale.score_candidate(CANDIDATE, signals, {}).score
 
 
 @given(_signals, _usable)
 def test_a_score_is_the_sum_of_what_its_factors_added(signals, usable):
-    found = Scale(Weights(), usable).ranked(CANDIDATE, signals, {"matched": 0.7})
+    found = Scale(Weights(), usable).score_candidate(CANDIDATE, signals, {"matched": 0.7})
     added = {name: value for name, value in found.factors.items() if name != "matched"}
     assert set(added) == usable
     assert found.score == pytest.approx(sum(added.values()))
@@ -233,7 +236,7 @@ def test_a_vector_that_is_far_counts_less_than_one_that_is_missing():
 
 @given(_signals)
 def test_the_seeds_score_is_a_plain_sum_and_may_exceed_one(signals):
-    weights = Weights.seed()
+    weights = Weights.seed_profile()
     usable = frozenset(FACTORS) - {"vector"}
     expected = sum(getattr(weights, name) * getattr(signals, name) for name in usable)
     assert score(Scale(weights, usable), signals) == pytest.approx(expected)

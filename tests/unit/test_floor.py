@@ -15,12 +15,12 @@ from yester.recall.floor import (
     LOGISTIC,
     SHARE,
     Standing,
-    lacking,
+    describe_lack,
+    judge_standing,
     least_score,
-    longer,
-    passing,
+    length_surcharge,
+    passing_hits,
     score_of_tenth,
-    standing,
     worth_showing,
 )
 
@@ -38,7 +38,7 @@ def hit(
 
 
 def shown(found, terms=8, items=1_000):
-    return {one.id for one, _ in passing(found, terms, items)}
+    return {one.id for one, _ in passing_hits(found, terms, items)}
 
 
 def here(*hits):
@@ -158,7 +158,7 @@ def test_the_least_score_lies_between_the_tenth_and_the_first(found):
         tenth = score_of_tenth(found)
         assert tenth <= least <= found[0].score
         assert tenth >= 0.2
-        assert least == pytest.approx(tenth + SHARE * standing(found, tenth).rise)
+        assert least == pytest.approx(tenth + SHARE * judge_standing(found, tenth).rise)
 
 
 def test_nothing_found_is_nothing_shown():
@@ -221,7 +221,7 @@ def test_by_words_alone_long_texts_must_fit_better():
 @given(st.booleans(), st.floats(-7, 7), st.floats(0, 3))
 def test_the_floor_of_words_never_falls_with_length(talk, length, more):
     one = Standing(0.0, 0.0, float(talk), length if talk else max(0.0, length), 0.0)
-    assert longer(one) <= longer(one._replace(length=one.length + more)) + 1e-12
+    assert length_surcharge(one) <= length_surcharge(one._replace(length=one.length + more)) + 1e-12
 
 
 def test_what_is_left_out_is_told_what_it_lacks_and_not_only_that_it_scores_less():
@@ -232,11 +232,13 @@ def test_what_is_left_out_is_told_what_it_lacks_and_not_only_that_it_scores_less
         pair(1, 0.9, True, cosine=0.8),
         *(pair(n, 0.25, True, cosine=0.2) for n in range(2, 14)),
     ]
-    told = lacking(near)
+    told = describe_lack(near)
     least = least_score([hit for hit, _ in near])
     assert told[True] == f"below the floor: less than {least:.2f}, what stands out here"
     assert told[False].endswith("of another project, and does not stand out by itself")
     flat = [pair(n, 0.4, True, cosine=0.2) for n in range(12)]
-    assert lacking(flat)[True] == "below the floor: nothing of this project stands out"
-    assert "matches too little of the prompt" in lacking([pair(1, 0.4, True, fit=0.1)])[True]
-    assert all(one.startswith("below the floor: ") for one in {**lacking([]), **told}.values())
+    assert describe_lack(flat)[True] == "below the floor: nothing of this project stands out"
+    assert "matches too little of the prompt" in describe_lack([pair(1, 0.4, True, fit=0.1)])[True]
+    assert all(
+        one.startswith("below the floor: ") for one in {**describe_lack([]), **told}.values()
+    )

@@ -47,7 +47,7 @@ def hit(text: str, title: str = "", **more: object) -> Hit:
 
 @pytest.fixture(scope="module")
 def pieces() -> WordPiece:
-    return WordPiece.read(VOCABULARY)
+    return WordPiece.read_vocabulary(VOCABULARY)
 
 
 @pytest.mark.requirement("DEL-06")
@@ -59,7 +59,7 @@ def test_the_tools_together_cost_less_than_900_tokens(pieces):
     for tool in described:
         del tool["annotations"], tool["title"]
     given_on = json.dumps(described, separators=(",", ":"), ensure_ascii=False)
-    assert sum(1 for _ in pieces.pieces(given_on)) < 900
+    assert sum(1 for _ in pieces.piece_numbers(given_on)) < 900
 
 
 @pytest.mark.requirement("DEL-06")
@@ -91,7 +91,7 @@ def test_the_count_is_never_below_that_of_a_real_tokenizer_on_real_text(pieces):
     ]  # fmt: skip
     for path in files:
         text = path.read_text("utf-8")[:8_000]
-        real = sum(1 for _ in pieces.pieces(text))
+        real = sum(1 for _ in pieces.piece_numbers(text))
         assert real <= tokens_at_most(text) <= 2.5 * real, path
 
 

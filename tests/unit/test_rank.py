@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from yester.ingest import prepared
 from yester.model import KINDS, Item
-from yester.recall.rank import FIELD_WEIGHTS, Question, Ranked, Wanted, Weights, outdated
-from yester.recall.recall import collapse
+from yester.recall.rank import FIELD_WEIGHTS, Question, Ranked, Wanted, Weights, lower_outdated
+from yester.recall.recall import collapse_duplicates
 from yester.store.contract import Candidate, Statistics
 
 pytestmark = pytest.mark.requirement("REC-15")
@@ -85,17 +85,17 @@ def ranked(*bodies):
 
 def test_equal_and_nearly_equal_texts_are_collapsed_into_the_best():
     text = "cache redis token parser index worker socket queue timeout retry handler stream"
-    kept = collapse(ranked(text, text, text + " again", "cache alone"), 10)
+    kept = collapse_duplicates(ranked(text, text, text + " again", "cache alone"), 10)
     assert sorted(len(one.alike) for one in kept) == [0, 2]
 
 
 def test_short_texts_are_collapsed_only_when_equal():
-    assert len(collapse(ranked("cache ok", "cache ok", "cache no"), 10)) == 2
+    assert len(collapse_duplicates(ranked("cache ok", "cache ok", "cache no"), 10)) == 2
 
 
 @given(st.lists(_text, max_size=12), st.integers(0, 12))
 def test_collapsing_keeps_at_most_what_was_asked_and_no_empty_match(bodies, most):
-    kept = collapse(ranked(*bodies), most)
+    kept = collapse_duplicates(ranked(*bodies), most)
     assert len(kept) <= most
     assert all(best.score > 0 for best, _ in kept)
 
@@ -107,6 +107,10 @@ def test_the_more_outdated_the_lower_and_never_below_what_the_weight_allows(
 ):
     ranked = Ranked(candidate(1, Item("1", "message", body="cache")), score, {})
     low, high = sorted((one, other))
-    assert outdated(ranked, high, weight).score <= outdated(ranked, low, weight).score <= score
-    assert outdated(ranked, high, weight).score >= score * (1 - weight) - 1e-9
-    assert outdated(ranked, 0.0, weight) is ranked
+    assert (
+        lower_outdated(ranked, high, weight).score
+        <= lower_outdated(ranked, low, weight).score
+        <= score
+    )
+    assert lower_outdated(ranked, high, weight).score >= score * (1 - weight) - 1e-9
+    assert lower_outdated(ranked, 0.0, weight) is ranked

@@ -1,4 +1,4 @@
-"""`Weights.seed()`: the published formula to the letter, with values worked out by hand.
+"""`Weights.seed_profile()`: the published formula to the letter, with values worked out by hand.
 
     recency       exp(-0.693 · age / 2 days)
     type          decision .8, bugfix .7, discovery .6, feature .5, refactor .4, change .3, else .3
@@ -20,7 +20,7 @@ from yester.clock import DAY
 from yester.ingest import prepared
 from yester.model import Filters, Item
 from yester.recall.rank import Weights
-from yester.recall.recall import Asked, recall
+from yester.recall.recall import Asked, recall_hits
 from yester.store import open_store
 
 pytestmark = pytest.mark.requirement("REC-05")
@@ -79,7 +79,7 @@ def store(tmp_path_factory):
 def asked(store, query=QUESTION, weights=None, **more):
     more = {"project": "shop", "files": HERE, **more}
     question = Asked(query, Filters(), 50, now=NOW, explain=True, **more)
-    return {hit.ref: hit for hit in recall(store, question, weights or Weights.seed())}
+    return {hit.ref: hit for hit in recall_hits(store, question, weights or Weights.seed_profile())}
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_the_best_match_of_the_words_has_a_full_point_however_weak_it_is(store):
 
 
 def test_neither_vectors_nor_neighbours_nor_phrases_play_a_part():
-    seed = Weights.seed()
+    seed = Weights.seed_profile()
     assert (seed.vector, seed.neighbour, seed.phrase, seed.named) == (0, 0, 0, 0)
 
 
@@ -136,5 +136,5 @@ def test_the_learned_profile_differs_and_stays_within_one(store):
 
 
 def test_a_half_life_of_ones_own_replaces_the_two_days(store):
-    hits = asked(store, weights=Weights.seed().with_half_life(10))
+    hits = asked(store, weights=Weights.seed_profile().with_half_life(10))
     assert hits["plain"].factors["recency"] == pytest.approx(0.5, abs=1e-4)

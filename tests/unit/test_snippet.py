@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from yester.text.sentences import glimpses, snippet
+from yester.text.sentences import find_snippet, glimpse_finder
 from yester.text.terms import query_terms
 
 pytestmark = pytest.mark.requirement("DEL-09")
@@ -14,28 +14,28 @@ pytestmark = pytest.mark.requirement("DEL-09")
 
 def test_the_window_with_the_most_asked_words_is_shown():
     text = "nothing here. " * 60 + "We dropped redis because of the cache." + " more text" * 60
-    shown = snippet(text, query_terms("why drop redis cache"), 80)
+    shown = find_snippet(text, query_terms("why drop redis cache"), 80)
     assert "dropped redis because of the cache" in shown
     assert shown.startswith("… ")
     assert shown.endswith(" …")
 
 
 def test_each_asked_word_is_marked_in_all_its_forms():
-    shown = snippet("The caches of the Cache", query_terms("caching"), mark=lambda w: f"[{w}]")
+    shown = find_snippet("The caches of the Cache", query_terms("caching"), mark=lambda w: f"[{w}]")
     assert shown == "The [caches] of the [Cache]"
 
 
 def test_a_short_text_is_shown_whole_on_one_line():
-    assert snippet("two\n  lines", ["line"]) == "two lines"
+    assert find_snippet("two\n  lines", ["line"]) == "two lines"
 
 
 def test_without_a_match_the_beginning_is_shown():
-    assert snippet("alpha " * 100, ["zebra"], 30).startswith("alpha alpha")
+    assert find_snippet("alpha " * 100, ["zebra"], 30).startswith("alpha alpha")
 
 
 @given(st.text(max_size=2000), st.text(max_size=50), st.integers(20, 300))
 def test_any_text_gives_a_short_line(text, query, most):
-    shown = snippet(text, query_terms(query), most)
+    shown = find_snippet(text, query_terms(query), most)
     assert "\n" not in shown
     assert len(shown) <= most + 80
 
@@ -43,18 +43,18 @@ def test_any_text_gives_a_short_line(text, query, most):
 def test_a_glimpse_shows_the_same_place_as_a_snippet():
     asked = query_terms("retries of the webhook")
     text = "nothing here. " * 40 + "The webhook was retried without a key. " + "and so on. " * 40
-    shown = glimpses(asked)(text, 80)
+    shown = glimpse_finder(asked)(text, 80)
     assert "webhook was retried" in shown
-    assert "webhook was retried" in snippet(text, asked, 80)
+    assert "webhook was retried" in find_snippet(text, asked, 80)
     assert len(shown) <= 90
-    assert glimpses(())("plain text", 80) == "plain text"
-    assert glimpses(asked)("nothing that fits", 80) == "nothing that fits"
+    assert glimpse_finder(())("plain text", 80) == "plain text"
+    assert glimpse_finder(asked)("nothing that fits", 80) == "nothing that fits"
 
 
 @given(st.text(max_size=300), st.text(max_size=30), st.integers(20, 120))
 @settings(max_examples=60)
 def test_a_glimpse_of_any_text_is_one_line_of_it(text, query, most):
-    shown = glimpses(query_terms(query))(text, most)
+    shown = glimpse_finder(query_terms(query))(text, most)
     assert "\n" not in shown
     assert len(shown) <= most + 5
     assert shown.strip("… ") in " ".join(text.split())

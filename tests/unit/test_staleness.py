@@ -9,7 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from yester.model import Item
-from yester.recall.staleness import FRESH, MARGIN, Facts, Staleness, Touch, Work, stale, work
+from yester.recall.staleness import (
+    FRESH,
+    MARGIN,
+    Facts,
+    Staleness,
+    Touch,
+    Work,
+    judge_staleness,
+    work_of,
+)
 
 pytestmark = pytest.mark.requirement("REC-19")
 
@@ -28,7 +37,7 @@ def moved(hour: float, to: str) -> tuple[Touch, ...]:
 
 
 def judge(one: Work, facts: Facts) -> Staleness | None:
-    return stale([one], facts).get(one.item)
+    return judge_staleness([one], facts).get(one.item)
 
 
 def known(present: dict[str, bool], **more) -> Facts:
@@ -212,7 +221,7 @@ def test_names_chosen_by_a_repository_stay_on_one_short_line():
 
 def test_work_is_what_an_item_tells():
     item = Item("r", "memory", epoch=NOW, files_modified=("a",), files_read=("b",), id=3)
-    assert work(item, "main") == Work(3, NOW, ("a",), ("b",), "main")
+    assert work_of(item, "main") == Work(3, NOW, ("a",), ("b",), "main")
 
 
 # --- properties ----------------------------------------------------------------------------------
@@ -285,7 +294,7 @@ def test_the_order_of_items_files_and_commits_changes_nothing(several, facts, da
         for one in shuffled(several)
     ]
     mixed_facts = replace(facts, touches={n: shuffled(t) for n, t in facts.touches.items()})
-    assert stale(mixed, mixed_facts) == stale(several, facts)
+    assert judge_staleness(mixed, mixed_facts) == judge_staleness(several, facts)
 
 
 @given(st.integers(-MARGIN, MARGIN))

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yester.text.terms import STOP, query_terms, term_hash, words
-from yester.text.terms import terms as expanded
+from yester.text.terms import STOP, locate_words, query_terms, term_hash
+from yester.text.terms import text_terms as expanded
 
 pytestmark = pytest.mark.requirement("STO-02")
 
@@ -71,7 +71,7 @@ def test_a_question_asks_for_each_term_once():
 
 def test_words_tell_where_they_stand():
     text = "The rateLimiter broke"
-    assert [(text[s:e], t) for s, e, t in words(text)][1] == (
+    assert [(text[s:e], t) for s, e, t in locate_words(text)][1] == (
         "rateLimiter",
         ("ratelimiter", "rate", "limit"),
     )

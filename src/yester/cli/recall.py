@@ -15,8 +15,8 @@ from yester.cli.rows import as_explained, as_json, print_explained, print_full, 
 from yester.clock import DAY
 from yester.errors import UsageError
 from yester.project import Projects
-from yester.recall.beginning import at_hand
-from yester.recall.recall import ORDERS, Asked, reach
+from yester.recall.beginning import changed_files
+from yester.recall.recall import ORDERS, Asked, search_reach
 from yester.store import maintenance_of
 from yester.text.terms import query_terms
 
@@ -71,7 +71,7 @@ def command(
     here = Projects(app.config.projects).of(cwd)
     root = git.top(cwd, here.root)
     signals = git.signals(root, time.monotonic() + _PATIENCE) if text and root else None
-    files = at_hand(signals) if signals else ()
+    files = changed_files(signals) if signals else ()
     asked = Asked(text, filters, limit, offset, order, explain, app.now, window, here.key, files)
     answer = app.answer(app.reading, asked, root)
     hits = answer.hits
@@ -90,7 +90,7 @@ def command(
     else:
         if made is not None and hits:
             print_digest(app, made)
-        if said := _REACHED.get(reach(app.reading, text, hits)):
+        if said := _REACHED.get(search_reach(app.reading, text, hits)):
             click.echo(said, err=True)
         if full:
             print_full(app, hits, weights=answer.weights)

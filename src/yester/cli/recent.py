@@ -11,7 +11,7 @@ from yester.cli.rows import as_json, print_full, title
 from yester.cli.sessions import line
 from yester.clock import format_minute
 from yester.deliver.lines import icon
-from yester.recall.timeline import recent
+from yester.recall.timeline import recent_sessions
 from yester.text.document import reading_cost
 
 
@@ -31,7 +31,7 @@ def command(app: App, /, limit: int, rows: int, form: str, as_json_: bool, **giv
 
     A summary speaks for the prompts before it.
     """
-    sessions = recent(app.reading, filters(app, given), limit, rows)
+    sessions = recent_sessions(app.reading, filters(app, given), limit, rows)
     if not sessions:
         if as_json_:
             print_json({"sessions": []})

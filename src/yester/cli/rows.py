@@ -13,9 +13,9 @@ from yester.deliver.lines import clean, icon, line, name
 from yester.deliver.quote import block, plain, quoted
 from yester.model import Hit
 from yester.recall.rank import TOLD
-from yester.recall.recall import Answer, by_session
+from yester.recall.recall import Answer, group_by_session
 from yester.text.document import reading_cost
-from yester.text.sentences import snippet
+from yester.text.sentences import find_snippet
 from yester.text.terms import query_terms
 
 NO_WEIGHTS: Mapping[str, float] = {}
@@ -25,7 +25,7 @@ MARK = "▶"  # the one that was asked for, among others
 def as_json(hit: Hit, asked: Collection[str], full: bool) -> dict[str, Any]:
     row: dict[str, Any] = {
         "id": hit.id, "ref": hit.ref, "kind": hit.kind, "type": hit.type, "project": hit.project,
-        "session": hit.session, "title": hit.title, "snippet": snippet(hit.text, asked),
+        "session": hit.session, "title": hit.title, "snippet": find_snippet(hit.text, asked),
         "epoch": hit.epoch, "score": round(hit.score, 4), "factors": hit.factors,
     }  # fmt: skip
     if hit.stale:
@@ -82,10 +82,10 @@ def title(
 ) -> str:
     """One line that stands for the item: its title, else the part of its text that answers."""
     if app.read_by_agent:
-        text = line(hit.title, 200) or snippet(clean(hit.text), asked, 110)
+        text = line(hit.title, 200) or find_snippet(clean(hit.text), asked, 110)
         return (f"{name(hit.tool)}: " if hit.tool else "") + quoted(text)
     head = f"{hit.tool}: " if hit.tool else ""
-    return head + (hit.title or snippet(hit.text, asked, 110, mark) or "(empty)")
+    return head + (hit.title or find_snippet(hit.text, asked, 110, mark) or "(empty)")
 
 
 def names(app: App, *given: str) -> str:
@@ -98,7 +98,7 @@ def print_index(
 ) -> None:
     """A line or two per hit, under the session it comes from."""
     asked, mark = query_terms(query), _mark(app)
-    for number, (session, group) in enumerate(by_session(hits)):
+    for number, (session, group) in enumerate(group_by_session(hits)):
         first = group[0]
         head = names(app, first.project, session[:8] if first.session else "", first.agent)
         click.echo(("\n" if number else "") + click.style(head, bold=True))
@@ -120,8 +120,8 @@ def print_index(
 
 def _words(app: App, hit: Hit, asked: Collection[str], mark: Callable[[str], str] | None) -> str:
     if app.read_by_agent:
-        return quoted(snippet(clean(hit.text), asked, 160))
-    return snippet(hit.text, asked, 160, mark)
+        return quoted(find_snippet(clean(hit.text), asked, 160))
+    return find_snippet(hit.text, asked, 160, mark)
 
 
 def _repeats(title: str, text: str) -> bool:

@@ -12,7 +12,7 @@ from yester.cli.app import App, fenced_for_agents, pass_app, print_json
 from yester.cli.rows import as_json, print_full, print_index
 from yester.errors import NotFound, StoreError
 from yester.model import ECHO, Feedback
-from yester.recall.recall import hit
+from yester.recall.recall import make_hit
 
 _PATIENCE = 0.2  # seconds for another writer
 
@@ -33,7 +33,7 @@ def command(app: App, ids: tuple[str, ...], form: str, as_json_: bool) -> None:
         found += items
         if not items:
             missing.append(text)
-    hits = [hit(item, app.names) for item in found]
+    hits = [make_hit(item, app.names) for item in found]
     if form == "full":
         _note(app, [one.id for one in hits])
     if as_json_:

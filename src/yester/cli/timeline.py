@@ -14,7 +14,7 @@ from yester.clock import DAY, format_minute
 from yester.deliver.lines import icon
 from yester.errors import NotFound
 from yester.model import Hit
-from yester.recall.timeline import Timeline, timeline
+from yester.recall.timeline import Timeline, build_timeline
 from yester.text.document import reading_cost
 
 
@@ -45,7 +45,7 @@ def command(
     text = " ".join(anchor)
     window = app.config.number("recency_window_days") * DAY
     try:
-        found = timeline(
+        found = build_timeline(
             app.reading, text or None, before, after, searched(app, given, query or text), app.now,
             query=query or "", everywhere=given["everywhere"], window=window, answer=app.recall,
         )  # fmt: skip

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 
 from yester.deliver.gate import amounts_to
 from yester.model import Hit
-from yester.text.terms import STOP, terms
+from yester.text.terms import STOP, text_terms
 
 QUESTION = "a question"
 _TALK = ("message", "prompt")
@@ -205,4 +205,4 @@ def _sentences(text: str) -> list[str]:
 
 def _telling(text: str) -> set[str]:
     """The distinct terms that are more than grammar."""
-    return {term for term in terms(text) if term not in STOP and len(term) > 1}
+    return {term for term in text_terms(text) if term not in STOP and len(term) > 1}

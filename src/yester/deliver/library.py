@@ -26,11 +26,11 @@ from yester.memories.remember import Draft
 from yester.memories.rules import standing
 from yester.model import KINDS, Filters, Hit, Item, Project, Session
 from yester.project import Projects, named
-from yester.recall.beginning import at_hand
+from yester.recall.beginning import changed_files
 from yester.recall.rank import Weights
-from yester.recall.recall import Answer, Asked, answer, hit
-from yester.recall.staleness import Cache, Staleness, Work, stale
-from yester.recall.timeline import Timeline, recent, timeline
+from yester.recall.recall import Answer, Asked, answer_question, make_hit
+from yester.recall.staleness import GitFacts, Staleness, Work, judge_staleness
+from yester.recall.timeline import Timeline, build_timeline, recent_sessions
 from yester.store.contract import Store
 from yester.store.figures import has_vectors
 
@@ -185,7 +185,7 @@ class Memory:
 
     def _answer(self, store: Store, asked: Asked) -> Answer:
         embedder = self.embedder if asked.query else None
-        return answer(store, asked, self._weights, embedder)
+        return answer_question(store, asked, self._weights, embedder)
 
     @cached_property
     def _weights(self) -> Weights:
@@ -236,7 +236,7 @@ class Memory:
             since=_moment(since, present, "since"),
             until=_moment(until, present, "until"),
         )
-        return timeline(
+        return build_timeline(
             self.store, anchor, before, after, filters, present,
             query=query, everywhere=scope == "all", window=self._window, answer=self._recall,
         )  # fmt: skip
@@ -250,7 +250,7 @@ class Memory:
         A session's times are in milliseconds.
         """
         filters = Filters(projects=(project,) if project else ())
-        return recent(self.store, filters, limit, rows)
+        return recent_sessions(self.store, filters, limit, rows)
 
     def remember(
         self,
@@ -322,16 +322,18 @@ class Memory:
         project = project or Projects(self.config.projects).of(cwd)
         root = git.top(cwd, project.root) if cwd else ""
         signals = git.signals(cwd, time.monotonic() + _PATIENCE) if cwd else git.Signals()
-        cache = Cache()
+        cache = GitFacts()
 
         def fates(works: Sequence[Work]) -> Mapping[int, Staleness]:
             if not root:
                 return {}
-            return stale(works, cache.facts(root, works, time.monotonic() + _PATIENCE))
+            return judge_staleness(
+                works, cache.gather_facts(root, works, time.monotonic() + _PATIENCE)
+            )
 
         embedder = self.embedder if has_vectors(self.store) else None
         everywhere = self.config.flag("cross_project")
-        search = Search(self._weights, embedder, fates, at_hand(signals), everywhere)
+        search = Search(self._weights, embedder, fates, changed_files(signals), everywhere)
         here = Here(
             project, "", int(time.time() * 1000), signals=signals,
             rules=standing(self.store, project, search.files), weights=self._weights,
@@ -347,7 +349,7 @@ class Memory:
     def get(self, ids: Sequence[int]) -> list[Hit]:
         """Items by id, in this order; unknown ids are left out."""
         names = {project.key: project.name for project in self.store.projects()}
-        return [hit(item, names) for item in self.store.get(ids)]
+        return [make_hit(item, names) for item in self.store.get(ids)]
 
 
 def _present(now: float | None) -> int:

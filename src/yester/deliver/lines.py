@@ -15,7 +15,7 @@ from yester.fence import neutral, strip_fenced
 from yester.model import Hit, Item
 from yester.redact import redact
 from yester.text.document import reading_cost
-from yester.text.sentences import shorten
+from yester.text.sentences import shorten_text
 
 TITLE, NAME = 100, 40  # characters
 _STALE = 100
@@ -47,7 +47,7 @@ def clean(text: str) -> str:
 
 def line(text: str, most: int) -> str:
     """The beginning of a text on one line."""
-    return shorten(clean(text), most)
+    return shorten_text(clean(text), most)
 
 
 def name(text: str) -> str:
@@ -73,7 +73,7 @@ def said(one: Item | Hit, calendar: Calendar, text: str, more: str = "") -> str:
     """`#12 user, 12 Nov: “…”`"""
     who = ", ".join(filter(None, (speaker(one), what(one)))) or one.kind
     epoch = one.epoch if isinstance(one, Item) else int(one.epoch * 1000)
-    return f"#{one.id} {who}, {calendar.day(epoch)}{more}: {quoted(text)}"
+    return f"#{one.id} {who}, {calendar.day_label(epoch)}{more}: {quoted(text)}"
 
 
 def found(hit: Hit, calendar: Calendar, text: str, origin: str = "") -> str:
@@ -91,7 +91,7 @@ def row(item: Item, calendar: Calendar) -> str:
         if whole
         else line(item.title or item.body, TITLE)
     )
-    head = f"#{item.id} {icon(item.kind, item.type)} {calendar.time(item.epoch)}"
+    head = f"#{item.id} {icon(item.kind, item.type)} {calendar.time_label(item.epoch)}"
     return f"{head} {quoted(text)}" + ("" if whole else f" ~{reading_cost(item)}t")
 
 

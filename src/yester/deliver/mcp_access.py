@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from yester.config import Config
     from yester.model import Filters, Hit, Project
     from yester.recall.recall import Answer, Asked, Fates
-    from yester.recall.staleness import Cache, Staleness, Work
+    from yester.recall.staleness import GitFacts, Staleness, Work
     from yester.store.contract import Store
     from yester.text.embed import Embedder
 
@@ -53,7 +53,7 @@ class Access:
         self._ask_worker = ask_worker
         self._store: Store | None = None
         self._embedder: tuple[object, Embedder | None] | None = None
-        self._facts: Cache | None = None  # what git has told of the project
+        self._facts: GitFacts | None = None  # what git has told of the project
         self._listed: list[Line] = []
         self._read: list[Line] = []
 
@@ -169,9 +169,9 @@ class Access:
         """Where no project is named it is all of them or, with `cross_project` false, our own."""
         if filters.projects or self.config().flag("cross_project"):
             return filters
-        from yester.text.query import parse
+        from yester.text.query import parse_query
 
-        if any(name == "project" for name, _ in parse(query).filters):
+        if any(name == "project" for name, _ in parse_query(query).filters):
             return filters
         return replace(filters, projects=(self.here().key,))
 
@@ -226,16 +226,16 @@ class Access:
         """The hits, the worker's or our own, ranked for the project and the files at hand."""
         from yester import git
         from yester.clock import DAY
-        from yester.recall.beginning import at_hand
+        from yester.recall.beginning import changed_files
         from yester.recall.rank import Weights
-        from yester.recall.recall import answer
+        from yester.recall.recall import answer_question
 
         config, here = self.config(), self.here()
         root = git.top(self._cwd, here.root)
         deadline = time.monotonic() + _PATIENCE
         signals = git.signals(root, deadline) if asked.query and root else None
         asked = replace(
-            asked, project=here.key, files=at_hand(signals) if signals else (),
+            asked, project=here.key, files=changed_files(signals) if signals else (),
             window=config.number("recency_window_days") * DAY,
         )  # fmt: skip
         if asked.query and config["embedder"] != "none":
@@ -244,17 +244,19 @@ class Access:
                 return found.hits
         weights = Weights().with_half_life(config.number("recency_halflife_days"))
         embedder = self._own_embedder(config, store) if asked.query else None
-        return answer(store, asked, weights, embedder, self._fates(root) if root else None).hits
+        return answer_question(
+            store, asked, weights, embedder, self._fates(root) if root else None
+        ).hits
 
     def _fates(self, root: str) -> Fates:
-        from yester.recall.staleness import Cache, stale
+        from yester.recall.staleness import GitFacts, judge_staleness
 
         if self._facts is None:
-            self._facts = Cache()
-        facts = self._facts.facts
+            self._facts = GitFacts()
+        facts = self._facts.gather_facts
 
         def fates(works: Sequence[Work]) -> Mapping[int, Staleness]:
-            return stale(works, facts(root, works, time.monotonic() + _PATIENCE))
+            return judge_staleness(works, facts(root, works, time.monotonic() + _PATIENCE))
 
         return fates
 

@@ -34,7 +34,7 @@ from yester.deliver.quote import plain
 from yester.errors import NotFound, UsageError
 from yester.model import WHOLE, Filters, Hit, Item, Paging, Project, Session
 from yester.recall.recall import Asked
-from yester.recall.timeline import timeline as around
+from yester.recall.timeline import build_timeline as around
 from yester.redact import redact
 from yester.store.contract import Store
 from yester.text.document import estimate_tokens

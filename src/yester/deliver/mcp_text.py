@@ -18,7 +18,7 @@ from yester.deliver.quote import quoted as in_quotes
 from yester.fence import fenced
 from yester.model import Hit, Item, Session
 from yester.text.document import reading_cost
-from yester.text.sentences import snippet
+from yester.text.sentences import find_snippet
 
 MOST = 2_500  # tokens of an answer
 ROW = 96  # tokens of a row
@@ -105,7 +105,7 @@ def row(hit: Hit, asked: Collection[str], clock: bool = False, mark: str = "") -
         f"since then: {plain(cut(line(hit.stale, 120), 24)[0])}" if hit.stale else "",
     ]  # fmt: skip
     title = line(hit.title, _TITLE)
-    text = snippet(clean(hit.text), asked, _SNIPPET)
+    text = find_snippet(clean(hit.text), asked, _SNIPPET)
     if title and not text.lstrip("# ").startswith(title.rstrip("…")):
         text = f"{title}: {text}" if text else title
     head = f"{mark}#{hit.id} {icon(hit.kind, hit.type)} {', '.join(filter(None, facts))}: "
@@ -124,7 +124,7 @@ def session_row(session: Session, best: Hit | None, asked: Collection[str], summ
     title = in_quotes(line(session.title, _TITLE)) if session.title.strip() else "(untitled)"
     if best is None:
         return head + title
-    text = snippet(clean(best.text), asked, _SNIPPET)
+    text = find_snippet(clean(best.text), asked, _SNIPPET)
     return _fitted(f"{head}{title}; best #{best.id}: ", text)
 
 

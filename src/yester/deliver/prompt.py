@@ -22,12 +22,12 @@ from yester.memories.places import is_curated
 from yester.memories.selection import in_order
 from yester.model import Filters, Hit, Paging, Project
 from yester.recall.candidates import OneQuestion
-from yester.recall.floor import lacking, passing
+from yester.recall.floor import describe_lack, passing_hits
 from yester.recall.rank import FEWEST, Weights
-from yester.recall.recall import Asked, Fates, recall
-from yester.recall.recall import hit as hit_of
+from yester.recall.recall import Asked, Fates, recall_hits
+from yester.recall.recall import make_hit as hit_of
 from yester.store.contract import Probe, Store
-from yester.text.sentences import snippet
+from yester.text.sentences import find_snippet
 from yester.text.terms import query_terms
 
 if TYPE_CHECKING:
@@ -109,8 +109,8 @@ def at_prompt(
     empty = {hit.id: why for hit, _ in pairs if (why := says_little(hit))}
     silent = {id_ for id_, why in empty.items() if why != QUESTION}
     new = [pair for pair in pairs if pair[0].id not in known and pair[0].id not in silent]
-    fitting = {hit.id for hit, _ in passing(new, len(asked), items)}
-    lacks = lacking(new)
+    fitting = {hit.id for hit, _ in passing_hits(new, len(asked), items)}
+    lacks = describe_lack(new)
     questions = [(hit, own) for hit, own in new if hit.id in empty and hit.id in fitting]
     for question, own in questions[: given.most]:
         # Of a question that was asked before, what it was answered is given and not itself.
@@ -135,7 +135,7 @@ def at_prompt(
         if why:
             page.left.append(Left(hit.id, hit.score, why))
             continue
-        text = titled(hit.title, snippet(clean(hit.text), asked, _SNIPPET))
+        text = titled(hit.title, find_snippet(clean(hit.text), asked, _SNIPPET))
         origin = "" if own else f" [from: {name(hit.project)}]"
         reason = "same project" if own else "other project"
         order = (0, len(page.shown), 0)
@@ -157,7 +157,7 @@ def _found(
     weights = replace(search.weights or Weights(), words=_WORDS, nearest=_NEAREST)
 
     def hits(question: Asked) -> dict[int, Hit]:
-        return {h.id: h for h in recall(store, question, weights, once, search.fates)}
+        return {h.id: h for h in recall_hits(store, question, weights, once, search.fates)}
 
     # Asked for itself as well, no busy project can push the present one out. Found both ways, the
     # score over everything counts: in a small project every word is rare.
@@ -207,7 +207,7 @@ def at_read(
     about = Filters(projects=(project.key,), kinds=_ABOUT_FILES, files=(file,))
     asked = Asked("", about, _ASKED, now=now, project=project.key)
     calendar = Calendar(now, zone)
-    for hit in recall(store, asked, search.weights, None, search.fates):
+    for hit in recall_hits(store, asked, search.weights, None, search.fates):
         if hit.id in given.known or (session and hit.session == session) or is_curated(hit.ref):
             continue
         if len(page.shown) >= given.most:

@@ -35,7 +35,7 @@ from yester.fence import MOST_UNITS, fenced, units
 from yester.git import Signals
 from yester.memories.places import is_curated
 from yester.model import CURATED, Filters, Item, Paging, Project, Session
-from yester.recall.beginning import relevant
+from yester.recall.beginning import relevant_hits
 from yester.recall.rank import Weights
 from yester.recall.recall import Fates
 from yester.store.contract import Probe, Store
@@ -150,7 +150,7 @@ def _rules(rules: Sequence[Item], calendar: Calendar, budget: int) -> Context:
         # Only what a user typed may speak as a user: whatever else calls itself a rule is none.
         if rule.origin == "user":
             text = line(rule.body or rule.title, _RULE)
-            page.add(f"- {text} (#{rule.id}, {calendar.day(rule.epoch)})",
+            page.add(f"- {text} (#{rule.id}, {calendar.day_label(rule.epoch)})",
                      rule.id, "rule", (0, number, 0))  # fmt: skip
     return page.context()
 
@@ -238,7 +238,7 @@ def _heading(session: Session, calendar: Calendar, shown: Iterable[Item]) -> str
     prompts = f"{session.prompts} prompt{'' if session.prompts == 1 else 's'}"
     called = f", titled {quoted(title)}" if title else ""
     agent = named(session.agent) or "an agent"
-    return f"Session of {calendar.day(session.ended)} with {agent}{called} ({prompts}):"
+    return f"Session of {calendar.day_label(session.ended)} with {agent}{called} ({prompts}):"
 
 
 # --- the work at hand -----------------------------------------------------------------------------
@@ -254,7 +254,7 @@ def _at_hand(
     place: int,
 ) -> int:
     assert here.signals is not None
-    hits = relevant(
+    hits = relevant_hits(
         store, here.project.key, here.signals, here.now, 2 * _RELEVANT, here.weights,
         here.embedder, here.fates,
     )  # fmt: skip
@@ -304,7 +304,7 @@ def _index(
     days: list[str] = []
     shown: list[Item] = []
     for number, item in enumerate(items):
-        day = calendar.day(item.epoch)
+        day = calendar.day_label(item.epoch)
         if day not in days:
             days.append(day)
         heading = f"{day}:" if shown else f"{_legend(items)}\n{day}:"

@@ -14,7 +14,7 @@ from yester.distil.titles import near
 from yester.distil.turns import View
 from yester.model import Filters, Item
 from yester.store.contract import Probe, Store
-from yester.text.terms import terms
+from yester.text.terms import text_terms
 
 HOUR = 3_600_000
 SAME = 0.8  # share of common words from which on two titles are one
@@ -22,7 +22,7 @@ _CANDIDATES = 20
 
 
 def title_terms(title: str) -> frozenset[str]:
-    return frozenset(terms(title))
+    return frozenset(text_terms(title))
 
 
 def same_insight(one: Item, earlier: Item) -> bool:

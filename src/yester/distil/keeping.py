@@ -22,7 +22,7 @@ from yester.memories.standing import Rule, rules_in
 from yester.memories.withdrawn import ended_by, withdrawals_in
 from yester.model import Filters, Item, Memo, Paging, Project, Session
 from yester.project import bare
-from yester.recall.recall import Asked, recall
+from yester.recall.recall import Asked, recall_hits
 from yester.store.contract import Store
 
 _ALIKE = 15  # earlier or later decisions that are compared
@@ -96,7 +96,7 @@ def _typed_later(store: Store, memo: Memo, prompt: Item, project: Project) -> li
         memo.item.body, k=_ALIKE, now=prompt.epoch,
         filters=Filters(projects=(project.key,), kinds=("prompt",)),
     )  # fmt: skip
-    found = store.get([hit.id for hit in recall(store, asked)])
+    found = store.get([hit.id for hit in recall_hits(store, asked)])
     return sorted(
         (item for item in found if item.epoch > prompt.epoch and not item.actor),
         key=lambda item: item.epoch,
@@ -131,7 +131,7 @@ def link_decisions(store: Store, session: Session) -> Iterator[int]:
                 projects=(session.project,), kinds=("observation",), types=("decision",)
             ),
         )  # fmt: skip
-        others = store.get([hit.id for hit in recall(store, asked) if hit.id != one.id])
+        others = store.get([hit.id for hit in recall_hits(store, asked) if hit.id != one.id])
         undone = [o for o in others if o.epoch < one.epoch and amends(one, o)]
         undoing = [o for o in others if o.epoch > one.epoch and amends(o, one)]
         if undone and not one.supersedes:

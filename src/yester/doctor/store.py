@@ -21,7 +21,7 @@ from yester.store.figures import content_counts, project_parts
 def model(home: Path, config: Config, thoroughly: bool = True) -> Iterator[Finding]:
     """The files of the embedding model, by their hashes, and whether it can be run."""
     from yester.text.embed import why_not
-    from yester.text.models import MODELS, verify
+    from yester.text.models import MODELS, verify_files
 
     name = config.text("embedder")
     if name == "none":
@@ -34,7 +34,7 @@ def model(home: Path, config: Config, thoroughly: bool = True) -> Iterator[Findi
         return
     try:
         if name in MODELS and thoroughly:
-            verify(MODELS[name], home)
+            verify_files(MODELS[name], home)
         reason = why_not(config.values, home)
     except ModelError as error:
         reason = str(error)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from yester.model import Item
 from yester.store.contract import Store
-from yester.text.embed import Embedder, split
+from yester.text.embed import Embedder, split_parts
 
 BATCH = 16  # items between two commits
 
@@ -14,9 +14,9 @@ BATCH = 16  # items between two commits
 def parts(item: Item) -> list[str]:
     """The sub-documents of an item: title and text in pieces, each fact, each section."""
     text = "\n".join(filter(None, (item.title, item.subtitle, item.body)))
-    found = split(text)
+    found = split_parts(text)
     for more in (*item.facts, *item.sections.values()):
-        found += split(more, most_parts=1)
+        found += split_parts(more, most_parts=1)
     return list(dict.fromkeys(found))
 
 

@@ -11,7 +11,7 @@ from yester.fence import strip_fenced
 from yester.model import Item
 from yester.redact import redact, strip_private
 from yester.store.contract import Entry
-from yester.text.document import document
+from yester.text.document import expand_item
 
 # Tool output longer than this is cut in the middle; the transcript keeps the rest.
 HEAD_CHARS, TAIL_CHARS = 6_000, 2_000
@@ -35,7 +35,7 @@ def prepared(item: Item) -> Entry:
             clean[name] = text
     if clean:
         item = replace(item, **clean)
-    return Entry(item, content_hash(item), document(item))
+    return Entry(item, content_hash(item), expand_item(item))
 
 
 def redacted(value: Any) -> Any:

@@ -29,7 +29,7 @@ from yester.config import Config
 from yester.errors import Busy, ConfigError, LlmError, Malformed, StoreBusy, Unreachable
 from yester.redact import redact
 from yester.store.lock import write_lock
-from yester.text.post import Reply, Unanswered, address, post, sendable
+from yester.text.post import Reply, Unanswered, parse_address, post_body, sendable_text
 
 PROVIDERS = ("none", "anthropic", "openai", "claude")
 DEFAULT_MODEL = "claude-haiku-5-5"
@@ -133,7 +133,7 @@ class _Server:
 
     def __init__(self, model: str, key: str, url: str = "") -> None:
         self.name, self._key = model, key
-        self._to = address(url or self.url, "llm.url")
+        self._to = parse_address(url or self.url, "llm.url")
         self.here = self._to.here
         self._asks_format, self._asks_effort = True, self.thinks.search(model) is not None
 
@@ -141,11 +141,11 @@ class _Server:
         self, system: str, text: str, schema: Mapping[str, Any], most_tokens: int, seconds: float
     ) -> Answer:
         path, headers, body = self._write_request(
-            sendable(system), sendable(text), schema, most_tokens
+            sendable_text(system), sendable_text(text), schema, most_tokens
         )
         sent = msgspec.json.encode({"model": self.name, **body})
         try:
-            reply = post(self._to, self._to.below(path), sent, headers, seconds)
+            reply = post_body(self._to, self._to.path_below(path), sent, headers, seconds)
         except Unanswered as error:
             raise Unreachable(f"{self._to.host}: {error}", error.sent) from None
         found = self._decode_reply(reply)
@@ -379,7 +379,7 @@ class Claude:
         self.name = model
         self._key, self._url, self._program, self._home = key, url, program, home
         if url:
-            address(url, "llm.url")
+            parse_address(url, "llm.url")
         self._folder = folders[0] if folders else ""
 
     def complete(

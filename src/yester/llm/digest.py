@@ -24,7 +24,7 @@ from yester.llm.questions import (
 )
 from yester.model import Hit
 from yester.text.sentences import split_sentences
-from yester.text.terms import query_terms, terms
+from yester.text.terms import query_terms, text_terms
 
 LINES = 5  # under one heading
 LONGEST = 260  # characters of a line
@@ -95,7 +95,7 @@ def extract_headings(query: str, hits: Sequence[Hit]) -> Headings:
     for rank, hit in enumerate(hits):
         for position, sentence in enumerate(_hit_sentences(hit)):
             heading = _find_heading(sentence, hit)
-            words = tuple(terms(sentence))
+            words = tuple(text_terms(sentence))
             if not heading or words in seen:
                 continue
             seen.add(words)

@@ -26,8 +26,8 @@ from yester.ingest.echo import Shown, repeats
 from yester.model import Hit, Item
 from yester.redact import redact
 from yester.tables import load_table
-from yester.text.sentences import shorten, split_sentences
-from yester.text.terms import query_terms, terms
+from yester.text.sentences import shorten_text, split_sentences
+from yester.text.terms import query_terms, text_terms
 
 T = TypeVar("T")
 
@@ -297,7 +297,7 @@ def _check_entries(
 
 
 def known_terms(texts: Iterable[str]) -> frozenset[str]:
-    return frozenset(term for text in texts for term in terms(text))
+    return frozenset(term for text in texts for term in text_terms(text))
 
 
 def is_borne_out(text: str, known: frozenset[str], share: float) -> bool:
@@ -318,4 +318,4 @@ def harmless_text(text: str) -> str:
 
 def one_line(text: str, most: int) -> str:
     """A text on one line, cut at a word where it is too long."""
-    return shorten(harmless_text(text), most)
+    return shorten_text(harmless_text(text), most)

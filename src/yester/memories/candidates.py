@@ -18,9 +18,9 @@ from yester.memories.memo import GLOBAL
 from yester.memories.wording import same_saying, sayings
 from yester.model import Filters, Memo
 from yester.store.contract import Candidate, Probe, Store
-from yester.text.document import FIELDS, held
-from yester.text.query import alternatives
-from yester.text.terms import query_terms, term_hash, terms
+from yester.text.document import FIELDS, field_hashes
+from yester.text.query import other_names
+from yester.text.terms import query_terms, term_hash, text_terms
 
 ACTIONS = ("CREATE", "UPDATE", "UPDATE_OR_DELETE", "NOOP")
 TAG, TITLE, ALIKE = 3, 2, 1
@@ -54,7 +54,8 @@ class Likeness:
     @property
     def shared(self) -> float:
         return (
-            len({*self.words, *(t for tag in self.tags for t in terms(tag))}) + len(self.alike) / 2
+            len({*self.words, *(t for tag in self.tags for t in text_terms(tag))})
+            + len(self.alike) / 2
         )
 
 
@@ -106,7 +107,7 @@ def _likeliest(entries: Sequence[Candidate], said: Sequence[str]) -> list[int]:
     asked = set(map(term_hash, said))
     found = []
     for one in entries:
-        there = held(one.vector, _NAMED)
+        there = field_hashes(one.vector, _NAMED)
         title, tags = (asked & there.get(field, _NOTHING) for field in _NAMED)
         if title or tags:
             found.append((-len(title | tags), -len(tags), one.id))
@@ -117,14 +118,14 @@ def likeness(category: Category, memo: Memo, text: str, said: Sequence[str]) -> 
     """What an entry has in common with what is said."""
     left = frozenset(said)
     own = tagging.normal(category.name)
-    parts = {tag: tuple(terms(tag)) for tag in memo.item.tags if tag != own}
+    parts = {tag: tuple(text_terms(tag)) for tag in memo.item.tags if tag != own}
     tags = tuple(tag for tag, names in parts.items() if names and left.issuperset(names))
     tagged = {name for tag in tags for name in parts[tag]}
-    titled = set(terms(memo.item.title))
+    titled = set(text_terms(memo.item.title))
     words = tuple(term for term in said if term in titled and term not in tagged)
     targets = titled.union(*parts.values())
     rest = [term for term in said if term not in tagged and term not in words]
-    names = alternatives(rest)
+    names = other_names(rest)
     starts = {target[:_SHORTEST_PREFIX] for target in targets}
     alike = tuple(
         term

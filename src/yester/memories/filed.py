@@ -21,7 +21,7 @@ from yester.memories.written import Written, canonical, parsed, rendered, wrong
 from yester.model import Change, Memo
 from yester.redact import redact
 from yester.store.contract import MemoFile
-from yester.text.sentences import shorten
+from yester.text.sentences import shorten_text
 
 FILED = tuple(row.name for row in CATEGORIES.values() if row.folder)  # categories that have files
 # plain form → key of the file, for what is taken over as it is
@@ -138,7 +138,7 @@ def drafted_from(one: Written) -> Draft:
     confidence = given.get("confidence")
     return Draft(
         type=row.name,
-        title=shorten(clean(one.title), LONGEST_TITLE),
+        title=shorten_text(clean(one.title), LONGEST_TITLE),
         content=_known(row.fields, one.content),
         tags=one.tags,
         files=one.related_files,

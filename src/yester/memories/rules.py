@@ -15,13 +15,13 @@ from typing import Any
 from yester.memories.memo import GLOBAL
 from yester.model import SCOPES, Filters, Item, Memo, Project
 from yester.store.contract import Store
-from yester.text.terms import query_terms, terms
+from yester.text.terms import query_terms, text_terms
 
 BUDGET = 300  # tokens
 _SAME = 0.75  # share of common terms from which two rules are about the same
 # What a rule says about its subject, not the subject itself.
 _CUES = frozenset(
-    terms(
+    text_terms(
         "always never don't do not from now on stop make sure use instead of rather than over "
         "prefer avoid should must only every any all ever again please"
     )

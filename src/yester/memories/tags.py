@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 
 from yester.fence import visible
-from yester.text.query import alternatives
-from yester.text.terms import terms
+from yester.text.query import other_names
+from yester.text.terms import text_terms
 
 MOST, LONGEST = 30, 40
 _FILLED = 8  # tags that are put in where none is given
@@ -53,8 +53,8 @@ def _stem(path: str) -> str:
 
 def named(text: str, used: Mapping[str, int]) -> list[str]:
     """The tags in use that a text names, the most used first."""
-    said = set(terms(text))
-    return [tag for tag in used if (parts := set(terms(tag))) and parts <= said]
+    said = set(text_terms(text))
+    return [tag for tag in used if (parts := set(text_terms(tag))) and parts <= said]
 
 
 def suggestions(tags: Sequence[str], used: Mapping[str, int]) -> dict[str, str]:
@@ -70,10 +70,10 @@ def suggestions(tags: Sequence[str], used: Mapping[str, int]) -> dict[str, str]:
 
 
 def _alike(tag: str, used: Sequence[str]) -> str:
-    own = tuple(terms(tag))
-    names = {group for groups in alternatives(own).values() for group in groups}
+    own = tuple(text_terms(tag))
+    names = {group for groups in other_names(own).values() for group in groups}
     for other in used:
-        same = tuple(terms(other))
+        same = tuple(text_terms(other))
         if same == own or same in names:
             return other
     for other in used:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from yester.memories.categories import UNSTATED, Category, Field
-from yester.text.terms import terms
+from yester.text.terms import text_terms
 
 
 def lead(category: Category, content: Mapping[str, Any]) -> str:
@@ -88,4 +88,4 @@ def sayings(category: Category, content: Mapping[str, Any]) -> list[str]:
 
 def same_saying(one: str, other: str) -> bool:
     """The same words in the same order, however they are spelled and ended."""
-    return tuple(terms(one)) == tuple(terms(other))
+    return tuple(text_terms(one)) == tuple(text_terms(other))

@@ -11,10 +11,10 @@ from pathlib import PurePath
 
 from yester.git import Signals
 from yester.model import Filters, Hit
-from yester.recall.candidates import Asks
-from yester.recall.floor import passing
+from yester.recall.candidates import QueryEmbedder
+from yester.recall.floor import passing_hits
 from yester.recall.rank import FEWEST, Weights
-from yester.recall.recall import Asked, Fates, recall
+from yester.recall.recall import Asked, Fates, recall_hits
 from yester.store.contract import Probe, Store
 from yester.text.terms import query_terms
 
@@ -28,41 +28,41 @@ _BRANCHES_OF_ALL = frozenset({"main", "master", "develop", "dev", "trunk", "head
 _WORDS = re.compile(r"[^\W_]+")
 
 
-def at_hand(signals: Signals) -> tuple[str, ...]:
+def changed_files(signals: Signals) -> tuple[str, ...]:
     """The files the work is about: those changed and not committed."""
     files = tuple(name for name in signals.changed if not name.endswith("/"))
     return files if len(files) <= MOST_FILES else ()
 
 
-def question(signals: Signals) -> str:
+def folder_question(signals: Signals) -> str:
     """What the folder would ask, in words: the branch, the files' names, what the project is."""
     branch = "" if signals.branch.lower() in _BRANCHES_OF_ALL else signals.branch
-    stems = [PurePath(file).stem for file in _files(signals)[:_NAMED]]
+    stems = [PurePath(file).stem for file in _question_files(signals)[:_NAMED]]
     names = [name for _, name in signals.manifests]
     # On lines of their own they are words: a branch may be called anything.
     words = (word for text in (branch, *stems, *names) for word in _WORDS.findall(text))
     return "\n".join(dict.fromkeys(words))
 
 
-def relevant(
+def relevant_hits(
     store: Store,
     project: str,
     signals: Signals,
     now: int,
     k: int,
     weights: Weights | None = None,
-    embedder: Asks | None = None,
+    embedder: QueryEmbedder | None = None,
     fates: Fates | None = None,
 ) -> list[Hit]:
     """The best k of this project for the work at hand; none where nothing is about it."""
-    asked = question(signals)
-    files = _files(signals)
+    asked = folder_question(signals)
+    files = _question_files(signals)
     if not asked and not files:
         return []
     here = Filters(projects=(project,), kinds=_KINDS)
     items = max(store.probe(Probe(here)).statistics.items, FEWEST)
     terms = len(query_terms(asked))
-    found = recall(
+    found = recall_hits(
         store,
         Asked(asked, here, _SPARE * k, explain=True, now=now, project=project, files=files),
         weights,
@@ -70,9 +70,9 @@ def relevant(
         fates,
     )
     # About one of the files, or as near as an answer to a prompt would have to be.
-    fitting = {hit.id for hit, _ in passing([(hit, True) for hit in found], terms, items)}
+    fitting = {hit.id for hit, _ in passing_hits([(hit, True) for hit in found], terms, items)}
     return [hit for hit in found if hit.factors.get("files") or hit.id in fitting][:k]
 
 
-def _files(signals: Signals) -> tuple[str, ...]:
-    return at_hand(signals) or signals.recent[:_RECENT]
+def _question_files(signals: Signals) -> tuple[str, ...]:
+    return changed_files(signals) or signals.recent[:_RECENT]

@@ -30,11 +30,11 @@ from yester.recall.rank import (
     Weights,
     Words,
     by_type,
-    closeness,
-    lifted,
-    overlap,
-    recency,
-    share,
+    cosine_closeness,
+    files_overlap,
+    lift_score,
+    matched_share,
+    recency_factor,
 )
 from yester.store.contract import Candidate, Found, Near, Probe, Store, Used
 from yester.text.query import (
@@ -46,9 +46,9 @@ from yester.text.query import (
     Some,
     Without,
     Word,
-    alternatives,
+    other_names,
 )
-from yester.text.terms import terms
+from yester.text.terms import text_terms
 
 if TYPE_CHECKING:
     from yester.text.embed import Embedder
@@ -116,7 +116,7 @@ class OneQuestion:
         return self._vector
 
 
-class Asks(Protocol):
+class QueryEmbedder(Protocol):
     """What a search needs of an embedder."""
 
     @property
@@ -181,7 +181,7 @@ def ranked(
     filters: Filters,
     around: Around,
     weights: Weights,
-    embedder: Asks | None,
+    embedder: QueryEmbedder | None,
     watch: Callable[[Gathered], None] | None = None,
 ) -> Search:
     """Asks the store once for what is found, once for what stands beside it, once for texts."""
@@ -206,7 +206,7 @@ def ranked(
     if query.must is not None and not query.terms and not query.prefixes:
         plain = [Ranked(one, 1.0, {}) for one in found]  # nothing but exclusions
         return Search(
-            _fulfilling(reading, in_order(plain), query), rung, reading, own=own, names=projects
+            _fulfilling(reading, sort_ranked(plain), query), rung, reading, own=own, names=projects
         )
     vector = probe.vector() if probe.vector is not None else None
     arms = {
@@ -215,7 +215,7 @@ def ranked(
         "files": touching.keys() | named.keys(),
     }
     by_arm = {name: frozenset(ids) for name, ids in arms.items()}
-    words = {one.id: question.words(one) for one in found}
+    words = {one.id: question.match_words(one) for one in found}
     beside: Mapping[int, tuple[int, int]] = {}
     having = dict(gathered.having)
     likeliest = []
@@ -224,7 +224,7 @@ def ranked(
     if likeliest or vector is not None:
         more = store.around(probe, likeliest, list(words), near.keys())
         beside = more.pairs
-        words |= {one.id: question.words(one) for one in more.candidates}
+        words |= {one.id: question.match_words(one) for one in more.candidates}
         # They lift others whatever they are, but must pass the filters themselves.
         found += [one for one in more.candidates if one.id in more.passing]
         near |= more.near
@@ -233,9 +233,11 @@ def ranked(
     if weights.relative:
         best = max(keyword.values(), default=0.0)
         keyword = {id_: value / best if best else 0.0 for id_, value in keyword.items()}
-    files = {id_: share(number, len(around.files)) for id_, number in touching.items()}
+    files = {id_: matched_share(number, len(around.files)) for id_, number in touching.items()}
     if weights.relative and around.files:
-        files = {item.id: overlap(item.files, around.files) for item in reading.read(list(words))}
+        files = {
+            item.id: files_overlap(item.files, around.files) for item in reading.read(list(words))
+        }
     concepts = gathered.concepts
     usable = {
         "keyword": True, "recency": True, "importance": True, "vector": vector is not None,
@@ -254,7 +256,7 @@ def ranked(
         close = None
         if part is not None and embedder is not None:
             many = weights.parts * log(part.parts) if one.kind in _CONVERSATION else 0.0
-            close = closeness(part.cosine - many, embedder.band)
+            close = cosine_closeness(part.cosine - many, embedder.band)
         about = one.id in touching or one.id in named
         if not said.keyword and (close or 0.0) < _FAR and not about:
             far += 1
@@ -264,10 +266,10 @@ def ranked(
             keyword[one.id] * (weights.printed if one.role == "tool" else 1.0),
             close,
             files.get(one.id, 0.0),
-            share(named[one.id], len(paths)) if one.id in named else 0.0,
-            recency(around.now - one.epoch, half_life, weights.spread),
+            matched_share(named[one.id], len(paths)) if one.id in named else 0.0,
+            recency_factor(around.now - one.epoch, half_life, weights.spread),
             importance,
-            share(having[one.id], concepts) if one.id in having else 0.0,
+            matched_share(having[one.id], concepts) if one.id in having else 0.0,
             1.0 if own and one.project == own else 0.0,
         )
         told = {"matched": said.matched, "fit": said.fit}
@@ -276,8 +278,8 @@ def ranked(
             told["ahead"] = part.cosine - twentieth
         known_of[one.id] = signals
         found_by = tuple([name for name, ids in by_arm.items() if one.id in ids])
-        result.append(scale.ranked(one, signals, told, found_by or ("neighbours",)))
-    result = _leading(_fulfilling(reading, in_order(result), query))
+        result.append(scale.score_candidate(one, signals, told, found_by or ("neighbours",)))
+    result = _leading(_fulfilling(reading, sort_ranked(result), query))
     if watch is not None:
         answers = [one.candidate for one in result]
         used = frozenset(scale.shares)
@@ -306,7 +308,7 @@ def _leading(found: list[Ranked]) -> list[Ranked]:
 
 
 def _vector(
-    embedder: Asks | None, text: str, query: Query, weights: Weights
+    embedder: QueryEmbedder | None, text: str, query: Query, weights: Weights
 ) -> Callable[[], Any] | None:
     if embedder is None or not weights.vector or query.must is not None:
         return None
@@ -331,7 +333,7 @@ def _with_other_names(store: Store, query: Query, filters: Filters) -> tuple[Que
         rarest = sorted((n, term) for term, n in known.items() if n)[:_MOST_TERMS]
         kept = {term for _, term in rarest}
         query = replace(query, terms=tuple(term for term in terms if term in kept))
-    return query, alternatives(query.terms)
+    return query, other_names(query.terms)
 
 
 def _by_words(query: Query, names: _OtherNames, weights: Weights) -> Probe:
@@ -371,7 +373,7 @@ def _names(text: str) -> list[str]:
     return [*words, *pairs, *triples] if len(words) <= _MOST_TERMS else []
 
 
-def in_order(found: Iterable[Ranked]) -> list[Ranked]:
+def sort_ranked(found: Iterable[Ranked]) -> list[Ranked]:
     return sorted(found, key=lambda r: (-r.score, -r.candidate.epoch, -r.candidate.id))
 
 
@@ -406,7 +408,7 @@ def _fulfilling(reading: Reading, found: list[Ranked], query: Query) -> list[Ran
     if query.must is None:
         return found
     reading.read([one.candidate.id for one in found])
-    return [one for one in found if fulfils(reading.items[one.candidate.id], query.must)]
+    return [one for one in found if fulfils_demand(reading.items[one.candidate.id], query.must)]
 
 
 def _side_by_side(
@@ -419,10 +421,12 @@ def _side_by_side(
     read_best(reading, found)
     texts = reading.items
     raised = [
-        lifted(one, "phrase", part * adjacent(texts[one.candidate.id], query.terms, telling))
+        lift_score(
+            one, "phrase", part * adjacent_share(texts[one.candidate.id], query.terms, telling)
+        )
         for one in first
     ]
-    return in_order(raised) + found[_READ:]
+    return sort_ranked(raised) + found[_READ:]
 
 
 # --- what only the text itself can tell: which words stand side by side ---------------------------
@@ -431,33 +435,33 @@ _NEAR = 4  # words
 _READ_CHARS = 4_000  # of a text, for the bonus; a phrase that must be there is looked for in all
 
 
-def fulfils(item: Item, must: Expression) -> bool:
+def fulfils_demand(item: Item, must: Expression) -> bool:
     """Does the item hold what the question demands? Words have been looked up by the store."""
-    return _holds([list(terms(text)) for text in _texts(item)], must)
+    return _holds_expression([list(text_terms(text)) for text in _item_texts(item)], must)
 
 
-def _texts(item: Item) -> list[str]:
+def _item_texts(item: Item) -> list[str]:
     parts = [item.title, item.subtitle, item.body, *item.facts, *item.sections.values()]
     return [*filter(None, parts), " ".join((*item.concepts, *item.tags)), *item.files, item.tool]
 
 
-def _holds(fields: list[list[str]], must: Expression) -> bool:
+def _holds_expression(fields: list[list[str]], must: Expression) -> bool:
     match must:
         case Word(wanted):
             return all(any(term in field for field in fields) for term in wanted)
         case Prefix(text):
             return any(term.startswith(text) for field in fields for term in field)
         case Phrase(wanted, distance):
-            return any(_near(field, wanted, distance) for field in fields)
+            return any(_stand_near(field, wanted, distance) for field in fields)
         case Every(parts):
-            return all(_holds(fields, part) for part in parts)
+            return all(_holds_expression(fields, part) for part in parts)
         case Some(parts):
-            return any(_holds(fields, part) for part in parts)
+            return any(_holds_expression(fields, part) for part in parts)
         case Without(part):
-            return not _holds(fields, part)
+            return not _holds_expression(fields, part)
 
 
-def _near(field: list[str], wanted: Sequence[str], distance: int) -> bool:
+def _stand_near(field: list[str], wanted: Sequence[str], distance: int) -> bool:
     """In this order side by side, or, with a distance, in any order within so many words."""
     if not distance:
         size = len(wanted)
@@ -476,7 +480,7 @@ def _near(field: list[str], wanted: Sequence[str], distance: int) -> bool:
     return False
 
 
-def adjacent(item: Item, asked: Sequence[str], telling: Mapping[str, float]) -> float:
+def adjacent_share(item: Item, asked: Sequence[str], telling: Mapping[str, float]) -> float:
     """0 to 1: how much of what is asked side by side stands so; close by counts half."""
     pairs = {pair: min(telling.get(t, 0.0) for t in pair) for pair in pairwise(asked)}
     possible = sum(pairs.values())
@@ -484,7 +488,7 @@ def adjacent(item: Item, asked: Sequence[str], telling: Mapping[str, float]) -> 
         return 0.0
     wanted = set(asked)
     text = f"{item.title}\n{item.body[:_READ_CHARS]}"
-    places = [(at, term) for at, term in enumerate(terms(text)) if term in wanted]
+    places = [(at, term) for at, term in enumerate(text_terms(text)) if term in wanted]
     close: dict[tuple[str, str], float] = {}
     for (at, one), (behind, other) in pairwise(places):
         if (one, other) in pairs and behind - at <= _NEAR:

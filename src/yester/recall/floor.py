@@ -63,7 +63,7 @@ class Standing(NamedTuple):
         )
 
 
-def standing(hits: Sequence[Hit], tenth: float) -> Standing:
+def judge_standing(hits: Sequence[Hit], tenth: float) -> Standing:
     """`hits`, the best first, over a tenth of this score."""
     first = hits[0]
     talk = first.kind in _TALK
@@ -78,7 +78,7 @@ def standing(hits: Sequence[Hit], tenth: float) -> Standing:
     )
 
 
-def passing(
+def passing_hits(
     found: Sequence[tuple[Hit, bool]], terms: int, items: int
 ) -> Iterator[tuple[Hit, bool]]:
     """Those worth showing of explained hits, the best first, each with whether it is of the project
@@ -96,14 +96,14 @@ def passing(
     least = least_score(own)
     for hit, here in found:
         # What another project has must stand out by itself: its neighbours there say nothing here.
-        alone = not here and hit.score > tenth and standing([hit], tenth).evidence > STRANGER
+        alone = not here and hit.score > tenth and judge_standing([hit], tenth).evidence > STRANGER
         if alone or (here and hit.score >= least):
             yield hit, here
 
 
-def lacking(found: Sequence[tuple[Hit, bool]]) -> dict[bool, str]:
-    """What those lack that `passing` leaves out: of the own project (True), and of others. Their
-    scores alone do not tell: what is shown of one project may score less than what another has."""
+def describe_lack(found: Sequence[tuple[Hit, bool]]) -> dict[bool, str]:
+    """What those lack that `passing_hits` leaves out: of the own project (True), and of others.
+    Scores alone do not tell: what is shown of one project may score less than what another has."""
     if not any("cosine" in hit.factors for hit, _ in found):
         few = "below the floor: matches too little of the prompt"
         return {True: few, False: f"{few} for what another project has"}
@@ -122,7 +122,7 @@ def least_score(hits: Sequence[Hit]) -> float:
     if not hits:
         return inf
     tenth = score_of_tenth(hits)
-    best = standing(hits, tenth)
+    best = judge_standing(hits, tenth)
     return tenth + SHARE * best.rise if best.evidence > 0 else inf
 
 
@@ -140,7 +140,7 @@ def _by_words(
     if not found:
         return
     best_first = sorted((hit for hit, _ in found), key=lambda hit: -hit.score)
-    more = longer(standing(best_first, 0.0))
+    more = length_surcharge(judge_standing(best_first, 0.0))
     answered = any(
         worth_showing(hit.factors, terms, items, own=True, more=more) for hit, here in found if here
     )
@@ -150,7 +150,7 @@ def _by_words(
             yield hit, here
 
 
-def longer(best: Standing) -> float:
+def length_surcharge(best: Standing) -> float:
     """How much higher the floor of words is for texts as long as these."""
     if not best.talk:
         return LONG * best.length + DOCUMENT * max(0.0, best.length - _DOCUMENT_LENGTH)

@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 from yester.clock import DAY
 from yester.store.contract import Candidate, Statistics, inverse_frequency
-from yester.text.document import FIELDS, matches, pattern
+from yester.text.document import FIELDS, find_matches, hash_bytes
 from yester.text.terms import term_hash
 
 # --- the factors of a score, each from 0 to 1: none knows what else was found ---------------------
 
 
-def recency(age: int, half_life: float, spread: float = 1.0) -> float:
+def recency_factor(age: int, half_life: float, spread: float = 1.0) -> float:
     """1 now (and for what is dated tomorrow), falling with a half-life in days.
 
     With a spread, half of it falls so many times faster and half so many times slower: what is of
@@ -33,21 +33,21 @@ def recency(age: int, half_life: float, spread: float = 1.0) -> float:
     return float((2.0 ** (-days / fast) + 2.0 ** (-days / slow)) / 2)
 
 
-def share(matched: int, wanted: int) -> float:
+def matched_share(matched: int, wanted: int) -> float:
     return min(1.0, matched / wanted) if wanted > 0 else 0.0
 
 
-def overlap(files: Collection[str], here: Collection[str]) -> float:
+def files_overlap(files: Collection[str], here: Collection[str]) -> float:
     """The share of an item's files that are among those here; the end of a path will do."""
     ends = {"/" + path.strip("/").lower() for path in here}
     found = 0
     for path in files:
         end = "/" + path.strip("/").lower()
         found += any(one.endswith(end) or end.endswith(one) for one in ends)
-    return share(found, len(files))
+    return matched_share(found, len(files))
 
 
-def closeness(cosine: float, band: tuple[float, float]) -> float:
+def cosine_closeness(cosine: float, band: tuple[float, float]) -> float:
     """A cosine as 0–1: 0 at or below what unrelated texts have, 1 at or above what equals have."""
     low, high = band
     return min(1.0, max(0.0, (cosine - low) / (high - low)))
@@ -82,21 +82,21 @@ HALF_LIFE: Mapping[str, float] = {
 }  # fmt: skip
 
 
-def _fields(**weights: float) -> tuple[float, ...]:
+def _field_weights(**weights: float) -> tuple[float, ...]:
     return tuple(weights.get(name, 0.0) for name in FIELDS)
 
 
 # How much a term counts by the field it stands in, per kind of item. Messages: content 10, file
 # paths 2, tool 1; titled content: title 2, content 10; observations: the title over the narrative.
 FIELD_WEIGHTS: Mapping[str, tuple[float, ...]] = {
-    "message": _fields(title=0.2, body=1.0, files=0.2, tool=0.1),
-    "prompt": _fields(title=0.2, body=1.0, files=0.2),
-    "note": _fields(title=0.2, body=1.0, concepts=0.2, files=0.2),
-    "summary": _fields(title=0.2, body=1.0, facts=1.0, sections=1.0, files=0.2),
-    "observation": _fields(
+    "message": _field_weights(title=0.2, body=1.0, files=0.2, tool=0.1),
+    "prompt": _field_weights(title=0.2, body=1.0, files=0.2),
+    "note": _field_weights(title=0.2, body=1.0, concepts=0.2, files=0.2),
+    "summary": _field_weights(title=0.2, body=1.0, facts=1.0, sections=1.0, files=0.2),
+    "observation": _field_weights(
         title=2.0, subtitle=1.0, body=1.0, facts=1.0, concepts=0.5, files=0.2, sections=1.0
     ),
-    "memory": _fields(
+    "memory": _field_weights(
         title=2.0, subtitle=1.0, body=1.0, facts=1.0, concepts=1.0, files=0.2, sections=1.0
     ),
 }
@@ -159,7 +159,7 @@ class Weights:
         return replace(self, half_life={"": float(days)}, spread=1.0) if days else self
 
     @classmethod
-    def seed(cls) -> Weights:
+    def seed_profile(cls) -> Weights:
         """The published formula the project began with: a sum of recency (half-life 2 days), type,
         similarity (words over the best match, half a point for concepts), files and project."""
         return cls(
@@ -227,22 +227,22 @@ class Question:
                 else:
                     self._groups.append((number, hashes, share))
         grouped = (term for _, group, _ in self._groups for term in group)
-        self._wanted = [(term, pattern(term)) for term in {*self._shares, *grouped}]
+        self._wanted = [(term, hash_bytes(term)) for term in {*self._shares, *grouped}]
         most = sorted(self._telling, reverse=True)[: weights.telling_terms or None]
         self.possible = sum(self._fair) * (weights.k1 + 1)
         self._full = sum(most) * (weights.k1 + 1)
         self._scales: dict[tuple[str, int], tuple[float, float, float]] = {}
 
     def rank(self, candidate: Candidate) -> Ranked:
-        words = self.words(candidate)
+        words = self.match_words(candidate)
         told = {"keyword": words.keyword, "matched": words.matched, "fit": words.fit}
         return Ranked(candidate, words.keyword, told)
 
-    def words(self, candidate: Candidate) -> Words:
+    def match_words(self, candidate: Candidate) -> Words:
         """BM25F over its possible maximum, and the share of the question's weight that matched."""
         frequencies: dict[int, float] = {}
-        for part, length, found in matches(candidate.vector, self._wanted):
-            weight, flat, slope = self._scale(candidate.kind, part)
+        for part, length, found in find_matches(candidate.vector, self._wanted):
+            weight, flat, slope = self._field_scale(candidate.kind, part)
             if not weight:
                 continue
             scale = weight / (flat + slope * length)
@@ -269,7 +269,7 @@ class Question:
             keyword *= self._weights.thinking
         return Words(keyword, matched * (k1 + 1) / self.possible, fit / self.possible)
 
-    def _scale(self, kind: str, part: int) -> tuple[float, float, float]:
+    def _field_scale(self, kind: str, part: int) -> tuple[float, float, float]:
         """(weight, a, b) of a field: a term counts weight / (a + b * length of the field)."""
         known = self._scales.get((kind, part))
         if known is None:
@@ -309,7 +309,7 @@ class Scale:
         place = Signals._fields.index
         self._places = [(name, place(name), share) for name, share in self.shares.items()]
 
-    def ranked(
+    def score_candidate(
         self,
         candidate: Candidate,
         signals: Signals,
@@ -329,37 +329,37 @@ class Scale:
         return Ranked(candidate, score, factors, arms)
 
 
-def lowered(ranked: Ranked, oldest: int, share: float) -> Ranked:
+def lower_old(ranked: Ranked, oldest: int, share: float) -> Ranked:
     """A candidate from before the recency window counts less; nothing is ever left out."""
     if ranked.candidate.epoch >= oldest:
         return ranked
-    return _changed(ranked, "window", ranked.score * share)
+    return _with_score(ranked, "window", ranked.score * share)
 
 
-def outdated(ranked: Ranked, staleness: float, weight: float) -> Ranked:
+def lower_outdated(ranked: Ranked, staleness: float, weight: float) -> Ranked:
     """A candidate whose files have changed since counts less, the more they have (0 to 1)."""
     lost = weight * min(max(staleness, 0.0), 1.0)
-    return _changed(ranked, "stale", ranked.score * (1.0 - lost)) if lost else ranked
+    return _with_score(ranked, "stale", ranked.score * (1.0 - lost)) if lost else ranked
 
 
-def used(ranked: Ranked, usefulness: float, weight: float) -> Ranked:
+def adjust_by_use(ranked: Ranked, usefulness: float, weight: float) -> Ranked:
     """A candidate that was of use counts more, one that was in the way less (1 to -1)."""
     change = weight * min(max(usefulness, -1.0), 1.0)
     if not change:
         return ranked
     if change > 0:
-        return lifted(ranked, "use", change)
-    return _changed(ranked, "use", ranked.score * (1.0 + change))
+        return lift_score(ranked, "use", change)
+    return _with_score(ranked, "use", ranked.score * (1.0 + change))
 
 
-def lifted(ranked: Ranked, name: str, by: float) -> Ranked:
+def lift_score(ranked: Ranked, name: str, by: float) -> Ranked:
     """A score raised by a bonus: what is missing to 1 shrinks by its share, never below 0."""
     share = min(max(by, 0.0), 1.0)
     if not share:
         return ranked
-    return _changed(ranked, name, ranked.score + share * (1.0 - ranked.score))
+    return _with_score(ranked, name, ranked.score + share * (1.0 - ranked.score))
 
 
-def _changed(ranked: Ranked, why: str, score: float) -> Ranked:
+def _with_score(ranked: Ranked, why: str, score: float) -> Ranked:
     factors = {**ranked.factors, why: score - ranked.score}
     return ranked._replace(score=score, factors=factors)

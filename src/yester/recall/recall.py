@@ -20,21 +20,21 @@ from yester.model import Filters, Hit, Item, Paging
 from yester.recall.candidates import (
     JUDGED,
     Around,
-    Asks,
     Gathered,
+    QueryEmbedder,
     Reading,
     Search,
-    in_order,
     ranked,
     read_best,
+    sort_ranked,
 )
 from yester.recall.feedback import usefulness
-from yester.recall.rank import Ranked, Weights, lowered, outdated, used
-from yester.recall.staleness import Staleness, Work, work
+from yester.recall.rank import Ranked, Weights, adjust_by_use, lower_old, lower_outdated
+from yester.recall.staleness import Staleness, Work, work_of
 from yester.redact import redact
 from yester.store.contract import Candidate, Probe, Store
-from yester.text.document import decode, document, extent, item_text
-from yester.text.query import Query, alternatives, parse
+from yester.text.document import count_bounds, decode_vector, expand_item, item_text
+from yester.text.query import Query, other_names, parse_query
 
 ORDERS = ("relevance", "date_desc", "date_asc")
 _CUT = 5  # of what is left out that are told one by one
@@ -78,22 +78,22 @@ class Answer:
     more: int = 0  # left out besides
 
 
-def recall(
+def recall_hits(
     store: Store,
     asked: Asked,
     weights: Weights | None = None,
-    embedder: Asks | None = None,
+    embedder: QueryEmbedder | None = None,
     fates: Fates | None = None,
     watch: Callable[[Gathered], None] | None = None,
 ) -> list[Hit]:
-    return answer(store, asked, weights, embedder, fates, watch).hits
+    return answer_question(store, asked, weights, embedder, fates, watch).hits
 
 
-def answer(
+def answer_question(
     store: Store,
     asked: Asked,
     weights: Weights | None = None,
-    embedder: Asks | None = None,
+    embedder: QueryEmbedder | None = None,
     fates: Fates | None = None,
     watch: Callable[[Gathered], None] | None = None,
 ) -> Answer:
@@ -107,8 +107,8 @@ def answer(
         raise UsageError(f"order {asked.order!r} is not known; it is one of {', '.join(ORDERS)}")
     if asked.k < 0 or asked.offset < 0:
         raise UsageError(f"k and offset must not be negative (k={asked.k}, offset={asked.offset})")
-    query = parse(asked.query)
-    filters = narrowed(asked.filters, query, asked.now)
+    query = parse_query(asked.query)
+    filters = narrow_filters(asked.filters, query, asked.now)
     if not query.named and query.must is None:
         if asked.query.strip() and not (query.terms or query.filters):
             return Answer([])  # signs and brackets: nothing in it that could be looked for
@@ -122,27 +122,29 @@ def answer(
             own = [one for one in items if one.project in here or names.get(one.project) in here]
             reading = Reading(store)
             reading.read([one.id for one in own if one.files])
-            known = _told(reading, own, fates)
-        return Answer([hit(one, names, rung="recent", stale=_said(known, one.id)) for one in items])
+            known = _staleness_of(reading, own, fates)
+        return Answer(
+            [make_hit(one, names, rung="recent", stale=_stale_text(known, one.id)) for one in items]
+        )
     around = Around(asked.now, asked.project, asked.files)
     text = _without_filters(asked.query, query)
     search = ranked(store, text, query, filters, around, weights, embedder, watch)
-    if not search.found and query.quoted:
+    if not search.found and query.only_quoted:
         # Quotation marks may be just that: better the words than nothing.
         query = replace(query, must=None)
         search = ranked(store, text, query, filters, around, weights, embedder, watch)
     found, reading, names = search.found, search.reading, search.names
     if asked.window:
         oldest = asked.now - asked.window
-        found = in_order(lowered(one, oldest, weights.outside) for one in found)
+        found = sort_ranked(lower_old(one, oldest, weights.outside) for one in found)
     told: Mapping[int, Staleness] = {}
     if fates is not None and weights.stale and asked.project:
-        found, told = _judged(search, found, fates, weights.stale)
+        found, told = _lower_outdated(search, found, fates, weights.stale)
     if weights.use:
         found = _by_use(reading, found, weights.use)
     most = asked.offset + asked.k
-    chosen = collapse(found, most)
-    cut, more = _cut(found, chosen, most) if asked.explain else ((), 0)
+    chosen = collapse_duplicates(found, most)
+    cut, more = _explain_cut(found, chosen, most) if asked.explain else ((), 0)
     if asked.order != "relevance":
         newest_first = asked.order == "date_desc"
         chosen.sort(key=lambda one: one.best.candidate.epoch, reverse=newest_first)
@@ -152,25 +154,27 @@ def answer(
     for best, alike in chosen:
         if item := reading.items.get(best.candidate.id):
             reasons = (best.factors, best.arms) if asked.explain else ({}, ())
-            stale = _said(told, item.id)
-            hits.append(hit(item, names, best.score, search.rung, len(alike), stale, *reasons))
+            stale = _stale_text(told, item.id)
+            hits.append(make_hit(item, names, best.score, search.rung, len(alike), stale, *reasons))
     if not asked.explain:
         return Answer(hits)
     return Answer(hits, search.arms, search.shares, cut, more + search.far)
 
 
-def _judged(
+def _lower_outdated(
     search: Search, found: list[Ranked], fates: Fates, weight: float
 ) -> tuple[list[Ranked], Mapping[int, Staleness]]:
     """The best ones again, those lower that git says are out of date."""
     first, reading = found[:JUDGED], search.reading
     own = [one.candidate.id for one in first if one.candidate.project == search.own]
-    told = _told(reading, reading.read(own), fates)
+    told = _staleness_of(reading, reading.read(own), fates)
     judged = (
-        outdated(one, told[one.candidate.id].factor, weight) if one.candidate.id in told else one
+        lower_outdated(one, told[one.candidate.id].factor, weight)
+        if one.candidate.id in told
+        else one
         for one in first
     )
-    return in_order(judged) + found[JUDGED:], told
+    return sort_ranked(judged) + found[JUDGED:], told
 
 
 def _by_use(reading: Reading, found: list[Ranked], weight: float) -> list[Ranked]:
@@ -180,26 +184,30 @@ def _by_use(reading: Reading, found: list[Ranked], weight: float) -> list[Ranked
     if not known:
         return found
     ranked_anew = (
-        used(one, usefulness(known[one.candidate.id]), weight) if one.candidate.id in known else one
+        adjust_by_use(one, usefulness(known[one.candidate.id]), weight)
+        if one.candidate.id in known
+        else one
         for one in first
     )
-    return in_order(ranked_anew) + found[JUDGED:]
+    return sort_ranked(ranked_anew) + found[JUDGED:]
 
 
-def _told(reading: Reading, items: Sequence[Item], fates: Fates) -> Mapping[int, Staleness]:
+def _staleness_of(reading: Reading, items: Sequence[Item], fates: Fates) -> Mapping[int, Staleness]:
     """What has become of the files of these items, which are of one project."""
     items = [item for item in items if item.files]
     if not items:
         return {}
     branches = reading.branches
-    return fates([work(item, branches.get((item.session, item.agent), "")) for item in items])
+    return fates([work_of(item, branches.get((item.session, item.agent), "")) for item in items])
 
 
-def _said(told: Mapping[int, Staleness], item: int) -> str:
+def _stale_text(told: Mapping[int, Staleness], item: int) -> str:
     return told[item].text if item in told else ""
 
 
-def _cut(found: list[Ranked], chosen: list[Chosen], most: int) -> tuple[tuple[Cut, ...], int]:
+def _explain_cut(
+    found: list[Ranked], chosen: list[Chosen], most: int
+) -> tuple[tuple[Cut, ...], int]:
     """What was found and is not shown, and why: the best of it one by one, the rest as a number."""
     shown = {one.best.candidate.id for one in chosen}
     alike = {other: one.best.candidate.id for one in chosen for other in one.alike}
@@ -225,7 +233,7 @@ def _without_filters(text: str, query: Query) -> str:
     return text
 
 
-def narrowed(filters: Filters, query: Query, now: int) -> Filters:
+def narrow_filters(filters: Filters, query: Query, now: int) -> Filters:
     """The filters together with those written into the question (`project:shop since:1w`)."""
     changes: dict[str, Any] = {}
     for name, value in query.filters:
@@ -244,7 +252,7 @@ class Chosen(NamedTuple):
     alike: list[int]  # near-duplicates it stands for
 
 
-def collapse(found: Iterable[Ranked], most: int) -> list[Chosen]:
+def collapse_duplicates(found: Iterable[Ranked], most: int) -> list[Chosen]:
     """The first `most` different ones."""
     kept: list[tuple[Chosen, _Terms]] = []
     by_hash: dict[bytes, int] = {}
@@ -254,7 +262,7 @@ def collapse(found: Iterable[Ranked], most: int) -> list[Chosen]:
         at = by_hash.get(one.candidate.hash)
         terms = _Terms(one.candidate)
         if at is None:
-            at = next((i for i, (_, other) in enumerate(kept) if terms.same(other)), None)
+            at = next((i for i, (_, other) in enumerate(kept) if terms.is_same(other)), None)
         if at is not None:
             kept[at][0].alike.append(one.candidate.id)
             continue
@@ -270,22 +278,22 @@ class _Terms:
 
     def __init__(self, candidate: Candidate) -> None:
         self._candidate = candidate
-        self._least, self._most = extent(candidate.vector)
+        self._least, self._most = count_bounds(candidate.vector)
 
     @cached_property
-    def all(self) -> set[int]:
+    def all_terms(self) -> set[int]:
         return terms_of(self._candidate)
 
-    def same(self, other: _Terms) -> bool:
+    def is_same(self, other: _Terms) -> bool:
         most, least = min(self._most, other._most), max(self._least, other._least)
         if most < _SHORT or most < _SAME * least:
             return False
-        return same_words(self.all, other.all)
+        return same_words(self.all_terms, other.all_terms)
 
 
 def terms_of(candidate: Candidate) -> set[int]:
     words: set[int] = set()
-    for part in decode(candidate.vector):
+    for part in decode_vector(candidate.vector):
         words.update(part.counts)
     return words
 
@@ -298,7 +306,7 @@ def same_words(one: set[int], other: set[int]) -> bool:
     return common >= _SAME * (len(one) + len(other) - common)
 
 
-def hit(
+def make_hit(
     item: Item,
     names: Mapping[str, str],
     score: float = 0.0,
@@ -320,7 +328,7 @@ def hit(
     )  # fmt: skip
 
 
-def by_session(hits: Sequence[Hit]) -> list[tuple[str, list[Hit]]]:
+def group_by_session(hits: Sequence[Hit]) -> list[tuple[str, list[Hit]]]:
     """Hits of one session together, in the order of their best one."""
     groups: dict[str, list[Hit]] = {}
     for one in hits:
@@ -331,7 +339,7 @@ def by_session(hits: Sequence[Hit]) -> list[tuple[str, list[Hit]]]:
 # --- how far it had to go, where that was farther than the words asked ----------------------------
 
 
-def reach(store: Store, query: str, hits: Sequence[Hit]) -> str:
+def search_reach(store: Store, query: str, hits: Sequence[Hit]) -> str:
     """How far a search had to go for what it found; "" where the words were enough, or nothing was
     asked or found.
 
@@ -342,48 +350,48 @@ def reach(store: Store, query: str, hits: Sequence[Hit]) -> str:
     if not hits or not query.strip():
         return ""
     if hits[0].rung == "recent":
-        return "recent" if _words(parse(query)) else ""
-    asked = parse(query)
+        return "recent" if _asks_words(parse_query(query)) else ""
+    asked = parse_query(query)
     if asked.must is not None or not asked.terms:
         return ""
     if hits[0].rung == "stem":
-        if _shows(hits[0], asked.terms):  # nearly always
+        if _shows_word(hits[0], asked.terms):  # nearly always
             return ""
-        others = alternatives(asked.terms)
+        others = other_names(asked.terms)
         words = {*asked.terms, *(word for groups in others.values() for g in groups for word in g)}
-        return "" if _holds(store, hits, words) else "meaning"
+        return "" if _hits_hold(store, hits, words) else "meaning"
     found = store.probe(Probe(begin=dict.fromkeys(asked.terms, 1.0)))
     begin = {word for names in found.alike.values() for word in names}
-    return "prefix" if begin and _holds(store, hits, begin) else "meaning"
+    return "prefix" if begin and _hits_hold(store, hits, begin) else "meaning"
 
 
-def told(store: Store, query: str, hits: Sequence[Hit]) -> str:
+def describe_reach(store: Store, query: str, hits: Sequence[Hit]) -> str:
     """The same as a sentence without its full stop, or ""."""
-    how = reach(store, query, hits)
+    how = search_reach(store, query, hits)
     if not how:
         return ""
     if how == "recent":
         return "the question names nothing to look for; these are the newest"
-    words = "this word" if len(parse(query).terms) == 1 else "any of these words"
+    words = "this word" if len(parse_query(query).terms) == 1 else "any of these words"
     if hits[0].rung == "stem":  # others may, which the filters or better ones keep out
         return f"none of these has {words}; they are nearest in meaning"
     end = "these begin alike" if how == "prefix" else "these are nearest in meaning"
     return f"no item has {words}; {end}"
 
 
-def _words(query: Query) -> bool:
+def _asks_words(query: Query) -> bool:
     """Was anything asked besides filters?"""
     return bool(query.terms or not query.filters)
 
 
-def _shows(hit: Hit, words: Iterable[str]) -> bool:
+def _shows_word(hit: Hit, words: Iterable[str]) -> bool:
     """Do the letters of a word stand in what there is to read?"""
     text = f"{hit.title}\n{hit.text}".casefold()
     return any(word in text for word in words)
 
 
-def _holds(store: Store, hits: Sequence[Hit], words: Iterable[str]) -> bool:
+def _hits_hold(store: Store, hits: Sequence[Hit], words: Iterable[str]) -> bool:
     """Does any of them hold one of the words, in whatever field?"""
     wanted = set(words)
     items = store.get([hit.id for hit in hits])
-    return any(wanted.intersection(document(item).terms) for item in items)
+    return any(wanted.intersection(expand_item(item).terms) for item in items)

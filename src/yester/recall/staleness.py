@@ -1,7 +1,8 @@
 """Whether what an item says may be out of date: its files changed, moved or vanished since.
 
-`Cache.facts` asks git and the file system once for many items; `stale` judges from these facts
-alone. Where git was silent or late nothing is claimed; what it did say is kept for the next time.
+`GitFacts.gather_facts` asks git and the file system once for many items; `judge_staleness` judges
+from these facts alone. Where git was silent or late nothing is claimed; what it did say is kept for
+the next time.
 
 Which commit was the item's own work? What an item changed is in the first commit of that file from
 then on, however late it was made; so of the commits of a file an item MODIFIED the first does not
@@ -89,26 +90,28 @@ class _Fate(NamedTuple):
     now: str = ""
 
 
-def work(item: Item, branch: str = "") -> Work:
+def work_of(item: Item, branch: str = "") -> Work:
     return Work(item.id, item.epoch, item.files_modified, item.files_read, branch)
 
 
 # --- the judgement: pure -------------------------------------------------------------------------
 
 
-def stale(works: Iterable[Work], facts: Facts) -> dict[int, Staleness]:
+def judge_staleness(works: Iterable[Work], facts: Facts) -> dict[int, Staleness]:
     """By item; an item of which nothing can be said is not in it."""
-    judged = ((one.item, _judge(one, facts)) for one in works)
+    judged = ((one.item, _judge_work(one, facts)) for one in works)
     return {item: found for item, found in judged if found is not None}
 
 
-def _judge(one: Work, facts: Facts) -> Staleness | None:
-    looked = [(weight, _fate(file, weight, one.epoch, facts)) for file, weight in _files(one)]
+def _judge_work(one: Work, facts: Facts) -> Staleness | None:
+    looked = [
+        (weight, _file_fate(file, weight, one.epoch, facts)) for file, weight in _weighed_files(one)
+    ]
     known = [(weight, fate) for weight, fate in looked if fate is not None]
     total = sum(weight for weight, _ in known)
-    factor = sum(weight * _factor(fate) for weight, fate in known) / total if total else 0.0
+    factor = sum(weight * _fate_factor(fate) for weight, fate in known) / total if total else 0.0
     if one.branch != facts.branch and facts.parted.get(one.branch, one.epoch) < one.epoch:
-        text = f"made on branch {_shown(one.branch)}, which is not merged here"
+        text = f"made on branch {_printable_name(one.branch)}, which is not merged here"
         return Staleness("other branch", text, max(factor, _OTHER_BRANCH))
     if not known:
         return None
@@ -118,28 +121,28 @@ def _judge(one: Work, facts: Facts) -> Staleness | None:
     gone = sum(fate.state == "gone" for fate in fates)
     least = facts.reach is None or facts.reach > one.epoch  # there may be changes not seen
     if gone == len(looked):
-        return Staleness("gone", _told(fates, least), 1.0)
+        return Staleness("gone", _describe_fates(fates, least), 1.0)
     moved = all(fate.state == "renamed" for fate in fates)
-    return Staleness("renamed" if moved else "changed", _told(fates, least), factor)
+    return Staleness("renamed" if moved else "changed", _describe_fates(fates, least), factor)
 
 
-def _files(one: Work) -> list[tuple[str, int]]:
+def _weighed_files(one: Work) -> list[tuple[str, int]]:
     """Its files within the project, each once, with weights: what it changed is what it is about.
 
     Sorted, so that nothing depends on the order in which they were met.
     """
-    modified = {file for file in one.modified if _inside(file)}
-    read = {file for file in one.read if _inside(file)} - modified
+    modified = {file for file in one.modified if _is_inside(file)}
+    read = {file for file in one.read if _is_inside(file)} - modified
     weighed = [(file, 2) for file in sorted(modified)] + [(file, 1) for file in sorted(read)]
     return weighed[:_MOST_FILES]
 
 
-def _inside(file: str) -> bool:
+def _is_inside(file: str) -> bool:
     parts = file.replace("\\", "/").split("/")
     return bool(file) and parts[0] not in ("", "~") and ".." not in parts and "\0" not in file
 
 
-def _fate(file: str, weight: int, epoch: int, facts: Facts) -> _Fate | None:
+def _file_fate(file: str, weight: int, epoch: int, facts: Facts) -> _Fate | None:
     """What became of a file since; None: not known."""
     name, since, changes = file, epoch - MARGIN, 0
     own = weight > 1  # its first commit is still to come
@@ -147,10 +150,10 @@ def _fate(file: str, weight: int, epoch: int, facts: Facts) -> _Fate | None:
         if name not in facts.present:
             return None
         touches = sorted(touch for touch in facts.touches.get(name, ()) if touch.epoch >= since)
-        away = None if facts.present[name] else _away(touches)
+        away = None if facts.present[name] else _rename_away(touches)
         if away is not None:
             touches = touches[: touches.index(away)]
-        counted, own = _count(touches, epoch, own)
+        counted, own = _count_changes(touches, epoch, own)
         changes += counted
         if away is None:
             break
@@ -160,20 +163,20 @@ def _fate(file: str, weight: int, epoch: int, facts: Facts) -> _Fate | None:
             return _Fate(file, "renamed", changes, name)
         if changes:
             return _Fate(file, "changed", changes)
-        return _Fate(file, "") if _complete(facts, epoch) else None
+        return _Fate(file, "") if _is_complete(facts, epoch) else None
     seen = any(touch.how == "D" and touch.epoch >= since for touch in facts.touches.get(name, ()))
-    return _Fate(file, "gone") if seen or _complete(facts, epoch) else None
+    return _Fate(file, "gone") if seen or _is_complete(facts, epoch) else None
 
 
-def _complete(facts: Facts, epoch: int) -> bool:
+def _is_complete(facts: Facts, epoch: int) -> bool:
     return facts.reach is not None and facts.reach <= epoch
 
 
-def _away(touches: list[Touch]) -> Touch | None:
+def _rename_away(touches: list[Touch]) -> Touch | None:
     return next((touch for touch in touches if touch.how == "R"), None)
 
 
-def _count(touches: list[Touch], epoch: int, own: bool) -> tuple[int, bool]:
+def _count_changes(touches: list[Touch], epoch: int, own: bool) -> tuple[int, bool]:
     """How many of a file's commits are changes to what the item knew; is its own still to come?"""
     if own:
         return max(len(touches) - 1, 0), not touches
@@ -181,33 +184,33 @@ def _count(touches: list[Touch], epoch: int, own: bool) -> tuple[int, bool]:
     return sum(touch.epoch > epoch + MARGIN and touch.how != "A" for touch in touches), False
 
 
-def _factor(fate: _Fate) -> float:
+def _fate_factor(fate: _Fate) -> float:
     if fate.state == "gone":
         return 1.0
     changed = _CHANGED * (1.0 - exp2(-fate.changes / _HALF))
     return _RENAMED + (1.0 - _RENAMED) * changed if fate.state == "renamed" else changed
 
 
-def _told(fates: list[_Fate], least: bool) -> str:
+def _describe_fates(fates: list[_Fate], least: bool) -> str:
     """The worst in words, the others as a number."""
-    worst = min(fates, key=lambda fate: (-_factor(fate), fate.file))
+    worst = min(fates, key=lambda fate: (-_fate_factor(fate), fate.file))
     others = len(fates) - 1
     more = f"; {others} more file{'s' if others > 1 else ''} changed, moved or gone"
-    return _told_of(worst, least) + (more if others else "")
+    return _describe_fate(worst, least) + (more if others else "")
 
 
-def _told_of(fate: _Fate, least: bool) -> str:
+def _describe_fate(fate: _Fate, least: bool) -> str:
     times = "once" if fate.changes == 1 else f"{fate.changes} times"
     changed = f"changed {'at least ' if least else ''}{times} since"
     if fate.state == "gone":
-        return f"{_shown(fate.file)} is gone"
+        return f"{_printable_name(fate.file)} is gone"
     if fate.state == "renamed":
-        moved = f"{_shown(fate.file)} renamed to {_shown(fate.now)}"
+        moved = f"{_printable_name(fate.file)} renamed to {_printable_name(fate.now)}"
         return f"{moved}, {changed}" if fate.changes else moved
-    return f"{_shown(fate.file)} {changed}"
+    return f"{_printable_name(fate.file)} {changed}"
 
 
-def _shown(name: str) -> str:
+def _printable_name(name: str) -> str:
     """A name as one short line: whoever made the repository chose it."""
     clean = "".join(char if char.isprintable() else "?" for char in name)
     return clean if len(clean) <= 120 else f"…{clean[-119:]}"
@@ -231,7 +234,7 @@ class _History:
         self.times: dict[str, int] = {}
         self.parted: dict[str, int | None] = {}  # tip of a branch → when; None: it is merged
 
-    def add(self, commits: Iterable[git.Commit], edge: frozenset[str]) -> None:
+    def add_commits(self, commits: Iterable[git.Commit], edge: frozenset[str]) -> None:
         """Take in commits. What those at the `edge` of a shallow clone changed is not known."""
         for commit in commits:
             self.times[commit.id] = commit.committed
@@ -249,7 +252,7 @@ class _History:
         return self.reach is None or self.reach > oldest
 
 
-class Cache:
+class GitFacts:
     """Facts by repository and HEAD; the least recently used is forgotten. Safe across threads."""
 
     def __init__(self, size: int = 8, path: str = git.PATH) -> None:
@@ -258,46 +261,46 @@ class Cache:
         self._kept: OrderedDict[tuple[str, str], _History] = OrderedDict()
         self._lock = threading.Lock()
 
-    def facts(self, root: str, works: Iterable[Work], deadline: float) -> Facts:
+    def gather_facts(self, root: str, works: Iterable[Work], deadline: float) -> Facts:
         """What can be known by `deadline` (time.monotonic()) about the files of these items."""
         asked = list(works)
-        files = {file for one in asked for file, _ in _files(one)}
+        files = {file for one in asked for file, _ in _weighed_files(one)}
         branches = {one.branch for one in asked} - {"", "HEAD"}
         if not (files or branches) or not Path(root).is_dir():
             return Facts()
         repository = git.find(root)
         if repository is None:
             # Without versions there is nothing to know but what is there.
-            return Facts(_present(root, files, deadline), reach=0)
-        present = _present(root, files, deadline)
+            return Facts(_find_present(root, files, deadline), reach=0)
+        present = _find_present(root, files, deadline)
         until = deadline - _RESERVE
         if not self._lock.acquire(timeout=max(until - monotonic(), 0)):
             return Facts(present, branch=repository.branch)
         try:
-            history = self._history(repository, until)
+            history = self._history_of(repository, until)
             if repository.head:
                 self._read_on(history, repository, min(one.epoch for one in asked), until)
-            touches = _touches(history, files, git.below(repository, root))
-            parted = self._parted(history, repository, branches, until)
+            touches = _find_touches(history, files, git.below(repository, root))
+            parted = self._find_parted(history, repository, branches, until)
         finally:
             self._lock.release()
         targets = {touch.to for several in touches.values() for touch in several} - {""}
-        present |= _present(root, targets - files, deadline)
+        present |= _find_present(root, targets - files, deadline)
         return Facts(present, touches, history.reach, repository.branch, parted)
 
-    def _history(self, repository: git.Repository, deadline: float) -> _History:
+    def _history_of(self, repository: git.Repository, deadline: float) -> _History:
         """That of this HEAD, continued from an earlier one where it can be."""
         root, head = str(repository.top), repository.head
         history = self._kept.pop((root, head), None)
         if history is None and head:
-            history = self._continued(repository, deadline)
+            history = self._continue_history(repository, deadline)
         history = history or _History(head)
         self._kept[root, head] = history
         while len(self._kept) > self._size:
             self._kept.popitem(last=False)
         return history
 
-    def _continued(self, repository: git.Repository, deadline: float) -> _History | None:
+    def _continue_history(self, repository: git.Repository, deadline: float) -> _History | None:
         """The newest history of the same work tree, if HEAD has only moved on from there."""
         root, head = str(repository.top), repository.head
         same = (kept for (place, _), kept in reversed(self._kept.items()) if place == root)
@@ -316,7 +319,7 @@ class Cache:
         if len(new) >= _PAGE:
             return None  # there may be more of them than were asked for
         del self._kept[root, before.head]
-        before.add(new, git.shallow(repository))
+        before.add_commits(new, git.shallow(repository))
         before.head, before.parted = head, {}
         return before
 
@@ -332,7 +335,7 @@ class Cache:
             )  # fmt: skip
             whole = answer.end == "whole"
             new = list(git.commits(answer.out, whole))
-            history.add(new, edge)
+            history.add_commits(new, edge)
             history.read += len(new)
             if new:
                 history.reach = new[-1].committed
@@ -345,7 +348,7 @@ class Cache:
                 history.ended = history.by_name and not new
                 history.by_name = True
 
-    def _parted(
+    def _find_parted(
         self, history: _History, repository: git.Repository, branches: set[str], deadline: float
     ) -> dict[str, int]:
         """Of branches that are not merged: since when they have gone their own way."""
@@ -369,7 +372,7 @@ class Cache:
         return found
 
 
-def _touches(history: _History, files: set[str], prefix: str) -> dict[str, tuple[Touch, ...]]:
+def _find_touches(history: _History, files: set[str], prefix: str) -> dict[str, tuple[Touch, ...]]:
     """The touches of these files and of those they were renamed to, named from the root."""
     found: dict[str, tuple[Touch, ...]] = {}
     waiting = list(files)
@@ -386,11 +389,11 @@ def _touches(history: _History, files: set[str], prefix: str) -> dict[str, tuple
     return found
 
 
-def _present(root: str, files: set[str], deadline: float) -> dict[str, bool]:
+def _find_present(root: str, files: set[str], deadline: float) -> dict[str, bool]:
     """Which of the files are there now; those not looked at in time are not in it."""
     found: dict[str, bool] = {}
     for number, file in enumerate(sorted(files)):
         if number % 64 == 63 and monotonic() > deadline:
             break
-        found[file] = _inside(file) and os.path.lexists(f"{root}/{file}")
+        found[file] = _is_inside(file) and os.path.lexists(f"{root}/{file}")
     return found

@@ -23,7 +23,7 @@ from yester.clock import parse_time
 from yester.errors import NotFound, UsageError
 from yester.model import ECHO, Filters, Hit, Item, Paging, Session
 from yester.recall.floor import least_score
-from yester.recall.recall import Asked, hit, reach, recall
+from yester.recall.recall import Asked, make_hit, recall_hits, search_reach
 from yester.redact import redact
 from yester.store.contract import Store
 
@@ -69,7 +69,7 @@ class _Place:
     score: float = 0.0
 
 
-def timeline(
+def build_timeline(
     store: Store,
     anchor: int | str | None = None,
     before: int = 10,
@@ -80,7 +80,7 @@ def timeline(
     query: str = "",
     everywhere: bool = False,
     window: int = 0,
-    answer: _Answer = recall,
+    answer: _Answer = recall_hits,
 ) -> Timeline:
     """At most `before` items, the anchor, and at most `after`.
 
@@ -90,41 +90,43 @@ def timeline(
     if before < 0 or after < 0:
         raise UsageError(f"before and after must not be negative (before={before}, after={after})")
     asked = Asked(query, filters, now=now, window=window)
-    resolved = _found if query.strip() else _named
+    resolved = _best_match_place if query.strip() else _resolve_anchor
     place = resolved(store, asked, anchor, answer)
     if place.item and not filters.projects and not everywhere:
         filters = replace(filters, projects=(place.item.project,))
     names = {project.key: project.name for project in store.projects()}
-    earlier, later = _around(store, place, before, after, filters)
+    earlier, later = _items_around(store, place, before, after, filters)
     return Timeline(
         epoch=place.epoch / 1000,
-        before=tuple(hit(item, names) for item in earlier),
-        anchor=hit(place.item, names, place.score) if place.item else None,
-        after=tuple(hit(item, names) for item in later),
+        before=tuple(make_hit(item, names) for item in earlier),
+        anchor=make_hit(place.item, names, place.score) if place.item else None,
+        after=tuple(make_hit(item, names) for item in later),
     )
 
 
-def _named(store: Store, asked: Asked, anchor: int | str | None, answer: _Answer) -> _Place:
+def _resolve_anchor(
+    store: Store, asked: Asked, anchor: int | str | None, answer: _Answer
+) -> _Place:
     if isinstance(anchor, int):
-        return _item(store, anchor)
+        return _item_place(store, anchor)
     text = (anchor or "").strip() or LATEST
     if _LIKE_AN_ID.fullmatch(text):
-        return _item(store, int(text.removeprefix("#")))
+        return _item_place(store, int(text.removeprefix("#")))
     if text.lower() == LATEST:
         for item in store.select(replace(asked.filters, echoes=True), Paging(1)):
             return _Place(item.epoch, item)
         raise NotFound("there is nothing to begin from", "run `yester index`, or use fewer filters")
-    if text[0] == "S" and (place := _session(store, text[1:])):
+    if text[0] == "S" and (place := _session_place(store, text[1:])):
         return place
     try:
         return _Place(parse_time(text, asked.now, option="anchor"))
     except UsageError:
         if _LIKE_A_DATE.fullmatch(text):
             raise
-    return _found(store, replace(asked, query=text), None, answer)
+    return _best_match_place(store, replace(asked, query=text), None, answer)
 
 
-def _item(store: Store, id_: int) -> _Place:
+def _item_place(store: Store, id_: int) -> _Place:
     for item in store.get([id_]):
         if item.status not in ("active", ECHO):
             raise NotFound(f"item #{id_} is {item.status}, and a timeline shows active items only")
@@ -132,7 +134,7 @@ def _item(store: Store, id_: int) -> _Place:
     raise NotFound(f"no item #{id_}", "`yester recall` shows ids")
 
 
-def _session(store: Store, key: str) -> _Place | None:
+def _session_place(store: Store, key: str) -> _Place | None:
     """None where the text is not meant as a session: a word may begin with S as well."""
     keys = list(
         dict.fromkeys(s.key for s in store.sessions(Filters(session=key), Paging(20)))
@@ -153,12 +155,14 @@ def _session(store: Store, key: str) -> _Place | None:
     return None
 
 
-def _found(store: Store, asked: Asked, anchor: int | str | None, answer: _Answer) -> _Place:
+def _best_match_place(
+    store: Store, asked: Asked, anchor: int | str | None, answer: _Answer
+) -> _Place:
     latest = isinstance(anchor, str) and anchor.strip().lower() == LATEST
     if anchor is not None and not latest:
         raise UsageError(f"a query has no other anchor than {LATEST!r}, but it is {anchor!r}")
     hits = answer(store, replace(asked, k=_ASKED if latest else 1))
-    if reach(store, asked.query, hits) == "meaning":
+    if search_reach(store, asked.query, hits) == "meaning":
         # Something is always nearest. It is an anchor only if it stands out as an answer would.
         best = answer(store, replace(asked, k=_COMPARED, explain=True))
         if least_score(best) == inf:
@@ -172,7 +176,7 @@ def _found(store: Store, asked: Asked, anchor: int | str | None, answer: _Answer
     raise NotFound(f"nothing fits {asked.query!r}", ANCHORS)
 
 
-def _around(
+def _items_around(
     store: Store, place: _Place, before: int, after: int, filters: Filters
 ) -> tuple[list[Item], list[Item]]:
     """The nearest on both sides, oldest first.
@@ -180,25 +184,25 @@ def _around(
     Many items may share one moment: a program's import has it for thousands.
     """
     filters = replace(filters, echoes=True)
-    same = _within(filters, place.epoch, place.epoch + 1)
+    same = _narrow_time(filters, place.epoch, place.epoch + 1)
     own = place.item.id if place.item else 0
-    rank = _rank(store, same, own)
+    rank = _rank_in_moment(store, same, own)
     near = min(before, rank)
     earlier = store.select(same, Paging(near, rank - near, oldest_first=True)) if near else []
     if near < before:
-        past = store.select(_within(filters, None, place.epoch), Paging(before - near))
+        past = store.select(_narrow_time(filters, None, place.epoch), Paging(before - near))
         earlier = past[::-1] + earlier
     later: list[Item] = []
     if after:
         found = store.select(same, Paging(after + 1, rank, oldest_first=True))
         later = [item for item in found if item.id != own][:after]
         if len(later) < after:
-            coming = _within(filters, place.epoch + 1, None)
+            coming = _narrow_time(filters, place.epoch + 1, None)
             later += store.select(coming, Paging(after - len(later), oldest_first=True))
     return earlier, later
 
 
-def _rank(store: Store, same: Filters, id_: int) -> int:
+def _rank_in_moment(store: Store, same: Filters, id_: int) -> int:
     """How many items of one moment have a smaller id, without reading them all."""
 
     def id_at(offset: int) -> int:
@@ -211,7 +215,7 @@ def _rank(store: Store, same: Filters, id_: int) -> int:
     return bisect_left(range(most + 1), id_, key=id_at)
 
 
-def _within(filters: Filters, since: int | None, until: int | None) -> Filters:
+def _narrow_time(filters: Filters, since: int | None, until: int | None) -> Filters:
     since = max((s for s in (since, filters.since) if s is not None), default=None)
     until = min((u for u in (until, filters.until) if u is not None), default=None)
     return replace(filters, since=since, until=until)
@@ -223,7 +227,7 @@ _INDEX = ("observation", "memory", "note")
 _TAIL = 40  # last messages of a session among which its closing one is looked for
 
 
-def recent(
+def recent_sessions(
     store: Store, filters: Filters, limit: int = 3, rows: int = 12
 ) -> list[tuple[Session, list[Hit]]]:
     """The last `limit` sessions that pass the filters, the newest first, with at most `rows` hits
@@ -236,13 +240,13 @@ def recent(
     names = {project.key: project.name for project in store.projects()}
     told = []
     for session in store.sessions(filters, Paging(limit)):
-        hits = [hit(item, names) for item in _story(store, session, rows)]
+        hits = [make_hit(item, names) for item in _session_story(store, session, rows)]
         project = names.get(session.project, session.project)
         told.append((replace(session, project=project, title=redact(session.title)), hits))
     return told
 
 
-def _story(store: Store, session: Session, rows: int) -> list[Item]:
+def _session_story(store: Store, session: Session, rows: int) -> list[Item]:
     here = Filters(projects=(session.project,), session=session.key, agent=session.agent)
     summaries = store.select(replace(here, kinds=("summary",)), Paging(rows))
     if summaries:
@@ -250,18 +254,18 @@ def _story(store: Store, session: Session, rows: int) -> list[Item]:
         ending = summaries[:1]
     else:
         here_after, ending = here, []
-    ending += _closing(store, here_after)
+    ending += _closing_message(store, here_after)
     others = [
         *summaries[1:],
         *store.select(replace(here_after, kinds=("prompt",)), Paging(rows)),
         *store.select(replace(here, kinds=_INDEX), Paging(rows)),
     ]
     # How it ended is worth more than any one thing that happened on the way.
-    kept = ending + sorted(others, key=_time, reverse=True)[: max(rows - len(ending), 0)]
-    return sorted(kept[:rows], key=_time)
+    kept = ending + sorted(others, key=_time_order, reverse=True)[: max(rows - len(ending), 0)]
+    return sorted(kept[:rows], key=_time_order)
 
 
-def _closing(store: Store, here: Filters) -> list[Item]:
+def _closing_message(store: Store, here: Filters) -> list[Item]:
     """The last thing the agent itself said."""
     for item in store.select(replace(here, kinds=("message",)), Paging(_TAIL)):
         if item.role == "assistant" and not item.actor:
@@ -269,5 +273,5 @@ def _closing(store: Store, here: Filters) -> list[Item]:
     return []
 
 
-def _time(item: Item) -> tuple[int, int]:
+def _time_order(item: Item) -> tuple[int, int]:
     return item.epoch, item.id

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from yester.model import DISTILLED, Hit, Item
-from yester.text.terms import term_hash, terms
+from yester.text.terms import term_hash, text_terms
 
 FIELDS = ("title", "subtitle", "body", "facts", "concepts", "files", "tool", "sections")
 _HEADER = struct.Struct("<BII")
@@ -33,7 +33,7 @@ class Document:
     lengths: tuple[tuple[int, int], ...]  # (field number, number of terms)
 
 
-def document(item: Item) -> Document:
+def expand_item(item: Item) -> Document:
     """Expand an item. Pure, and by far the dearest step of indexing after parsing."""
     texts = (
         item.title,
@@ -51,7 +51,7 @@ def document(item: Item) -> Document:
     for number, text in enumerate(texts):
         if not text:
             continue
-        counts = Counter(terms(text))
+        counts = Counter(text_terms(text))
         if not counts:
             continue
         length = counts.total()
@@ -61,11 +61,11 @@ def document(item: Item) -> Document:
         vector += (
             _HEADER.pack(number, len(counts), length),
             hashes.tobytes(),
-            bytes(counts.values()) if length < 256 else _capped(counts.values()),
+            bytes(counts.values()) if length < 256 else _capped_counts(counts.values()),
         )
         lengths.append((number, length))
         fields.append(counts)
-    return Document(_distinct(fields), b"".join(vector), tuple(lengths))
+    return Document(_distinct_terms(fields), b"".join(vector), tuple(lengths))
 
 
 def _telling_tags(item: Item) -> list[str]:
@@ -74,7 +74,7 @@ def _telling_tags(item: Item) -> list[str]:
     return [tag for tag in item.tags if tag != own]
 
 
-def _distinct(fields: list[Counter[str]]) -> list[str]:
+def _distinct_terms(fields: list[Counter[str]]) -> list[str]:
     """One long field and some short ones is the rule: build no set of the long one's terms."""
     if not fields:
         return []
@@ -85,7 +85,7 @@ def _distinct(fields: list[Counter[str]]) -> list[str]:
     return [*longest, *(term for term in others if term not in longest)]
 
 
-def _capped(counts: Iterable[int]) -> bytes:
+def _capped_counts(counts: Iterable[int]) -> bytes:
     return bytes([n if n < 256 else 255 for n in counts])
 
 
@@ -96,7 +96,7 @@ class FieldTerms:
     counts: dict[int, int]
 
 
-def extent(vector: bytes) -> tuple[int, int]:
+def count_bounds(vector: bytes) -> tuple[int, int]:
     """At least and at most so many different terms, read from the heads of its fields alone."""
     least, most, at = 0, 0, 0
     while at < len(vector):
@@ -107,7 +107,7 @@ def extent(vector: bytes) -> tuple[int, int]:
     return least, most
 
 
-def decode(vector: bytes) -> list[FieldTerms]:
+def decode_vector(vector: bytes) -> list[FieldTerms]:
     """The stored form back as counts per field."""
     fields, at = [], 0
     while at < len(vector):
@@ -123,16 +123,16 @@ def decode(vector: bytes) -> list[FieldTerms]:
     return fields
 
 
-def matches(
+def find_matches(
     vector: bytes, wanted: Sequence[tuple[int, bytes]]
 ) -> list[tuple[int, int, list[tuple[int, int]]]]:
     """(field number, number of terms, [(hash, count)]) of the wanted terms alone.
 
     Scoring looks at hundreds of vectors for a handful of terms: in long ones those are searched for
-    as the four bytes they are stored as (`pattern`), and nothing is decoded.
+    as the four bytes they are stored as (`hash_bytes`), and nothing is decoded.
     """
     if _MANY * len(wanted) > len(vector):
-        return _matches({term for term, _ in wanted}, vector)
+        return _match_whole({term for term, _ in wanted}, vector)
     there = [one for one in wanted if one[1] in vector]
     found: list[tuple[int, int, list[tuple[int, int]]]] = []
     at, size, find = 0, len(vector) if there else 0, vector.find
@@ -153,7 +153,7 @@ def matches(
     return found
 
 
-def _matches(asked: set[int], vector: bytes) -> list[tuple[int, int, list[tuple[int, int]]]]:
+def _match_whole(asked: set[int], vector: bytes) -> list[tuple[int, int, list[tuple[int, int]]]]:
     found, at, size = [], 0, len(vector)
     while at < size:
         number, distinct, length = _HEADER.unpack_from(vector, at)
@@ -169,7 +169,7 @@ def _matches(asked: set[int], vector: bytes) -> list[tuple[int, int, list[tuple[
     return found
 
 
-def held(vector: bytes, wanted: Sequence[int]) -> dict[int, set[int]]:
+def field_hashes(vector: bytes, wanted: Sequence[int]) -> dict[int, set[int]]:
     """field number → the terms it holds, of these fields alone."""
     found, at, size = {}, 0, len(vector)
     while at < size:
@@ -185,7 +185,7 @@ def held(vector: bytes, wanted: Sequence[int]) -> dict[int, set[int]]:
     return found
 
 
-def pattern(term: int) -> bytes:
+def hash_bytes(term: int) -> bytes:
     return term.to_bytes(4, "little")
 
 

@@ -2,7 +2,7 @@
 
     open_embedder   the one the settings name, or None: then search goes by words alone
     why_not         the reason for None, one sentence
-    split           a long text as parts a model can read whole
+    split_parts     a long text as parts a model can read whole
 
 A text's vector depends on that text alone. With int8 models this is not so by itself: the scale of
 each layer is taken over the whole batch, and neighbours moved a vector to a cosine of .995.
@@ -30,12 +30,12 @@ from yester.text.models import (
     MODELS,
     PACKAGED,
     Model,
-    folder,
-    missing,
-    vocabulary,
+    missing_file,
+    model_folder,
+    vocabulary_file,
 )
-from yester.text.vectors import arrays
-from yester.text.wordpiece import WordPiece, apart, cleaned
+from yester.text.vectors import load_numpy
+from yester.text.wordpiece import WordPiece, split_stretches, strip_controls
 
 if TYPE_CHECKING:
     import numpy as np
@@ -72,11 +72,11 @@ class OnnxEmbedder:
     """A transformer: the first token's vector of the last layer."""
 
     def __init__(self, model: Model, home: Path) -> None:
-        self.name, self.sha, self.dims = model.name, model.weights.sha256, model.dims
+        self.name, self.sha, self.dims = model.name, model.weights_file.sha256, model.dims
         self.band = model.band
         self._prefix = model.query_prefix
-        self._pieces = _wordpiece(vocabulary(model, home))
-        self._np = arrays()
+        self._pieces = _load_wordpiece(vocabulary_file(model, home))
+        self._np = load_numpy()
         # By itself it gives the machine an id and tells its makers of its use. It looks at the
         # variable once, when it is loaded; these are the names it has had for it.
         os.environ.update(ORT_DISABLE_TELEMETRY="1", ORT_TELEMETRY_DISABLED="1")
@@ -87,7 +87,7 @@ class OnnxEmbedder:
         options.enable_cpu_mem_arena = options.enable_mem_pattern = False
         options.log_severity_level = 3
         self._session = ort.InferenceSession(
-            str(folder(model, home) / model.weights.name),
+            str(model_folder(model, home) / model.weights_file.name),
             options,
             providers=["CPUExecutionProvider"],
         )
@@ -96,16 +96,16 @@ class OnnxEmbedder:
     def embed(self, texts: Sequence[str], most_tokens: int = DOCUMENT_TOKENS) -> Vectors:
         rows = self._np.zeros((len(texts), self.dims), self._np.float32)
         for at, text in enumerate(texts):
-            rows[at] = self._vector(text, most_tokens)
-        return normalised(rows)
+            rows[at] = self._embed_text(text, most_tokens)
+        return normalise_rows(rows)
 
     def embed_query(self, text: str, most_tokens: int = QUERY_TOKENS) -> Vectors:
         vector: Vectors = self.embed([self._prefix + text], most_tokens)[0]
         return vector
 
-    def _vector(self, text: str, most_tokens: int) -> Any:
+    def _embed_text(self, text: str, most_tokens: int) -> Any:
         np = self._np
-        ids = np.array([self._pieces.encode(text, most_tokens)], np.int64)
+        ids = np.array([self._pieces.encode_text(text, most_tokens)], np.int64)
         given = {
             "input_ids": ids,
             "attention_mask": np.ones_like(ids),
@@ -118,32 +118,32 @@ class PotionEmbedder:
     """A table of word vectors: the mean of a text's pieces, unknown ones left out."""
 
     def __init__(self, model: Model, home: Path) -> None:
-        self.name, self.sha, self.dims = model.name, model.weights.sha256, model.dims
+        self.name, self.sha, self.dims = model.name, model.weights_file.sha256, model.dims
         self.band = model.band
-        self._np = arrays()
-        self._pieces = _wordpiece(vocabulary(model, home))
-        self._table = _safetensors(folder(model, home) / model.weights.name, self.dims)
+        self._np = load_numpy()
+        self._pieces = _load_wordpiece(vocabulary_file(model, home))
+        self._table = _map_matrix(model_folder(model, home) / model.weights_file.name, self.dims)
 
     def embed(self, texts: Sequence[str], most_tokens: int = DOCUMENT_TOKENS) -> Vectors:
         rows = self._np.zeros((len(texts), self.dims), self._np.float32)
         unknown = self._pieces.unknown
         for at, text in enumerate(texts):
-            numbers = [n for n in self._pieces.encode(text, most_tokens)[1:-1] if n != unknown]
+            numbers = [n for n in self._pieces.encode_text(text, most_tokens)[1:-1] if n != unknown]
             if numbers:
                 rows[at] = self._table[numbers].mean(axis=0)
-        return normalised(rows)
+        return normalise_rows(rows)
 
     def embed_query(self, text: str, most_tokens: int = QUERY_TOKENS) -> Vectors:
         vector: Vectors = self.embed([text], most_tokens)[0]
         return vector
 
 
-def _safetensors(path: Path, dims: int) -> Vectors:
+def _map_matrix(path: Path, dims: int) -> Vectors:
     """The one matrix of a safetensors file, mapped: only the rows in use come into memory.
 
     The format: length of the header (8 bytes, little endian), header in JSON, data.
     """
-    np = arrays()
+    np = load_numpy()
     with open(path, "rb") as file:
         (length,) = struct.unpack("<Q", file.read(8))
         header = json.loads(file.read(min(length, 1 << 20)))
@@ -156,9 +156,9 @@ def _safetensors(path: Path, dims: int) -> Vectors:
     return matrix
 
 
-def normalised(rows: Vectors) -> Vectors:
+def normalise_rows(rows: Vectors) -> Vectors:
     """Every row to length one; a row of zeros, a text without words, stays near to nothing."""
-    np = arrays()
+    np = load_numpy()
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     result: Vectors = rows / np.where(lengths > 0, lengths, 1).astype(np.float32)
     return result
@@ -178,7 +178,7 @@ class CachedEmbedder:
         self._inner = embedder
         self.name, self.sha = embedder.name, embedder.sha
         self.dims, self.band = embedder.dims, embedder.band
-        self._np = arrays()
+        self._np = load_numpy()
         self._lock = Lock()
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._db = apsw.Connection(str(place / f"{self.sha[:16]}.db"))
@@ -190,7 +190,7 @@ class CachedEmbedder:
         )
 
     def embed(self, texts: Sequence[str], most_tokens: int = DOCUMENT_TOKENS) -> Vectors:
-        return self._all(
+        return self._cached_rows(
             texts, f"document {most_tokens}", lambda new: self._inner.embed(new, most_tokens)
         )
 
@@ -199,10 +199,10 @@ class CachedEmbedder:
             row: Vectors = self._inner.embed_query(text, most_tokens)[None]
             return row
 
-        vector: Vectors = self._all([text], f"query {most_tokens}", ask)[0]
+        vector: Vectors = self._cached_rows([text], f"query {most_tokens}", ask)[0]
         return vector
 
-    def _all(
+    def _cached_rows(
         self, texts: Sequence[str], read_as: str, make: Callable[[Sequence[str]], Vectors]
     ) -> Vectors:
         np = self._np
@@ -244,17 +244,17 @@ def _text_sha(read_as: str, text: str) -> bytes:
 
 
 @cache
-def _wordpiece(path: Path) -> WordPiece:
+def _load_wordpiece(path: Path) -> WordPiece:
     if path.suffix == ".json":
         return WordPiece(json.loads(path.read_bytes())["model"]["vocab"])
-    return WordPiece.read(path)
+    return WordPiece.read_vocabulary(path)
 
 
 def open_embedder(
     values: Mapping[str, Any], home: Path, cache_folder: Path | None = None
 ) -> Embedder | None:
     """The embedder of the settings, or None with `why_not` knowing the reason; never an error."""
-    embedder, _ = _opened(values, home)
+    embedder, _ = _try_opening(values, home)
     if embedder is None or cache_folder is None:
         return embedder
     import apsw
@@ -267,17 +267,17 @@ def open_embedder(
 
 def why_not(values: Mapping[str, Any], home: Path) -> str:
     """Why there is no embedder with these settings; empty: there is one."""
-    return _opened(values, home)[1]
+    return _try_opening(values, home)[1]
 
 
-def _opened(values: Mapping[str, Any], home: Path) -> tuple[Embedder | None, str]:
+def _try_opening(values: Mapping[str, Any], home: Path) -> tuple[Embedder | None, str]:
     name = str(values.get("embedder", DEFAULT))
     if name == "none":
         return None, 'the setting embedder is "none"'
     if name not in NAMES:
         return None, f"the setting embedder is {name!r}, but must be one of {', '.join(NAMES)}"
     try:
-        return (_http(values) if name == "http" else _local(MODELS[name], home)), ""
+        return (_open_http(values) if name == "http" else _open_local(MODELS[name], home)), ""
     except ModelError as error:
         return None, str(error)
     except ImportError as error:
@@ -287,7 +287,7 @@ def _opened(values: Mapping[str, Any], home: Path) -> tuple[Embedder | None, str
         return None, f"{name} cannot be opened ({type(error).__name__}: {error})"
 
 
-def _http(values: Mapping[str, Any]) -> Embedder:
+def _open_http(values: Mapping[str, Any]) -> Embedder:
     url, model, dims = (values.get(f"embed.{part}") for part in ("url", "model", "dims"))
     if not url or not model or not dims:
         raise ModelError(
@@ -299,8 +299,8 @@ def _http(values: Mapping[str, Any]) -> Embedder:
     return HttpEmbedder(str(url), str(model), int(dims), str(values.get("embed.key") or ""))
 
 
-def _local(model: Model, home: Path) -> Embedder:
-    if wrong := missing(model, home):
+def _open_local(model: Model, home: Path) -> Embedder:
+    if wrong := missing_file(model, home):
         raise ModelError(wrong)
     kind = OnnxEmbedder if model.pooling == "cls" else PotionEmbedder
     return kind(model, home)
@@ -312,17 +312,19 @@ _ENDS = tuple(".!?:;。！？；")
 _MOST_CHARACTERS = 64_000
 
 
-def split(text: str, most_tokens: int = DOCUMENT_TOKENS, most_parts: int = MOST_PARTS) -> list[str]:
+def split_parts(
+    text: str, most_tokens: int = DOCUMENT_TOKENS, most_parts: int = MOST_PARTS
+) -> list[str]:
     """A text as parts of at most `most_tokens`, cut at the best border in the second half of each.
 
     Of more than `most_parts` the first three quarters and the last ones stay: what it is about
     stands at the beginning, what came of it at the end. A part is too long only where one word is.
     """
-    text = cleaned(text)
+    text = strip_controls(text)
     if len(text) > _MOST_CHARACTERS:
         text = text[: _MOST_CHARACTERS * 3 // 4] + "\n\n" + text[-_MOST_CHARACTERS // 4 :]
     room = max(1, most_tokens - 2)
-    atoms = _atoms(text, room)
+    atoms = _find_atoms(text, room)
     parts: list[str] = []
     first = 0
     while first < len(atoms):
@@ -341,30 +343,30 @@ def split(text: str, most_tokens: int = DOCUMENT_TOKENS, most_parts: int = MOST_
     return parts
 
 
-def _atoms(text: str, room: int) -> list[tuple[int, int, int, int]]:
+def _find_atoms(text: str, room: int) -> list[tuple[int, int, int, int]]:
     """(start, end, tokens, border behind it) of what is not cut."""
-    pieces = _wordpiece(PACKAGED / DEFAULT / "vocab.txt")
+    pieces = _load_wordpiece(PACKAGED / DEFAULT / "vocab.txt")
     atoms: list[tuple[int, int, int, int]] = []
     at = 0
     for chunk in text.split():
         start = text.index(chunk, at)
         end = start + len(chunk)
         if atoms:
-            atoms[-1] = (*atoms[-1][:3], _border(text[at:start], atoms[-1][3]))
-        tokens = pieces.count(chunk)
+            atoms[-1] = (*atoms[-1][:3], _border_kind(text[at:start], atoms[-1][3]))
+        tokens = pieces.count_pieces(chunk)
         if tokens <= room:
             atoms.append((start, end, tokens, _SENTENCE if chunk.endswith(_ENDS) else _SPACE))
         else:
-            for stretch in apart(chunk):
+            for stretch in split_stretches(chunk):
                 sentence = stretch in _ENDS and not stretch.isascii()
                 stop = start + len(stretch)
                 border = _SENTENCE if sentence else _INSIDE
-                atoms.append((start, stop, pieces.count(stretch), border))
+                atoms.append((start, stop, pieces.count_pieces(stretch), border))
                 start = stop
         at = end
     return atoms
 
 
-def _border(gap: str, before: int) -> int:
+def _border_kind(gap: str, before: int) -> int:
     lines = gap.count("\n")
     return _PARAGRAPH if lines > 1 else _LINE if lines else max(before, _SPACE)

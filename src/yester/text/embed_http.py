@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from yester.errors import ConfigError, ModelError
-from yester.text.embed import DOCUMENT_TOKENS, QUERY_TOKENS, normalised
-from yester.text.post import Unanswered, address, post, sendable
-from yester.text.vectors import arrays
+from yester.text.embed import DOCUMENT_TOKENS, QUERY_TOKENS, normalise_rows
+from yester.text.post import Unanswered, parse_address, post_body, sendable_text
+from yester.text.vectors import load_numpy
 
 if TYPE_CHECKING:
     from yester.text.embed import Vectors
@@ -40,31 +40,31 @@ class HttpEmbedder:
         self.sha = hashlib.sha256(f"{url}\n{model}\n{dims}".encode()).hexdigest()
         self._model, self._key = model, key
         self._seconds, self._query_seconds = seconds, query_seconds
-        self._np = arrays()
+        self._np = load_numpy()
         try:
-            self._to = address(url, "embed.url")
+            self._to = parse_address(url, "embed.url")
         except ConfigError as error:
             raise ModelError(str(error)) from None
-        self._path = self._to.below("/embeddings" if self._to.path else "/v1/embeddings")
+        self._path = self._to.path_below("/embeddings" if self._to.path else "/v1/embeddings")
 
     def embed(self, texts: Sequence[str], most_tokens: int = DOCUMENT_TOKENS) -> Vectors:  # noqa: ARG002
         rows = self._np.zeros((len(texts), self.dims), self._np.float32)
         for start in range(0, len(texts), _BATCH):
             batch = texts[start : start + _BATCH]
-            rows[start : start + len(batch)] = self._ask(batch, self._seconds)
-        return normalised(rows)
+            rows[start : start + len(batch)] = self._request_vectors(batch, self._seconds)
+        return normalise_rows(rows)
 
     def embed_query(self, text: str, most_tokens: int = QUERY_TOKENS) -> Vectors:  # noqa: ARG002
-        row = self._np.array(self._ask([text], self._query_seconds), self._np.float32)
-        vector: Vectors = normalised(row)[0]
+        row = self._np.array(self._request_vectors([text], self._query_seconds), self._np.float32)
+        vector: Vectors = normalise_rows(row)[0]
         return vector
 
-    def _ask(self, texts: Sequence[str], seconds: float) -> list[list[float]]:
+    def _request_vectors(self, texts: Sequence[str], seconds: float) -> list[list[float]]:
         # A server may refuse an empty text; a blank one has no meaning either.
         body = msgspec.json.encode(
-            {"model": self._model, "input": [sendable(text) or " " for text in texts]}
+            {"model": self._model, "input": [sendable_text(text) or " " for text in texts]}
         )
-        answer = self._post(body, seconds)
+        answer = self._post_request(body, seconds)
         try:
             found = msgspec.json.decode(answer, type=dict[str, Any])["data"]
             rows = msgspec.convert([row["embedding"] for row in found], list[list[float]])
@@ -72,31 +72,33 @@ class HttpEmbedder:
                 [row.get("index", at) for at, row in enumerate(found)], list[int]
             )
         except (msgspec.MsgspecError, KeyError, TypeError, AttributeError):
-            raise self._error("the answer is not a list of embeddings") from None
+            raise self._model_error("the answer is not a list of embeddings") from None
         if sorted(order) != list(range(len(texts))):
-            raise self._error(f"{len(rows)} vectors came for {len(texts)} texts")
+            raise self._model_error(f"{len(rows)} vectors came for {len(texts)} texts")
         for row in rows:
             if len(row) != self.dims:
-                raise self._error(
+                raise self._model_error(
                     f"the vectors have {len(row)} numbers, but embed.dims is {self.dims}; "
                     "correct it in config.toml"
                 )
         return [row for _, row in sorted(zip(order, rows, strict=True))]
 
-    def _post(self, body: bytes, seconds: float) -> bytes:
+    def _post_request(self, body: bytes, seconds: float) -> bytes:
         headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
         try:
-            reply = post(self._to, self._path, body, headers, seconds)
+            reply = post_body(self._to, self._path, body, headers, seconds)
         except Unanswered as error:
-            raise self._error(str(error)) from None
+            raise self._model_error(str(error)) from None
         if reply.status == 429:
             wait = reply.headers.get("retry-after", "")
-            raise self._error("too many requests" + (f", wait {wait} s" if wait.isdigit() else ""))
+            raise self._model_error(
+                "too many requests" + (f", wait {wait} s" if wait.isdigit() else "")
+            )
         if reply.status in (401, 403):
-            raise self._error(f"not allowed ({reply.status}); check embed.key in config.toml")
+            raise self._model_error(f"not allowed ({reply.status}); check embed.key in config.toml")
         if reply.status != 200:
-            raise self._error(f"answered {reply.status} {reply.reason}")
+            raise self._model_error(f"answered {reply.status} {reply.reason}")
         return reply.body
 
-    def _error(self, reason: str) -> ModelError:
+    def _model_error(self, reason: str) -> ModelError:
         return ModelError(f"embeddings from {self._to.host}: {reason}")

@@ -35,11 +35,11 @@ class ModelFile:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """`weights` is the file whose hash stands for the model in the store.
+    """`weights_file` is the one whose hash stands for the model in the store.
 
     `band`: the cosines of a question with what it is not about (lowest twentieth) and with what
     answers it (highest hundredth), measured once on commits, conversations and agents' messages
-    and fixed, since a score must not depend on what else was found. See `closeness`.
+    and fixed, since a score must not depend on what else was found. See `cosine_closeness`.
     `vocabulary`: its file with the WordPiece pieces; empty for the default model's vocab.txt.
     """
 
@@ -55,7 +55,7 @@ class Model:
     vocabulary: str = ""
 
     @property
-    def weights(self) -> ModelFile:
+    def weights_file(self) -> ModelFile:
         return self.files[0]
 
     @property
@@ -134,66 +134,66 @@ _TABLE = (
 MODELS: Mapping[str, Model] = {model.name: model for model in _TABLE}
 
 
-def named(name: str) -> Model:
+def find_model(name: str) -> Model:
     if name not in MODELS:
         raise UsageError(f"no model is called {name!r}; there is {', '.join(MODELS)}")
     return MODELS[name]
 
 
-def folder(model: Model, home: Path) -> Path:
+def model_folder(model: Model, home: Path) -> Path:
     """Where the model's files are, or would be."""
     return home / "models" / model.name if model.wheel else PACKAGED / model.name
 
 
-def vocabulary(model: Model, home: Path) -> Path:
+def vocabulary_file(model: Model, home: Path) -> Path:
     if model.vocabulary:
-        return folder(model, home) / model.vocabulary
+        return model_folder(model, home) / model.vocabulary
     return PACKAGED / DEFAULT / "vocab.txt"
 
 
-def missing(model: Model, home: Path) -> str:
+def missing_file(model: Model, home: Path) -> str:
     """The first thing wrong with the model's files by a look at their sizes; empty: all there."""
     for file in model.files:
-        path = folder(model, home) / file.name
+        path = model_folder(model, home) / file.name
         try:
             size = path.stat().st_size
         except OSError:
-            return f"{path} is not there; {_fix(model)}"
+            return f"{path} is not there; {_fix_command(model)}"
         if size != file.size:
-            return f"{path} has {size:,} bytes instead of {file.size:,}; {_fix(model)}"
+            return f"{path} has {size:,} bytes instead of {file.size:,}; {_fix_command(model)}"
     return ""
 
 
-def verify(model: Model, home: Path) -> None:
+def verify_files(model: Model, home: Path) -> None:
     """Read every file and compare its hash."""
     for file in model.files:
-        path = folder(model, home) / file.name
+        path = model_folder(model, home) / file.name
         try:
             with open(path, "rb") as opened:
                 found = hashlib.file_digest(opened, "sha256").hexdigest()
         except OSError as error:
-            raise ModelError(f"{path}: {error.strerror}; {_fix(model)}") from None
+            raise ModelError(f"{path}: {error.strerror}; {_fix_command(model)}") from None
         if found != file.sha256:
             raise ModelError(
                 f"{path} is not the model's file (sha256 {found[:12]}… instead of "
-                f"{file.sha256[:12]}…); {_fix(model)}"
+                f"{file.sha256[:12]}…); {_fix_command(model)}"
             )
 
 
-def _fix(model: Model) -> str:
+def _fix_command(model: Model) -> str:
     return f"run: yester model fetch {model.name}" if model.wheel else "install yester again"
 
 
-def fetch(model: Model, home: Path, python: str = sys.executable) -> Path:
+def fetch_model(model: Model, home: Path, python: str = sys.executable) -> Path:
     """Bring the model into `home/models/`; what is already there and right is left alone.
 
     Files appear whole or not at all, and only with the right hash.
     """
     import tempfile
 
-    place = folder(model, home)
+    place = model_folder(model, home)
     try:
-        verify(model, home)
+        verify_files(model, home)
     except ModelError:
         if not model.wheel:
             raise
@@ -203,8 +203,8 @@ def fetch(model: Model, home: Path, python: str = sys.executable) -> Path:
         for part in (home, place.parent, place):
             part.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".fetch-", dir=place) as scratch:
-            wheel = _download(model, Path(scratch), python, home)
-            _unpack(wheel, model, Path(scratch), home)
+            wheel = _download_wheel(model, Path(scratch), python, home)
+            _unpack_wheel(wheel, model, Path(scratch), home)
             for file in model.files:
                 (Path(scratch) / file.name).replace(place / file.name)
     except OSError as error:
@@ -212,7 +212,7 @@ def fetch(model: Model, home: Path, python: str = sys.executable) -> Path:
     return place
 
 
-def _download(model: Model, scratch: Path, python: str, home: Path) -> Path:
+def _download_wheel(model: Model, scratch: Path, python: str, home: Path) -> Path:
     import subprocess
 
     # -P and -E: a folder or variable of somebody's repository must not choose the pip that runs.
@@ -241,18 +241,18 @@ def _download(model: Model, scratch: Path, python: str, home: Path) -> Path:
 
 
 def _by_hand(model: Model, home: Path) -> str:
-    place = folder(model, home)
+    place = model_folder(model, home)
     files = ", ".join(f"{place / file.name} (sha256 {file.sha256})" for file in model.files)
     return f"or get it by hand from {model.hub or model.wheel} as {files}"
 
 
-def _unpack(wheel: Path, model: Model, scratch: Path, home: Path) -> None:
+def _unpack_wheel(wheel: Path, model: Model, scratch: Path, home: Path) -> None:
     import zipfile
 
     try:
         with zipfile.ZipFile(wheel) as archive:
             for file in model.files:
-                wrong = _take(archive, file, scratch / file.name)
+                wrong = _copy_member(archive, file, scratch / file.name)
                 if wrong:
                     raise ModelError(f"{wheel.name}: {wrong}; {_by_hand(model, home)}")
     except (zipfile.BadZipFile, KeyError) as error:
@@ -261,7 +261,7 @@ def _unpack(wheel: Path, model: Model, scratch: Path, home: Path) -> None:
         ) from None
 
 
-def _take(archive: zipfile.ZipFile, file: ModelFile, target: Path) -> str:
+def _copy_member(archive: zipfile.ZipFile, file: ModelFile, target: Path) -> str:
     """Copy one member out; what is wrong with it, or nothing."""
     digest = hashlib.sha256()
     size = 0

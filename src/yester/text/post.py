@@ -34,7 +34,7 @@ class Address:
         """Is it this machine?"""
         return _is_loopback(self.host)
 
-    def below(self, path: str) -> str:
+    def path_below(self, path: str) -> str:
         return f"{self.path}{path}" + (f"?{self.query}" if self.query else "")
 
 
@@ -56,7 +56,7 @@ class Unanswered(Exception):
         self.sent = sent
 
 
-def address(url: str, setting: str) -> Address:
+def parse_address(url: str, setting: str) -> Address:
     """Where a setting says that texts go; ConfigError where they must not go."""
     try:
         parts = urlsplit(url)
@@ -74,7 +74,9 @@ def address(url: str, setting: str) -> Address:
     return Address(parts.scheme == "https", host, port, parts.path.rstrip("/"), parts.query)
 
 
-def post(to: Address, path: str, body: bytes, headers: Mapping[str, str], seconds: float) -> Reply:
+def post_body(
+    to: Address, path: str, body: bytes, headers: Mapping[str, str], seconds: float
+) -> Reply:
     """The answer to one request, whole and within `seconds`, or Unanswered.
 
     A socket's own timeout starts anew with every byte, so a clock beside it hangs up.
@@ -93,7 +95,7 @@ def post(to: Address, path: str, body: bytes, headers: Mapping[str, str], second
         given = {"Content-Type": "application/json", "Accept": "application/json", **headers}
         connection.request("POST", path, body, given)
         with connection.getresponse() as response:
-            read = _read(response, until)
+            read = _read_body(response, until)
             named = {name.lower(): value for name, value in response.headers.items()}
             return Reply(response.status, response.reason, named, read)
     except (OSError, http.client.HTTPException, ValueError) as error:
@@ -114,7 +116,7 @@ def _hang_up(connected: socket.socket) -> None:
         socket.socket.shutdown(connected, socket.SHUT_RDWR)
 
 
-def _read(response: http.client.HTTPResponse, until: float) -> bytes:
+def _read_body(response: http.client.HTTPResponse, until: float) -> bytes:
     blocks: list[bytes] = []
     size = 0
     while block := response.read1(1 << 16):
@@ -129,7 +131,7 @@ def _read(response: http.client.HTTPResponse, until: float) -> bytes:
     return b"".join(blocks)
 
 
-def sendable(text: str) -> str:
+def sendable_text(text: str) -> str:
     return text.encode("utf-8", "replace").decode()  # lone surrogates have no form in JSON
 
 

@@ -24,7 +24,7 @@ from yester.clock import parse_time
 from yester.errors import UsageError
 from yester.model import KINDS
 from yester.tables import load_table
-from yester.text.terms import STOP, terms
+from yester.text.terms import STOP, text_terms
 
 FIELDS = frozenset(
     {"project", "kind", "type", "concept", "file", "session", "agent", "tool", "since", "until"}
@@ -93,7 +93,7 @@ class Query:
     named: bool = True  # False: nothing but stop words, the question names nothing
 
     @property
-    def quoted(self) -> bool:
+    def only_quoted(self) -> bool:
         """Nothing but quoted words restricts the answers."""
         parts = self.must.parts if isinstance(self.must, Every) else (self.must,)
         return all(isinstance(part, Phrase) and not part.distance for part in parts)
@@ -106,37 +106,37 @@ class _Piece:
     distance: int = 0
 
 
-def parse(text: str) -> Query:
+def parse_query(text: str) -> Query:
     stripped = text.strip()
     if "\n" in stripped or len(stripped.split()) > _LONGEST_QUESTION:
         pieces = [_Piece("word", word) for word in stripped.split()]
         filters: list[tuple[str, str]] = []
     else:
-        pieces, filters = _pieces(stripped)
+        pieces, filters = _split_pieces(stripped)
     operators = any(p.kind in ("operator", "phrase", "near", "prefix") for p in pieces)
-    must = _Parser(pieces).expression() if operators else None
+    must = _Parser(pieces).parse_expression() if operators else None
     asked = [p for p in pieces if p.kind in ("word", "phrase", "near")]
-    unwanted = _unwanted(must)
+    unwanted = _excluded_terms(must)
     telling = [p for p in asked if p.kind != "word" or p.text.strip(".,;:!?").lower() not in STOP]
     found: dict[str, None] = {}
     for piece in telling or asked:
-        found.update(dict.fromkeys(terms(piece.text)))
+        found.update(dict.fromkeys(text_terms(piece.text)))
     ranked = tuple(term for term in found if term not in unwanted)
     prefixes = tuple(p.text.lower() for p in pieces if p.kind == "prefix")
     return Query(ranked, prefixes, must, tuple(filters), bool((telling and ranked) or prefixes))
 
 
-def _pieces(text: str) -> tuple[list[_Piece], list[tuple[str, str]]]:
+def _split_pieces(text: str) -> tuple[list[_Piece], list[tuple[str, str]]]:
     pieces: list[_Piece] = []
     filters: list[tuple[str, str]] = []
     for match in _TOKEN.finditer(text):
         value = match["quoted"] or match["value"] or ""
-        if match["field"] and _usable(match["field"], value):
+        if match["field"] and _is_filter(match["field"], value):
             filters.append((match["field"], value))
         elif match["field"]:
             pieces.append(_Piece("word", match[0]))
         elif match["phrase"] is not None:
-            if any(True for _ in terms(match["phrase"])):
+            if any(True for _ in text_terms(match["phrase"])):
                 pieces.append(_Piece("phrase", match["phrase"]))
         elif match["near"]:
             pieces.append(_Piece("near", match["near"], int(match["distance"] or NEAR_WORDS)))
@@ -152,7 +152,7 @@ def _pieces(text: str) -> tuple[list[_Piece], list[tuple[str, str]]]:
     return _only_real_operators(pieces), filters
 
 
-def _usable(name: str, value: str) -> bool:
+def _is_filter(name: str, value: str) -> bool:
     """Can this be a filter? `kind:of` and `since:when` are words like any other."""
     if name == "kind":
         return value in KINDS
@@ -192,55 +192,55 @@ class _Parser:
         self._pieces = pieces
         self._at = 0
 
-    def expression(self) -> Expression | None:
+    def parse_expression(self) -> Expression | None:
         parts = []
         while self._at < len(self._pieces):
             before = self._at
-            part = self._either()
+            part = self._parse_either()
             if part is not None:
                 parts.append(part)
             if self._at == before:
                 self._at += 1  # a closing bracket without its opening one
-        return _every(parts)
+        return _join_every(parts)
 
-    def _peek(self, kind: str, text: str = "") -> bool:
+    def _next_is(self, kind: str, text: str = "") -> bool:
         if self._at >= len(self._pieces):
             return False
         piece = self._pieces[self._at]
         return piece.kind == kind and (not text or piece.text == text)
 
-    def _either(self) -> Expression | None:
-        first, bound = self._both()
+    def _parse_either(self) -> Expression | None:
+        first, bound = self._parse_both()
         parts = [first]
-        while self._peek("operator", "OR"):
+        while self._next_is("operator", "OR"):
             self._at += 1
-            parts.append(self._both()[0])
+            parts.append(self._parse_both()[0])
             bound = True
         found = [part for part in parts if part is not None]
         if len(parts) > 1:
-            return Some(tuple(found)) if len(found) > 1 else _every(found)
+            return Some(tuple(found)) if len(found) > 1 else _join_every(found)
         return first if bound or not isinstance(first, Word) else None
 
-    def _both(self) -> tuple[Expression | None, bool]:
+    def _parse_both(self) -> tuple[Expression | None, bool]:
         """Operands joined by AND or NOT; the flag says whether an operator bound a plain word."""
-        first, bound = self._operand()
+        first, bound = self._parse_operand()
         parts = [first]
         while True:
-            if self._peek("operator", "AND"):
+            if self._next_is("operator", "AND"):
                 self._at += 1
-            elif not self._peek("operator", "NOT"):
+            elif not self._next_is("operator", "NOT"):
                 break
-            parts.append(self._operand()[0])
+            parts.append(self._parse_operand()[0])
             bound = True
         found = [part for part in parts if part is not None]
-        return _every(found), bound
+        return _join_every(found), bound
 
-    def _operand(self) -> tuple[Expression | None, bool]:
+    def _parse_operand(self) -> tuple[Expression | None, bool]:
         if self._at >= len(self._pieces):
             return None, False
-        if self._peek("operator", "NOT"):
+        if self._next_is("operator", "NOT"):
             self._at += 1
-            part = self._operand()[0]
+            part = self._parse_operand()[0]
             return (None if part is None else Without(part)), True
         piece = self._pieces[self._at]
         if piece.kind == "close":
@@ -248,47 +248,47 @@ class _Parser:
         self._at += 1
         if piece.kind == "open":
             parts = []
-            while self._at < len(self._pieces) and not self._peek("close"):
+            while self._at < len(self._pieces) and not self._next_is("close"):
                 at = self._at
-                part = self._either()
+                part = self._parse_either()
                 if part is None and at < self._at:
-                    part = _word(self._pieces[at])
+                    part = _word_expression(self._pieces[at])
                 if part is not None:
                     parts.append(part)
             self._at += 1
-            return _every(parts), True
-        return _leaf(piece)
+            return _join_every(parts), True
+        return _leaf_expression(piece)
 
 
-def _leaf(piece: _Piece) -> tuple[Expression | None, bool]:
-    found = tuple(terms(piece.text))
+def _leaf_expression(piece: _Piece) -> tuple[Expression | None, bool]:
+    found = tuple(text_terms(piece.text))
     if piece.kind == "prefix":
         return Prefix(piece.text.lower()), True
     if piece.kind == "phrase":
         return Phrase(found), True
     if piece.kind == "near":
-        return (Phrase(found, piece.distance) if len(found) > 1 else _word(piece)), True
-    return _word(piece), False
+        return (Phrase(found, piece.distance) if len(found) > 1 else _word_expression(piece)), True
+    return _word_expression(piece), False
 
 
-def _word(piece: _Piece) -> Word | None:
-    found = tuple(terms(piece.text))
+def _word_expression(piece: _Piece) -> Word | None:
+    found = tuple(text_terms(piece.text))
     return Word(found) if found else None
 
 
-def _every(parts: Sequence[Expression]) -> Expression | None:
+def _join_every(parts: Sequence[Expression]) -> Expression | None:
     if len(parts) > 1:
         return Every(tuple(parts))
     return parts[0] if parts else None
 
 
-def _unwanted(expression: Expression | None, wanted: bool = True) -> set[str]:
+def _excluded_terms(expression: Expression | None, wanted: bool = True) -> set[str]:
     """Terms that stand behind NOT: they must not rank what they exclude."""
     match expression:
         case Without(part):
-            return _unwanted(part, not wanted)
+            return _excluded_terms(part, not wanted)
         case Every(parts) | Some(parts):
-            return set().union(*(_unwanted(part, wanted) for part in parts))
+            return set().union(*(_excluded_terms(part, wanted) for part in parts))
         case Word(found) | Phrase(found):
             return set() if wanted else set(found)
     return set()
@@ -305,7 +305,7 @@ def _load_names() -> tuple[dict[str, tuple[Names, ...]], dict[Names, tuple[Names
     single: dict[str, dict[Names, None]] = {}
     several: dict[Names, dict[Names, None]] = {}
     for group in load_table("synonyms")["groups"]:
-        expanded = [tuple(terms(name)) for name in group]
+        expanded = [tuple(text_terms(name)) for name in group]
         for names in expanded:
             others = dict.fromkeys(other for other in expanded if other and other != names)
             if len(names) == 1:
@@ -318,7 +318,7 @@ def _load_names() -> tuple[dict[str, tuple[Names, ...]], dict[Names, tuple[Names
     )
 
 
-def alternatives(asked: Sequence[str]) -> dict[str, tuple[Names, ...]]:
+def other_names(asked: Sequence[str]) -> dict[str, tuple[Names, ...]]:
     """term → other names, for the terms of a question; "rate limit" is one thing, "rate" is not.
     What is found by another name counts for less."""
     single, several = _load_names()

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator
 
-from yester.text.terms import words
+from yester.text.terms import locate_words
 
 _END = re.compile(r"(?<=[.!?])[\"')\]*`]*\s+(?=[A-Z0-9\"'`*\[(“‘])|(?<=[。！？])")
 _ABBREVIATION = re.compile(
@@ -49,10 +49,10 @@ def first_sentence(text: str, most: int, least: int = 0) -> str:
         first = f"{first} {sentence}".lstrip()
         if len(first) >= least:
             break
-    return shorten(first, most)
+    return shorten_text(first, most)
 
 
-def shorten(text: str, most: int) -> str:
+def shorten_text(text: str, most: int) -> str:
     """A text on one line of at most so many characters, cut between words where there are any."""
     line = " ".join(text.split())
     if len(line) <= most:
@@ -68,34 +68,36 @@ _SCANNED = 20_000
 _MATCHES = 6  # of one term
 
 
-def snippet(
+def find_snippet(
     text: str, asked: Collection[str], most: int = 240, mark: Callable[[str], str] | None = None
 ) -> str:
     """At most about `most` characters on one line; `mark` wraps each asked word."""
     scanned = text[:_SCANNED]
     wanted = set(asked)
-    found = [(start, end) for start, end, terms in words(scanned) if not wanted.isdisjoint(terms)]
-    return _shown(text, scanned, found, most, mark)
+    found = [
+        (start, end) for start, end, terms in locate_words(scanned) if not wanted.isdisjoint(terms)
+    ]
+    return _render_window(text, scanned, found, most, mark)
 
 
-def glimpses(asked: Collection[str]) -> Callable[[str, int], str]:
+def glimpse_finder(asked: Collection[str]) -> Callable[[str, int], str]:
     """The same for many texts and one question, fast: where the letters of an asked term stand.
 
     Tokenizing the texts would be a quarter of what a list of twenty hits costs."""
-    wanted = [_stem(term) for term in asked]
+    wanted = [_cut_stem(term) for term in asked]
 
     def glimpse(text: str, most: int) -> str:
         scanned = text[:_SCANNED]
         low = scanned.lower()
         found = sorted(
-            span for term in wanted for span in _places(low, term) if len(low) == len(scanned)
+            span for term in wanted for span in _term_spans(low, term) if len(low) == len(scanned)
         )
-        return _shown(text, scanned, found, most, None)
+        return _render_window(text, scanned, found, most, None)
 
     return glimpse
 
 
-def _places(text: str, term: str) -> Iterator[tuple[int, int]]:
+def _term_spans(text: str, term: str) -> Iterator[tuple[int, int]]:
     at = text.find(term)
     for _ in range(_MATCHES):
         if at < 0:
@@ -104,19 +106,19 @@ def _places(text: str, term: str) -> Iterator[tuple[int, int]]:
         at = text.find(term, at + len(term))
 
 
-def _stem(term: str) -> str:
+def _cut_stem(term: str) -> str:
     """retri → retr: as it stands in retry, retried, retries."""
     return term[:-1] if len(term) > 3 and term.endswith("i") else term
 
 
-def _shown(
+def _render_window(
     text: str,
     scanned: str,
     found: list[tuple[int, int]],
     most: int,
     mark: Callable[[str], str] | None,
 ) -> str:
-    begin, stop = _window(scanned, found, most)
+    begin, stop = _best_window(scanned, found, most)
     parts, at = [], begin
     for start, end in found:
         if mark is not None and begin <= start and end <= stop:
@@ -127,7 +129,7 @@ def _shown(
     return ("… " if begin > 0 else "") + line + (" …" if stop < len(text.rstrip()) else "")
 
 
-def _window(text: str, found: list[tuple[int, int]], most: int) -> tuple[int, int]:
+def _best_window(text: str, found: list[tuple[int, int]], most: int) -> tuple[int, int]:
     best, begin = 0, 0
     last = 0
     said = [text[start:end].lower() for start, end in found]

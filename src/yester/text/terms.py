@@ -56,27 +56,27 @@ class _Expansions(dict[str, tuple[str, ...]]):
     def __missing__(self, word: str) -> tuple[str, ...]:
         if len(self) >= _CACHE:
             self.clear()
-        terms = self[word] = self._expand(word)
+        terms = self[word] = self._expand_word(word)
         return terms
 
-    def _expand(self, word: str) -> tuple[str, ...]:
+    def _expand_word(self, word: str) -> tuple[str, ...]:
         if word.isascii():
             if word.isalpha() and word[1:].islower():
                 return (self._stem(word.lower()),) if len(word) <= _LONGEST_WORD else ()
             if "." in word:
-                return tuple(chain.from_iterable(map(self._dotted, _WORD.findall(word))))
-            return self._identifier(word)
-        folded = _fold(word)
+                return tuple(chain.from_iterable(map(self._expand_dotted, _WORD.findall(word))))
+            return self._expand_identifier(word)
+        folded = _fold_accents(word)
         parts = _WORD.findall(folded)
         if parts != [folded]:
-            return tuple(chain.from_iterable(map(self._dotted, parts)))
+            return tuple(chain.from_iterable(map(self._expand_dotted, parts)))
         if _PAIRED.search(folded):
-            return tuple(self._paired(folded))
+            return tuple(self._expand_pairs(folded))
         if folded.isascii():
             return self[folded]
         return (self._stem(folded.lower()),) if len(folded) <= _LONGEST_WORD else ()
 
-    def _identifier(self, word: str) -> tuple[str, ...]:
+    def _expand_identifier(self, word: str) -> tuple[str, ...]:
         """Digits, capitals, snake and camel case: the whole and its parts."""
         low = word.strip("_").lower()
         if len(low) < 2:
@@ -93,7 +93,7 @@ class _Expansions(dict[str, tuple[str, ...]]):
             return (low,)  # toolu_01Xb… and its like: the parts of a random name mean nothing
         return (low, *terms)
 
-    def _dotted(self, word: str) -> tuple[str, ...]:
+    def _expand_dotted(self, word: str) -> tuple[str, ...]:
         """A version or decimal whole; in `item.3` the word and the number apart."""
         if "." not in word:
             return self[word]
@@ -103,7 +103,7 @@ class _Expansions(dict[str, tuple[str, ...]]):
             return (f"{number}.{rest}"[:_LONGEST_WORD],)
         return (*self[first], *rest.split("."))
 
-    def _paired(self, word: str) -> Iterable[str]:
+    def _expand_pairs(self, word: str) -> Iterable[str]:
         at = 0
         for run in _PAIRED.finditer(word):
             if run.start() > at:
@@ -118,7 +118,7 @@ class _Expansions(dict[str, tuple[str, ...]]):
             yield from self[word[at:]]
 
 
-def _fold(word: str) -> str:
+def _fold_accents(word: str) -> str:
     """Accents off, compatibility forms to plain ones; hangul stays composed, as syllables."""
     split = unicodedata.normalize("NFKD", word)
     return unicodedata.normalize("NFC", "".join(c for c in split if not unicodedata.combining(c)))
@@ -148,7 +148,7 @@ _terms_of = _expansions.__getitem__
 term_hash = _hashes.__getitem__
 
 
-def _chunks(text: str) -> list[str]:
+def _split_chunks(text: str) -> list[str]:
     try:
         encoded = text.encode()
     except UnicodeEncodeError:  # lone surrogates
@@ -156,18 +156,18 @@ def _chunks(text: str) -> list[str]:
     return encoded.translate(_SPACED).decode().split()
 
 
-def terms(text: str) -> Iterator[str]:
+def text_terms(text: str) -> Iterator[str]:
     """Every term of a text, in order, with repetitions."""
-    return chain.from_iterable(map(_terms_of, _chunks(text)))
+    return chain.from_iterable(map(_terms_of, _split_chunks(text)))
 
 
-def words(text: str) -> list[tuple[int, int, tuple[str, ...]]]:
+def locate_words(text: str) -> list[tuple[int, int, tuple[str, ...]]]:
     """(start, end, terms) of every word: where in the text a term stands."""
     return [(m.start(), m.end(), _expansions[m[0]]) for m in _WORD.finditer(text)]
 
 
 def query_terms(text: str) -> list[str]:
     """The distinct terms to look for, in order: stop words dropped unless nothing would remain."""
-    found = _chunks(text)
+    found = _split_chunks(text)
     telling = [word for word in found if word.strip(".").lower() not in STOP]
     return list(dict.fromkeys(chain.from_iterable(map(_terms_of, telling or found))))

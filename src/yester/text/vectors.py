@@ -27,7 +27,7 @@ CENTRED = "0208c2270dfcb40eeb4c13d47aed8aacd93160ec2a5e6a1cf63cac7076fe2087"
 CENTRE_DIMS = 384
 
 
-def arrays() -> Any:
+def load_numpy() -> Any:
     """numpy, with one thread: with two, a product of 0.24 ms was seen to take 48.
 
     The libraries beneath read the variables once, when loaded; the environment is put back.
@@ -46,44 +46,44 @@ def arrays() -> Any:
                 os.environ[name] = value
 
 
-def packed(vector: Vector) -> bytes:
-    np = arrays()
+def pack_vector(vector: Vector) -> bytes:
+    np = load_numpy()
     largest = float(np.abs(vector).max()) or 1.0
     scale = np.array([largest / 127.0], "<f4")
     values = np.round(vector / scale[0]).astype(np.int8)
     return bytes(scale.tobytes() + values.tobytes())
 
 
-def unpacked(stored: Sequence[bytes]) -> Vector:
+def unpack_vectors(stored: Sequence[bytes]) -> Vector:
     """One row for each; they must have one length."""
-    np = arrays()
+    np = load_numpy()
     raw = np.frombuffer(b"".join(stored), np.uint8).reshape(len(stored), -1)
     scales = raw[:, :_SCALE].copy().view("<f4")
     rows: Vector = raw[:, _SCALE:].view(np.int8).astype(np.float32) * scales
     return rows
 
 
-def code(vector: Vector, model: str = "") -> bytes:
+def sign_code(vector: Vector, model: str = "") -> bytes:
     """The signs of what a vector has beyond the mean of its model's vectors.
 
     Vectors of one model all point the same way, more or less: the mean of those of the packaged one
     has a length of .84. With signs of the bare vectors, eight times as many values must be read.
     """
-    np = arrays()
-    return bytes(np.packbits(vector > centre(model, len(vector))).tobytes())
+    np = load_numpy()
+    return bytes(np.packbits(vector > model_centre(model, len(vector))).tobytes())
 
 
 @cache
-def centre(model: str, dims: int) -> Any:
-    np = arrays()
+def model_centre(model: str, dims: int) -> Any:
+    np = load_numpy()
     if model == CENTRED and dims == CENTRE_DIMS:
         return np.frombuffer((Path(__file__).parent / "centre.f32").read_bytes(), "<f4")
     return np.zeros(dims, np.float32)
 
 
-def unlike(codes: Any, wanted: bytes) -> Any:
+def differing_bits(codes: Any, wanted: bytes) -> Any:
     """For each code the number of bits it does not share with the wanted one."""
-    np = arrays()
+    np = load_numpy()
     differing = codes ^ np.frombuffer(wanted, codes.dtype)
     if hasattr(np, "bitwise_count"):
         return np.bitwise_count(differing).sum(axis=1, dtype=np.uint16)

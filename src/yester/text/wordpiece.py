@@ -34,7 +34,7 @@ _IDEOGRAPHS = (
 _IDEOGRAPH = re.compile(f"([{_IDEOGRAPHS}])")
 
 
-def cleaned(text: str) -> str:
+def strip_controls(text: str) -> str:
     """Without control characters; where a cleaned text has white space, so has the reference."""
     return _CONTROL.sub("", text)
 
@@ -51,38 +51,38 @@ class WordPiece:
         self._chunks: dict[str, tuple[int, ...]] = {}
 
     @classmethod
-    def read(cls, path: Path) -> WordPiece:
+    def read_vocabulary(cls, path: Path) -> WordPiece:
         """From a vocab.txt: one piece a line, its number is the line's."""
         lines = path.read_text("utf-8").split("\n")
         return cls({piece: number for number, piece in enumerate(lines) if piece})
 
-    def encode(self, text: str, most: int) -> list[int]:
+    def encode_text(self, text: str, most: int) -> list[int]:
         """[CLS] pieces [SEP], at most `most` numbers; what does not fit is cut off at the end."""
-        return [self._first, *islice(self.pieces(text), max(0, most - 2)), self._last]
+        return [self._first, *islice(self.piece_numbers(text), max(0, most - 2)), self._last]
 
-    def pieces(self, text: str) -> Iterator[int]:
-        return chain.from_iterable(map(self._chunk, cleaned(text).split()))
+    def piece_numbers(self, text: str) -> Iterator[int]:
+        return chain.from_iterable(map(self._chunk_numbers, strip_controls(text).split()))
 
-    def count(self, chunk: str) -> int:
+    def count_pieces(self, chunk: str) -> int:
         """How many pieces a stretch without white space has."""
-        return len(self._chunk(chunk))
+        return len(self._chunk_numbers(chunk))
 
-    def _chunk(self, chunk: str) -> tuple[int, ...]:
+    def _chunk_numbers(self, chunk: str) -> tuple[int, ...]:
         found = self._chunks.get(chunk)
         if found is None:
-            words = _ASCII_WORD.findall(chunk.lower()) if chunk.isascii() else _words(chunk)
-            found = tuple(chain.from_iterable(map(self._word, words)))
-            _remember(self._chunks, chunk, found)
+            words = _ASCII_WORD.findall(chunk.lower()) if chunk.isascii() else _split_words(chunk)
+            found = tuple(chain.from_iterable(map(self._word_numbers, words)))
+            _remember_numbers(self._chunks, chunk, found)
         return found
 
-    def _word(self, word: str) -> tuple[int, ...]:
+    def _word_numbers(self, word: str) -> tuple[int, ...]:
         found = self._words.get(word)
         if found is None:
-            found = self._cut(word)
-            _remember(self._words, word, found)
+            found = self._cut_word(word)
+            _remember_numbers(self._words, word, found)
         return found
 
-    def _cut(self, word: str) -> tuple[int, ...]:
+    def _cut_word(self, word: str) -> tuple[int, ...]:
         if (whole := self._number.get(word)) is not None and len(word) <= _LONGEST_WORD:
             return (whole,)
         if len(word) > _LONGEST_WORD:
@@ -101,7 +101,7 @@ class WordPiece:
         return tuple(numbers)
 
 
-def _remember(cache: dict[str, tuple[int, ...]], key: str, value: tuple[int, ...]) -> None:
+def _remember_numbers(cache: dict[str, tuple[int, ...]], key: str, value: tuple[int, ...]) -> None:
     """Forgets everything when full, and never keeps the long: memory stays bounded."""
     if len(key) > _LONGEST_CACHED:
         return
@@ -110,7 +110,7 @@ def _remember(cache: dict[str, tuple[int, ...]], key: str, value: tuple[int, ...
     cache[key] = value
 
 
-def _words(chunk: str) -> Iterable[str]:
+def _split_words(chunk: str) -> Iterable[str]:
     """A chunk with other than ASCII characters, in the reference's order of steps."""
     kept = "".join(c for c in chunk if c != "\ufffd" and unicodedata.category(c) not in _DROPPED)
     spaced = _IDEOGRAPH.sub(r" \1 ", kept)
@@ -138,7 +138,7 @@ def is_punctuation(c: str) -> bool:
     return unicodedata.category(c).startswith("P")
 
 
-def apart(chunk: str) -> list[str]:
+def split_stretches(chunk: str) -> list[str]:
     """The stretches a chunk may be cut into without changing its pieces; joined, they are it."""
     stretches: list[str] = []
     start = 0

@@ -36,10 +36,10 @@ from yester.ingest.events import Events
 from yester.memories.memory_config import narrowed
 from yester.memories.rules import standing
 from yester.model import ON_REQUEST, Answered, Event, Feedback, Injection, OwedStart
-from yester.recall.beginning import at_hand
+from yester.recall.beginning import changed_files
 from yester.recall.rank import Weights
 from yester.recall.recall import Asked
-from yester.recall.recall import answer as recalled
+from yester.recall.recall import answer_question as recalled
 from yester.store.contract import Store
 from yester.store.figures import has_vectors
 from yester.worker.log import Log
@@ -278,7 +278,7 @@ class Answers:
         signals = around.around(told.cwd, patience) if at_start else around.seen(told.cwd)
         search = Search(
             _weights(config), self._embedder, partial(self._surroundings.fates, root,
-            patience=_AT_PROMPT), at_hand(signals), config.flag("cross_project"),
+            patience=_AT_PROMPT), changed_files(signals), config.flag("cross_project"),
         )  # fmt: skip
         shown = (
             self._store.entries(Injection, {"session": session.id})

@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 
 from yester import git
-from yester.recall.staleness import Cache, Staleness, Work, stale
+from yester.recall.staleness import GitFacts, Staleness, Work, judge_staleness
 from yester.worker.log import Log
 
 _PATIENCE = 0.15  # seconds for all that git is asked about a folder
@@ -32,7 +32,7 @@ class Surroundings:
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._ended = False
-        self._cache = Cache()
+        self._cache = GitFacts()
 
     def around(self, folder: str, patience: float) -> git.Signals:
         """What it looks like, where that is known within `patience` seconds, else looked like."""
@@ -62,7 +62,9 @@ class Surroundings:
     def fates(self, folder: str, works: Sequence[Work], patience: float) -> Mapping[int, Staleness]:
         """What has become of these items' files, as far as it is known or quickly found out."""
         try:
-            return stale(works, self._cache.facts(folder, works, time.monotonic() + patience))
+            return judge_staleness(
+                works, self._cache.gather_facts(folder, works, time.monotonic() + patience)
+            )
         except Exception as error:  # noqa: BLE001 -- whatever a repository holds, recall goes on
             self._log.failed("asking git", error)
             return {}

@@ -12,7 +12,7 @@ from yester.cli.memory.said import form_options
 from yester.clock import format_minute
 from yester.memories.lifecycle import named
 from yester.model import Change
-from yester.text.sentences import snippet
+from yester.text.sentences import find_snippet
 
 
 @click.command("history")
@@ -53,4 +53,4 @@ def _row(change: Change) -> dict[str, Any]:
 
 def _shown(value: object, form: str) -> str:
     text = msgspec.json.encode(value).decode()
-    return text if form == "full" else snippet(text, (), 80)
+    return text if form == "full" else find_snippet(text, (), 80)

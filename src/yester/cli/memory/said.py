@@ -26,8 +26,8 @@ from yester.memories.memo import GLOBAL, By
 from yester.memories.wording import lead
 from yester.model import Filters, Memo, Project
 from yester.project import EXCLUDED, Projects
-from yester.recall.recall import hit
-from yester.text.sentences import snippet
+from yester.recall.recall import make_hit
+from yester.text.sentences import find_snippet
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -94,7 +94,7 @@ def form_options(default: str) -> Callable[[F], F]:
 
 def row(app: App, memo: Memo, full: bool = True) -> dict[str, Any]:
     item = memo.item
-    return as_json(hit(item, app.names), (), full) | {
+    return as_json(make_hit(item, app.names), (), full) | {
         "slug": memo.slug, "scope": memo.scope, "path": memo.path, "status": item.status,
         "tags": item.tags, "files": item.files, "confidence": item.confidence,
         "origin": item.origin, "trust": item.trust, "updated": item.updated / 1000,
@@ -132,7 +132,7 @@ def line(app: App, memo: Memo) -> str:
     more = [f"[{', '.join(item.tags)}]" if item.tags else "", memo.path, _state(memo)]
     if item.supersedes:
         more.append(f"replaces #{item.supersedes}")
-    title = item.title or snippet(item.body, (), 100)
+    title = item.title or find_snippet(item.body, (), 100)
     if app.read_by_agent:
         title, more = quoted(one_line(title, 200)), [one_line(one, 200) for one in more]
     told = "  ".join(filter(None, more))

@@ -29,7 +29,7 @@ from yester.memories.categories import CATEGORIES
 from yester.memories.memo import By
 from yester.model import Filters, Hit, Paging, Project, Session
 from yester.recall.rank import IMPORTANCE, Weights
-from yester.recall.recall import Answer, Asked, answer
+from yester.recall.recall import Answer, Asked, answer_question
 from yester.store import store_exists, store_file
 from yester.store.contract import Store
 from yester.store.figures import filter_facets, has_vectors
@@ -145,7 +145,7 @@ class Home:
                     return found
             embedder = self.embedder(config)
         weights = Weights().with_half_life(config.number("recency_halflife_days"))
-        return answer(store, asked, weights, embedder)
+        return answer_question(store, asked, weights, embedder)
 
     def embedder(self, config: Config) -> Embedder | None:
         """A model of our own."""
@@ -281,7 +281,7 @@ class Access:
         here = asked.filters.projects[0] if len(asked.filters.projects) == 1 else ""
         return self.home.recall(self.store, replace(asked, window=window, project=here))
 
-    def recall(self, store: Store, asked: Asked) -> list[Hit]:  # noqa: ARG002 -- as `timeline` asks
+    def recall(self, store: Store, asked: Asked) -> list[Hit]:  # noqa: ARG002 -- as `build_timeline` asks
         return self.answer(asked).hits
 
 

@@ -44,8 +44,8 @@ from yester.model import STATUSES, Filters, Memo, Paging, Project
 from yester.project import Projects, named
 from yester.recall.recall import Asked
 from yester.redact import redact
-from yester.text.sentences import shorten
-from yester.text.terms import query_terms, terms
+from yester.text.sentences import shorten_text
+from yester.text.terms import query_terms, text_terms
 
 _HISTORY = 200  # changes that are shown
 _DONE: Mapping[str, Any] = {"created": "CREATE", "updated": "UPDATE"}
@@ -87,7 +87,7 @@ def _fitting(
         asked = set(query_terms(query))
         for memo in access.store.memos(filters, Paging(statuses=put_away)):
             item = memo.item
-            if asked <= set(terms(f"{item.title} {item.body} {' '.join(item.tags)}")):
+            if asked <= set(text_terms(f"{item.title} {item.body} {' '.join(item.tags)}")):
                 found.append(memo)
     return found[:most]
 
@@ -284,7 +284,7 @@ def save(access: Access, given: Save) -> shapes.Saved:
 
 def _title(text: str) -> str:
     """As long as a title may be, also where something in it has been blackened."""
-    return shorten(clean(text), LONGEST_TITLE)
+    return shorten_text(clean(text), LONGEST_TITLE)
 
 
 def _place(access: Access, name: str) -> tuple[Project, bool]:

@@ -17,7 +17,7 @@ from yester.model import Change, Memo
 from yester.redact import redact
 from yester.store.contract import Store
 from yester.text.document import reading_cost
-from yester.text.sentences import shorten
+from yester.text.sentences import shorten_text
 
 _BEGINNING = 240  # characters of the text in an index
 _STEPS: tuple[Action, ...] = ("retire", "archive", "restore")
@@ -39,11 +39,11 @@ class MemoryRows:
         item = memo.item
         text = redact(item.body)
         return Memory(
-            id=item.id, slug=redact(memo.slug), title=redact(item.title) or shorten(text, 100),
+            id=item.id, slug=redact(memo.slug), title=redact(item.title) or shorten_text(text, 100),
             type=redact(item.type), icon=icon(item.kind, item.type), status=item.status,
             scope=memo.scope, path=redact(memo.path),
             project=redact(self._names.get(item.project, item.project)),
-            text=text if self._full else shorten(text, _BEGINNING),
+            text=text if self._full else shorten_text(text, _BEGINNING),
             content=clean(memo.content) if self._full else UNSET,
             tags=[redact(tag) for tag in item.tags], files=[redact(path) for path in item.files],
             confidence=item.confidence, origin=item.origin, version=memo.version,

@@ -22,7 +22,7 @@ from yester.recall.recall import Answer
 from yester.redact import redact
 from yester.store.contract import Store
 from yester.text.document import item_text, reading_cost
-from yester.text.sentences import glimpses, shorten
+from yester.text.sentences import glimpse_finder, shorten_text
 
 _TITLE, _SUBTITLE, _NAME = 100, 80, 40  # characters of an index row
 _ROOM, _SNIPPET = 180, 40  # characters of all its texts; fewer are not worth a snippet
@@ -36,7 +36,7 @@ class Rows:
     def __init__(self, store: Store, asked: Collection[str] = (), full: bool = False) -> None:
         self._store = store
         self._names = {project.key: redact(project.name) for project in store.projects()}
-        self._glimpse = glimpses(asked)
+        self._glimpse = glimpse_finder(asked)
         self._full = full
         self._sessions: dict[tuple[str, str], int] = {}
 
@@ -70,13 +70,13 @@ class Rows:
     def row(self, item: Item, text: str | None = None, title: str | None = None) -> Row:
         """`text` and `title` are its own where those are redacted already."""
         text = redact(item_text(item)) if text is None else text
-        title = shorten(redact(item.title) if title is None else title, _TITLE)
-        spoken = title or shorten(self._glimpse(text, _TITLE), _TITLE)
+        title = shorten_text(redact(item.title) if title is None else title, _TITLE)
+        spoken = title or shorten_text(self._glimpse(text, _TITLE), _TITLE)
         row = Row(
             id=item.id, kind=item.kind, type=redact(item.type), icon=icon(item.kind, item.type),
-            title=spoken, subtitle=shorten(redact(item.subtitle), _SUBTITLE),
+            title=spoken, subtitle=shorten_text(redact(item.subtitle), _SUBTITLE),
             date=format_day(item.epoch), created_at_epoch=item.epoch,
-            project=shorten(self._called(item.project), _NAME), tokens=reading_cost(item),
+            project=shorten_text(self._called(item.project), _NAME), tokens=reading_cost(item),
         )  # fmt: skip
         if item.concepts:
             row.concepts = [redact(one) for one in item.concepts[:_CONCEPTS]]
@@ -85,7 +85,7 @@ class Rows:
         elif title and not item.subtitle and not _repeats(title, text):
             room = _ROOM - len(title) - sum(len(one) + 3 for one in item.concepts[:_CONCEPTS])
             if room >= _SNIPPET:
-                row.snippet = shorten(self._glimpse(text, room - 8), room)
+                row.snippet = shorten_text(self._glimpse(text, room - 8), room)
         return row
 
     def _whole(self, row: Row, item: Item, text: str) -> None:
@@ -146,10 +146,10 @@ class Rows:
         row = Row(
             id=told.id if told else best.id if best else 0,
             kind="session", type="", icon=icon("summary"),
-            title=shorten(title, _TITLE) or "(untitled)",
-            subtitle=shorten(self._glimpse(text, _SUBTITLE), _SUBTITLE + 8),
+            title=shorten_text(title, _TITLE) or "(untitled)",
+            subtitle=shorten_text(self._glimpse(text, _SUBTITLE), _SUBTITLE + 8),
             date=format_day(session.started), created_at_epoch=session.started,
-            project=shorten(self._called(session.project), _NAME),
+            project=shorten_text(self._called(session.project), _NAME),
             tokens=reading_cost(told) if told else 0,
             session=session.key, session_db_id=session.id, prompts=session.prompts,
         )  # fmt: skip

@@ -27,7 +27,7 @@ from yester.deliver.http.parameters import (
 from yester.deliver.http.rows import Rows, explained, summary_of
 from yester.deliver.http.shapes import Found, Row
 from yester.model import Filters, Hit, Paging, Session
-from yester.recall.recall import Answer, Asked, told
+from yester.recall.recall import Answer, Asked, describe_reach
 from yester.text.terms import query_terms
 
 OBSERVATIONS = ("observation", "memory", "note")
@@ -130,7 +130,7 @@ def _found(
     if not answer.hits:
         access.check_names(filters)
     shown = replace(answer, hits=answer.hits[: given.limit])
-    note = "; ".join(filter(None, (note, told(access.store, given.query, shown.hits))))
+    note = "; ".join(filter(None, (note, describe_reach(access.store, given.query, shown.hits))))
     rows = Rows(access.store, query_terms(given.query), given.format == "full")
     results = rows.found(shown, given.explain)
     more = len(answer.hits) > given.limit or any(one.score > 0 for one in answer.cut)
@@ -188,7 +188,7 @@ def _sessions(access: Access, given: Asking, filters: Filters) -> Found:
     more = len(found) > given.limit
     if not found:
         access.check_names(filters)
-    note = told(store, given.query, answer.hits) if answer else ""
+    note = describe_reach(store, given.query, answer.hits) if answer else ""
     return _told(given, results, more, began, answer if given.explain else None, note)
 
 

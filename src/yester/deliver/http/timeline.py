@@ -14,8 +14,8 @@ from yester.deliver.http.problem import Refusal
 from yester.deliver.http.rows import Rows, anchor_row, summary, summary_of
 from yester.errors import NotFound, UsageError
 from yester.model import Filters, Hit, Paging
-from yester.recall.timeline import ANCHORS, LATEST, Timeline, recent
-from yester.recall.timeline import timeline as around
+from yester.recall.timeline import ANCHORS, LATEST, Timeline, recent_sessions
+from yester.recall.timeline import build_timeline as around
 from yester.redact import redact
 
 _NUMBERED = re.compile(r"S(?P<number>[0-9]{1,9})")
@@ -93,7 +93,7 @@ def last(access: Access, given: RecentOf) -> shapes.Recent:
     rows = Rows(store)
     keys = {name: key for key, name in access.names().items()}
     sessions = []
-    for session, hits in recent(store, wanted, given.limit, given.rows):
+    for session, hits in recent_sessions(store, wanted, given.limit, given.rows):
         told = summary_of(store, replace(session, project=keys.get(session.project, "")))
         items = {item.id: item for item in store.get([hit.id for hit in hits])}
         index = [

@@ -7,14 +7,14 @@ from typing import Any
 
 import apsw
 
-from yester.text.vectors import arrays, unlike
+from yester.text.vectors import differing_bits, load_numpy
 
 
 class Codes:
     """All codes of one model in one store, as arrays."""
 
     def __init__(self, db: apsw.Connection, model: str) -> None:
-        np = arrays()
+        np = load_numpy()
         self._db = db
         self._model = model
         self._last = 0
@@ -26,7 +26,7 @@ class Codes:
 
     def read_new_codes(self) -> None:
         """What has been written since; what was deleted is noticed when its value is missing."""
-        np = arrays()
+        np = load_numpy()
         seen = self._db.execute("PRAGMA data_version").fetchone(), self._db.total_changes()
         if seen == self._seen:
             return
@@ -50,12 +50,12 @@ class Codes:
     def distances_to(self, wanted: bytes) -> Any:
         """How far each code is from the wanted one. A prompt asks twice, here and everywhere."""
         if self._asked is None or self._asked[0] != wanted:
-            self._asked = wanted, unlike(self.codes, wanted)
+            self._asked = wanted, differing_bits(self.codes, wanted)
         return self._asked[1]
 
     def forget_codes(self, gone: Collection[int]) -> None:
         """Those whose values are no longer there."""
-        np = arrays()
+        np = load_numpy()
         kept = ~np.isin(self.ids, list(gone))
         self.ids, self.items, self.codes = self.ids[kept], self.items[kept], self.codes[kept]
         self._asked = None

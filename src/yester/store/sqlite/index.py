@@ -20,7 +20,7 @@ from yester.clock import DAY
 from yester.model import Filters, Item
 from yester.store.contract import Candidate
 from yester.store.sqlite.rows import file_name, rooted_path, same_file
-from yester.text.document import Document, decode
+from yester.text.document import Document, decode_vector
 from yester.text.query import Every, Expression, Phrase, Prefix, Some, Without, Word
 from yester.text.terms import term_hash
 
@@ -86,7 +86,7 @@ class IndexWriter:
         row = self._db.execute("SELECT vector FROM item_terms WHERE item = ?", (id_,)).fetchone()
         if row is None:
             return
-        fields = decode(row[0])
+        fields = decode_vector(row[0])
         distinct: set[int] = set()
         for field in fields:
             distinct.update(field.counts)

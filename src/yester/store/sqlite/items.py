@@ -16,7 +16,7 @@ from yester.store.sqlite import rows
 from yester.store.sqlite.maintenance import explains_errors
 from yester.store.sqlite.vectors import NOT_EMBEDDED, VectorRows
 from yester.store.sqlite.work import WorkRows
-from yester.text.document import document
+from yester.text.document import expand_item
 
 _BATCH = 2_000  # documents held while the whole index is written
 _ENDS = (3_000, 2_000)  # characters of a tool's input and output that are looked at
@@ -189,7 +189,7 @@ class ItemRows(WorkRows, VectorRows):
 
     def _index_again(self, item: Item, project: int, session: int) -> None:
         if item.status == "active":
-            self._index.add_item(item.id, project, session, item, document(item))
+            self._index.add_item(item.id, project, session, item, expand_item(item))
         if len(self._index) >= _BATCH:
             self._index.write_batch()
 
@@ -237,7 +237,7 @@ class ItemRows(WorkRows, VectorRows):
             condition, args = f"{condition} AND i.id > ?", (*args, page.after)
         found = self._db.execute(
             f"{rows.SELECT} WHERE {condition} ORDER BY {order} LIMIT ? OFFSET ?",
-            (*args, page.most, page.offset),
+            (*args, page.sql_limit, page.offset),
         )
         return [rows.item_of(row) for row in found]
 

@@ -245,7 +245,7 @@ class LedgerRows(Connection):
         order = spec.order if page.oldest_first else f"{spec.order} DESC"
         found = self._db.execute(
             f"SELECT {columns} FROM {spec.table} WHERE {condition} ORDER BY {order} LIMIT ?",
-            (*args, page.most),
+            (*args, page.sql_limit),
         )
         return [kind(*row) for row in found]
 

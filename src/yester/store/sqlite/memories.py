@@ -137,7 +137,7 @@ class MemoryRows(ItemRows):
         updated = "+i.updated" if filters.types or ids is not None else "i.updated"
         found = self._db.execute(
             f"{_SELECT} WHERE {condition} ORDER BY {updated} DESC, i.id DESC LIMIT ? OFFSET ?",
-            (*args, page.most, page.offset),
+            (*args, page.sql_limit, page.offset),
         )
         memos = [_memo_of(row) for row in found]
         if ids is None:

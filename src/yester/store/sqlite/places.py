@@ -137,7 +137,7 @@ class PlaceRows(LedgerRows):
             f"{_SESSION} WHERE {' AND '.join(parts)}"
             f" ORDER BY {'s.ended, s.id' if page.oldest_first else 's.ended DESC, s.id DESC'}"
             " LIMIT ? OFFSET ?",
-            (*args, page.most, page.offset),
+            (*args, page.sql_limit, page.offset),
         )
         return [Session(*row) for row in found]
 

@@ -16,7 +16,7 @@ from yester.store.sqlite import rows
 from yester.store.sqlite.codes import Codes
 from yester.store.sqlite.connection import NO_SUCH_ID, Connection
 from yester.store.sqlite.maintenance import explains_errors
-from yester.text.vectors import arrays, code, packed, unpacked
+from yester.text.vectors import load_numpy, pack_vector, sign_code, unpack_vectors
 
 # Codes whose values are looked at: so many for each one wanted, and never fewer than these.
 _EACH, _FEWEST = 3, 300
@@ -58,11 +58,11 @@ class VectorRows(Connection):
         for part, (id_, vector) in enumerate(zip(ids, vectors, strict=True)):
             self._db.execute(
                 "INSERT INTO vector(id, item, part, parts, model, value) VALUES (?, ?, ?, ?, ?, ?)",
-                (id_, item, part, len(vectors), model, packed(vector)),
+                (id_, item, part, len(vectors), model, pack_vector(vector)),
             )
             self._db.execute(
                 "INSERT INTO vector_code(id, item, model, code) VALUES (?, ?, ?, ?)",
-                (id_, item, model, code(vector, model)),
+                (id_, item, model, sign_code(vector, model)),
             )
         self._db.execute("DELETE FROM unembedded WHERE item = ?", (item,))
 
@@ -105,11 +105,11 @@ class VectorRows(Connection):
     def _nearest_items(
         self, vector: Any, model: str, filters: Filters, limit: int
     ) -> list[tuple[int, Near]]:
-        np = arrays()
+        np = load_numpy()
         known = self._known_codes(model)
         if not len(known) or limit < 1:
             return []
-        far = known.distances_to(code(vector, model))
+        far = known.distances_to(sign_code(vector, model))
         mask = self._project_mask(filters)
         narrowed = filters != Filters() and mask is None
         if narrowed:
@@ -212,7 +212,7 @@ class VectorRows(Connection):
 
 def _closest_codes(far: Any, items: Any, number: int) -> Any:
     """Places of the codes that are least far, of equally far ones those of the newer items."""
-    np = arrays()
+    np = load_numpy()
     edge = np.partition(far, number - 1)[number - 1]
     nearer = np.flatnonzero(far < edge)
     equal = np.flatnonzero(far == edge)
@@ -221,7 +221,7 @@ def _closest_codes(far: Any, items: Any, number: int) -> Any:
 
 
 def _marked_items(mask: bytearray, items: Any) -> Any:
-    np = arrays()
+    np = load_numpy()
     marks = np.zeros(int(items.max(initial=0)) + 1, bool)
     held = np.frombuffer(mask, np.uint8)[: len(marks)]
     marks[: len(held)] = held
@@ -232,7 +232,7 @@ def _best_parts(vector: Any, found: Sequence[Any]) -> dict[int, Near]:
     """item → its nearest part."""
     if not found:
         return {}
-    values = unpacked([row[2] for row in found]) @ vector
+    values = unpack_vectors([row[2] for row in found]) @ vector
     best: dict[int, Near] = {}
     for row, cosine in zip(found, values.tolist(), strict=True):
         known = best.get(row[0])
