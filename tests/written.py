@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from yester.memories.written import Written
+from yester.memories.files import MemoryFile
 
 # What a title may hold that nobody should be able to do anything with.
 HOSTILE = {
@@ -52,8 +52,8 @@ values = st.recursive(
 )  # fmt: skip
 
 
-def memory(id_: str = "use-postgres", category: str = "decision", **more: Any) -> Written:
-    return Written(
+def memory(id_: str = "use-postgres", category: str = "decision", **more: Any) -> MemoryFile:
+    return MemoryFile(
         {
             "schema_version": "1.0",
             "category": category,

@@ -24,7 +24,7 @@ _MODULES = (
     "yester.cli.memory.sync", "yester.cli.memory.edit", "yester.cli.memory.gc", "yester.cli.show",
     "yester.cli.stats", "yester.cli.promote", "yester.cli.distil", "yester.cli.backup",
     "yester.cli.install", "yester.cli.bench", "yester.worker.question", "yester.llm.refine",
-    "yester.llm.budget", "yester.operate.memory_tree", "yester.memories.lint",
+    "yester.llm.budget", "yester.memories.sync", "yester.memories.lint",
 )  # fmt: skip
 
 

@@ -62,6 +62,17 @@ def _to_milliseconds(value: datetime) -> int:
     return int(value.timestamp() * 1000)
 
 
+def parse_iso(text: object) -> int:
+    """An ISO time as other programs write it; without a zone it is UTC. 0 where it is none."""
+    try:
+        found = datetime.fromisoformat(text.strip()) if isinstance(text, str) else None
+    except ValueError:
+        found = None
+    if found is None:
+        return 0
+    return max(_to_milliseconds(found if found.tzinfo else found.replace(tzinfo=UTC)), 0)
+
+
 # --- as they are read -----------------------------------------------------------------------------
 
 

@@ -6,6 +6,7 @@ import json
 import shutil
 from collections import defaultdict
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
@@ -13,10 +14,9 @@ from hypothesis import strategies as st
 
 from tests.written import HOSTILE, memory
 from yester.errors import SourceError, UsageError
-from yester.memories.listing import entries
-from yester.memories.sync import Action, TreeSide, View, plan, sync
-from yester.memories.tree import read
-from yester.memories.written import canonical
+from yester.memories.files import canonical_json
+from yester.memories.folder import MemoryFolder, parse_index
+from yester.memories.sync import Action, plan_sync, sync_keepers
 
 pytestmark = pytest.mark.requirement("MEM-06")
 
@@ -32,7 +32,7 @@ class Pair:
         self.base: dict = {}
 
     def sync(self, **more):
-        done = sync(TreeSide(self.left), TreeSide(self.right), self.base, **more)
+        done = sync_keepers(MemoryFolder(self.left), MemoryFolder(self.right), self.base, **more)
         # As it comes back from a file.
         self.base = {k: tuple(v) for k, v in json.loads(json.dumps(done.base)).items()}
         return done
@@ -40,7 +40,7 @@ class Pair:
     def put(self, root: Path, one) -> Path:
         path = root / "decisions" / f"{one.id}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(one.bytes())
+        path.write_bytes(one.to_bytes())
         return path
 
 
@@ -50,7 +50,7 @@ def pair(tmp_path) -> Pair:
 
 
 def titles(root: Path) -> dict[str, str]:
-    return {one.id: one.title for one in read(root).memories.values()}
+    return {one.id: one.title for one in MemoryFolder(root).memories.values()}
 
 
 def everything(root: Path) -> dict[str, bytes]:
@@ -157,21 +157,16 @@ def test_hostile_titles_go_over_unharmed_and_break_no_index(pair):
     assert titles(pair.right) == {f"m{n}": title for n, title in enumerate(HOSTILE.values())}
     index = (pair.right / "index.md").read_text("utf-8")
     assert len(index.splitlines()) == 2 + len(HOSTILE)
-    assert set(entries(index)) == {f"decisions/m{n}.json" for n in range(len(HOSTILE))}
+    assert set(parse_index(index)) == {f"decisions/m{n}.json" for n in range(len(HOSTILE))}
     assert not pair.sync().done
 
 
-class Meddled(TreeSide):
-    """A tree in which somebody writes a file after it was read."""
+class Meddled(MemoryFolder):
+    """A folder in which somebody writes a file after it was read."""
 
     def __init__(self, root: Path, meddle) -> None:
         super().__init__(root)
-        self._meddle = meddle
-
-    def view(self) -> View:
-        found = super().view()
-        self._meddle()
-        return found
+        meddle()
 
 
 def test_what_is_changed_during_a_sync_is_met_by_the_next_one(pair):
@@ -180,7 +175,7 @@ def test_what_is_changed_during_a_sync_is_met_by_the_next_one(pair):
     pair.put(pair.left, memory("a", title="from the left"))
     late = memory("a", title="meanwhile on the right", updated_at="2026-06-01T00:00:00Z")
     right = Meddled(pair.right, lambda: pair.put(pair.right, late))
-    done = sync(TreeSide(pair.left), right, pair.base)
+    done = sync_keepers(MemoryFolder(pair.left), right, pair.base)
     assert done.done == ()
     assert "has changed while it was looked at" in done.problems[0]
     pair.base = done.base
@@ -193,11 +188,11 @@ def test_a_conflict_that_was_interrupted_is_finished_without_a_third_version(pai
     pair.put(pair.left, memory("a", title="left"))
     pair.put(pair.right, memory("a", title="right"))
 
-    class Full(TreeSide):
+    class Full(MemoryFolder):
         def put(self, one, instead_of):  # noqa: ARG002 -- a full disk asks for nothing
             raise SourceError("no space left")
 
-    done = sync(TreeSide(pair.left), Full(pair.right), {})
+    done = sync_keepers(MemoryFolder(pair.left), Full(pair.right), {})
     assert (done.done, len(done.problems)) == ((), 1)
     assert len(titles(pair.left)) == 2, "the copy came first"
     pair.base = done.base
@@ -227,9 +222,13 @@ def versions(state, time="2026-01-01T00:00:00Z"):
     return {one.key: one for one in found}
 
 
+def holding(memories: dict) -> SimpleNamespace:
+    return SimpleNamespace(memories=memories, unread={})
+
+
 def said(one) -> str:
     """A version without its name."""
-    return canonical({**one.values, "id": ""})
+    return canonical_json({**one.values, "id": ""})
 
 
 def carried_out(actions: list[Action], left: dict, right: dict) -> tuple[dict, dict]:
@@ -260,8 +259,8 @@ def test_after_a_plan_both_sides_agree_and_every_version_is_somewhere(had, left,
     before = versions(had)
     here, there = versions(left, one), versions(right, two)
     base = base_of(before, before)
-    actions = plan(base, View(here), View(there))
-    assert actions == plan(base, View(here), View(there)), "deterministic"
+    actions = plan_sync(base, holding(here), holding(there))
+    assert actions == plan_sync(base, holding(here), holding(there)), "deterministic"
     mine, theirs = carried_out(actions, here, there)
     assert {k: v.hash for k, v in mine.items()} == {k: v.hash for k, v in theirs.items()}
     after = {said(version) for version in mine.values()}
@@ -270,7 +269,9 @@ def test_after_a_plan_both_sides_agree_and_every_version_is_somewhere(had, left,
         for key, version in side.items():
             # What a side has changed is never lost; what it has not changed may be replaced.
             assert said(version) in after or unchanged.get(key) == version.hash
-    assert not plan(base_of(mine, theirs), View(mine), View(theirs)), "a second one does nothing"
+    assert not plan_sync(base_of(mine, theirs), holding(mine), holding(theirs)), (
+        "a second one does nothing"
+    )
 
 
 steps = st.lists(
@@ -299,7 +300,7 @@ def test_two_folders_stay_in_step_whatever_happens_in_them(tmp_path_factory, rou
                 written[side, name] = {said(one)}
         pair.sync(emptied=True)
         assert everything(pair.left) == everything(pair.right)
-        kept = {said(one) for one in read(pair.left).memories.values()}
+        kept = {said(one) for one in MemoryFolder(pair.left).memories.values()}
         assert all(versions <= kept for versions in written.values())
         again = pair.sync(emptied=True)
         assert (again.done, again.problems) == ((), ())

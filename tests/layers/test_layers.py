@@ -32,7 +32,7 @@ GROUPS = (
     ("memories",),
     ("distil",),
     ("llm",),
-    ("bench", "operate.backups", "operate.memory_tree", "operate.notes"),
+    ("bench", "operate.backups", "operate.notes"),
     ("deliver",),
     ("worker", "operate", "install", "doctor", "cli", "__main__"),
 )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from yester.clock import parse_iso
 from yester.errors import SourceError
-from yester.memories.filed import milliseconds
 from yester.memories.memo import GLOBAL, By
-from yester.operate.memory_tree import import_memory_tree
+from yester.memories.sync import import_folder
 from yester.store import open_store
 
 pytestmark = pytest.mark.requirement("IMP-02")
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.requirement("IMP-02")
 def test_a_folder_that_is_not_there_is_named(tmp_path):
     store = open_store(tmp_path, now=1)
     with pytest.raises(SourceError, match="gone: no such folder"):
-        import_memory_tree(store, tmp_path / "gone", GLOBAL, By("import", 1))
+        import_folder(store, tmp_path / "gone", GLOBAL, By("import", 1))
     store.close()
 
 
@@ -26,4 +26,4 @@ def test_a_folder_that_is_not_there_is_named(tmp_path):
      ("2026-03-01", 1_772_323_200_000), ("soon", 0), (None, 0), (5, 0), ("0001-01-01", 0)],
 )  # fmt: skip
 def test_times_are_read_as_they_are_written(text, wanted):
-    assert milliseconds(text) == wanted
+    assert parse_iso(text) == wanted

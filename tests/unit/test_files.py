@@ -13,7 +13,7 @@ from yester import git
 from yester.agents.base import Options, load_reader
 from yester.agents.descriptors import AGENTS
 from yester.ingest import Ingest
-from yester.memories import memory_config
+from yester.memories.folder import narrow_limit
 from yester.memories.places import instruction_files
 from yester.project import Projects, identify
 from yester.store import open_store
@@ -90,7 +90,7 @@ def test_nothing_in_a_repository_holds_up_who_asks_about_the_work_at_hand(tmp_pa
         began = time.monotonic()
         assert git.signals(str(shop), began + 0.5).manifests == ()
         assert time.monotonic() - began < 3
-        assert memory_config.narrowed(5, str(shop)) == 5
+        assert narrow_limit(5, str(shop)) == 5
         assert len(instruction_files(shop)) == (name == "CLAUDE.md" and kind == "huge")
 
 

@@ -9,22 +9,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.written import values
-from yester.memories.memory_config import CATEGORIES, MOST_INJECTED, parsed
+from yester.memories.folder import MOST_INJECTED, FolderConfig, parse_folder_config
 
 pytestmark = pytest.mark.requirement("MEM-06")
 
 
 def config(**given):
-    return parsed(json.dumps(given).encode(), "c.json")
+    return parse_folder_config(json.dumps(given).encode(), "c.json")
 
 
 def test_without_one_the_defaults_hold():
-    assert parsed(None).max_inject == 5
-    folders = {category.folder for category in parsed(None).categories.values()}
-    assert folders == {
-        "sessions", "decisions", "runbooks", "constraints", "tech-debt", "preferences",
-    }  # fmt: skip
-    assert parsed(None).warnings == ()
+    found = parse_folder_config(None)
+    assert found == FolderConfig()
+    assert found.folder_of("session_summary") == "sessions"
+    assert found.folder_of("tech_debt") == "tech-debt"
+    assert found.folder_of("never_heard_of") == "never-heard-of"
 
 
 def test_what_it_says_holds():
@@ -36,11 +35,9 @@ def test_what_it_says_holds():
         },
     )
     assert (found.max_inject, found.warnings) == (9, ())
-    decision = found.categories["decision"]
-    assert (decision.folder, decision.description, decision.retention_days) == ("adr", "why", 30)
-    assert found.folder("meeting") == "notes/meetings"
-    assert found.folder("tech_debt") == "tech-debt"
-    assert found.folder("never_heard_of") == "never-heard-of"
+    assert (found.folder_of("decision"), found.retention_days["decision"]) == ("adr", 30)
+    assert found.folder_of("meeting") == "notes/meetings"
+    assert found.folder_of("tech_debt") == "tech-debt"
 
 
 @pytest.mark.parametrize(
@@ -53,16 +50,16 @@ def test_how_many_are_injected_lies_between_none_and_twenty(given, most):
 
 
 @pytest.mark.parametrize("given", ["all", True, [], {}, "inf", "nan"])
-def test_a_number_that_is_none_is_named_and_the_default_used(given):
+def test_a_number_that_is_none_is_named_and_says_nothing(given):
     found = config(retrieval={"max_inject": given})
-    assert found.max_inject == 5
+    assert found.max_inject is None
     assert found.warnings[0].startswith("c.json: retrieval.max_inject is ")
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[1]", b"\xff", b"[" * 100_000])
 def test_a_malformed_file_means_the_defaults_and_one_warning(data):
-    found = parsed(data, "c.json")
-    assert found.categories == CATEGORIES
+    found = parse_folder_config(data, "c.json")
+    assert (found.folders, found.retention_days, found.max_inject) == ({}, {}, None)
     assert len(found.warnings) == 1
     assert found.warnings[0].startswith("c.json: is not ")
 
@@ -72,7 +69,7 @@ def test_a_malformed_file_means_the_defaults_and_one_warning(data):
 )
 def test_a_folder_outside_of_the_tree_is_refused(folder):
     found = config(categories={"decision": {"folder": folder}})
-    assert found.folder("decision") == "decisions"
+    assert found.folder_of("decision") == "decisions"
     assert "categories.decision.folder" in found.warnings[0]
 
 
@@ -84,6 +81,7 @@ def test_a_folder_outside_of_the_tree_is_refused(folder):
         max_size=2),
 }))  # fmt: skip
 def test_no_file_is_an_error(given):
-    found = parsed(json.dumps(given).encode())
-    assert 0 <= found.max_inject <= MOST_INJECTED
-    assert set(CATEGORIES) <= set(found.categories)
+    found = parse_folder_config(json.dumps(given).encode())
+    assert found.max_inject is None or 0 <= found.max_inject <= MOST_INJECTED
+    assert found.folder_of("decision")
+    assert all(days >= 0 for days in found.retention_days.values())

@@ -23,7 +23,7 @@ from yester.operate.notes import (
 from yester.project import Projects
 
 if TYPE_CHECKING:
-    from yester.operate.memory_tree import TreeReport
+    from yester.memories.sync import ImportReport
 
 
 @click.group("import")
@@ -116,19 +116,19 @@ def claude_memory(app: App, folder: Path | None, project: str | None, as_json: b
     Exit code 1 when there is no memory in it, 3 when none could be read.
     """
     from yester.cli.memory.said import here
-    from yester.memories.folder import place
+    from yester.memories.folder import locate_folder
     from yester.memories.memo import By
-    from yester.operate.memory_tree import import_memory_tree
+    from yester.memories.sync import import_folder
 
     named = folder or Path()
     if not named.is_dir():
         raise SourceError(f"{named}: no such folder; name a project or its .claude/memory")
-    root, owner = place(named)
+    root, owner = locate_folder(named)
     if not root.is_dir():
         raise NotFound(f"{named}: has no .claude/memory; name the folder")
     whose = here(app, project, owner if owner != root else None, instead="")
     by = By("import", app.now, "import", f"from {root}")
-    report = import_memory_tree(app.store, root, whose, by)
+    report = import_folder(app.store, root, whose, by)
     if as_json:
         print_json(asdict(report))
     else:
@@ -141,7 +141,7 @@ def claude_memory(app: App, folder: Path | None, project: str | None, as_json: b
         click.get_current_context().exit(1)
 
 
-def _tree_said(report: TreeReport) -> str:
+def _tree_said(report: ImportReport) -> str:
     parts = [
         (report.added, f"{report.added:,} new"),
         (report.changed, f"{report.changed:,} changed"),

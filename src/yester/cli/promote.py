@@ -12,7 +12,7 @@ from yester.cli.app import App, pass_app
 from yester.config import Config
 from yester.errors import NotFound, SourceError, UsageError
 from yester.memories.curated import MOST_LINES, Promoted, lead_sentence, promoted
-from yester.memories.disk import contents, folder, replaced
+from yester.memories.disk import make_folder, read_file, replace_file
 from yester.memories.lint import NEARLY
 from yester.memories.places import MEMORY, memory_places
 from yester.model import Item
@@ -57,7 +57,7 @@ def command(
     item = _item(app, item_id)
     path = file.absolute() if file else _place(app.config, Path.cwd(), create)
     real = path.resolve()
-    present = contents(real)
+    present = read_file(real)
     if present is None and not create:
         raise NotFound(f"{path} is not there; to make it: --create")
     before = (present or b"").decode("utf-8", "surrogateescape")
@@ -116,8 +116,8 @@ def _place(config: Config, cwd: Path, create: bool) -> Path:
 
 def _write(real: Path, found: Promoted, present: bytes | None, shown: Path) -> None:
     if present is None:
-        folder(real.parent, "")
-    if not replaced(real, found.text.encode("utf-8", "surrogateescape"), present):
+        make_folder(real.parent, "")
+    if not replace_file(real, found.text.encode("utf-8", "surrogateescape"), present):
         raise SourceError(f"{shown}: has changed while it was looked at; run it again")
 
 

@@ -20,8 +20,8 @@ from yester.deliver.page import Context
 from yester.deliver.prompt import Given, Search
 from yester.deliver.start import Here
 from yester.errors import UsageError
+from yester.memories.folder import narrow_limit
 from yester.memories.memo import By
-from yester.memories.memory_config import narrowed
 from yester.memories.remember import Draft
 from yester.memories.rules import standing
 from yester.model import KINDS, Filters, Hit, Item, Project, Session
@@ -342,7 +342,7 @@ class Memory:
         seen = relative_path(file, root) if root else file
         last = self.config.flag("last_exchange")
         moment = Moment(EVENTS[event], prompt, seen, exchange=last, budget=budget)
-        most = narrowed(self.config.number("max_inject"), root)
+        most = narrow_limit(self.config.number("max_inject"), root)
         given = Given(most=most) if event == "UserPromptSubmit" else Given((), 0, min(most, 3), 250)
         return context(self.store, moment, here, given, search)
 

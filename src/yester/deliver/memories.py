@@ -11,12 +11,12 @@ from typing import Any
 from yester.memories import lifecycle
 from yester.memories.candidates import Choice, candidate
 from yester.memories.content import clean, known
-from yester.memories.folder import InStep, in_step, place
+from yester.memories.folder import locate_folder
 from yester.memories.memo import GLOBAL, By, plain
 from yester.memories.remember import Draft, Kept, remember
 from yester.memories.retention import Due, Rule, collect, due
+from yester.memories.sync import ImportReport, SyncReport, import_folder, sync_folder
 from yester.model import STATUSES, Change, Filters, Memo, Paging, Project
-from yester.operate.memory_tree import TreeReport, import_memory_tree
 from yester.project import named
 from yester.store.contract import Store
 
@@ -122,17 +122,18 @@ class Memories:
         *,
         emptied: bool = False,
         dry_run: bool = False,
-    ) -> InStep:
+    ) -> SyncReport:
         """Bring the files in a `.claude/memory` folder and a project's memories into step."""
         by = By("sync", _now(_NOBODY).now, "file", f"from {folder}")
-        root, _ = place(Path(folder))
+        root, _ = locate_folder(Path(folder))
         where = self._project(project)
-        return in_step(self._store, root, where, by, emptied=emptied, dry_run=dry_run)
+        return sync_folder(self._store, root, where, by, emptied=emptied, dry_run=dry_run)
 
-    def take(self, folder: str | Path, project: str) -> TreeReport:
+    def take(self, folder: str | Path, project: str) -> ImportReport:
         """Import the memories in a `.claude/memory` folder; nothing is written there."""
+        root, _ = locate_folder(Path(folder))
         by = By("import", _now(_NOBODY).now, "import", f"from {folder}")
-        return import_memory_tree(self._store, Path(folder), self._project(project), by)
+        return import_folder(self._store, root, self._project(project), by)
 
     @staticmethod
     def plain(memo: Memo) -> dict[str, Any]:

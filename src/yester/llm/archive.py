@@ -44,7 +44,7 @@ from yester.llm.questions import (
     one_line,
     parse_answer,
 )
-from yester.memories.disk import appended, folder
+from yester.memories.disk import append_to_file, make_folder
 from yester.memories.places import memory_places
 from yester.model import Archived, Item, Session
 from yester.store.contract import Queue, Store, Waiting
@@ -191,7 +191,7 @@ def archive_session(
             text = new_block(before.decode("utf-8", "replace"), session.key, when, lines)
             return text.encode("utf-8", "replace")
 
-        appended(path, block)
+        append_to_file(path, block)
     with store.transaction():
         store.append([Archived(session.id, session.ended, now)])
     return path, reason
@@ -223,7 +223,7 @@ def _archive_folder(store: Store, config: Config, session: Session) -> Path:
         configs = [Path(text).expanduser() for text in config.texts("claude_code_dirs")]
         for place in memory_places(configs, Path(session.cwd)):
             if place.parent.parent.is_dir():
-                return folder(place.parent.parent, f"{place.parent.name}/sessions")
+                return make_folder(place.parent.parent, f"{place.parent.name}/sessions")
     names = {project.key: project.name for project in store.projects()}
     name = re.sub(r"[^\w.-]+", "-", names.get(session.project) or session.project).strip("-.")
-    return folder(config.home, f"archive/{name[:80] or 'project'}")
+    return make_folder(config.home, f"archive/{name[:80] or 'project'}")

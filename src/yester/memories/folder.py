@@ -1,45 +1,49 @@
-"""A folder of memory files kept in step with the store: what both had the last time is remembered
-there, for each project and folder."""
+"""A folder of memories (`.claude/memory/`): a JSON file each, index.md, memory-config.json.
+
+    sessions/ decisions/ runbooks/ constraints/ tech-debt/ preferences/    ID.json in each
+    index.md                a line for each memory in force; written from the files
+    memory-config.json      read, never written
+
+A file that cannot be read is named and left out; it stands in nobody's way and nobody writes over
+it. Hidden files and folders are other tools' business, and no link is followed.
+
+The configuration comes with a repository, so it is not the user's word. It names folders inside
+the folder; it can make what is shown for a prompt less, never more (`narrow_limit`); and its
+`retention_days` are told and delete nothing: only [retention] in the user's config.toml does.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
+import json
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from math import isfinite
+from pathlib import Path, PurePosixPath
+from typing import Any, TypeVar
+from urllib.parse import quote, unquote
 
 from yester.errors import NotFound, SourceError
-from yester.memories.memo import By
-from yester.memories.memory_config import MemoryConfig
-from yester.memories.store_side import StoreSide, completed
-from yester.memories.sync import Action, Base, TreeSide, sync
-from yester.model import Project, Source
-from yester.store.contract import Store
+from yester.fence import neutral
+from yester.memories.categories import CATEGORIES
+from yester.memories.disk import make_folder, read_file, remove_file, replace_file
+from yester.memories.files import MemoryFile, parse_memory_file
 
-AGENT = "memory-sync"  # of the sources that hold a base
 INSIDE = Path(".claude", "memory")
-_BASE = "base"
+INDEX, INDEX_HEADER = "index.md", "# Memory Index\n\n"
+CONFIG = "memory-config.json"
+MOST_INJECTED = 20
+_DEEPEST = 3  # folders in each other
+_MOST_FILES = 20_000
+_T = TypeVar("_T")
 
 
-@dataclass(frozen=True, slots=True)
-class InStep:
-    """What a sync did, what it could not do, and what the folder's configuration asks for."""
-
-    folder: Path
-    done: tuple[Action, ...]
-    problems: tuple[str, ...]
-    warnings: tuple[str, ...]
-    memories: int  # in the folder
-    config: MemoryConfig
-
-    @property
-    def conflicts(self) -> int:
-        return sum(1 for action in self.done if action.what == "conflict")
-
-
-def place(folder: Path) -> tuple[Path, Path]:
+def locate_folder(named: Path) -> tuple[Path, Path]:
     """(where the files are, whose they are) for a folder somebody names: a project's folder means
     its `.claude/memory`. SourceError where that would be made below a folder that is not there."""
-    whole = folder.absolute()
+    whole = named.absolute()
     if whole.parts[-2:] == INSIDE.parts:
         root, owner = whole, whole.parent.parent
     elif (whole / INSIDE).is_dir() or (whole / ".git").exists():
@@ -49,11 +53,11 @@ def place(folder: Path) -> tuple[Path, Path]:
     if root.is_symlink() or (root.exists() and not root.is_dir()):
         raise SourceError(f"{root}: is not a folder, or a link to one, which is not followed")
     if not root.exists() and not (owner if owner != root else root.parent).is_dir():
-        raise SourceError(f"{folder}: there is no folder to make it in; look at the path")
+        raise SourceError(f"{named}: there is no folder to make it in; look at the path")
     return root, owner
 
 
-def nearest(cwd: Path, top: str) -> Path:
+def find_folder(cwd: Path, top: str) -> Path:
     """The `.claude/memory` that is there for a folder: its own, else that of its project's top."""
     for owner in (cwd, Path(top)) if top else (cwd,):
         if (owner / INSIDE).is_dir():
@@ -61,45 +65,317 @@ def nearest(cwd: Path, top: str) -> Path:
     raise NotFound(f"{cwd} has no {INSIDE}; to write one, name it: yester memory sync {INSIDE}")
 
 
-def in_step(
-    store: Store,
-    folder: Path,
-    project: Project,
-    by: By,
-    *,
-    emptied: bool = False,
-    dry_run: bool = False,
-) -> InStep:
-    """Bring the files of a folder and a project's memories into step."""
-    tree, kept = TreeSide(folder), StoreSide(store, project, by)
-    views = tree.view(), kept.view()
-    base = completed(last_base(store, folder, project), views[0], kept)
-    done = sync(tree, kept, base, emptied, views, dry_run)
-    if not dry_run:
-        _keep(store, folder, project, done.base)
-    return InStep(
-        folder, done.done, done.problems, tuple(tree.warnings), len(tree.tree.memories),
-        tree.tree.config,
-    )  # fmt: skip
+# --- memory-config.json --------------------------------------------------------------------------
 
 
-def last_base(store: Store, folder: Path, project: Project) -> dict[str, tuple[str, str]]:
-    source = next(iter(store.sources(path=_path(folder, project))), None)
-    found = source.state.get(_BASE) if source else None
-    if not isinstance(found, Mapping):
-        return {}
-    return {str(key): (str(one), str(other)) for key, (one, other) in found.items()}
+@dataclass(frozen=True, slots=True)
+class FolderConfig:
+    folders: Mapping[str, str] = field(default_factory=dict)  # category → folder
+    retention_days: Mapping[str, int] = field(default_factory=dict)
+    max_inject: int | None = None  # None: it says nothing about it
+    warnings: tuple[str, ...] = ()
+
+    def folder_of(self, category: str) -> str:
+        """Where memories of a category are written; one nobody has told of gets its own name."""
+        known = CATEGORIES.get(category)
+        return self.folders.get(category) or (known and known.folder) or category.replace("_", "-")
 
 
-def _keep(store: Store, folder: Path, project: Project, base: Base) -> None:
-    path = _path(folder, project)
-    state = {_BASE: {key: list(both) for key, both in base.items()}}
-    known = next(iter(store.sources(path=path)), None)
-    if (known.state if known else {_BASE: {}}) == state:
-        return
-    with store.transaction():
-        store.put_source(Source(path, AGENT, 0, 0, 0, 0, "", state), {})
+def parse_folder_config(data: bytes | None, where: str = CONFIG) -> FolderConfig:
+    """Never an error: a value that cannot be used is as if it were not there, and is named."""
+    warnings: list[str] = []
+
+    def pick(
+        values: Mapping[str, Any], name: str, check: Callable[[Any], _T | None], place: str = ""
+    ) -> _T | None:
+        given = values.get(name)
+        found = None if given is None else check(given)
+        if given is not None and found is None:
+            shown = ascii(given) if len(ascii(given)) <= 40 else f"{ascii(given)[:37]}…"
+            warnings.append(f"{where}: {place}{name} is {shown}; the default is used")
+        return found
+
+    try:
+        whole = json.loads((b"{}" if data is None else data).decode("utf-8-sig"))
+    except (ValueError, RecursionError):
+        return FolderConfig(warnings=(f"{where}: is not JSON; the defaults are used",))
+    if not isinstance(whole, dict):
+        return FolderConfig(warnings=(f"{where}: is not an object; the defaults are used",))
+    retrieval = pick(whole, "retrieval", _check_object) or {}
+    most = pick(retrieval, "max_inject", _check_number, "retrieval.")
+    folders, days = {}, {}
+    categories = pick(whole, "categories", _check_object) or {}
+    for name in categories:
+        row = pick(categories, name, _check_object, "categories.") or {}
+        folders[name] = pick(row, "folder", _check_folder, f"categories.{name}.") or ""
+        days[name] = pick(row, "retention_days", _check_days, f"categories.{name}.") or 0
+    limit = None if most is None else min(max(most, 0), MOST_INJECTED)
+    return FolderConfig(folders, days, limit, tuple(warnings))
 
 
-def _path(folder: Path, project: Project) -> str:
-    return f"{AGENT}:{project.key}:{folder}"
+def narrow_limit(most: int, top: str) -> int:
+    """At most so many as the user has set (`most`), or fewer where the project at `top` says so."""
+    if not top or most <= 0:
+        return most
+    try:
+        found = parse_folder_config(read_file(Path(top) / INSIDE / CONFIG)).max_inject
+    except SourceError:  # a link, a pipe, too large: as if it were not there
+        return most
+    return most if found is None else min(most, found)
+
+
+def _check_object(value: Any) -> dict[str, Any] | None:
+    return value if isinstance(value, dict) else None
+
+
+def _check_folder(value: Any) -> str | None:
+    """Does it name a folder below the root, and one that is read?"""
+    if not isinstance(value, str) or "\0" in value or "\\" in value:
+        return None
+    parts = PurePosixPath(value).parts
+    hidden = any(part.startswith((".", "/")) for part in parts)
+    return value if 0 < len(parts) <= _DEEPEST and not hidden else None
+
+
+def _check_number(value: Any) -> int | None:
+    """A whole number, also as people write it ("5", 5.7)."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return int(number) if isfinite(number) else None
+
+
+def _check_days(value: Any) -> int | None:
+    number = _check_number(value)
+    return None if number is None or number < 0 else number
+
+
+# --- index.md ------------------------------------------------------------------------------------
+
+# - [DECISION] Use Postgres for the ledger -> .claude/memory/decisions/use-postgres.json #tags:db
+#
+# Whatever a title, tag or path holds, a line stays one line with one arrow, and reading it gives
+# back what it was made from (title and tags in their neutral form). Other tools take the first
+# ` -> ` for the arrow and a path without spaces; so neither can stand anywhere else in our lines.
+# Of their lines the last arrow with a path behind it counts: a title may hold one, and a tag too.
+_LINE = re.compile(
+    r"-\s+\[(?P<label>[A-Z][A-Z0-9_]*)\]\s+(?P<title>\S.*)\s->\s+(?P<path>\S.*?\.json)"
+    r"(?:\s+#tags:(?P<tags>.*))?"
+)
+_LONGEST_LINE, _LONGEST_TITLE, _LONGEST_TAG = 10_000, 120, 60
+_TAGS_MARK = re.compile(r"(#\s*tags)\s*:[\s:]*", re.IGNORECASE)
+_SAFE = "/!$&'()*+,;=:@~"  # what may stand in a path as it is, besides letters and digits
+
+
+@dataclass(frozen=True, slots=True)
+class IndexLine:
+    label: str  # the category in capitals
+    title: str
+    path: str
+    tags: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        tags = f" #tags:{','.join(self.tags)}" if self.tags else ""
+        path = quote(self.path, _SAFE, errors="surrogateescape")
+        return f"- [{self.label}] {self.title} -> {path}{tags}"
+
+
+def make_index_line(one: MemoryFile, path: str) -> IndexLine:
+    """What can be said of a memory in one line; its id stands in for a title nobody sees."""
+    tags = (_neutral_words(tag.replace(",", " "), _LONGEST_TAG) for tag in one.tags)
+    title = _neutral_words(one.title, _LONGEST_TITLE) or one.id
+    label = re.sub(r"[^A-Z0-9_]", "_", one.category.upper())
+    return IndexLine(label, title, path, tuple(dict.fromkeys(filter(None, tags))))
+
+
+def parse_index_line(text: str) -> IndexLine | None:
+    """A line of an index, ours or another tool's; None: it is none."""
+    found = _LINE.fullmatch(text.strip()) if len(text) <= _LONGEST_LINE else None
+    if found is None:
+        return None
+    words = (word.strip() for word in (found["tags"] or "").split(","))
+    path = unquote(found["path"], errors="surrogateescape")
+    return IndexLine(found["label"], found["title"].strip(), path, tuple(filter(None, words)))
+
+
+def parse_index(text: str) -> dict[str, IndexLine]:
+    """path → line, of everything in an index that is one."""
+    return {one.path: one for one in map(parse_index_line, text.split("\n")) if one}
+
+
+def update_index(text: str, wanted: Iterable[IndexLine]) -> str:
+    """An index that lists exactly these. Lines that are right stay as they are, and so does
+    everything that is no entry; what is missing comes at the end, in the order given."""
+    waiting = {one.path: one for one in wanted}
+    end = "\r\n" if "\r\n" in text else "\n"
+    kept: list[str] = []
+    for raw in re.findall(r"[^\n]*\n|[^\n]+", text or INDEX_HEADER):
+        have = parse_index_line(raw)
+        if have is None:
+            kept.append(raw)
+        elif one := waiting.pop(have.path, None):
+            visible = all(char.isprintable() or char in "\t\r\n" for char in raw)
+            ending = raw[len(raw.rstrip("\r\n")) :]
+            kept.append(raw if visible and have == one else f"{one}{ending}")
+    if waiting and kept and not kept[-1].endswith("\n"):
+        kept[-1] += end
+    return "".join(kept) + "".join(f"{one}{end}" for one in waiting.values())
+
+
+def _neutral_words(text: str, most: int) -> str:
+    """One visible line without an arrow or a mark of tags."""
+    line = " ".join(neutral(text).split()).replace("->", "→")
+    line = " ".join(_TAGS_MARK.sub(r"\1 ", line).split())
+    return line if len(line) <= most else line[: most - 1].rstrip() + "…"
+
+
+# --- the folder ----------------------------------------------------------------------------------
+
+
+class MemoryFolder:
+    """A folder as it was read, with what was done since; one of the two keepers of a sync.
+
+    A missing one is empty: who names a wrong folder must be told before."""
+
+    def __init__(self, root: Path) -> None:
+        self.root, self.name = root, str(root)
+        self.memories: dict[str, MemoryFile] = {}  # by key
+        self.paths: dict[str, str] = {}  # key → path below the root
+        self.unread: dict[str, str] = {}  # path below the root → why
+        self.config = self._read_config()
+        self._read_memories()
+
+    def put(self, one: MemoryFile, instead_of: str) -> MemoryFile:
+        """Write a memory in place of the file it has here, else under its own name. SourceError
+        where that file is not the one that was read any more: whoever has changed it meanwhile is
+        not to lose it."""
+        present = self._expect(one.key, instead_of)
+        data = one.to_bytes()
+        kept = parse_memory_file(data, f"{self.root}: {one.key}")  # else nobody could read it back
+        path = self.paths.get(one.key) or self._choose_path(one)
+        at = make_folder(self.root, str(Path(path).parent)) / Path(path).name
+        if not replace_file(at, data, present.raw if present else None):
+            raise SourceError(f"{at}: has changed while it was looked at; it is left as it is")
+        self.memories[one.key], self.paths[one.key] = kept, path
+        return kept
+
+    def let_go(self, key: str, instead_of: str) -> str:
+        """Take a memory's file away, unless it has changed since it was read."""
+        present = self._expect(key, instead_of)
+        at = self.root / self.paths[key]
+        if present and not remove_file(at, present.raw):
+            raise SourceError(f"{at}: has changed while it was looked at; it is left as it is")
+        del self.memories[key], self.paths[key]
+        return ""
+
+    def settle(self) -> bool:
+        """index.md as it must be by the files; True where it was written. One that is right is left
+        alone, whoever wrote it and in whatever order. Only memories in force are listed."""
+        path = self.root / INDEX
+        present = read_file(path)
+        text = (present or b"").decode("utf-8", "surrogateescape")
+        above = self._path_prefix(text)
+        wanted = update_index(
+            text,
+            (
+                make_index_line(one, above + self.paths[key])
+                for key, one in sorted(self.memories.items())
+                if one.status == "active"
+            ),
+        )
+        if (present is None and not self.memories) or (present is not None and wanted == text):
+            return False
+        make_folder(self.root, "")
+        return replace_file(path, wanted.encode("utf-8", "surrogateescape"), present)
+
+    def _read_config(self) -> FolderConfig:
+        path = self.root / CONFIG
+        try:
+            return parse_folder_config(read_file(path), str(path))
+        except SourceError as error:
+            return FolderConfig(warnings=(f"{error}; the defaults are used",))
+
+    def _read_memories(self) -> None:
+        """The same memory in two files is the one whose file has its name, else the first; the
+        other is among the unread."""
+        for number, path in enumerate(self._list_files("")):
+            if number == _MOST_FILES:
+                self.unread[""] = (
+                    f"{self.root}: has more than {_MOST_FILES:,} files; the rest was not read"
+                )
+                break
+            try:
+                data = read_file(self.root / path)
+                if data is None:
+                    continue  # taken away since the folder was listed
+                one = parse_memory_file(data, str(self.root / path))
+            except SourceError as error:
+                self.unread[path] = str(error)
+                continue
+            chosen, other = path, self.paths.get(one.key)
+            if other and (Path(other).stem == one.id or Path(path).stem != one.id):
+                chosen, other = other, path
+            if other:
+                self.unread[other] = f"{self.root / other}: is {one.key} once more, beside {chosen}"
+            if chosen == path:
+                self.memories[one.key], self.paths[one.key] = one, path
+
+    def _list_files(self, below: str) -> Iterator[str]:
+        """Paths of memories below the root, in order. Files beside the folders are no memories."""
+        try:
+            with os.scandir(self.root / below) as listed:
+                entries = sorted(listed, key=lambda entry: entry.name)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            reason = error.strerror or error
+            self.unread[below] = f"{self.root / below}: cannot be read ({reason})"
+            return
+        for entry in entries:
+            path = f"{below}/{entry.name}" if below else entry.name
+            if entry.name.startswith("."):
+                continue
+            if entry.is_symlink():
+                if entry.name.endswith(".json") if below else entry.is_dir():
+                    self.unread[path] = f"{self.root / path}: is a link, which is not followed"
+            elif entry.is_dir(follow_symlinks=False):
+                if path.count("/") < _DEEPEST:
+                    yield from self._list_files(path)
+            elif below and entry.name.endswith(".json"):
+                yield path
+
+    def _expect(self, key: str, wanted: str) -> MemoryFile | None:
+        present = self.memories.get(key)
+        if (present.hash if present else "") != wanted:
+            raise SourceError(f"{self.root}: {key} is another version by now; it is left as it is")
+        return present
+
+    def _choose_path(self, one: MemoryFile) -> str:
+        """A name nobody has: by another file with this name the memory must not be hidden."""
+        start = f"{self.config.folder_of(one.category)}/{one.id}"
+        if f"{start}.json" in self.unread:
+            raise SourceError(f"{self.root / start}.json: cannot be read, so it is kept")
+        taken = {path.casefold() for path in (*self.paths.values(), *self.unread)}
+        number, path = 1, f"{start}.json"
+        while path.casefold() in taken:
+            number += 1
+            path = f"{start}.{number}.json"
+        return path
+
+    def _path_prefix(self, index: str) -> str:
+        """From where the index sees the files: as it did before, else from the project, whose
+        `.claude/memory` the folder mostly is."""
+        files = set(self.paths.values())
+        seen = Counter(
+            path[: -len(end)]
+            for path in parse_index(index)
+            for end in ("/".join(path.split("/")[-deep:]) for deep in range(2, _DEEPEST + 2))
+            if end in files
+        )
+        if seen:
+            return min(seen, key=lambda above: (-seen[above], above))
+        inside = self.root.absolute().parts[-2:] == INSIDE.parts
+        return f"{INSIDE.as_posix()}/" if inside else ""

@@ -21,7 +21,7 @@ from yester.ingest.prepare import prepared
 from yester.llm.archive import is_archive_heading
 from yester.memories.categories import category
 from yester.memories.curated import Entry, Known, named, page
-from yester.memories.disk import contents
+from yester.memories.disk import read_file
 from yester.memories.lint import Finding, Newer, findings
 from yester.memories.memo import GLOBAL
 from yester.memories.places import MEMORY, folder_of, ref_of, source_of
@@ -127,7 +127,7 @@ def import_notes(
             if same and not again:
                 report.unchanged += 1
                 continue
-            data = contents(file.path.resolve())
+            data = read_file(file.path.resolve())
         except OSError as error:
             report.problems.append(f"{path}: cannot be read ({error.strerror or error})")
             continue
@@ -236,7 +236,7 @@ def lint_notes(store: Store, path: Path, project: str) -> list[Finding]:
     """What is worth a look in a MEMORY.md, by line: its length, and what newer memories of its
     project say otherwise. A note is as old as it has stood there unchanged, by what was indexed;
     one that was not indexed yet is as old as the file."""
-    data = contents(path.resolve())
+    data = read_file(path.resolve())
     if data is None:
         return []
     written = path.stat().st_mtime_ns // 1_000_000

@@ -33,7 +33,7 @@ from yester.deliver.start import Here
 from yester.errors import SourceError, StoreError
 from yester.fence import MOST_UNITS, units
 from yester.ingest.events import Events
-from yester.memories.memory_config import narrowed
+from yester.memories.folder import narrow_limit
 from yester.memories.rules import standing
 from yester.model import ON_REQUEST, Answered, Event, Feedback, Injection, OwedStart
 from yester.recall.beginning import changed_files
@@ -290,7 +290,7 @@ class Answers:
             return _NOTHING  # once per session
         known = {one.item for one in shown} | {one.item for one in block.shown}
         spent = sum(one.tokens for one in shown if one.event != ON_REQUEST)
-        most = narrowed(config.number("max_inject"), root)
+        most = narrow_limit(config.number("max_inject"), root)
         given = Given(known, spent, most)
         if told.what != "prompt":
             given = Given(known, spent, min(most, 3), 250)

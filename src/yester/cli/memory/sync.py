@@ -12,9 +12,9 @@ import click
 from yester import git
 from yester.cli.app import App, count, pass_app, print_json
 from yester.cli.memory.said import here
-from yester.memories.folder import InStep, in_step, nearest, place
+from yester.memories.folder import find_folder, locate_folder
 from yester.memories.memo import By
-from yester.memories.sync import Action
+from yester.memories.sync import Action, SyncReport, sync_folder
 from yester.model import Project
 from yester.store.lock import write_lock
 
@@ -49,16 +49,16 @@ def command(
 
     Exit code 3 when there was a conflict, or something could not be done.
     """
-    root, owner = place(folder or nearest(Path.cwd(), _top(app)))
+    root, owner = locate_folder(folder or find_folder(Path.cwd(), _top(app)))
     whose = here(app, project, owner if owner != root else None, instead="")
     by = By("sync", app.now, "file", f"from {root}")
     if dry_run:
-        done = in_step(app.reading, root, whose, by, emptied=emptied, dry_run=True)
+        done = sync_folder(app.reading, root, whose, by, emptied=emptied, dry_run=True)
     else:
         store = app.store
         with write_lock(app.home / "run" / "sync.lock", _PATIENCE):
-            done = in_step(store, root, whose, by, emptied=emptied)
-    notes = [*done.warnings, *_told(app, done)]
+            done = sync_folder(store, root, whose, by, emptied=emptied)
+    notes = [*done.config.warnings, *_told(app, done)]
     if as_json_:
         print_json(_json(done, whose, dry_run, notes))
     else:
@@ -76,13 +76,13 @@ def _top(app: App) -> str:
     return git.top(cwd, here(app).root)
 
 
-def _told(app: App, done: InStep) -> list[str]:
+def _told(app: App, done: SyncReport) -> list[str]:
     """A repository deletes nothing of the user's: what its configuration asks for is only told."""
     return [
-        f"{done.folder}: its memory-config.json wants {name} kept for {row.retention_days} days; "
-        f"that is yours to decide: [retention] {name} = {row.retention_days} in config.toml"
-        for name, row in done.config.categories.items()
-        if row.retention_days and name not in app.config.retention
+        f"{done.folder}: its memory-config.json wants {name} kept for {days} days; "
+        f"that is yours to decide: [retention] {name} = {days} in config.toml"
+        for name, days in done.config.retention_days.items()
+        if days and name not in app.config.retention
     ]
 
 
@@ -91,7 +91,7 @@ def _said(action: Action) -> str:
     return f"{_DONE[action.what]:9}{action.key}{why}"
 
 
-def _summary(done: InStep, dry_run: bool) -> str:
+def _summary(done: SyncReport, dry_run: bool) -> str:
     if not done.done:
         return f"nothing to do in {done.folder} ({count(done.memories, 'memory file')})"
     numbers = Counter(_DONE[action.what] for action in done.done)
@@ -99,7 +99,7 @@ def _summary(done: InStep, dry_run: bool) -> str:
     return f"{'would be: ' if dry_run else ''}{told} ({done.folder})"
 
 
-def _json(done: InStep, project: Project, dry_run: bool, notes: list[str]) -> dict[str, Any]:
+def _json(done: SyncReport, project: Project, dry_run: bool, notes: list[str]) -> dict[str, Any]:
     return {
         "folder": str(done.folder), "project": project.name, "dry_run": dry_run,
         "done": [

@@ -11,9 +11,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.written import HOSTILE, titles
-from yester.memories.listing import HEADER, Line, entries, line, parsed, rendered, updated
+from yester.memories.files import MemoryFile
+from yester.memories.folder import (
+    INDEX_HEADER,
+    IndexLine,
+    make_index_line,
+    parse_index,
+    parse_index_line,
+    update_index,
+)
 
 pytestmark = pytest.mark.requirement("MEM-04", "MEM-06")
+
+
+def index_line(category, title, path, tags=(), name="x"):
+    return make_index_line(
+        MemoryFile({"category": category, "title": title, "tags": tags, "id": name}), path
+    )
 
 
 def theirs(text):
@@ -41,7 +55,7 @@ paths = titles.map(a_path)
 
 
 def shown(category, title, path, tags=()):
-    return rendered(line(category, title, path, tags, "x"))
+    return str(index_line(category, title, path, tags, "x"))
 
 
 def test_a_line_looks_as_it_always_did():
@@ -55,7 +69,7 @@ def test_title_delimiter_injection_is_not_possible(title):
     text = shown("decision", title, PATH, ["ours"])
     assert len(text.splitlines()) == 1
     assert theirs(text)[1:] == (PATH, "ours")
-    assert (parsed(text).path, parsed(text).tags) == (PATH, ("ours",))
+    assert (parse_index_line(text).path, parse_index_line(text).tags) == (PATH, ("ours",))
     assert (text.count("->"), text.count("#tags:")) == (1, 1)
     assert not [c for c in text if unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp", "Cs")]
 
@@ -63,7 +77,7 @@ def test_title_delimiter_injection_is_not_possible(title):
 @pytest.mark.parametrize("tag", HOSTILE.values(), ids=HOSTILE.keys())
 def test_a_hostile_tag_stays_one_tag(tag):
     text = shown("decision", "Title", PATH, ["first", tag, "last"])
-    found = parsed(text)
+    found = parse_index_line(text)
     assert (found.path, found.title) == (PATH, "Title")
     assert (found.tags[0], found.tags[-1]) == ("first", "last")
     assert len(found.tags) in (2, 3)
@@ -73,12 +87,12 @@ def test_a_hostile_tag_stays_one_tag(tag):
 @settings(max_examples=80)
 @given(categories, titles, paths, st.lists(titles, max_size=3))
 def test_reading_a_line_gives_back_what_it_was_made_from(category, title, path, tags):
-    one = line(category, title, path, tags, "x")
-    text = rendered(one)
+    one = index_line(category, title, path, tags, "x")
+    text = str(one)
     assert "\n" not in text
     assert text.splitlines() == [text]
-    assert parsed(text) == one
-    assert line(category, one.title, path, one.tags, "x") == one, "neutral stays neutral"
+    assert parse_index_line(text) == one
+    assert index_line(category, one.title, path, one.tags, "x") == one, "neutral stays neutral"
     assert one.path == path
     title, _, tags = theirs(text)
     assert (title, tags) == (one.title, ",".join(one.tags))
@@ -88,15 +102,15 @@ def test_paths_with_spaces_are_one_path():
     path = ".claude/memory/my decisions/100% done.json"
     text = shown("decision", "Title", path)
     assert text == "- [DECISION] Title -> .claude/memory/my%20decisions/100%25%20done.json"
-    assert parsed(text).path == path
-    other = parsed("- [DECISION] Title -> .claude/memory/my decisions/x.json #tags:a")
+    assert parse_index_line(text).path == path
+    other = parse_index_line("- [DECISION] Title -> .claude/memory/my decisions/x.json #tags:a")
     assert (other.path, other.tags) == (".claude/memory/my decisions/x.json", ("a",))
 
 
 def test_hyphenated_tags_and_other_scripts_stay_what_they_are():
     text = shown("decision", "数据库 Größe", PATH, ["docker-compose", "базы", "a,b"])
     assert text.endswith("数据库 Größe -> " + PATH + " #tags:docker-compose,базы,a b")
-    assert parsed(text).tags == ("docker-compose", "базы", "a b")
+    assert parse_index_line(text).tags == ("docker-compose", "базы", "a b")
 
 
 @pytest.mark.parametrize(
@@ -105,11 +119,11 @@ def test_hyphenated_tags_and_other_scripts_stay_what_they_are():
      "- [D] -> y.json", "- [D] x -> y.txt", "text - [D] x -> y.json", "- [D] " + "x" * 20_000],
 )  # fmt: skip
 def test_what_is_no_entry_is_not_taken_for_one(text):
-    assert parsed(text) is None
+    assert parse_index_line(text) is None
 
 
 def test_a_line_another_tool_let_through_is_read_by_its_last_arrow():
-    found = parsed("- [DECISION] Use a -> b -> decisions/x.json #tags:c -> d")
+    found = parse_index_line("- [DECISION] Use a -> b -> decisions/x.json #tags:c -> d")
     assert (found.title, found.path, found.tags) == ("Use a -> b", "decisions/x.json", ("c -> d",))
 
 
@@ -118,18 +132,18 @@ INDEX = (
     "-  [RUNBOOK]  Restart   ->   runbooks/b.json\r\n"
     "- [DECISION] Use A -> decisions/a.json #tags: x , y\r\n\r\nThe end"
 )
-A = Line("DECISION", "Use A", "decisions/a.json", ("x", "y"))
-B = Line("RUNBOOK", "Restart", "runbooks/b.json")
+A = IndexLine("DECISION", "Use A", "decisions/a.json", ("x", "y"))
+B = IndexLine("RUNBOOK", "Restart", "runbooks/b.json")
 
 
 def test_an_index_that_is_right_keeps_every_byte():
-    assert updated(INDEX, [A, B]) == INDEX
-    assert updated(INDEX, [B, A]) == INDEX
+    assert update_index(INDEX, [A, B]) == INDEX
+    assert update_index(INDEX, [B, A]) == INDEX
 
 
 def test_an_index_is_corrected_line_by_line():
-    new = Line("DECISION", "New", "decisions/c.json")
-    text = updated(INDEX, [Line("DECISION", "Use B", "decisions/a.json"), new])
+    new = IndexLine("DECISION", "New", "decisions/c.json")
+    text = update_index(INDEX, [IndexLine("DECISION", "Use B", "decisions/a.json"), new])
     assert text == (
         "# Our memories\r\n\r\nHand-made, mind the order.\r\n"
         "- [DECISION] Use B -> decisions/a.json\r\n\r\nThe end\r\n"
@@ -138,18 +152,18 @@ def test_an_index_is_corrected_line_by_line():
 
 
 def test_a_missing_index_is_made():
-    assert updated("", [B, A]) == f"{HEADER}{rendered(B)}\n{rendered(A)}\n"
+    assert update_index("", [B, A]) == f"{INDEX_HEADER}{B!s}\n{A!s}\n"
 
 
 def test_a_line_with_signs_nobody_sees_is_not_right():
     text = "- [RUNBOOK] Restart\u2028-> runbooks/b.json\n"
-    assert updated(text, [B]) == rendered(B) + "\n"
+    assert update_index(text, [B]) == str(B) + "\n"
 
 
 @settings(max_examples=30)
 @given(st.lists(st.tuples(titles, st.integers(0, 6)), max_size=6), st.text(max_size=80))
 def test_an_updated_index_lists_exactly_what_it_should_and_then_stays(rows, before):
-    wanted = list({n: line("decision", t, f"d/{n}.json") for t, n in rows}.values())
-    text = updated(before, wanted)
-    assert entries(text) == {one.path: one for one in wanted}
-    assert updated(text, wanted) == text
+    wanted = list({n: index_line("decision", t, f"d/{n}.json") for t, n in rows}.values())
+    text = update_index(before, wanted)
+    assert parse_index(text) == {one.path: one for one in wanted}
+    assert update_index(text, wanted) == text

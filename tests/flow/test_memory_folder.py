@@ -10,10 +10,8 @@ import pytest
 
 from tests.written import HOSTILE, memory
 from yester.errors import SourceError
-from yester.memories import tree as trees
 from yester.memories.disk import LARGEST
-from yester.memories.listing import entries
-from yester.memories.tree import drop, put, read, refresh_index
+from yester.memories.folder import MemoryFolder, parse_index
 
 pytestmark = pytest.mark.requirement("MEM-06")
 
@@ -35,8 +33,22 @@ def root(tmp_path) -> Path:
 def write(root: Path, path: str, data) -> Path:
     at = root / path
     at.parent.mkdir(parents=True, exist_ok=True)
-    at.write_bytes(data if isinstance(data, bytes) else data.bytes())
+    at.write_bytes(data if isinstance(data, bytes) else data.to_bytes())
     return at
+
+
+def put(folder: MemoryFolder, one):
+    have = folder.memories.get(one.key)
+    folder.put(one, have.hash if have else "")
+    return folder
+
+
+def drop(folder: MemoryFolder, key: str) -> None:
+    folder.let_go(key, folder.memories[key].hash)
+
+
+def problems(folder: MemoryFolder) -> list[str]:
+    return [*folder.config.warnings, *folder.unread.values()]
 
 
 def snapshot(root: Path) -> dict[str, bytes]:
@@ -44,15 +56,15 @@ def snapshot(root: Path) -> dict[str, bytes]:
 
 
 def test_each_category_has_its_folder(root):
-    tree = read(root)
+    tree = MemoryFolder(root)
     for category in FOLDERS:
         tree = put(tree, memory("one", category))
     assert {str(p.relative_to(root)) for p in root.rglob("*.json")} == {
         f"{folder}/one.json" for folder in FOLDERS.values()
     }
-    again = read(root)
+    again = MemoryFolder(root)
     assert sorted(again.memories) == sorted(f"{category}/one" for category in FOLDERS)
-    assert again.problems == ()
+    assert problems(again) == []
 
 
 def test_a_tree_of_somebody_else_is_read_and_written_back_byte_for_byte(root):
@@ -60,7 +72,7 @@ def test_a_tree_of_somebody_else_is_read_and_written_back_byte_for_byte(root):
     write(root, "decisions/use-postgres.json", memory())
     write(root, "decisions/b.json", other)
     before = snapshot(root)
-    tree = read(root)
+    tree = MemoryFolder(root)
     for one in tree.memories.values():
         tree = put(tree, one)
     assert snapshot(root) == before
@@ -70,10 +82,10 @@ def test_one_unreadable_file_is_named_and_left_out(root):
     write(root, "decisions/good.json", memory("good"))
     bad = write(root, "decisions/bad.json", b'{"category": "decision", ')
     write(root, "runbooks/worse.json", b"\xff\xfe")
-    tree = read(root)
+    tree = MemoryFolder(root)
     assert list(tree.memories) == ["decision/good"]
-    assert tree.problems[0].startswith(f"{bad}: is not JSON (line 1: ")
-    assert len(tree.problems) == 2
+    assert problems(tree)[0].startswith(f"{bad}: is not JSON (line 1: ")
+    assert len(problems(tree)) == 2
 
 
 def test_links_are_not_followed_out_of_the_tree(root, tmp_path):
@@ -82,9 +94,9 @@ def test_links_are_not_followed_out_of_the_tree(root, tmp_path):
     write(root, "decisions/good.json", memory("good"))
     (root / "decisions" / "linked.json").symlink_to(secret)
     (root / "runbooks").symlink_to(outside)
-    tree = read(root)
+    tree = MemoryFolder(root)
     assert list(tree.memories) == ["decision/good"]
-    assert [p for p in tree.problems if "is a link, which is not followed" in p] == [
+    assert [p for p in problems(tree) if "is a link, which is not followed" in p] == [
         f"{root / 'decisions/linked.json'}: is a link, which is not followed",
         f"{root / 'runbooks'}: is a link, which is not followed",
     ]
@@ -93,16 +105,16 @@ def test_links_are_not_followed_out_of_the_tree(root, tmp_path):
     with pytest.raises(SourceError, match="cannot be read, so it is kept"):
         put(tree, memory("linked"))
     assert sorted(p.name for p in outside.iterdir()) == ["x.json"]
-    assert secret.read_bytes() == memory("secret").bytes()
+    assert secret.read_bytes() == memory("secret").to_bytes()
 
 
 def test_a_file_that_is_too_large_or_no_file_is_refused(root):
     write(root, "decisions/huge.json", memory("huge", blob="x" * LARGEST))
     os.mkfifo(root / "decisions" / "pipe.json")
     (root / "decisions" / "folder.json").mkdir()
-    tree = read(root)
+    tree = MemoryFolder(root)
     assert tree.memories == {}
-    assert ["larger than" in p or "not a regular file" in p for p in tree.problems] == [True, True]
+    assert ["larger than" in p or "not a regular file" in p for p in problems(tree)] == [True, True]
 
 
 def test_hidden_files_and_files_beside_the_folders_are_somebody_elses(root):
@@ -110,41 +122,43 @@ def test_hidden_files_and_files_beside_the_folders_are_somebody_elses(root):
         write(root, path, b"not ours")
     write(root, "memory-config.json", b"{}")
     write(root, "decisions/readme.md", b"hello")
-    assert read(root).problems == ()
-    assert read(root).memories == {}
+    assert problems(MemoryFolder(root)) == []
+    assert MemoryFolder(root).memories == {}
 
 
 def test_the_same_memory_twice_is_the_one_whose_file_has_its_name(root):
     write(root, "decisions/a-copy.json", memory(title="copy"))
     write(root, "decisions/use-postgres.json", memory(title="original"))
-    tree = read(root)
+    tree = MemoryFolder(root)
     assert tree.memories["decision/use-postgres"].title == "original"
-    assert "once more" in tree.problems[0]
+    assert "once more" in problems(tree)[0]
 
 
 def test_a_memory_stays_in_the_file_it_has_whatever_that_is_called(root):
     at = write(root, "decisions/0001-old-name.json", memory())
-    put(read(root), read(root).memories["decision/use-postgres"].changed(title="New"))
+    folder = MemoryFolder(root)
+    put(folder, folder.memories["decision/use-postgres"].with_values(title="New"))
     assert json.loads(at.read_bytes())["title"] == "New"
     assert [p.name for p in at.parent.iterdir()] == ["0001-old-name.json"]
 
 
 def test_a_name_another_memory_has_is_not_taken(root):
     write(root, "decisions/use-postgres.json", memory("something-else"))
-    tree = put(read(root), memory())
+    tree = put(MemoryFolder(root), memory())
     assert tree.paths["decision/use-postgres"] == "decisions/use-postgres.2.json"
-    assert len(read(root).memories) == 2
+    assert len(MemoryFolder(root).memories) == 2
 
 
 def test_what_has_changed_since_it_was_read_is_left_alone(root):
     at = write(root, "decisions/use-postgres.json", memory())
-    tree = read(root)
-    at.write_bytes(memory(title="the agent was faster").bytes())
+    tree = MemoryFolder(root)
+    at.write_bytes(memory(title="the agent was faster").to_bytes())
     for change in (lambda: put(tree, memory(title="mine")), lambda: drop(tree, memory().key)):
         with pytest.raises(SourceError, match="has changed while it was looked at"):
             change()
-    assert read(root).memories[memory().key].title == "the agent was faster"
-    empty = trees.Tree(root, {}, {})
+    assert MemoryFolder(root).memories[memory().key].title == "the agent was faster"
+    empty = MemoryFolder(root.parent / "other")
+    write(empty.root, "decisions/use-postgres.json", memory(title="somebody else was faster"))
     with pytest.raises(SourceError, match="has changed"):
         put(empty, memory(title="mine"))
 
@@ -152,17 +166,17 @@ def test_what_has_changed_since_it_was_read_is_left_alone(root):
 def test_a_file_keeps_its_mode_and_leaves_nothing_behind(root):
     at = write(root, "decisions/use-postgres.json", memory())
     at.chmod(0o640)
-    put(read(root), memory(title="New"))
+    put(MemoryFolder(root), memory(title="New"))
     assert at.stat().st_mode & 0o777 == 0o640
     assert [p.name for p in at.parent.iterdir()] == ["use-postgres.json"]
-    drop(read(root), memory().key)
+    drop(MemoryFolder(root), memory().key)
     assert list(at.parent.iterdir()) == []
 
 
 @pytest.mark.parametrize("wrong", [{"id": "../../up"}, {"category": "../x"}, {"title": ""}])
 def test_what_nobody_could_read_back_is_not_written(root, wrong):
     with pytest.raises(SourceError):
-        put(read(root), memory(**wrong))
+        put(MemoryFolder(root), memory(**wrong))
     assert not root.exists()
 
 
@@ -170,21 +184,21 @@ def test_a_folder_that_cannot_be_written_to_is_named(root):
     root.parent.mkdir(parents=True)
     root.write_text("a file where the folder should be")
     with pytest.raises(SourceError, match=str(root)):
-        put(read(root), memory())
+        put(MemoryFolder(root), memory())
 
 
 def test_a_missing_index_is_rebuilt_and_a_right_one_left_alone(root):
     for number, title in enumerate(HOSTILE.values()):
-        put(read(root), memory(f"m{number}", title=title))
-    put(read(root), memory("old", record_status="retired"))
-    tree = read(root)
-    assert refresh_index(tree)
+        put(MemoryFolder(root), memory(f"m{number}", title=title))
+    put(MemoryFolder(root), memory("old", record_status="retired"))
+    tree = MemoryFolder(root)
+    assert tree.settle()
     text = (root / "index.md").read_text("utf-8")
-    assert set(entries(text)) == {
+    assert set(parse_index(text)) == {
         f".claude/memory/decisions/m{n}.json" for n in range(len(HOSTILE))
     }
     assert len(text.splitlines()) == 2 + len(HOSTILE)
-    assert not refresh_index(tree)
+    assert not tree.settle()
 
 
 def test_an_index_keeps_the_form_its_paths_have(tmp_path):
@@ -194,26 +208,26 @@ def test_an_index_keeps_the_form_its_paths_have(tmp_path):
     line = "- [DECISION] Use Postgres for the ledger -> .claude/memory/decisions/{}.json"
     tags = " #tags:postgres,data-base\n"
     (root / "index.md").write_text(line.format("a") + tags)
-    refresh_index(read(root))
+    MemoryFolder(root).settle()
     expected = line.format("a") + tags + line.format("b") + tags
     assert (root / "index.md").read_text() == expected
 
 
 def test_a_linked_index_is_not_written_through(root, tmp_path):
     (tmp_path / "victim").write_text("keep")
-    put(read(root), memory())
+    put(MemoryFolder(root), memory())
     (root / "index.md").symlink_to(tmp_path / "victim")
     with pytest.raises(SourceError, match="is a link"):
-        refresh_index(read(root))
+        MemoryFolder(root).settle()
     assert (tmp_path / "victim").read_text() == "keep"
 
 
 def test_the_config_says_where_new_memories_go_and_a_bad_one_is_a_warning(root):
     config = {"categories": {"decision": {"folder": "adr"}, "runbook": {"folder": "../../up"}}}
     write(root, "memory-config.json", json.dumps(config).encode())
-    tree = put(put(read(root), memory()), memory("fix", "runbook"))
+    tree = put(put(MemoryFolder(root), memory()), memory("fix", "runbook"))
     assert sorted(tree.paths.values()) == ["adr/use-postgres.json", "runbooks/fix.json"]
-    assert "../../up" in tree.problems[0]
-    assert sorted(read(root).memories) == ["decision/use-postgres", "runbook/fix"]
+    assert "../../up" in problems(tree)[0]
+    assert sorted(MemoryFolder(root).memories) == ["decision/use-postgres", "runbook/fix"]
     write(root, "memory-config.json", b"{")
-    assert "defaults are used" in read(root).problems[0]
+    assert "defaults are used" in problems(MemoryFolder(root))[0]

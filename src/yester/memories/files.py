@@ -1,0 +1,362 @@
+"""A memory as a file: one JSON object, parsed and rendered here and nowhere else.
+
+Other tools write these files too. A file that nobody has changed is not rendered at all: its bytes
+are given back as they were read. A changed one is written with its own keys in their own order,
+also those that nobody here knows.
+
+The store keeps the file a memory was read from (without secrets). What is written later is that
+file with the fields that were changed in the store since then, which the memory's history tells.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b
+from math import isfinite
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from yester.clock import format_iso, parse_iso
+from yester.errors import SourceError, UsageError
+from yester.fence import strip_fenced
+from yester.memories.categories import CATEGORIES, LONGEST_TITLE, Category, Field
+from yester.memories.content import Content, clean
+from yester.memories.memo import Plain, plain
+from yester.memories.remember import Draft
+from yester.model import Change, Memo
+from yester.redact import redact
+from yester.store.contract import MemoFile
+from yester.text.sentences import shorten_text
+
+LONGEST_ID = 80
+FILED = tuple(row.name for row in CATEGORIES.values() if row.folder)  # categories that have files
+# plain form → key of the file, for what is taken over as it is
+_FIELDS: Mapping[str, str] = {
+    "title": "title", "tags": "tags", "files": "related_files", "confidence": "confidence",
+}  # fmt: skip
+_TOLD = (*_FIELDS, "type", "content", "status", "reason")  # what a file says of a memory
+_STATUS_KEYS = ("retired_at", "retired_reason", "archived_at", "archived_reason")
+_DEEPEST = 40  # levels of objects and lists in each other
+
+
+class _Form(msgspec.Struct):
+    """What the known keys may hold; null is as good as nothing. The content is its category's
+    business. The id becomes the name of a file: no separator, no leading dot, no space."""
+
+    category: Annotated[str, msgspec.Meta(pattern=r"\A[a-z][a-z0-9_-]{0,39}\Z")]
+    id: Annotated[
+        str, msgspec.Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9._-]*\Z", max_length=LONGEST_ID)
+    ]
+    title: Annotated[str, msgspec.Meta(pattern=r"\S")]
+    content: dict[str, Any]
+    schema_version: str | None = None
+    record_status: Literal["active", "retired", "archived"] | None = None
+    created_at: str | None = None
+    updated_at: str | None = None
+    tags: list[str] | None = None
+    related_files: list[str] | None = None
+    confidence: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
+    changes: list[dict[str, Any]] | None = None
+    times_updated: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    retired_at: str | None = None
+    retired_reason: str | None = None
+    archived_at: str | None = None
+    archived_reason: str | None = None
+
+
+@dataclass(frozen=True)
+class MemoryFile:
+    """`values` is the object, `raw` the bytes it was read from: b"" where it never was a file."""
+
+    values: Mapping[str, Any]
+    raw: bytes = b""
+
+    @property
+    def category(self) -> str:
+        return str(self.values["category"])
+
+    @property
+    def id(self) -> str:
+        return str(self.values["id"])
+
+    @property
+    def key(self) -> str:
+        """What it is known by: ids are given within a category."""
+        return f"{self.category}/{self.id}"
+
+    @property
+    def title(self) -> str:
+        return str(self.values["title"])
+
+    @property
+    def status(self) -> str:
+        return str(self.values.get("record_status") or "active")
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        return tuple(self.values.get("tags") or ())
+
+    @property
+    def content(self) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = self.values["content"]
+        return found
+
+    @property
+    def updated(self) -> int:
+        return self.time_of("updated_at") or self.time_of("created_at")
+
+    @cached_property
+    def hash(self) -> str:
+        """Equal for equal values, however they are written and in whatever order."""
+        return blake2b(canonical_json(self.values).encode(), digest_size=16).hexdigest()
+
+    def time_of(self, key: str) -> int:
+        return parse_iso(self.values.get(key))
+
+    def with_values(self, **values: Any) -> MemoryFile:
+        """With other values; None takes a key away."""
+        new = {**self.values, **values}
+        gone = {name for name, value in values.items() if value is None}
+        return MemoryFile({name: value for name, value in new.items() if name not in gone})
+
+    def to_bytes(self) -> bytes:
+        if self.raw:
+            return self.raw
+        text = json.dumps(self.values, ensure_ascii=False, indent=2)
+        try:
+            return f"{text}\n".encode()
+        except UnicodeEncodeError:  # half a character, which only an escape can say
+            return f"{json.dumps(self.values, indent=2)}\n".encode()
+
+
+def canonical_json(value: Any) -> str:
+    """One text for one value. Compared instead of the values: to Python, 1 and true are equal."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+# --- reading -------------------------------------------------------------------------------------
+
+
+def parse_memory_file(data: bytes, where: str = "memory") -> MemoryFile:
+    """The memory in a file; SourceError with a sentence where it is none."""
+    try:
+        values = json.loads(
+            data.decode("utf-8-sig"), object_pairs_hook=_refuse_duplicates,
+            parse_constant=_parse_finite, parse_float=_parse_finite,
+        )  # fmt: skip
+        if not _is_shallow(values, _DEEPEST + 1):
+            raise RecursionError
+        msgspec.convert(values, _Form)
+    except UnicodeDecodeError as error:
+        raise SourceError(f"{where}: is not UTF-8 (byte {error.start})") from None
+    except json.JSONDecodeError as error:
+        reason = f"line {error.lineno}: {error.msg.lower()}"
+        raise SourceError(f"{where}: is not JSON ({reason})") from None
+    except msgspec.ValidationError as error:
+        raise SourceError(f"{where}: is no memory ({error})") from None
+    except ValueError as error:  # NaN, a number out of bounds, a key twice
+        raise SourceError(f"{where}: is not JSON ({error})") from None
+    except RecursionError:
+        raise SourceError(f"{where}: is nested too deeply") from None
+    return MemoryFile(values, data)
+
+
+def _refuse_duplicates(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """Which of two was meant nobody knows, and one of them would be lost when it is written."""
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the key {twice!r} stands there twice")
+    return values
+
+
+def _parse_finite(text: str) -> float:
+    if not isfinite(number := float(text)):
+        raise ValueError(f"{text[:20]} is no number there")
+    return number
+
+
+def _is_shallow(value: Any, levels: int) -> bool:
+    parts: Iterable[Any] = ()
+    if isinstance(value, dict | list):
+        parts = value.values() if isinstance(value, dict) else value
+    return levels > 0 and all(_is_shallow(part, levels - 1) for part in parts)
+
+
+def redact_memory_file(one: MemoryFile) -> bytes:
+    """The file as it may be kept: what is secret, private or was injected goes. b"" where nothing
+    can be kept of it."""
+    values = _redact_value(one.values)
+    same = canonical_json(values) == canonical_json(one.values)
+    data = one.to_bytes() if same else MemoryFile(values).to_bytes()
+    try:
+        parse_memory_file(data)
+    except SourceError:
+        return b""
+    return data
+
+
+def _redact_value(value: Any) -> Any:
+    if isinstance(value, str):
+        return redact(strip_fenced(value))
+    if isinstance(value, list):
+        return [_redact_value(one) for one in value]
+    if isinstance(value, Mapping):
+        return {_redact_value(name): _redact_value(one) for name, one in value.items()}
+    return value
+
+
+# --- a memory of the store as a file -------------------------------------------------------------
+
+
+def file_from_memory(
+    memo: Memo, id_: str, kept: MemoFile | None, history: Sequence[Change], successor: str = ""
+) -> MemoryFile:
+    """The memory as a file of this id. `history` is what was changed since the file was read (all,
+    where there is none), the newest first; `successor` is what a superseded one was replaced by."""
+    changes = [
+        change
+        for change in reversed(history)
+        if change.before is not None and any(name in change.after for name in _TOLD)
+    ]
+    if kept is None:
+        return _new_file(memo, id_, changes, successor)
+    file = parse_memory_file(kept.raw)
+    if file.id != id_:
+        file = file.with_values(id=id_)
+    now, was = plain(memo), plain(memo)
+    for change in history:
+        was |= change.before or {}
+    if all(now[name] == was[name] for name in _TOLD):
+        return file
+    values: dict[str, Any] = {
+        key: now[name] for name, key in _FIELDS.items() if now[name] != was[name]
+    }
+    if now["type"] != was["type"]:
+        values |= {"category": now["type"], "content": now["content"]}
+    elif now["content"] != was["content"]:
+        values["content"] = _change_content(file.content, was["content"], now["content"])
+    if (now["status"], now["reason"]) != (was["status"], was["reason"]):
+        values |= dict.fromkeys(_STATUS_KEYS) | _status_values(memo, successor)
+    return file.with_values(
+        **values,
+        updated_at=format_iso(memo.item.updated),
+        times_updated=(file.values.get("times_updated") or 0) + len(changes),
+        changes=[*(file.values.get("changes") or ()), *map(_describe_change, changes)],
+    )
+
+
+def _new_file(memo: Memo, id_: str, changes: Sequence[Change], successor: str) -> MemoryFile:
+    item = memo.item
+    values = {
+        "schema_version": "1.0", "category": item.type, "id": id_, "title": item.title,
+        "record_status": "active", "created_at": format_iso(item.epoch),
+        "updated_at": format_iso(item.updated), "tags": list(item.tags),
+        "related_files": list(item.files) or None, "confidence": item.confidence,
+        "changes": list(map(_describe_change, changes)) or None, "times_updated": len(changes),
+        **_status_values(memo, successor), "content": plain(memo)["content"],
+    }  # fmt: skip
+    return MemoryFile({name: value for name, value in values.items() if value is not None})
+
+
+def _change_content(
+    content: Mapping[str, Any], was: Mapping[str, Any], now: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What of a file's content became different in the store; fields of other tools stay."""
+    found = {name: value for name, value in content.items() if name in now or name not in was}
+    return found | {name: value for name, value in now.items() if was.get(name) != value}
+
+
+def _status_values(memo: Memo, successor: str) -> dict[str, Any]:
+    """A file knows no superseded ones: they are retired, and say why."""
+    status, at = memo.item.status, format_iso(memo.since)
+    if status == "active":
+        return {"record_status": "active"}
+    if status == "archived":
+        return {"record_status": status, "archived_at": at, "archived_reason": memo.reason or None}
+    why = f"superseded by {successor}" if successor else memo.reason
+    return {"record_status": "retired", "retired_at": at, "retired_reason": why or None}
+
+
+def _describe_change(change: Change) -> dict[str, Any]:
+    names = ", ".join(name for name in _TOLD if name in change.after)
+    return {"date": format_iso(change.epoch), "summary": change.why or f"{change.what}: {names}"}
+
+
+# --- a file as a memory of the store -------------------------------------------------------------
+
+
+def draft_from_file(one: MemoryFile) -> Draft:
+    """What a file says as something to be kept; UsageError where it is of none of our categories.
+
+    What its category does not know is left out; the file, which is kept, has it."""
+    given = one.values
+    why = given.get(f"{one.status}_reason") if one.status != "active" else ""
+    confidence = given.get("confidence")
+    category = _category_of(one)
+    return Draft(
+        type=category.name,
+        title=shorten_text(clean(one.title), LONGEST_TITLE),
+        content=_pick_fields(category.fields, one.content),
+        tags=one.tags,
+        files=tuple(given.get("related_files") or ()),
+        confidence=1.0 if confidence is None else confidence,
+        slug=one.id,
+        epoch=one.time_of("created_at") or one.time_of("updated_at"),
+        status=one.status,
+        reason=str(why or ""),
+    )
+
+
+def _category_of(one: MemoryFile) -> Category:
+    name = one.category.replace("-", "_")
+    if name not in FILED:
+        raise UsageError(f"category is {one.category!r}, but must be one of {', '.join(FILED)}")
+    return CATEGORIES[name]
+
+
+def _pick_fields(fields: Sequence[Field], content: Any) -> Any:
+    """Of a content, or a record in one, what the category knows."""
+    if not fields:
+        return content
+    if isinstance(content, list):
+        return [_pick_fields(fields, one) for one in content]
+    if not isinstance(content, Mapping):
+        return content
+    return {
+        field.name: _pick_fields(field.fields, content[field.name])
+        for field in fields
+        if field.name in content
+    }
+
+
+def apply_file_changes(have: Plain, read: Plain, before: MemoryFile, one: MemoryFile) -> Plain:
+    """A memory's plain form with what a file says otherwise than `before`.
+
+    Field by field: what the store holds in its own words is not replaced by what it was made of."""
+    wanted = dict(have)
+    for name, key in _FIELDS.items():
+        if _differ(one.values, before.values, key) and not (name == "tags" and not one.tags):
+            wanted[name] = read[name]
+    content: Content = {}
+    for field in _category_of(one).fields:
+        source = read if _differ(one.content, before.content, field.name) else have
+        if field.name in source["content"]:
+            content[field.name] = source["content"][field.name]
+    wanted["content"] = content
+    if one.status != before.status:
+        wanted |= {"status": one.status, "reason": read["reason"]}
+    elif have["status"] == one.status and any(
+        _differ(one.values, before.values, f"{status}_reason") for status in ("retired", "archived")
+    ):
+        wanted["reason"] = read["reason"]
+    return wanted
+
+
+def _differ(one: Mapping[str, Any], other: Mapping[str, Any], name: str) -> bool:
+    return canonical_json(one.get(name)) != canonical_json(other.get(name))
