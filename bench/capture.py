@@ -23,12 +23,12 @@ from pathlib import Path
 
 from yester.agents.base import Options, Reading
 from yester.agents.claude_code import READER
+from yester.capture.question import ask_worker
 from yester.config import SETTINGS
 from yester.ingest import noise
 from yester.model import Event
 from yester.project import Projects
 from yester.worker import launch
-from yester.worker.door import ask
 
 HOOK = Path(__file__).parent.parent / "plugin" / "hooks" / "hook.py"
 PYTHON = os.path.realpath(sys.executable)
@@ -181,7 +181,7 @@ def answers(place: Place) -> None:
 def memory(place: Place) -> None:
     """10,000 events of a long day, left in the spool as hooks leave them."""
     launch.start(place.home, {})
-    before = json.loads(ask(place.home / "run", "GET /health", 5) or b"{}")
+    before = json.loads(ask_worker(place.home / "run", "GET /health", 5) or b"{}")
     new, tmp = (place.home / "spool" / name for name in ("new", "tmp"))
     began = time.perf_counter()
     for number in range(10_000):
@@ -194,7 +194,7 @@ def memory(place: Place) -> None:
                 pipe.write(b".")
     place.yester("worker", "drain")
     took = time.perf_counter() - began
-    after = json.loads(ask(place.home / "run", "GET /health", 5) or b"{}")
+    after = json.loads(ask_worker(place.home / "run", "GET /health", 5) or b"{}")
     show(
         "worker's memory, fresh / after 10,000 events",
         f"{before['rss_bytes'] / 1e6:.0f} / {after['rss_bytes'] / 1e6:.0f} MB",

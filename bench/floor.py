@@ -38,8 +38,8 @@ from pathlib import Path
 
 import yester
 from yester.deliver.gate import trivial
-from yester.deliver.library import Memory
 from yester.deliver.prompt import Given, Search, at_prompt
+from yester.faces.python import Memory
 from yester.model import Filters, Hit
 from yester.project import named
 from yester.recall.floor import passing_hits

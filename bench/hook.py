@@ -35,13 +35,13 @@ from pathlib import Path
 
 import apsw
 
+from yester.memory import ask_recall
 from yester.model import Filters
 from yester.project import Projects
 from yester.recall.recall import Asked
 from yester.store import open_store
 from yester.store.contract import Probe, Store
 from yester.store.figures import content_counts
-from yester.worker.question import answered
 
 HOOK = Path(__file__).parent.parent / "plugin" / "hooks" / "hook.py"
 PYTHON = os.path.realpath(sys.executable)
@@ -91,7 +91,7 @@ class Desk:
         self.yester("worker", "start")
         asked = Asked("why was the import of the orders so slow?", now=int(time.time() * 1000))
         deadline = time.monotonic() + 60
-        while answered(self.home, asked, "") is None:  # it says so as long as it has not
+        while ask_recall(self.home, asked, "") is None:  # it says so as long as it has not
             if time.monotonic() > deadline:
                 sys.exit("the worker has not loaded its model within a minute")
             self.hook("UserPromptSubmit", prompt=asked.query)

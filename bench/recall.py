@@ -27,7 +27,7 @@ from pathlib import Path
 import numpy
 
 import yester
-from yester.deliver.library import Memory
+from yester.faces.python import OpenMemory
 from yester.store.figures import content_counts
 from yester.text.vectors import model_centre
 
@@ -59,7 +59,7 @@ def grown(source: list[dict], size: int) -> Iterator[dict]:
         }  # fmt: skip
 
 
-def give_vectors(memory: Memory, number: int) -> None:
+def give_vectors(memory: OpenMemory, number: int) -> None:
     """Vectors for the newest items that want them; those that have one keep it."""
     embedder = memory.embedder
     store = memory.store

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 import yester
 from yester.clock import DAY
-from yester.deliver.library import Memory
+from yester.faces.python import OpenMemory
 from yester.model import Filters, Item
 from yester.recall.candidates import Gathered
 from yester.recall.rank import HALF_LIFE, Weights
@@ -122,7 +122,7 @@ def extract(
     return path
 
 
-def _asked(memory: Memory, group: Group, case: Case, weights: Weights) -> Iterator[Known]:
+def _asked(memory: OpenMemory, group: Group, case: Case, weights: Weights) -> Iterator[Known]:
     items, added = group.items(), 0
     _, cursor = memory.store.feed()
     refs: dict[int, str] = {}
@@ -139,7 +139,7 @@ def _asked(memory: Memory, group: Group, case: Case, weights: Weights) -> Iterat
 
 
 def _one(
-    memory: Memory, question: Question, case: Case, weights: Weights, refs: Mapping[int, str]
+    memory: OpenMemory, question: Question, case: Case, weights: Weights, refs: Mapping[int, str]
 ) -> Known:
     seen: list[Gathered] = []
     now = int(question.epoch * 1000)

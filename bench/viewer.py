@@ -22,7 +22,7 @@ from playwright.sync_api import Page, sync_playwright
 import yester
 from tests.browser.conftest import chromium
 from tests.serving import serving
-from yester.deliver.http.login import new_code
+from yester.faces.http.login import new_code
 
 _BATCH = 5_000
 _WHEEL = 100  # px a step

@@ -18,11 +18,11 @@ import click
 import msgspec
 
 from yester.agents.descriptors import AGENTS, CLAUDE_EVENTS
-from yester.cli import cli
 from yester.config import ARCHIVE, EMBED, LLM, SETTINGS, Setting
-from yester.deliver.mcp import HANDSHAKE, MODERN
-from yester.deliver.mcp_text import MOST
-from yester.deliver.mcp_tools import TOOLS
+from yester.faces.cli import cli
+from yester.faces.mcp.server import HANDSHAKE, MODERN
+from yester.faces.mcp.text import MOST
+from yester.faces.mcp.tools import TOOLS
 from yester.redact import load_rules
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -227,7 +227,7 @@ def sample_home(folder: str) -> Path:
 
 
 def http() -> str:
-    from yester.deliver.http import manual
+    from yester.faces.http import manual
 
     return (
         f"# HTTP API\n\n{_NOTE}\n"

@@ -11,16 +11,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-from yester.deliver.http.access import AskWorker, Home
-from yester.deliver.http.app import App
-from yester.deliver.http.guard import Slowdown
-from yester.deliver.http.login import Keys, token
-from yester.deliver.http.server import Server, listening
-from yester.deliver.http.viewer import FOLDER
 from yester.doctor import glance
+from yester.faces.http.app import App
+from yester.faces.http.guard import Slowdown
+from yester.faces.http.login import Keys, token
+from yester.faces.http.server import Server, listening
+from yester.faces.http.viewer import FOLDER
+from yester.memory import Memory
+
+if TYPE_CHECKING:
+    from yester.memory import AskWorker
 
 NO_MODEL = {"YESTER_EMBEDDER": "none"}
 
@@ -129,17 +132,13 @@ async def at_once(_: float) -> None:
     """A sleep that does not wait."""
 
 
-def no_worker(*_: object) -> None:
-    return None
-
-
 @contextmanager
 def serving(
     home: Path,
     *,
     slowdown: Slowdown | None = None,
     folder: Path = FOLDER,
-    ask_worker: AskWorker = no_worker,
+    ask_worker: AskWorker | None = None,
     environ: dict[str, str] = NO_MODEL,
 ) -> Iterator[Serving]:
     failures: list[BaseException] = []
@@ -147,8 +146,8 @@ def serving(
     port = sock.getsockname()[1]
     keys = Keys(token(home))
     app = App(
-        Home(home, environ, ask_worker, glance), keys, port,
-        lambda _, error: failures.append(error), folder=folder,
+        Memory(home, environ, who="http", ask_worker=ask_worker, recreates=False), keys, port,
+        lambda _, error: failures.append(error), examine=glance, folder=folder,
         slowdown=slowdown or Slowdown(sleep=at_once),
     )  # fmt: skip
     server = Server(app)

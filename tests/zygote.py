@@ -17,15 +17,38 @@ from pathlib import Path
 from typing import Any
 
 _MODULES = (
-    "yester.cli", "yester.cli.index", "yester.cli.recall", "yester.cli.status", "yester.cli.worker",
-    "yester.cli.doctor", "yester.cli.timeline", "yester.cli.recent", "yester.store.sqlite",
-    "yester.ingest", "yester.operate.backups", "yester.agents.hooks", "yester.recall.recall",
-    "yester.cli.remember", "yester.cli.memory.listing", "yester.memories.review",
-    "yester.cli.memory.sync", "yester.cli.memory.edit", "yester.cli.memory.gc", "yester.cli.show",
-    "yester.cli.stats", "yester.cli.promote", "yester.cli.distil", "yester.cli.backup",
-    "yester.cli.install", "yester.cli.bench", "yester.worker.question", "yester.llm.refine",
-    "yester.llm.budget", "yester.memories.sync", "yester.memories.lint",
-)  # fmt: skip
+    "yester.faces.cli",
+    "yester.faces.cli.index",
+    "yester.faces.cli.recall",
+    "yester.faces.cli.status",
+    "yester.faces.cli.worker",
+    "yester.faces.cli.doctor",
+    "yester.faces.cli.timeline",
+    "yester.faces.cli.recent",
+    "yester.store.sqlite",
+    "yester.ingest",
+    "yester.operate.backups",
+    "yester.agents.hooks",
+    "yester.recall.recall",
+    "yester.faces.cli.remember",
+    "yester.faces.cli.memory.listing",
+    "yester.memories.review",
+    "yester.faces.cli.memory.sync",
+    "yester.faces.cli.memory.edit",
+    "yester.faces.cli.memory.gc",
+    "yester.faces.cli.show",
+    "yester.faces.cli.stats",
+    "yester.faces.cli.promote",
+    "yester.faces.cli.distil",
+    "yester.faces.cli.backup",
+    "yester.faces.cli.install",
+    "yester.faces.cli.bench",
+    "yester.llm.refine",
+    "yester.llm.budget",
+    "yester.memories.sync",
+    "yester.memories.lint",
+    "yester.memory",
+)
 
 
 class Zygote:
@@ -65,7 +88,7 @@ def _child(wanted: dict[str, Any]) -> int:
     sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", encoding="utf-8", buffering=1, closefd=False)  # noqa: SIM115
     sys.argv = ["yester", *wanted["words"]]
-    from yester.cli import main
+    from yester.faces.cli import main
 
     try:
         main()

@@ -14,21 +14,18 @@ TYPE_CHECKING = False  # the name type checkers know: `yester mcp` starts withou
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from yester.deliver.library import Memory
+    from yester.faces.python import OpenMemory
 
 __version__ = "0.1.0"
 __all__ = ["__version__", "open"]
 
 
-def open(home: str | Path | None = None) -> Memory:  # noqa: A001
+def open(home: str | Path | None = None) -> OpenMemory:  # noqa: A001
     """Open the memory in a folder (default: $YESTER_HOME, else ~/.yester); made if needed."""
     import os
     from pathlib import Path
 
     from yester.capture.homes import home_folder
-    from yester.config import load
-    from yester.deliver.library import open_home
+    from yester.faces.python import open_memory
 
-    folder = home_folder(home, os.environ, Path.cwd())
-    cache = os.environ.get("YESTER_VECTOR_CACHE")  # vectors by hash, for programs that ask for it
-    return open_home(folder, load(folder, os.environ), vector_cache=Path(cache) if cache else None)
+    return open_memory(home_folder(home, os.environ, Path.cwd()), os.environ)

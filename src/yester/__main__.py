@@ -8,18 +8,12 @@ from __future__ import annotations
 
 import sys
 
-TYPE_CHECKING = False  # the name type checkers know; importing typing costs a tenth of the start
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from yester.recall.recall import Answer, Asked
-
 
 def main() -> None:
     home, rest = _home(sys.argv[1:])
     if rest == ["mcp"]:
         sys.exit(serve_mcp(home))
-    from yester.cli import main as command_line
+    from yester.faces.cli import main as command_line
 
     command_line()
 
@@ -35,16 +29,9 @@ def _home(words: list[str]) -> tuple[str | None, list[str]]:
 
 def serve_mcp(home: str | None) -> int:
     """Be the MCP server on stdin and stdout until the client leaves; the exit code."""
-    from yester.deliver.mcp import serve
+    from yester.faces.mcp.server import serve
 
-    return serve(home, _ask_worker)
-
-
-def _ask_worker(home: Path, asked: Asked, root: str) -> Answer | None:
-    """The one place where the server meets the worker, which has the model loaded."""
-    from yester.worker.question import answered
-
-    return answered(home, asked, root)
+    return serve(home)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,15 @@ The library raises; only the command line prints.
 
 
 class YesterError(Exception):
+    """`what` is wrong and the `fix`; where it is about a value, which `parameter` has it."""
+
     exit_code = 3
+
+    def __init__(
+        self, what: str = "", fix: str = "", *, parameter: str = "", value: str | None = None
+    ) -> None:
+        super().__init__(f"{what}; {fix}" if fix else what)
+        self.what, self.fix, self.parameter, self.value = what, fix, parameter, value
 
 
 class UsageError(YesterError):
@@ -44,13 +52,7 @@ class NotYours(UsageError):
 
 
 class NotFound(YesterError):
-    """`what` is not there; the `fix` is for the command line, others have a word of their own."""
-
     exit_code = 1
-
-    def __init__(self, what: str, fix: str = "") -> None:
-        super().__init__(f"{what}; {fix}" if fix else what)
-        self.what, self.fix = what, fix
 
 
 class SourceError(YesterError):

@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Error, Page, sync_playwright
 
 from tests.serving import Serving, serving
-from yester.deliver.http.login import new_code
+from yester.faces.http.login import new_code
 
 _QUIET = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",

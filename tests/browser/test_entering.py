@@ -15,12 +15,12 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import yester
-from tests.serving import NO_MODEL, at_once, no_worker
-from yester.deliver.http.access import Home
-from yester.deliver.http.app import App
-from yester.deliver.http.guard import Slowdown
-from yester.deliver.http.login import Keys, new_code, token
-from yester.deliver.http.server import Server, listening
+from tests.serving import NO_MODEL, at_once
+from yester.faces.http.app import App
+from yester.faces.http.guard import Slowdown
+from yester.faces.http.login import Keys, new_code, token
+from yester.faces.http.server import Server, listening
+from yester.memory import Memory
 
 pytestmark = [pytest.mark.browser, pytest.mark.requirement("DEL-10", "OPS-03")]
 SECRET = "The walrus keeps the keys"
@@ -191,8 +191,9 @@ def running(home: Path, keys: Keys, port: int = 0) -> Iterator[int]:
     sock = listening(port, exactly=bool(port))
     found = sock.getsockname()[1]
     app = App(
-        Home(home, NO_MODEL, no_worker), keys, found,
-        lambda _, error: failures.append(error), slowdown=Slowdown(sleep=at_once),
+        Memory(home, NO_MODEL, who="http", ask_worker=None, recreates=False), keys, found,
+        lambda _, error: failures.append(error), examine=lambda *_: (),
+        slowdown=Slowdown(sleep=at_once),
     )  # fmt: skip
     server = Server(app)
     thread = threading.Thread(target=server.run, args=([sock],))

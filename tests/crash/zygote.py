@@ -17,10 +17,10 @@ from pathlib import Path
 
 
 def main() -> None:
-    import yester.cli.index
-    import yester.cli.restore
-    import yester.cli.status
-    import yester.cli.worker
+    import yester.faces.cli.index
+    import yester.faces.cli.restore
+    import yester.faces.cli.status
+    import yester.faces.cli.worker
     import yester.worker.worker  # noqa: F401
 
     assert len(list(Path("/proc/self/task").glob("*"))) < 2, "a thread does not survive a fork"
@@ -55,7 +55,7 @@ def child(wanted: dict) -> None:
             open_store(wanted["open"], wanted["steps"])
             code = 0
         else:
-            from yester.cli import main as yester
+            from yester.faces.cli import main as yester
 
             sys.argv = ["yester", *wanted["words"]]
             yester()

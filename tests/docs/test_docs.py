@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from yester.agents.descriptors import AGENTS
-from yester.cli import COMMANDS, cli
 from yester.config import EVERY, SETTINGS
-from yester.deliver.http.table import ENDPOINTS
+from yester.faces.cli import COMMANDS, cli
+from yester.faces.http.table import ENDPOINTS
 from yester.recall.rank import Signals, Weights
 
 ROOT = Path(__file__).parent.parent.parent

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from tests.serving import serving
-from yester.deliver.mcp_text import heading
+from yester.faces.mcp.text import heading
 from yester.ingest import prepared
 from yester.model import DISTILLED, Item, Project
 from yester.text.document import reading_cost

@@ -32,12 +32,13 @@ from tests.capturing import (
     worker_that,
 )
 from tests.flow.test_worker import Running, context, earlier, recorded
+from yester.capture.question import ask_worker
 from yester.fence import MOST_UNITS, units
 from yester.ingest import add
 from yester.model import Injection, Item, Paging
 from yester.project import identify
 from yester.store import open_store
-from yester.worker.door import PATIENCE, Door, Reply, ask
+from yester.worker.door import PATIENCE, Door, Reply
 
 pytestmark = pytest.mark.requirement("DEL-14")
 
@@ -100,7 +101,7 @@ def body_read(client):
 
 
 def drain(home):
-    assert ask(home / "run", "POST /drain", 10.0) is not None
+    assert ask_worker(home / "run", "POST /drain", 10.0) is not None
 
 
 def ledger(store, key=SESSION):
@@ -200,7 +201,7 @@ def test_a_prompts_answer_that_did_not_arrive_is_dropped_and_counts_as_unknown(
         assert bool(ledger(store, told.session)) is arrives
     prompt = told.prompt(question, turn="turn-3")
     leave(home, prompt)
-    assert ARQ not in context(ask(home / "run", f"POST /hook?id={prompt.id}", 10.0))
+    assert ARQ not in context(ask_worker(home / "run", f"POST /hook?id={prompt.id}", 10.0))
 
 
 def test_an_event_that_takes_no_text_from_us_books_nothing(home, project, worker, store):
@@ -213,7 +214,7 @@ def test_an_event_that_takes_no_text_from_us_books_nothing(home, project, worker
     )
     read.hints.pop("CLAUDECODE")
     leave(home, read)
-    assert ask(home / "run", f"POST /hook?id={read.id}", 10.0) == b""
+    assert ask_worker(home / "run", f"POST /hook?id={read.id}", 10.0) == b""
     drain(home)
     session = store().session(SESSION, "copilot-cli")
     assert store().entries(Injection, {"session": session.id}, Paging(oldest_first=True)) == []
@@ -438,7 +439,7 @@ def test_only_a_start_that_was_seen_and_not_answered_is_owed(begun, home, projec
     mine = json.loads(earlier(project)[0].payload)["session_id"]
     back = Told(mine, str(project)).event("SessionStart", source="resume")
     leave(home, back)
-    assert ask(home / "run", f"POST /hook?id={back.id}", 10.0) == b""  # nothing to say
+    assert ask_worker(home / "run", f"POST /hook?id={back.id}", 10.0) == b""  # nothing to say
     drain(home)
     other = Told("dddddddd-0000-4000-8000-00000000000d", str(project))
     leave(home, other.prompt("Is the pager switched on?"), other.stop("The pager is switched on."))
@@ -455,7 +456,7 @@ def test_a_session_that_is_off_or_excluded_is_owed_nothing(begun, home, project,
     (home / "config.toml").write_text(f'exclude = ["{project}"]')
     prompt = told.prompt(WEATHER)
     leave(home, prompt)
-    assert ask(home / "run", f"POST /hook?id={prompt.id}", 10.0) == b""
+    assert ask_worker(home / "run", f"POST /hook?id={prompt.id}", 10.0) == b""
     (home / "config.toml").write_text("")
     other = Told("cccccccc-0000-4000-8000-00000000000c", str(project))
     leave(home, other.event("SessionStart", {"off": "1"}, source="startup"))
@@ -495,7 +496,7 @@ def test_a_worker_that_ends_still_hears_that_its_last_answer_was_printed(
     with connected(home) as client:
         request(client, start)
         assert ARQ in context(body_read(client))
-        assert ask(home / "run", "POST /stop", 5.0) == b"{}"
+        assert ask_worker(home / "run", "POST /stop", 5.0) == b"{}"
         client.sendall(b".")
         assert begun.ended()[0] == 0
     assert {row.event for row in ledger(store)} == {"SessionStart"}

@@ -27,9 +27,9 @@ from tests.capturing import (
     waiting,
 )
 from tests.readings import every_item
+from yester.capture.question import ask_worker
 from yester.store import open_store
 from yester.worker import seat
-from yester.worker.door import ask
 from yester.worker.launch import PATH
 
 
@@ -70,7 +70,7 @@ def ended():
     homes = []
     yield homes.append
     for home in homes:
-        if ask(home / "run", "POST /stop", 5.0) is not None:
+        if ask_worker(home / "run", "POST /stop", 5.0) is not None:
             until(lambda home=home: not seat.holder(home))
 
 
@@ -306,7 +306,7 @@ def test_of_a_home_that_was_named_nothing_is_executed(user, project, tmp_path, c
     assert (home / "run" / "launch").read_text().startswith("/bin/sh")
     env = {"HOME": str(user), "YESTER_HOME": str(home)}
     assert hook("SessionStart", cwd=project, env=env, passwd_home=user).err == b""
-    until(lambda: ask(home / "run", "GET /health", 1.0))  # the one that the command was run by
+    until(lambda: ask_worker(home / "run", "GET /health", 1.0))
     assert not marker.exists()
 
 
@@ -322,7 +322,7 @@ def test_worker_run_works_on_the_home_that_the_environment_names(user, project, 
              "PATH": os.environ["PATH"]},
     )  # fmt: skip
     try:
-        said = until(lambda: ask(home / "run", "GET /health", 1.0))
+        said = until(lambda: ask_worker(home / "run", "GET /health", 1.0))
         assert json.loads(said)["pid"] == running.pid
         assert not (user / ".yester" / "run" / "worker.sock").exists()
     finally:
@@ -442,7 +442,7 @@ def test_the_plugin_alone_remembers_where_the_package_is_installed(
 
     tell("SessionStart", source="startup")
     assert home.stat().st_mode & 0o777 == 0o700
-    pid = json.loads(until(lambda: ask(home / "run", "GET /health", 1.0)))["pid"]
+    pid = json.loads(until(lambda: ask_worker(home / "run", "GET /health", 1.0)))["pid"]
     if Path("/proc/self/environ").exists():
         entries = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
         assert {entry.split(b"=")[0] for entry in entries if entry} == {b"HOME", b"PATH", b"LANG"}

@@ -11,7 +11,7 @@ import pytest
 
 import yester
 from tests.serving import serving
-from yester.deliver.http import manual
+from yester.faces.http import manual
 from yester.store.figures import has_vectors
 
 pytestmark = pytest.mark.requirement("DEL-07")

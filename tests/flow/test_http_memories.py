@@ -8,7 +8,7 @@ import pytest
 
 import yester
 from tests.serving import serving
-from yester.deliver.http.login import new_code
+from yester.faces.http.login import new_code
 from yester.memories.categories import CATEGORIES
 from yester.memories.memo import By
 from yester.memories.remember import Draft

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 import yester
 from tests.serving import serving
-from yester.deliver.http.guard import LARGEST_BODY, Slowdown
-from yester.deliver.http.login import another_user, new_code
-from yester.deliver.http.table import ENDPOINTS
+from yester.faces.http.guard import LARGEST_BODY, Slowdown
+from yester.faces.http.login import another_user, new_code
+from yester.faces.http.table import ENDPOINTS
 from yester.ingest import prepared
 from yester.model import Injection, Item, Project, Session
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import yester
 from tests.serving import serving
-from yester.deliver.http.stream import MOST_MISSED, is_cursor, written
+from yester.faces.http.stream import MOST_MISSED, is_cursor, written
 from yester.model import Injection, Session
 
 pytestmark = pytest.mark.requirement("DEL-07")

@@ -15,8 +15,8 @@ import pytest
 
 from tests.capturing import ROOT, Told, leave, made, until, use_home
 from yester.agents.hooks import TRIAL
+from yester.capture.question import ask_worker
 from yester.worker import seat
-from yester.worker.door import ask
 
 pytestmark = pytest.mark.requirement("DEL-12")
 
@@ -66,7 +66,7 @@ def user(home, own_home, tmp_path, monkeypatch):
     (folder / "settings.json").write_bytes(SETTINGS.encode())
     (folder / "settings.json").chmod(0o640)
     yield folder
-    if ask(home / "run", "POST /stop", 5.0) is not None:
+    if ask_worker(home / "run", "POST /stop", 5.0) is not None:
         until(lambda: not seat.holder(home))
 
 

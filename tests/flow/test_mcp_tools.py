@@ -13,17 +13,17 @@ import pytest
 
 import yester
 from tests.capturing import answered, made, worker_that
-from yester.config import load
-from yester.deliver.mcp_access import Access
-from yester.deliver.mcp_calls import WORKFLOW
-from yester.deliver.mcp_text import MOST, tokens_at_most
-from yester.deliver.mcp_tools import TOOLS
 from yester.distil.titles import TYPES
+from yester.faces.mcp.calls import WORKFLOW
+from yester.faces.mcp.memory import open_for_tools
+from yester.faces.mcp.server import Server
+from yester.faces.mcp.text import MOST, tokens_at_most
+from yester.faces.mcp.tools import TOOLS
+from yester.faces.python import open_memory
 from yester.fence import strip_fenced
 from yester.memories.categories import CATEGORIES
 from yester.model import Filters, Paging
 from yester.store.figures import has_vectors
-from yester.worker.question import answered as asked_of_worker
 
 T = 1_770_000_000
 Call = Callable[..., str]
@@ -54,16 +54,16 @@ def call(home: Path, tmp_path: Path) -> Iterator[Call]:
     """A tool called in a folder of its own; an answer that tells of an error fails the test."""
     folder = tmp_path / "desk"
     folder.mkdir()
-    access = Access(str(home), str(folder), {"YESTER_EMBEDDER": "none"}, asked_of_worker)
+    memory = open_for_tools(str(home), str(folder), {"YESTER_EMBEDDER": "none"})
 
     def call(name: str, wrong: bool = False, /, **given: Any) -> str:
-        text, failed = TOOLS[name].answer(access, given)
+        text, failed = TOOLS[name].answer(lambda: memory, given)
         assert failed == wrong, text
         assert tokens_at_most(text) <= MOST
         return text
 
     yield call
-    access.close()
+    memory.close()
 
 
 @pytest.fixture
@@ -111,9 +111,7 @@ def test_filters_say_what_may_be_found(call, store):
     assert ids(call("search", dateStart="2026-02-02", dateEnd="2026-02-02", limit=2)) == [7, 6]
     assert "No items" in call("search", dateEnd="2026-02-01")
     assert "No items" in call("search", dateStart="2026-02-03")
-    assert "project is 'shpo'" in call("search", True, project="shpo")
-    assert "there is shop, larder" in call("search", True, project="shpo")
-    assert "there is larder, shop" in call("search", True, project="lardr")
+    assert "no project is called 'shpo'; did you mean shop?" in call("search", True, project="shpo")
 
 
 @pytest.mark.requirement("DEL-06", "REC-09")
@@ -299,7 +297,9 @@ def test_what_is_saved_is_found_again_in_the_project_at_hand(call, home):
 def test_saving_names_what_is_wrong(call, store):
     assert "text is empty" in call("save_memory", True, text="  ")
     assert "20,001 characters" in call("save_memory", True, text="x" * 20_001)
-    assert "project is 'nowhere'" in call("save_memory", True, text="x", project="nowhere")
+    assert "no project is called 'nowhere'" in call(
+        "save_memory", True, text="x", project="nowhere"
+    )
     assert call("save_memory", text="Kept", project="larder").startswith("Saved in project larder")
     assert ids(call("search", query="kept", project="larder"))
 
@@ -331,12 +331,12 @@ def test_where_yester_is_off_nothing_is_shown_and_nothing_kept(home, tmp_path, s
     for env, words in (({"YESTER_OFF": "1"}, ()), ({}, ("off", "--all"))):
         if words:
             assert run(*words).code == 0
-        access = Access(str(home), str(here), env, asked_of_worker)
+        memory = open_for_tools(str(home), str(here), env)
         for name, given in (("search", {}), ("save_memory", {"text": "x"})):
-            text, failed = TOOLS[name].answer(access, given)
+            text, failed = TOOLS[name].answer(lambda: memory, given)  # noqa: B023
             assert failed
             assert "switched off" in text
-        access.close()
+        memory.close()
 
 
 @pytest.mark.requirement("CAP-14")
@@ -348,10 +348,15 @@ def test_nothing_is_saved_for_an_excluded_project(call, store):
 
 def test_what_is_wrong_with_the_installation_is_told_to_the_model(call, store, tmp_path):
     (tmp_path / "open").mkdir(mode=0o755)
-    access = Access(None, "/", {"YESTER_HOME": str(tmp_path / "open")}, asked_of_worker)
-    text, failed = TOOLS["search"].answer(access, {})
-    assert failed
-    assert "is open to other users" in text
+    answers: list[Any] = []
+    env = {"YESTER_HOME": str(tmp_path / "open")}
+    server = Server(TOOLS, lambda: open_for_tools(None, "/", env), answers.append)
+    server.take(
+        b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "search"}}'
+    )
+    server.finish()
+    assert answers[0]["result"]["isError"]
+    assert "is open to other users" in answers[0]["result"]["content"][0]["text"]
     (store / "config.toml").write_text("thinking = 7\n")
     assert "thinking is 7, but must be true or false" in call("search", True)
     (store / "config.toml").unlink()
@@ -393,29 +398,33 @@ def test_a_worker_that_runs_is_asked_and_one_that_fails_is_done_without(home, tm
         client.sendall(answered(body))
         client.shutdown(socket.SHUT_WR)
 
-    access = Access(str(home), str(tmp_path), {}, asked_of_worker)
     made(home)
     for body, expected in ((said, 7), (b"{", 5), (b"", 5)):  # noqa: B007
+        memory = open_for_tools(str(home), str(tmp_path), {})
         with worker_that(home, say) as asked:
-            text, failed = TOOLS["search"].answer(access, {"query": "dropped stale prices"})
+            text, failed = TOOLS["search"].answer(
+                lambda: memory,  # noqa: B023
+                {"query": "dropped stale prices"},
+            )
         assert not failed
         assert ids(text)[0] == expected
         assert asked[0].startswith(b"POST /recall?asked=")
-    access.close()
+        memory.close()
 
 
 @pytest.mark.requirement("DEL-06", "REC-04")
 def test_without_a_worker_the_server_loads_the_model_itself_and_lets_it_go_again(home, tmp_path):
     """The store has vectors: the question shares no word with what it finds."""
     env = {"HOME": str(tmp_path)}
-    with yester.open(home) as memory:
-        memory.config = load(home, env)  # with the model
+    with open_memory(home, env) as memory:  # with the model
         memory.add([item(1, "The customer was charged twice."), item(2, "The lamp is blue.")])
         assert has_vectors(memory.store)
-    access = Access(str(home), str(tmp_path), env, asked_of_worker)
+    memory = open_for_tools(str(home), str(tmp_path), env)
     for _ in range(2):
-        text, failed = TOOLS["search"].answer(access, {"query": "duplicate payment", "limit": 1})
+        text, failed = TOOLS["search"].answer(
+            lambda: memory, {"query": "duplicate payment", "limit": 1}
+        )
         assert not failed
         assert ids(text) == [1]
-        access.rest()
-    access.close()
+        memory.rest()
+    memory.close()

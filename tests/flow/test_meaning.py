@@ -19,6 +19,7 @@ import yester
 from tests import finding
 from tests.capturing import Told, answered, leave, made, until, worker_that
 from tests.readings import every_item
+from yester.capture.question import ask_worker
 from yester.deliver.prompt import Given, Search, at_prompt
 from yester.ingest.embedding import embed_waiting, parts
 from yester.model import Filters
@@ -29,7 +30,6 @@ from yester.store import open_store
 from yester.store.figures import content_counts
 from yester.text.embed import CachedEmbedder, open_embedder
 from yester.text.models import DEFAULT, PACKAGED
-from yester.worker.door import ask
 
 pytest.importorskip("onnxruntime")
 pytestmark = pytest.mark.requirement("REC-03", "REC-04")
@@ -559,10 +559,10 @@ def worker(home, own_home, vectors_on):
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=home.parent,
     )  # fmt: skip
     try:
-        until(lambda: ask(home / "run", "GET /health", 2.0))
+        until(lambda: ask_worker(home / "run", "GET /health", 2.0))
         yield process
     finally:
-        ask(home / "run", "POST /stop", 5.0)
+        ask_worker(home / "run", "POST /stop", 5.0)
         try:
             process.communicate(timeout=20)
         finally:
@@ -599,7 +599,7 @@ def test_a_worker_embeds_what_hooks_bring_and_answers_as_one_would_in_process(
     home, worker, store, run, opened
 ):
     leave(home, *told())
-    ask(home / "run", "POST /drain", 10.0)
+    ask_worker(home / "run", "POST /drain", 10.0)
     counts = until(lambda: (c := content_counts(store())).vectors and not c.unembedded and c)
     assert counts.vectors == 4
     assert run("status", "--json").json["vectors"] == {"done": 4, "waiting": 0}
@@ -645,7 +645,7 @@ def test_switching_the_model_off_and_on_again_while_the_worker_runs(home, worker
 
     def settled(setting):
         (home / "config.toml").write_text(setting)
-        ask(home / "run", "POST /drain", 10.0)  # it looks at its settings before it works
+        ask_worker(home / "run", "POST /drain", 10.0)  # it looks at its settings before it works
 
     first, *others = told()
     leave(home, first)
@@ -653,7 +653,7 @@ def test_switching_the_model_off_and_on_again_while_the_worker_runs(home, worker
     until(lambda: content_counts(store()).vectors == 1)
     settled('embedder = "none"\n')
     leave(home, *others)
-    ask(home / "run", "POST /drain", 10.0)
+    ask_worker(home / "run", "POST /drain", 10.0)
     until(lambda: content_counts(store()).unembedded == 3)
     assert all("vector" not in hit["factors"] for hit in recalled())
     settled('embedder = "yester-embed-1"\n')
@@ -664,6 +664,6 @@ def test_switching_the_model_off_and_on_again_while_the_worker_runs(home, worker
 
 def test_a_question_the_worker_cannot_answer_costs_only_itself(home, worker):
     for asked in ("", "{}", '{"query":"x","order":"random"}', '{"query":"x","k":-1}', "nonsense"):
-        said = ask(home / "run", f"POST /recall?asked={asked}", 5.0)
+        said = ask_worker(home / "run", f"POST /recall?asked={asked}", 5.0)
         assert said is None or not json.loads(said)["hits"]
-    assert json.loads(ask(home / "run", "GET /health", 5.0))["pid"] == worker.pid
+    assert json.loads(ask_worker(home / "run", "GET /health", 5.0))["pid"] == worker.pid

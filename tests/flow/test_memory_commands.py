@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from yester.cli.memory import COMMANDS
+from yester.faces.cli.memory import COMMANDS
 
 pytestmark = pytest.mark.requirement("MEM-01")
 

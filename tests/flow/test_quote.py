@@ -15,16 +15,16 @@ from hypothesis import strategies as st
 
 import yester
 from tests.unit.test_fence import TAG, hidden, texts
-from yester.cli import cli
 from yester.clock import Calendar
 from yester.deliver.context import Moment, context
-from yester.deliver.library import Memory
 from yester.deliver.lines import row, said
-from yester.deliver.mcp_access import Access
-from yester.deliver.mcp_tools import TOOLS
 from yester.deliver.prompt import Given
 from yester.deliver.quote import block, named, quoted
 from yester.deliver.start import Here
+from yester.faces.cli import cli
+from yester.faces.mcp.memory import open_for_tools
+from yester.faces.mcp.tools import TOOLS
+from yester.faces.python import OpenMemory
 from yester.fence import KINDS, strip_fenced
 from yester.git import Signals
 from yester.ingest import content_hash
@@ -72,7 +72,7 @@ def test_a_name_that_could_be_a_sentence_is_quoted_as_one():
 # --- every form ----------------------------------------------------------------------------------
 
 
-def store_raw(memory: Memory, *texts: str) -> list[int]:
+def store_raw(memory: OpenMemory, *texts: str) -> list[int]:
     """As it is, past everything that cleans what comes in: what an older version let through."""
     items = [
         Item(
@@ -94,7 +94,7 @@ def store_raw(memory: Memory, *texts: str) -> list[int]:
     return [item.id for item in memory.store.select(Filters(projects=(SHOP.key,)), Paging(100))]
 
 
-def contexts(memory: Memory, text: str) -> Iterator[tuple[str, str]]:
+def contexts(memory: OpenMemory, text: str) -> Iterator[tuple[str, str]]:
     here = Here(SHOP, "new", NOW * 1000, UTC, Signals("fix", "0" * 40, ("till.py",)))
     moments = (
         Moment("start"), Moment("start", source="compact", exchange=True), Moment("agent start"),
@@ -106,14 +106,14 @@ def contexts(memory: Memory, text: str) -> Iterator[tuple[str, str]]:
 
 
 def answers(home: Path, desk: Path, ids: list[int]) -> Iterator[tuple[str, str]]:
-    access = Access(str(home), str(desk), {"YESTER_EMBEDDER": "none"}, lambda *_: None)
+    memory = open_for_tools(str(home), str(desk), {"YESTER_EMBEDDER": "none"}, lambda *_: None)
     calls = (
         ("search", {"query": WORD}), ("search", {"query": WORD, "type": "sessions"}),
         ("timeline", {"anchor": str(ids[0])}), ("get_observations", {"ids": list(map(str, ids))}),
     )  # fmt: skip
     for name, given_ in calls:
-        yield f"mcp {name}", TOOLS[name].answer(access, given_)[0]
-    access.close()
+        yield f"mcp {name}", TOOLS[name].answer(lambda: memory, given_)[0]
+    memory.close()
 
 
 def commands(home: Path, ids: list[int]) -> Iterator[tuple[str, str]]:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yester.cli.screen import harmless
+from yester.faces.cli.screen import harmless
 from yester.fence import escaped
 
 pytestmark = pytest.mark.requirement("DEL-09")

@@ -157,7 +157,8 @@ def test_status_shows_what_today_has_cost(run, store, today, home):
 
 def test_nothing_that_could_send_is_loaded_where_no_model_is_set():
     code = (
-        "import sys, yester.llm.budget, yester.cli.recall, yester.cli.stats\n"
+        "import sys, yester.llm.budget\n"
+        "import yester.faces.cli.recall, yester.faces.cli.stats\n"
         "print([m for m in ('http.client', 'ssl', 'yester.text.post') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

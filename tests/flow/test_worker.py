@@ -23,6 +23,7 @@ import pytest
 import yester
 from tests.capturing import ROOT, Told, hook, leave, made, until, waiting
 from tests.readings import every_item
+from yester.capture.question import ask_worker
 from yester.capture.spool import Spool
 from yester.ingest import add
 from yester.model import Filters, Injection, Item, Paging
@@ -30,7 +31,6 @@ from yester.project import identify
 from yester.store import open_store
 from yester.store.figures import content_counts, daily_figures
 from yester.worker import launch, seat
-from yester.worker.door import ask
 from yester.worker.log import KEPT, LARGEST, Log
 from yester.worker.worker import TICK, Worker, release
 
@@ -79,7 +79,7 @@ def worker(home, own_home):
     yield start
     for one in running:
         one.close()
-    if ask(home / "run", "POST /stop", 5.0) is not None:  # started by a hook or by the command
+    if ask_worker(home / "run", "POST /stop", 5.0) is not None:
         until(lambda: not seat.holder(home))
 
 
@@ -113,7 +113,7 @@ def store(home):
 
 
 def health(home):
-    said = ask(home / "run", "GET /health", 2.0)
+    said = ask_worker(home / "run", "GET /health", 2.0)
     return None if said is None else json.loads(said)
 
 
@@ -290,7 +290,7 @@ def test_stop_ends_one_that_hangs_and_says_so(worker, run, home, store, how):
         running.process.send_signal(signal.SIGSTOP)
     else:
         os.mkfifo(home / "config.toml")
-        ask(home / "run", "POST /drain", 0.1)  # looks at the settings first
+        ask_worker(home / "run", "POST /drain", 0.1)  # looks at the settings first
         until(lambda: running.health() is None)
     leave(home, Told().prompt("Still there afterwards"))
     began = time.monotonic()
@@ -357,7 +357,7 @@ def test_versions_are_numbers(one, other, newer):
 def test_it_does_not_leave_for_an_older_or_the_same_version(worker, home):
     running = worker().ready()
     for version in (yester.__version__, "0.0.1", "", "nonsense", "9" * 9_000):
-        said = ask(home / "run", f"POST /leave?version={version}", 5.0)
+        said = ask_worker(home / "run", f"POST /leave?version={version}", 5.0)
         assert said is None or json.loads(said) == {"leaving": False}
         assert running.health()["pid"] == running.process.pid
 
@@ -366,7 +366,8 @@ def test_it_finishes_and_leaves_for_a_newer_version(worker, home, store):
     running = worker().ready()
     told = Told()
     leave(home, *(told.ran(f"echo {n}", LONG) for n in range(30)))
-    assert json.loads(ask(home / "run", "POST /leave?version=9.9.9", 5.0)) == {"leaving": True}
+    said = ask_worker(home / "run", "POST /leave?version=9.9.9", 5.0)
+    assert json.loads(said) == {"leaving": True}
     assert running.ended()[0] == 0
     assert (waiting(home), content_counts(store()).events) == ([], 30)
 
@@ -448,7 +449,7 @@ def test_a_worker_whose_store_a_newer_yester_has_changed_writes_nothing_and_make
     running = worker().ready()
     told = Told(cwd=str(project))
     leave(home, told.prompt("Which queue library?"))
-    ask(home / "run", "POST /drain", 10.0)
+    ask_worker(home / "run", "POST /drain", 10.0)
     db = apsw.Connection(str(home / "yester.db"))
     (events,) = db.execute("SELECT count(*) FROM event")
     raise_schema(home)
@@ -587,13 +588,13 @@ def test_an_event_that_has_ended_it_twice_is_set_aside_and_the_others_are_taken(
     assert str(aside.parent) in said["fix"]
     assert "delete" not in said["fix"]
     leave(home, told.ran("echo after", LONG))
-    ask(home / "run", "POST /drain", 10.0)
+    ask_worker(home / "run", "POST /drain", 10.0)
     assert (waiting(home), running.health()["pid"]) == ([], running.process.pid)
     leave(home, events[4])  # as it was, before somebody cut it
     (home / "spool" / "new" / events[4].id).rename(aside)
     findings = run("doctor", "--fix", "--json").json["findings"]
     assert "put back for another try: 1 of 1 events" in [f["text"] for f in findings]
-    ask(home / "run", "POST /drain", 10.0)
+    ask_worker(home / "run", "POST /drain", 10.0)
     assert f"echo 3\n\n{LONG}" in {item.body for item in every_item(store())}
     assert list(aside.parent.iterdir()) == []
 
@@ -603,7 +604,7 @@ def test_one_that_hangs_ends_by_itself_and_says_where(worker, run, home, store):
     running = worker("--hung", "0.5").ready()
     os.mkfifo(home / "config.toml")
     leave(home, Told().prompt("Still there afterwards"))
-    ask(home / "run", "POST /drain", 0.1)  # looks at the settings first
+    ask_worker(home / "run", "POST /drain", 0.1)  # looks at the settings first
     assert running.process.wait(20) == -signal.SIGALRM
     assert "config.py" in log(home)
     (home / "config.toml").unlink()
@@ -616,7 +617,7 @@ def test_one_that_has_nothing_to_do_or_much_does_not_hang(worker, home, store):
     running = worker("--hung", "0.5").ready()
     told, began = Told(), time.monotonic()
     leave(home, *(told.ran(f"echo {n}", LONG) for n in range(400)))
-    ask(home / "run", "POST /drain", 60.0)
+    ask_worker(home / "run", "POST /drain", 60.0)
     until(lambda: waiting(home) == [] and time.monotonic() - began > 1.5)
     assert running.health()["events"] == content_counts(store()).events == 400
 
@@ -1044,7 +1045,7 @@ def test_what_was_shown_is_written_down_also_when_the_event_was_faster(
     leave(home, start)
     wake(home)
     until(lambda: running.health()["events"] == 3)
-    assert context(ask(home / "run", f"POST /hook?id={start.id}", 5.0))
+    assert context(ask_worker(home / "run", f"POST /hook?id={start.id}", 5.0))
     session = store().session(Told().session, "claude-code")
     until(lambda: store().entries(Injection, {"session": session.id}, Paging(oldest_first=True)))
 
@@ -1055,7 +1056,7 @@ def test_what_was_shown_is_written_down_also_when_the_event_was_faster(
 )
 def test_a_hook_nobody_knows_gets_no_answer(worker, home, request_):
     worker().ready()
-    assert ask(home / "run", request_, 5.0) == b""
+    assert ask_worker(home / "run", request_, 5.0) == b""
 
 
 @pytest.mark.requirement("OPS-03", "OPS-05")
@@ -1137,7 +1138,7 @@ def test_what_is_switched_off_or_excluded_meanwhile_is_obeyed(
     assert run("off", "--all").code == 0
     start = Told(cwd=str(project), clock=int(time.time() * 1000)).event("SessionStart")
     leave(home, start)  # as if the hook had not seen it yet
-    assert ask(home / "run", f"POST /hook?id={start.id}", 5.0) == b""
+    assert ask_worker(home / "run", f"POST /hook?id={start.id}", 5.0) == b""
     until(lambda: waiting(home) == [])
     assert content_counts(store()).skipped == {"off": 1}
     assert hook("SessionStart", cwd=project, env=env).silent
@@ -1147,7 +1148,7 @@ def test_what_is_switched_off_or_excluded_meanwhile_is_obeyed(
     told = Told(cwd=str(project), clock=int(time.time() * 1000) + 60_000)
     start = told.event("SessionStart")
     leave(home, start)
-    assert ask(home / "run", f"POST /hook?id={start.id}", 5.0) == b""
+    assert ask_worker(home / "run", f"POST /hook?id={start.id}", 5.0) == b""
     until(lambda: content_counts(store()).skipped == {"off": 1, "excluded": 1})
     until(lambda: (home / "run" / "rules").exists())
     assert (home / "run" / "rules").read_text() == f"path {project}\n"

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from yester.deliver.http.openapi import document
-from yester.deliver.http.table import ENDPOINTS
-from yester.deliver.mcp_tools import TOOLS
+from yester.faces.http.openapi import document
+from yester.faces.http.table import ENDPOINTS
+from yester.faces.mcp.tools import TOOLS
 
 HERE = Path(__file__).parent
 

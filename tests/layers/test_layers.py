@@ -33,8 +33,10 @@ GROUPS = (
     ("distil",),
     ("llm",),
     ("bench", "operate.backups", "operate.notes"),
+    ("memory",),
     ("deliver",),
-    ("worker", "operate", "install", "doctor", "cli", "__main__"),
+    ("operations",),
+    ("worker", "operate", "install", "doctor", "faces", "__main__"),
 )
 GROUP = {name: number for number, names in enumerate(GROUPS) for name in names}
 MODULES = sorted(SOURCE.rglob("*.py"))
@@ -118,7 +120,7 @@ def test_a_plain_answer_does_not_load_rich():
 
     code = (
         "import sys\nsys.argv = ['yester', '--version']\n"
-        "from yester.cli import main\n"
+        "from yester.faces.cli import main\n"
         "try:\n    main()\nexcept SystemExit: pass\n"
         "print('rich' in sys.modules, 'apsw' in sys.modules)"
     )

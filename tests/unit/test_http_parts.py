@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 
 from yester.clock import parse_bound
 from yester.deliver.config_file import with_setting as edited
-from yester.deliver.http import login, viewer
-from yester.deliver.http.given import expected, from_body, from_query, taken
-from yester.deliver.http.manual import filters, markdown, searches
-from yester.deliver.http.openapi import document
-from yester.deliver.http.parameters import Batch, ByType, SearchAll, SearchObservations
-from yester.deliver.http.problem import Refusal, refusal
-from yester.deliver.http.table import ENDPOINTS
 from yester.errors import ConfigError, NotFound, StoreBusy, StoreError, UsageError, YesterError
+from yester.faces.http import login, viewer
+from yester.faces.http.given import expected, from_body, from_query, taken
+from yester.faces.http.manual import filters, markdown, searches
+from yester.faces.http.openapi import document
+from yester.faces.http.parameters import Batch, ByType, SearchAll, SearchObservations
+from yester.faces.http.problem import Refusal, refusal
+from yester.faces.http.table import ENDPOINTS
 
 # --- parameters -----------------------------------------------------------------------------------
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yester.deliver.mcp_arguments import checked, identities, moments, types
-from yester.deliver.mcp_tools import TOOLS
 from yester.errors import UsageError
+from yester.faces.mcp.arguments import checked, identities, moments, types
+from yester.faces.mcp.tools import TOOLS
 
 NOW = int(datetime(2026, 11, 15, 12, tzinfo=UTC).timestamp() * 1000)
 DAY = 86_400_000

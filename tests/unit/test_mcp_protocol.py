@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from yester.deliver.mcp import HANDSHAKE, MODERN, Server, lines
-from yester.deliver.mcp_access import Access
-from yester.deliver.mcp_tools import TOOLS, Tool
+from yester.faces.mcp.memory import ToolMemory, open_for_tools
+from yester.faces.mcp.server import HANDSHAKE, MODERN, Server, lines
+from yester.faces.mcp.tools import TOOLS, Tool
 
 META = "io.modelcontextprotocol/"
 ENVELOPE = {f"{META}protocolVersion": MODERN[-1], f"{META}clientCapabilities": {}}
 EXACT = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 
 
-def broken(access: Access, given: Any) -> str:
+def broken(memory: ToolMemory, given: Any) -> str:
     raise ZeroDivisionError("stored words")
 
 
@@ -32,8 +32,8 @@ def ask(tmp_path):
 
     def ask(*sent: Any, tools=TOOLS) -> list[Any]:
         answers: list[Any] = []
-        access = Access(str(tmp_path / "home"), str(tmp_path), {}, lambda *_: None)
-        server = Server(tools, lambda: access, answers.append)
+        memory = open_for_tools(str(tmp_path / "home"), str(tmp_path), {}, lambda *_: None)
+        server = Server(tools, lambda: memory, answers.append)
         for one in sent:
             server.take(one if isinstance(one, bytes | None) else json.dumps(one).encode())
         server.finish()
@@ -217,7 +217,7 @@ def test_a_batch_is_answered_by_a_batch_without_its_notifications(ask):
 def test_a_call_that_is_cancelled_before_its_turn_is_not_made(ask):
     made: list[int] = []
 
-    def note(access: Access, given: Any) -> str:
+    def note(memory: ToolMemory, given: Any) -> str:
         made.append(1)
         return "done"
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from yester.deliver.mcp_text import (
+from yester.faces.mcp.text import (
     MOST,
     ROW,
     Page,
@@ -22,7 +22,7 @@ from yester.deliver.mcp_text import (
     tokens_at_most,
     whole,
 )  # fmt: skip
-from yester.deliver.mcp_tools import TOOLS
+from yester.faces.mcp.tools import TOOLS
 from yester.fence import KINDS
 from yester.model import Hit, Item
 from yester.text.wordpiece import WordPiece

@@ -14,9 +14,9 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yester.cli.app import App
-from yester.cli.model import command, with_setting
 from yester.errors import ConfigError, ModelError, UsageError
+from yester.faces.cli.app import App
+from yester.faces.cli.model import command, with_setting
 from yester.recall.rank import cosine_closeness
 from yester.text.models import (
     MODELS,

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from tests.browser.views import ROUTES
-from yester.deliver.http.viewer import FOLDER, files
+from yester.faces.http.viewer import FOLDER, files
 
 pytestmark = pytest.mark.requirement("DEL-10")
 FILES = files(FOLDER)

@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from yester.agents.descriptors import CLAUDE_CODE
+from yester.capture.question import ask_worker
 from yester.capture.rules import pauses
 from yester.capture.spool import Spool
 from yester.config import Config
 from yester.doctor.finding import Finding
 from yester.errors import InstallError
 from yester.install import claude_code, client, plugin, record, trial
-from yester.worker.door import ask
 
 _COMING_UP = 10.0  # seconds a worker may take on a busy machine
 _AGAIN = f"Run: yester install --agent {CLAUDE_CODE.name}"
@@ -175,7 +175,7 @@ def _hooks(
 def _comes_up(home: Path, patience: float) -> bool:
     until = time.monotonic() + patience
     while time.monotonic() < until:
-        if ask(home / "run", "GET /health", 1.0) is not None:
+        if ask_worker(home / "run", "GET /health", 1.0) is not None:
             return True
         time.sleep(0.05)
     return False
@@ -186,7 +186,7 @@ def _wrong(home: Path, outcome: trial.Outcome) -> Finding:
     left = trial.clear(Spool(home))
     if not outcome.silent:
         return Finding("hooks", "problem", text, "Run: yester doctor --fix, and see python3 above.")
-    if ask(home / "run", "GET /health", 1.0) is None:
+    if ask_worker(home / "run", "GET /health", 1.0) is None:
         reason = "its event is in the spool, but no worker came up" if left else (
             "no worker came up, and its event is not in the spool"
         )  # fmt: skip

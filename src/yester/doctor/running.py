@@ -16,11 +16,11 @@ import msgspec
 
 from yester import __version__
 from yester.capture.homes import find_python, is_usual, record_home, usual_home
+from yester.capture.question import ask_worker
 from yester.capture.spool import ENDED_WORKER, Spool, age, is_newer, trusted_runtime
 from yester.doctor.finding import Finding
 from yester.redact import redact
 from yester.worker import launch, seat
-from yester.worker.door import ask
 from yester.worker.worker import release
 
 OLDEST_PYTHON = (3, 9)  # that runs hook.py and ask.py
@@ -121,7 +121,7 @@ def _wrong_with(path: Path, home: Path) -> str:
 
 def worker(home: Path, environ: Mapping[str, str], fix: bool) -> Iterator[Finding]:
     pid = seat.holder(home)
-    said = ask(home / "run", "GET /health", 1.0)
+    said = ask_worker(home / "run", "GET /health", 1.0)
     if said is None and pid:
         yield Finding(
             "worker", "problem", f"process {pid} does not answer", "Run: yester worker stop"
@@ -137,7 +137,7 @@ def worker(home: Path, environ: Mapping[str, str], fix: bool) -> Iterator[Findin
     if release(health["version"]) < release(__version__):
         if fix and launch.start(home, environ):
             yield Finding("worker", "ok", f"yester {health['version']} has made room")
-            health = msgspec.json.decode(ask(home / "run", "GET /health", 5.0) or said)
+            health = msgspec.json.decode(ask_worker(home / "run", "GET /health", 5.0) or said)
         else:
             yield Finding(
                 "worker", "problem", f"runs yester {health['version']}, this is {__version__}",
@@ -247,7 +247,7 @@ def spool(home: Path, now: int, fix: bool) -> Iterator[Finding]:
 
 def _try_again(home: Path, place: Spool) -> int:
     """Put back what has ended the worker, without suspicion; how many events."""
-    said = ask(home / "run", "POST /retry", 5.0)
+    said = ask_worker(home / "run", "POST /retry", 5.0)
     if said:
         return int(msgspec.json.decode(said)["events"])
     free = seat.take(home)

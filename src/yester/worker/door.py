@@ -28,7 +28,6 @@ from yester.capture.rules import replace_file
 _LARGEST_REQUEST = 16_384
 _MOST_CLIENTS = 128
 PATIENCE = 2.0  # seconds for a client that is to say something, or to read
-_LONGEST_NAME = 100  # bytes; systems allow 104 or 108
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,34 +212,3 @@ def _same_user(client: socket.socket) -> bool:
         return True
     found = client.getsockopt(socket.SOL_SOCKET, option, struct.calcsize("3i"))
     return bool(struct.unpack("3i", found)[1] == os.getuid())
-
-
-def ask(run: Path, request: str, patience: float) -> bytes | None:
-    """What the worker answers; None where there is none, or not in time."""
-    client = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    client.settimeout(patience)
-    try:
-        _connect(client, run / "worker.sock")
-        client.sendall(f"{request} HTTP/1.0\r\n\r\n".encode())
-        answer = b""
-        while part := client.recv(1 << 16):
-            answer += part
-    except OSError:
-        return None
-    finally:
-        client.close()
-    head, _, body = answer.partition(b"\r\n\r\n")
-    return body if head.startswith(b"HTTP/1.0 200") else None
-
-
-def _connect(client: socket.socket, path: Path) -> None:
-    if len(os.fsencode(path)) <= _LONGEST_NAME:
-        client.connect(str(path))
-        return
-    here = os.open(".", os.O_RDONLY)
-    try:
-        os.chdir(path.parent)
-        client.connect(path.name)
-    finally:
-        os.fchdir(here)
-        os.close(here)

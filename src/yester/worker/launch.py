@@ -19,9 +19,9 @@ import msgspec
 
 from yester.agents.descriptors import detect_agent
 from yester.capture.homes import account_folder
+from yester.capture.question import ask_worker
 from yester.capture.rules import replace_file
 from yester.capture.spool import trusted_runtime
-from yester.worker.door import ask
 
 PATH = "/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin"
 
@@ -83,7 +83,7 @@ def start(home: Path, environ: Mapping[str, str], patience: float = 10.0) -> boo
     )
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline:
-        if ask(home / "run", "GET /health", 1.0) is not None:
+        if ask_worker(home / "run", "GET /health", 1.0) is not None:
             return True
         if process.poll() is not None and process.returncode != 0:
             return False

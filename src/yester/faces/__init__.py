@@ -1,0 +1,1 @@
+"""How the memory is used from outside: command line, HTTP, MCP, Python."""

@@ -1,0 +1,143 @@
+"""`yester memory edit`: change what a memory says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from yester.errors import UsageError, YesterError
+from yester.faces.cli.app import App, pass_app
+from yester.faces.cli.memory.editor import edited, text_of
+from yester.faces.cli.memory.said import by, done, here, why_option
+from yester.memories import form, lifecycle
+from yester.memories.categories import category as row
+from yester.memories.content import known
+from yester.memories.draft import drafted, from_settings
+from yester.memories.memo import EDITABLE, GLOBAL, Plain, plain
+from yester.memories.tags import normalised
+from yester.memories.wording import lead
+from yester.model import Memo
+
+
+@click.command("edit")
+@click.argument("memory")
+@click.option("--title", metavar="TEXT", help="Another title.")
+@click.option("--type", "type_", metavar="TYPE", help="Another category.")
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="FIELD=VALUE",
+    help="A field of the content (repeatable; a list takes all values given).",
+)
+@click.option("--tag", "tags", multiple=True, metavar="NAME", help="Add a tag (repeatable).")
+@click.option("--untag", "untags", multiple=True, metavar="NAME", help="Take a tag away.")
+@click.option("--file", "files", multiple=True, metavar="PATH", help="Add a file (repeatable).")
+@click.option("--unfile", "unfiles", multiple=True, metavar="PATH", help="Take a file away.")
+@click.option("--confidence", type=float, metavar="0..1", help="How sure it is.")
+@click.option("--global", "everywhere", is_flag=True, help="Let it hold everywhere.")
+@click.option("--project", "-p", metavar="NAME", help="Let it hold in this project.")
+@click.option("--path", metavar="GLOB", help="Let it hold for these files of its project.")
+@click.option(
+    "--from",
+    "source",
+    metavar="FILE",
+    help="The whole in the form an editor gets it; - is the standard input.",
+)
+@why_option
+@click.option("--json", "as_json_", is_flag=True, help="Print as JSON.")
+@pass_app
+def command(app: App, /, memory: str, source: str | None, why: str, as_json_: bool,
+            **given: Any) -> None:  # fmt: skip
+    """Change MEMORY by options or, without any, in $EDITOR. Unchanged, nothing is written.
+
+    What somebody else changes meanwhile is kept; where both have changed the same, you are told.
+    """
+    memo = lifecycle.named(app.store, memory)
+    root = next((p.root for p in app.store.projects() if p.key == memo.item.project), "")
+    if any(given.values()):
+        if source:
+            raise UsageError("--from has the whole; leave out the other options")
+        new = lifecycle.edit(
+            app.store, memo.item.id, lambda have: _changed(app, have, given), by(app, why),
+            root=root,
+        )  # fmt: skip
+    else:
+        new = _by_form(app, memo, source, why, root)
+    same = new.version == memo.version
+    done(app, new, "unchanged" if same else "changed", as_json_)
+
+
+def _changed(app: App, have: Plain, given: Mapping[str, Any]) -> Plain:
+    """What the options make of a memory as it is now."""
+    new: Plain = {}
+    if given["title"]:
+        new["title"] = given["title"]
+    category = known(given["type_"] or have["type"])
+    content = have["content"]
+    if category.name != have["type"]:
+        content = drafted(category, lead(row(have["type"]), content) or content.get("text", ""), {})
+        new |= {"type": category.name, "content": content}
+    if given["settings"]:
+        new["content"] = {**content, **from_settings(category, given["settings"])}
+    for name, add, remove in (("tags", "tags", "untags"), ("files", "files", "unfiles")):
+        if given[add] or given[remove]:
+            tidy = normalised if name == "tags" else tuple
+            gone = set(tidy(given[remove]))
+            new[name] = [
+                one for one in dict.fromkeys((*have[name], *tidy(given[add]))) if one not in gone
+            ]
+    if given["confidence"] is not None:
+        new["confidence"] = given["confidence"]
+    return new | _place(app, have, given)
+
+
+def _place(app: App, have: Plain, given: Mapping[str, Any]) -> Plain:
+    if sum(map(bool, (given["everywhere"], given["project"] or given["path"]))) > 1:
+        raise UsageError("--global and --project or --path exclude each other; name one of them")
+    if given["everywhere"]:
+        return {"scope": "global", "path": "", "project": GLOBAL.key}
+    if not (given["project"] or given["path"]):
+        return {}
+    own = have["project"]
+    if given["project"] or own == GLOBAL.key:
+        own = here(app, given["project"]).key
+    path = given["path"] or ""
+    return {"scope": "path" if path else "project", "path": path, "project": own}
+
+
+def _by_form(app: App, memo: Memo, source: str | None, why: str, root: str) -> Memo:
+    have = plain(memo)
+    base = {name: have[name] for name in EDITABLE}
+    head = (
+        f"Memory #{memo.item.id}. Save and close to keep your changes; close it unchanged, or "
+        "empty,\nand nothing happens."
+    )
+    before = form.written(base, head)
+    kept: Path | None = None
+    if source:
+        text = text_of(source)
+    else:
+        text, kept = edited(app.home, before)
+    if not text.strip() or text == before:
+        if kept:
+            kept.unlink()
+        return memo
+    try:
+        mine = form.read(text, source or "the text")
+        if mine.get("scope", have["scope"]) != have["scope"]:
+            mine["project"] = GLOBAL.key if mine["scope"] == "global" else here(app).key
+        new = lifecycle.edit(
+            app.store, memo.item.id, lambda _: mine, by(app, why), base=base, root=root
+        )
+    except YesterError as error:
+        if kept is None:
+            raise
+        again = f"your text is kept: yester memory edit {memo.item.id} --from {kept}"
+        raise type(error)(f"{error}; {again}") from None
+    if kept:
+        kept.unlink()
+    return new

@@ -1,0 +1,154 @@
+"""`yester serve`: the HTTP API and the viewer, on this machine alone."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+import click
+
+from yester.errors import YesterError
+from yester.faces.cli.app import App, pass_app
+from yester.worker import launch, seat
+
+_STARTING, _STOPPING = 15.0, 10.0  # seconds
+
+
+@click.command("serve")
+@click.option("--port", type=click.IntRange(0, 65_535), default=None,
+              help="Exactly this port; by default the setting http_port, or the next free one."
+              )  # fmt: skip
+@click.option("--background", is_flag=True, help="Start it, say where it is, and end.")
+@click.option("--stop", "stopping", is_flag=True, help="End the one that is running.")
+@click.option("--idle", type=float, default=None, hidden=True,
+              help="Seconds without a question to end after.")  # fmt: skip
+@pass_app
+def command(
+    app: App, port: int | None, background: bool, stopping: bool, idle: float | None
+) -> None:
+    """Serve the HTTP API on 127.0.0.1, in the foreground, until it is interrupted.
+
+    It is a process of its own: whatever is asked here, the worker that answers hooks goes on. Every
+    request needs the token that stands in the file `token` in yester's folder:
+
+        curl -H "Authorization: Bearer $(cat ~/.yester/token)" http://127.0.0.1:36363/api/search/help
+
+    In the background it ends by itself after some hours without a question (worker_idle_minutes).
+    """
+    if stopping:
+        pid = stop(app.home)
+        click.echo(f"the server has ended (pid {pid})" if pid else "no server is running")
+        return
+    if background:
+        click.echo(f"http://127.0.0.1:{start(app, port)}")
+        return
+    _ = app.store  # a damaged or newer store is said here; and there is one from now on
+    wanted = app.config.number("http_port") if port is None else port
+    # As with the worker, nothing of the caller's environment changes what it does.
+    clean = launch.environment(os.environ)
+    os.environ.clear()
+    os.environ.update(clean)
+    taken = seat.take(app.home, 0.05, seat.SERVER)
+    if taken is None:
+        where = running(app.home)
+        raise YesterError(
+            f"the server is running already at http://127.0.0.1:{where}; end it with: "
+            "yester serve --stop"
+        )
+    try:
+        _serve(app.home, wanted, port is not None, idle)
+    finally:
+        taken.leave()
+
+
+def _serve(home: Path, port: int, exactly: bool, idle: float | None) -> None:
+    from yester.doctor import glance
+    from yester.faces.http.app import App as Served
+    from yester.faces.http.login import PROGRAM, Keys, token
+    from yester.faces.http.server import listening, serve
+    from yester.memory import Memory
+    from yester.worker.log import Log
+
+    os.umask(0o077)
+    log = Log(home / "logs", name="serve.log")
+    sock = listening(port, exactly)
+    keys = Keys(token(home))
+    memory = Memory(home, os.environ, who="http", origin=PROGRAM, recreates=False)
+
+    def made(port: int) -> Served:
+        return Served(memory, keys, port, log.failed, examine=glance)
+
+    number = sock.getsockname()[1]
+    click.echo(f"http://127.0.0.1:{number}  (token: {home / 'token'}; viewer: yester ui)")
+    log.say(f"started: port {number}, pid {os.getpid()}")
+    try:
+        serve(home / "run", made, sock, idle)
+    except Exception as error:  # whatever it is, it is written down before it goes on
+        log.failed("serving", error)
+        raise
+    finally:
+        log.say("ended")
+
+
+# --- in the background ----------------------------------------------------------------------------
+
+
+def running(home: Path) -> int:
+    """The port of the server of this home, or 0. The file alone proves nothing: after a crash
+    another program may have the port, and it must not be sent a token."""
+    from yester.faces.http.ports import port_of
+
+    return port_of(home / "run") if seat.holder(home, seat.SERVER) else 0
+
+
+def start(app: App, port: int | None = None) -> int:
+    """Start the server, if there is none; its port."""
+    if where := running(app.home):
+        return where
+    _ = app.store
+    idle = app.config.number("worker_idle_minutes") * 60
+    words = [*launch.words(app.home)[:-2], "serve", "--idle", str(idle)]
+    if port is not None:
+        words += ["--port", str(port)]
+    process = subprocess.Popen(  # noqa: S603 -- our own interpreter and module
+        words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        cwd="/", env=launch.environment(os.environ), start_new_session=True, umask=0o077,
+    )  # fmt: skip
+    deadline = time.monotonic() + _STARTING
+    while time.monotonic() < deadline:
+        where = running(app.home)
+        if where and _answers(where):
+            return where
+        if process.poll() is not None:
+            break
+        time.sleep(0.02)
+    raise YesterError(
+        f"the server did not start; see {app.home / 'logs' / 'serve.log'}, or run it in the "
+        "foreground: yester serve"
+    )
+
+
+def _answers(port: int) -> bool:
+    try:
+        with socket.create_connection(("127.0.0.1", port), 1.0) as client:
+            client.sendall(b"GET /health HTTP/1.0\r\nHost: 127.0.0.1:%d\r\n\r\n" % port)
+            return client.recv(16).startswith(b"HTTP/1.1 200")
+    except OSError:
+        return False
+
+
+def stop(home: Path) -> int:
+    """Its process, which is no more; 0 where there was none."""
+    pid = seat.holder(home, seat.SERVER)
+    if not pid:
+        return 0
+    os.kill(pid, signal.SIGTERM)
+    free = seat.take(home, _STOPPING, seat.SERVER)
+    if free is None:
+        raise YesterError(f"the server (pid {pid}) has not ended; end it with: kill -9 {pid}")
+    free.leave()
+    return pid

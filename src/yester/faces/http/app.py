@@ -1,0 +1,290 @@
+"""All of it together: the routes of the table, the pool of threads they run in, and the guard."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+from starlette.routing import Route, Router
+
+from yester import __version__
+from yester.faces.http import health, manual, openapi, parameters, shapes, viewer
+from yester.faces.http.given import from_body, from_query
+from yester.faces.http.guard import Asgi, Failed, Guard, Message, Receive, Scope, Send, Slowdown
+from yester.faces.http.login import PROGRAM, USER, Keys, another_user, take_code
+from yester.faces.http.problem import Refusal
+from yester.faces.http.stream import Stream, Told, is_cursor, missed
+from yester.faces.http.table import ENDPOINTS, EVENTS, Endpoint
+from yester.memory import Memory
+
+T = TypeVar("T")
+Own = Callable[[Scope, Any], Awaitable[bytes]]
+MOST_STREAMS = 400
+_THREADS = 2  # one more than computes at a time: what waits or takes long holds nobody up
+_MOST_WAITING = 64
+_PATIENCE = 30.0  # seconds for an answer
+
+
+class Pool:
+    """Threads with a store of their own each; the loop itself never touches a database."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+        self._own = threading.local()
+        self._made: list[Memory] = []
+        self._executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="answer")
+        self._waiting = 0
+
+    async def run(self, call: Callable[..., T], *args: Any) -> T:
+        if self._waiting >= _MOST_WAITING:
+            raise Refusal(
+                503, "too much is being asked at once", fix="try again",
+                headers={"retry-after": "1"},
+            )  # fmt: skip
+        loop = asyncio.get_running_loop()
+        self._waiting += 1
+        future = loop.run_in_executor(self._executor, self._call, call, *args)
+        future.add_done_callback(self._done)
+        try:
+            return await asyncio.wait_for(asyncio.shield(future), _PATIENCE)
+        except TimeoutError:
+            raise Refusal(
+                503, f"there was no answer within {_PATIENCE:g} seconds", fix="ask for less"
+            ) from None
+
+    def _done(self, future: asyncio.Future[Any]) -> None:
+        self._waiting -= 1
+        if not future.cancelled():
+            future.exception()  # nobody may be waiting for it any more
+
+    def _call(self, call: Callable[..., T], *args: Any) -> T:
+        memory = getattr(self._own, "memory", None)
+        if memory is None:
+            memory = self._own.memory = self._memory.for_thread()
+            self._made.append(memory)
+        return call(memory, *args)
+
+    def close(self) -> None:
+        self._executor.shutdown(wait=True, cancel_futures=True)
+        for memory in self._made:
+            memory.close()
+
+
+class Served:
+    """What stands at one path: an endpoint for each method. `own` needs no store."""
+
+    def __init__(
+        self, endpoints: Mapping[str, Endpoint], pool: Pool, own: Mapping[str, Own], events: Asgi
+    ) -> None:
+        self._endpoints, self._pool, self._own, self._events = endpoints, pool, own, events
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        method = "GET" if scope["method"] == "HEAD" else scope["method"]
+        endpoint = self._endpoints.get(method)
+        if endpoint is None:
+            allowed = ", ".join(sorted(self._endpoints))
+            raise Refusal(
+                405, f"{scope['path']} cannot be asked with this method", parameter="method",
+                fix=f"use {allowed}", headers={"allow": allowed},
+            )  # fmt: skip
+        path = scope.get("path_params", {})
+        if endpoint.has_body:
+            given = from_body(endpoint.given, scope["yester.body"], path)
+        else:
+            given = from_query(endpoint.given, scope["query_string"], path)
+        if endpoint.content == EVENTS:
+            await self._events(scope, receive, send)
+            return
+        own = self._own.get(endpoint.path)
+        if own is not None:
+            body = await own(scope, given)
+        else:
+            origin = scope.get("yester.origin", PROGRAM)
+            body = await self._pool.run(_answered, endpoint, given, origin)
+        await sent(send, body, endpoint.content)
+
+
+def _answered(memory: Memory, endpoint: Endpoint, given: Any, origin: str) -> bytes:
+    """In the pool: encoding a large answer takes a while, too."""
+    assert endpoint.call is not None
+    memory.origin = origin
+    memory.who = "viewer" if origin == USER else "http"
+    answer = endpoint.call(memory, given)
+    return answer.encode() if isinstance(answer, str) else msgspec.json.encode(answer)
+
+
+async def sent(
+    send: Send, body: bytes, content: str = "application/json", status: int = 200
+) -> None:
+    headers = [(b"content-type", content.encode()), (b"content-length", b"%d" % len(body))]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+class App:
+    """The ASGI application. `close` it in the loop, `end` it when the loop is over."""
+
+    def __init__(
+        self,
+        memory: Memory,
+        keys: Keys,
+        port: int,
+        failed: Failed,
+        *,
+        examine: health.Examine,
+        folder: Path = viewer.FOLDER,
+        slowdown: Slowdown | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._memory, self._keys, self._clock = memory, keys, clock
+        self._slowdown = slowdown or Slowdown()
+        self._pool = Pool(memory)
+        self._examine = examine
+        self.stream = Stream(memory, self._missed, failed)
+        self._files = viewer.files(folder)
+        own: dict[str, Own] = {
+            "/health": self._constant(shapes.Health(status="ok", version=__version__)),
+            "/api/search/help": self._constant(manual.manual(f"http://127.0.0.1:{port}")),
+            "/api/openapi.json": self._constant(openapi.document(ENDPOINTS)),
+            "/api/login": self._login,
+            "/api/doctor": self._doctor,
+        }
+        by_path: dict[str, dict[str, Endpoint]] = {}
+        for one in ENDPOINTS:
+            by_path.setdefault(one.path, {})[one.method] = one
+        routes = [
+            Route(path, Served(endpoints, self._pool, own, self._events))
+            for path, endpoints in by_path.items()
+        ]
+        router = Router(routes, redirect_slashes=False, default=self._file)
+        unlocked = {(one.method, one.path) for one in ENDPOINTS if one.open}
+        unlocked |= {("GET", name) for name in self._files}
+        self.guard = Guard(router, port, keys, unlocked, failed, self._slowdown)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self.guard(scope, receive, send)
+
+    def rest(self) -> None:
+        self._memory.rest(time.monotonic())
+
+    def lost(self) -> bool:
+        """Is what was served no longer there? Then nobody could find this server to stop it."""
+        return self._memory.lost
+
+    def idle(self) -> float:
+        """Seconds since something was asked, 0 while somebody listens."""
+        return 0.0 if self.stream.clients else time.monotonic() - self.guard.last
+
+    def close(self) -> None:
+        self.stream.close()
+
+    def end(self) -> None:
+        self._pool.close()
+
+    # --- what needs no store ----------------------------------------------------------------------
+
+    @staticmethod
+    def _constant(value: object) -> Own:
+        body = msgspec.json.encode(value)
+
+        async def same(scope: Scope, given: Any) -> bytes:  # noqa: ARG001
+            return body
+
+        return same
+
+    async def _login(self, scope: Scope, given: parameters.Login) -> bytes:
+        foreign = another_user(scope.get("client"))
+        origin = "" if foreign else take_code(self._memory.home, given.code, self._clock())
+        if not origin:
+            await self._slowdown.failed()
+            raise Refusal(
+                401, "the code is wrong, older than a minute, or was used before",
+                parameter="code", fix="get another one: yester ui",
+                headers={"www-authenticate": 'Bearer realm="yester"'},
+            )  # fmt: skip
+        bearer = shapes.Bearer(token=self._keys.issue(origin), expires_in=self._keys.lasting)
+        return msgspec.json.encode(bearer)
+
+    async def _doctor(self, scope: Scope, given: Any) -> bytes:  # noqa: ARG002
+        found = await self._pool.run(health.doctor, self._examine)
+        return msgspec.json.encode(found)
+
+    async def _file(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
+        file = self._files.get(scope["path"])
+        if file is None:
+            raise Refusal(
+                404, "there is nothing at this path", parameter="path", value=scope["path"],
+                fix="GET /api/search/help says what there is",
+            )  # fmt: skip
+        if scope["method"] not in ("GET", "HEAD"):
+            raise Refusal(405, "a file can only be read", fix="use GET", headers={"allow": "GET"})
+        # The type also of what is still the same: the guard's policy goes by it, and what it says
+        # with a 304 takes the place of what the browser has kept.
+        headers = [
+            (b"etag", file.etag.encode()), (b"cache-control", b"no-cache"),
+            (b"content-type", file.type.encode()),
+        ]  # fmt: skip
+        asked = dict(scope["headers"]).get(b"if-none-match", b"")
+        if file.etag.encode() in asked:
+            await send({"type": "http.response.start", "status": 304, "headers": headers})
+            await send({"type": "http.response.body", "body": b""})
+            return
+        headers.append((b"content-length", b"%d" % len(file.body)))
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": file.body})
+
+    # --- the stream -------------------------------------------------------------------------------
+
+    async def _missed(self, since: str, until: str) -> list[Told]:
+        return await self._pool.run(missed, since, until)
+
+    async def _events(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self.stream.clients >= MOST_STREAMS:
+            raise Refusal(
+                503, f"{MOST_STREAMS} clients are listening already", fix="close some of them",
+                headers={"retry-after": "10"},
+            )  # fmt: skip
+        headers = dict(scope["headers"])
+        last = headers.get(b"last-event-id", b"").decode("latin-1")
+        if last and not is_cursor(last):
+            raise Refusal(
+                400, "Last-Event-ID is none of ours", parameter="Last-Event-ID", value=last,
+                fix="send the id of the last event, or leave it out",
+            )  # fmt: skip
+        await send({
+            "type": "http.response.start", "status": 200,
+            "headers": [(b"content-type", b"text/event-stream; charset=utf-8")],
+        })  # fmt: skip
+        if scope["method"] == "HEAD":
+            await send({"type": "http.response.body", "body": b""})
+            return
+        gone = asyncio.ensure_future(_gone(receive))
+        events = self.stream.events(last.strip() or None)
+        try:
+            while True:
+                coming = asyncio.ensure_future(anext(events))
+                await asyncio.wait({coming, gone}, return_when=asyncio.FIRST_COMPLETED)
+                if gone.done():
+                    coming.cancel()
+                    await asyncio.wait({coming})
+                    return
+                data = coming.result()
+                await send({"type": "http.response.body", "body": data, "more_body": True})
+        except StopAsyncIteration:
+            await send({"type": "http.response.body", "body": b""})
+        finally:
+            gone.cancel()
+            await events.aclose()
+
+
+async def _gone(receive: Receive) -> None:
+    while True:
+        message: Message = await receive()
+        if message["type"] == "http.disconnect":
+            return

@@ -1,0 +1,278 @@
+"""What every request passes before anything is looked at: where it is addressed to, which page sent
+it, who asks, how large it is and how long it takes. ASGI, around everything else.
+
+    Host           this very server, so that a name that leads here (DNS rebinding) is refused
+    Origin         this very server, or none: no page of another site, port or file speaks to it
+    token          on everything but /health, the login and the viewer's files; wrong ones are
+                   answered ever more slowly, right ones never
+    body           at most 256 KB of JSON within ten seconds
+    answers        headers that keep a browser from doing anything else with them
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, MutableMapping
+from typing import Any
+
+import msgspec
+
+from yester.errors import YesterError
+from yester.faces.http.login import Keys
+from yester.faces.http.problem import CONTENT_TYPE, Refusal, refusal
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Asgi = Callable[[Scope, Receive, Send], Awaitable[None]]
+Failed = Callable[[str, BaseException], None]
+
+LARGEST_BODY = 256 * 1024
+_BODY_SECONDS = 10.0
+_MOST_OPEN = 200  # requests that are being answered; streams are counted apart
+_NAMES = ("127.0.0.1", "localhost", "[::1]")
+
+_PAGE = (
+    "default-src 'self'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; object-src 'none'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'; require-trusted-types-for 'script'"
+)
+_DATA = "default-src 'none'; frame-ancestors 'none'"
+_ALWAYS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"x-frame-options", b"DENY"),
+)
+
+
+class Slowdown:
+    """Wrong tokens: the first few are answered at once, then each a little later than the last. A
+    token has 256 bits, so this is no lock but a brake; it never stops who has the right one."""
+
+    def __init__(
+        self,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._clock, self._sleep = clock, sleep
+        self._level, self._at = 0.0, clock()
+        self.waiting = 0
+
+    @staticmethod
+    def delay(level: float) -> float:
+        """Seconds for so many failures, of which one is forgotten each second."""
+        return 0.0 if level <= 5 else min(0.05 * 2 ** (min(level, 20) - 6), 5.0)
+
+    async def failed(self) -> None:
+        now = self._clock()
+        self._level = max(0.0, self._level - (now - self._at)) + 1
+        self._at = now
+        if self.waiting >= 50:
+            raise Refusal(
+                429, "too many wrong tokens", fix="wait, then send the right one",
+                headers={"retry-after": "10"},
+            )  # fmt: skip
+        self.waiting += 1
+        try:
+            await self._sleep(self.delay(self._level))
+        finally:
+            self.waiting -= 1
+
+
+class Guard:
+    """`unlocked` are (method, path) that need no token."""
+
+    def __init__(
+        self,
+        app: Asgi,
+        port: int,
+        keys: Keys,
+        unlocked: Collection[tuple[str, str]],
+        failed: Failed,
+        slowdown: Slowdown | None = None,
+    ) -> None:
+        self._app, self._keys, self._failed = app, keys, failed
+        self._hosts = frozenset(f"{name}:{port}".encode() for name in _NAMES)
+        self._origins = frozenset(f"http://{name}:{port}".encode() for name in _NAMES)
+        if port == 80:
+            self._hosts |= {name.encode() for name in _NAMES}
+            self._origins |= {f"http://{name}".encode() for name in _NAMES}
+        self._unlocked = frozenset(unlocked)
+        self._slowdown = slowdown or Slowdown()
+        self._open = 0
+        self.last = time.monotonic()  # when something was last asked
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            if scope["type"] == "websocket":
+                await send({"type": "websocket.close", "code": 1008})
+            return
+        self.last = time.monotonic()
+        started = False
+
+        async def guarded(message: Message) -> None:
+            nonlocal started
+            if message["type"] == "http.response.start":
+                started = True
+                message["headers"] = [*message.get("headers", ()), *_headers(message)]
+            await send(message)
+
+        counted = scope["path"] != "/stream"
+        self._open += counted
+        try:
+            try:
+                await self._pass(scope, receive, guarded)
+            except YesterError as error:
+                raise refusal(error) from error
+        except Refusal as error:
+            if not started:
+                await respond(guarded, error)
+        except (asyncio.CancelledError, _GoneError):
+            raise
+        except Exception as error:  # noqa: BLE001 -- whatever it is, no traceback leaves the house
+            self._failed(f"answering {scope['method']}", error)
+            if not started:
+                await respond(
+                    guarded,
+                    Refusal(500, "yester failed; its log says where", fix="see logs/serve.log"),
+                )
+        finally:
+            self._open -= counted
+
+    async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:
+        found = _wanted(scope["headers"])
+        self._check_host(found.get(b"host", ()))
+        self._check_origin(scope, found)
+        if self._open > _MOST_OPEN:
+            raise Refusal(
+                503, "too much is being asked at once", fix="try again",
+                headers={"retry-after": "1"},
+            )  # fmt: skip
+        if (_method(scope), scope["path"]) not in self._unlocked:
+            scope["yester.origin"] = await self._check_token(found.get(b"authorization", ()))
+        scope["yester.body"] = await _body(scope, found, receive)
+        await self._app(scope, receive, send)
+
+    def _check_host(self, given: Collection[bytes]) -> None:
+        if len(given) == 1 and next(iter(given)).lower() in self._hosts:
+            return
+        raise Refusal(
+            421, "Host is not this server", parameter="Host",
+            value=b", ".join(given).decode("latin-1"),
+            fix=f"ask for one of {', '.join(sorted(one.decode() for one in self._hosts))}",
+        )  # fmt: skip
+
+    def _check_origin(self, scope: Scope, found: Mapping[bytes, list[bytes]]) -> None:
+        origins = found.get(b"origin", ())
+        if any(one.lower() not in self._origins for one in origins):
+            raise Refusal(
+                403, "another page may not speak to this server", parameter="Origin",
+                value=b", ".join(origins).decode("latin-1"), fix="open the viewer: yester ui",
+            )  # fmt: skip
+        site = found.get(b"sec-fetch-site", (b"none",))
+        foreign = any(one not in (b"same-origin", b"none") for one in site)
+        # A link from elsewhere may open the viewer, and nothing but it.
+        page = scope["method"] in ("GET", "HEAD") and not scope["path"].startswith(
+            ("/api", "/stream", "/health")
+        )
+        navigates = found.get(b"sec-fetch-mode", ()) in ([b"navigate"],)
+        if foreign and not (page and navigates):
+            raise Refusal(
+                403, "another page may not speak to this server", parameter="Sec-Fetch-Site",
+                value=b", ".join(site).decode("latin-1"), fix="open the viewer: yester ui",
+            )  # fmt: skip
+
+    async def _check_token(self, given: Collection[bytes]) -> str:
+        """Whose word it is."""
+        text = next(iter(given), b"") if len(given) == 1 else b""
+        kind, _, token = text.partition(b" ")
+        if kind.lower() == b"bearer" and (origin := self._keys.fits(token.strip())):
+            return origin
+        await self._slowdown.failed()
+        raise Refusal(
+            401, "the token is wrong" if given else "a token is needed",
+            parameter="Authorization",
+            fix="send Authorization: Bearer and the contents of the file `token` in yester's home",
+            headers={"www-authenticate": 'Bearer realm="yester"'},
+        )  # fmt: skip
+
+
+class _GoneError(Exception):
+    """The client has left while it was still sending."""
+
+
+_WANTED = frozenset(
+    (b"host", b"origin", b"authorization", b"content-length", b"content-type",
+     b"transfer-encoding", b"sec-fetch-site", b"sec-fetch-mode")
+)  # fmt: skip
+
+
+def _wanted(headers: Iterable[tuple[bytes, bytes]]) -> dict[bytes, list[bytes]]:
+    found: dict[bytes, list[bytes]] = {}
+    for name, value in headers:
+        if name in _WANTED:
+            found.setdefault(name, []).append(value)
+    return found
+
+
+def _method(scope: Scope) -> str:
+    return "GET" if scope["method"] == "HEAD" else str(scope["method"])
+
+
+async def _body(scope: Scope, found: Mapping[bytes, list[bytes]], receive: Receive) -> bytes:
+    length = found.get(b"content-length", [b"0"])[0]
+    if length == b"0" and b"transfer-encoding" not in found:
+        return b""
+    too_large = Refusal(
+        413, f"the body is larger than {LARGEST_BODY:,} bytes", fix="send less at a time",
+        headers={"connection": "close"},
+    )  # fmt: skip
+    if length.isdigit() and int(length) > LARGEST_BODY:
+        raise too_large
+    if scope["method"] in ("POST", "PATCH", "PUT"):
+        kind = found.get(b"content-type", [b""])[0].partition(b";")[0].strip().lower()
+        if kind != b"application/json":
+            raise Refusal(
+                415, "the body must be JSON", parameter="Content-Type",
+                value=kind.decode("latin-1"), fix="send Content-Type: application/json",
+                headers={"connection": "close"},
+            )  # fmt: skip
+    body = bytearray()
+    try:
+        async with asyncio.timeout(_BODY_SECONDS):
+            while True:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise _GoneError
+                body += message.get("body", b"")
+                if len(body) > LARGEST_BODY:
+                    raise too_large
+                if not message.get("more_body"):
+                    return bytes(body)
+    except TimeoutError:
+        raise Refusal(
+            408, f"the body did not come within {_BODY_SECONDS:g} seconds", fix="send it faster",
+            headers={"connection": "close"},
+        ) from None  # fmt: skip
+
+
+def _headers(message: Message) -> list[tuple[bytes, bytes]]:
+    """What every answer says; a page may load what is ours, data nothing at all."""
+    given = dict(message.get("headers", ()))
+    page = given.get(b"content-type", b"").startswith(b"text/html")
+    found = [*_ALWAYS, (b"content-security-policy", (_PAGE if page else _DATA).encode())]
+    if b"cache-control" not in given:
+        found.append((b"cache-control", b"no-store"))
+    return found
+
+
+async def respond(send: Send, error: Refusal) -> None:
+    body = msgspec.json.encode(error.problem())
+    headers = [(b"content-type", CONTENT_TYPE.encode()), (b"content-length", b"%d" % len(body))]
+    headers += [(name.encode(), value.encode()) for name, value in error.headers.items()]
+    await send({"type": "http.response.start", "status": error.status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

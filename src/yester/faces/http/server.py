@@ -1,0 +1,158 @@
+"""The process that serves: one socket on the loopback interface, one loop, until it is told to end.
+
+uvicorn speaks HTTP; what it leaves open is closed here: a client that begins a request and never
+ends it, or takes no answer, is dropped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import signal
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import h11
+import msgspec
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from yester.capture.rules import replace_file
+from yester.errors import UsageError, YesterError
+from yester.faces.http.app import App
+from yester.faces.http.ports import port_of
+from yester.faces.http.problem import CONTENT_TYPE, Refusal
+
+ADDRESS = "127.0.0.1"
+_TRIED = 20  # ports behind the one that is wanted
+_HEAD_SECONDS = 10.0  # from the first byte of a request to the last of its head
+_STALLED_SECONDS = 30.0  # an answer that nobody takes
+_KEEP_ALIVE = 30
+_MOST_CONNECTIONS = 1_000
+_CHECKED = 30  # seconds between looks at whether anybody is there
+
+
+def listening(port: int, exactly: bool = False) -> socket.socket:
+    """A socket on this port or, unless it must be this one, the next that is free."""
+    for tried in range(port, port + 1 if exactly or not port else min(port + _TRIED, 65_536)):
+        # The protocol is named: only then asyncio switches Nagle's algorithm off, which would hold
+        # back every answer's body for 40 ms.
+        found = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            found.bind((ADDRESS, tried))
+            found.listen(512)
+            return found
+        except OSError as error:
+            found.close()
+            if error.errno not in (errno.EADDRINUSE, errno.EACCES):
+                raise
+    if exactly:
+        raise UsageError(f"port {port} is taken; name another one, or leave out --port")
+    raise YesterError(f"no port from {port} to {port + _TRIED - 1} is free; set http_port")
+
+
+class Protocol(H11Protocol):
+    """HTTP/1.1 with deadlines."""
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self._head: asyncio.TimerHandle | None = None
+        self._stalled: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._head = self.loop.call_later(_HEAD_SECONDS, transport.abort)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._in_time()
+        self._taken()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.conn.their_state is not h11.IDLE:
+            self._in_time()
+        elif self._head is None and not self.transport.is_closing():
+            self._head = self.loop.call_later(_HEAD_SECONDS, self.transport.abort)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        if self._stalled is None:
+            self._stalled = self.loop.call_later(_STALLED_SECONDS, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        self._taken()
+        super().resume_writing()
+
+    def _in_time(self) -> None:
+        if self._head is not None:
+            self._head.cancel()
+            self._head = None
+
+    def _taken(self) -> None:
+        if self._stalled is not None:
+            self._stalled.cancel()
+            self._stalled = None
+
+    def send_400_response(self, msg: str) -> None:
+        body = msgspec.json.encode(Refusal(400, msg, fix="send HTTP/1.1").problem())
+        for event in (
+            h11.Response(
+                status_code=400,
+                headers=[("content-type", CONTENT_TYPE), ("connection", "close")],
+            ),
+            h11.Data(data=body),
+            h11.EndOfMessage(),
+        ):
+            with suppress(h11.LocalProtocolError):  # an answer is on its way already
+                self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
+
+
+class Server(uvicorn.Server):
+    """Serves an App until a signal comes or, with `idle`, nobody has asked for so many seconds."""
+
+    def __init__(self, app: App, idle: float | None = None) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app, http=Protocol, ws="none", lifespan="off", loop="asyncio", log_config=None,
+                log_level="critical", access_log=False, proxy_headers=False, server_header=False,
+                timeout_keep_alive=_KEEP_ALIVE, timeout_graceful_shutdown=2,
+                limit_concurrency=_MOST_CONNECTIONS, callback_notify=self._look,
+                timeout_notify=_CHECKED, h11_max_incomplete_event_size=16 * 1024,
+            )
+        )  # fmt: skip
+        self._app, self._idle = app, idle
+
+    async def _look(self) -> None:
+        self._app.rest()
+        if self._app.lost() or (self._idle is not None and self._app.idle() > self._idle):
+            self.should_exit = True
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._app.close()
+        await super().shutdown(sockets)
+
+
+def serve(
+    run: Path, app: Callable[[int], App], sock: socket.socket, idle: float | None = None
+) -> None:
+    """Until it ends. `run/port` says where it is as long as it is there."""
+    port = sock.getsockname()[1]
+    made = app(port)
+    with suppress(OSError):  # hooks and the worker come first
+        os.setpriority(os.PRIO_PROCESS, 0, max(os.getpriority(os.PRIO_PROCESS, 0), 5))
+    # uvicorn ends in good order and then raises the signal again, which would end us before that.
+    signal.signal(signal.SIGTERM, lambda *_: None)
+    replace_file(run / "port", f"{port}\n")
+    try:
+        Server(made, idle).run(sockets=[sock])
+    finally:
+        made.end()
+        if port_of(run) == port:
+            (run / "port").unlink(missing_ok=True)

@@ -1,0 +1,216 @@
+"""What is new, as it happens: server-sent events for any number of clients, from one thread.
+
+    event: ready       where the stream stands; the first one
+    event: item        a new item, as a row of an index
+    event: injection   a line of the ledger: an agent was shown something
+    event: memory      a memory was written: its id, and its status and version by now
+    event: gap         more was missed than is told again; load what is shown anew
+
+An event's id is the cursor of the store's feed behind it; with it as Last-Event-ID a client goes on
+where it was. The thread asks the store every quarter of a second whether anybody has committed,
+which costs microseconds, and only while somebody listens. Every event is encoded once and kept in
+one ring for all: a client that is slow keeps nothing but its place, and one that does not read at
+all is dropped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import threading
+from collections import deque
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from yester.errors import FeedExpired, YesterError
+from yester.faces.http import ledger
+from yester.faces.http.memory_shapes import MemoryWritten
+from yester.faces.http.rows import Rows
+from yester.memory import Memory
+from yester.model import Injection, Item
+from yester.store.contract import FeedLine, MemoryChange, Store
+
+_POLL = 0.25  # seconds
+_BEAT = 15.0  # seconds between signs of life
+_KEPT = 1_000  # events in the ring
+_READ = 500  # rows of each kind read at a time
+MOST_MISSED = 2_000  # rows told to a client that comes back
+_CURSOR = re.compile(r"[0-9]{1,15}-[0-9]{1,15}(?:-[0-9]{1,15})?", re.ASCII)
+
+
+class Told(NamedTuple):
+    """An event as it is sent, and the place a client is at behind it."""
+
+    place: str
+    data: bytes
+
+
+def is_cursor(text: str) -> bool:
+    """Could it be an id of ours?"""
+    return _CURSOR.fullmatch(text.strip()) is not None
+
+
+def written(name: str, at: str, value: object) -> Told:
+    """JSON holds no raw line break, so nothing in it can end an event or begin another."""
+    data = msgspec.json.encode(value)
+    return Told(at, b"event: %s\nid: %s\ndata: %s\n\n" % (name.encode(), at.encode(), data))
+
+
+def news(store: Store, lines: Sequence[FeedLine]) -> list[Told]:
+    """Lines of the feed as events."""
+    items = Rows(store).of(line.row for line in lines if isinstance(line.row, Item))
+    shown = ledger.shown(store, [one.row for one in lines if isinstance(one.row, Injection)])
+    told: dict[tuple[str, int], object] = {("item", row.id): row for row in items}
+    told |= {("injection", row.id): row for row in shown}
+    found = []
+    for cursor, row in lines:
+        if isinstance(row, MemoryChange):
+            memory = MemoryWritten(id=row.item, status=row.status, version=row.version)
+            found.append(written("memory", cursor, memory))
+        else:
+            name = "item" if isinstance(row, Item) else "injection"
+            found.append(written(name, cursor, told[name, row.id]))
+    return found
+
+
+def missed(memory: Memory, since: str, until: str) -> list[Told]:
+    """What a client that comes back has not been told; a gap where that would be too much, or it
+    comes from before a restored backup."""
+    try:
+        lines, _ = memory.store.feed(since, MOST_MISSED + 1)
+    except FeedExpired:
+        return [written("gap", until, {})]
+    if len(lines) > MOST_MISSED:
+        return [written("gap", until, {})]
+    return news(memory.store, lines)
+
+
+class Stream:
+    """`close` it at the end. `missed` (above) is called through `read`, in a thread of the pool."""
+
+    def __init__(
+        self,
+        memory: Memory,
+        read: Callable[[str, str], Awaitable[list[Told]]],
+        failed: Callable[[str, BaseException], None],
+    ) -> None:
+        self._memory, self._read, self._failed = memory, read, failed
+        self._ring: deque[Told] = deque(maxlen=_KEPT)
+        self._begin = self._end = ""  # before the first event of the ring, behind the last
+        self._news = asyncio.Event()
+        self._ready = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._poke = threading.Event()
+        self._anew = False  # somebody listens again: what came meanwhile is not news
+        self._closed = False
+        self.clients = 0
+
+    # --- clients, in the loop -------------------------------------------------------------------
+
+    async def events(self, last: str | None) -> AsyncGenerator[bytes, None]:
+        """What one client is sent, without end."""
+        self.clients += 1
+        if self.clients == 1:
+            self._begin_anew()
+        try:
+            await self._ready.wait()
+            here = self._end if last is None else last
+            yield b"retry: 2000\n" + written("ready", here, {}).data
+            while not self._closed:
+                news = self._news
+                behind = await self._behind(here)
+                for one in behind:
+                    here = one.place
+                    yield one.data
+                if behind:
+                    continue
+                try:
+                    await asyncio.wait_for(news.wait(), _BEAT)
+                except TimeoutError:
+                    yield b": still here\n\n"
+        finally:
+            self.clients -= 1
+
+    async def _behind(self, here: str) -> list[Told]:
+        """What comes behind a place: from the ring or, where it does not reach, the store."""
+        end = self._end
+        if here == end:
+            return []
+        told = list(self._ring)
+        if here == self._begin:
+            return told
+        for at, one in enumerate(told):
+            if one.place == here:
+                return told[at + 1 :]
+        return await self._read(here, end)
+
+    def _publish(self, told: list[Told]) -> None:
+        for one in told:
+            if len(self._ring) == _KEPT:
+                self._begin = self._ring[0].place
+            self._ring.append(one)
+        self._end = told[-1].place
+        self._awake()
+
+    def _reset(self, at: str) -> None:
+        self._ring.clear()
+        self._begin = self._end = at
+        self._ready.set()
+        self._awake()
+
+    def _awake(self) -> None:
+        news, self._news = self._news, asyncio.Event()
+        news.set()
+
+    def close(self) -> None:
+        """In the loop: every client's stream ends."""
+        self._closed = True
+        self._ready.set()
+        self._awake()
+        self._poke.set()
+
+    def _begin_anew(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._ready.clear()
+        self._anew = True
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="stream", daemon=True)
+            self._thread.start()
+        self._poke.set()
+
+    # --- the thread -----------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        memory = self._memory.for_thread()
+        known: Store | None = None
+        at, said = "", ""
+        while not self._closed:
+            try:
+                store = memory.store
+                if self._anew or store is not known:
+                    self._anew, known = False, store
+                    _, at = store.feed()
+                    self._tell(self._reset, at)
+                else:
+                    lines, at = store.feed(at, _READ)
+                    if lines:
+                        self._tell(self._publish, news(store, lines))
+                said = ""
+            except (YesterError, OSError) as error:  # restored, busy, gone for a moment
+                if said != str(error):
+                    said = str(error)
+                    self._failed("streaming", error)
+                known = None
+            self._poke.wait(_POLL if self.clients else None)
+            self._poke.clear()
+        memory.close()
+
+    def _tell(self, what: Callable[..., None], *args: object) -> None:
+        assert self._loop is not None
+        try:
+            self._loop.call_soon_threadsafe(what, *args)
+        except RuntimeError:  # the loop has ended
+            self._closed = True

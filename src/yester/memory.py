@@ -1,0 +1,469 @@
+"""The opened memory: home, settings, store, embedding model. Every face works with one of these.
+
+A question is answered by the worker, which has the embedding model loaded, where there is one and
+the store has vectors; else here, with a model of our own. That is loaded when it is first needed (a
+third of a second, some 100 MB) and let go when nothing was asked for a while (`rest`).
+
+What is imported here is imported when it is needed: the command line and the MCP server start with
+this module, and must not wait.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar, cast
+
+from yester.errors import NotFound, StoreError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from types import TracebackType
+
+    from yester.config import Config
+    from yester.memories.memo import By
+    from yester.model import Filters, Hit, Project, Session
+    from yester.recall.rank import Weights
+    from yester.recall.recall import Answer, Asked
+    from yester.recall.staleness import GitFacts, Staleness, Work
+    from yester.store.contract import Store
+    from yester.text.embed import Embedder
+
+    AskWorker = Callable[[Path, "Asked", str], "Answer | None"]
+
+T = TypeVar("T")
+_GIT_PATIENCE = 0.15  # seconds; what git tells later is left out
+_TURN = 0.25  # seconds to wait while another thread asks the worker
+_RESTING = 300.0  # seconds without a question, after which our own model is let go
+_LISTED_NAMES = 8  # in a message
+_LONGEST_REQUEST = 16_000  # characters of a question to the worker
+_WORKER_PATIENCE = 2.0  # seconds
+
+
+def ask_recall(home: Path, asked: Asked, root: str) -> Answer | None:
+    """The worker's answer; None where there is none, it is of another version, or is not asked.
+
+    With the `root` of the project it is asked in the hits say what has become of their files.
+    """
+    from urllib.parse import quote
+
+    import msgspec
+
+    from yester.capture.question import ask_worker
+    from yester.recall.recall import Answer
+
+    try:
+        request = f"POST /recall?asked={quote(msgspec.json.encode(asked))}&root={quote(root)}"
+    except UnicodeEncodeError:  # an argument that is no text has no form in JSON
+        return None
+    if len(request) > _LONGEST_REQUEST:
+        return None
+    answer = ask_worker(home / "run", request, _WORKER_PATIENCE)
+    try:
+        return None if answer is None else msgspec.json.decode(answer, type=Answer)
+    except msgspec.MsgspecError:
+        return None
+
+
+class Here(NamedTuple):
+    """Where a question is asked: the project, its top folder, the files its work is about."""
+
+    project: Project
+    root: str
+    files: tuple[str, ...] = ()
+
+
+class _Shared:
+    """What the memories of several threads have in common."""
+
+    def __init__(self, environ: Mapping[str, str], vector_cache: Path | None) -> None:
+        self.environ = dict(environ)
+        self.vector_cache = vector_cache
+        self.opened = False  # there is a store, or was one
+        self.worker_turn = threading.Lock()
+        self.loading = threading.Lock()
+        self.model: tuple[object, Embedder | None] | None = None
+        self.model_used = 0.0
+        self.config: Config | None = None
+        self.config_stamp = -1
+        self.values: dict[str, tuple[float, object]] = {}
+
+
+class Memory:
+    """One thread only; `for_thread` gives another thread its own. Close it, or use `with`.
+
+    `cwd` is the folder in which questions are asked; "" where that is nowhere (HTTP, Python). `who`
+    and `origin` stand in the history of what is written: a face, and the user or a program. Without
+    `ask_worker` every question is answered here. Unless it `recreates`, a home that was moved or
+    removed meanwhile is an error, and no new store is made in its place.
+    """
+
+    def __init__(
+        self,
+        home: Path,
+        environ: Mapping[str, str],
+        *,
+        cwd: str = "",
+        who: str = "python",
+        origin: str = "user",
+        ask_worker: AskWorker | None = ask_recall,
+        recreates: bool = True,
+        vector_cache: Path | None = None,
+    ) -> None:
+        self.home = home
+        self.environ = environ
+        self.cwd = cwd
+        self.who, self.origin = who, origin
+        self._question = ask_worker
+        self._recreates = recreates
+        self._shared = _Shared(environ, vector_cache)
+        self._shared.opened = self.exists()
+        self._store: Store | None = None
+        self._empty: tuple[Store, tempfile.TemporaryDirectory[str]] | None = None
+        self._git_facts: GitFacts | None = None
+
+    def for_thread(self) -> Self:
+        """Another memory of the same home: its own store, the same settings and model."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__, _store=None, _empty=None, _git_facts=None)
+        return other
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if self._store is not None:
+            self._store.close()
+            self._store = None
+        if self._empty is not None:
+            store, folder = self._empty
+            self._empty = None
+            store.close()
+            folder.cleanup()
+
+    def rest(self, now: float | None = None) -> bool:
+        """Let go of what is large, if it was not used lately; without `now`, in any case. Was there
+        anything?"""
+        shared = self._shared
+        if now is not None and now - shared.model_used <= _RESTING:
+            return False
+        held = shared.model is not None or self._git_facts is not None
+        shared.model = self._git_facts = None
+        return held
+
+    # --- settings -------------------------------------------------------------------------------
+
+    @property
+    def now(self) -> int:
+        return int(time.time() * 1000)
+
+    @property
+    def config(self) -> Config:
+        """As it is now; while the file is wrong or half saved, as it was."""
+        from yester.config import load
+        from yester.errors import ConfigError
+
+        shared = self._shared
+        try:
+            stamp = (self.home / "config.toml").stat().st_mtime_ns
+        except OSError:
+            stamp = 0
+        if shared.config is None:
+            shared.config = load(self.home, shared.environ)
+            shared.config_stamp = stamp
+        elif stamp != shared.config_stamp:
+            try:
+                shared.config = load(self.home, shared.environ)
+                shared.config_stamp = stamp
+            except ConfigError:
+                pass
+        return shared.config
+
+    def reload_config(self) -> Config:
+        """After a change that the time of the file may not show."""
+        self._shared.config_stamp = -1
+        return self.config
+
+    def cached(self, name: str, seconds: float, compute: Callable[[], T]) -> T:
+        """A value that may be so many seconds old."""
+        computed, value = self._shared.values.get(name, (0.0, None))
+        now = time.monotonic()
+        if value is None or now - computed > seconds:
+            value = compute()
+            self._shared.values[name] = (now, value)
+        return cast(T, value)
+
+    def by(self, why: str = "") -> By:
+        """Who writes now, for the history."""
+        from yester.memories.memo import By
+
+        return By(self.who, self.now, self.origin, why)
+
+    # --- the store ------------------------------------------------------------------------------
+
+    def exists(self) -> bool:
+        """Is there a store? Reading makes none."""
+        from yester.store import store_exists
+
+        try:
+            return store_exists(self.home)
+        except OSError:
+            return False
+
+    @property
+    def lost(self) -> bool:
+        """Was there a store that is there no more?"""
+        return self._shared.opened and not self.exists()
+
+    @property
+    def store(self) -> Store:
+        """Opened, and made where there is none. A restored backup may have taken the place of the
+        one that is open."""
+        if not self._recreates and self.lost:
+            self.close()
+            raise StoreError(f"the store in {self.home} is gone", "start anew")
+        if self._store is not None and self._store.in_place():
+            return self._store
+        self.close()
+        from yester.operate.backups import before_migration
+        from yester.store import open_store
+
+        now = self.now
+        copy = before_migration(self.home, self.config.number("backups_kept"), now)
+        self._store = open_store(self.home, now=now, before_migration=copy)
+        self._shared.opened = True
+        return self._store
+
+    @property
+    def reading(self) -> Store:
+        """The store to read from. Reading makes none: where there is none, it is an empty one."""
+        if self._store is not None or self.exists():
+            return self.store
+        if self._empty is None:
+            from yester.store import open_store
+
+            folder = tempfile.TemporaryDirectory(prefix="yester-")
+            self._empty = (open_store(Path(folder.name), now=self.now), folder)
+        return self._empty[0]
+
+    # --- names ----------------------------------------------------------------------------------
+
+    def project_names(self) -> dict[str, str]:
+        """project key → readable name"""
+        return {project.key: project.name for project in self.reading.projects()}
+
+    def find_project(self, name: str, parameter: str = "project") -> Project:
+        """The project with this name or key."""
+        known = self.reading.projects()
+        for project in known:
+            if name in (project.name, project.key):
+                return project
+        raise unknown_name("project", name, [project.name for project in known], parameter)
+
+    def find_session(self, text: str) -> Session:
+        """By its number (12, S12), by its id or the beginning of it."""
+        from yester.model import Filters, Paging
+
+        key = text.removeprefix("S")
+        found = self.reading.sessions(Filters(session=key), Paging(20)) if key else []
+        keys = list(dict.fromkeys(one.key for one in found))
+        if len(keys) > 1:
+            raise UsageError(
+                f"session {quote_value(text)!r} may be {join_names(keys)}",
+                "write more of the id", parameter="session", value=text,
+            )  # fmt: skip
+        if found:  # one id in several projects: the longest of them
+            return max(found, key=lambda one: one.items)
+        if key.isdecimal() and key.isascii() and len(key) < 16:
+            numbered = next(iter(self.reading.sessions(Filters(session_id=int(key)))), None)
+            if numbered is not None:
+                return numbered
+        raise NotFound(
+            f"no session {quote_value(text)!r}",
+            "its number, its id, or 6 characters of it will do", parameter="session", value=text,
+        )  # fmt: skip
+
+    def check_names(self, filters: Filters) -> None:
+        """For an empty answer: it may be a name nobody has, and then that is the answer."""
+        from yester.agents.descriptors import AGENTS
+        from yester.memories.categories import CATEGORIES
+        from yester.model import Filters, Paging
+        from yester.recall.rank import IMPORTANCE
+        from yester.store.figures import filter_facets
+
+        store = self.reading
+        for name in filters.projects:
+            self.find_project(name)
+        if filters.session and not store.sessions(Filters(session=filters.session), Paging(1)):
+            self.find_session(filters.session)
+
+        def is_unused(one: Filters) -> bool:
+            return not store.select(one, Paging(1))
+
+        agent, tool = filters.agent, filters.tool
+        if agent and agent not in AGENTS and is_unused(Filters(agent=agent)):
+            known = [*AGENTS, *filter_facets(store, _LISTED_NAMES).agents]
+            raise unknown_name("agent", agent, known, "agent")
+        if tool and is_unused(Filters(tool=tool)):
+            raise NotFound(
+                f"no call of a tool {quote_value(tool)!r} is recorded",
+                "its name as the agent writes it, e.g. Bash", parameter="tool", value=tool,
+            )  # fmt: skip
+        usual = {*IMPORTANCE, *CATEGORIES}  # known before anything has them
+        for one in filters.types:
+            if one not in usual and is_unused(Filters(types=(one,))):
+                known = sorted({*usual, *filter_facets(store, 200).types})
+                raise unknown_name("type", one, known, "type")
+
+    # --- questions ------------------------------------------------------------------------------
+
+    @property
+    def weights(self) -> Weights:
+        from yester.recall.rank import Weights
+
+        return Weights().with_half_life(self.config.number("recency_halflife_days"))
+
+    @property
+    def embedder(self) -> Embedder | None:
+        """A model of our own, loaded when first wanted; None: search goes by words alone."""
+        config, shared = self.config, self._shared
+        if config["embedder"] == "none":
+            return None
+        from yester.text.embed import open_embedder
+
+        chosen = [value for name, value in config.values.items() if name.startswith("embed")]
+        with shared.loading:
+            shared.model_used = time.monotonic()
+            if shared.model is None or shared.model[0] != chosen:
+                model = open_embedder(config.values, self.home, shared.vector_cache)
+                shared.model = (chosen, model)
+            return shared.model[1]
+
+    @property
+    def current_project(self) -> Project:
+        """The project of the folder in which questions are asked."""
+        from yester.project import Projects
+
+        return Projects(self.config.projects).of(self.cwd)
+
+    def narrow_filters(self, filters: Filters, query: str) -> Filters:
+        """Where a question names no project it means all of them or, where the user has set
+        `cross_project` to false, the current one."""
+        if filters.projects or not self.cwd or self.config.flag("cross_project"):
+            return filters
+        from yester.text.query import parse_query
+
+        if any(name == "project" for name, _ in parse_query(query).filters):
+            return filters
+        return replace(filters, projects=(self.current_project.key,))
+
+    def look_around(self, query: str) -> Here:
+        """Where the question is asked; what git knows of the work at hand counts for a query."""
+        from yester import git
+        from yester.recall.beginning import changed_files
+
+        project = self.current_project
+        root = git.top(self.cwd, project.root)
+        if not query or not root:
+            return Here(project, root)
+        signals = git.signals(root, time.monotonic() + _GIT_PATIENCE)
+        return Here(project, root, changed_files(signals))
+
+    def answer(self, asked: Asked) -> Answer:
+        """The worker's answer, else our own. It is ranked for the current project and the files at
+        hand; without a current one for the project that is asked about."""
+        from yester.clock import DAY
+
+        asked = replace(asked, window=self.config.number("recency_window_days") * DAY)
+        root = ""
+        if self.cwd:
+            here = self.look_around(asked.query)
+            asked = replace(asked, project=here.project.key, files=here.files)
+            root = here.root
+        elif not asked.project and len(asked.filters.projects) == 1:
+            asked = replace(asked, project=asked.filters.projects[0])
+        found = self._ask_worker(asked, root)
+        if found is not None:
+            return found
+        from yester.recall.recall import answer_question
+
+        embedder = self.embedder if asked.query and self._compares_vectors() else None
+        fates = self.judge_staleness(root) if root else None
+        return answer_question(self.reading, asked, self.weights, embedder, fates)
+
+    def recall_hits(self, store: Store, asked: Asked) -> list[Hit]:  # noqa: ARG002
+        """The hits alone, in the form in which `timeline` asks."""
+        return self.answer(asked).hits
+
+    def _compares_vectors(self) -> bool:
+        from yester.store.figures import has_vectors
+
+        return self.config["embedder"] != "none" and has_vectors(self.reading)
+
+    def _ask_worker(self, asked: Asked, root: str) -> Answer | None:
+        """One question at a time, so that hooks never wait behind more than one."""
+        if self._question is None or not asked.query or self.config["embedder"] == "none":
+            return None
+        if self._store is not None and not self._compares_vectors():
+            return None  # the store is open, and there is nothing the worker could do better
+        shared = self._shared
+        if not shared.worker_turn.acquire(timeout=_TURN if shared.model is None else 0.0):
+            return None
+        try:
+            return self._question(self.home, asked, root)
+        finally:
+            shared.worker_turn.release()
+
+    def judge_staleness(self, root: str) -> Callable[[Sequence[Work]], Mapping[int, Staleness]]:
+        """What says which items are about files that have changed since, in a project's folder."""
+        from yester.recall.staleness import GitFacts, judge_staleness
+
+        if self._git_facts is None:
+            self._git_facts = GitFacts()
+        facts = self._git_facts.gather_facts
+
+        def fates(works: Sequence[Work]) -> Mapping[int, Staleness]:
+            if not root:
+                return {}
+            return judge_staleness(works, facts(root, works, time.monotonic() + _GIT_PATIENCE))
+
+        return fates
+
+
+def quote_value(text: str, longest: int = 200) -> str:
+    """A value as a message may quote it: short, and without a secret somebody has put there."""
+    from yester.redact import redact
+
+    text = redact(text)
+    return text if len(text) <= longest else text[:longest] + "…"
+
+
+def join_names(names: Sequence[str], most: int = _LISTED_NAMES) -> str:
+    """Some of many, and how many more there are."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def unknown_name(what: str, value: str, known: Iterable[str], parameter: str) -> NotFound:
+    """A name nobody has; those like it, else some there are."""
+    from difflib import get_close_matches
+
+    names = sorted(known)
+    alike = get_close_matches(value, names, 3, 0.5)
+    there = f"there is {join_names(names)}" if names else "nothing is recorded yet"
+    fix = f"did you mean {' or '.join(alike)}?" if alike else there
+    return NotFound(
+        f"no {what} is called {quote_value(value)!r}", quote_value(fix, 1_000),
+        parameter=parameter, value=value,
+    )  # fmt: skip
