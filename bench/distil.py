@@ -40,11 +40,11 @@ from yester.distil.history import Rules, distilled_items
 from yester.distil.turns import BRIEF_CHARS, BRIEF_TOOLS, step_of, views
 from yester.fence import strip_fenced
 from yester.ingest import prepared
-from yester.model import DISTILLED, Filters, Item, Paging
+from yester.model import DISTILLED, Filters, Item, Paging, Queue
 from yester.project import named
 from yester.redact import redact, strip_private
 from yester.store import open_store
-from yester.store.contract import Queue, Store
+from yester.store.contract import Store
 from yester.store.figures import content_counts
 from yester.text.document import tokens_of_length
 from yester.text.terms import STOP

@@ -40,11 +40,10 @@ import yester
 from yester.deliver.gate import trivial
 from yester.deliver.prompt import Given, Search, at_prompt
 from yester.faces.python import Memory
-from yester.model import Filters, Hit
+from yester.model import Filters, Hit, Probe
 from yester.project import named
 from yester.recall.floor import passing_hits
 from yester.recall.rank import FEWEST
-from yester.store.contract import Probe
 from yester.text.terms import query_terms, text_terms
 
 sys.path.insert(0, str(Path(__file__).parent))

@@ -36,11 +36,11 @@ from pathlib import Path
 import apsw
 
 from yester.memory import ask_recall
-from yester.model import Filters
+from yester.model import Filters, Probe
 from yester.project import Projects
 from yester.recall.recall import Asked
 from yester.store import open_store
-from yester.store.contract import Probe, Store
+from yester.store.contract import Store
 from yester.store.figures import content_counts
 
 HOOK = Path(__file__).parent.parent / "plugin" / "hooks" / "hook.py"

@@ -28,11 +28,10 @@ from numpy.typing import NDArray
 import yester
 from yester.clock import DAY
 from yester.faces.python import OpenMemory
-from yester.model import Filters, Item
+from yester.model import Candidate, Filters, Item
 from yester.recall.candidates import Gathered
 from yester.recall.rank import HALF_LIFE, Weights
 from yester.recall.recall import Asked, recall_hits, same_words, terms_of
-from yester.store.contract import Candidate
 
 sys.path.insert(0, str(Path(__file__).parent))
 from quality import Group, Question, loaded

@@ -14,8 +14,7 @@ from yester.distil.outcomes import outcomes
 from yester.distil.turns import View, step_of, views
 from yester.distil.work import assigned
 from yester.ingest import prepared
-from yester.model import DISTILLED, Event, Item, Session
-from yester.store.contract import Queue
+from yester.model import DISTILLED, Event, Item, Queue, Session
 
 SESSION = "aaaaaaaa-0000-4000-8000-00000000000a"
 SKIPPED = frozenset({"TodoWrite", "LS", "Skill"})

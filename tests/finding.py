@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from yester.model import Filters
-from yester.store.contract import Probe
+from yester.model import Filters, Probe
 
 EVERYTHING = Filters()
 

@@ -6,9 +6,9 @@ only the Python interface speaks seconds.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 KINDS = ("message", "prompt", "observation", "summary", "memory", "note")
 STATUSES = ("active", "retired", "archived", "superseded")
@@ -358,3 +358,243 @@ class Hit:
     rung: str = ""  # stem, prefix or recent: how far the search had to go
     arms: tuple[str, ...] = ()
     stale: str = ""  # what has happened to its files since, where that was looked up
+
+
+# --- what a store is given and gives back ---------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    terms: Sequence[str]  # the distinct terms of all fields
+    vector: bytes
+    lengths: tuple[tuple[int, int], ...]  # (field number, number of terms)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An item ready to be stored: hash and terms are worked out outside the lock."""
+
+    item: Item
+    hash: bytes
+    document: Document
+    # What a distilled item was made of: (number of the fact, item it was taken from), -1 for what
+    # is no fact. None: what is known of it stays.
+    evidence: tuple[tuple[int, int], ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PutCounts:
+    added: int = 0
+    changed: int = 0
+    unchanged: int = 0
+
+    @property
+    def total_written(self) -> int:
+        return self.added + self.changed
+
+    def __add__(self, other: PutCounts) -> PutCounts:
+        return PutCounts(
+            self.added + other.added,
+            self.changed + other.changed,
+            self.unchanged + other.unchanged,
+        )
+
+
+class Candidate(NamedTuple):
+    """What the ranker needs to know of an item; hundreds are made per question."""
+
+    id: int
+    kind: str
+    role: str
+    type: str
+    project: int
+    session: int
+    epoch: int  # of a memory: when it was last written
+    hash: bytes
+    vector: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """Must hold every one of these terms."""
+
+    terms: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """Must hold the terms side by side, in this order; `distance` 0, or within so many words."""
+
+    terms: tuple[str, ...]
+    distance: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """Must hold a term that begins so."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    parts: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Some:
+    parts: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Without:
+    part: Expression
+
+
+Expression = Word | Phrase | Prefix | Every | Some | Without
+
+
+class Nearness(NamedTuple):
+    """How near an item is to a vector: by its nearest part, and of how many."""
+
+    cosine: float
+    parts: int
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """What scoring needs to know of the collection (or of the projects filtered for)."""
+
+    items: int
+    frequencies: Mapping[str, int]  # term → items that hold it
+    lengths: Mapping[tuple[str, int], float]  # (kind, field number) → mean number of terms
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """Which sessions are asked for.
+
+    distil    those that wait, newest first: none whose turn is still going on (it has not ended,
+              and something has happened since `quiet_since`); `hooked`: only those hooks told of
+    refine    those hooks told of in which something has happened since then, oldest first
+    archive   those hooks told of that are over since then and distilled, and of which the archive
+              does not have the end: their end was told before `ended_before`, or they have been
+              quiet since `quiet_since`. `Waiting.since` is up to when the archive has them
+    any       those with this id, or whose id begins with it, waiting or not
+    """
+
+    stage: Literal["distil", "refine", "archive", "any"]
+    hooked: bool = False
+    since: int = 0
+    ended_before: int = 0
+    quiet_since: int = 0
+    key: str = ""
+    limit: int | None = None
+
+
+def _no_terms() -> Mapping[str, float]:
+    return {}
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """All of a question that is known before anything is scored."""
+
+    filters: Filters = ANYTHING
+    terms: Mapping[str, float] = field(default_factory=_no_terms)  # → the most it can count for
+    # Terms that may stand for those that begin alike, and what these count for: where nobody has
+    # the term, or (1.0) in any case.
+    begin: Mapping[str, float] = field(default_factory=_no_terms)
+    rarest: int = 0  # so many of the rarest terms alone choose candidates; 0: all
+    words: int = 0  # candidates by words
+    must: Expression | None = None  # holds for all; of a phrase only that its terms are there
+    # Asked for when the words have been looked up: making a vector takes as long. None: there is
+    # none after all.
+    vector: Callable[[], Any] | None = None
+    model: str = ""
+    nearest: int = 0  # candidates by meaning
+    files: Sequence[str] = ()  # touched now; the end of a path will do
+    paths: Sequence[str] = ()  # named in the question
+    most_files: int = 0  # candidates by files
+    names: Sequence[str] = ()  # what could be concepts
+    project: str = ""  # where it is asked, by name or key
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeResult:
+    """The answer to a Probe."""
+
+    statistics: Statistics
+    alike: Mapping[str, Sequence[str]]  # known terms that begin with one, then those it begins with
+    candidates: list[Candidate]  # of every arm, each once; with `must`, by words alone
+    words: frozenset[int]  # those found by words
+    near: Mapping[int, Nearness]
+    touching: Mapping[int, int]  # item → how many of the files it is about
+    named: Mapping[int, int]  # item → how many of the paths
+    concepts: int  # how many of the names are concepts
+    having: Mapping[int, int]  # candidate → how many of these it has
+    project: int  # what `Candidate.project` is where it is asked; 0: unknown
+    projects: Mapping[str, str]  # key → readable name, where there are candidates by words
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """What stands beside the likeliest, and how near all are."""
+
+    pairs: Mapping[int, tuple[int, int]]  # id → the one before and the one behind it; 0: none
+    candidates: Sequence[Candidate]  # those that were not known
+    passing: frozenset[int]  # of these, those that pass the filters
+    near: Mapping[int, Nearness]
+    having: Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    items: list[Item]
+    used: Mapping[int, UseCounts]  # of which it is known whether they were of use
+    branches: Mapping[tuple[str, str], str]  # (session, agent) → the branch it was on
+
+
+class Waiting(NamedTuple):
+    """A session that is to be distilled, how often it had changed when that was asked, and when the
+    earliest of what is new happened."""
+
+    session: Session
+    changes: int
+    since: int
+
+
+class UseCounts(NamedTuple):
+    """In how many sessions an item was shown unasked, in how many of these something came of it,
+    what came of it at all (kind of feedback → number), and how often an agent that had asked got it
+    as a line of an answer."""
+
+    shown: int
+    used_in: int
+    feedback: Mapping[str, int]
+    listed: int = 0
+
+
+class MemoFile(NamedTuple):
+    """The file a memory was read from: its bytes without secrets, the hash of its values as they
+    stood there, and the version of the memory it became."""
+
+    raw: bytes
+    hash: str
+    version: int
+
+
+class MemoryChange(NamedTuple):
+    """That a memory was written, and what it is by now."""
+
+    id: int  # of the line in the history
+    item: int
+    status: str
+    version: int
+
+
+class FeedLine(NamedTuple):
+    """Something that was stored: an item, a line that an agent was shown, a change of a memory."""
+
+    cursor: str  # behind it
+    row: Item | Injection | MemoryChange

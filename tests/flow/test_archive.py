@@ -34,10 +34,9 @@ from yester.llm.archive import (
 )
 from yester.memories.disk import append_to_file
 from yester.memories.places import slug
-from yester.model import Archived, Item
+from yester.model import Archived, Item, Queue
 from yester.operate.notes import read_items as notes
 from yester.store import open_store
-from yester.store.contract import Queue
 from yester.store.figures import refinement_totals, spending_by_day
 from yester.worker.archiving import Archiving
 from yester.worker.log import Log

@@ -16,10 +16,9 @@ from yester.deliver import start
 from yester.deliver.page import Context
 from yester.fence import MOST_UNITS, fenced, units
 from yester.ingest import content_hash, prepared
-from yester.model import Item, Project, Session
+from yester.model import Entry, Item, Project, Session
 from yester.project import Projects, named
 from yester.recall.floor import worth_showing
-from yester.store.contract import Entry
 from yester.text.document import estimate_tokens, expand_item
 
 NOW = 1_780_000_000  # 28 May 2026

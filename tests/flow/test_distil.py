@@ -30,10 +30,9 @@ from yester.distil.turns import BRIEF_CHARS, BRIEF_TOOLS
 from yester.ingest import Ingest, prepared
 from yester.ingest.echo import repeats, shown_texts
 from yester.ingest.events import Events
-from yester.model import DISTILLED, Filters, Injection, Item, Turn
+from yester.model import DISTILLED, Filters, Injection, Item, Queue, Turn
 from yester.redact import redact
 from yester.store import maintenance_of, open_store
-from yester.store.contract import Queue
 from yester.worker.distilling import Distilling
 from yester.worker.log import Log
 
@@ -177,7 +176,7 @@ def test_distilling_again_changes_nothing(store):
     before = made(store)
     with store.transaction():
         assert store.queue_sessions() == 1
-    assert distilled(store).put.written == 0
+    assert distilled(store).put.total_written == 0
     assert made(store) == before
 
 

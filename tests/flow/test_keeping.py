@@ -73,7 +73,7 @@ def test_a_rule_is_what_comes_of_a_session_and_no_part_of_it(store):
     before = made(store)
     with store.transaction():
         store.queue_sessions()
-    assert distilled(store).put.written == 0
+    assert distilled(store).put.total_written == 0
     assert made(store) == before
 
 

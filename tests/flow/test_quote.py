@@ -28,9 +28,8 @@ from yester.faces.python import OpenMemory
 from yester.fence import KINDS, strip_fenced
 from yester.git import Signals
 from yester.ingest import content_hash
-from yester.model import Filters, Item, Paging, Session
+from yester.model import Entry, Filters, Item, Paging, Session
 from yester.project import named as project_named
-from yester.store.contract import Entry
 from yester.text.document import expand_item
 
 pytestmark = pytest.mark.requirement("DEL-04")

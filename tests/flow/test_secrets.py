@@ -89,8 +89,7 @@ def test_no_secret_of_a_program_reaches_the_store(home):
 
 
 def test_what_an_older_version_stored_is_redacted_on_the_way_out(run, home):
-    from yester.model import Item, Session
-    from yester.store.contract import Entry
+    from yester.model import Entry, Item, Session
     from yester.text.document import expand_item
 
     _, example = EXAMPLES[0]

@@ -8,11 +8,10 @@ from hypothesis import strategies as st
 
 from tests.capturing import Told, leave
 from yester.ingest import add
-from yester.model import Feedback, Injection, Item, Paging
+from yester.model import Candidate, Feedback, Injection, Item, Paging, UseCounts
 from yester.project import identify
 from yester.recall.feedback import WORTH, usefulness
 from yester.recall.rank import Ranked, adjust_by_use
-from yester.store.contract import Candidate, Used
 
 pytestmark = pytest.mark.requirement("REC-18")
 
@@ -26,16 +25,16 @@ counts = st.dictionaries(st.sampled_from(sorted(WORTH)), st.integers(0, 50))
 
 @given(counts, st.integers(0, 100), st.integers(0, 100))
 def test_usefulness_is_bounded_and_nothing_known_is_neither_good_nor_bad(told, shown, used_in):
-    assert -1 <= usefulness(Used(shown, used_in, told)) <= 1
-    assert usefulness(Used(0, 0, {})) == 0
+    assert -1 <= usefulness(UseCounts(shown, used_in, told)) <= 1
+    assert usefulness(UseCounts(0, 0, {})) == 0
 
 
 @given(counts, st.sampled_from(sorted(WORTH)), st.integers(0, 20))
 def test_more_of_a_kind_moves_it_one_way(told, what, shown):
     more = {**told, what: told.get(what, 0) + 1}
-    before, after = usefulness(Used(shown, 0, told)), usefulness(Used(shown, 0, more))
+    before, after = usefulness(UseCounts(shown, 0, told)), usefulness(UseCounts(shown, 0, more))
     assert after >= before if WORTH[what] > 0 else after <= before
-    assert usefulness(Used(shown + 1, 0, told)) <= before  # shown once more, for nothing
+    assert usefulness(UseCounts(shown + 1, 0, told)) <= before  # shown once more, for nothing
 
 
 @given(st.floats(0, 1), st.floats(-3, 3), st.floats(-3, 3), st.floats(0, 1))
@@ -104,7 +103,7 @@ def test_what_was_shown_and_then_fetched_counts_as_used_once_a_session(memory, r
     assert [
         one.what for one in memory.store.entries(Feedback, {"item": 1}, Paging(oldest_first=True))
     ] == ["acted", "fetched"]
-    assert memory.store.texts([1, 2]).used == {1: Used(1, 1, {"acted": 1, "fetched": 1})}
+    assert memory.store.texts([1, 2]).used == {1: UseCounts(1, 1, {"acted": 1, "fetched": 1})}
 
 
 def test_what_is_always_shown_and_never_used_sinks(memory):

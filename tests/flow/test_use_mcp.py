@@ -13,10 +13,10 @@ import yester
 from tests.capturing import Told, leave
 from tests.flow.test_mcp import Peer, start  # noqa: F401 -- a fixture
 from yester.agents.descriptors import AGENTS, detect_agent, detect_session
-from yester.model import ON_REQUEST, Injection
+from yester.model import ON_REQUEST, Injection, UseCounts
 from yester.recall.feedback import usefulness
 from yester.store import open_store
-from yester.store.contract import Store, Used
+from yester.store.contract import Store
 
 pytestmark = pytest.mark.requirement("REC-18")
 
@@ -58,7 +58,7 @@ def show_unasked(home: Path, item: int, session: int = 7) -> None:
     known.close()
 
 
-def used(home: Path, *items: int) -> dict[int, Used]:
+def used(home: Path, *items: int) -> dict[int, UseCounts]:
     known = opened(home)
     try:
         return known.texts(items).used
@@ -85,7 +85,7 @@ def test_what_a_search_lists_is_in_the_ledger_and_counts_for_nothing(start, stor
     }
     assert all(line.tokens > 0 and line.score > 0 for line in lines)
     one = known.texts([2]).used[2]
-    assert one == Used(0, 0, {}, 3)
+    assert one == UseCounts(0, 0, {}, 3)
     assert usefulness(one) == 0
     known.close()
 
@@ -101,8 +101,10 @@ def test_reading_what_was_shown_or_listed_is_a_fetch_once_a_session(start, store
         peer.call("get_observations", ids=["1", "2"])
     settled(peer)
     assert used(store, 1, 2, 3) == {
-        1: Used(1, 0, {"fetched": 1}), 2: Used(0, 0, {"fetched": 1}, 1), 3: Used(0, 0, {}, 1),
-    }  # fmt: skip
+        1: UseCounts(1, 0, {"fetched": 1}),
+        2: UseCounts(0, 0, {"fetched": 1}, 1),
+        3: UseCounts(0, 0, {}, 1),
+    }
 
 
 def test_the_anchor_of_a_timeline_is_read_its_neighbours_only_came_along(start, store):  # noqa: F811
@@ -115,8 +117,10 @@ def test_the_anchor_of_a_timeline_is_read_its_neighbours_only_came_along(start, 
     peer.call("timeline", anchor="#2")
     settled(peer)
     assert {item: one.feedback for item, one in used(store, 1, 2, 3).items()} == {
-        1: {}, 2: {"fetched": 1}, 3: {},
-    }  # fmt: skip
+        1: {},
+        2: {"fetched": 1},
+        3: {},
+    }
 
 
 def test_a_session_that_the_client_names_is_the_one_that_has_used_it(
@@ -134,7 +138,7 @@ def test_a_session_that_the_client_names_is_the_one_that_has_used_it(
     peer.call("get_observations", ids=["2"])
     settled(peer)
     assert {line.session for line in known.entries(Injection)} == {session.id}
-    assert known.texts([2]).used == {2: Used(1, 1, {"fetched": 1}, 1)}
+    assert known.texts([2]).used == {2: UseCounts(1, 1, {"fetched": 1}, 1)}
     # The agent's shell is the same session: nothing is counted twice.
     assert run("show", "2", env=CLAUDE).code == 0
     assert known.texts([2]).used[2].feedback == {"fetched": 1}
@@ -181,7 +185,7 @@ def test_another_writer_costs_an_answer_nothing_and_what_is_owed_is_written_late
     foreign.execute("ROLLBACK")
     foreign.close()
     assert peer.end()[0] == 0
-    assert used(store, 2) == {2: Used(1, 0, {"fetched": 1}, 2)}
+    assert used(store, 2) == {2: UseCounts(1, 0, {"fetched": 1}, 2)}
 
 
 def test_where_nothing_can_be_written_everything_is_answered(start, store):  # noqa: F811

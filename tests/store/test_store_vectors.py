@@ -11,9 +11,8 @@ from tests import finding
 from tests.readings import every_item
 from tests.store.test_store import BACKENDS, DAY, FILTER_TABLE, FILTERED, item, put, refs
 from yester.ingest import prepared
-from yester.model import Filters, Paging, Project
+from yester.model import Filters, Paging, Probe, Project
 from yester.store import maintenance_of
-from yester.store.contract import Probe
 from yester.store.figures import content_counts, has_vectors
 
 pytestmark = pytest.mark.requirement("REC-03")

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from yester.clock import DAY
+from yester.model import Candidate
 from yester.recall.rank import (
     HALF_LIFE,
     IMPORTANCE,
@@ -22,7 +23,6 @@ from yester.recall.rank import (
     matched_share,
     recency_factor,
 )
-from yester.store.contract import Candidate
 
 pytestmark = pytest.mark.requirement("REC-05")
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yester.text.query import FIELDS, Every, Phrase, Prefix, Some, Without, Word, parse_query
+from yester.model import Every, Phrase, Prefix, Some, Without, Word
+from yester.text.query import FIELDS, parse_query
 from yester.text.terms import text_terms
 
 pytestmark = pytest.mark.requirement("REC-02")

@@ -7,10 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from yester.ingest import prepared
-from yester.model import KINDS, Item
+from yester.model import KINDS, Candidate, Item, Statistics
 from yester.recall.rank import FIELD_WEIGHTS, Question, Ranked, Wanted, Weights, lower_outdated
 from yester.recall.recall import collapse_duplicates
-from yester.store.contract import Candidate, Statistics
 
 pytestmark = pytest.mark.requirement("REC-15")
 

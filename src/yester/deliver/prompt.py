@@ -20,13 +20,13 @@ from yester.deliver.quote import plain
 from yester.fence import MOST_UNITS, strip_fenced
 from yester.memories.places import is_curated
 from yester.memories.selection import in_order
-from yester.model import Filters, Hit, Paging, Project
+from yester.model import Filters, Hit, Paging, Probe, Project
 from yester.recall.candidates import OneQuestion
 from yester.recall.floor import describe_lack, passing_hits
 from yester.recall.rank import FEWEST, Weights
 from yester.recall.recall import Asked, Fates, recall_hits
 from yester.recall.recall import make_hit as hit_of
-from yester.store.contract import Probe, Store
+from yester.store.contract import Store
 from yester.text.sentences import find_snippet
 from yester.text.terms import query_terms
 

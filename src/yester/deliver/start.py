@@ -34,11 +34,11 @@ from yester.deliver.quote import quoted
 from yester.fence import MOST_UNITS, fenced, units
 from yester.git import Signals
 from yester.memories.places import is_curated
-from yester.model import CURATED, Filters, Item, Paging, Project, Session
+from yester.model import CURATED, Filters, Item, Paging, Probe, Project, Session
 from yester.recall.beginning import relevant_hits
 from yester.recall.rank import Weights
 from yester.recall.recall import Fates
-from yester.store.contract import Probe, Store
+from yester.store.contract import Store
 from yester.text.document import estimate_tokens, reading_cost
 
 if TYPE_CHECKING:

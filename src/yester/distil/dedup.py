@@ -12,8 +12,8 @@ from dataclasses import replace
 from yester.distil.made import Made, Sources, whole
 from yester.distil.titles import near
 from yester.distil.turns import View
-from yester.model import Filters, Item
-from yester.store.contract import Probe, Store
+from yester.model import Filters, Item, Probe
+from yester.store.contract import Store
 from yester.text.terms import text_terms
 
 HOUR = 3_600_000

@@ -20,8 +20,8 @@ from yester.distil.made import Made, kept_once
 from yester.distil.turns import View
 from yester.distil.work import Committed, assigned
 from yester.ingest.prepare import prepared
-from yester.model import Item, Refinement, Session
-from yester.store.contract import Entry, Put, Store, Waiting
+from yester.model import Entry, Item, PutCounts, Refinement, Session, Waiting
+from yester.store.contract import Store
 
 
 @dataclass(slots=True)
@@ -34,7 +34,7 @@ class Report:
     repeated: int = 0  # told before: folded into that, or left out where it was met since
     rules: int = 0  # that a user typed
     links: int = 0  # between a decision and the one it undoes
-    put: Put = field(default_factory=Put)
+    put: PutCounts = field(default_factory=PutCounts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ def _older(item: Item, turns: Sequence[View], stay: Collection[str], first: int)
 
 def _write(
     store: Store, waiting: Waiting, noted: Mapping[str, str], written: _Written
-) -> Put | None:
+) -> PutCounts | None:
     """None, and nothing done, where a language model has noted a turn meanwhile."""
     # What a decision had undone that is none any more holds again.
     freed = store.get([item.supersedes for item in written.gone if item.supersedes])

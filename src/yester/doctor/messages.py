@@ -21,10 +21,10 @@ from yester.doctor.finding import Finding
 from yester.errors import YesterError
 from yester.ingest import Ingest
 from yester.ingest.transcripts import KEEPS_ECHOES
-from yester.model import ECHO, Filters, Injection, Paging, Session
+from yester.model import ECHO, Filters, Injection, Paging, Queue, Session
 from yester.project import Projects
 from yester.store import open_store, store_exists
-from yester.store.contract import Queue, Store
+from yester.store.contract import Store
 
 _PAGE = 5_000
 

@@ -69,7 +69,7 @@ class OpenMemory(Memory):
         projects = {project.name: project for project in self.store.projects()}
         now = int(time.time() * 1000)
         converted = (_item(given, projects, now) for given in items)
-        written = ingest.add(self.store, converted).written
+        written = ingest.add(self.store, converted).total_written
         if written:
             self._embed(embed, now)
         return written

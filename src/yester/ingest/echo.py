@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from yester.ingest.prepare import content_hash
-from yester.model import ECHO, Injection, Item
-from yester.store.contract import Entry, Store
+from yester.model import ECHO, Entry, Injection, Item
+from yester.store.contract import Store
 from yester.text.sentences import split_sentences
 
 _FEWEST = 24  # characters; fewer are said again by chance

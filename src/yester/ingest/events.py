@@ -22,10 +22,21 @@ from yester.config import Config
 from yester.errors import SourceError
 from yester.ingest import echo, noise
 from yester.ingest.prepare import prepared
-from yester.model import Event, Filters, Item, Muted, OwedStart, Paging, Session, Skipped, Turn
+from yester.model import (
+    Entry,
+    Event,
+    Filters,
+    Item,
+    Muted,
+    OwedStart,
+    Paging,
+    Session,
+    Skipped,
+    Turn,
+)
 from yester.project import EXCLUDED, Projects
 from yester.redact import redact
-from yester.store.contract import Entry, Store
+from yester.store.contract import Store
 
 _SAME_TIME = 10 * 60_000  # ms between a hook and the record of the same thing in the transcript
 

@@ -8,9 +8,8 @@ from hashlib import blake2b
 from typing import Any
 
 from yester.fence import strip_fenced
-from yester.model import Item
+from yester.model import Entry, Item
 from yester.redact import redact, strip_private
-from yester.store.contract import Entry
 from yester.text.document import expand_item
 
 # Tool output longer than this is cut in the middle; the transcript keeps the rest.

@@ -26,11 +26,11 @@ from yester.files import open_file
 from yester.ingest.echo import Shown, marked, may_repeat, repeats, shown_texts
 from yester.ingest.noise import own_answer
 from yester.ingest.prepare import prepared, redacted
-from yester.model import Item, Muted, Project, Session, Source
+from yester.model import Entry, Item, Muted, Project, PutCounts, Session, Source
 from yester.project import EXCLUDED, Projects
 from yester.redact import redact
 from yester.store import maintenance_of
-from yester.store.contract import Entry, Put, Store
+from yester.store.contract import Store
 
 # The write lock is held for one batch: other writers (a hook's event) must not wait longer.
 _LOCK_SECONDS = 0.18
@@ -54,7 +54,7 @@ class Report:
     failed: int = 0
     bytes: int = 0
     messages: int = 0
-    put: Put = field(default_factory=Put)
+    put: PutCounts = field(default_factory=PutCounts)
     skipped: Counter[str] = field(default_factory=Counter)
     problems: list[str] = field(default_factory=list)
 
@@ -131,10 +131,10 @@ class Ingest:
     def full(self) -> bool:
         return len(self._entries) >= self._size or self._text >= _LARGEST_TEXT
 
-    def flush(self) -> Put:
+    def flush(self) -> PutCounts:
         """Write what has been collected; all of it or, on an error, nothing."""
         if not (self._entries or self._sources):
-            return Put()
+            return PutCounts()
         self._before_storing()
         began = self._clock()
         with self._store.transaction("items"):
@@ -302,7 +302,7 @@ def _fingerprint(path: Path, like: str = "") -> str:
     return f"{len(head)}:{blake2b(head, digest_size=8).hexdigest()}"
 
 
-def add(store: Store, items: Iterable[tuple[Item, Project]]) -> Put:
+def add(store: Store, items: Iterable[tuple[Item, Project]]) -> PutCounts:
     """Items of a program with their projects, in batches; each batch is all or nothing."""
     rebuild_if_stale(store)
     ingest = Ingest(store, Projects({}), Options())

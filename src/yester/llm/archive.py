@@ -46,8 +46,8 @@ from yester.llm.questions import (
 )
 from yester.memories.disk import append_to_file, make_folder
 from yester.memories.places import memory_places
-from yester.model import Archived, Item, Session
-from yester.store.contract import Queue, Store, Waiting
+from yester.model import Archived, Item, Queue, Session, Waiting
+from yester.store.contract import Store
 
 LATELY = 86_400_000  # ms; what ended before is no news
 LABELS: Mapping[str, str] = {

@@ -16,8 +16,8 @@ from yester.memories import tags as tagging
 from yester.memories.categories import Category
 from yester.memories.memo import GLOBAL
 from yester.memories.wording import same_saying, sayings
-from yester.model import Filters, Memo
-from yester.store.contract import Candidate, Probe, Store
+from yester.model import Candidate, Filters, Memo, Probe
+from yester.store.contract import Store
 from yester.text.document import FIELDS, field_hashes
 from yester.text.query import other_names
 from yester.text.terms import query_terms, term_hash, text_terms

@@ -27,9 +27,8 @@ from yester.memories.categories import CATEGORIES, LONGEST_TITLE, Category, Fiel
 from yester.memories.content import Content, clean
 from yester.memories.memo import Plain, plain
 from yester.memories.remember import Draft
-from yester.model import Change, Memo
+from yester.model import Change, Memo, MemoFile
 from yester.redact import redact
-from yester.store.contract import MemoFile
 from yester.text.sentences import shorten_text
 
 LONGEST_ID = 80

@@ -38,8 +38,8 @@ from yester.memories.folder import FolderConfig, MemoryFolder
 from yester.memories.lifecycle import replaced_by, step, write, writing
 from yester.memories.memo import By, less_trusted, plain, settled
 from yester.memories.remember import create, values_of
-from yester.model import STATUSES, Filters, Memo, Paging, Project, Source
-from yester.store.contract import MemoFile, Store
+from yester.model import STATUSES, Filters, Memo, MemoFile, Paging, Project, Source
+from yester.store.contract import Store
 
 # key → (hash in the folder, hash in the store) after the last sync; "" where it was not there
 Base = Mapping[str, tuple[str, str]]

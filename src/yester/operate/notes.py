@@ -26,11 +26,11 @@ from yester.memories.lint import Finding, Newer, findings
 from yester.memories.memo import GLOBAL
 from yester.memories.places import MEMORY, folder_of, ref_of, source_of
 from yester.memories.wording import lead
-from yester.model import CURATED, Filters, Item, Project, Source
+from yester.model import CURATED, Filters, Item, Project, PutCounts, Source
 from yester.project import EXCLUDED, Projects
 from yester.project import named as named_project
 from yester.redact import redact
-from yester.store.contract import Put, Store
+from yester.store.contract import Store
 
 KIND = TYPE = "note"
 _AGENT = "claude-code"
@@ -52,7 +52,7 @@ class NotesReport:
     gone: int = 0
     problems: list[str] = field(default_factory=list)
 
-    def add_put(self, put: Put, gone: int) -> None:
+    def add_put(self, put: PutCounts, gone: int) -> None:
         self.added += put.added
         self.changed += put.changed - gone
         self.gone += gone
@@ -186,7 +186,7 @@ def _make_source(path: str, notes: Sequence[Item], size: int = -1, mtime_ns: int
 
 def _put_items(
     store: Store, changed: Sequence[Item], project: Project | None, source: Source
-) -> Put:
+) -> PutCounts:
     entries = [prepared(item) for item in changed]
     with store.transaction("items"):
         if project:

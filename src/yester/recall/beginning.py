@@ -10,12 +10,12 @@ import re
 from pathlib import PurePath
 
 from yester.git import Signals
-from yester.model import Filters, Hit
+from yester.model import Filters, Hit, Probe
 from yester.recall.candidates import QueryEmbedder
 from yester.recall.floor import passing_hits
 from yester.recall.rank import FEWEST, Weights
 from yester.recall.recall import Asked, Fates, recall_hits
-from yester.store.contract import Probe, Store
+from yester.store.contract import Store
 from yester.text.terms import query_terms
 
 MOST_FILES = 20  # of a larger change no single file says what it is about

@@ -20,7 +20,22 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from yester.errors import ModelError
-from yester.model import Filters, Item
+from yester.model import (
+    Candidate,
+    Every,
+    Expression,
+    Filters,
+    Item,
+    Nearness,
+    Phrase,
+    Prefix,
+    Probe,
+    ProbeResult,
+    Some,
+    UseCounts,
+    Without,
+    Word,
+)
 from yester.recall.rank import (
     Question,
     Ranked,
@@ -36,18 +51,8 @@ from yester.recall.rank import (
     matched_share,
     recency_factor,
 )
-from yester.store.contract import Candidate, Found, Near, Probe, Store, Used
-from yester.text.query import (
-    Every,
-    Expression,
-    Phrase,
-    Prefix,
-    Query,
-    Some,
-    Without,
-    Word,
-    other_names,
-)
+from yester.store.contract import Store
+from yester.text.query import Query, other_names
 from yester.text.terms import text_terms
 
 if TYPE_CHECKING:
@@ -63,7 +68,7 @@ _FAR = 0.15  # nearness below which a vector alone is no reason to be an answer
 _CONVERSATION = ("message", "prompt")
 _MOST_PATHS = 20
 _PATH = re.compile(r"[\w.+-]+(?:/[\w.+-]+)+|\b[\w-]+\.[a-z]{1,4}\b")
-_NOWHERE = Near(0.0, 1)
+_NOWHERE = Nearness(0.0, 1)
 _WORD = re.compile(r"[\w-]+")
 
 
@@ -137,7 +142,7 @@ class Gathered(NamedTuple):
     signals: Mapping[int, Signals]
     words: Mapping[int, Words]
     beside: Mapping[int, tuple[int, int]]
-    near: Mapping[int, Near]
+    near: Mapping[int, Nearness]
     usable: frozenset[str]
     telling: Mapping[str, float]
 
@@ -150,7 +155,7 @@ class Reading:
         self._read: set[int] = set()
         self._looked_up: set[int] = set()
         self.items: dict[int, Item] = {}
-        self.used: dict[int, Used] = {}
+        self.used: dict[int, UseCounts] = {}
         self.branches: dict[tuple[str, str], str] = {}
 
     def read(self, ids: Sequence[int], use_of: Sequence[int] = ()) -> list[Item]:
@@ -347,7 +352,7 @@ def _by_words(query: Query, names: _OtherNames, weights: Weights) -> Probe:
     return Probe(terms=shares, begin=begin, words=weights.words, must=query.must)
 
 
-def _wanted(query: Query, names: _OtherNames, found: Found, weights: Weights) -> list[Wanted]:
+def _wanted(query: Query, names: _OtherNames, found: ProbeResult, weights: Weights) -> list[Wanted]:
     """What is asked for, and what counts as it."""
     wanted = []
     for term in query.terms:
@@ -359,7 +364,7 @@ def _wanted(query: Query, names: _OtherNames, found: Found, weights: Weights) ->
     return wanted
 
 
-def _rung(query: Query, names: _OtherNames, found: Found) -> str:
+def _rung(query: Query, names: _OtherNames, found: ProbeResult) -> str:
     others = (term for groups in names.values() for group in groups for term in group)
     held = found.statistics.frequencies
     return "stem" if not query.terms or any(held[t] for t in (*query.terms, *others)) else "prefix"
@@ -378,7 +383,7 @@ def sort_ranked(found: Iterable[Ranked]) -> list[Ranked]:
 
 
 def _likeliest(
-    found: list[Candidate], words: Mapping[int, Words], near: Mapping[int, Near]
+    found: list[Candidate], words: Mapping[int, Words], near: Mapping[int, Nearness]
 ) -> list[int]:
     """The messages whose neighbours are looked at: in a conversation the answer often stands beside
     the words of the question."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import tanh
 
-from yester.store.contract import Used
+from yester.model import UseCounts
 
 # What each kind of feedback counts.
 WORTH: Mapping[str, float] = {
@@ -24,7 +24,7 @@ _IGNORED = -0.2  # shown in a session in which nothing came of it
 _HALF_WAY = 4.0
 
 
-def usefulness(used: Used) -> float:
+def usefulness(used: UseCounts) -> float:
     """From -1 (only in the way) over 0 (nothing known) to 1."""
     worth = sum(WORTH.get(what, 0.0) * number for what, number in used.feedback.items())
     ignored = _IGNORED * max(used.shown - used.used_in, 0)

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from yester.clock import DAY
-from yester.store.contract import Candidate, Statistics, inverse_frequency
+from yester.model import Candidate, Statistics
 from yester.text.document import FIELDS, find_matches, hash_bytes
-from yester.text.terms import term_hash
+from yester.text.terms import inverse_frequency, term_hash
 
 # --- the factors of a score, each from 0 to 1: none knows what else was found ---------------------
 

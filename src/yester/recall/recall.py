@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from yester.clock import parse_time
 from yester.errors import UsageError
-from yester.model import Filters, Hit, Item, Paging
+from yester.model import Candidate, Filters, Hit, Item, Paging, Probe
 from yester.recall.candidates import (
     JUDGED,
     Around,
@@ -32,7 +32,7 @@ from yester.recall.feedback import usefulness
 from yester.recall.rank import Ranked, Weights, adjust_by_use, lower_old, lower_outdated
 from yester.recall.staleness import Staleness, Work, work_of
 from yester.redact import redact
-from yester.store.contract import Candidate, Probe, Store
+from yester.store.contract import Store
 from yester.text.document import count_bounds, decode_vector, expand_item, item_text
 from yester.text.query import Query, other_names, parse_query
 

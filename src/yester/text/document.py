@@ -17,20 +17,13 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from yester.model import DISTILLED, Hit, Item
+from yester.model import DISTILLED, Document, Hit, Item
 from yester.text.terms import term_hash, text_terms
 
 FIELDS = ("title", "subtitle", "body", "facts", "concepts", "files", "tool", "sections")
 _HEADER = struct.Struct("<BII")
 _MANY = 60  # bytes for each wanted term, up to which looking at all is cheaper than searching
 _SWAP = sys.byteorder == "big"
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    terms: Sequence[str]  # the distinct terms of all fields
-    vector: bytes
-    lengths: tuple[tuple[int, int], ...]  # (field number, number of terms)
 
 
 def expand_item(item: Item) -> Document:

@@ -22,7 +22,7 @@ from functools import cache
 
 from yester.clock import parse_time
 from yester.errors import UsageError
-from yester.model import KINDS
+from yester.model import KINDS, Every, Expression, Phrase, Prefix, Some, Without, Word
 from yester.tables import load_table
 from yester.text.terms import STOP, text_terms
 
@@ -42,46 +42,6 @@ _TOKEN = re.compile(
     r"|(?P<word>[^\s()\"]+)"
     r"|(?P<stray>\")"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Word:
-    """Must hold every one of these terms."""
-
-    terms: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Phrase:
-    """Must hold the terms side by side, in this order; `distance` 0, or within so many words."""
-
-    terms: tuple[str, ...]
-    distance: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Prefix:
-    """Must hold a term that begins so."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Every:
-    parts: tuple[Expression, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Some:
-    parts: tuple[Expression, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Without:
-    part: Expression
-
-
-Expression = Word | Phrase | Prefix | Every | Some | Without
 
 
 @dataclass(frozen=True, slots=True)

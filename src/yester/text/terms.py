@@ -15,6 +15,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from itertools import chain
+from math import log
 from zlib import crc32
 
 import Stemmer
@@ -171,3 +172,8 @@ def query_terms(text: str) -> list[str]:
     found = _split_chunks(text)
     telling = [word for word in found if word.strip(".").lower() not in STOP]
     return list(dict.fromkeys(chain.from_iterable(map(_terms_of, telling or found))))
+
+
+def inverse_frequency(holding: int, items: int) -> float:
+    """How telling a term is that `holding` of `items` have; chooses candidates and scores them."""
+    return log(1.0 + max(items - holding, 0) / (holding + 0.5) + 0.5 / (holding + 0.5))

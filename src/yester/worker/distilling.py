@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from yester.config import Config
 from yester.distil import QUIET
 from yester.errors import StoreError
-from yester.store.contract import Queue, Store, Waiting
+from yester.model import Queue, Waiting
+from yester.store.contract import Store
 from yester.worker.archiving import Archiving
 from yester.worker.log import Log
 from yester.worker.working import TWICE, Piece, Working

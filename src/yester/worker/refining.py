@@ -18,8 +18,9 @@ from yester.distil.history import Rules
 from yester.errors import ConfigError, StoreBusy, StoreError
 from yester.llm.budget import Asker, open_asker
 from yester.llm.refine import LATELY, find_unrefined, refine_turns
+from yester.model import Queue, Waiting
 from yester.store import open_store
-from yester.store.contract import Queue, Store, Waiting
+from yester.store.contract import Store
 from yester.worker.archiving import Archiving
 from yester.worker.log import Log
 

@@ -17,10 +17,10 @@ from yester.deliver.economics import HONEST
 from yester.deliver.page import Context, Shown
 from yester.faces.cli.app import App, count, pass_app, print_json
 from yester.faces.cli.feedback import history
+from yester.model import UseCounts
 from yester.operations.context import ContextRequest, build_context
 from yester.project import Projects
 from yester.recall.feedback import usefulness
-from yester.store.contract import Used
 from yester.text.document import estimate_tokens, reading_cost
 
 
@@ -109,7 +109,7 @@ def _lines(app: App, given: Context) -> list[_Line]:
     used = app.reading.texts(ids).used
 
     def line(one: Shown) -> _Line:
-        item, known = items.get(one.item), used.get(one.item, Used(0, 0, {}))
+        item, known = items.get(one.item), used.get(one.item, UseCounts(0, 0, {}))
         # A rule is always shown, as it must be; that nothing came of it says nothing.
         judged = known._replace(shown=0) if one.reason == "rule" else known
         return _Line(

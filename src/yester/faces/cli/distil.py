@@ -20,8 +20,8 @@ from yester.faces.cli.stopping import stoppable
 from yester.ingest import rebuild_if_stale
 from yester.llm.budget import open_asker
 from yester.llm.refine import LATELY, find_unrefined, refine_turns
-from yester.model import Item, Session
-from yester.store.contract import Queue, Store, Waiting
+from yester.model import Item, Queue, Session, Waiting
+from yester.store.contract import Store
 from yester.store.figures import Refinements
 
 _MANY = 1_000_000_000

@@ -6,9 +6,8 @@ import click
 
 from yester.errors import NotFound, UsageError
 from yester.faces.cli.app import App, count, pass_app, print_json
-from yester.model import Feedback
+from yester.model import Feedback, UseCounts
 from yester.recall.feedback import GIVEN_BY_HAND, WORTH, usefulness
-from yester.store.contract import Used
 
 
 @click.command("feedback")
@@ -48,7 +47,7 @@ def command(
                 app.store.retract(Feedback, {"item": number, "what": taken_back})
             if useful or useless:
                 app.store.append([Feedback(number, what, app.now) for number in numbers])
-    nothing = Used(0, 0, {})
+    nothing = UseCounts(0, 0, {})
     used = app.reading.texts(numbers).used
     if as_json:
         print_json(
@@ -66,7 +65,7 @@ def command(
         click.echo(f"#{number}  use {usefulness(one):+.2f}  {history(one)}")
 
 
-def history(one: Used) -> str:
+def history(one: UseCounts) -> str:
     """shown in 3 sessions, listed 1 time, fetched 2"""
     listed = f"listed {count(one.listed, 'time')}" if one.listed else ""
     came = (f"{what} {times}" for what, times in sorted(one.feedback.items()))

@@ -10,12 +10,12 @@ from yester.faces.http import shapes
 from yester.faces.http.parameters import FeedbackOf, GiveFeedback, LedgerOf
 from yester.faces.http.problem import Refusal
 from yester.memory import Memory, join_names
-from yester.model import Feedback, Filters, Injection, Paging, Session
+from yester.model import Feedback, Filters, Injection, Paging, Session, UseCounts
 from yester.recall.feedback import GIVEN_BY_HAND, usefulness
 from yester.redact import redact
-from yester.store.contract import Store, Used
+from yester.store.contract import Store
 
-_NOTHING = Used(0, 0, {})
+_NOTHING = UseCounts(0, 0, {})
 _BEGINNING = 200  # characters of a prompt
 # What may have come of something, the strongest sign first, and its name here.
 _USES: Sequence[tuple[str, shapes.Came]] = (

@@ -29,8 +29,8 @@ from yester.faces.http import ledger
 from yester.faces.http.memory_shapes import MemoryWritten
 from yester.faces.http.rows import Rows
 from yester.memory import Memory
-from yester.model import Injection, Item
-from yester.store.contract import FeedLine, MemoryChange, Store
+from yester.model import FeedLine, Injection, Item, MemoryChange
+from yester.store.contract import Store
 
 _POLL = 0.25  # seconds
 _BEAT = 15.0  # seconds between signs of life

@@ -10,8 +10,7 @@ import re
 from typing import Any
 
 from yester.errors import FeedExpired
-from yester.model import Injection, Paging
-from yester.store.contract import FeedLine, MemoryChange
+from yester.model import FeedLine, Injection, MemoryChange, Paging
 from yester.store.sqlite import rows
 from yester.store.sqlite.ledger import LedgerRows
 from yester.store.sqlite.maintenance import explains_errors

@@ -17,11 +17,21 @@ import apsw
 import msgspec
 
 from yester.clock import DAY
-from yester.model import Filters, Item
-from yester.store.contract import Candidate
+from yester.model import (
+    Candidate,
+    Document,
+    Every,
+    Expression,
+    Filters,
+    Item,
+    Phrase,
+    Prefix,
+    Some,
+    Without,
+    Word,
+)
 from yester.store.sqlite.rows import file_name, rooted_path, same_file
-from yester.text.document import Document, decode_vector
-from yester.text.query import Every, Expression, Phrase, Prefix, Some, Without, Word
+from yester.text.document import decode_vector
 from yester.text.terms import term_hash
 
 _PROJECT_BITS = 24

@@ -9,9 +9,8 @@ from typing import Any
 
 import msgspec
 
-from yester.model import DISTILLED, ECHO, EVERYTHING, Filters, Item, Paging
+from yester.model import DISTILLED, ECHO, EVERYTHING, Entry, Filters, Item, Paging, PutCounts
 from yester.project import bare
-from yester.store.contract import Entry, Put
 from yester.store.sqlite import rows
 from yester.store.sqlite.maintenance import explains_errors
 from yester.store.sqlite.vectors import NOT_EMBEDDED, VectorRows
@@ -27,10 +26,10 @@ class ItemRows(WorkRows, VectorRows):
 
     # --- writing, inside a transaction -------------------------------------------------------
 
-    def put(self, entries: Sequence[Entry]) -> Put:
+    def put(self, entries: Sequence[Entry]) -> PutCounts:
         return self._put_entries(entries)
 
-    def _put_entries(self, entries: Sequence[Entry], lifted: bool = False) -> Put:
+    def _put_entries(self, entries: Sequence[Entry], lifted: bool = False) -> PutCounts:
         """`lifted`: structured memories may be written as well; what changed of one need not stand
         in its texts."""
         # The same identity twice in one batch: the later one is the truth.
@@ -80,7 +79,7 @@ class ItemRows(WorkRows, VectorRows):
         self.queue_sessions(touched)
         self._put_evidence(evidence)
         self._index.write_batch()
-        return Put(len(new), len(replaced), unchanged)
+        return PutCounts(len(new), len(replaced), unchanged)
 
     def _put_evidence(self, entries: Iterable[Entry]) -> None:
         for entry in entries:

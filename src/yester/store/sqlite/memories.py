@@ -8,8 +8,7 @@ from typing import Any
 import msgspec
 
 from yester.errors import StoreChanged
-from yester.model import ANYTHING, EVERYTHING, Change, Filters, Memo, Paging
-from yester.store.contract import Entry, MemoFile
+from yester.model import ANYTHING, EVERYTHING, Change, Entry, Filters, Memo, MemoFile, Paging
 from yester.store.sqlite import rows
 from yester.store.sqlite.items import ItemRows
 from yester.store.sqlite.maintenance import explains_errors

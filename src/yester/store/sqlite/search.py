@@ -7,20 +7,23 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from yester.model import ANYTHING, ON_REQUEST, WHOLE, Filters
-from yester.store.contract import (
-    Beside,
+from yester.model import (
+    ANYTHING,
+    ON_REQUEST,
+    WHOLE,
     Candidate,
-    Found,
+    Filters,
+    Neighbours,
     Probe,
+    ProbeResult,
     Statistics,
     Texts,
-    Used,
-    inverse_frequency,
+    UseCounts,
 )
 from yester.store.sqlite import index, rows
 from yester.store.sqlite.items import ItemRows
 from yester.store.sqlite.maintenance import explains_errors
+from yester.text.terms import inverse_frequency
 
 _ALIKE = 12  # known terms that stand for one nobody has
 
@@ -29,7 +32,7 @@ class SearchRows(ItemRows):
     """The part of `SqliteStore` that finds items; it does not rank them."""
 
     @explains_errors
-    def probe(self, probe: Probe) -> Found:
+    def probe(self, probe: Probe) -> ProbeResult:
         filters = probe.filters
         projects, sessions = self._filter_ids(filters)
         items, lengths = self._mean_lengths(tuple(projects))
@@ -70,7 +73,7 @@ class SearchRows(ItemRows):
         concepts, having = index.count_concepts(
             self._db, probe.names, [candidate.id for candidate in candidates]
         )
-        return Found(
+        return ProbeResult(
             Statistics(items, held, lengths), alike, candidates, frozenset(chosen), near, touching,
             named, concepts, having, self._project_number(probe.project),
             {project.key: project.name for project in self.projects()} if probe.words else {},
@@ -79,7 +82,7 @@ class SearchRows(ItemRows):
     @explains_errors
     def around(
         self, probe: Probe, likeliest: Sequence[int], known: Collection[int], near: Collection[int]
-    ) -> Beside:
+    ) -> Neighbours:
         pairs = index.find_neighbours(self._db, likeliest)
         seen = frozenset(known)
         missing = sorted({id_ for pair in pairs.values() for id_ in pair if id_} - seen)
@@ -94,7 +97,7 @@ class SearchRows(ItemRows):
             wanted = [id_ for id_ in (*known, *missing) if id_ not in near]
             cosines = self._cosines_of(vector, probe.model, wanted)
         _, having = index.count_concepts(self._db, probe.names, missing)
-        return Beside(pairs, more, frozenset(one.id for one in passing), cosines, having)
+        return Neighbours(pairs, more, frozenset(one.id for one in passing), cosines, having)
 
     @explains_errors
     def texts(self, ids: Sequence[int], use_of: Sequence[int] = ()) -> Texts:
@@ -168,7 +171,7 @@ class SearchRows(ItemRows):
         found: tuple[int, Mapping[tuple[str, int], float]] = known[projects]
         return found
 
-    def _use_of(self, items: Sequence[int]) -> dict[int, Used]:
+    def _use_of(self, items: Sequence[int]) -> dict[int, UseCounts]:
         wanted = "item IN (SELECT value FROM json_each(?))"
         ids = str(list(items))
         came: defaultdict[int, dict[str, int]] = defaultdict(dict)
@@ -193,6 +196,6 @@ class SearchRows(ItemRows):
             )
         )
         return {
-            item: Used(*shown.get(item, (0, 0)), came.get(item, {}), listed.get(item, 0))
+            item: UseCounts(*shown.get(item, (0, 0)), came.get(item, {}), listed.get(item, 0))
             for item in {*came, *shown, *listed}
         }

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from yester.model import Filters
-from yester.store.contract import Near
+from yester.model import Filters, Nearness
 from yester.store.sqlite import rows
 from yester.store.sqlite.codes import Codes
 from yester.store.sqlite.connection import NO_SUCH_ID, Connection
@@ -104,7 +103,7 @@ class VectorRows(Connection):
 
     def _nearest_items(
         self, vector: Any, model: str, filters: Filters, limit: int
-    ) -> list[tuple[int, Near]]:
+    ) -> list[tuple[int, Nearness]]:
         np = load_numpy()
         known = self._known_codes(model)
         if not len(known) or limit < 1:
@@ -141,10 +140,10 @@ class VectorRows(Connection):
         return self._active_items(ordered, limit)
 
     def _active_items(
-        self, ordered: Sequence[tuple[int, Near]], limit: int
-    ) -> list[tuple[int, Near]]:
+        self, ordered: Sequence[tuple[int, Nearness]], limit: int
+    ) -> list[tuple[int, Nearness]]:
         """The first ones that are in use; nearly all are, so few more than wanted are looked up."""
-        kept: list[tuple[int, Near]] = []
+        kept: list[tuple[int, Nearness]] = []
         for at in range(0, len(ordered), limit):
             some = ordered[at : at + limit]
             found = self._db.execute(
@@ -158,7 +157,7 @@ class VectorRows(Connection):
                 break
         return kept[:limit]
 
-    def _cosines_of(self, vector: Any, model: str, items: Sequence[int]) -> dict[int, Near]:
+    def _cosines_of(self, vector: Any, model: str, items: Sequence[int]) -> dict[int, Nearness]:
         found = self._db.execute(
             "SELECT v.item, v.parts, v.value FROM json_each(?) j"
             " CROSS JOIN vector v ON v.item = j.value"
@@ -182,7 +181,9 @@ class VectorRows(Connection):
         )
         return [row[0] for row in found]
 
-    def _cosines_by_id(self, vector: Any, model: str, ids: Any) -> tuple[dict[int, Near], set[int]]:
+    def _cosines_by_id(
+        self, vector: Any, model: str, ids: Any
+    ) -> tuple[dict[int, Nearness], set[int]]:
         """item → cosine for vectors by id, and the ids that are no longer there."""
         wanted = sorted(ids.tolist())  # as they lie in the file
         found = self._db.execute(
@@ -228,14 +229,14 @@ def _marked_items(mask: bytearray, items: Any) -> Any:
     return marks[items]
 
 
-def _best_parts(vector: Any, found: Sequence[Any]) -> dict[int, Near]:
+def _best_parts(vector: Any, found: Sequence[Any]) -> dict[int, Nearness]:
     """item → its nearest part."""
     if not found:
         return {}
     values = unpack_vectors([row[2] for row in found]) @ vector
-    best: dict[int, Near] = {}
+    best: dict[int, Nearness] = {}
     for row, cosine in zip(found, values.tolist(), strict=True):
         known = best.get(row[0])
         if known is None or cosine > known.cosine:
-            best[row[0]] = Near(cosine, row[1])
+            best[row[0]] = Nearness(cosine, row[1])
     return best

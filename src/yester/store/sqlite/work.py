@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from yester.model import Session
-from yester.store.contract import Queue, Waiting
+from yester.model import Queue, Session, Waiting
 from yester.store.sqlite import rows
 from yester.store.sqlite.maintenance import explains_errors
 from yester.store.sqlite.places import PlaceRows
