@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from tests.serving import serving
 from tests.tool_calls import NEW_TEXT, SCRIPT, make_calls
-from yester.agents.base import load_reader
-from yester.agents.conversation import Tools, Transcript
-from yester.agents.descriptors import AGENTS
+from yester.agents.base import TOOLS
 from yester.agents.values import input_text, join_output
 from yester.deliver.tool_call import split_call
 
 pytestmark = pytest.mark.requirement("DEL-10")
-
-
-def tables(of: type[Transcript] = Transcript) -> Iterator[Tools]:
-    for reader in of.__subclasses__():
-        if "tools" in vars(reader):
-            yield reader.tools
-        yield from tables(reader)
 
 
 def test_the_api_tells_output_from_input_and_never_calls_an_edit_output(home, run, transcript):
@@ -44,17 +33,11 @@ def test_the_api_tells_output_from_input_and_never_calls_an_edit_output(home, ru
 
 
 def test_no_tool_of_any_agent_that_changes_files_is_ever_taken_apart():
-    assert all(map(load_reader, AGENTS))
-    edits = {
-        (tool, fields)
-        for table in tables()
-        for tool, (fields, _, changes) in table.items()
-        if changes or "patch" in tool
-    }
+    edits = {t: row for t, row in TOOLS.items() if row.file == "changed" or "patch" in t}
     assert len(edits) > 15
-    for tool, fields in edits:
-        given = dict.fromkeys(fields, NEW_TEXT)
-        body = join_output(input_text(given, fields), "done")
+    for tool, row in edits.items():
+        given = dict.fromkeys(row.input, NEW_TEXT)
+        body = join_output(input_text(given, row.input), "done")
         for name in (tool, tool.upper(), tool.title()):
             assert split_call(name, body) == (body, None), name
 

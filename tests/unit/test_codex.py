@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 
 import pytest
 from hypothesis import given
@@ -16,8 +17,8 @@ from tests.readings import (
     one,
     reading,
 )
-from yester.agents.base import find_transcripts
-from yester.agents.codex import INJECTED, READER, RECORDS
+from yester.agents.base import CLIENT_TEXTS, find_transcripts
+from yester.agents.codex import READER, RECORDS
 from yester.agents.descriptors import CODEX
 from yester.config import Config
 
@@ -182,12 +183,14 @@ def test_a_summary_of_a_compaction_is_not_an_answer_as_well(rollout):
 
 
 @pytest.mark.requirement("CAP-11")
-@pytest.mark.parametrize("start", [start for start, _ in INJECTED])
-def test_text_the_client_puts_into_user_messages_is_left_out(rollout, start):
-    now = reading(rollout([meta(), message("user", f"{start} tabs were decided", "what I typed")]))
+def test_text_the_client_puts_into_user_messages_is_left_out(rollout):
+    rows = CLIENT_TEXTS["codex"].items()
+    reasons = {start: what[5:] for what, starts in rows if what[:5] == "skip " for start in starts}
+    texts = [f"{start} tabs were decided" for start in reasons]
+    now = reading(rollout([meta(), message("user", *texts, "what I typed")]))
     (prompt,) = READER.read_items(now)
     assert (prompt.kind, prompt.body) == ("prompt", "what I typed")
-    assert sum(now.skipped.values()) == 1
+    assert now.skipped == Counter(reasons.values())
 
 
 @pytest.mark.requirement("CAP-11")

@@ -14,19 +14,27 @@ pytestmark = pytest.mark.requirement("OPS-05", "STO-05")
 
 
 def read(path):
-    return list(read_records(path, 0, 0, lambda raw: len(raw), lambda value: value))
+    return list(read_records(path, 0, 0))
 
 
 def test_a_long_line_is_read_with_pauses_and_is_whole(tmp_path):
     path = tmp_path / "long.jsonl"
-    path.write_bytes(b"x" * (3 * PIECE) + b"\n" + b"short\n")
+    path.write_bytes(b'{"a":"' + b"x" * (3 * PIECE) + b'"}\n' + b"{}\n")
     *pauses, long, short = read(path)
     assert [record for *_, record in pauses] == [PAUSE] * 3
-    assert long == (0, 3 * PIECE + 1, 1, 3 * PIECE + 1)
-    assert short == (3 * PIECE + 1, 3 * PIECE + 7, 2, 6)
+    assert long == (0, 3 * PIECE + 9, 1, {"a": "x" * 3 * PIECE})
+    assert short == (3 * PIECE + 9, 3 * PIECE + 12, 2, {})
 
 
-@pytest.mark.parametrize("end", [b"", b"\nshort\n"])
+def test_only_the_fields_asked_for_are_unpacked_and_they_may_be_of_any_type(tmp_path):
+    path = tmp_path / "some.jsonl"
+    path.write_text('{"a": 1, "b": [2], "c": "x"}\n{"a": {"b": 1}}\n')
+    assert [record for *_, record in read_records(path, 0, 0, ("a", "c"))] == [
+        {"a": 1, "c": "x"}, {"a": {"b": 1}},
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("end", [b"", b"\n{}\n"])
 def test_a_line_that_is_too_long_is_passed_over(tmp_path, end):
     path = tmp_path / "long.jsonl"
     path.touch()
@@ -36,7 +44,7 @@ def test_a_line_that_is_too_long_is_passed_over(tmp_path, end):
     found = [one for one in read(path) if one[3] is not PAUSE]
     assert isinstance(found[0][3], BadLine)
     assert found[0][:3] == (0, LONGEST_LINE + 5 + len(end[:1]), 1)
-    assert [one[3] for one in found[1:]] == [6] * bool(end)
+    assert [one[3] for one in found[1:]] == [{}] * bool(end)
 
 
 def test_a_file_without_line_ends_is_given_up(tmp_path):
@@ -45,7 +53,7 @@ def test_a_file_without_line_ends_is_given_up(tmp_path):
     os.truncate(path, 1 << 40)
     pauses = 0
     with pytest.raises(OSError, match="no line end") as raised:
-        for *_, record in read_records(path, 0, 0, lambda raw: raw, lambda value: value):
+        for *_, record in read_records(path, 0, 0):
             assert record is PAUSE
             pauses += 1
     assert raised.value.errno == EFBIG

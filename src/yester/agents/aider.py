@@ -18,12 +18,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
-from pathlib import Path
 
-from yester.agents.base import Reader, Reading
-from yester.agents.conversation import Conversation, State, place_state
+from yester.agents.base import Reading
 from yester.agents.descriptors import AIDER
-from yester.agents.sources import Block, Markdown, MarkdownState, starts_with
+from yester.agents.sources import Markdown, MarkdownReader, MarkdownState
 from yester.agents.values import digest
 from yester.model import Item
 
@@ -53,38 +51,27 @@ class HistoryState(MarkdownState):
     """The session the next block belongs to."""
 
     started: str = ""
-    title: str = ""
-    prompts: int = 0
     blocks: int = 0
     bare: bool | None = None  # the spaces at the end of lines are gone; None is not known yet
 
 
-class AiderReader(Reader):
-    def is_transcript(self, path: Path) -> bool:
-        return starts_with(path, HEADER)
-
-    def read_items(self, reading: Reading) -> Iterator[Item]:
-        yield from _History(reading, HistoryState).read_blocks()
-
-
-class _Session(Conversation[State]):
+class History(Markdown):
     agent = AIDER.name
+    state_type = HistoryState
+    state: HistoryState
+    begins = HEADER
 
-
-class _History(Markdown[HistoryState]):
-    def __init__(self, reading: Reading, kind: type[HistoryState]) -> None:
-        super().__init__(reading, kind)
+    def __init__(self, reading: Reading) -> None:
+        super().__init__(reading)
         self.kind = ""  # of the block we are in
         self.unfinished = False  # it goes on until a line that ends with two spaces
-        self.talk = self._begin_session()
+        self._begin_session()
 
-    def _begin_session(self) -> _Session:
-        path, state = self.reading.path.absolute(), self.state
-        session = f"aider:{digest(str(path))}:{state.started}"
-        known = State(session=session, title=state.title, prompts=state.prompts)
-        talk = _Session(self.reading, place_state(self.reading, known, str(path.parent)))
-        talk.epoch = _parse_start(state.started)
-        return talk
+    def _begin_session(self) -> None:
+        path, started = self.reading.path.absolute(), self.state.started
+        self.state = replace(self.state, session=f"aider:{digest(str(path))}:{started}")
+        self.place_session(str(path.parent))
+        self.epoch = _parse_start(started)
 
     def block_kind(self, text: str) -> str | None:
         kind = self._line_kind(text, text.endswith("  "))
@@ -113,38 +100,37 @@ class _History(Markdown[HistoryState]):
         self.unfinished = marked == self.kind == "aider"
         return "aider" if self.unfinished else "answer"
 
-    def read_block(self, block: Block[HistoryState]) -> Iterator[Item]:
-        if block.kind == "session":
-            started = block.text.removeprefix(HEADER).strip()
+    def read_block(self, kind: str, lines: list[str]) -> Iterator[Item]:
+        text = "\n".join(lines).strip()
+        if kind == "session":
+            started = text.removeprefix(HEADER).strip()
             if started != self.state.started:  # two starts within one second are one session
                 self.state = HistoryState(started=started, bare=self.state.bare)
-                self.talk = self._begin_session()
+                self._begin_session()
             return
-        if not block.text:
+        if not text:
             return
-        ref = f"{self.talk.state.session}:{self.state.blocks}"
+        ref = f"{self.state.session}:{self.state.blocks}"
         self.state = replace(self.state, blocks=self.state.blocks + 1)
-        if block.kind == "user":
-            yield from self._read_prompt(ref, _strip_marks(block.lines, "####"))
+        if kind == "user":
+            yield from self._read_prompt(ref, _strip_marks(lines, "####"))
         elif not self.state.prompts:
             self.reading.skip("banner")
-        elif block.kind == "aider":
-            yield from self._read_remarks(ref, _strip_marks(block.lines, ">"))
+        elif kind == "aider":
+            yield from self._read_remarks(ref, _strip_marks(lines, ">"))
         else:
-            yield from self._read_answer(ref, block.text)
-        after = self.talk.state
-        self.state = replace(self.state, prompts=after.prompts, title=after.title)
+            yield from self._read_answer(ref, text)
 
     def _read_prompt(self, ref: str, text: str) -> Iterator[Item]:
         command, _, rest = text.partition(" ")
         if text.startswith("!") or (command in RUNNING and rest.strip()):
-            yield self.talk.make_item(ref, "message", "tool", text, tool="run", origin="user")
+            yield from self.make_notice(ref, text, "run", origin="user")
         elif command in ASKING and rest.strip():
-            yield self.talk.make_prompt(ref, rest.strip())
+            yield self.make_prompt(ref, rest.strip())
         elif re.match(r"/[a-z-]+(?:\s|$)", text):
             self.reading.skip("command")
         elif text and text != "<blank>":
-            yield self.talk.make_prompt(ref, text)
+            yield self.make_prompt(ref, text)
         else:
             self.reading.skip("empty")
 
@@ -156,10 +142,10 @@ class _History(Markdown[HistoryState]):
             self.reading.skip("Aider's own remarks")
             return
         edited, added = (
-            tuple(dict.fromkeys(self.talk.file_path(m["file"]) for m in map(mark.match, kept) if m))
+            self.file_paths(match["file"] for match in map(mark.match, kept) if match)
             for mark in (_EDITED, _ADDED)
         )
-        yield self.talk.make_item(
+        yield self.make_item(
             ref, "message", "tool", body, tool=AIDER.name, files_read=added, files_modified=edited,
             tags=("error",) if _FAILED.search(body) else (),
         )  # fmt: skip
@@ -167,9 +153,9 @@ class _History(Markdown[HistoryState]):
     def _read_answer(self, ref: str, text: str) -> Iterator[Item]:
         if begun := _THINKING.match(text):
             parts = _ANSWER.split(text[begun.end() :], maxsplit=1)
-            yield from self.talk.make_message(f"{ref}:thinking", parts[0], "thinking")
+            yield from self.make_message(f"{ref}:thinking", parts[0], "thinking")
             text = parts[1] if len(parts) > 1 else ""
-        yield from self.talk.make_message(ref, text)
+        yield from self.make_message(ref, text)
 
 
 def _strip_marks(lines: list[str], mark: str) -> str:
@@ -185,4 +171,4 @@ def _parse_start(started: str) -> int:
         return 0
 
 
-READER = AiderReader()
+READER = MarkdownReader(History)

@@ -1,4 +1,4 @@
-"""What reads an agent's transcripts, and how far it is.
+"""What reads an agent's transcripts, how far it is, and the items it makes of them.
 
 A reader yields items of one file. It streams, keeps its progress in a `Reading` so that the caller
 can commit at any item and resume there, and never stops for a bad record.
@@ -6,20 +6,31 @@ can commit at any item and resume there, and never stops for a bad record.
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import msgspec
 
 from yester.agents.descriptors import Agent
+from yester.agents.values import (
+    digest,
+    first_line,
+    input_text,
+    join_output,
+    parse_time,
+    relative_path,
+    todo_text,
+)
 from yester.config import Config
 from yester.model import Item, Session
-from yester.project import Projects
+from yester.project import Projects, files_root
+from yester.tables import load_table
 
 _PROBLEMS_KEPT = 20
 
@@ -61,12 +72,11 @@ class Reading:
             span = self._spans[session]
             if epoch > span[1]:
                 span[1] = epoch
-            elif epoch < span[0]:
+            if epoch and (epoch < span[0] or not span[0]):  # 0 is not known
                 span[0] = epoch
 
     def set_title(self, session: str, title: str) -> None:
-        if session in self._made:
-            self._made[session] = replace(self._made[session], title=title)
+        self._made[session] = replace(self._made[session], title=title)
 
     def sessions(self) -> list[Session]:
         """The sessions met so far, each from its first to its last record."""
@@ -120,10 +130,56 @@ def find_transcripts(agent: Agent, config: Config) -> Iterator[Path]:
         yield from load_reader(agent.name).select_transcripts(found)
 
 
-T = TypeVar("T")
+# --- what all clients' tools and texts are known by ----------------------------------------------
 
 
-def load_state(kind: type[T], stored: Any) -> T:
+class Tool(msgspec.Struct, frozen=True):
+    names: tuple[str, ...]
+    input: tuple[str, ...]
+    file: str = ""
+
+
+_TABLE = load_table("transcripts")
+TOOLS = {name: row for row in msgspec.convert(_TABLE["tool"], list[Tool]) for name in row.names}
+TODO_TOOLS = frozenset(_TABLE["todo"])
+BOOKKEEPING = TODO_TOOLS.union(_TABLE["bookkeeping"])
+CLIENT_TEXTS: Mapping[str, Mapping[str, list[str]]] = _TABLE["texts"]
+
+
+def treat_text(client: str, text: str) -> str:
+    """What is to become of a text in a user message, as the table says; "" for what was typed."""
+    rows = CLIENT_TEXTS[client].items()
+    return next((what for what, starts in rows if text.startswith(tuple(starts))), "")
+
+
+# --- items ---------------------------------------------------------------------------------------
+
+_WEAKEST_ID = 8  # characters; local models number their calls, "call_0" in every session
+_RANDOM = re.compile(r"[A-Za-z0-9]{16}")
+_PATCHED = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+?)\s*$", re.M)
+_DRIVE = re.compile(r"[A-Za-z]:[\\/]")
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What must be known to go on reading in the middle of a file."""
+
+    session: str = ""
+    actor: str = ""  # the sub-agent whose file this is
+    cwd: str = ""
+    branch: str = ""
+    project: str = ""
+    root: str = ""
+    title: str = ""
+    prompts: int = 0
+    turn: str = ""  # the client's id of the prompt that is worked on
+    answered: tuple[str, ...] = ()  # calls before this place whose result is behind it, but known
+
+
+S = TypeVar("S")
+
+
+def load_state(kind: type[S], stored: Any) -> S:
     """What a reader remembered; what another version has stored begins empty."""
     if isinstance(stored, kind):
         return stored
@@ -131,3 +187,210 @@ def load_state(kind: type[T], stored: Any) -> T:
         return msgspec.convert(dict(stored or {}), kind)
     except (msgspec.ValidationError, TypeError, ValueError):
         return kind()
+
+
+class Conversation:
+    """Where in a client's history we are, and the items for what is met there."""
+
+    agent: ClassVar[str]
+    client = ""  # it happened in, if not the reader's own
+
+    def __init__(self, reading: Reading, state: State) -> None:
+        self.reading = reading
+        self.state = state
+        self.actor = state.actor  # who does what is read now
+        self.number = reading.line
+        self.timestamp = ""
+        self.epoch = 0
+        self._titled = ("", "")  # the session and its title, as they were last told
+
+    # --- where and when ----------------------------------------------------------------------
+
+    def place_record(self, timestamp: Any, cwd: Any = "", branch: Any = "") -> None:
+        """Time and session of a record; a session's first folder decides its project."""
+        if isinstance(timestamp, str):
+            self.timestamp = timestamp
+            self.epoch = parse_time(timestamp) or self.epoch
+        if isinstance(branch, str) and branch and branch != self.state.branch:
+            self.state = replace(self.state, branch=branch)
+        if isinstance(cwd, str) and cwd and not self.state.project:
+            self.place_session(cwd)
+        if self.epoch:
+            self.register_session()
+
+    def place_session(self, cwd: str) -> None:
+        project = self.reading.projects.of(cwd)
+        root = files_root(project, cwd)
+        self.state = replace(self.state, cwd=cwd, project=project.key, root=root)
+
+    def register_session(self) -> None:
+        """Register the session, if its project is known, and its title when that is new."""
+        state = self.state
+        if not state.project:
+            return
+        self.reading.note_session(
+            state.session, self.epoch, lambda: Session(
+                state.session, self.client or self.agent, state.project, self.epoch, self.epoch,
+                state.cwd, state.branch, transcript=self.session_file(),
+            )
+        )  # fmt: skip
+        if self._titled != (state.session, state.title) and not self.actor:
+            self._titled = (state.session, state.title)
+            self.reading.set_title(state.session, state.title)
+
+    def session_file(self) -> str:
+        return str(self.reading.path)
+
+    def file_path(self, path: str) -> str:
+        """A path as seen from the project's root; agents also name it from where they are."""
+        if self.state.cwd and not (path.startswith(("/", "\\", "~")) or _DRIVE.match(path)):
+            path = f"{self.state.cwd.rstrip('/')}/{path.removeprefix('./')}"
+        return relative_path(path, self.state.root)
+
+    def file_paths(self, paths: Iterable[str]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(map(self.file_path, paths)))
+
+    # --- what is left out --------------------------------------------------------------------
+
+    def skip_empty(self, item: Item) -> Iterator[Item]:
+        if item.body.strip():
+            yield item
+        else:
+            self.reading.skip("empty")
+
+    def skip_subagent(self) -> bool:
+        """Is this a sub-agent's, and are these to be left out? Then it is counted."""
+        if self.actor and not self.reading.options.subagents:
+            self.reading.skip("sub-agent")
+            return True
+        return False
+
+    def skip_bookkeeping(self, call: Item) -> Iterator[Item]:
+        if call.tool.lower() in BOOKKEEPING:
+            self.reading.skip(f"{call.tool} call")
+        else:
+            yield from self.skip_empty(call)
+
+    # --- what was said -----------------------------------------------------------------------
+
+    def make_ref(self, own: Any, *parts: str) -> str:
+        """The client's own id, or one made of content: files are rewritten, line numbers move."""
+        if isinstance(own, str) and own:
+            return own
+        place = self.timestamp or str(self.number)
+        return f"{self.state.session}:{digest(place, *parts)}"
+
+    def make_item(self, ref: str, kind: str, role: str, body: str, **more: Any) -> Item:
+        self.register_session()
+        self.reading.messages += 1
+        state = self.state
+        return Item(
+            ref=ref, kind=kind, project=state.project or self.reading.projects.of("").key,
+            session=state.session, source=self.agent, agent=self.client or self.agent,
+            actor=self.actor, role=role, epoch=self.epoch, body=body,
+            alias=self.hook_alias(role, body), **{"prompt_number": state.prompts, **more},
+        )  # fmt: skip
+
+    def hook_alias(self, role: str, text: str) -> str:
+        """What a hook would call this, which knows neither the record's id nor its place.
+
+        Tools have ids that both know.
+        """
+        if role == "tool":
+            return ""
+        who = self.actor.rpartition(":")[2]  # its number; its type is told by another file
+        return f"hook:{self.state.session}:{digest(self.state.turn, who, role, text.strip())}"
+
+    def count_prompt(self, text: str) -> None:
+        """A prompt counts, also one that needs no item any more; the first names the session."""
+        state = self.state
+        title = state.title or ("" if state.prompts else first_line(text))
+        self.state = replace(state, prompts=state.prompts + 1, title=title)
+
+    def make_prompt(self, ref: str, text: str, number: int = 0) -> Item:
+        """What the user typed; `number` is that of a prompt which is written again.
+
+        A sub-agent's task is written by the agent that started it, not by a person.
+        """
+        if self.actor:
+            return self.make_item(ref, "message", "task", text)
+        if not number:
+            self.count_prompt(text)
+            number = self.state.prompts
+        return self.make_item(
+            ref, "prompt", "user", text, prompt_number=number,
+            title=first_line(text) if number == 1 else "",
+            type="first_prompt" if number == 1 else "", origin="user", trust=1.0,
+        )  # fmt: skip
+
+    def make_message(self, ref: str, text: Any, role: str = "assistant") -> Iterator[Item]:
+        """An answer, a thought, or the task of a sub-agent."""
+        if role == "thinking" and not self.reading.options.thinking:
+            self.reading.skip("thinking")
+        elif isinstance(text, str) and text.strip():
+            yield self.make_item(ref, "message", role, text.strip())
+        else:
+            self.reading.skip("empty")
+
+    def make_notice(self, ref: str, text: str, tool: str, origin: str = "tool") -> Iterator[Item]:
+        """What a tool says outside of a call, or what came of one that the user made."""
+        yield from self.skip_empty(
+            self.make_item(ref, "message", "tool", text, tool=tool, origin=origin)
+        )
+
+    def make_summary(self, ref: str, text: str) -> Iterator[Item]:
+        title = f"Summary at compaction: {self.state.title}" if self.state.title else "Summary"
+        yield from self.skip_empty(
+            self.make_item(ref, "summary", "assistant", text.strip(), type="compact", title=title)
+        )
+
+    def make_plan(self, text: str) -> Item:
+        ref = f"{self.state.session}:plan:{digest(text)}"
+        return self.make_item(ref, "note", "assistant", text, type="plan", title=first_line(text))
+
+    def make_todo(self, todos: Any) -> Iterator[Item]:
+        """The todo list as it is now; the one before had the same ref."""
+        if text := todo_text(todos):
+            title = f"Todo list: {self.state.title}" if self.state.title else "Todo list"
+            ref = f"{self.state.session}:todo" + (f":{self.actor}" if self.actor else "")
+            yield self.make_item(ref, "note", "assistant", text, type="todo", title=title)
+
+    # --- what was done -----------------------------------------------------------------------
+
+    def make_call(
+        self, key: Any, tool: str, given: Mapping[str, Any], within: str = "", **more: Any
+    ) -> Item:
+        """A tool call without its result; patches and known fields tell the files."""
+        row = TOOLS.get(tool.lower(), Tool((), ()))
+        named = (given.get(name) for name in _TABLE["file_fields"])
+        file = next((name for name in named if isinstance(name, str) and name), "")
+        text = input_text({**given, "file": file} if row.input else given, row.input)
+        files = self.file_paths([file] if file and row.file else [])
+        patched = self.file_paths(_PATCHED.findall(text))
+        ref = self.make_ref(key, tool, text)
+        if len(ref) < _WEAKEST_ID:
+            ref = f"{within or f'{self.state.session}:{self.number}'}:{ref}"
+        return self.make_item(
+            ref, "message", "tool", text, tool=tool,
+            files_read=files if row.file == "read" else (),
+            files_modified=files + patched if row.file == "changed" else patched, **more,
+        )  # fmt: skip
+
+    def make_answered_call(
+        self, ref: str, key: Any, tool: str, given: Any, output: str, failed: bool
+    ) -> Iterator[Item]:
+        """A call and what came of it, where both stand together."""
+        call = self.make_call(self.call_ref(key) or ref, tool, given)
+        yield from self.skip_bookkeeping(complete_call(call, output, failed))
+
+    def call_ref(self, key: Any) -> str:
+        """A call's own id where that is one: some providers number calls in each session."""
+        if not isinstance(key, str) or not key:
+            return ""
+        return key if _RANDOM.search(key) else f"{self.state.session}:{key}"
+
+
+def complete_call(call: Item, output: str, failed: bool) -> Item:
+    """A tool call with its result."""
+    tags = ("error",) if failed else ()
+    return replace(call, body=join_output(call.body, output), tags=tags)

@@ -14,85 +14,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
-from yester.agents.base import Reader, Reading
-from yester.agents.conversation import State, Tools, Transcript, begin_state
+from yester.agents.base import Conversation, Reading, State, treat_text
 from yester.agents.descriptors import CLAUDE_CODE
-from yester.agents.sources import first_records
-from yester.agents.values import block_text, digest, input_fields, load_object, text_at, todo_text
+from yester.agents.sources import LineReader, Transcript
+from yester.agents.values import digest, input_fields, load_object, nested_text, text_at, todo_text
 from yester.files import SMALL
 from yester.model import Item
 
-
-class Line(msgspec.Struct):
-    """The fields we look at, of any type: a surprise in one must not cost the line."""
-
-    type: Any = None
-    subtype: Any = None
-    uuid: Any = None
-    sessionId: Any = None  # noqa: N815
-    timestamp: Any = None
-    cwd: Any = None
-    gitBranch: Any = None  # noqa: N815
-    message: Any = None
-    isMeta: Any = None  # noqa: N815
-    isSidechain: Any = None  # noqa: N815
-    isCompactSummary: Any = None  # noqa: N815
-    isApiErrorMessage: Any = None  # noqa: N815
-    promptId: Any = None  # noqa: N815
-    agentId: Any = None  # noqa: N815
-    sourceToolUseID: Any = None  # noqa: N815
-    origin: Any = None
-    planContent: Any = None  # noqa: N815
-    operation: Any = None
-    content: Any = None
-    customTitle: Any = None  # noqa: N815
-    attachment: Any = None
-
-
-_decode_line = msgspec.json.Decoder(Line).decode
-_FIELDS = frozenset(Line.__struct_fields__)
-
-
-# Text a client puts into user messages: what starts with the key is treated as the value says.
-USER_TEXT: tuple[tuple[str, str], ...] = (
-    ("<local-command-caveat>", "skip local command"),
-    ("<local-command-stdout>", "skip local command"),
-    ("<local-command-stderr>", "skip local command"),
-    ("Caveat: The messages below were generated", "skip local command"),
-    ("[Request interrupted", "skip interruption"),
-    ("<command-name>", "command"),
-    ("<command-message>", "command"),
-    ("<bash-input>", "shell"),
-    ("<bash-stdout>", "shell"),
-    ("<bash-stderr>", "shell"),
-    ("<task-notification>", "notification"),
-    ("This session is being continued from a previous conversation", "compaction"),
-)
-
-# Bookkeeping of the client; what matters of it is in the todo list.
-SKIPPED_TOOLS = frozenset(
-    {"TodoRead", "TodoWrite", "TaskCreate", "TaskUpdate", "TaskList", "TaskGet", "ToolSearch"}
-)
-
-TOOLS: Tools = {
-    "Bash": (("command", "description"), "", False),
-    "PowerShell": (("command", "description"), "", False),
-    "Read": (("file_path",), "file_path", False),
-    "Edit": (("file_path", "old_string", "new_string"), "file_path", True),
-    "MultiEdit": (("file_path", "edits"), "file_path", True),
-    "Write": (("file_path", "content"), "file_path", True),
-    "NotebookEdit": (("notebook_path", "new_source"), "notebook_path", True),
-    "Grep": (("pattern", "path", "glob"), "", False),
-    "Glob": (("pattern", "path"), "", False),
-    "LS": (("path",), "", False),
-    "Task": (("description", "prompt"), "", False),
-    "Agent": (("description", "prompt"), "", False),
-    "WebFetch": (("url", "prompt"), "", False),
-    "WebSearch": (("query",), "", False),
-    "ExitPlanMode": (("plan",), "", False),
-}
+Line = Mapping[str, Any]
 
 _TAG = re.compile(r"<(?P<tag>[a-z-]+)>(?P<text>.*?)</(?P=tag)>", re.S)
 _REMINDER = re.compile(r"<system-reminder>.*?(?:</system-reminder>|\Z)\s*", re.S)
@@ -122,90 +51,79 @@ _NOT_TYPED = ("<", "{", "/")  # notices of the client and its commands, in the q
 class ClaudeCodeState(State):
     """What must be known of a Claude Code session to go on reading in the middle of it."""
 
-    title_rank: int = 0  # 1 first prompt, 2 given by the user
     todos: str = ""
     tasks: tuple[tuple[str, str, str], ...] = ()  # (number, subject, status)
     queued: tuple[str, ...] = ()
     busy: tuple[str, ...] = ()  # digests of prompts typed while the agent worked
 
 
-class ClaudeCodeReader(Reader):
-    def is_transcript(self, path: Path) -> bool:
-        """Only Claude Code writes lines with a sessionId beside a uuid, a message or its types."""
-        return any(
-            (line.get("sessionId") and any(map(line.get, ("uuid", "operation", "message"))))
-            or line.get("type") in ("file-history-snapshot", "last-prompt", "custom-title", "mode")
-            for line in first_records(path)
-        )
-
-    def read_items(self, reading: Reading) -> Iterator[Item | None]:
-        yield from ClaudeCode(reading).read_items()
-
-
-class ClaudeCode(Transcript[ClaudeCodeState]):
+class ClaudeCode(Transcript):
     agent = CLAUDE_CODE.name
-    tools = TOOLS
-    bookkeeping = SKIPPED_TOOLS
-
-    @staticmethod
-    def decode_record(raw: bytes) -> Line:
-        return _decode_line(raw)
-
-    @staticmethod
-    def convert_record(value: dict[str, Any]) -> Line:
-        return Line(**{key: value[key] for key in _FIELDS & value.keys()})
+    state_type = ClaudeCodeState
+    state: ClaudeCodeState
+    fields = (
+        "type", "uuid", "sessionId", "timestamp", "cwd", "gitBranch", "message", "isMeta",
+        "isSidechain", "isCompactSummary", "isApiErrorMessage", "promptId", "agentId",
+        "sourceToolUseID", "origin", "planContent", "operation", "content", "customTitle",
+        "attachment",
+    )  # fmt: skip
 
     def __init__(self, reading: Reading) -> None:
-        super().__init__(reading, begin_state(ClaudeCodeState, reading, reading.path.stem))
-        self.own_file = _name_actor(reading.path)  # of a sub-agent that has one
-        self.actor = self.own_file
+        super().__init__(reading)
+        if own := _name_actor(reading.path):
+            self.state = replace(self.state, actor=own)
+            self.actor = own
+
+    @staticmethod
+    def is_own_record(record: dict[str, Any]) -> bool:
+        """Only Claude Code writes lines with a sessionId beside a uuid, a message or its types."""
+        known = ("file-history-snapshot", "last-prompt", "custom-title", "mode")
+        named = any(map(record.get, ("uuid", "operation", "message")))
+        return bool(record.get("sessionId") and named) or record.get("type") in known
 
     def read_items(self) -> Iterator[Item | None]:
         yield from super().read_items()
         tasks = [{"subject": name, "status": status} for _, name, status in self.state.tasks]
-        lists = (self.state.todos, todo_text(tasks, "subject"))
-        yield from self.make_todo("\n".join(filter(None, lists)))
+        yield from self.make_todo(f"{self.state.todos}\n{todo_text(tasks)}")
 
     def read_record(self, line: Line) -> Iterator[Item]:
-        kind = line.type
+        kind = line.get("type")
         if kind in ("user", "assistant"):
-            content = line.message.get("content") if isinstance(line.message, dict) else None
+            message = line.get("message")
+            content = message.get("content") if isinstance(message, dict) else None
             if isinstance(content, str):
                 content = [{"type": "text", "text": content}]
             if not isinstance(content, list):
                 self.reading.report_bad(self.number, f"{kind} record without a message")
                 return
             self._place_line(line)
-            if line.isSidechain and not self.reading.options.subagents:
-                self.reading.skip("sub-agent")
-            elif kind == "user":
+            if self.skip_subagent():
+                return
+            if kind == "user":
                 yield from self._read_user(line, content)
             else:
                 yield from self._read_assistant(line, content)
         elif kind == "queue-operation":
             yield from self._read_queue(line)
-        elif kind == "custom-title" and isinstance(line.customTitle, str):
-            self._rank_title(line.customTitle, 2)
-        elif kind == "attachment" and (prompt := _queued_prompt(line.attachment)):
+        elif kind == "custom-title" and (title := text_at(line, "customTitle")):
+            if not self.actor:
+                self.state = replace(self.state, title=title)
+                self.register_session()
+        elif kind == "attachment" and (prompt := _queued_prompt(line.get("attachment"))):
             self._place_line(line)
             yield from self._make_queued_prompt(prompt)
         else:
             self.reading.skip(kind if isinstance(kind, str) and kind else "untyped")
 
     def _place_line(self, line: Line) -> None:
-        session = line.sessionId
-        if isinstance(session, str) and session and session != self.state.session:
-            self.state = replace(self.state, session=session)
-        if isinstance(line.promptId, str) and line.promptId != self.state.turn:
-            self.state = replace(self.state, turn=line.promptId)
-        if not self.own_file:
-            self.actor = str(line.agentId or "sub-agent") if line.isSidechain else ""
-        self.place_record(line.timestamp, line.cwd, line.gitBranch)
-
-    def _rank_title(self, title: str, rank: int) -> None:
-        if title and rank >= self.state.title_rank and not self.actor:
-            self.state = replace(self.state, title=title, title_rank=rank)
-            self.reading.set_title(self.state.session, title)
+        session, turn = text_at(line, "sessionId"), text_at(line, "promptId")
+        if session not in ("", self.state.session) or turn not in ("", self.state.turn):
+            self.state = replace(
+                self.state, session=session or self.state.session, turn=turn or self.state.turn
+            )
+        if not self.state.actor:
+            self.actor = str(line.get("agentId") or "sub-agent") if line.get("isSidechain") else ""
+        self.place_record(line.get("timestamp"), line.get("cwd"), line.get("gitBranch"))
 
     # --- what the user said ------------------------------------------------------------------
 
@@ -221,66 +139,40 @@ class ClaudeCode(Transcript[ClaudeCodeState]):
                 texts.append(block)
             else:
                 self.reading.skip(f"{kind or 'unknown'} block")
-        if isinstance(line.planContent, str) and line.planContent:
-            yield self.make_plan(line.planContent)
+        if plan := text_at(line, "planContent"):
+            yield self.make_plan(plan)
         if not texts:
             return
-        if line.isMeta or line.sourceToolUseID:
+        text = strip_reminders("\n".join(texts)).strip()
+        if line.get("isMeta") or line.get("sourceToolUseID"):
             self.reading.skip("client's own text")
-        elif not isinstance(line.uuid, str):
+        elif not isinstance(ref := line.get("uuid"), str):
             self.reading.report_bad(self.number, "user record without a uuid")
-        else:
-            yield from self._read_text(line, strip_reminders("\n".join(texts)).strip())
-
-    def _read_text(self, line: Line, text: str) -> Iterator[Item]:
-        treatment = treat_text(text)
-        if not text:
+        elif not text:
             self.reading.skip("reminder")
-        elif line.isCompactSummary or treatment == "compaction":
-            yield self.make_summary(line.uuid, strip_compaction(text))
-        elif treatment.startswith("skip "):
-            self.reading.skip(treatment.removeprefix("skip "))
-        elif treatment == "shell":
-            body = "\n".join(match["text"].strip() for match in _TAG.finditer(text)).strip()
-            yield from self.skip_empty(
-                self.make_item(line.uuid, "message", "tool", body, tool="Bash", origin="user")
-            )
-        elif treatment == "notification" or not _is_typed(line):
-            yield self.make_item(line.uuid, "message", "tool", text, tool="Task", origin="tool")
-        elif line.isSidechain:
-            # A sub-agent's task is written by the agent that started it, not by a person.
-            yield self.make_item(line.uuid, "message", "task", text)
-        elif typed := typed_command(text) if treatment == "command" else text:
-            yield self._make_prompt(line.uuid, typed)
+        elif line.get("isCompactSummary"):
+            yield from self.make_summary(ref, strip_compaction(text))
+        elif treat_text(self.agent, text) in ("", "command") and not _is_typed(line):
+            yield from self.make_notice(ref, text, "Task")
         else:
-            self.reading.skip("local command")
-
-    def _make_prompt(self, ref: str, text: str) -> Item:
-        titled = self.state.title_rank > 0
-        title = self.state.title
-        item = self.make_prompt(ref, text)
-        if titled:  # by the user: the first prompt does not name the session any more
-            self._rank_title(title, self.state.title_rank)
-        elif item.title:
-            self.state = replace(self.state, title_rank=1)
-        return item
+            yield from read_user_text(self, ref, text)
 
     def _read_queue(self, line: Line) -> Iterator[Item]:
         """Prompts typed while the agent worked. `remove` hands one to the running turn, and only
         this record keeps its text; `dequeue` makes a prompt of its own; `popAll` takes all back.
         """
         queued = self.state.queued
-        if line.operation == "enqueue" and isinstance(line.content, str):
-            self.state = replace(self.state, queued=(*queued, line.content)[-50:])
-        elif line.operation == "remove" and queued:
+        if line.get("operation") == "enqueue" and isinstance(content := line.get("content"), str):
+            self.state = replace(self.state, queued=(*queued, content)[-50:])
+        elif line.get("operation") == "remove" and queued:
             self.state = replace(self.state, queued=queued[1:])
             if not queued[0].lstrip().startswith(_NOT_TYPED):
                 self._place_line(line)
                 yield from self._make_queued_prompt(queued[0])
                 return
-        elif line.operation == "dequeue":
+        elif line.get("operation") == "dequeue":
             self.state = replace(self.state, queued=queued[1:])
-        elif line.operation == "popAll":
+        elif line.get("operation") == "popAll":
             self.state = replace(self.state, queued=())
         self.reading.skip("queue-operation")
 
@@ -292,20 +184,20 @@ class ClaudeCode(Transcript[ClaudeCodeState]):
             self.reading.skip("queue-operation")
             return
         self.state = replace(self.state, busy=(*self.state.busy, mark)[-50:])
-        yield self._make_prompt(f"{self.state.session}:queued:{mark}", text)
+        yield self.make_prompt(f"{self.state.session}:queued:{mark}", text)
 
     # --- what the agent said and did ---------------------------------------------------------
 
     def _read_assistant(self, line: Line, content: list[Any]) -> Iterator[Item]:
-        if line.isApiErrorMessage or line.message.get("model") == "<synthetic>":
+        if line.get("isApiErrorMessage") or line["message"].get("model") == "<synthetic>":
             self.reading.skip("client's own text")
             return
-        if not isinstance(line.uuid, str):
+        if not isinstance(own := line.get("uuid"), str):
             self.reading.report_bad(self.number, "assistant record without a uuid")
             return
         for at, block in enumerate(content):
             kind = block.get("type") if isinstance(block, dict) else None
-            ref = line.uuid if len(content) == 1 else f"{line.uuid}:{at}"
+            ref = own if len(content) == 1 else f"{own}:{at}"
             if kind == "text":
                 yield from self.make_message(ref, block.get("text"))
             elif kind == "thinking":  # newer clients keep only the signature: empty
@@ -318,7 +210,7 @@ class ClaudeCode(Transcript[ClaudeCodeState]):
     def _read_call(self, block: dict[str, Any], ref: str) -> Iterator[Item]:
         name, key, given = block["name"], block.get("id"), input_fields(block.get("input"))
         if name == "TodoWrite":
-            self.state = replace(self.state, todos=todo_text(given.get("todos"), "content"))
+            self.state = replace(self.state, todos=todo_text(given.get("todos")))
         elif name == "TaskUpdate":
             self.state = replace(self.state, tasks=_update_tasks(self.state.tasks, given))
         elif name == "ExitPlanMode" and (plan := text_at(given, "plan")):
@@ -329,7 +221,7 @@ class ClaudeCode(Transcript[ClaudeCodeState]):
         yield from self.await_result(key, item)
 
     def _read_result(self, block: dict[str, Any]) -> Iterator[Item]:
-        key, text = block.get("tool_use_id"), strip_reminders(block_text(block.get("content")))
+        key, text = block.get("tool_use_id"), strip_reminders(nested_text(block.get("content")))
         call = self.waiting.get(key) if isinstance(key, str) else None
         if _SAYS_NOTHING.fullmatch(text):
             text = ""
@@ -341,18 +233,26 @@ class ClaudeCode(Transcript[ClaudeCodeState]):
         yield from self.add_result(key, text, block.get("is_error") is True)
 
 
-def treat_text(text: str) -> str:
-    """What is to become of a text in a user message: what `USER_TEXT` says, or a prompt."""
-    return next((what for start, what in USER_TEXT if text.startswith(start)), "prompt")
+def read_user_text(talk: Conversation, ref: str, text: str) -> Iterator[Item]:
+    """What a text in a user message is: typed, or written by the client."""
+    treatment = treat_text(CLAUDE_CODE.name, text)
+    if treatment.startswith("skip "):
+        talk.reading.skip(treatment.removeprefix("skip "))
+    elif treatment == "compaction":
+        yield from talk.make_summary(ref, strip_compaction(text))
+    elif treatment == "shell":
+        body = "\n".join(match["text"].strip() for match in _TAG.finditer(text)).strip()
+        yield from talk.make_notice(ref, body, "Bash", origin="user")
+    elif treatment == "notification":
+        yield from talk.make_notice(ref, text, "Task")
+    elif typed := _typed_command(text) if treatment == "command" else text:
+        yield talk.make_prompt(ref, typed)
+    else:
+        talk.reading.skip("local command")
 
 
 def strip_reminders(text: str) -> str:
     return _REMINDER.sub("", text)
-
-
-def tagged_parts(text: str) -> dict[str, str]:
-    """`<tag>text</tag>` by tag."""
-    return {match["tag"]: match["text"].strip() for match in _TAG.finditer(text)}
 
 
 def strip_compaction(text: str) -> str:
@@ -373,19 +273,20 @@ def _name_actor(path: Path) -> str:
 
 
 def _is_typed(line: Line) -> bool:
-    return not isinstance(line.origin, dict) or line.origin.get("kind") in (None, "human")
+    origin = line.get("origin")
+    return not isinstance(origin, dict) or origin.get("kind") in (None, "human")
 
 
 def _queued_prompt(attachment: Any) -> str:
     if text_at(attachment, "type") != "queued_command":
         return ""
-    prompt = block_text(attachment.get("prompt"))
+    prompt = nested_text(attachment.get("prompt"))
     return "" if prompt.lstrip().startswith(_NOT_TYPED) else prompt
 
 
-def typed_command(text: str) -> str:
+def _typed_command(text: str) -> str:
     """`/name arguments`; a command without arguments is a button press, not something said."""
-    parts = tagged_parts(text)
+    parts = {match["tag"]: match["text"].strip() for match in _TAG.finditer(text)}
     name, arguments = parts.get("command-name", ""), parts.get("command-args", "")
     return f"/{name.lstrip('/')} {arguments}" if arguments else ""
 
@@ -402,4 +303,4 @@ def _update_tasks(
     )
 
 
-READER = ClaudeCodeReader()
+READER = LineReader(ClaudeCode)

@@ -13,54 +13,22 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
-from yester.agents.base import Reader, Reading
-from yester.agents.conversation import State, Tools, Transcript, begin_state, complete_call
+from yester.agents.base import State, complete_call, treat_text
 from yester.agents.descriptors import CODEX
-from yester.agents.sources import first_records
+from yester.agents.sources import LineReader, Transcript
 from yester.agents.values import (
-    block_text,
     decode_json,
     dict_at,
     input_fields,
     join_output,
+    nested_text,
     text_at,
-    todo_text,
 )
 from yester.model import Item
 
 RECORDS = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
-
-# Text the client puts into user messages: what starts with the key is left out for this reason.
-INJECTED: tuple[tuple[str, str], ...] = (
-    ("<environment_context>", "environment context"),
-    ("<user_instructions>", "instructions"),
-    ("# AGENTS.md instructions", "instructions"),
-    ("<INSTRUCTIONS>", "instructions"),
-    ("<permissions instructions>", "instructions"),
-    ("<apps_instructions>", "instructions"),
-    ("<plugins_instructions>", "instructions"),
-    ("<skills_instructions>", "instructions"),
-    ("<collaboration_mode>", "instructions"),
-    ("<personality_spec>", "instructions"),
-    ("<model_switch>", "instructions"),
-    ("<realtime_conversation>", "instructions"),
-    ("<skill>", "skill text"),
-    ("<turn_aborted>", "interruption"),
-    ("<hook_prompt", "hook context"),
-    ("<extension_context>", "injected context"),
-    ("<external_", "injected context"),
-    ("<goal_context>", "injected context"),
-    ("<token_budget>", "injected context"),
-    ("<user_action>", "client's own text"),
-    ("<image", "image"),
-    ("</image>", "image"),
-    ("Warning: The maximum number of unified exec processes", "client's own text"),
-    ("Warning: apply_patch was requested via", "client's own text"),
-    ("Warning: Your account was flagged", "client's own text"),
-    ("Another language model started to solve this problem", "summary said twice"),
-)
 
 _IDE = re.compile(r"\A# Context from my IDE setup:.*?^## My request for Codex:\s*", re.S | re.M)
 _CWD = re.compile(r"<cwd>(.+?)</cwd>|Current working directory: (.+)")
@@ -87,36 +55,20 @@ class CodexState(State):
     copied: bool = False  # still in what a fork took over from another session
 
 
-class CodexReader(Reader):
-    def is_transcript(self, path: Path) -> bool:
-        """Only Codex writes lines of a type with its payload; its first versions wrote states."""
-        return any(
-            (text_at(record, "type") in RECORDS and isinstance(record.get("payload"), dict))
-            or record.get("record_type") == "state"
-            for record in first_records(path)
-        )
-
-    def read_items(self, reading: Reading) -> Iterator[Item | None]:
-        stem = reading.path.stem
-        session = stem[-_UUID_CHARS:] if stem.startswith("rollout-") else stem
-        yield from _Rollout(reading, begin_state(CodexState, reading, session)).read_items()
-
-
-class _Rollout(Transcript[CodexState]):
+class Rollout(Transcript):
     agent = CODEX.name
-    bookkeeping = frozenset({"update_plan"})
-    tools: ClassVar[Tools] = {
-        "exec_command": (("cmd",), "", False),
-        "shell": (("command",), "", False),
-        "shell_command": (("command",), "", False),
-        "local_shell": (("command",), "", False),
-        "write_stdin": (("chars",), "", False),
-        "apply_patch": (("input",), "", False),
-        "view_image": (("path",), "path", False),
-        "read_file": (("file_path",), "file_path", False),
-        "spawn_agent": (("message", "items"), "", False),
-        "web_search": (("query", "queries", "url", "pattern"), "", False),
-    }
+    state_type = CodexState
+    state: CodexState
+
+    @staticmethod
+    def is_own_record(record: dict[str, Any]) -> bool:
+        """Only Codex writes lines of a type with its payload; its first versions wrote states."""
+        typed = text_at(record, "type") in RECORDS and isinstance(record.get("payload"), dict)
+        return typed or record.get("record_type") == "state"
+
+    @staticmethod
+    def name_session(path: Path) -> str:
+        return path.stem[-_UUID_CHARS:] if path.stem.startswith("rollout-") else path.stem
 
     def read_record(self, record: dict[str, Any]) -> Iterator[Item]:
         kind, payload = record.get("type"), record.get("payload")
@@ -182,7 +134,7 @@ class _Rollout(Transcript[CodexState]):
             yield from self._read_message(payload)
         elif kind == "reasoning":
             summary, content = payload.get("summary"), payload.get("content")
-            if text := join_output(block_text(summary), block_text(content)):
+            if text := join_output(nested_text(summary), nested_text(content)):
                 ref = self.make_ref(payload.get("id"), text)
                 yield from self.make_message(ref, text, "thinking")
             else:
@@ -204,7 +156,7 @@ class _Rollout(Transcript[CodexState]):
         if role == "user":
             yield from self._read_user(payload)
         elif role == "assistant":
-            text = block_text(payload.get("content"))
+            text = nested_text(payload.get("content"))
             ref = self.make_ref(payload.get("id"), text)
             for item in self.make_message(ref, text):
                 yield from self.await_result(_LAST_SAID, item)
@@ -216,26 +168,20 @@ class _Rollout(Transcript[CodexState]):
     def _read_user(self, payload: Mapping[str, Any]) -> Iterator[Item]:
         texts = []
         for text in _user_texts(payload.get("content")):
-            reason = next((why for start, why in INJECTED if text.startswith(start)), "")
-            if text.startswith("<user_shell_command>"):
+            treatment = treat_text(self.agent, text)
+            if treatment == "shell":
                 yield from self._read_shell(text)
-            elif text.lower().startswith("<subagent_notification>"):
-                ref, tool = self.make_ref(payload.get("id"), text), "spawn_agent"
-                yield self.make_item(ref, "message", "tool", text, tool=tool, origin="tool")
-            elif not reason:
+            elif treatment == "notification":
+                ref = self.make_ref(payload.get("id"), text)
+                yield from self.make_notice(ref, text, "spawn_agent")
+            elif not treatment:
                 texts.append(_IDE.sub("", text))
             else:
-                self.reading.skip(reason)
+                self.reading.skip(treatment.removeprefix("skip "))
                 if match := _CWD.search(text):
                     self.place_record(None, match[1] or match[2])
-        text = "\n".join(texts).strip()
-        if not text:
-            return
-        ref = self.make_ref(payload.get("id"), text)
-        if self.state.actor:  # a sub-agent's task is written by the agent that started it
-            yield from self.make_message(ref, text, "task")
-        else:
-            yield self.make_prompt(ref, text)
+        if text := "\n".join(texts).strip():
+            yield self.make_prompt(self.make_ref(payload.get("id"), text), text)
 
     def _read_shell(self, text: str) -> Iterator[Item]:
         """A command the user ran in the client, with its output."""
@@ -256,18 +202,15 @@ class _Rollout(Transcript[CodexState]):
             self.reading.skip("summary said twice")
         yield from self._give_last_said()
         if text:
-            yield self.make_summary(self.make_ref(None, text), text)
+            yield from self.make_summary(self.make_ref(None, text), text)
         else:
             self.reading.skip("encrypted compaction")
 
     # --- what was done -----------------------------------------------------------------------
 
     def _read_call(self, payload: Mapping[str, Any]) -> Iterator[Item]:
-        given = payload.get("action")
-        if given is None:
-            given = payload.get("arguments", payload.get("input"))
-        if isinstance(given, str) and payload.get("type") == "function_call":
-            given = decode_json(given) or given
+        names = ("action", "arguments", "input")
+        given = next((payload[name] for name in names if payload.get(name) is not None), None)
         given = input_fields(given)
         tool, space = text_at(payload, "name") or "local_shell", text_at(payload, "namespace")
         if space.startswith("mcp__"):
@@ -276,10 +219,7 @@ class _Rollout(Transcript[CodexState]):
             given = {**given, "command": _join_command(command)}
         if isinstance(chars := given.get("chars"), str):  # keys pressed; Ctrl-C is no text
             given = {**given, "chars": "".join(c for c in chars if c.isprintable() or c == "\n")}
-        if tool == "update_plan":
-            yield from self.make_todo(todo_text(given.get("plan"), "step"))
-        key = payload.get("call_id") or payload.get("id")
-        yield from self.await_result(key, self.make_call(key, tool, given))
+        yield from self.read_call(payload.get("call_id") or payload.get("id"), tool, given)
 
 
 def _user_texts(content: Any) -> Iterator[str]:
@@ -302,10 +242,10 @@ def _read_output(output: Any) -> tuple[str, bool]:
     if isinstance(output, dict):  # {content, success}
         failed = output.get("success") is False
         output = output.get("content")
-    text = block_text(output)
+    text = nested_text(output)
     if text.startswith('{"output":') and isinstance(whole := decode_json(text), dict):
         code = dict_at(whole, "metadata").get("exit_code")
-        return block_text(whole.get("output")), failed or code not in (0, None)
+        return nested_text(whole.get("output")), failed or code not in (0, None)
     headed = False
     while match := _HEADER.match(text):
         headed, text = True, text[match.end() :]
@@ -314,8 +254,8 @@ def _read_output(output: Any) -> tuple[str, bool]:
     if not headed or _ABORTED.match(text):
         return text, failed or bool(_FAILED.match(text))
     if text.startswith('{"result":') and isinstance(whole := decode_json(text), dict):
-        return block_text(whole.get("result")) or text, failed  # a text from an MCP server
+        return nested_text(whole.get("result")) or text, failed  # a text from an MCP server
     return text, failed
 
 
-READER = CodexReader()
+READER = LineReader(Rollout)

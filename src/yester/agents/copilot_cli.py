@@ -12,13 +12,12 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
-from yester.agents.base import Reader, Reading
-from yester.agents.conversation import State, Tools, Transcript, begin_state
+from yester.agents.base import State
 from yester.agents.descriptors import COPILOT_CLI
-from yester.agents.sources import first_records
-from yester.agents.values import block_text, dict_at, dicts_at, input_fields, text_at
+from yester.agents.sources import LineReader, Transcript
+from yester.agents.values import dict_at, dicts_at, input_fields, nested_text, text_at
 from yester.files import read_text
 from yester.model import Item
 
@@ -41,41 +40,20 @@ class CopilotState(State):
     agents: tuple[tuple[str, str], ...] = ()  # (id of a sub-agent or of the call for it, its name)
 
 
-class CopilotReader(Reader):
-    def is_transcript(self, path: Path) -> bool:
-        """Only Copilot CLI writes typed lines with data that name the line they follow."""
-        return any(
-            "." in text_at(record, "type")
-            and isinstance(record.get("data"), dict)
-            and "parentId" in record
-            for record in first_records(path)
-        )
-
-    def read_items(self, reading: Reading) -> Iterator[Item | None]:
-        path = reading.path
-        session = path.parent.name if path.name == "events.jsonl" else path.stem
-        yield from _Events(reading, begin_state(CopilotState, reading, session)).read_items()
-
-
-class _Events(Transcript[CopilotState]):
+class EventLog(Transcript):
     agent = COPILOT_CLI.name
-    bookkeeping = frozenset({"report_intent", "stop_bash", "update_todo"})
-    tools: ClassVar[Tools] = {
-        "bash": (("command", "description"), "", False),
-        "powershell": (("command", "description"), "", False),
-        "read_bash": (("shellId",), "", False),
-        "write_bash": (("input",), "", False),
-        "view": (("path",), "path", False),
-        "edit": (("path", "old_str", "new_str"), "path", True),
-        "create": (("path", "file_text"), "path", True),
-        "str_replace_editor": (("path", "old_str", "new_str", "file_text"), "path", True),
-        "apply_patch": (("patch", "input"), "", False),
-        "grep": (("pattern", "path", "glob"), "", False),
-        "glob": (("pattern", "path"), "", False),
-        "task": (("description", "prompt"), "", False),
-        "web_fetch": (("url",), "", False),
-        "web_search": (("query",), "", False),
-    }
+    state_type = CopilotState
+    state: CopilotState
+
+    @staticmethod
+    def is_own_record(record: dict[str, Any]) -> bool:
+        """Only Copilot CLI writes typed lines with data that name the line they follow."""
+        typed = "." in text_at(record, "type") and isinstance(record.get("data"), dict)
+        return typed and "parentId" in record
+
+    @staticmethod
+    def name_session(path: Path) -> str:
+        return path.parent.name if path.name == "events.jsonl" else path.stem
 
     def read_record(self, record: dict[str, Any]) -> Iterator[Item]:
         kind, data = record.get("type"), record.get("data")
@@ -124,19 +102,17 @@ class _Events(Transcript[CopilotState]):
     # --- what was said -----------------------------------------------------------------------
 
     def _read_user(self, record: Record, data: Record) -> Iterator[Item]:
-        text = _REMINDER.sub("", block_text(data.get("content"))).strip()
+        text = _REMINDER.sub("", nested_text(data.get("content"))).strip()
         ref, source = self.make_ref(record.get("id"), text), data.get("source")
         if not text:
             self.reading.skip("empty")
-        elif self.actor:  # a sub-agent's task is written by the agent that started it
-            yield from self.make_message(ref, text, "task")
-        elif source in (None, "", "user"):
+        elif self.actor or source in (None, "", "user"):
             yield self.make_prompt(ref, text)
         else:
             self.reading.skip("client's own text")
 
     def _read_assistant(self, record: Record, data: Record) -> Iterator[Item]:
-        text, thought = block_text(data.get("content")), data.get("reasoningText")
+        text, thought = nested_text(data.get("content")), data.get("reasoningText")
         ref = self.make_ref(data.get("messageId") or record.get("id"), text)
         if thought:
             yield from self.make_message(f"{ref}:thinking", thought, "thinking")
@@ -144,11 +120,8 @@ class _Events(Transcript[CopilotState]):
             yield from self.make_message(ref, text)
 
     def _read_compaction(self, record: Record, data: Record) -> Iterator[Item]:
-        text = block_text(data.get("summaryContent")).strip()
-        if text:
-            yield self.make_summary(self.make_ref(record.get("id"), text), text)
-        else:
-            self.reading.skip("empty")
+        text = nested_text(data.get("summaryContent"))
+        yield from self.make_summary(self.make_ref(record.get("id"), text), text)
 
     # --- what was done -----------------------------------------------------------------------
 
@@ -158,19 +131,16 @@ class _Events(Transcript[CopilotState]):
             self.reading.report_bad(self.number, "tool execution without a tool")
             return
         given = input_fields(data.get("arguments"))
-        if tool == "update_todo":
-            yield from self.make_todo(block_text(given.get("todos")).strip())
-        item = self.make_call(key, tool, given)
         if tool == "str_replace_editor" and given.get("command") == "view":
-            item = replace(item, files_read=item.files_modified, files_modified=())
-        yield from self.await_result(key, item)
+            call = self.make_call(key, tool, given)
+            call = replace(call, files_read=call.files_modified, files_modified=())
+            yield from self.await_result(key, call)
+        else:
+            yield from self.read_call(key, tool, given)
 
     def _read_result(self, _: Record, data: Record) -> Iterator[Item]:
         result = data.get("result")
-        if isinstance(result, dict):
-            text = block_text(result.get("content")) or block_text(result.get("detailedContent"))
-        else:
-            text = block_text(result)
+        text = nested_text(result) or nested_text(dict_at(data, "result").get("detailedContent"))
         if isinstance(error := dict_at(data, "error").get("message"), str):
             text = f"{text}\n{error}"
         text = _RUNNING.sub("", _REMINDER.sub("", _GUIDANCE.sub("", text)))
@@ -179,14 +149,9 @@ class _Events(Transcript[CopilotState]):
             text = text[: match.start()]
             code = int(match[1]) if code is None else code
         failed = data.get("success") is False or code not in (0, None)
-        yield from self.add_result(data.get("toolCallId"), text, failed, self._edited_files(data))
-
-    def _edited_files(self, data: Record) -> tuple[str, ...]:
-        return tuple(
-            self.file_path(edit["path"])
-            for edit in dicts_at(data, "fileEdits")
-            if isinstance(edit.get("path"), str)
-        )
+        edited = filter(None, (text_at(edit, "path") for edit in dicts_at(data, "fileEdits")))
+        changed = self.file_paths(edited)
+        yield from self.add_result(data.get("toolCallId"), text, failed, changed)
 
 
 def _read_workspace(path: Path) -> str:
@@ -199,4 +164,4 @@ def _read_workspace(path: Path) -> str:
     return match[1] if match else ""
 
 
-READER = CopilotReader()
+READER = LineReader(EventLog)

@@ -20,13 +20,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from yester.agents.base import Reader, Reading, load_state
-from yester.agents.conversation import Conversation, State, named_fields, place_state
+from yester.agents.base import Reader, Reading, State, load_state
 from yester.agents.cursor_editor import TABLE, find_title, read_conversations, uri_folder
 from yester.agents.descriptors import CURSOR
 from yester.agents.sources import (
     BadLine,
     Database,
+    Record,
+    Transcript,
     column_text,
     first_records,
     has_tables,
@@ -37,11 +38,11 @@ from yester.agents.sources import (
 from yester.agents.values import (
     decode_object,
     dict_at,
+    input_fields,
     load_object,
     nested_text,
     parse_time,
     text_at,
-    todo_text,
 )
 from yester.model import Item
 
@@ -104,15 +105,13 @@ def _read_tables(reading: Reading, database: Database) -> Iterator[Item | None]:
 
 def _open_transcript(reading: Reading) -> Chat:
     """Sub-agents have files of their own below their session's."""
-    path = reading.path.absolute()
-    state = load_state(ChatState, reading.state)
-    if not state.session:
+    path, chat = reading.path.absolute(), Chat(reading)
+    if not chat.state.project:
         above = next((one for one in path.parents if one.name == TRANSCRIPTS), path.parent)
         session = path.relative_to(above).parts[0].removesuffix(".jsonl")
-        actor = "" if path.stem == session else f"sub-agent:{path.stem}"
-        state = ChatState(session=session, actor=actor)
-        state = place_state(reading, state, find_folder(above.parent.name))
-    chat = Chat(reading, state)
+        chat.actor = "" if path.stem == session else f"sub-agent:{path.stem}"
+        chat.state = replace(chat.state, session=session, actor=chat.actor)
+        chat.place_session(find_folder(above.parent.name))
     chat.epoch = int(path.stat().st_mtime * 1000)  # until a prompt tells its time
     return chat
 
@@ -141,9 +140,9 @@ class ChatState(State):
     last: str = ""  # of a store: the blob before the place to read on from
 
 
-class Chat(Conversation[ChatState]):
+class Chat(Transcript):
     agent = CURSOR.name
-    bookkeeping = frozenset({"TodoWrite", "TodoRead", "todo_write", "todo_read", "UpdateTodos"})
+    state_type = ChatState
     blob = ""  # the message's own id, in a store
 
     def read_record(self, record: dict[str, Any]) -> Iterator[Item]:
@@ -173,7 +172,7 @@ class Chat(Conversation[ChatState]):
         queries = [query.strip() for query in _QUERY.findall(said)]
         body = "\n".join(filter(None, queries)) if queries else said.strip()
         if summary and body:
-            yield self.make_summary(ref, body)
+            yield from self.make_summary(ref, body)
         elif body and (queries or not _OWN_TEXT.match(body)):
             yield self.make_prompt(ref, body)
         elif said.strip():
@@ -201,14 +200,8 @@ class Chat(Conversation[ChatState]):
         name = block.get("name") or block.get("toolName")
         name = name if isinstance(name, str) else "unknown"
         key = block.get("id") or block.get("toolCallId")
-        given = named_fields(block.get("input", block.get("args")))
-        if name in self.bookkeeping:
-            yield from self.make_todo(todo_text(given.get("todos"), "content"))
-            if not key:
-                self.reading.skip(f"{name} call")
-                return
-        made = self.make_call(self.call_ref(key) or ref, name.lower(), given)
-        yield from self.await_result(key, replace(made, tool=name))
+        given = input_fields(block.get("input", block.get("args")))
+        yield from self.read_call(key, name, given, self.call_ref(key) or ref)
 
 
 def _parse_prompt_time(said: str) -> int:
@@ -250,9 +243,11 @@ class Store(Chat):
         state = load_state(ChatState, reading.state)
         if not (0 < reading.line <= len(self.refs) and self.refs[reading.line - 1] == state.last):
             reading.line = 0
-            cwd = next((uri_folder(raw) for field, raw in fields if field == _WORKSPACE), "")
-            state = _begin_state(reading, kept, beside, cwd)
+            state = _begin_state(reading, kept, beside)
         super().__init__(reading, state)
+        if not state.project:
+            folders = (uri_folder(raw) for field, raw in fields if field == _WORKSPACE)
+            self.place_session(text_at(beside, "cwd") or next(folders, ""))
         self.epoch = (
             parse_time(beside.get("createdAtMs"))
             or parse_time(kept.get("createdAt"))
@@ -263,17 +258,15 @@ class Store(Chat):
         asked = "SELECT CAST(data AS BLOB) FROM blobs WHERE id = ?"
         return self.database.select_value(asked, id_) or b""
 
-    def read_source(self) -> Iterator[tuple[int, int, int, Any | BadLine]]:
+    def read_source(self) -> Iterator[Record]:
         """The messages that the root lists; a message's number is its line."""
         if not self.refs:
             self.reading.skip("store without messages")
         for at in range(self.reading.line, len(self.refs)):
             self.blob = self.refs[at]
             record = decode_object(self._select_blob(self.blob))
-            if record is None:
-                yield 0, 0, at + 1, BadLine(f"message {self.blob} is not a JSON object")
-            else:
-                yield 0, 0, at + 1, record
+            bad = BadLine(f"message {self.blob} is not a JSON object")
+            yield 0, 0, at + 1, bad if record is None else record
 
     def _keep_place(self, offset: int, line: int, state: State) -> None:
         super()._keep_place(offset, line, state)
@@ -282,9 +275,7 @@ class Store(Chat):
         reading.state = replace(reading.state, last=last)
 
 
-def _begin_state(
-    reading: Reading, kept: Mapping[str, Any], beside: Mapping[str, Any], cwd: str
-) -> ChatState:
+def _begin_state(reading: Reading, kept: Mapping[str, Any], beside: Mapping[str, Any]) -> ChatState:
     """A store's session is named by its folder; a sub-agent's belongs to the one it works for."""
     session, actor = reading.path.absolute().parent.name, ""
     if isinstance(kept.get("subagentInfo"), dict) or beside.get("isSubagent") is True:
@@ -292,8 +283,7 @@ def _begin_state(
         actor = f"{about.get('typeName') or 'sub-agent'}:{session}"
         session = str(about.get("rootParentAgentId") or about.get("parentAgentId") or session)
     title = find_title(beside.get("title"), kept.get("name"))
-    state = ChatState(session=session, actor=actor, title=title)
-    return place_state(reading, state, text_at(beside, "cwd") or cwd)
+    return ChatState(session=session, actor=actor, title=title)
 
 
 def _decode_hex(value: str) -> dict[str, Any]:

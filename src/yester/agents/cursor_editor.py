@@ -17,27 +17,20 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from yester.agents.base import Reading, load_state
-from yester.agents.conversation import (
-    TODO_TOOLS,
-    Conversation,
-    State,
-    named_fields,
-    place_state,
-)
+from yester.agents.base import TODO_TOOLS, Conversation, Reading, State, load_state
 from yester.agents.descriptors import CURSOR
-from yester.agents.sources import Database, DatabaseProblem, column_text
+from yester.agents.sources import Database, DatabaseProblem, column_text, read_changed
 from yester.agents.values import (
     decode_json,
     decode_object,
     dict_at,
     dicts_at,
+    input_fields,
     list_at,
     load_object,
     nested_text,
     parse_time,
     text_at,
-    todo_text,
 )
 from yester.model import Item
 
@@ -66,16 +59,15 @@ class Progress:
 def read_conversations(reading: Reading, database: Database) -> Iterator[Item]:
     before = reading.state = load_state(Progress, reading.state)
     workspaces = _Workspaces(reading.path)
-    whole = True
-    for raw_id, row in database.select_rows(_CHANGED, before.row):
-        id_ = column_text(raw_id)
-        try:
-            yield from _read_conversation(reading, database, workspaces, id_, before.row)
-        except DatabaseProblem as problem:
-            reading.report_bad(row, f"conversation {id_}: {problem}")
-            whole = whole and not problem.passing  # else the next run tries again from here
-        if whole:
-            reading.state = Progress(row)
+    changed = (
+        (
+            f"conversation {column_text(id_)}",
+            Progress(row),
+            _read_conversation(reading, database, workspaces, column_text(id_), before.row),
+        )
+        for id_, row in database.select_rows(_CHANGED, before.row)
+    )
+    yield from read_changed(reading, changed)
 
 
 def _read_conversation(
@@ -126,7 +118,7 @@ def _read_conversation(
         yield from talk.read_summary()
 
 
-class _Composer(Conversation[State]):
+class _Composer(Conversation):
     agent = CURSOR.name
 
     def __init__(
@@ -137,8 +129,8 @@ class _Composer(Conversation[State]):
             actor = f"{about.get('subagentTypeName') or 'sub-agent'}:{id_}"
             session = str(about.get("rootParentConversationId") or about["parentComposerId"])
         state = State(session=session, actor=actor, title=find_title(data.get("name")))
-        cwd = _find_cwd(data) or workspaces.find_folder(id_)
-        super().__init__(reading, place_state(reading, state, cwd))
+        super().__init__(reading, state)
+        self.place_session(_find_cwd(data) or workspaces.find_folder(id_))
         self.id, self.data = id_, data
         self.epoch = parse_time(data.get("createdAt")) or parse_time(data.get("lastUpdatedAt"))
 
@@ -176,8 +168,8 @@ class _Composer(Conversation[State]):
     def read_summary(self) -> Iterator[Item]:
         summary = dict_at(self.data, "latestConversationSummary").get("summary")
         summary = summary.get("summary") if isinstance(summary, dict) else summary
-        if isinstance(summary, str) and summary.strip():
-            yield self.make_summary(f"{self.id}:summary", summary.strip())
+        if isinstance(summary, str) and summary:
+            yield from self.make_summary(f"{self.id}:summary", summary)
 
     def _find_call(self, ref: str, bubble: dict[str, Any]) -> dict[str, Any] | None:
         """A bubble's tool call; before version 3 it stands beside the conversation."""
@@ -192,16 +184,15 @@ class _Composer(Conversation[State]):
         return call if isinstance(call.get("name"), str) else None
 
     def _read_call(self, ref: str, call: dict[str, Any]) -> Iterator[Item]:
-        given = named_fields(call.get("rawArgs") or call.get("params"))
+        given = input_fields(call.get("rawArgs") or call.get("params"))
         result, error = call.get("result"), nested_text(call.get("error"))
         found = decode_json(result) if isinstance(result, str) else result
         if call["name"].lower() in TODO_TOOLS:
-            todos = list_at(found, "finalTodos") or given.get("todos")
-            yield from self.make_todo(todo_text(todos, "content"))
+            yield from self.make_todo(list_at(found, "finalTodos") or given.get("todos"))
         output = nested_text(found) or nested_text(result) or error
         key = next(iter(text_at(call, "toolCallId").split()), None)
         failed = call.get("status") == "error" or bool(error)
-        yield from self.make_tool_call(ref, key, call["name"], given, output, failed)
+        yield from self.make_answered_call(ref, key, call["name"], given, output, failed)
 
 
 class _Workspaces:

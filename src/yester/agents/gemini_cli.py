@@ -15,25 +15,23 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
-from yester.agents.base import Reader, Reading, load_state
-from yester.agents.conversation import State, Tools, Transcript, complete_call
+from yester.agents.base import Reading, State, complete_call
 from yester.agents.descriptors import GEMINI_CLI
-from yester.agents.sources import first_records
+from yester.agents.sources import BadLine, LineReader, Record, Transcript
 from yester.agents.values import (
     LONGEST_LINE,
-    block_text,
-    decode_json,
     decode_object,
     dict_at,
     dicts_at,
     input_fields,
     join_output,
     list_at,
+    load_object,
+    nested_text,
     text_at,
     to_text,
-    todo_text,
 )
 from yester.files import open_file, read_bytes, read_text
 from yester.model import Item
@@ -61,21 +59,6 @@ class GeminiState(State):
     recent: tuple[str, ...] = ()  # ids of the last prompts: one that is written again is no new one
 
 
-class GeminiReader(Reader):
-    def is_transcript(self, path: Path) -> bool:
-        """Only Gemini CLI names a session together with the hash of its project."""
-        return _is_document(path) or any(
-            isinstance(record.get("sessionId"), str) and isinstance(record.get("projectHash"), str)
-            for record in first_records(path)
-        )
-
-    def read_items(self, reading: Reading) -> Iterator[Item | None]:
-        if reading.path.suffix == ".json" or _is_document(reading.path):
-            yield from _Chat(reading, GeminiState()).read_document()
-        else:
-            yield from _Chat(reading, load_state(GeminiState, reading.state)).read_items()
-
-
 def _is_document(path: Path) -> bool:
     """One JSON document; some collectors keep such files under the name .jsonl."""
     if path.suffix not in (".json", ".jsonl"):
@@ -89,43 +72,38 @@ def _is_document(path: Path) -> bool:
     return (pretty or path.suffix == ".json") and bool(_DOCUMENT.match(head))
 
 
-class _Chat(Transcript[GeminiState]):
-    agent = GEMINI_CLI.name
-    tools: ClassVar[Tools] = {
-        "run_shell_command": (("command", "description"), "", False),
-        "read_file": (("file_path", "absolute_path"), "file_path", False),
-        "read_many_files": (("include", "paths"), "", False),
-        "write_file": (("file_path", "content"), "file_path", True),
-        "replace": (("file_path", "old_string", "new_string"), "file_path", True),
-        "grep_search": (("pattern", "dir_path", "include"), "", False),
-        "search_file_content": (("pattern", "path", "include"), "", False),
-        "glob": (("pattern", "dir_path"), "", False),
-        "list_directory": (("dir_path", "path"), "", False),
-        "invoke_agent": (("agent_name", "prompt"), "", False),
-        "web_fetch": (("url", "prompt"), "", False),
-        "google_web_search": (("query",), "", False),
-        "save_memory": (("fact",), "", False),
-    }
+class GeminiReader(LineReader):
+    def is_transcript(self, path: Path) -> bool:
+        return _is_document(path) or super().is_transcript(path)
 
-    def __init__(self, reading: Reading, state: GeminiState) -> None:
-        super().__init__(reading, state)
+
+class Chat(Transcript):
+    agent = GEMINI_CLI.name
+    state_type = GeminiState
+    state: GeminiState
+
+    def __init__(self, reading: Reading) -> None:
+        self.whole = reading.path.suffix == ".json" or _is_document(reading.path)
+        if self.whole:  # rewritten as a whole: read from the beginning
+            reading.offset, reading.line, reading.state = 0, 0, None
+        super().__init__(reading)
         self.current, self.given = "", dict[tuple[str, str], Item]()
 
-    def read_document(self) -> Iterator[Item]:
-        """A file that is one JSON document and rewritten as a whole: read from the beginning."""
-        reading = self.reading
-        size = reading.path.stat().st_size
-        reading.offset, reading.line, reading.state = 0, 0, None
-        if size > LONGEST_LINE:
-            reading.report_bad(1, f"longer than {LONGEST_LINE >> 20} MB")
+    @staticmethod
+    def is_own_record(record: dict[str, Any]) -> bool:
+        """Only Gemini CLI names a session together with the hash of its project."""
+        return all(isinstance(record.get(name), str) for name in ("sessionId", "projectHash"))
+
+    def read_source(self) -> Iterator[Record]:
+        if not self.whole:
+            yield from super().read_source()
             return
-        whole = decode_object(read_bytes(reading.path, LONGEST_LINE))
-        self.number = 1
-        if whole is None:
-            reading.report_bad(1, "not JSON")
+        size = self.reading.path.stat().st_size
+        if size > LONGEST_LINE:
+            yield 0, 0, 1, BadLine(f"longer than {LONGEST_LINE >> 20} MB")
         else:
-            yield from self.read_record(whole)
-        reading.offset = size
+            whole = decode_object(read_bytes(self.reading.path, LONGEST_LINE))
+            yield 0, size, 1, BadLine("not JSON") if whole is None else whole
 
     def read_record(self, record: dict[str, Any]) -> Iterator[Item]:
         if isinstance(patch := record.get("$set"), dict):
@@ -176,8 +154,6 @@ class _Chat(Transcript[GeminiState]):
         if not own:
             self.reading.report_bad(self.number, "message without an id")
             return
-        if not self.state.session:
-            self.state = replace(self.state, session=self.reading.path.stem)
         self.place_record(message.get("timestamp"))
         if kind not in ("user", "gemini"):
             self.reading.skip(f"{kind} message" if isinstance(kind, str) else "untyped")
@@ -199,18 +175,18 @@ class _Chat(Transcript[GeminiState]):
     # --- what was said -----------------------------------------------------------------------
 
     def _read_user(self, own: str, message: Mapping[str, Any]) -> Iterator[Item]:
-        typed = block_text(message.get("displayContent")) or _message_text(message.get("content"))
+        typed = nested_text(message.get("displayContent")) or _message_text(message.get("content"))
         text = _CONTEXT.sub("", _HOOK.sub("", typed)).strip()
         if not text:
             self.reading.skip("injected context" if typed.strip() else "tool result repeated")
         elif _is_snapshot(message):
-            yield self.make_summary(own, text)
+            yield from self.make_summary(own, text)
         elif self.actor:
             if self.state.recent not in ((), (own,)):
                 self.reading.skip("client's own text")  # it drives the sub-agent on
                 return
             self.state = replace(self.state, recent=(own,))
-            yield from self.make_message(own, text, "task")
+            yield self.make_prompt(own, text)
         elif own in self.state.recent:
             later = len(self.state.recent) - self.state.recent.index(own) - 1
             yield self.make_prompt(own, text, self.state.prompts - later)
@@ -234,22 +210,18 @@ class _Chat(Transcript[GeminiState]):
 
     def _read_call(self, own: str, call: Mapping[str, Any]) -> Iterator[Item]:
         tool, given = call["name"], input_fields(call.get("args"))
-        if "absolute_path" in given:
-            given = {**given, "file_path": given["absolute_path"], "absolute_path": None}
         if tool == "write_todos":
-            yield from self.make_todo(todo_text(given.get("todos"), "description"))
-            self.reading.skip("write_todos call")
-            return
+            yield from self.make_todo(given.get("todos"))
         self.place_record(call.get("timestamp"))
         item = self.make_call(call.get("id"), tool, given, within=own)
         output, failed = _read_result(call.get("result"))
-        output = output or block_text(call.get("resultDisplay"))
+        output = output or text_at(call, "resultDisplay")
         output = _HOOK.sub("", output)
         if tool == "run_shell_command":
             failed = failed or bool(_EXIT.search(output))
             output = _SHELL.sub("", output).removeprefix("Output: ")
         failed = failed or call.get("status") == "error"
-        yield from self.skip_empty(complete_call(item, output, failed))
+        yield from self.skip_bookkeeping(complete_call(item, output, failed))
 
 
 def _list_parts(content: Any) -> list[dict[str, Any]]:
@@ -313,11 +285,7 @@ def _find_folder(path: Path, head: Mapping[str, Any]) -> tuple[str, str]:
 
 def _find_listed(path: Path, slug: str, project_hash: Any) -> str:
     """The folder that the client's list maps to this name, or whose hash is known."""
-    try:
-        table = decode_json(read_bytes(path, LONGEST_LINE))
-    except OSError:
-        return ""
-    for folder, name in dict_at(table, "projects").items():
+    for folder, name in dict_at(load_object(path), "projects").items():
         if name == slug or sha256(folder.encode("utf-8", "replace")).hexdigest() in (
             slug, project_hash,
         ):  # fmt: skip
@@ -325,4 +293,4 @@ def _find_listed(path: Path, slug: str, project_hash: Any) -> str:
     return ""
 
 
-READER = GeminiReader()
+READER = GeminiReader(Chat)

@@ -16,7 +16,7 @@ from typing import Any
 from yester.agents.base import Options, Reading
 from yester.agents.claude_code import ClaudeCode, ClaudeCodeState, Line, strip_compaction
 from yester.agents.descriptors import AGENTS, CLAUDE_CODE, hooks_of
-from yester.agents.values import block_text, text_at, to_text
+from yester.agents.values import nested_text, text_at, to_text
 from yester.model import Item, Session
 from yester.project import Projects, files_root
 
@@ -145,13 +145,12 @@ def add_items(
     would have written. `fallback` identifies a tool call that has no id."""
     reading = Reading(Path(event.session or "hook"), projects, options)
     reading.state = ClaudeCodeState(
-        session=event.session, cwd=session.cwd, project=session.project,
+        session=event.session, actor=event.actor, cwd=session.cwd, project=session.project,
         root=files_root(projects.by_key(session.project), session.cwd), title=session.title,
-        title_rank=1 if session.title else 0, turn=event.turn,
+        turn=event.turn,
         prompts=0 if event.actor else session.prompts,  # its file does not know them either
     )  # fmt: skip
     reader = ClaudeCode(reading)
-    reader.own_file = reader.actor = event.actor
     reader.epoch = event.epoch - event.lasted
     found = [
         replace(item, source=event.agent, agent=event.agent)
@@ -170,10 +169,10 @@ def _write_records(event: HookEvent, payload: Mapping[str, Any], fallback: str) 
     """What Claude Code writes into its transcript when this happens."""
 
     def make_record(role: str, content: Any, **more: Any) -> Line:
-        return Line(
-            type=role, uuid=_MADE_UP, sessionId=event.session, message={"content": content},
-            isSidechain=bool(event.actor), **more,
-        )  # fmt: skip
+        return {
+            "type": role, "uuid": _MADE_UP, "sessionId": event.session,
+            "message": {"content": content}, "isSidechain": bool(event.actor), **more,
+        }  # fmt: skip
 
     if event.what == "prompt":
         yield make_record("user", event.prompt)
@@ -198,7 +197,7 @@ def result_text(tool: str, response: Any) -> str:
     if isinstance(response, str):
         return response
     if not isinstance(response, dict):
-        return block_text(response) or ("" if response is None else to_text(response))
+        return nested_text(response) or ("" if response is None else to_text(response))
     if tool == "Bash":
         parts = (text_at(response, "stdout"), text_at(response, "stderr").strip())
         return "\n".join(filter(None, parts))
@@ -214,7 +213,7 @@ def result_text(tool: str, response: Any) -> str:
             return "No matches found" if response.get("mode") == "content" else "No files found"
         counted = f"Found {len(names)} file{'s' * (len(names) != 1)}\n" if tool == "Grep" else ""
         return counted + "\n".join(names)
-    return block_text(response.get("content")) or to_text(response)
+    return nested_text(response.get("content")) or to_text(response)
 
 
 def _read_duration(payload: Mapping[str, Any]) -> int:

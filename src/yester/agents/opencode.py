@@ -17,28 +17,28 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from yester.agents.base import Reader, Reading, load_state
-from yester.agents.conversation import Conversation, State, place_state
+from yester.agents.base import Conversation, Reader, Reading, State, load_state
 from yester.agents.descriptors import OPENCODE
 from yester.agents.sources import (
     Database,
-    DatabaseProblem,
     column_text,
     has_tables,
     is_database,
+    read_changed,
     read_database,
     stamp_database,
 )
 from yester.agents.values import (
     LONGEST_LINE,
+    decode_json,
     decode_object,
     dict_at,
+    input_fields,
     list_at,
     load_object,
     nested_text,
     parse_time,
     text_at,
-    todo_text,
 )
 from yester.files import read_bytes
 from yester.model import Item
@@ -98,12 +98,13 @@ class DatabaseStore:
         # No row can be newer than the file: a wrong clock must not hide what comes later.
         self.latest = stamp_database(reading.path)[1] // 1_000_000
         self.rows: dict[str, int] = {}
-        self._columns: dict[str, frozenset[str]] = {}
+        self.column = database.column_or_null
 
     def list_sessions(self) -> dict[str, StoredSession]:
         """All of them, in the order they changed."""
         found = self._select_sessions(*FIRST) | self._select_sessions(*SECOND)
-        if not found and not (self._columns_of(FIRST[0]) or self._columns_of(SECOND[0])):
+        known = map(self.database.table_columns, (FIRST[0], SECOND[0]))
+        if not found and not any(known):
             self.reading.report_bad(
                 0, "no table of sessions; this version of opencode is not known"
             )
@@ -116,14 +117,14 @@ class DatabaseStore:
     def read_messages(self, session: StoredSession) -> Iterator[Message]:
         """In order: those that are new, and at least all of the user's."""
         table, before = session.table, self.before.rows.get(session.table, 0)
-        changed = self._column_or_null(table, "time_updated")
-        created = self._column_or_null(table, "time_created")
+        changed = self.column(table, "time_updated")
+        created = self.column(table, "time_created")
         if table == SECOND[1]:
-            kind = f"CAST({self._column_or_null(table, 'type')} AS BLOB)"
-            order = self._column_or_null(table, "seq")
+            kind = f"CAST({self.column(table, 'type')} AS BLOB)"
+            order = self.column(table, "seq")
         else:
             kind, order = "NULL", f"{created}, id"
-            newest = f"SELECT max({self._column_or_null('part', 'time_updated')}) FROM part"
+            newest = f"SELECT max({self.column('part', 'time_updated')}) FROM part"
             changed = (
                 f"max(coalesce({changed}, 0),"
                 f" coalesce(({newest} WHERE message_id = {table}.id), 0))"
@@ -159,7 +160,9 @@ class DatabaseStore:
         return found
 
     def read_todos(self, session: StoredSession) -> Any:
-        if not {"session_id", "content", "status", "position"} <= self._columns_of("todo"):
+        if not {"session_id", "content", "status", "position"} <= self.database.table_columns(
+            "todo"
+        ):
             return None
         rows = self.database.select_rows(
             "SELECT CAST(content AS BLOB), CAST(status AS BLOB) FROM todo WHERE session_id = ?"
@@ -170,12 +173,12 @@ class DatabaseStore:
         ]
 
     def _select_sessions(self, table: str, messages: str, *parts: str) -> dict[str, StoredSession]:
-        if not all(map(self._columns_of, (table, messages, *parts))):
+        if not all(map(self.database.table_columns, (table, messages, *parts))):
             return {}
         changed: dict[str, int] = {}
         last: dict[str, int] = {}
         for name in (messages, *parts):
-            stamped = self._column_or_null(name, "time_updated")
+            stamped = self.column(name, "time_updated")
             for key, time, row in self.database.select_rows(
                 f"SELECT CAST(session_id AS BLOB), max({stamped}), max(rowid)"
                 f" FROM {name} GROUP BY session_id"
@@ -185,10 +188,10 @@ class DatabaseStore:
                 last.setdefault(id_, row)
         self.rows[messages] = max(last.values(), default=0)
         names = ("id", "parent_id", "directory", "title", "agent")
-        fields = ", ".join(f"CAST({self._column_or_null(table, name)} AS BLOB)" for name in names)
+        fields = ", ".join(f"CAST({self.column(table, name)} AS BLOB)" for name in names)
         found = {}
         for time, *words in self.database.select_rows(
-            f"SELECT {self._column_or_null(table, 'time_updated')}, {fields} FROM {table}"
+            f"SELECT {self.column(table, 'time_updated')}, {fields} FROM {table}"
         ):
             id_, parent, directory, title, agent = map(column_text, words)
             newest = max(self._row_time(time), changed.get(id_, 0))
@@ -196,19 +199,6 @@ class DatabaseStore:
                 id_, parent, directory, title, agent, messages, newest, last.get(id_, 0)
             )
         return found
-
-    def _columns_of(self, table: str) -> frozenset[str]:
-        if table not in self._columns:
-            self._columns[table] = self.database.table_columns(table)
-        return self._columns[table]
-
-    def _column_or_null(self, table: str, column: str) -> str:
-        """A column, or NULL (counted once) in a version that has none of this name."""
-        if column in self._columns_of(table):
-            return column
-        if not self.reading.skipped[f"no column {table}.{column}"]:
-            self.reading.skip(f"no column {table}.{column}")
-        return "NULL"
 
     def _row_time(self, value: Any) -> int:
         """When a row was stamped; one without a time counts as new."""
@@ -246,10 +236,11 @@ class FileStore:
 
     def read_todos(self, session: StoredSession) -> Any:
         try:
-            raw = read_bytes(self.storage / "todo" / f"{session.id}.json", LONGEST_LINE)
+            return decode_json(
+                read_bytes(self.storage / "todo" / f"{session.id}.json", LONGEST_LINE)
+            )
         except OSError:
             return None
-        return (decode_object(b'{"todos":' + raw + b"}") or {}).get("todos")
 
     def _read_objects(self, kind: str, folder: str) -> Parts:
         for file in sorted((self.storage / kind / folder).glob("*.json")):
@@ -316,25 +307,22 @@ def _read_file(reading: Reading) -> Iterator[Item]:
 def _read_sessions(reading: Reading, database: Database) -> Iterator[Item]:
     """The sessions with something new, in the order they changed: up to there all is read."""
     tables = DatabaseStore(reading, database)
-    reading.state = tables.before
-    sessions, whole = tables.list_sessions(), True
-    for session in sessions.values():
-        if not tables.is_new(session):
-            continue
-        root = _find_root(session.id, sessions)
-        try:
-            yield from _Session(reading, session, root, tables).read_items()
-        except DatabaseProblem as problem:
-            reading.report_bad(0, f"session {session.id}: {problem}")
-            whole = whole and not problem.passing  # else the next run tries again from here
-        if whole:
-            since = max(session.changed, tables.before.since)
-            reading.state = replace(tables.before, since=since)
-    if whole:
-        reading.state = replace(reading.state, rows=tables.rows)
+    before = reading.state = tables.before
+    sessions = tables.list_sessions()
+    changed = [
+        (
+            f"session {session.id}",
+            replace(before, since=max(session.changed, before.since)),
+            _Session(reading, session, _find_root(session.id, sessions), tables).read_items(),
+        )
+        for session in sessions.values()
+        if tables.is_new(session)
+    ]
+    whole = ("", replace(changed[-1][1] if changed else before, rows=tables.rows), iter(()))
+    yield from read_changed(reading, [*changed, whole])
 
 
-class _Session(Conversation[State]):
+class _Session(Conversation):
     """One session's messages as items, wherever they are kept."""
 
     agent = OPENCODE.name
@@ -345,7 +333,8 @@ class _Session(Conversation[State]):
         actor = "" if root == session.id else f"{session.agent or 'sub-agent'}:{session.id}"
         title = "" if session.title.startswith(UNTITLED) else session.title
         state = State(session=root, actor=actor, title=title)
-        super().__init__(reading, place_state(reading, state, session.directory))
+        super().__init__(reading, state)
+        self.place_session(session.directory)
         self.session = session
         self.store = store
 
@@ -361,7 +350,7 @@ class _Session(Conversation[State]):
                 yield from self._read_answer(message)
         if message:
             self.register_session()  # the title may be all that changed
-            yield from self.make_todo(todo_text(self.store.read_todos(self.session), "content"))
+            yield from self.make_todo(self.store.read_todos(self.session))
 
     def _read_prompt(self, message: Message) -> Iterator[Item]:
         """What the user typed; an earlier prompt is only counted."""
@@ -369,7 +358,7 @@ class _Session(Conversation[State]):
         for _, part in self.store.read_parts(message):
             reason = _skip_reason(part)
             if reason == "file part" and (file := _attached_file(part)):
-                named.append(self.file_path(file))
+                named.append(file)
             elif reason:
                 left_out.append(reason)
             else:
@@ -378,8 +367,8 @@ class _Session(Conversation[State]):
         if message.new:
             self.reading.skipped.update(left_out)
             if body:
-                read = tuple(dict.fromkeys(named))
-                yield replace(self.make_prompt(message.id, body), files_read=read)
+                prompt = self.make_prompt(message.id, body)
+                yield replace(prompt, files_read=self.file_paths(named))
         elif body and not self.actor:
             self.count_prompt(body)
 
@@ -387,9 +376,8 @@ class _Session(Conversation[State]):
         info, parts = message.info, list(self.store.read_parts(message))
         if info.get("summary") is True or message.kind == "compaction":
             texts = [nested_text(part) for _, part in parts if part.get("type") == "text"]
-            body = "\n".join([*texts, nested_text(info.get("summary"))]).strip()
-            if body:
-                yield self.make_summary(message.id, body)
+            body = "\n".join([*texts, nested_text(info.get("summary"))])
+            yield from self.make_summary(message.id, body)
         elif message.kind == "assistant":
             if not parts:
                 self.reading.skip("failed answer" if info.get("error") else "empty")
@@ -398,7 +386,7 @@ class _Session(Conversation[State]):
         elif message.kind == "shell":  # a command the user ran
             given, output = {"command": info.get("command")}, nested_text(info.get("output"))
             failed = info.get("exit") not in (None, 0)
-            yield from self.make_tool_call(message.id, None, "shell", given, output, failed)
+            yield from self.make_answered_call(message.id, None, "shell", given, output, failed)
         else:
             self.reading.skip(message.kind or "unknown message")
 
@@ -421,9 +409,9 @@ class _Session(Conversation[State]):
         output = nested_text(state.get("output") or state.get("content"))
         error = error.get("message") if isinstance(error, dict) else error
         name = part.get("tool") or part.get("name")
-        yield from self.make_tool_call(
+        yield from self.make_answered_call(
             ref, part.get("callID") or part.get("id"), name if isinstance(name, str) else "unknown",
-            state.get("input"), output or nested_text(error), failed,
+            input_fields(state.get("input")), output or nested_text(error), failed,
         )  # fmt: skip
 
 

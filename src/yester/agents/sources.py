@@ -6,20 +6,29 @@ Each is read as it really is: growing, cut off, rewritten, damaged, or locked by
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from enum import Enum
 from errno import EFBIG
+from functools import cache
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
 from stat import S_ISREG
-from typing import Any, BinaryIO, Final, Generic, NamedTuple, TypeVar
+from typing import Any, BinaryIO, ClassVar, Final, NamedTuple, TypedDict, TypeVar
 
 import apsw
 import msgspec
 
-from yester.agents.base import Reading, load_state
+from yester.agents.base import (
+    TODO_TOOLS,
+    Conversation,
+    Reader,
+    Reading,
+    State,
+    complete_call,
+    load_state,
+)
 from yester.agents.values import LONGEST_LINE, split_objects
 from yester.files import open_file
 from yester.model import Item
@@ -31,7 +40,6 @@ T = TypeVar("T")
 ENDLESS = 4 * LONGEST_LINE  # bytes without a line end, after which the file is no transcript
 PIECE = 4 * 1024 * 1024  # of a line, between two pauses
 _FIRST_RECORDS = 20  # that tell whose file it is
-_decode_dict = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 class Pause(Enum):
@@ -47,15 +55,27 @@ class BadLine(NamedTuple):
     reason: str
 
 
-def read_records(
-    path: Path, offset: int, line: int, decode: Callable[[bytes], T], convert: Callable[[Any], T]
-) -> Iterator[tuple[int, int, int, T | BadLine | Pause]]:
-    """(start, end, line number, record, BadLine or PAUSE) from `offset` on.
+# (start, end, line number, record) of what a line holds.
+Record = tuple[int, int, int, "dict[str, Any] | BadLine | Pause"]
 
-    `decode` takes a line's bytes; where it fails, glued records are taken apart with the standard
-    library and handed to `convert`. An unfinished last line is left for the next run. A file
-    without line ends raises OSError.
+
+@cache
+def _record_decoder(fields: tuple[str, ...]) -> msgspec.json.Decoder[dict[str, Any]]:
+    """Unpacks these fields of a line, of any type, and passes over the others."""
+    if not fields:
+        return msgspec.json.Decoder(dict[str, Any])
+    return msgspec.json.Decoder(TypedDict("Fields", dict.fromkeys(fields, Any), total=False))  # type: ignore[operator]
+
+
+def read_records(
+    path: Path, offset: int, line: int, fields: tuple[str, ...] = ()
+) -> Iterator[Record]:
+    """The records from `offset` on, with these fields or all.
+
+    Glued records are taken apart with the standard library. An unfinished last line is left for the
+    next run. A file without line ends raises OSError.
     """
+    decode = _record_decoder(fields).decode
     with open_file(path) as file:
         file.seek(offset)
         for raw, length in _read_lines(file, path):
@@ -75,13 +95,12 @@ def read_records(
             except (msgspec.MsgspecError, UnicodeError, ValueError, RecursionError):
                 pass
             found = split_objects(raw.decode("utf-8", "replace"))
-            if found:
-                for value in found:
-                    yield start, offset, line, convert(value)
-            elif complete:
-                yield start, offset, line, BadLine("not JSON")
-            else:
+            for value in found:
+                yield start, offset, line, value
+            if not found and not complete:
                 return  # still being written
+            if not found:
+                yield start, offset, line, BadLine("not JSON")
 
 
 def first_records(path: Path) -> Iterator[dict[str, Any]]:
@@ -89,7 +108,7 @@ def first_records(path: Path) -> Iterator[dict[str, Any]]:
     if path.suffix != ".jsonl":
         return
     try:
-        for *_, record in islice(read_records(path, 0, 0, _decode_dict, dict), _FIRST_RECORDS):
+        for *_, record in islice(read_records(path, 0, 0), _FIRST_RECORDS):
             if isinstance(record, dict):
                 yield record
     except OSError:
@@ -116,6 +135,162 @@ def _read_lines(file: BinaryIO, path: Path) -> Iterator[tuple[bytes, int]]:
         yield b"".join(parts), length
 
 
+# --- transcripts of JSON lines -------------------------------------------------------------------
+
+# A call that got no result within so many lines was interrupted; it is stored without one. Copilot
+# writes all a sub-agent does between the call that started it and its result.
+_PATIENCE_LINES = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """An item that is not complete yet, and where to read on from to meet it again."""
+
+    item: Item
+    offset: int
+    line: int
+    state: State
+
+
+class Transcript(Conversation, ABC):
+    """One pass over one file of records: the state so far and the calls that wait for their result.
+
+    A tool call and its result become one item: the call waits until its result comes, and so does
+    the place to read on from. Whatever is committed meanwhile, the next run meets the call again.
+    """
+
+    state_type: ClassVar[type[State]] = State
+    fields: ClassVar[tuple[str, ...]] = ()  # of a record that are looked at; none named: all
+
+    def __init__(self, reading: Reading, state: State | None = None) -> None:
+        state = state or load_state(self.state_type, reading.state)
+        if not state.session:
+            state = replace(state, session=self.name_session(reading.path))
+        super().__init__(reading, state)
+        self.waiting: dict[str, Waiting] = {}
+        self._answered: dict[str, int] = {}  # key of a call: the line of its result
+        self._ahead = set(state.answered)
+        self._start = -1
+        self._before: State = state  # the state at the beginning of the line
+
+    @staticmethod
+    def is_own_record(record: dict[str, Any]) -> bool:  # noqa: ARG004
+        """Does only this agent write such a record?"""
+        return False
+
+    @staticmethod
+    def name_session(path: Path) -> str:
+        """The session of a file whose records have not named it yet."""
+        return path.stem
+
+    @abstractmethod
+    def read_record(self, record: dict[str, Any]) -> Iterator[Item]:
+        """What one record of the file gives; most give nothing."""
+
+    def session_file(self) -> str:
+        return "" if self.state.actor else super().session_file()
+
+    def read_source(self) -> Iterator[Record]:
+        """The records from the place to read on from."""
+        reading = self.reading
+        return read_records(reading.path, reading.offset, reading.line, self.fields)
+
+    def read_items(self) -> Iterator[Item | None]:
+        reading = self.reading
+        for start, end, number, record in self.read_source():
+            if record is PAUSE:
+                yield None
+                continue
+            if number != self.number:  # glued records share a line: it is read as a whole again
+                self._start, self._before, self.number = start, self.state, number
+            self._keep_place(start, number - 1, self._before)
+            if isinstance(record, BadLine):
+                reading.report_bad(number, record.reason)
+            else:
+                yield from self.read_record(record)
+            yield from self._give_up_waiting()
+            self._keep_place(end, number, self.state)
+        for call in self.waiting.values():
+            yield from self._give_unanswered(call)
+
+    def _keep_place(self, offset: int, line: int, state: State) -> None:
+        """Where to read on from: here, or at the first item that may still be completed."""
+        reading = self.reading
+        for call in self.waiting.values():
+            offset, line, state = call.offset, call.line, call.state
+            break
+        if self._answered:
+            self._answered = {key: at for key, at in self._answered.items() if at > line}
+        if self._answered or self._ahead or state.answered:
+            state = replace(state, answered=(*self._answered, *self._ahead))
+        reading.offset, reading.line, reading.state = offset, line, state
+
+    def _give_up_waiting(self) -> Iterator[Item]:
+        while self.waiting:
+            key, call = next(iter(self.waiting.items()))
+            if self.number - call.line <= _PATIENCE_LINES:
+                return
+            del self.waiting[key]
+            yield from self._give_unanswered(call)
+
+    def _give_unanswered(self, call: Waiting) -> Iterator[Item]:
+        self.reading.unanswered.add(call.item.ref)
+        yield from self.skip_bookkeeping(call.item)
+
+    def read_call(
+        self, key: Any, tool: str, given: Mapping[str, Any], ref: str = ""
+    ) -> Iterator[Item]:
+        """A call that waits for its result; one for the todo list tells that at once."""
+        if tool.lower() in TODO_TOOLS:
+            yield from self.make_todo(given.get("todos") or given.get("plan"))
+        yield from self.await_result(key, self.make_call(ref or key, tool, given))
+
+    def await_result(self, key: Any, item: Item) -> Iterator[Item]:
+        """Keep an item until it is completed under this key."""
+        if not isinstance(key, str) or not key:
+            yield from self.skip_bookkeeping(item)
+            return
+        if key in self.waiting:
+            yield from self._give_unanswered(self.waiting.pop(key))
+        self.waiting[key] = Waiting(item, self._start, self.number - 1, self._before)
+
+    def add_result(
+        self, key: Any, text: str, failed: bool, changed: tuple[str, ...] = ()
+    ) -> Iterator[Item]:
+        """The result of a call, with it if it is known."""
+        name = key if isinstance(key, str) else ""
+        call = self.waiting.pop(name, None)
+        if call or name in self._ahead:
+            self._answered[name] = self.number
+            self._ahead.discard(name)
+        if call is None and name in self._answered:
+            self.reading.skip("result already read")
+        elif call is None:
+            ref = f"{self.make_ref(key, text)}:result"
+            tags = ("error",) if failed else ()
+            yield from self.skip_empty(
+                self.make_item(ref, "message", "tool", text, origin="tool", tags=tags)
+            )
+        else:
+            self.reading.messages += 1
+            item = complete_call(call.item, text, failed)
+            modified = tuple(dict.fromkeys(item.files_modified + changed))
+            yield from self.skip_bookkeeping(replace(item, files_modified=modified))
+
+
+class LineReader(Reader):
+    """Reads an agent that writes JSON lines and nothing else."""
+
+    def __init__(self, kind: type[Transcript]) -> None:
+        self.kind = kind
+
+    def is_transcript(self, path: Path) -> bool:
+        return any(map(self.kind.is_own_record, first_records(path)))
+
+    def read_items(self, reading: Reading) -> Iterator[Item | None]:
+        return self.kind(reading).read_items()
+
+
 # --- Markdown ------------------------------------------------------------------------------------
 
 # An unfinished last line that begins like this may become a mark: it is left for the next run.
@@ -125,43 +300,28 @@ _LONGEST_BLOCK = 8 << 20  # characters
 
 
 @dataclass(frozen=True, slots=True)
-class MarkdownState:
+class MarkdownState(State):
     before: str = ""  # digest of everything before the place to read on from
 
 
-M = TypeVar("M", bound=MarkdownState)
-
-
-@dataclass(slots=True)
-class Block(Generic[M]):
-    """Lines that belong together, with the place and the state before the first of them."""
-
-    kind: str
-    offset: int
-    line: int
-    state: M
-    lines: list[str] = field(default_factory=list)
-    size: int = 0
-
-    @property
-    def text(self) -> str:
-        return "\n".join(self.lines).strip()
-
-
-class Markdown(ABC, Generic[M]):
+class Markdown(Conversation, ABC):
     """One pass over one file: from where the last run ended, or from the start if it changed.
 
-    A block is finished when the next one begins, so the last one is read again by the next run.
-    Reading on is safe only while everything before is what it was: a digest of it is kept.
+    A block of lines is finished when the next one begins, so the last one is read again by the
+    next run. Reading on is safe only while everything before is what it was: a digest of it is
+    kept.
     """
 
-    def __init__(self, reading: Reading, kind: type[M]) -> None:
-        self.reading = reading
-        self.state = load_state(kind, reading.state)
+    state_type: ClassVar[type[MarkdownState]]
+    state: MarkdownState
+    begins: ClassVar[str]  # the first thing that such a file says
+
+    def __init__(self, reading: Reading) -> None:
+        super().__init__(reading, load_state(self.state_type, reading.state))
         self._passed = blake2b(digest_size=16)
         if reading.offset and not self._is_unchanged():
             reading.offset = reading.line = 0
-            self.state = kind()
+            self.state = self.state_type()
             self._passed = blake2b(digest_size=16)
 
     @abstractmethod
@@ -169,27 +329,28 @@ class Markdown(ABC, Generic[M]):
         """The kind of block this line begins; None if it goes on with the last one."""
 
     @abstractmethod
-    def read_block(self, block: Block[M]) -> Iterator[Item]:
+    def read_block(self, kind: str, lines: list[str]) -> Iterator[Item]:
         """What a block gives. It may be read twice, from the same state."""
 
-    def read_blocks(self) -> Iterator[Item]:
-        block: Block[M] | None = None
+    def read_items(self) -> Iterator[Item]:
+        block: tuple[str, list[str]] | None = None
+        size = 0
         for offset, number, text in self._read_lines():
             kind = self.block_kind(text)
             if kind is not None or block is None:
                 if block:
-                    yield from self.read_block(block)
-                state = replace(self.state, before=self._passed.hexdigest())
-                block = Block(kind or "", offset, number, state)
+                    yield from self.read_block(*block)
+                block, size = (kind or "", []), 0
+                self.state = replace(self.state, before=self._passed.hexdigest())
                 reading = self.reading
-                reading.offset, reading.line, reading.state = offset, number, state
-            block.size += len(text)
-            if block.size > _LONGEST_BLOCK:
+                reading.offset, reading.line, reading.state = offset, number, self.state
+            size += len(text)
+            if size > _LONGEST_BLOCK:
                 self.reading.skip("line of an endless block")
             else:
-                block.lines.append(text)
+                block[1].append(text)
         if block:  # read, but not passed
-            yield from self.read_block(block)
+            yield from self.read_block(*block)
 
     def _read_lines(self) -> Iterator[tuple[int, int, str]]:
         offset, number = self.reading.offset, self.reading.line
@@ -212,10 +373,19 @@ class Markdown(ABC, Generic[M]):
         return left == 0 and self._passed.hexdigest() == self.state.before
 
 
-def starts_with(path: Path, mark: str) -> bool:
-    """Is this the first thing a Markdown file says?"""
-    head = _read_head(path, 4096) if path.suffix == ".md" else b""
-    return head.decode("utf-8", "replace").lstrip("\ufeff \t\r\n").startswith(mark)
+class MarkdownReader(Reader):
+    """Reads an agent that writes Markdown and nothing else."""
+
+    def __init__(self, kind: type[Markdown]) -> None:
+        self.kind = kind
+
+    def is_transcript(self, path: Path) -> bool:
+        head = _read_head(path, 4096) if path.suffix == ".md" else b""
+        text = head.decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
+        return text.startswith(self.kind.begins)
+
+    def read_items(self, reading: Reading) -> Iterator[Item | None]:
+        return self.kind(reading).read_items()
 
 
 # --- SQLite --------------------------------------------------------------------------------------
@@ -250,6 +420,8 @@ class Database:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.missing: set[str] = set()  # columns that this version does not have
+        self._columns: dict[str, frozenset[str]] = {}
         self._unused = False
         self._db = self._open()
 
@@ -298,8 +470,16 @@ class Database:
 
     def table_columns(self, table: str) -> frozenset[str]:
         """The columns of a table; none if there is no such table."""
-        rows = self.select_rows("SELECT name FROM pragma_table_info(?)", table)
-        return frozenset(row[0] for row in rows)
+        if table not in self._columns:
+            rows = self.select_rows("SELECT name FROM pragma_table_info(?)", table)
+            self._columns[table] = frozenset(row[0] for row in rows)
+        return self._columns[table]
+
+    def column_or_null(self, table: str, column: str) -> str:
+        if column in self.table_columns(table):
+            return column
+        self.missing.add(f"{table}.{column}")
+        return "NULL"
 
 
 def read_database(
@@ -309,8 +489,28 @@ def read_database(
     try:
         with Database(reading.path) as database:
             yield from read(reading, database)
+            for column in sorted(database.missing):
+                reading.skip(f"no column {column}")
     except DatabaseProblem as problem:
         reading.report_bad(0, str(problem))
+
+
+def read_changed(
+    reading: Reading, changed: Iterable[tuple[str, Any, Iterator[Item]]]
+) -> Iterator[Item]:
+    """The items of what has changed in a database: (name, state after it, items).
+
+    A part that cannot be read costs only itself. If it is locked, the next run begins before it.
+    """
+    whole = True
+    for name, state, items in changed:
+        try:
+            yield from items
+        except DatabaseProblem as problem:
+            reading.report_bad(0, f"{name}: {problem}")
+            whole = whole and not problem.passing
+        if whole:
+            reading.state = state
 
 
 def is_database(path: Path) -> bool:

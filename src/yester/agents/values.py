@@ -44,10 +44,11 @@ def dicts_at(record: Any, key: str) -> list[dict[str, Any]]:
 
 
 def input_fields(given: Any) -> dict[str, Any]:
-    """A tool call's input by name."""
-    if isinstance(given, dict):
-        return given
-    return {} if given is None else {"input": given}
+    """A tool call's input by name, which some clients write as JSON text."""
+    fields = decode_json(given) if isinstance(given, str) else given
+    if isinstance(fields, dict):
+        return fields
+    return {} if given in (None, "") else {"input": given}
 
 
 # --- texts ---------------------------------------------------------------------------------------
@@ -61,17 +62,6 @@ def to_text(value: Any) -> str:
         return json.dumps(value, ensure_ascii=False)
     except (RecursionError, ValueError):
         return ""
-
-
-def block_text(content: Any) -> str:
-    """The text of content that is a text or a list of blocks."""
-    if isinstance(content, str):
-        return content
-    return "\n".join(
-        block["text"]
-        for block in (content if isinstance(content, list) else ())
-        if isinstance(block, dict) and isinstance(block.get("text"), str)
-    )
 
 
 def nested_text(content: Any, deep: int = 5) -> str:
@@ -94,14 +84,17 @@ def input_text(given: Mapping[str, Any], fields: tuple[str, ...]) -> str:
     return "\n".join(to_text(given[key]) for key in fields if given.get(key))
 
 
-def todo_text(todos: Any, field: str) -> str:
-    """A todo list, one line each; `field` is what the client calls a todo's text."""
+def todo_text(todos: Any) -> str:
+    """A todo list, one line each; clients have different names for a todo's text."""
+    if isinstance(todos, str):
+        return todos.strip()
     marks = {"completed": "x", "in_progress": ">"}
-    return "\n".join(
-        f"[{marks.get(str(todo.get('status')), ' ')}] {todo[field]}"
-        for todo in (todos if isinstance(todos, list) else ())
-        if isinstance(todo, dict) and isinstance(todo.get(field), str)
-    )
+    lines = []
+    for todo in todos if isinstance(todos, list) else ():
+        named = (text_at(todo, field) for field in ("content", "step", "description", "subject"))
+        if text := next(filter(None, named), ""):
+            lines.append(f"[{marks.get(str(todo.get('status')), ' ')}] {text}")
+    return "\n".join(lines)
 
 
 def join_output(given: str, output: str) -> str:
