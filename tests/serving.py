@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-from yester.doctor import glance
 from yester.faces.http.app import App
 from yester.faces.http.guard import Slowdown
 from yester.faces.http.login import Keys, token
 from yester.faces.http.server import Server, listening
 from yester.faces.http.viewer import FOLDER
 from yester.memory import Memory
+from yester.operate.doctor import examine_quickly
 
 if TYPE_CHECKING:
     from yester.memory import AskWorker
@@ -147,7 +147,7 @@ def serving(
     keys = Keys(token(home))
     app = App(
         Memory(home, environ, who="http", ask_worker=ask_worker, recreates=False), keys, port,
-        lambda _, error: failures.append(error), examine=glance, folder=folder,
+        lambda _, error: failures.append(error), examine=examine_quickly, folder=folder,
         slowdown=slowdown or Slowdown(sleep=at_once),
     )  # fmt: skip
     server = Server(app)

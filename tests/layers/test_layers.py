@@ -36,7 +36,7 @@ GROUPS = (
     ("memory",),
     ("deliver",),
     ("operations",),
-    ("worker", "operate", "install", "doctor", "faces", "__main__"),
+    ("worker", "operate", "faces", "__main__"),
 )
 GROUP = {name: number for number, names in enumerate(GROUPS) for name in names}
 MODULES = sorted(SOURCE.rglob("*.py"))

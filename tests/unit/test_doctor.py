@@ -9,6 +9,8 @@ import stat
 import subprocess
 import sys
 import time
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -17,8 +19,10 @@ import pytest
 import yester
 from tests.capturing import answered, made, put_python, worker_that
 from yester.config import load
-from yester.doctor import agents, examine, folder, running, store
-from yester.install import claude_code, plugin
+from yester.operate import install
+from yester.operate.doctor import agents, examine, store, walk_checks, worker
+from yester.operate.doctor import home as folder
+from yester.operate.doctor.finding import Check, Examination
 from yester.worker import launch, seat
 
 pytestmark = pytest.mark.requirement("OPS-04")
@@ -33,6 +37,15 @@ def home(tmp_path):
     return tmp_path / ".yester"
 
 
+def examined(home, look, mend=None, fix=False, environ=None, folders=(), **more):
+    """What one check finds."""
+    config = load(home, {})
+    case = Examination(home, config, environ or {}, NOW, fix, folders=folders)
+    for name, value in more.items():
+        case = replace(case, **{name: value})
+    return list(walk_checks([Check("check", look, mend)], case))
+
+
 def states(findings):
     return [(one.check, one.state) for one in findings]
 
@@ -43,13 +56,15 @@ def only(findings):
     return one
 
 
-def mended(home, check, now=NOW):
+def mended(home, look, mend, **more):
     """A check that finds something, and nothing any more after it was allowed to mend it."""
-    before = [one for one in check(False) if one.state != "ok"]
+    before = [one for one in examined(home, look, **more) if one.state != "ok"]
     assert before
     assert all(one.fix for one in before)
-    assert all(one.state == "ok" for one in check(True))
-    assert all(one.state == "ok" for one in check(False))
+    done = examined(home, look, mend, fix=True, **more)
+    assert done
+    assert all(one.state == "ok" for one in done)
+    assert all(one.state == "ok" for one in examined(home, look, **more))
     return before
 
 
@@ -63,7 +78,7 @@ def test_whatever_is_open_to_others_is_closed_wherever_it_is(home):
     deep.parent.chmod(0o755)
     home.chmod(0o750)
     (home / "elsewhere").symlink_to("/usr")
-    (found,) = mended(home, lambda fix: list(folder._permissions(home, fix)))
+    (found,) = mended(home, folder.look_at_modes, folder.mend_modes)
     assert found.state == "problem"
     assert "and 1 more" in found.text
     for path in (home, *home.rglob("*")):
@@ -75,7 +90,7 @@ def test_whatever_is_open_to_others_is_closed_wherever_it_is(home):
 def test_files_of_another_user_are_told_with_the_command_that_takes_them_back(home):
     (home / "yester.db").touch(0o600)
     os.chown(home / "yester.db", 12345, -1)
-    found = only(folder._permissions(home, True))
+    found = only(examined(home, folder.look_at_modes, folder.mend_modes, fix=True))
     assert "belong to another user" in found.text
     assert "chown" in found.fix
 
@@ -83,30 +98,30 @@ def test_files_of_another_user_are_told_with_the_command_that_takes_them_back(ho
 def test_folders_that_are_missing_are_made(home):
     shutil.rmtree(home / "spool" / "new")
     (home / "logs").rmdir()
-    (found,) = mended(home, lambda fix: list(folder._folders(home, fix)))
+    (found,) = mended(home, folder.look_at_folders, folder.mend_folders)
     assert found.text == "missing: logs, spool/new"
     assert stat.S_IMODE((home / "logs").stat().st_mode) == 0o700
 
 
 def test_a_home_that_was_never_used_lacks_nothing(tmp_path):
     (tmp_path / "new").mkdir(mode=0o700)
-    assert list(folder._folders(tmp_path / "new", False)) == []
-    (first, second) = folder.home(tmp_path / "new", False)
-    assert (first.check, second.state) == ("disk", "ok")
+    assert examined(tmp_path / "new", folder.look_at_folders) == []
+    assert only(examined(tmp_path / "new", folder.look_at_disk)).check == "disk"
+    assert only(examined(tmp_path / "new", folder.look_at_modes)).state == "ok"
 
 
 def test_settings_that_cannot_be_read_end_the_examination_with_their_fix(home):
     (home / "config.toml").write_text("thinking = 7\n")
-    last = examine(home, NOW)[-1]
+    *_, last = examine(home, NOW)
     assert (last.check, last.state) == ("settings", "problem")
     assert last.fix
     (home / "config.toml").write_text("thinking = \n")
-    assert examine(home, NOW)[-1].fix == "Correct it or move it away"
+    assert list(examine(home, NOW))[-1].fix == "Correct it or move it away"
 
 
 def test_a_setting_that_nobody_knows_is_a_note_and_everything_else_is_looked_at(home):
     (home / "config.toml").write_text("foo = 1\n")
-    found = examine(home, NOW)
+    found = list(examine(home, NOW))
     (note,) = [one for one in found if "no setting is called 'foo'" in one.text]
     assert (note.check, note.state) == ("settings", "note")
     assert {"launch", "spool", "store"} <= {one.check for one in found}
@@ -115,15 +130,19 @@ def test_a_setting_that_nobody_knows_is_a_note_and_everything_else_is_looked_at(
 # --- running ---------------------------------------------------------------------------------
 
 
+def python3(home, path):
+    return only(examined(home, worker.look_at_python, environ={"PATH": path}))
+
+
 def interpreter(tmp_path, text):
     path = tmp_path / "python3"
     path.write_text(f"#!/bin/sh\n{text}\n")
     path.chmod(0o755)
-    return only(running.interpreter({"PATH": str(tmp_path)}, tmp_path))
+    return python3(tmp_path, str(tmp_path))
 
 
 def test_the_python3_of_the_agents_path_must_run_and_be_new_enough(tmp_path):
-    assert "not on the PATH" in only(running.interpreter({"PATH": ""}, tmp_path)).text
+    assert "not on the PATH" in python3(tmp_path, "").text
     assert interpreter(tmp_path, "echo 3 8 18").state == "problem"
     assert interpreter(tmp_path, "exit 1").text.endswith("does not run")
     assert interpreter(tmp_path, "echo 3 9 0").text.endswith("python3, 3.9.0")
@@ -133,21 +152,22 @@ def test_the_python3_of_the_agents_path_must_run_and_be_new_enough(tmp_path):
 
 
 def test_launch_must_name_a_python_that_is_there_and_this_home(home, tmp_path):
-    def check(fix):
-        return list(running.launching(home, {"HOME": str(home.parent)}, fix))
+    def mended_launch():
+        environ = {"HOME": str(home.parent)}
+        return mended(home, worker.look_at_launch, worker.mend_launch, environ=environ)
 
     path = home / "run" / "launch"
-    (found,) = mended(home, check)
+    (found,) = mended_launch()
     assert (found.state, found.text) == ("note", f"{path} is not there")
     path.write_text(path.read_text().replace(sys.executable, "/gone/bin/python"))
-    (found,) = mended(home, check)
+    (found,) = mended_launch()
     assert found.state == "problem"
     assert "names a Python that is gone: /gone/bin/python" in found.text
     path.write_text("")
-    mended(home, check)
+    mended_launch()
     launch.write_launch(made(tmp_path / "other"))
     path.write_text((tmp_path / "other" / "run" / "launch").read_text())
-    assert "names another home" in mended(home, check)[0].text
+    assert "names another home" in mended_launch()[0].text
     assert path.read_text().splitlines() == launch.words(home)
 
 
@@ -158,11 +178,11 @@ def health(version, pid=0):
 
 def test_a_worker_of_an_older_version_is_a_problem_and_a_newer_one_is_none(home):
     with worker_that(home, health("0.0.1")):
-        first = next(iter(running.worker(home, {}, False)))
+        first = examined(home, worker.look_at_worker)[0]
         assert (first.state, first.fix) == ("problem", "Run: yester worker start")
         assert first.text == f"runs yester 0.0.1, this is {yester.__version__}"
     with worker_that(home, health("99.0")):
-        found = list(running.worker(home, {}, False))
+        found = examined(home, worker.look_at_worker)
     assert [one.check for one in found] == ["worker", "socket", "children"]
     assert found[0].state == found[1].state == "ok"
 
@@ -170,7 +190,7 @@ def test_a_worker_of_an_older_version_is_a_problem_and_a_newer_one_is_none(home)
 def test_a_worker_that_hangs_is_a_problem(home):
     taken = seat.take(home)
     try:
-        found = only(running.worker(home, {}, True))
+        found = only(examined(home, worker.look_at_worker, worker.mend_worker, fix=True))
     finally:
         taken.leave()
     assert found.text == f"process {os.getpid()} does not answer"
@@ -182,9 +202,10 @@ def test_a_socket_nobody_listens_on_is_removed(home, monkeypatch):
     left = socket.socket(socket.AF_UNIX)
     left.bind("worker.sock")
     left.close()
-    assert states(running.worker(home, {}, False)) == [("worker", "note"), ("socket", "note")]
-    assert states(running.worker(home, {}, True)) == [("worker", "note"), ("socket", "ok")]
-    assert states(running.worker(home, {}, True)) == [("worker", "note")]
+    assert states(examined(home, worker.look_at_worker)) == [("worker", "note"), ("socket", "note")]
+    for wanted in ([("socket", "ok"), ("worker", "note")], [("worker", "note")]):
+        found = examined(home, worker.look_at_worker, worker.mend_worker, fix=True)
+        assert states(found) == wanted
     assert seat.holder(home) == 0
 
 
@@ -192,11 +213,11 @@ def test_a_socket_nobody_listens_on_is_removed(home, monkeypatch):
 @pytest.mark.requirement("OPS-02")
 def test_a_child_that_is_not_git_is_a_problem():
     with subprocess.Popen(["sleep", "60"]) as child:
-        found = running._children(os.getpid())
+        found = worker.look_at_children(os.getpid())
         child.kill()
     assert found.state == "problem"
     assert "sleep" in found.text
-    assert running._children(child.pid).text == "none"
+    assert worker.look_at_children(child.pid).text == "none"
 
 
 def test_the_log_tells_of_the_last_days_errors_without_a_secret(home):
@@ -213,12 +234,12 @@ def test_the_log_tells_of_the_last_days_errors_without_a_secret(home):
         line(1, f"taking {token} failed: ValueError at events.py:2"),
     ]
     path.write_text("\n".join([*lines, "no time at all failed: "]) + "\n")
-    found = list(running.log(home, NOW))
+    found = examined(home, worker.look_at_log)
     assert [one.state for one in found] == ["note"] * 3
     assert all(str(path) in one.fix for one in found)
     assert "reading 3 failed" in found[1].text
     assert "taking [redacted:" in found[2].text
-    assert only(running.log(home, NOW + 10**9)).state == "ok"
+    assert only(examined(home, worker.look_at_log, now=NOW + 10**9)).state == "ok"
 
 
 # --- store and model -------------------------------------------------------------------------
@@ -230,17 +251,17 @@ def test_a_model_whose_file_was_touched_is_a_problem(home, monkeypatch):
 
     config = load(home, {})
     monkeypatch.setitem(config.values, "embedder", "potion-base-8M")
-    lacking = only(store.model(home, config))
+    lacking = only(examined(home, store.look_at_model, config=config))
     assert "No such file" in lacking.text
     assert lacking.fix == "Run: yester model fetch potion-base-8M"
     for file in MODELS["potion-base-8M"].files:
         path = place(MODELS["potion-base-8M"], home) / file.name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"x")
-    touched = only(store.model(home, config))
+    touched = only(examined(home, store.look_at_model, config=config))
     assert "is not the model's file" in touched.text
     monkeypatch.setitem(config.values, "embedder", "none")
-    assert only(store.model(home, config)).state == "note"
+    assert only(examined(home, store.look_at_model, config=config)).state == "note"
 
 
 # --- agents ----------------------------------------------------------------------------------
@@ -248,8 +269,9 @@ def test_a_model_whose_file_was_touched_is_a_problem(home, monkeypatch):
 
 @pytest.fixture
 def installed(home, tmp_path):
-    plugin.place(home, plugin.wanted(plugin.packaged(), sys.executable))
-    claude_code.install(home, tmp_path / "claude")
+    files = install.read_files(install.packaged_folder(), sys.executable)
+    install.place_copy(home, files)
+    install.install_link(home, tmp_path / "claude")
     return tmp_path / "claude"
 
 
@@ -289,11 +311,9 @@ LOADED = '[{"id": "yester@skills-dir", "enabled": true}]'
 def test_the_client_is_asked_whether_it_loads_us(
     home, installed, tmp_path, version, listed, state, text, fix
 ):
-    found = list(
-        agents._claude_code(home, installed, program(tmp_path, version, listed), fix=False)
-    )
-    assert states(found[:1]) == [("plugin", "ok")]
-    last = only(found[1:])
+    environ = program(tmp_path, version, listed)
+    look = agents.look_at_agents
+    last = only(examined(home, look, environ=environ, folders=[installed]))
     assert last.state == state
     assert text in last.text
     assert fix in last.fix
@@ -304,30 +324,35 @@ def test_a_client_of_another_series_is_a_note_and_the_question_is_asked_all_the_
     home, installed, tmp_path
 ):
     environ = program(tmp_path, "3.0.1", LOADED)
-    found = list(agents._claude_code(home, installed, environ, fix=False))
-    assert states(found) == [("plugin", "ok"), ("claude-code", "note"), ("claude-code", "ok")]
-    assert "tried with 2.1.325" in found[1].text
+    found = examined(home, agents.look_at_agents, environ=environ, folders=[installed])
+    assert states(found) == [("claude-code", "note"), ("claude-code", "ok")]
+    assert "tried with 2.1.325" in found[0].text
 
 
 @pytest.mark.requirement("DEL-12")
 def test_settings_of_the_client_that_keep_hooks_out_are_named_and_left_alone(
     home, installed, tmp_path
 ):
-    path = installed / "settings.json"
+    path, environ = installed / "settings.json", program(tmp_path, listed=LOADED)
+
+    def examined_client():
+        look, folders = agents.look_at_agents, [installed]
+        return examined(home, look, environ=environ, folders=folders, fix=True)
+
     path.write_text('{"disableAllHooks": true}')
-    found = list(agents._claude_code(home, installed, program(tmp_path, listed=LOADED), fix=True))
+    found = examined_client()
     assert ("claude-code", "problem") in states(found)
     assert any(f"disableAllHooks in {path}" in one.text for one in found)
     path.write_text("{ no JSON")
-    found = list(agents._claude_code(home, installed, program(tmp_path, listed=LOADED), fix=True))
-    assert states(found)[1:] == [("claude-code", "note"), ("claude-code", "ok")]
+    found = examined_client()
+    assert states(found) == [("claude-code", "note"), ("claude-code", "ok")]
     assert path.read_text() == "{ no JSON"
 
 
 @pytest.mark.requirement("DEL-12")
 def test_a_copy_of_another_version_is_a_problem_that_can_be_mended(home, installed):
-    (plugin.copy_of(home) / "hooks" / "hook.py").write_text("pass\n")
-    (found,) = mended(home, lambda fix: list(agents._copy(home, fix)))
+    (install.copy_folder(home) / "hooks" / "hook.py").write_text("pass\n")
+    (found,) = mended(home, agents.look_at_plugin, agents.mend_plugin, folders=[installed])
     assert "is not that of this version: hook.py" in found.text
 
 
@@ -335,12 +360,11 @@ def test_a_copy_of_another_version_is_a_problem_that_can_be_mended(home, install
 def test_an_agent_that_has_lost_us_is_a_problem_and_one_without_us_a_note(
     home, installed, tmp_path
 ):
-    config = load(home, {})
-    claude_code.link_in(installed).unlink()
+    install.plugin_link(installed).unlink()
     other = tmp_path / "other"
     other.mkdir()
     places = [installed, other, tmp_path / "none"]
-    found = list(agents.agents(home, config, {"PATH": ""}, False, places))
+    found = examined(home, agents.look_at_agents, environ={"PATH": ""}, folders=places)
     assert states(found) == [("claude-code", "problem"), ("claude-code", "note")]
     assert "its link is gone" in found[0].text
     assert "has no yester" in found[1].text
@@ -349,31 +373,37 @@ def test_an_agent_that_has_lost_us_is_a_problem_and_one_without_us_a_note(
 
 @pytest.mark.requirement("DEL-12")
 def test_hooks_that_are_meant_to_be_silent_are_not_tried(home, installed):
-    link = claude_code.link_in(installed)
-    assert only(agents._hooks(home, link, {"YESTER_OFF": "1"})).state == "note"
+    off = examined(home, agents.look_at_hooks, environ={"YESTER_OFF": "1"}, folders=[installed])
+    assert only(off).state == "note"
     (home / "off").write_text("all 1 0\n")
-    found = only(agents._hooks(home, link, {}))
+    found = only(examined(home, agents.look_at_hooks, folders=[installed]))
     assert (found.state, found.fix) == ("note", "Run: yester off --all --undo")
 
 
 @pytest.mark.requirement("DEL-12")
 def test_the_command_that_the_skill_calls_must_be_on_the_path(home, installed, tmp_path):
-    link = claude_code.link_in(installed)
-    found = only(agents._command(link, {"PATH": "/nowhere"}))
+    def examined_path(path):
+        look = agents.look_at_path
+        return examined(home, look, environ={"PATH": path}, folders=[installed])
+
+    found = only(examined_path("/nowhere"))
     assert (found.check, found.state) == ("path", "note")
     assert str(Path(sys.executable).parent) in found.fix
     (tmp_path / "yester").touch(0o755)
-    assert list(agents._command(link, {"PATH": str(tmp_path)})) == []
+    assert examined_path(str(tmp_path)) == []
 
 
 @pytest.mark.requirement("DEL-12")
 def test_a_hook_that_fails_is_named_with_its_reason(home, installed, tmp_path):
-    link = claude_code.link_in(installed)
     environ = {"PATH": str(tmp_path), "HOME": str(tmp_path)}  # there is no python3
-    found = only(agents._hooks(home, link, environ))
+
+    def examined_hooks():
+        return only(examined(home, agents.look_at_hooks, environ=environ, folders=[installed]))
+
+    found = examined_hooks()
     assert "SessionStart ended with 127" in found.text
-    (plugin.copy_of(home) / "hooks" / "hooks.json").write_text("[]")
-    assert "hooks.json" in only(agents._hooks(home, link, environ)).text
+    (install.copy_folder(home) / "hooks" / "hooks.json").write_text("[]")
+    assert "hooks.json" in examined_hooks().text
 
 
 @pytest.mark.requirement("DEL-12")
@@ -383,7 +413,8 @@ def test_a_worker_that_does_not_come_up_leaves_no_trial_behind(home, installed, 
         "PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin", "HOME": str(tmp_path),
         "YESTER_HOME": str(home),
     }  # fmt: skip
-    found = only(agents._hooks(home, claude_code.link_in(installed), environ, patience=0))
+    look = partial(agents.look_at_hooks, patience=0)
+    found = only(examined(home, look, environ=environ, folders=[installed]))
     assert "its event is in the spool, but no worker came up" in found.text
     assert "worker.log" in found.fix
     assert list((home / "spool" / "new").iterdir()) == []

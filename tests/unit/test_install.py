@@ -17,7 +17,8 @@ from tests.capturing import ROOT, answered, made, put_python, waiting, worker_th
 from yester.capture.spool import Spool
 from yester.config import load
 from yester.errors import InstallError
-from yester.install import claude_code, client, plugin, record, trial
+from yester.operate import claude_code as client
+from yester.operate import install
 
 pytestmark = pytest.mark.requirement("DEL-12")
 
@@ -31,7 +32,7 @@ def home(tmp_path):
 
 @pytest.fixture
 def files():
-    return plugin.wanted(SOURCE, sys.executable)
+    return install.read_files(SOURCE, sys.executable)
 
 
 def tree(folder):
@@ -49,29 +50,29 @@ def tree(folder):
 
 
 def test_the_copy_is_the_plugin_closed_to_others(home, files):
-    assert {change.sign for change in plugin.place(home, files)} == {"+"}
-    copy = plugin.copy_of(home)
+    assert {change.sign for change in install.place_copy(home, files)} == {"+"}
+    copy = install.copy_folder(home)
     for path in SOURCE.rglob("*"):
         if path.is_file() and "__pycache__" not in path.parts and path.name != ".mcp.json":
             assert (copy / path.relative_to(SOURCE)).read_bytes() == path.read_bytes()
     assert {mode for mode, _ in tree(copy).values()} == {0o600, 0o700}
-    assert plugin.changes(home, files) == []
-    assert plugin.place(home, files) == []
+    assert install.plan_copy(home, files) == []
+    assert install.place_copy(home, files) == []
 
 
 def test_an_older_copy_is_brought_up_to_date_and_a_missing_one_is_not_made(home, files):
-    assert plugin.refresh(home, sys.executable) == []
-    assert not plugin.copy_of(home).exists()
-    plugin.place(home, files)
-    copy = plugin.copy_of(home)
+    assert install.refresh_copy(home, sys.executable) == []
+    assert not install.copy_folder(home).exists()
+    install.place_copy(home, files)
+    copy = install.copy_folder(home)
     (copy / "hooks" / "hook.py").write_text("pass\n")
     (copy / "README.md").unlink()
     (copy / "hooks" / "old.py").write_text("pass\n")
     byte_code = copy / "hooks" / "__pycache__" / "ask.pyc"
     byte_code.write_bytes(b"")
-    signs = {change.path.name: change.sign for change in plugin.refresh(home, sys.executable)}
+    signs = {change.path.name: change.sign for change in install.refresh_copy(home, sys.executable)}
     assert signs == {"hook.py": "~", "README.md": "+", "old.py": "-"}
-    assert plugin.changes(home, files) == []
+    assert install.plan_copy(home, files) == []
     assert byte_code.exists()
 
 
@@ -81,7 +82,7 @@ def test_the_copy_starts_servers_by_our_interpreter_since_an_agents_path_may_not
         "other": {"command": "node", "args": ["yester"]},
     }
     (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
-    made_of = plugin.wanted(tmp_path, "/opt/python")
+    made_of = install.read_files(tmp_path, "/opt/python")
     assert json.loads(made_of[".mcp.json"])["mcpServers"] == {
         "yester": {
             "command": "/opt/python", "args": ["-I", "-m", "yester", "mcp"], "alwaysLoad": True,
@@ -91,7 +92,9 @@ def test_the_copy_starts_servers_by_our_interpreter_since_an_agents_path_may_not
 
 
 def test_the_plugin_is_of_the_version_of_the_package():
-    manifest = json.loads((plugin.packaged() / ".claude-plugin" / "plugin.json").read_text())
+    manifest = json.loads(
+        (install.packaged_folder() / ".claude-plugin" / "plugin.json").read_text()
+    )
     assert (manifest["name"], manifest["version"]) == ("yester", yester.__version__)
 
 
@@ -121,27 +124,27 @@ def test_after_uninstalling_the_agents_folder_is_byte_for_byte_what_it_was(
         (folder / "skills" / "mine").mkdir(parents=True)
         (folder / "skills" / "mine" / "SKILL.md").write_text("mine")
     before, was_there = tree(root), folder.exists()
-    plugin.place(home, {"hooks/hook.py": b""})
-    assert claude_code.install(home, folder)
-    assert claude_code.is_installed(home, folder)
+    install.place_copy(home, {"hooks/hook.py": b""})
+    assert install.install_link(home, folder)
+    assert install.is_installed(home, folder)
     once = tree(root)
-    assert claude_code.install(home, folder) == []
+    assert install.install_link(home, folder) == []
     assert tree(root) == once
-    assert claude_code.uninstall(home, folder)
-    plugin.remove(home)
+    assert install.uninstall_link(home, folder)
+    install.remove_copy(home)
     assert tree(root) == before
     assert folder.exists() == was_there
-    assert claude_code.uninstall(home, folder) == []
+    assert install.uninstall_link(home, folder) == []
 
 
 def test_what_others_put_into_a_folder_we_made_stays(home, tmp_path):
     folder = tmp_path / "claude"
-    claude_code.install(home, folder)
+    install.install_link(home, folder)
     (folder / "skills" / "mine").mkdir()
     (folder / "settings.json").write_text("{}")
-    claude_code.uninstall(home, folder)
+    install.uninstall_link(home, folder)
     assert set(tree(folder)) == {"skills", "skills/mine", "settings.json"}
-    assert record.read(home) == []
+    assert install.read_record(home) == []
 
 
 def test_folders_behind_links_are_followed_and_stay_links(home, tmp_path):
@@ -149,15 +152,15 @@ def test_folders_behind_links_are_followed_and_stay_links(home, tmp_path):
     folder = tmp_path / "claude"
     folder.symlink_to(tmp_path / "dotfiles")
     before = tree(tmp_path)
-    claude_code.install(home, folder)
+    install.install_link(home, folder)
     assert (tmp_path / "dotfiles" / "skills" / "yester").is_symlink()
-    claude_code.uninstall(home, folder)
+    install.uninstall_link(home, folder)
     assert tree(tmp_path) == before
 
 
 @pytest.mark.parametrize("what", ["folder", "file", "link"])
 def test_what_is_not_ours_is_never_replaced(home, tmp_path, what):
-    link = claude_code.link_in(tmp_path / "claude")
+    link = install.plugin_link(tmp_path / "claude")
     link.parent.mkdir(parents=True)
     if what == "folder":
         link.mkdir()
@@ -168,46 +171,46 @@ def test_what_is_not_ours_is_never_replaced(home, tmp_path, what):
         link.symlink_to(tmp_path)
     before = tree(tmp_path / "claude")
     with pytest.raises(InstallError, match=str(link)):
-        claude_code.install(home, tmp_path / "claude")
-    assert claude_code.uninstall(home, tmp_path / "claude") == []
+        install.install_link(home, tmp_path / "claude")
+    assert install.uninstall_link(home, tmp_path / "claude") == []
     assert tree(tmp_path / "claude") == before
 
 
 def test_a_link_that_leads_nowhere_is_replaced(home, tmp_path):
-    link = claude_code.link_in(tmp_path / "claude")
+    link = install.plugin_link(tmp_path / "claude")
     link.parent.mkdir(parents=True)
     link.symlink_to(tmp_path / "a home that is gone" / "plugin")
-    (change,) = claude_code.install(home, tmp_path / "claude")
-    assert change.line() == f"~ {link} -> {plugin.copy_of(home)}"
-    assert claude_code.is_installed(home, tmp_path / "claude")
+    (change,) = install.install_link(home, tmp_path / "claude")
+    assert str(change) == f"~ {link} -> {install.copy_folder(home)}"
+    assert install.is_installed(home, tmp_path / "claude")
 
 
 def test_a_folder_that_cannot_be_written_is_one_sentence(home, tmp_path):
     (tmp_path / "claude").write_text("no folder")
     with pytest.raises(InstallError, match="Not a directory"):
-        claude_code.install(home, tmp_path / "claude")
+        install.install_link(home, tmp_path / "claude")
 
 
 def test_the_settings_name_the_folder_and_a_repository_cannot(home, monkeypatch):
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", "/srv/of-a-repository")
     monkeypatch.setenv("HOME", "/home/sam")
-    assert claude_code.folders(load(home, os.environ)) == [Path("/home/sam/.claude")]
+    assert install.agent_folders(load(home, os.environ)) == [Path("/home/sam/.claude")]
     (home / "config.toml").write_text('claude_code_dirs = ["/a", "~/b", "/a"]\n')
-    assert claude_code.folders(load(home, {})) == [Path("/a"), Path("/home/sam/b")]
-    assert claude_code.folders(load(home, {}), [Path("/c")]) == [Path("/c")]
+    assert install.agent_folders(load(home, {})) == [Path("/a"), Path("/home/sam/b")]
+    assert install.agent_folders(load(home, {}), [Path("/c")]) == [Path("/c")]
 
 
 def test_a_damaged_record_is_said_and_never_guessed_about(home):
     (home / "installed.json").write_text('[{"agent": 3}]')
     with pytest.raises(InstallError, match=r"installed\.json cannot be understood"):
-        record.read(home)
+        install.read_record(home)
 
 
 # --- what the client says --------------------------------------------------------------------
 
 
 def listed(**more):
-    return {"id": claude_code.PLUGIN, "enabled": True, **more}
+    return {"id": install.PLUGIN, "enabled": True, **more}
 
 
 @pytest.mark.parametrize(
@@ -237,7 +240,7 @@ def program(folder, text):
 
 def test_a_client_that_was_never_started_is_asked_about_a_double_of_its_folder(home, tmp_path):
     folder = tmp_path / "claude-config"
-    claude_code.install(home, folder)
+    install.install_link(home, folder)
     (folder / "settings.json").write_text('{"mine": 1}')
     before = tree(folder)
     asked = program(
@@ -246,32 +249,32 @@ def test_a_client_that_was_never_started_is_asked_about_a_double_of_its_folder(h
         'echo "[{\\"id\\": \\"$(readlink "$CLAUDE_CONFIG_DIR/skills/yester")\\"}]"',
     )
     environ = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
-    (one,) = client.plugins(asked, folder, environ, home) or []
-    assert one["id"] == str(plugin.copy_of(home))
+    (one,) = client.list_plugins(asked, folder, environ, home) or []
+    assert one["id"] == str(install.copy_folder(home))
     assert tree(folder) == before
     (folder / ".claude.json").write_text("{}")
     asked = program(tmp_path, 'echo "[{\\"id\\": \\"$CLAUDE_CONFIG_DIR\\"}]"')
-    assert client.plugins(asked, folder, environ, home) == [{"id": str(folder)}]
+    assert client.list_plugins(asked, folder, environ, home) == [{"id": str(folder)}]
 
 
 def test_a_client_that_does_not_answer_says_nothing(home, tmp_path):
     environ = {"PATH": "/usr/bin:/bin"}
     broken = program(tmp_path, "exit 1")
-    assert client.plugins(broken, tmp_path, environ, home) is None
-    assert client.version(broken, environ, home) == ()
-    assert client.version(tmp_path / "none", environ, home) == ()
-    assert client.version(program(tmp_path, "echo '2.1.9 (x)'"), environ, home) == (2, 1, 9)
+    assert client.list_plugins(broken, tmp_path, environ, home) is None
+    assert client.read_version(broken, environ, home) == ()
+    assert client.read_version(tmp_path / "none", environ, home) == ()
+    assert client.read_version(program(tmp_path, "echo '2.1.9 (x)'"), environ, home) == (2, 1, 9)
 
 
 def test_settings_that_switch_hooks_off_or_are_no_json_are_told_apart(tmp_path):
     path = tmp_path / "settings.json"
-    assert client.hooks_off(tmp_path) == ("", "")
-    assert client.unreadable(tmp_path) == ""
+    assert client.find_hooks_off(tmp_path) == ("", "")
+    assert client.read_settings(path) == ({}, "")
     path.write_text('{"disableAllHooks": true}')
-    assert client.hooks_off(tmp_path) == (str(path), "disableAllHooks")
+    assert client.find_hooks_off(tmp_path) == (str(path), "disableAllHooks")
     path.write_text('{"disableAllHooks": ')
-    assert client.hooks_off(tmp_path) == ("", "")
-    assert f"{path} is not a JSON object" in client.unreadable(tmp_path)
+    assert client.find_hooks_off(tmp_path) == ("", "")
+    assert f"{path} is not a JSON object" in client.read_settings(path)[1]
 
 
 # --- hooks on trial --------------------------------------------------------------------------
@@ -287,18 +290,18 @@ def environ(home, tmp_path):
 
 
 def test_every_event_of_the_plugin_can_be_tried():
-    assert set(trial.commands(SOURCE)) == set(trial._MORE)
+    assert set(client.hook_commands(SOURCE)) == set(client.PAYLOADS)
 
 
 def test_a_hook_is_run_as_the_client_would_and_its_event_is_a_trial(home, environ):
-    command = trial.commands(SOURCE)["PostToolUse"]
-    outcome = trial.try_hook(home, SOURCE, "PostToolUse", command, environ)
+    command = client.hook_commands(SOURCE)["PostToolUse"]
+    outcome = client.try_hook(home, SOURCE, "PostToolUse", command, environ)
     assert (outcome.what, outcome.wrong) == ("PostToolUse", "")
     (told,) = waiting(home)
-    assert json.loads(told.payload)["session_id"] == trial.TRIAL
+    assert json.loads(told.payload)["session_id"] == client.TRIAL
     assert Path(told.cwd).is_relative_to(home)
     assert told.hints["CLAUDECODE"] == "1"
-    assert trial.clear(Spool(home)) == 1
+    assert client.clear_trials(Spool(home)) == 1
     assert waiting(home) == []
 
 
@@ -314,9 +317,9 @@ def test_a_hook_is_run_as_the_client_would_and_its_event_is_a_trial(home, enviro
     ],
 )
 def test_an_answer_must_have_the_form_the_client_takes(home, environ, said, wrong, silent):
-    command = trial.commands(SOURCE)["SessionStart"]
+    command = client.hook_commands(SOURCE)["SessionStart"]
     with worker_that(home, lambda c: (c.sendall(answered(said)), c.close())):
-        outcome = trial.try_hook(home, SOURCE, "SessionStart", command, environ)
+        outcome = client.try_hook(home, SOURCE, "SessionStart", command, environ)
     assert wrong in outcome.wrong
     assert bool(outcome.wrong) == bool(wrong)
     assert outcome.silent == bool(silent)
@@ -331,12 +334,12 @@ def test_an_answer_must_have_the_form_the_client_takes(home, environ, said, wron
     ],
 )
 def test_a_hook_that_cannot_run_or_talks_is_wrong(home, environ, command, wrong):
-    assert wrong in trial.try_hook(home, SOURCE, "Stop", command, environ).wrong
+    assert wrong in client.try_hook(home, SOURCE, "Stop", command, environ).wrong
 
 
 def test_without_a_worker_the_hint_is_told_apart_from_silence(home, environ):
-    command = trial.commands(SOURCE)["SessionStart"]
-    outcome = trial.try_hook(home, SOURCE, "SessionStart", command, environ)
+    command = client.hook_commands(SOURCE)["SessionStart"]
+    outcome = client.try_hook(home, SOURCE, "SessionStart", command, environ)
     assert (outcome.wrong, outcome.silent) == ("found no worker and could not start one", True)
 
 
@@ -357,9 +360,9 @@ def test_a_server_must_answer_the_first_request(tmp_path, code, wrong):
     (tmp_path / ".mcp.json").write_text(
         json.dumps({"mcpServers": {"yester": {"command": words[0], "args": words[1:]}}})
     )
-    ((name, found),) = trial.servers(tmp_path).items()
+    ((name, found),) = client.server_commands(tmp_path).items()
     assert (name, found) == ("yester", words)
-    outcome = trial.try_server(name, found, {}, tmp_path)
+    outcome = client.try_server(name, found, {}, tmp_path)
     assert wrong in outcome.wrong
     assert bool(outcome.wrong) == bool(wrong)
-    assert trial.servers(tmp_path / "none") == {}
+    assert client.server_commands(tmp_path / "none") == {}

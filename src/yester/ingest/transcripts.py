@@ -183,18 +183,6 @@ class Ingest:
                 self._store.put_source(replace(known, size=-1, head=_NO_HEAD), {})
         self.read(agent, path, lambda _: None)
 
-    def lacks(self, agent: Agent, path: Path) -> int:
-        """How many of the agent's messages in a transcript are not stored, though they may be."""
-        number = 0
-        reading = Reading(path, self._projects, self._options)
-        for item in load_reader(agent.name).read_items(reading):
-            if item and may_repeat(item) and not self._refused(item):
-                refs = (item.ref, item.alias) if item.alias else (item.ref,)
-                stored = (old for ref in refs for old in self._store.find(ref))
-                same = any((old.source, old.kind) == (item.source, item.kind) for old in stored)
-                number += not same
-        return number
-
     def _read(self, agent: Agent, path: Path, progress: Callable[[int], None]) -> Iterator[None]:
         found = path.stat()
         if not S_ISREG(found.st_mode):

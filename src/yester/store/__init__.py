@@ -43,6 +43,13 @@ def store_exists(home: Path) -> bool:
     return store_file(home).exists()
 
 
+def engine_version() -> str:
+    """The database engine and its version, for people."""
+    import apsw
+
+    return f"SQLite {apsw.sqlite_lib_version()}"
+
+
 def maintenance_of(store: Store) -> Maintenance:
     """What looks after the store's file: checks, copies, a new index."""
     from yester.errors import StoreError

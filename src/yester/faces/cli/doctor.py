@@ -6,8 +6,9 @@ from collections.abc import Iterable
 
 import click
 
-from yester.doctor import Finding, examining
 from yester.faces.cli.app import App, count, pass_app, print_json
+from yester.operate.doctor import examine
+from yester.operate.doctor.finding import Finding
 
 _MARKS = {"ok": ("✓", "green"), "note": ("·", "blue"), "problem": ("✗", "red")}
 
@@ -29,7 +30,7 @@ def command(app: App, fix: bool, joined: str | None, as_json_: bool) -> None:
         _undo_join(app, joined, as_json_)
         return
     findings: list[Finding] = []
-    for finding in examining(app.home, app.now, fix):
+    for finding in examine(app.home, app.now, fix):
         findings.append(finding)
         if not as_json_:
             show([finding])  # at once: some take seconds, and nothing found is lost

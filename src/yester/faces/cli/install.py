@@ -16,8 +16,8 @@ from yester.errors import InstallError, UsageError
 from yester.faces.cli.app import App, count, pass_app
 from yester.faces.cli.doctor import show
 from yester.faces.cli.worker import make_room
-from yester.install import claude_code, plugin
-from yester.install.plugin import Change
+from yester.operate import install
+from yester.operate.install import Change
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -52,9 +52,9 @@ def command(
     app.records = not dry_run
     _same_home_as_hooks(app)
     places = _places(app, agent, folders)
-    files = plugin.wanted(plugin.packaged(), sys.executable)
-    copied = plugin.changes(app.home, files)
-    steps = [step for folder in places for step in claude_code.plan(app.home, folder)]
+    files = install.read_files(install.packaged_folder(), sys.executable)
+    copied = install.plan_copy(app.home, files)
+    steps = [step for folder in places for step in install.plan_link(app.home, folder)]
     show_steps([*_shortened(copied, app.home), *steps])
     if dry_run:
         return
@@ -62,12 +62,9 @@ def command(
         ask_first()
     _ = app.store  # made now, and said here if it cannot be
     make_room(app)
-    try:
-        plugin.place(app.home, files)
-    except OSError as error:
-        raise InstallError(f"{error.filename or app.home}: {error.strerror}") from None
+    install.place_copy(app.home, files)
     for folder in places:
-        claude_code.install(app.home, folder)
+        install.install_link(app.home, folder)
     _try(app, places)
 
 
@@ -83,7 +80,7 @@ def _same_home_as_hooks(app: App) -> None:
 
 def _places(app: App, agent: str | None, given: Sequence[Path]) -> list[Path]:
     """Where to install. Named by the user, it may be a folder that is to be made."""
-    known = claude_code.folders(app.config, given)
+    known = install.agent_folders(app.config, given)
     there = [folder for folder in known if folder.is_dir()]
     if given:
         return known
@@ -100,14 +97,14 @@ def _places(app: App, agent: str | None, given: Sequence[Path]) -> list[Path]:
 
 def _shortened(copied: Sequence[Change], home: Path) -> list[Change]:
     """A folder that comes as a whole is one line."""
-    if plugin.copy_of(home).exists():
+    if install.copy_folder(home).exists():
         return list(copied)
-    return [Change("+", plugin.copy_of(home))] if copied else []
+    return [Change("+", install.copy_folder(home))] if copied else []
 
 
 def show_steps(steps: Sequence[Change]) -> None:
     for step in steps:
-        click.echo(step.line())
+        click.echo(str(step))
     if not steps:
         click.echo("everything is in place")
 
@@ -119,9 +116,9 @@ def ask_first() -> None:
 
 
 def _try(app: App, places: Sequence[Path]) -> None:
-    from yester.doctor import walk
+    from yester.operate.doctor import examine_way
 
-    findings = list(walk(app.home, app.config, folders=places))
+    findings = list(examine_way(app.home, app.config, places))
     show(findings)
     wrong = [finding for finding in findings if finding.state == "problem"]
     if wrong:

@@ -66,11 +66,11 @@ def command(
 
 
 def _serve(home: Path, port: int, exactly: bool, idle: float | None) -> None:
-    from yester.doctor import glance
     from yester.faces.http.app import App as Served
     from yester.faces.http.login import PROGRAM, Keys, token
     from yester.faces.http.server import listening, serve
     from yester.memory import Memory
+    from yester.operate.doctor import examine_quickly
     from yester.worker.log import Log
 
     os.umask(0o077)
@@ -80,7 +80,7 @@ def _serve(home: Path, port: int, exactly: bool, idle: float | None) -> None:
     memory = Memory(home, os.environ, who="http", origin=PROGRAM, recreates=False)
 
     def made(port: int) -> Served:
-        return Served(memory, keys, port, log.failed, examine=glance)
+        return Served(memory, keys, port, log.failed, examine=examine_quickly)
 
     number = sock.getsockname()[1]
     click.echo(f"http://127.0.0.1:{number}  (token: {home / 'token'}; viewer: yester ui)")

@@ -19,7 +19,7 @@ from yester.capture.spool import trusted_runtime
 from yester.clock import format_minute
 from yester.errors import StoreBusy, YesterError
 from yester.faces.cli.app import App, count, pass_app, print_json
-from yester.install import plugin
+from yester.operate import install
 from yester.worker import launch, seat
 from yester.worker.working import clear_marks
 
@@ -96,7 +96,8 @@ def _refresh_plugin(home: Path) -> None:
     """Hooks of the same version as their worker. Those of another one work as well: no matter what
     is wrong, it can wait for `doctor`."""
     with suppress(YesterError, OSError):
-        if plugin.refresh(home, sys.executable):  # installed by hand into this home, perhaps by 0.1
+        # Installed by hand into this home, perhaps by 0.1.
+        if install.refresh_copy(home, sys.executable):
             record_home(home, os.environ, sys.executable)
 
 

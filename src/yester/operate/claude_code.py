@@ -1,0 +1,293 @@
+"""Claude Code as a program: what it says of our plugin, and our hooks run as it would run them.
+
+The program is asked without a session: it sends nothing, starts no hook and no server.
+
+Hooks are tried with made-up events. They belong to the session TRIAL and happen inside yester's
+home: the worker answers them, so that the whole way is walked, and keeps nothing. One that is older
+and does not know the session keeps nothing either, because of the folder.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import msgspec
+
+from yester.agents.descriptors import CLAUDE_CODE
+from yester.agents.hooks import TRIAL
+from yester.capture.spool import Spool, acknowledge, read
+from yester.deliver.context import EVENTS
+from yester.llm.client import CLAUDE_PLACES
+from yester.operate.install import PLUGIN, plugin_link
+
+_ASKED_SECONDS = 30.0
+_TRIED_SECONDS = 15.0  # the client waits 10
+# Settings of an organisation, which no user can change.
+_MANAGED = (
+    "/Library/Application Support/ClaudeCode/managed-settings.json"
+    if sys.platform == "darwin"
+    else "/etc/claude-code/managed-settings.json"
+)
+_QUIET = {
+    "YESTER_OFF": "1",
+    "DISABLE_AUTOUPDATER": "1",
+    "DISABLE_TELEMETRY": "1",
+    "DISABLE_ERROR_REPORTING": "1",
+    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+}
+
+
+# --- what it says ------------------------------------------------------------------------------
+
+
+def find_program(environ: Mapping[str, str]) -> Path | None:
+    """The `claude` of this shell, else one where its installers put it."""
+    on_path = shutil.which(CLAUDE_CODE.program, path=environ.get("PATH", ""))
+    for path in (on_path, *(Path(place).expanduser() for place in CLAUDE_PLACES)):
+        if path and os.access(path, os.X_OK):
+            return Path(path)
+    return None
+
+
+def read_version(program: Path, environ: Mapping[str, str], cwd: Path) -> tuple[int, ...]:
+    """() where it does not say."""
+    match = re.match(r"(\d+)\.(\d+)\.(\d+)", _ask_program(program, ["--version"], environ, cwd))
+    return tuple(map(int, match.groups())) if match else ()
+
+
+def list_plugins(
+    program: Path, folder: Path, environ: Mapping[str, str], cwd: Path
+) -> list[dict[str, Any]] | None:
+    """The plugins it knows in this configuration folder; None where it does not say."""
+    clean = {name: value for name, value in environ.items() if name != "CLAUDE_CONFIG_DIR"}
+    usual = folder == Path("~/.claude").expanduser()
+    with ExitStack() as stack:
+        if not (folder.parent if usual else folder).joinpath(".claude.json").exists():
+            clean["CLAUDE_CONFIG_DIR"] = stack.enter_context(_double_folder(folder, cwd))
+        elif not usual:
+            clean["CLAUDE_CONFIG_DIR"] = str(folder)
+        text = _ask_program(program, ["plugin", "list", "--json"], clean, cwd)
+    try:
+        return msgspec.json.decode(text, type=list[dict[str, Any]])
+    except msgspec.MsgspecError:
+        return None
+
+
+@contextmanager
+def _double_folder(folder: Path, home: Path) -> Iterator[str]:
+    """A folder that says the same. One in which the client was never started it would fill with
+    files of its own, and the user has not asked for that."""
+    with TemporaryDirectory(prefix="claude-", dir=home / "run") as double:
+        link = plugin_link(Path(double))
+        link.parent.mkdir()
+        link.symlink_to(plugin_link(folder).resolve())
+        with suppress(OSError):
+            shutil.copyfile(folder / "settings.json", Path(double, "settings.json"))
+        yield double
+
+
+def why_not_loaded(plugins: Sequence[Mapping[str, Any]]) -> str:
+    """What keeps our plugin out, by the client's own account; empty: it is in."""
+    ids = [str(plugin.get("id")) for plugin in plugins if plugin.get("enabled")]
+    if others := [name for name in ids if name.startswith("yester@") and name != PLUGIN]:
+        return f"it loads {others[0]} instead"
+    for plugin in plugins:
+        if plugin.get("id") == PLUGIN:
+            if errors := plugin.get("errors"):
+                return f"it says: {' '.join(map(str, errors))[:300]}"
+            return "" if plugin.get("enabled") else "it is switched off there"
+    return "it does not see the plugin"
+
+
+def read_settings(path: Path) -> tuple[dict[str, Any], str]:
+    """A settings file of the client, and what is wrong with it; nobody but its user repairs it."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=dict[str, Any]), ""
+    except FileNotFoundError:
+        return {}, ""
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
+        return {}, f"{path} is not a JSON object ({error})"
+
+
+def find_hooks_off(folder: Path) -> tuple[str, str]:
+    """The settings file that switches hooks off, and the name of the setting; empty: none does."""
+    for path in (folder / "settings.json", Path(_MANAGED)):
+        settings, _ = read_settings(path)
+        if settings.get("disableAllHooks") is True:
+            return str(path), "disableAllHooks"
+        if str(path) == _MANAGED and settings.get("allowManagedHooksOnly") is True:
+            return str(path), "allowManagedHooksOnly"
+    return "", ""
+
+
+def _ask_program(program: Path, words: Sequence[str], environ: Mapping[str, str], cwd: Path) -> str:
+    """What it prints; "" where it fails."""
+    clean = {  # it must not take itself for part of a session that may be going on around us
+        name: value
+        for name, value in environ.items()
+        if not name.startswith(("CLAUDECODE", "CLAUDE_CODE_"))
+    }
+    try:
+        done = subprocess.run(  # noqa: S603 -- the user's own program, words of ours
+            [str(program), *words], capture_output=True, text=True, errors="replace",
+            stdin=subprocess.DEVNULL, cwd=cwd, env={**clean, **_QUIET}, timeout=_ASKED_SECONDS,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout if done.returncode == 0 else ""
+
+
+# --- hooks and servers on trial ----------------------------------------------------------------
+
+_READ: dict[str, Any] = {
+    "tool_name": "Read", "tool_input": {"file_path": "trial.txt"}, "tool_use_id": "trial",
+}  # fmt: skip
+_FILE: dict[str, Any] = {"filePath": "trial.txt", "content": ""}
+# What the events carry besides what all of them do.
+PAYLOADS: Mapping[str, dict[str, Any]] = {
+    "SessionStart": {"source": "startup"},
+    "UserPromptSubmit": {"prompt": "Do the hooks of yester answer?"},
+    "PreToolUse": _READ,
+    "PostToolUse": {**_READ, "tool_response": {"type": "text", "file": _FILE}},
+    "PostToolUseFailure": {**_READ, "error": "none"},
+    "PreCompact": {"trigger": "manual", "custom_instructions": None},
+    "PostCompact": {"trigger": "manual", "compact_summary": ""},
+    "SubagentStart": {"agent_id": "trial", "agent_type": "trial"},
+    "SubagentStop": {"agent_id": "trial", "agent_type": "trial", "last_assistant_message": ""},
+    "Stop": {"stop_hook_active": False, "last_assistant_message": ""},
+    "SessionEnd": {"reason": "other"},
+}
+_INITIALIZE = {
+    "jsonrpc": "2.0", "id": 1, "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {},
+        "clientInfo": {"name": "yester-trial", "version": "1"},
+    },
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    what: str  # an event, or an MCP server
+    seconds: float
+    wrong: str = ""
+    silent: bool = False  # wrong because an answer should have come, and nothing did
+
+
+def hook_commands(plugin: Path) -> dict[str, str]:
+    """event → what the client runs, out of the plugin's hooks.json."""
+    manifest = msgspec.json.decode((plugin / "hooks" / "hooks.json").read_bytes())
+    return {
+        event: hook["command"]
+        for event, entries in manifest["hooks"].items()
+        for entry in entries
+        for hook in entry["hooks"]
+    }
+
+
+def server_commands(plugin: Path) -> dict[str, list[str]]:
+    """name → command line of the plugin's MCP servers."""
+    try:
+        manifest = msgspec.json.decode((plugin / ".mcp.json").read_bytes())
+    except FileNotFoundError:
+        return {}
+    return {
+        name: [server["command"], *server.get("args", [])]
+        for name, server in manifest.get("mcpServers", {}).items()
+    }
+
+
+def try_hook(
+    home: Path, plugin: Path, event: str, command: str, environ: Mapping[str, str]
+) -> Outcome:
+    """One hook, once, with what Claude Code gives to a hook, for all we know."""
+    cwd = home / "run" / "trial"
+    cwd.mkdir(mode=0o700, parents=True, exist_ok=True)
+    payload = {"session_id": TRIAL, "cwd": str(cwd), "hook_event_name": event}
+    given = {
+        **environ,
+        **dict.fromkeys(CLAUDE_CODE.variables, "1"),
+        CLAUDE_CODE.session_variable: TRIAL,
+        "CLAUDE_PROJECT_DIR": str(cwd),
+        "CLAUDE_PLUGIN_ROOT": str(plugin),
+    }
+    words = ["/bin/sh", "-c", command]
+    out, seconds, wrong = _time_program(words, payload | PAYLOADS.get(event, {}), cwd, given)
+    if wrong:
+        return Outcome(event, seconds, wrong)
+    return Outcome(event, seconds, *_judge_answer(event, out))
+
+
+def _judge_answer(event: str, out: bytes) -> tuple[str, bool]:
+    """What is wrong with what a hook printed, whose form depends on the event; and whether it is
+    wrong because nothing came."""
+    unexpected = f"printed {out[:80]!r}"
+    if event not in EVENTS:
+        return (unexpected if out else ""), False
+    if not out:
+        return "got no answer", True
+    try:
+        answer = msgspec.json.decode(out, type=dict[str, Any])
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return unexpected, False
+    if "systemMessage" in answer:
+        return "found no worker and could not start one", True
+    inner = answer.get("hookSpecificOutput")
+    if not isinstance(inner, dict) or inner.get("hookEventName") != event:
+        return unexpected, False
+    return ("" if inner.get("additionalContext") else "got an empty answer"), False
+
+
+def try_server(name: str, words: list[str], environ: Mapping[str, str], cwd: Path) -> Outcome:
+    """Does an MCP server answer the first request a client makes?"""
+    out, seconds, wrong = _time_program(words, _INITIALIZE, cwd, environ)
+    for line in out.splitlines():
+        with suppress(msgspec.MsgspecError):
+            answer = msgspec.json.decode(line, type=dict[str, Any])
+            if answer.get("id") == 1 and "result" in answer:
+                return Outcome(name, seconds)
+    return Outcome(name, seconds, wrong or "gave no answer")
+
+
+def _time_program(
+    words: list[str], sent: Mapping[str, Any], cwd: Path, environ: Mapping[str, str]
+) -> tuple[bytes, float, str]:
+    """What a program of our plugin prints, the seconds it takes, and what goes wrong."""
+    began = time.monotonic()
+    try:
+        done = subprocess.run(  # noqa: S603 -- the command of our own plugin
+            words, input=msgspec.json.encode(sent) + b"\n", capture_output=True, cwd=cwd,
+            env=dict(environ), timeout=_TRIED_SECONDS,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return b"", _TRIED_SECONDS, f"did not answer and end within {_TRIED_SECONDS:g} s"
+    except OSError as error:
+        return b"", 0.0, f"{words[0]} cannot be run ({error.strerror})"
+    wrong = ""
+    if done.returncode:
+        last = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:] or ["no reason"]
+        wrong = f"ended with {done.returncode}: {last[0][:200]}"
+    return done.stdout, time.monotonic() - began, wrong
+
+
+def clear_trials(spool: Spool) -> int:
+    """Take made-up events out of the spool again, which no worker has; their number."""
+    number = 0
+    for path in spool.waiting():
+        with suppress(OSError, ValueError, msgspec.MsgspecError):
+            event = msgspec.json.decode(read(path).payload, type=dict[str, Any])
+            if event.get("session_id") == TRIAL:
+                acknowledge(path)
+                number += 1
+    return number

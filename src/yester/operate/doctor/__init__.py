@@ -1,0 +1,94 @@
+"""Looks at everything yester stands on and says what is wrong and how to put it right."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from yester.config import Config, load
+from yester.errors import YesterError
+from yester.operate.doctor import agents, home, store, worker
+from yester.operate.doctor.finding import (
+    Check,
+    Examination,
+    Finding,
+    explain_error,
+    problem,
+)
+
+# In the order in which one stands on the other. These need no settings.
+_FIRST = (
+    Check("versions", home.look_at_versions),
+    Check("home", home.look_at_disk),
+    Check("permissions", home.look_at_access, home.mend_access),
+    Check("folders", home.look_at_folders, home.mend_folders),
+    Check("permissions", home.look_at_modes, home.mend_modes),
+)
+# The way of an agent's event. The hooks of an installed plugin are run, and start the worker as
+# they would for the agent.
+_WAY = (
+    Check("python3", worker.look_at_python),
+    Check("launch", worker.look_at_launch, worker.mend_launch, needs_home=True),
+    Check("plugin", agents.look_at_plugin, agents.mend_plugin, needs_home=True),
+    Check("agents", agents.look_at_agents, needs_home=True),
+    Check("hooks", agents.look_at_hooks, needs_home=True, slow=True),
+    Check("mcp", agents.look_at_servers, needs_home=True, slow=True),
+    Check("path", agents.look_at_path, needs_home=True, slow=True),
+    Check("worker", worker.look_at_worker, worker.mend_worker, needs_home=True),
+)
+_CHECKS = (
+    Check("settings", home.look_at_settings),
+    *_WAY,
+    Check("spool", worker.look_at_spool),
+    Check("spool", worker.look_at_bad_events, worker.mend_bad_events),
+    Check("gap", worker.look_at_gap, worker.mend_gap),
+    Check("log", worker.look_at_log),
+    Check("model", store.look_at_model),
+    Check("transcripts", home.look_at_transcripts, slow=True),
+    Check("store", store.look_at_store, store.mend_index),
+    Check("backups", store.look_at_backups),
+    Check("messages", store.look_at_messages, store.mend_messages, slow=True),
+)
+
+
+def examine(home: Path, now: int, fix: bool = False, thorough: bool = True) -> Iterator[Finding]:
+    """Each finding as it is made."""
+    case = Examination(home, Config(home, {}, {}), os.environ, now, fix, thorough)
+    yield from walk_checks(_FIRST, case)
+    try:
+        config = load(home, case.environ)
+    except YesterError as error:
+        yield explain_error("settings", error, "Correct it there.")
+        return
+    yield from walk_checks(_CHECKS, replace(case, config=config))
+
+
+def examine_quickly(home: Path, now: int) -> list[Finding]:
+    """What can be seen within a second: no hook is run, no agent asked, and of the store only what
+    it says of itself. Nothing is changed."""
+    return list(examine(home, now, thorough=False))
+
+
+def examine_way(home: Path, config: Config, folders: Sequence[Path]) -> Iterator[Finding]:
+    """From an agent in these folders to the worker."""
+    return walk_checks(_WAY, Examination(home, config, os.environ, folders=folders))
+
+
+def walk_checks(checks: Sequence[Check], case: Examination) -> Iterator[Finding]:
+    """A check may itself be stopped by what it looks at: a folder that this user may not enter, a
+    file that is another's. That is a finding as well."""
+    for check in checks:
+        if (check.slow and not case.thorough) or (check.needs_home and not case.home.exists()):
+            continue
+        for step in (check.mend if case.fix else None, check.look):
+            try:
+                yield from step(case) if step else ()
+            except OSError as error:
+                where = os.fsdecode(error.filename) if error.filename else "a file"
+                yield problem(
+                    check.name,
+                    f"could not be looked at: {where}: {error.strerror or error}",
+                    f"Make sure that you may read and write {where}, and the folders it lies in.",
+                )

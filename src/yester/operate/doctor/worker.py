@@ -1,0 +1,301 @@
+"""What runs: the interpreter of the hooks, the worker, and what lies between the two."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from calendar import timegm
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from yester import __version__
+from yester.capture.homes import find_python, is_usual, record_home, usual_home
+from yester.capture.question import ask_worker
+from yester.capture.spool import ENDED_WORKER, Spool, age, is_newer, trusted_runtime
+from yester.operate.doctor.finding import FIXING, Examination, Finding, note, ok, problem
+from yester.redact import redact
+from yester.worker import launch, seat
+from yester.worker.worker import release
+
+OLDEST_PYTHON = (3, 9)  # that runs hook.py and ask.py
+_OLD_EVENT = 60.0  # seconds; a worker takes an event in at once
+_A_DAY = 86_400
+_LOG_LINES = 3
+_MAY_RUN = ("git", "claude")
+_MISSING = "is not there"
+
+
+# --- the hooks' interpreter, and how they start the worker -------------------------------------
+
+
+def look_at_python(case: Examination) -> Iterator[Finding]:
+    """Hooks are run by the python3 of the agent's PATH."""
+    path = shutil.which("python3", path=case.environ.get("PATH"))
+    wanted = ".".join(map(str, OLDEST_PYTHON))
+    fix = f"Put Python {wanted} or newer as python3 on the PATH your agent is started with."
+    if path is None:
+        yield problem("python3", "not on the PATH, so hooks cannot run", fix)
+        return
+    cwd = case.home if case.home.exists() else Path("/")
+    version = _read_python_version(path, case.environ, cwd)
+    shown = f"{path}, {'.'.join(map(str, version))}"
+    if not version:
+        yield problem("python3", f"{path} does not run", fix)
+    elif version < OLDEST_PYTHON:
+        yield problem("python3", f"{shown} is too old for the hooks", fix)
+    elif "/shims/" in path:
+        fix = "Put a real python3 before it on the PATH your agent is started with."
+        yield note("python3", f"{path} is a script that looks for Python at every hook", fix)
+    else:
+        yield ok("python3", shown)
+
+
+def _read_python_version(python: str, environ: Mapping[str, str], cwd: Path) -> tuple[int, ...]:
+    code = "import sys; print(*sys.version_info[:3])"
+    try:
+        done = subprocess.run(  # noqa: S603 -- as a hook would be run
+            [python, "-I", "-S", "-c", code], capture_output=True, text=True, cwd=cwd,
+            env=dict(environ), timeout=15,
+        )  # fmt: skip
+        return tuple(int(word) for word in done.stdout.split())
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return ()
+
+
+def look_at_launch(case: Examination) -> Iterator[Finding]:
+    """How a session starts the worker: by run/launch, a named home's by what is recorded of it."""
+    if not is_usual(case.home, case.environ):
+        yield _look_at_recorded(case)
+        return
+    path = case.home / "run" / "launch"
+    wrong = _find_fault(path, case.home)
+    if not wrong:
+        yield ok("launch", f"sessions start the worker by {path}")
+    elif case.fix:  # in vain
+        yield problem("launch", f"{path} {wrong}", f"Make sure that you may write {path}.")
+    elif wrong == _MISSING:
+        yield note("launch", f"{path} {wrong}", FIXING)
+    else:
+        yield problem("launch", f"{path} {wrong}", FIXING)
+
+
+def _look_at_recorded(case: Examination) -> Finding:
+    record = usual_home(case.environ) / "homes"
+    python = find_python(case.home, case.environ)
+    if python is None:
+        text = f"hooks do not use {case.home}: it is not recorded in {record}"
+        fix = f"In a shell of your own, run: yester --home '{case.home}' status"
+        return problem("launch", text, fix)
+    if not os.access(python, os.X_OK):
+        return problem("launch", f"{record} names a Python that is gone: {python}", FIXING)
+    return ok("launch", f"where YESTER_HOME names it, sessions start it by {python}")
+
+
+def mend_launch(case: Examination) -> Iterator[Finding]:
+    if not is_usual(case.home, case.environ):
+        python = find_python(case.home, case.environ)
+        if not (python and os.access(python, os.X_OK)):
+            record_home(case.home, case.environ, sys.executable)
+        return
+    path = case.home / "run" / "launch"
+    if wrong := _find_fault(path, case.home):
+        with suppress(OSError):  # then it stays as it is, and that is said
+            path.unlink(missing_ok=True)
+        launch.write_launch(case.home)
+        if not _find_fault(path, case.home):
+            yield ok("launch", f"{path} written anew (it {wrong})")
+
+
+def _find_fault(path: Path, home: Path) -> str:
+    try:
+        words = path.read_text("utf-8").splitlines()
+    except FileNotFoundError:
+        return _MISSING
+    except (OSError, UnicodeDecodeError):
+        return "cannot be read"
+    if not words or not os.access(words[0], os.X_OK):
+        return f"names a Python that is gone: {words[0] if words else 'none'}"
+    same = "--home" in words[:-1] and Path(words[words.index("--home") + 1]).resolve()
+    return "" if same == home.resolve() else "names another home"
+
+
+# --- the worker --------------------------------------------------------------------------------
+
+
+def _ask_health(home: Path) -> dict[str, Any] | None:
+    answer = ask_worker(home / "run", "GET /health", 1.0)
+    return msgspec.json.decode(answer) if answer else None
+
+
+def look_at_worker(case: Examination) -> Iterator[Finding]:
+    path, health = case.home / "run" / "worker.sock", _ask_health(case.home)
+    if health is None and (pid := seat.holder(case.home)):
+        yield problem("worker", f"process {pid} does not answer", "Run: yester worker stop")
+        return
+    if health is None:
+        has_launch = (case.home / "run" / "launch").exists()
+        how = "The next session or prompt starts it." if has_launch else "Run: yester worker start"
+        yield note("worker", "not running", how)
+        if path.is_socket():
+            yield note("socket", f"{path} was left by a worker that was killed", FIXING)
+        return
+    version = health["version"]
+    if release(version) < release(__version__):
+        text = f"runs yester {version}, this is {__version__}"
+        yield problem("worker", text, "Run: yester worker start")
+    size = health["rss_bytes"] / 1e6
+    yield ok("worker", f"pid {health['pid']}, yester {version}, {size:.0f} MB")
+    yield ok("socket", f"{path} answers")
+    yield look_at_children(health["pid"])
+
+
+def mend_worker(case: Examination) -> Iterator[Finding]:
+    """An older one makes room. Where nobody holds the seat, a socket is of one that was killed."""
+    path, health = case.home / "run" / "worker.sock", _ask_health(case.home)
+    if health is None and path.is_socket() and (free := seat.take(case.home)):
+        path.unlink(missing_ok=True)
+        free.leave()
+        yield ok("socket", f"{path} removed: nobody listened there")
+    older = health is not None and release(health["version"]) < release(__version__)
+    if health and older and launch.start(case.home, case.environ):
+        yield ok("worker", f"yester {health['version']} has made room")
+
+
+def look_at_children(pid: int) -> Finding:
+    if not Path("/proc/self/task").exists():
+        return note("children", "cannot be seen on this system")
+    for _ in range(4):  # one that has only just been started has its parent's name for a moment
+        names = sorted(map(_process_name, _child_ids(pid)))
+        strange = [name for name in names if name not in _MAY_RUN]
+        if not strange:
+            return ok("children", ", ".join(names) or "none")
+        time.sleep(0.05)
+    fix = "Run: yester worker stop, and report this: it starts nothing but git and claude."
+    return problem("children", f"the worker has started {', '.join(strange)}", fix)
+
+
+def _child_ids(pid: int) -> Iterator[int]:
+    for path in Path(f"/proc/{pid}/task").glob("*/children"):
+        with suppress(OSError):  # that thread has ended
+            yield from map(int, path.read_text("ascii").split())
+
+
+def _process_name(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text("utf-8", "replace").strip()
+    except OSError:
+        return "git"  # gone already: only git is that quick
+
+
+# --- what hooks have left ----------------------------------------------------------------------
+
+
+def _open_spool(case: Examination) -> Spool:
+    runtime = trusted_runtime(case.environ, os.getuid())
+    return Spool(case.home, runtime, is_usual(case.home, case.environ))
+
+
+def look_at_spool(case: Examination) -> Iterator[Finding]:
+    waiting = _open_spool(case).waiting()
+    oldest = max((age(path, case.now / 1000) for path in waiting), default=0.0)
+    newer = sum(map(is_newer, waiting))
+    if newer:
+        text = f"{newer:,} events were left by hooks of a newer yester"
+        yield problem("spool", text, "Update yester: pip install -U yester")
+    if len(waiting) > newer and oldest > _OLD_EVENT:
+        text = f"{len(waiting):,} events wait, the oldest for {oldest:,.0f} s"
+        yield problem("spool", text, "Run: yester worker start")
+    elif not newer:
+        yield ok("spool", f"{len(waiting):,} events wait")
+
+
+def _list_ended(spool: Spool) -> dict[Path, str]:
+    """Events set aside because the worker has ended over them → the transcript it then read."""
+    reasons = spool.why_bad()
+    return {
+        path: reasons[path.name].partition("\t")[2]
+        for path in spool.bad()
+        if ENDED_WORKER in reasons.get(path.name, "")
+    }
+
+
+def look_at_bad_events(case: Examination) -> Iterator[Finding]:
+    spool = _open_spool(case)
+    ended, folder = _list_ended(spool), case.home / "spool" / "bad"
+    again = f"Kept in {folder}. To have it tried again, run: yester doctor --fix"
+    for transcript in sorted({*ended.values()} - {""}):
+        text = f"reading {transcript} {ENDED_WORKER}, so the rest of it is not read"
+        yield problem("spool", text, again)
+    if number := list(ended.values()).count(""):
+        events = "1 event has" if number == 1 else f"{number:,} events have"
+        were = "was" if number == 1 else "were"
+        yield problem("spool", f"{events} ended the worker twice and {were} set aside", again)
+    if bad := [path for path in spool.bad() if path not in ended]:
+        fix = f"They are kept in {folder}; delete them if you do not want them."
+        yield note("spool", f"{len(bad):,} events could not be understood", fix)
+
+
+def mend_bad_events(case: Examination) -> Iterator[Finding]:
+    """Put back what has ended the worker, without suspicion."""
+    spool = _open_spool(case)
+    if not (ended := _list_ended(spool)):
+        return
+    if answer := ask_worker(case.home / "run", "POST /retry", 5.0):
+        number = int(msgspec.json.decode(answer)["events"])
+    else:
+        if free := seat.take(case.home):
+            (case.home / "run" / "working").unlink(missing_ok=True)
+            free.leave()
+        number = len(spool.put_back())
+    yield ok("spool", f"put back for another try: {number:,} of {len(ended):,} events")
+
+
+def _gap_moment(case: Examination) -> str:
+    """When hooks last could not write their events; "" where they always could."""
+    gap = case.home / "run" / "gap"
+    when = gap.stat().st_mtime if gap.exists() else 0
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(when)) if when > 0 else ""
+
+
+def look_at_gap(case: Examination) -> Iterator[Finding]:
+    if moment := _gap_moment(case):
+        fix = (
+            "Free some space, then: yester index (transcripts have what the hooks could not keep)"
+            " and yester doctor --fix"
+        )
+        yield problem("gap", f"hooks could not write their events, last on {moment}", fix)
+
+
+def mend_gap(case: Examination) -> Iterator[Finding]:
+    if moment := _gap_moment(case):
+        os.utime(case.home / "run" / "gap", (0, 0))
+        yield ok("gap", f"noted: hooks could not write their events, last on {moment}")
+
+
+def look_at_log(case: Examination) -> Iterator[Finding]:
+    """What went wrong in the last day, by the worker's own account."""
+    path = case.home / "logs" / "worker.log"
+    try:
+        lines = path.read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return
+    since = case.now / 1000 - _A_DAY
+    failures = [line for line in lines if " failed: " in line and _log_moment(line) > since]
+    for line in failures[-_LOG_LINES:]:
+        yield note("log", redact(line)[:200], f"The log is {path}")
+    if not failures:
+        yield ok("log", "no errors in the last day")
+
+
+def _log_moment(line: str) -> float:
+    try:
+        return timegm(time.strptime(line.split(" ", 1)[0], "%Y-%m-%dT%H:%M:%SZ"))
+    except ValueError:
+        return 0.0
