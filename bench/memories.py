@@ -18,9 +18,9 @@ from pathlib import Path
 
 from yester.memories.candidates import candidate
 from yester.memories.categories import CATEGORIES
-from yester.memories.draft import drafted
+from yester.memories.content import draft_content
 from yester.memories.lifecycle import write
-from yester.memories.memo import By, fresh, settled
+from yester.memories.memory import Author, new_memo, normalise_form
 from yester.memories.remember import Draft, remember
 from yester.memories.rules import standing
 from yester.model import Project
@@ -28,7 +28,7 @@ from yester.store import open_store
 from yester.store.contract import Store
 
 SHOP = Project("name:shop", "shop")
-SAM = By("sam", 1_770_000_000_000)
+SAM = Author("sam", 1_770_000_000_000)
 SYLLABLES = ("ba", "de", "fi", "go", "lu", "mar", "nel", "pos", "qui", "rov", "san", "ter", "val")
 BATCH = 500
 
@@ -49,12 +49,12 @@ def fill(store: Store, number: int, say: Callable[[int], str]) -> None:
             store.put_project(SHOP)
             for place in range(start, min(start + BATCH, number)):
                 given = {"context": say(25), "rationale": [say(12), say(8)]}
-                values = settled({
+                values = normalise_form({
                     "project": SHOP.key, "type": row.name, "title": say(7),
-                    "tags": say(4).split(), "content": drafted(row, say(14), given),
+                    "tags": say(4).split(), "content": draft_content(row, say(14), given),
                     "status": "active", "reason": "", "supersedes": 0, "origin": "user",
                 })  # fmt: skip
-                begun = fresh(SHOP.key, f"memory-{place}", SAM)
+                begun = new_memo(SHOP.key, f"memory-{place}", SAM)
                 write(store, begun, values, SAM, "create", new=True)
 
 

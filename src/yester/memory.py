@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from yester.config import Config
-    from yester.memories.memo import By
+    from yester.memories.memory import Author
     from yester.model import Filters, Hit, Project, Session
     from yester.recall.rank import Weights
     from yester.recall.recall import Answer, Asked
@@ -204,11 +204,11 @@ class Memory:
             self._shared.values[name] = (now, value)
         return cast(T, value)
 
-    def by(self, why: str = "") -> By:
+    def by(self, why: str = "") -> Author:
         """Who writes now, for the history."""
-        from yester.memories.memo import By
+        from yester.memories.memory import Author
 
-        return By(self.who, self.now, self.origin, why)
+        return Author(self.who, self.now, self.origin, why)
 
     # --- the store ------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 import yester
 from yester.memories import lifecycle
-from yester.memories.memo import By
+from yester.memories.memory import Author
 from yester.memories.remember import Draft, remember
 from yester.model import Project
 
@@ -27,7 +27,7 @@ def filled(tmp_path):
             memory.store.put_project(SHOP)
         kept = remember(
             memory.store, Draft("The staging machine sleeps on Sundays", "note"), SHOP,
-            By("sam", NOON),
+            Author("sam", NOON),
         )  # fmt: skip
     return home, kept.memo.item.id
 
@@ -145,7 +145,7 @@ def test_what_was_done_in_a_terminal_is_seen_on_coming_back(viewer, home, id_, p
     there = page.locator(".memories, .memory").get_by_text("The staging machine sleeps on Sundays")
     expect(there.first).to_be_visible()
     with yester.open(home) as memory:
-        lifecycle.retire(memory.store, id_, By("sam", NOON + 1, why="awake"))
+        lifecycle.retire(memory.store, id_, Author("sam", NOON + 1, why="awake"))
     page.evaluate("dispatchEvent(new Event('focus'))")
     if "{" in place:
         expect(page.locator(".chips")).to_contain_text("Retired")

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 import yester
 from tests.browser.conftest import PHONE
 from yester.memories import lifecycle
-from yester.memories.memo import By
+from yester.memories.memory import Author
 from yester.memories.remember import Draft, remember
 from yester.model import Feedback, Injection, Project, Session
 
@@ -21,8 +21,8 @@ SAID = "2025-12-07T06:13:20.000Z"  # 80 days before
 EVIL = '<b onmouseover="boom()">bold</b>'
 
 
-def by(day: int, why: str = "") -> By:
-    return By("sam", NOON + day * DAY, why=why)
+def by(day: int, why: str = "") -> Author:
+    return Author("sam", NOON + day * DAY, why=why)
 
 
 @pytest.fixture

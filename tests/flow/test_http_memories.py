@@ -10,7 +10,7 @@ import yester
 from tests.serving import serving
 from yester.faces.http.login import new_code
 from yester.memories.categories import CATEGORIES
-from yester.memories.memo import By
+from yester.memories.memory import Author
 from yester.memories.remember import Draft
 from yester.redact import load_rules
 
@@ -24,12 +24,12 @@ def api(tmp_path):
         keep = memory.memories.keep
         ids = {
             "utc": keep(Draft("Orders keep UTC because of audits", "decision", tags=["time"]),
-                        "shop", By("sam", 1_000)),
+                        "shop", Author("sam", 1_000)),
             "limit": keep(Draft("The provider takes five calls a second", "constraint"), "shop",
-                          By("sam", 2_000)),
-            "rule": keep(Draft("Always run the tests", "rule"), None, By("sam", 3_000)),
+                          Author("sam", 2_000)),
+            "rule": keep(Draft("Always run the tests", "rule"), None, Author("sam", 3_000)),
             "note": keep(Draft("The staging server is slow on Mondays", "note"), "shop",
-                         By("claude-code", 4_000, "agent")),
+                         Author("claude-code", 4_000, "agent")),
         }  # fmt: skip
     with serving(home) as found:
         found.ids = {name: kept.memo.item.id for name, kept in ids.items()}

@@ -15,7 +15,7 @@ from yester.deliver.start import Here
 from yester.distil.keeping import link_decisions
 from yester.ingest.prepare import prepared
 from yester.memories.lifecycle import edit, retire, undo
-from yester.memories.memo import By
+from yester.memories.memory import Author
 from yester.memories.rules import standing
 from yester.model import DISTILLED, Filters, Item, Paging, Session
 from yester.project import named
@@ -109,7 +109,7 @@ def test_a_rule_that_was_retired_does_not_come_back(store):
     story.store(store)
     distilled(store)
     (memo,) = store.memos(Filters(types=("rule",)))
-    retire(store, memo.item.id, By("sam", 1_780_000_000_000))
+    retire(store, memo.item.id, Author("sam", 1_780_000_000_000))
     with store.transaction():
         store.queue_sessions()
     distilled(store)
@@ -140,7 +140,7 @@ def test_a_rule_that_was_taken_back_can_be_brought_back_for_good(store):
     told("bbbbbbbb", "Forget the rule about bun.", 1).store(store)
     distilled(store)
     assert rules(store) == []
-    undo(store, By("sam", 1_780_000_000_000))
+    undo(store, Author("sam", 1_780_000_000_000))
     assert rules(store) == ["Always use bun, never pnpm."]
     with store.transaction():
         store.queue_sessions()
@@ -237,13 +237,13 @@ def test_a_rule_that_was_edited_has_the_day_of_the_edit_and_keeps_its_words(stor
     told("aaaaaaaa", "Never commit to main.", 0).store(store)
     distilled(store, now=BACKFILL)
     (memo,) = store.memos(Filters(types=("rule",)))
-    sam = By("sam", FIRST + 30 * DAY)
+    sam = Author("sam", FIRST + 30 * DAY)
     edit(store, memo.item.id, lambda _: {"content": {"rule": "Ask before a release."}}, sam)
     with store.transaction():
         store.queue_sessions()
     distilled(store, now=BACKFILL)
     assert dated_rules(store) == [f"- Ask before a release. (#{memo.item.id}, 4 Mar)"]
-    undo(store, By("sam", FIRST + 40 * DAY), memo.item.id)
+    undo(store, Author("sam", FIRST + 40 * DAY), memo.item.id)
     assert dated_rules(store) == [f"- Never commit to main. (#{memo.item.id}, 2 Feb)"]
 
 

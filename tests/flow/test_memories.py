@@ -20,7 +20,7 @@ from yester.memories import lifecycle, retention, rules
 from yester.memories.candidates import candidate
 from yester.memories.categories import CATEGORIES
 from yester.memories.lifecycle import GRACE
-from yester.memories.memo import GLOBAL, By, plain
+from yester.memories.memory import GLOBAL, Author, plain_form
 from yester.memories.remember import CUES, Draft, guessed, remember
 from yester.memories.review import lint, review
 from yester.model import Change, Filters, Item, Memo, Project
@@ -30,8 +30,8 @@ from yester.store import open_store
 NOW = 1_770_000_000_000
 SHOP = Project("name:shop", "shop", "/code/shop")
 BLOG = Project("name:blog", "blog")
-SAM = By("sam", NOW)
-AGENT = By("claude-code", NOW, "agent")
+SAM = Author("sam", NOW)
+AGENT = Author("claude-code", NOW, "agent")
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def test_what_is_told_is_found_with_all_it_has(store):
         store, "Use PostgreSQL over MySQL because of partial indexes", type="decision",
         tags=["Postgres", "DB"], files=["/code/shop/src/db.py"], confidence=0.8,
     )  # fmt: skip
-    assert plain(memo) == {
+    assert plain_form(memo) == {
         "project": "name:shop", "type": "decision", "title": "Use PostgreSQL over MySQL",
         "tags": ["postgres", "db"], "files": ["src/db.py"], "confidence": 0.8, "scope": "project",
         "path": "", "status": "active", "reason": "", "supersedes": 0, "origin": "user",
@@ -177,7 +177,7 @@ def test_a_secret_told_is_nowhere_in_the_store(store, tmp_path):
         content={"context": f"<private>{key}</private>", "rationale": [key]}, path=f"{key}/**",
     )  # fmt: skip
     tell(store, "Another fact", concepts=[key], slug=key)
-    lifecycle.archive(store, memo.item.id, By(key, NOW, "user", f"because {key}"))
+    lifecycle.archive(store, memo.item.id, Author(key, NOW, "user", f"because {key}"))
     store.close()
     for path in (tmp_path / "store").rglob("*"):
         if path.is_file():
@@ -203,7 +203,7 @@ def test_any_field_may_hold_anything(store, who, why, **given):
     """Refused with a sentence, or kept: whole, harmless, the same after reading it back."""
     kept = None
     with suppress(UsageError):
-        kept = keep(store, by=By(who, NOW, why=why), **given)
+        kept = keep(store, by=Author(who, NOW, why=why), **given)
     if kept is None or kept.done == "refused":
         return
     memo = kept.memo
@@ -314,7 +314,7 @@ def test_many_tags_are_no_better_than_a_title_that_fits(store):
 def test_what_is_put_away_is_not_found_until_it_is_restored(store, what, status):
     memo = tell(store, "The staging box is called heron")
     id_ = memo.item.id
-    gone = getattr(lifecycle, what)(store, id_, By("sam", NOW + 5, why="box is gone"))
+    gone = getattr(lifecycle, what)(store, id_, Author("sam", NOW + 5, why="box is gone"))
     assert (gone.item.status, gone.since, gone.reason) == (status, NOW + 5, "box is gone")
     assert found(store, "heron") == []
     assert found(store, "") == []
@@ -363,9 +363,9 @@ def test_delivering_a_memory_again_does_not_bring_it_back(store, what):
 
 
 def test_delivering_a_memory_again_with_other_words_changes_it_once(store):
-    memo = tell(store, "Heron it is", source="file", ref="a.json", by=By("tree", NOW, "file"))
+    memo = tell(store, "Heron it is", source="file", ref="a.json", by=Author("tree", NOW, "file"))
     assert keep(store, "Heron it is", source="file", ref="a.json").done == "known"
-    new = keep(store, "Egret it is", source="file", ref="a.json", by=By("tree", NOW, "file"))
+    new = keep(store, "Egret it is", source="file", ref="a.json", by=Author("tree", NOW, "file"))
     assert (new.done, new.memo.item.id, new.memo.version) == ("updated", memo.item.id, 2)
     assert (new.memo.item.title, new.memo.slug) == ("Egret it is", "heron-it-is")
 
@@ -456,7 +456,7 @@ def test_undo_takes_back_the_last_act_whole_and_twice_redoes_it(store):
 @pytest.mark.requirement("MEM-02")
 def test_undo_of_an_edit_gives_back_what_was(store):
     memo = tell(store, "Deploy on Tuesdays", type="decision", tags=["deploy"])
-    before = plain(memo)
+    before = plain_form(memo)
     lifecycle.edit(store, memo.item.id, lambda _: {"title": "Other", "tags": ["a"]}, SAM)
     lifecycle.edit(
         store, memo.item.id, lambda have: {"content": {**have["content"], "context": "x"}}, AGENT
@@ -485,7 +485,7 @@ def test_undoing_what_was_built_upon_is_refused_with_the_way(store):
 @pytest.mark.requirement("MEM-01")
 def test_an_edit_reads_what_is_there_now_and_an_editors_form_is_merged(store):
     memo = tell(store, "Disk full\n- look at logs", type="runbook", tags=["disk"])
-    base = {name: value for name, value in plain(memo).items() if name in ("tags", "content")}
+    base = {name: value for name, value in plain_form(memo).items() if name in ("tags", "content")}
     lifecycle.edit(store, memo.item.id, lambda have: {"tags": [*have["tags"], "ops"]}, SAM)
     mine = {**base, "content": {**base["content"], "steps": ["look at logs", "call Kim"]}}
     new = lifecycle.edit(store, memo.item.id, lambda _: mine, SAM, base=base)
@@ -644,8 +644,8 @@ def test_an_agent_is_told_the_rules_at_every_start(memory, tmp_path):
     folder = tmp_path / "shop"
     folder.mkdir()
     memory.remember("Always write English")
-    memory.memories.keep(Draft("Never push to main"), f"dir:{folder}", By("sam", NOW))
-    memory.memories.keep(Draft("Deploy on Tuesdays", type="rule"), "blog", By("sam", NOW))
+    memory.memories.keep(Draft("Never push to main"), f"dir:{folder}", Author("sam", NOW))
+    memory.memories.keep(Draft("Deploy on Tuesdays", type="rule"), "blog", Author("sam", NOW))
     for event in ("SessionStart", "SubagentStart"):
         told = memory.context(event, cwd=folder)
         rules_, _, rest = told.partition("</yester-rules>")
@@ -686,7 +686,7 @@ def test_nobody_but_the_user_makes_changes_or_ends_a_rule(store):
     id_ = memo.item.id
     other = tell(store, "A note", by=AGENT)
     for origin in ("agent", "file", "import", "tool"):
-        by = By("somebody", NOW, origin)
+        by = Author("somebody", NOW, origin)
         for attempt in (
             lambda by=by: keep(store, "Always obey", type="rule", by=by),
             lambda by=by: lifecycle.edit(store, id_, lambda _: {"title": "x"}, by),

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from yester.memories.memo import By
+from yester.memories.memory import Author
 from yester.memories.remember import Draft, remember
 from yester.model import Filters, Project
 from yester.store import maintenance_of, open_store
@@ -20,7 +20,7 @@ CHILDREN = """
 import os, sys
 from pathlib import Path
 from yester.memories import lifecycle
-from yester.memories.memo import By
+from yester.memories.memory import Author
 from yester.memories.remember import Draft, remember
 from yester.model import Project
 from yester.store import open_store
@@ -32,7 +32,7 @@ def writes(number):
     store = open_store(folder, now=1, patience=60)
     os.read(begin, 1)  # all at once
     for turn in range(rounds):
-        by = By(f"writer {number}", 10 + turn, why=f"round {turn}")
+        by = Author(f"writer {number}", 10 + turn, why=f"round {turn}")
         name = f"w{number}-{turn}"
         if turn % 2:
             draft = Draft("Disk full", "runbook", content={"steps": [name]}, tags=[name])
@@ -64,7 +64,7 @@ sys.exit(max(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in chi
 def test_eight_writers_of_one_memory_lose_nothing_and_the_history_is_complete(tmp_path):
     store = open_store(tmp_path, now=1)
     draft = Draft("Disk full\n- look at logs", "runbook", tags=["disk"])
-    memo = remember(store, draft, SHOP, By("sam", 5)).memo
+    memo = remember(store, draft, SHOP, Author("sam", 5)).memo
     done = subprocess.run(
         [sys.executable, "-c", CHILDREN, str(tmp_path), str(memo.item.id), str(WRITERS),
          str(ROUNDS)],

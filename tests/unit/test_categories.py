@@ -5,10 +5,17 @@ from __future__ import annotations
 import pytest
 
 from yester.errors import UsageError
-from yester.memories.categories import CATEGORIES, UNSTATED, priority
-from yester.memories.content import checked, known, problems
-from yester.memories.draft import drafted, from_settings
-from yester.memories.wording import lead, readable, sayings, sections, unstated
+from yester.memories.categories import CATEGORIES, UNSTATED, category_priority, get_category
+from yester.memories.content import (
+    check_content,
+    draft_content,
+    find_problems,
+    lead_text,
+    list_texts,
+    parse_settings,
+    render_content,
+    section_texts,
+)
 from yester.recall.rank import HALF_LIFE, IMPORTANCE
 from yester.text.terms import STOP
 
@@ -25,9 +32,9 @@ def fields(category):
 @pytest.mark.requirement("MEM-05")
 def test_the_priorities_are_the_published_ones():
     order = ("decision", "constraint", "preference", "runbook", "tech_debt", "session_summary")
-    assert [priority("memory", name) for name in order] == [1, 2, 3, 4, 5, 6]
-    assert priority("memory", "anything else") == 10
-    assert priority("observation", "decision") == 10
+    assert [category_priority("memory", name) for name in order] == [1, 2, 3, 4, 5, 6]
+    assert category_priority("memory", "anything else") == 10
+    assert category_priority("observation", "decision") == 10
 
 
 @pytest.mark.requirement("MEM-03")
@@ -45,15 +52,12 @@ def test_ranking_knows_every_category(category):
 
 @EVERY
 def test_a_plain_text_is_enough_for_a_valid_memory(category):
-    content = checked(category, drafted(category, "Keep the total in cents", {}))
-    assert lead(category, content) == "Keep the total in cents"
-    assert readable(category, content).startswith("Keep the total in cents")
-    assert UNSTATED not in readable(category, content)
-    assert UNSTATED not in "".join(sections(category, content).values())
-    assert unstated(category, content) == [
-        field.name for field in category.fields if field.default in (UNSTATED, [UNSTATED])
-    ]
-    assert sayings(category, content) == ["Keep the total in cents"]
+    content = check_content(category, draft_content(category, "Keep the total in cents", {}))
+    assert lead_text(category, content) == "Keep the total in cents"
+    assert render_content(category, content).startswith("Keep the total in cents")
+    assert UNSTATED not in render_content(category, content)
+    assert UNSTATED not in "".join(section_texts(category, content).values())
+    assert list_texts(category, content) == ["Keep the total in cents"]
 
 
 @EVERY
@@ -70,88 +74,93 @@ def test_no_label_is_a_word_that_could_be_asked_for(category):
 def test_what_is_missing_unknown_or_wrong_is_told_by_field_value_and_fix(category):
     for field in category.fields:
         place = f"{category.name}.{field.name}"
-        good = drafted(category, "x", {})
+        good = draft_content(category, "x", {})
         if field.required:
-            (told,) = problems(category, {k: v for k, v in good.items() if k != field.name})
+            (told,) = find_problems(category, {k: v for k, v in good.items() if k != field.name})
             assert told.startswith(f"{place} is missing; give it ")
-        (told,) = problems(category, {**good, field.name: 7})
+        (told,) = find_problems(category, {**good, field.name: 7})
         assert told.startswith(f"{place} is 7, but must ")
         for choice in field.choices:
             assert choice in told
-    (told,) = problems(category, {**good, "colour": "red"})
+    (told,) = find_problems(category, {**good, "colour": "red"})
     assert told.startswith(f"{category.name} has no field 'colour'; its fields are ")
 
 
 def test_records_are_checked_inside():
     row = CATEGORIES["decision"]
-    good = drafted(row, "x", {})
-    assert problems(row, {**good, "alternatives": [{"option": "y", "rejected_reason": "z"}]}) == []
-    assert problems(row, {**good, "alternatives": [{"option": "y"}, 3]}) == [
+    good = draft_content(row, "x", {})
+    assert (
+        find_problems(row, {**good, "alternatives": [{"option": "y", "rejected_reason": "z"}]})
+        == []
+    )
+    assert find_problems(row, {**good, "alternatives": [{"option": "y"}, 3]}) == [
         "decision.alternatives[1].rejected_reason is missing; give it a text",
         "decision.alternatives[2] is 3, but must hold the fields option, rejected_reason",
     ]
     row = CATEGORIES["preference"]
-    assert problems(row, {**drafted(row, "x", {}), "examples": {"avoid": "y"}}) == [
+    assert find_problems(row, {**draft_content(row, "x", {}), "examples": {"avoid": "y"}}) == [
         "preference.examples.avoid is 'y', but must be a list of texts"
     ]
 
 
 def test_several_problems_are_counted():
     with pytest.raises(UsageError, match=r"runbook.trigger is missing; .* \(and 2 more\)"):
-        checked(CATEGORIES["runbook"], {})
+        check_content(CATEGORIES["runbook"], {})
 
 
 def test_a_text_too_long_is_refused_with_its_length():
     row = CATEGORIES["note"]
-    assert problems(row, {"text": "x" * 20_001}) == [
+    assert find_problems(row, {"text": "x" * 20_001}) == [
         "note.text has 20,001 characters; at most 20,000 are kept"
     ]
     row = CATEGORIES["runbook"]
-    many = {**drafted(row, "x", {}), "steps": ["x"] * 101}
-    assert problems(row, many) == ["runbook.steps has 101 texts; at most 100 are kept"]
+    many = {**draft_content(row, "x", {}), "steps": ["x"] * 101}
+    assert find_problems(row, many) == ["runbook.steps has 101 texts; at most 100 are kept"]
 
 
 def test_a_reason_and_further_lines_find_their_fields():
     said = "Use PostgreSQL over MySQL because we need partial indexes"
-    content = drafted(CATEGORIES["decision"], said, {})
+    content = draft_content(CATEGORIES["decision"], said, {})
     assert content["decision"] == "Use PostgreSQL over MySQL"
     assert content["rationale"] == ["we need partial indexes"]
-    content = drafted(CATEGORIES["preference"], "Tabs, because they are fewer keys", {})
+    content = draft_content(CATEGORIES["preference"], "Tabs, because they are fewer keys", {})
     assert (content["value"], content["reason"]) == ("Tabs", "they are fewer keys")
-    content = drafted(CATEGORIES["runbook"], "Disk full\n- look at logs\n2. delete old ones\n", {})
+    content = draft_content(
+        CATEGORIES["runbook"], "Disk full\n- look at logs\n2. delete old ones\n", {}
+    )
     assert (content["trigger"], content["steps"]) == (
         "Disk full", ["look at logs", "delete old ones"],
     )  # fmt: skip
     given = {"rationale": ["mine"]}
-    content = drafted(CATEGORIES["decision"], said, given)
+    content = draft_content(CATEGORIES["decision"], said, given)
     assert (content["decision"], content["rationale"]) == (said, ["mine"])
 
 
 def test_fields_are_set_from_a_command_line():
     row = CATEGORIES["constraint"]
-    assert from_settings(row, ["impact=a", "impact=b=c", "active=false", "kind=gap"]) == {
+    assert parse_settings(row, ["impact=a", "impact=b=c", "active=false", "kind=gap"]) == {
         "impact": ["a", "b=c"], "active": False, "kind": "gap",
     }  # fmt: skip
     for bad in ("impact", "colour=red"):
         with pytest.raises(UsageError, match=r"sets nothing; write FIELD=VALUE with a field of a"):
-            from_settings(row, [bad])
+            parse_settings(row, [bad])
 
 
 def test_the_readable_text_says_what_is_not_as_usual():
     row = CATEGORIES["decision"]
-    content = drafted(row, "Use X", {
+    content = draft_content(row, "Use X", {
         "status": "proposed", "context": "the store", "rationale": ["fast", "small"],
         "alternatives": [{"option": "Y", "rejected_reason": "slow"}],
     })  # fmt: skip
-    assert readable(row, checked(row, content)) == (
+    assert render_content(row, check_content(row, content)) == (
         "Use X (proposed)\nAbout: the store\nWhy:\n- fast\n- small\nNot: Y: slow"
     )
     row = CATEGORIES["preference"]
-    content = drafted(row, "Short names", {"examples": {"prefer": ["i"], "avoid": ["index"]}})
-    assert readable(row, checked(row, content)) == "Short names\nLike: i\nNot: index"
+    content = draft_content(row, "Short names", {"examples": {"prefer": ["i"], "avoid": ["index"]}})
+    assert render_content(row, check_content(row, content)) == "Short names\nLike: i\nNot: index"
 
 
 def test_a_category_is_known_by_its_name_however_it_is_spelled():
-    assert known("Tech-Debt").name == "tech_debt"
+    assert get_category("Tech-Debt").name == "tech_debt"
     with pytest.raises(UsageError, match="type 'dcision' is no category"):
-        known("dcision")
+        get_category("dcision")

@@ -6,7 +6,7 @@ import pytest
 
 from yester.clock import parse_iso
 from yester.errors import SourceError
-from yester.memories.memo import GLOBAL, By
+from yester.memories.memory import GLOBAL, Author
 from yester.memories.sync import import_folder
 from yester.store import open_store
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.requirement("IMP-02")
 def test_a_folder_that_is_not_there_is_named(tmp_path):
     store = open_store(tmp_path, now=1)
     with pytest.raises(SourceError, match="gone: no such folder"):
-        import_folder(store, tmp_path / "gone", GLOBAL, By("import", 1))
+        import_folder(store, tmp_path / "gone", GLOBAL, Author("import", 1))
     store.close()
 
 

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from yester.errors import UsageError
 from yester.memories.categories import CATEGORIES
-from yester.memories.draft import drafted
-from yester.memories.merge import joined, merged
+from yester.memories.content import draft_content, join_contents, merge_changes
 
 WORDS = st.sampled_from(["a", "b", "c", "d", "e"])
 LISTS = st.lists(WORDS, unique=True, max_size=4)
@@ -27,21 +26,21 @@ RUNBOOKS = st.fixed_dictionaries(
 @settings(max_examples=40)
 @given(FORMS, FORMS)
 def test_who_changes_nothing_changes_nothing(base, other):
-    assert merged(base, base, other) == other
-    assert merged(base, other, base) == other
-    assert merged(base, other, other) == other
+    assert merge_changes(base, base, other) == other
+    assert merge_changes(base, other, base) == other
+    assert merge_changes(base, other, other) == other
 
 
 @pytest.mark.requirement("MEM-02")
 @settings(max_examples=60)
 @given(LISTS, LISTS, LISTS)
 def test_of_lists_both_additions_and_both_removals_stay(base, mine, theirs):
-    found = merged({"tags": base}, {"tags": mine}, {"tags": theirs}).get("tags", [])
+    found = merge_changes({"tags": base}, {"tags": mine}, {"tags": theirs}).get("tags", [])
     added = (set(mine) | set(theirs)) - set(base)
     removed = set(base) - set(mine) | set(base) - set(theirs)
     assert set(found) == (set(base) | added) - removed
     assert len(found) == len(set(found))
-    again = merged({"tags": base}, {"tags": theirs}, {"tags": mine}).get("tags", [])
+    again = merge_changes({"tags": base}, {"tags": theirs}, {"tags": mine}).get("tags", [])
     assert set(again) == set(found)
 
 
@@ -49,8 +48,8 @@ def test_of_lists_both_additions_and_both_removals_stay(base, mine, theirs):
 def test_where_both_have_written_something_else_they_are_told():
     base = {"title": "a", "content": {"rule": "x"}}
     with pytest.raises(UsageError, match=r"content.rule has been changed to 'z' meanwhile"):
-        merged(base, {**base, "content": {"rule": "y"}}, {**base, "content": {"rule": "z"}})
-    found = merged(base, {**base, "title": "b"}, {**base, "content": {"rule": "z"}})
+        merge_changes(base, {**base, "content": {"rule": "y"}}, {**base, "content": {"rule": "z"}})
+    found = merge_changes(base, {**base, "title": "b"}, {**base, "content": {"rule": "z"}})
     assert found == {"title": "b", "content": {"rule": "z"}}
 
 
@@ -58,17 +57,17 @@ def test_where_both_have_written_something_else_they_are_told():
 @settings(max_examples=50)
 @given(RUNBOOKS, RUNBOOKS)
 def test_joining_loses_nothing_of_a_list_and_takes_the_newer_word(old, new):
-    found = joined(RUNBOOK, old, new)
+    found = join_contents(RUNBOOK.fields, old, new)
     for name in ("steps", "symptoms"):
         assert found.get(name, [])[: len(old.get(name, []))] == old.get(name, [])
         assert set(found.get(name, [])) == {*old.get(name, []), *new.get(name, [])}
     assert found["trigger"] == new["trigger"]
-    assert joined(RUNBOOK, found, new) == found
-    assert joined(RUNBOOK, old, old) == old
+    assert join_contents(RUNBOOK.fields, found, new) == found
+    assert join_contents(RUNBOOK.fields, old, old) == old
 
 
 def test_what_nobody_has_stated_replaces_nothing():
-    old = drafted(RUNBOOK, "Disk full", {"steps": ["clean"], "verification": "df"})
-    assert joined(RUNBOOK, old, drafted(RUNBOOK, "Disk full", {})) == old
-    found = joined(RUNBOOK, drafted(RUNBOOK, "Disk full", {}), old)
+    old = draft_content(RUNBOOK, "Disk full", {"steps": ["clean"], "verification": "df"})
+    assert join_contents(RUNBOOK.fields, old, draft_content(RUNBOOK, "Disk full", {})) == old
+    found = join_contents(RUNBOOK.fields, draft_content(RUNBOOK, "Disk full", {}), old)
     assert (found["steps"], found["verification"]) == (["clean"], "df")

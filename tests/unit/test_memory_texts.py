@@ -11,13 +11,32 @@ from hypothesis import strategies as st
 
 from yester.errors import UsageError
 from yester.fence import visible
-from yester.memories import form
 from yester.memories.categories import CATEGORIES, LONGEST_SLUG, LONGEST_TITLE
-from yester.memories.content import checked, clean, problems
-from yester.memories.draft import drafted
-from yester.memories.memo import GLOBAL, settled, slug, title_from
-from yester.memories.tags import LONGEST, filled, named, normal, normalised, suggestions
-from yester.memories.wording import readable, sayings
+from yester.memories.content import (
+    check_content,
+    clean_text,
+    draft_content,
+    find_problems,
+    list_texts,
+    render_content,
+)
+from yester.memories.memory import (
+    EDIT_KEYS,
+    GLOBAL,
+    make_slug,
+    normalise_form,
+    parse_edit_form,
+    render_edit_form,
+    title_from_text,
+)
+from yester.memories.tags import (
+    LONGEST,
+    fill_tags,
+    find_named_tags,
+    normalise_tag,
+    normalise_tags,
+    suggest_tags,
+)
 from yester.text.terms import text_terms
 
 HOSTILE = (
@@ -33,9 +52,9 @@ EVERY = st.sampled_from(sorted(CATEGORIES))
 def value(field):
     match field.kind:
         case "text":
-            return TEXT.filter(clean)
+            return TEXT.filter(clean_text)
         case "texts":
-            return st.lists(TEXT.filter(clean), min_size=1, max_size=3)
+            return st.lists(TEXT.filter(clean_text), min_size=1, max_size=3)
         case "choice":
             return st.sampled_from(field.choices)
         case "flag":
@@ -70,16 +89,18 @@ def texts(value):
 @given(contents())
 def test_a_content_of_hostile_texts_is_harmless_and_stable(drawn):
     row, content = drawn
-    found = checked(row, content)
-    for text in (*texts(found), readable(row, found)):
+    found = check_content(row, content)
+    for text in (*texts(found), render_content(row, found)):
         assert visible(text) == text
         assert "yester-memory" not in text
         assert "AKIAIOSFODNN7EXAMPLE" not in text
         assert "mine" not in text or "<private>" not in "".join(texts(content))
-    assert checked(row, found) == found
+    assert check_content(row, found) == found
     assert json.loads(json.dumps(found)) == found
-    assert problems(row, found) == []
-    assert all(text in readable(row, found) for text in sayings(row, found) if ": " not in text)
+    assert find_problems(row, found) == []
+    assert all(
+        text in render_content(row, found) for text in list_texts(row, found) if ": " not in text
+    )
 
 
 @pytest.mark.requirement("MEM-01")
@@ -87,21 +108,21 @@ def test_a_content_of_hostile_texts_is_harmless_and_stable(drawn):
 @given(contents(), TEXT, st.lists(TEXT, max_size=3), st.lists(TEXT, max_size=2))
 def test_what_an_editor_is_given_reads_back_as_it_was(drawn, title, tags, files):
     row, content = drawn
-    values = settled({
+    values = normalise_form({
         "project": "name:p", "type": row.name, "title": title, "tags": tags, "files": files,
         "confidence": 0.5, "scope": "project", "path": "", "content": content,
     })  # fmt: skip
-    text = form.written(values, "Memory #1.\nA second line.")
-    back = form.read(text)
-    assert back == {name: values[name] for name in (*form.KEYS, "content")}
-    assert settled({**values, **back}) == values
+    text = render_edit_form(values, "Memory #1.\nA second line.")
+    back = parse_edit_form(text)
+    assert back == {name: values[name] for name in (*EDIT_KEYS, "content")}
+    assert normalise_form({**values, **back}) == values
 
 
 @settings(max_examples=40)
 @given(st.text(max_size=200))
 def test_any_text_is_read_as_a_form_or_refused_with_a_sentence(text):
     with suppress(UsageError):
-        assert isinstance(form.read(text), dict)
+        assert isinstance(parse_edit_form(text), dict)
 
 
 @pytest.mark.requirement("MEM-01")
@@ -112,19 +133,20 @@ def test_any_text_is_read_as_a_form_or_refused_with_a_sentence(text):
 @example(".env")
 @example("ﬁle_İ")
 def test_a_tag_has_one_spelling(text):
-    tag = normal(text)
-    assert normal(tag) == tag
+    tag = normalise_tag(text)
+    assert normalise_tag(tag) == tag
     assert len(tag) <= LONGEST
     assert not set(tag) & set(" ,;:\n\t\"'[]()<>")
     assert visible(tag) == tag
-    assert normal(text.upper().lower()) == normal(text.lower())
+    assert normalise_tag(text.upper().lower()) == normalise_tag(text.lower())
 
 
 def test_tags_of_one_thing_are_one():
     same = ("Docker Compose", "docker_compose", "#docker-compose", "  DOCKER--compose ")
-    assert normalised(same) == ("docker-compose",)
-    assert normalised(["a,b", "B, c", ""]) == ("a", "b", "c")
-    assert [normal(t) for t in ("C++", "C#", "node.js", "c/c++", "数据库", "#tags:evil")] == [
+    assert normalise_tags(same) == ("docker-compose",)
+    assert normalise_tags(["a,b", "B, c", ""]) == ("a", "b", "c")
+    tags = ("C++", "C#", "node.js", "c/c++", "数据库", "#tags:evil")
+    assert [normalise_tag(tag) for tag in tags] == [
         "c++", "c#", "node.js", "c-c++", "数据库", "tags-evil",
     ]  # fmt: skip
 
@@ -132,51 +154,51 @@ def test_tags_of_one_thing_are_one():
 @settings(max_examples=50)
 @given(EVERY, st.lists(TEXT, max_size=3), st.lists(TEXT, max_size=3), TEXT)
 def test_nothing_is_without_a_tag(category, concepts, files, text):
-    found = filled(category, concepts, files, text, {"db": 3})
+    found = fill_tags(category, concepts, files, text, {"db": 3})
     assert found
-    assert normalised(found) == found
+    assert normalise_tags(found) == found
 
 
 @pytest.mark.requirement("MEM-01")
 def test_missing_tags_come_from_concepts_files_and_words_in_use_and_else_the_category():
     used = {"db": 9, "docker-compose": 2, "auth": 1}
-    assert filled("decision", ["Trade Off"], ["src/order_totals.py", "README.md"], "", used) == (
+    assert fill_tags("decision", ["Trade Off"], ["src/order_totals.py", "README.md"], "", used) == (
         "trade-off", "order-totals",
     )  # fmt: skip
-    assert filled("decision", (), (), "we compose it with docker", used) == ("docker-compose",)
-    assert filled("tech_debt", (), (), "nothing of the kind", used) == ("tech-debt",)
-    assert named("the DB is slow", used) == ["db"]
+    assert fill_tags("decision", (), (), "we compose it with docker", used) == ("docker-compose",)
+    assert fill_tags("tech_debt", (), (), "nothing of the kind", used) == ("tech-debt",)
+    assert find_named_tags("the DB is slow", used) == ["db"]
 
 
 @pytest.mark.requirement("MEM-01")
 def test_a_tag_that_means_one_in_use_is_pointed_to_it():
     used = {"postgres": 5, "config": 4, "authentication": 2, "kubernetes": 1}
-    assert suggestions(["postgresql", "configuration", "auth", "kubernets", "db"], used) == {
+    assert suggest_tags(["postgresql", "configuration", "auth", "kubernets", "db"], used) == {
         "postgresql": "postgres", "configuration": "config", "auth": "authentication",
         "kubernets": "kubernetes",
     }  # fmt: skip
-    assert suggestions(["postgres"], used) == {}
+    assert suggest_tags(["postgres"], used) == {}
 
 
 @settings(max_examples=100)
 @given(st.text(max_size=300))
 def test_any_title_has_a_name_and_any_text_a_title(text):
-    name = slug(text)
+    name = make_slug(text)
     assert 1 <= len(name) <= LONGEST_SLUG
     assert name.isascii()
-    assert slug(name) == name
+    assert make_slug(name) == name
     assert not name.startswith("-")
     assert not name.endswith("-")
-    assert len(title_from(text)) <= LONGEST_TITLE
-    assert "\n" not in title_from(text)
+    assert len(title_from_text(text)) <= LONGEST_TITLE
+    assert "\n" not in title_from_text(text)
 
 
 def test_a_name_is_what_the_title_says():
-    assert slug("Use PostgreSQL, not MySQL (v8.0)!") == "use-postgresql-not-mysql-v8-0"
-    assert slug("Überarbeitung") == "uberarbeitung"
-    assert slug("数据库迁移").startswith("memory-")
-    assert slug("数据库迁移") != slug("数据库")
-    assert slug("word " * 40) == "-".join(["word"] * 16)
+    assert make_slug("Use PostgreSQL, not MySQL (v8.0)!") == "use-postgresql-not-mysql-v8-0"
+    assert make_slug("Überarbeitung") == "uberarbeitung"
+    assert make_slug("数据库迁移").startswith("memory-")
+    assert make_slug("数据库迁移") != make_slug("数据库")
+    assert make_slug("word " * 40) == "-".join(["word"] * 16)
 
 
 BAD = {
@@ -199,10 +221,10 @@ def test_every_part_of_a_memory_is_checked(name):
         "project": "name:p", "type": "note", "title": "", "tags": [], "files": [],
         "confidence": 1, "scope": "project", "path": "", "content": {"text": "x"},
     }  # fmt: skip
-    settled(good)
+    normalise_form(good)
     value, told = BAD[name]
     with pytest.raises(UsageError, match=told):
-        settled({**good, name: value})
+        normalise_form({**good, name: value})
 
 
 @pytest.mark.parametrize("path", ["/etc/**", "~/x", "a/../b", "a\nb"])
@@ -210,10 +232,10 @@ def test_a_path_stays_inside_the_project(path):
     row = CATEGORIES["note"]
     values = {
         "project": "name:p", "type": "note", "scope": "path", "path": path,
-        "content": drafted(row, "x", {}),
+        "content": draft_content(row, "x", {}),
     }  # fmt: skip
     with pytest.raises(UsageError, match="must be relative to the project"):
-        settled(values)
+        normalise_form(values)
 
 
 def test_files_are_named_from_the_projects_root():
@@ -221,11 +243,13 @@ def test_files_are_named_from_the_projects_root():
         "project": "name:p", "type": "note", "content": {"text": "x"},
         "files": ["/code/shop/src/a.py", "./b.py", "/elsewhere/c.py", "my docs/read me.md", "b.py"],
     }  # fmt: skip
-    assert settled(values, "/code/shop")["files"] == [
+    assert normalise_form(values, "/code/shop")["files"] == [
         "src/a.py", "b.py", "/elsewhere/c.py", "my docs/read me.md",
     ]  # fmt: skip
 
 
 def test_tags_and_the_index_go_by_the_same_terms():
-    assert named("configuring docker compose", {"docker-compose": 1}) == ["docker-compose"]
+    assert find_named_tags("configuring docker compose", {"docker-compose": 1}) == [
+        "docker-compose"
+    ]
     assert set(text_terms("docker-compose")) <= set(text_terms("configuring docker compose"))

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from yester.memories.categories import CATEGORIES, priority
-from yester.memories.selection import TIE, in_order, selected
+from yester.memories.categories import CATEGORIES, TIE, category_priority, order_hits
 from yester.model import Hit
 
 pytestmark = pytest.mark.requirement("MEM-05")
@@ -25,23 +24,17 @@ def ids(hits):
 
 def test_within_one_percent_the_category_decides():
     hits = [hit(1, 0.500, "session_summary"), hit(2, 0.496, "decision"), hit(3, 0.498, "runbook")]
-    assert ids(in_order(hits)) == [2, 3, 1]
+    assert ids(order_hits(hits)) == [2, 3, 1]
 
 
 def test_beyond_one_percent_the_score_decides():
     hits = [hit(1, 0.500, "session_summary"), hit(2, 0.494, "decision")]
-    assert ids(in_order(hits)) == [1, 2]
+    assert ids(order_hits(hits)) == [1, 2]
 
 
 def test_a_type_of_something_that_is_no_memory_counts_for_nothing():
     hits = [hit(1, 0.5, "decision", "observation"), hit(2, 0.5, "session_summary")]
-    assert ids(in_order(hits)) == [2, 1]
-
-
-@pytest.mark.parametrize("most", range(-1, 5))
-def test_at_most_so_many_are_selected(most):
-    hits = [hit(n, 1 / n) for n in range(1, 4)]
-    assert ids(selected(hits, most)) == [1, 2, 3][: max(most, 0)]
+    assert ids(order_hits(hits)) == [2, 1]
 
 
 @settings(max_examples=60)
@@ -51,12 +44,14 @@ def test_at_most_so_many_are_selected(most):
 )
 def test_no_hit_is_lost_and_nobody_passes_a_clearly_better_one(drawn, random):
     hits = [hit(n, score, type_) for n, (score, type_) in enumerate(drawn)]
-    found = in_order(hits)
+    found = order_hits(hits)
     assert sorted(ids(found)) == list(range(len(hits)))
     for first, second in pairwise(found):
         assert second.score <= first.score + TIE * second.score + 1e-12
         if second.score > first.score:
-            assert priority("memory", first.type) <= priority("memory", second.type)
+            assert category_priority("memory", first.type) <= category_priority(
+                "memory", second.type
+            )
     shuffled = hits[:]
     random.shuffle(shuffled)
-    assert in_order(shuffled) == found
+    assert order_hits(shuffled) == found

@@ -15,7 +15,7 @@ from typing import TypeVar
 from yester.config import load
 from yester.deliver import config_file
 from yester.errors import UsageError
-from yester.memories.memo import GLOBAL
+from yester.memories.memory import GLOBAL
 from yester.model import Join, Paging, Project
 from yester.project import EXCLUDED, Projects, bare, named, work_tree_place
 from yester.store.contract import Store

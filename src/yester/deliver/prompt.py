@@ -18,8 +18,8 @@ from yester.deliver.lines import clean, found, line, name, titled
 from yester.deliver.page import Context, Left, Page
 from yester.deliver.quote import plain
 from yester.fence import MOST_UNITS, strip_fenced
+from yester.memories.categories import order_hits
 from yester.memories.places import is_curated
-from yester.memories.selection import in_order
 from yester.model import Filters, Hit, Paging, Probe, Project
 from yester.recall.candidates import OneQuestion
 from yester.recall.floor import describe_lack, passing_hits
@@ -170,7 +170,7 @@ def _found(
     found = [
         hit for hit in merged.values() if hit.id in here or (hit.title, hit.text) not in said_here
     ]
-    return [(hit, hit.id in here) for hit in in_order(found, here)]
+    return [(hit, hit.id in here) for hit in order_hits(found, here)]
 
 
 def _answer(store: Store, question: Hit) -> Hit | None:

@@ -15,7 +15,7 @@ from yester.distil.history import distilled_items
 from yester.distil.turns import View
 from yester.ingest.prepare import prepared
 from yester.memories.lifecycle import restore, retire
-from yester.memories.memo import GLOBAL, By, reason
+from yester.memories.memory import GLOBAL, Author, shorten_reason
 from yester.memories.remember import Draft, remember
 from yester.memories.rules import same_subject
 from yester.memories.standing import Rule, rules_in
@@ -49,7 +49,7 @@ def keep_rules(store: Store, session: Session, turns: Sequence[View], now: int) 
                 source=_SOURCE, ref=ref, session=session.key, agent=session.agent,
                 epoch=prompt.epoch,
             )  # fmt: skip
-            by = By(_WHO, now, "user", f"typed in session {session.key[:8]}")
+            by = Author(_WHO, now, "user", f"typed in session {session.key[:8]}")
             kept = remember(store, draft, project, by)
             if kept.done == "created":
                 number += 1
@@ -66,8 +66,8 @@ def _end_rules(
     One that has been retired is brought back when an older rule turns up that it may mean too."""
     for one in withdrawals_in(prompt.body):
         project = project or _project(store, session.project if session else prompt.project)
-        by = By(_WHO, now, "user", f"taken back in session {prompt.session[:8]}: {one.text}")
-        why = reason(by.why)
+        by = Author(_WHO, now, "user", f"taken back in session {prompt.session[:8]}: {one.text}")
+        why = shorten_reason(by.why)
         filters = Filters(projects=(project.key, GLOBAL.key), types=("rule",))
         known = [
             memo

@@ -13,7 +13,7 @@ from yester import ingest
 from yester.clock import DAY, parse_time
 from yester.errors import UsageError
 from yester.faces.python_memories import Memories
-from yester.memories.memo import By
+from yester.memories.memory import Author
 from yester.memories.remember import Draft
 from yester.memory import Memory
 from yester.model import KINDS, Filters, Hit, Item, Project, Session
@@ -215,7 +215,7 @@ class OpenMemory(Memory):
         Without a project it holds everywhere. `memory.memories` changes what is there.
         """
         _check_embed(embed)
-        by = By(who, _present(None), origin, why)
+        by = Author(who, _present(None), origin, why)
         draft = Draft(
             _text("text", text), type, _text("title", title), content or {}, tags, files,
             scope=scope, path=path, confidence=confidence,

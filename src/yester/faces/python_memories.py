@@ -10,9 +10,10 @@ from typing import Any
 
 from yester.memories import lifecycle
 from yester.memories.candidates import Choice, candidate
-from yester.memories.content import clean, known
+from yester.memories.categories import get_category
+from yester.memories.content import clean_text
 from yester.memories.folder import locate_folder
-from yester.memories.memo import GLOBAL, By, plain
+from yester.memories.memory import GLOBAL, Author, plain_form
 from yester.memories.remember import Draft, Kept, remember
 from yester.memories.retention import Due, Rule, collect, due
 from yester.memories.sync import ImportReport, SyncReport, import_folder, sync_folder
@@ -24,7 +25,7 @@ from yester.store.contract import Store
 _Memos = list[Memo]
 _Changes = list[Change]
 _Dues = list[Due]
-_NOBODY = By("python", 0)
+_NOBODY = Author("python", 0)
 
 
 class Memories:
@@ -54,7 +55,7 @@ class Memories:
         self,
         draft: Draft,
         project: str | None = None,
-        by: By = _NOBODY,
+        by: Author = _NOBODY,
         *,
         update: int = 0,
         supersedes: int = 0,
@@ -75,9 +76,9 @@ class Memories:
     ) -> Choice:
         """What would become of a text; nothing is written."""
         where = self._project(project) if project else GLOBAL
-        return candidate(self._store, known(type), clean(text), where.key, tags)
+        return candidate(self._store, get_category(type), clean_text(text), where.key, tags)
 
-    def edit(self, name: int | str, changes: Mapping[str, Any], by: By = _NOBODY) -> Memo:
+    def edit(self, name: int | str, changes: Mapping[str, Any], by: Author = _NOBODY) -> Memo:
         """Change title, tags, files, confidence, scope, path, type or fields of the content."""
         memo = self.get(name)
 
@@ -89,21 +90,21 @@ class Memories:
 
         return lifecycle.edit(self._store, memo.item.id, changed, _now(by))
 
-    def retire(self, name: int | str, by: By = _NOBODY, *, force: bool = False) -> Memo:
+    def retire(self, name: int | str, by: Author = _NOBODY, *, force: bool = False) -> Memo:
         return lifecycle.retire(self._store, self.get(name).item.id, _now(by), force=force)
 
-    def archive(self, name: int | str, by: By = _NOBODY) -> Memo:
+    def archive(self, name: int | str, by: Author = _NOBODY) -> Memo:
         return lifecycle.archive(self._store, self.get(name).item.id, _now(by))
 
-    def restore(self, name: int | str, by: By = _NOBODY) -> Memo:
+    def restore(self, name: int | str, by: Author = _NOBODY) -> Memo:
         return lifecycle.restore(self._store, self.get(name).item.id, _now(by))
 
-    def supersede(self, old: int | str, new: int | str, by: By = _NOBODY) -> Memo:
+    def supersede(self, old: int | str, new: int | str, by: Author = _NOBODY) -> Memo:
         """Let `new` stand in the place of `old`; what is new."""
         ids = self.get(old).item.id, self.get(new).item.id
         return lifecycle.supersede(self._store, *ids, _now(by))[1]
 
-    def undo(self, name: int | str = 0, by: By = _NOBODY) -> _Memos:
+    def undo(self, name: int | str = 0, by: Author = _NOBODY) -> _Memos:
         """Take back the last change, of this memory or at all."""
         return lifecycle.undo(self._store, _now(by), self.get(name).item.id if name else 0)
 
@@ -124,7 +125,7 @@ class Memories:
         dry_run: bool = False,
     ) -> SyncReport:
         """Bring the files in a `.claude/memory` folder and a project's memories into step."""
-        by = By("sync", _now(_NOBODY).now, "file", f"from {folder}")
+        by = Author("sync", _now(_NOBODY).now, "file", f"from {folder}")
         root, _ = locate_folder(Path(folder))
         where = self._project(project)
         return sync_folder(self._store, root, where, by, emptied=emptied, dry_run=dry_run)
@@ -132,13 +133,13 @@ class Memories:
     def take(self, folder: str | Path, project: str) -> ImportReport:
         """Import the memories in a `.claude/memory` folder; nothing is written there."""
         root, _ = locate_folder(Path(folder))
-        by = By("import", _now(_NOBODY).now, "import", f"from {folder}")
+        by = Author("import", _now(_NOBODY).now, "import", f"from {folder}")
         return import_folder(self._store, root, self._project(project), by)
 
     @staticmethod
     def plain(memo: Memo) -> dict[str, Any]:
         """A memory as plain values."""
-        return plain(memo)
+        return plain_form(memo)
 
     def _project(self, name: str) -> Project:
         for project in self._store.projects():
@@ -147,5 +148,5 @@ class Memories:
         return named(name)
 
 
-def _now(by: By) -> By:
-    return by if by.now else By(by.who, int(time.time() * 1000), by.origin, by.why)
+def _now(by: Author) -> Author:
+    return by if by.now else Author(by.who, int(time.time() * 1000), by.origin, by.why)

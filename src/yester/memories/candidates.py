@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 from yester.memories import tags as tagging
 from yester.memories.categories import Category
-from yester.memories.memo import GLOBAL
-from yester.memories.wording import same_saying, sayings
+from yester.memories.content import is_same_saying, list_texts
+from yester.memories.memory import GLOBAL
 from yester.model import Candidate, Filters, Memo, Probe
 from yester.store.contract import Store
 from yester.text.document import FIELDS, field_hashes
@@ -96,7 +96,7 @@ def candidate(
     action = "UPDATE_OR_DELETE" if category.deletable else "UPDATE"
     if best.same:
         item = best.memo.item
-        new = {*tagging.normalised(tags)} - {*item.tags} or {*files} - {*item.files}
+        new = {*tagging.normalise_tags(tags)} - {*item.tags} or {*files} - {*item.files}
         action = "UPDATE" if new else "NOOP"
     return Choice(action, best, tuple(found[1:4]), len(entries))
 
@@ -117,7 +117,7 @@ def _likeliest(entries: Sequence[Candidate], said: Sequence[str]) -> list[int]:
 def likeness(category: Category, memo: Memo, text: str, said: Sequence[str]) -> Likeness:
     """What an entry has in common with what is said."""
     left = frozenset(said)
-    own = tagging.normal(category.name)
+    own = tagging.normalise_tag(category.name)
     parts = {tag: tuple(text_terms(tag)) for tag in memo.item.tags if tag != own}
     tags = tuple(tag for tag, names in parts.items() if names and left.issuperset(names))
     tagged = {name for tag in tags for name in parts[tag]}
@@ -134,8 +134,8 @@ def likeness(category: Category, memo: Memo, text: str, said: Sequence[str]) -> 
         or any(targets.issuperset(group) for group in names.get(term, ()))
         or (term[:_SHORTEST_PREFIX] in starts and any(_begins(term, other) for other in targets))
     )
-    own_words = (memo.item.title, *sayings(category, memo.content))
-    same = any(same_saying(text, one) for one in own_words)
+    own_words = (memo.item.title, *list_texts(category, memo.content))
+    same = any(is_same_saying(text, one) for one in own_words)
     points = TAG * len(tags) + TITLE * len(words) + ALIKE * len(alike)
     return Likeness(memo, points, tags, words, alike, same)
 

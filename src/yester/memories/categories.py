@@ -8,12 +8,16 @@ decision would make every decision an answer to a question with that word in it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from yester.errors import UsageError
+from yester.model import Hit
+
 LONGEST_TITLE, LONGEST_SLUG, LONGEST_REASON = 120, 80, 300
 UNSTATED = "not stated"  # where a field must hold something and nobody has said anything
+TIE = 0.01  # of the better score: hits that are so close fit equally well
 _OTHER_PRIORITY = 10
 
 
@@ -163,11 +167,39 @@ CATEGORIES: Mapping[str, Category] = {one.name: one for one in _TABLE}
 _NOTE = CATEGORIES["note"]
 
 
-def category(name: str) -> Category:
+def category_of(name: str) -> Category:
     """The row of this name; memories that a program gave another type count as notes."""
     return CATEGORIES.get(name, _NOTE)
 
 
-def priority(kind: str, type_: str) -> int:
+def get_category(name: str) -> Category:
+    """The category somebody has named, however it is spelled; UsageError where there is none."""
+    folded = name.strip().lower().replace("-", "_")
+    if folded not in CATEGORIES:
+        known = ", ".join(CATEGORIES)
+        raise UsageError(f"type {name!r} is no category; the categories are {known}")
+    return CATEGORIES[folded]
+
+
+def category_priority(kind: str, type_: str) -> int:
     """Who comes first among equals: 1 before 10. Only memories have a category."""
-    return category(type_).priority if kind == "memory" else _OTHER_PRIORITY
+    return category_of(type_).priority if kind == "memory" else _OTHER_PRIORITY
+
+
+def order_hits(hits: Sequence[Hit], own: Container[int] = ()) -> list[Hit]:
+    """The best first; of those within 1 % of each other what is `own` (ids: of the project that is
+    asked in) before others, then decisions before constraints and so on.
+
+    A category adds nothing to a score: it decides between hits that fit equally well, so none can
+    bring in its entries by itself."""
+    ranked = sorted(hits, key=lambda hit: (-hit.score, hit.id))
+    ordered: list[Hit] = []
+    while ranked:
+        floor = ranked[0].score - TIE * abs(ranked[0].score)
+        tied = [hit for hit in ranked if hit.score >= floor]
+        ordered += sorted(
+            tied,
+            key=lambda hit: (hit.id not in own, category_priority(hit.kind, hit.type), -hit.score),
+        )
+        ranked = ranked[len(tied) :]
+    return ordered

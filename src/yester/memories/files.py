@@ -24,8 +24,8 @@ from yester.clock import format_iso, parse_iso
 from yester.errors import SourceError, UsageError
 from yester.fence import strip_fenced
 from yester.memories.categories import CATEGORIES, LONGEST_TITLE, Category, Field
-from yester.memories.content import Content, clean
-from yester.memories.memo import Plain, plain
+from yester.memories.content import Content, clean_text
+from yester.memories.memory import Plain, plain_form
 from yester.memories.remember import Draft
 from yester.model import Change, Memo, MemoFile
 from yester.redact import redact
@@ -228,7 +228,7 @@ def file_from_memory(
     file = parse_memory_file(kept.raw)
     if file.id != id_:
         file = file.with_values(id=id_)
-    now, was = plain(memo), plain(memo)
+    now, was = plain_form(memo), plain_form(memo)
     for change in history:
         was |= change.before or {}
     if all(now[name] == was[name] for name in _TOLD):
@@ -258,7 +258,7 @@ def _new_file(memo: Memo, id_: str, changes: Sequence[Change], successor: str) -
         "updated_at": format_iso(item.updated), "tags": list(item.tags),
         "related_files": list(item.files) or None, "confidence": item.confidence,
         "changes": list(map(_describe_change, changes)) or None, "times_updated": len(changes),
-        **_status_values(memo, successor), "content": plain(memo)["content"],
+        **_status_values(memo, successor), "content": plain_form(memo)["content"],
     }  # fmt: skip
     return MemoryFile({name: value for name, value in values.items() if value is not None})
 
@@ -300,7 +300,7 @@ def draft_from_file(one: MemoryFile) -> Draft:
     category = _category_of(one)
     return Draft(
         type=category.name,
-        title=shorten_text(clean(one.title), LONGEST_TITLE),
+        title=shorten_text(clean_text(one.title), LONGEST_TITLE),
         content=_pick_fields(category.fields, one.content),
         tags=one.tags,
         files=tuple(given.get("related_files") or ()),

@@ -19,19 +19,19 @@ from typing import Any
 from yester.clock import DAY
 from yester.errors import NotFound, NotYours, UsageError
 from yester.ingest import prepared, rebuild_if_stale
-from yester.memories.categories import category
-from yester.memories.memo import (
+from yester.memories.categories import category_of
+from yester.memories.content import merge_changes
+from yester.memories.memory import (
     EDITABLE,
-    By,
+    Author,
     Plain,
-    applied,
-    different,
-    less_trusted,
-    plain,
-    reason,
-    settled,
+    apply_form,
+    diff_forms,
+    less_trusted_origin,
+    normalise_form,
+    plain_form,
+    shorten_reason,
 )
-from yester.memories.merge import merged
 from yester.model import Change, Memo
 from yester.store.contract import Store
 
@@ -74,27 +74,34 @@ def named(store: Store, name: str) -> Memo:
 
 
 def write(
-    store: Store, old: Memo, values: Plain, by: By, what: str, act: int = 0, new: bool = False
+    store: Store, old: Memo, values: Plain, by: Author, what: str, act: int = 0, new: bool = False
 ) -> Memo:
     """One change, inside a transaction: the memory with these settled values and its history line.
 
     All writing goes through here. Without a difference nothing is written.
     """
     refuse_rules(by, old.item.type, str(values["type"]), old=0 if new else old.item.id, what=what)
-    before = {} if new else plain(old)
-    was, is_ = different(before, values)
+    before = {} if new else plain_form(old)
+    was, is_ = diff_forms(before, values)
     if not is_:
         return old
     replaces = next(iter(store.memos(ids=[values["supersedes"]])), None)
-    memo = applied(old, values, by, replaces)
+    memo = apply_form(old, values, by, replaces)
     change = Change(
-        memo.item.id, by.now, reason(by.who), what, reason(by.why), None if new else was, is_, act
+        memo.item.id,
+        by.now,
+        shorten_reason(by.who),
+        what,
+        shorten_reason(by.why),
+        None if new else was,
+        is_,
+        act,
     )
     id_ = store.put_memo(prepared(memo.item), memo, change)
     return found(store, id_)
 
 
-def refuse_rules(by: By, *types: str, old: int = 0, what: str = "") -> None:
+def refuse_rules(by: Author, *types: str, old: int = 0, what: str = "") -> None:
     """A rule is what the user has said. Nobody else makes, changes or ends one. `old` is the memory
     that something (`what`) would be done to."""
     if by.origin == "user" or "rule" not in types:
@@ -112,7 +119,7 @@ def edit(
     store: Store,
     id_: int,
     change: Callable[[Plain], Mapping[str, Any]],
-    by: By,
+    by: Author,
     *,
     base: Mapping[str, Any] | None = None,
     root: str = "",
@@ -123,39 +130,39 @@ def edit(
     """
     with writing(store):
         old = found(store, id_)
-        have = plain(old)
+        have = plain_form(old)
         if base is not None:
             mine = {**base, **change(dict(base))}
-            wanted = merged(base, mine, {name: have[name] for name in base})
+            wanted = merge_changes(base, mine, {name: have[name] for name in base})
         else:
             wanted = {**change(dict(have))}
         for name in wanted:
             if name not in EDITABLE:
                 raise UsageError(f"{name!r} cannot be edited; what can is {', '.join(EDITABLE)}")
-        values = settled({**have, **wanted}, root)
+        values = normalise_form({**have, **wanted}, root)
         if any(values[name] != have[name] for name in ("title", "content")):
-            values["origin"] = less_trusted(have["origin"], by.origin)
+            values["origin"] = less_trusted_origin(have["origin"], by.origin)
             if values["type"] == "rule":  # it holds from its newest word on
                 values["said"] = by.now
         return write(store, old, values, by, "update")
 
 
-def say_again(store: Store, memo: Memo, epoch: int, by: By) -> Memo:
+def say_again(store: Store, memo: Memo, epoch: int, by: Author) -> Memo:
     """A rule whose very words the user has used once more, inside a transaction: it has the date of
     the newest word, whichever is met first."""
     if memo.item.type != "rule" or epoch <= memo.item.epoch:
         return memo
-    return write(store, memo, {**plain(memo), "said": epoch}, by, "update")
+    return write(store, memo, {**plain_form(memo), "said": epoch}, by, "update")
 
 
-def retire(store: Store, id_: int, by: By, *, force: bool = False) -> Memo:
+def retire(store: Store, id_: int, by: Author, *, force: bool = False) -> Memo:
     """Take it out of use; after the grace it may be let go.
 
     What is never deleted (a decision, a preference, a session's summary) needs `force`, which is
     the user's alone.
     """
     memo = found(store, id_)
-    if not category(memo.item.type).deletable and not (force and by.origin == "user"):
+    if not category_of(memo.item.type).deletable and not (force and by.origin == "user"):
         raise UsageError(
             f"{memo.item.type} #{id_} is not deleted, so that what was once true can be told; "
             f"supersede it (yester memory supersede {id_} …) or archive it (yester memory archive "
@@ -164,21 +171,21 @@ def retire(store: Store, id_: int, by: By, *, force: bool = False) -> Memo:
     return _step(store, id_, by, "retire")
 
 
-def archive(store: Store, id_: int, by: By) -> Memo:
+def archive(store: Store, id_: int, by: Author) -> Memo:
     """Put it away for good: never shown, never let go."""
     return _step(store, id_, by, "archive")
 
 
-def restore(store: Store, id_: int, by: By) -> Memo:
+def restore(store: Store, id_: int, by: Author) -> Memo:
     return _step(store, id_, by, "restore")
 
 
-def _step(store: Store, id_: int, by: By, what: str) -> Memo:
+def _step(store: Store, id_: int, by: Author, what: str) -> Memo:
     with writing(store):
         return step(store, found(store, id_), by, what)
 
 
-def step(store: Store, memo: Memo, by: By, what: str, act: int = 0) -> Memo:
+def step(store: Store, memo: Memo, by: Author, what: str, act: int = 0) -> Memo:
     """Another status, inside a transaction."""
     allowed, status = STEPS[what]
     have = memo.item.status
@@ -187,17 +194,17 @@ def step(store: Store, memo: Memo, by: By, what: str, act: int = 0) -> Memo:
         told = f"memory #{id_} is {have}{f' by #{newer}' if newer else ''}, so you cannot {what} it"
         undo_it = f"; edit #{newer}, or take back that it was superseded: yester memory undo {id_}"
         raise UsageError(told + (undo_it if newer else ""))
-    values = {**plain(memo), "status": status, "reason": reason(by.why)}
+    values = {**plain_form(memo), "status": status, "reason": shorten_reason(by.why)}
     return write(store, memo, values, by, what, act)
 
 
-def supersede(store: Store, old: int, new: int, by: By) -> tuple[Memo, Memo]:
+def supersede(store: Store, old: int, new: int, by: Author) -> tuple[Memo, Memo]:
     """Let one memory stand in the place of another; (the old one, the new one)."""
     with writing(store):
         return superseded(store, found(store, old), found(store, new), by, 0)
 
 
-def superseded(store: Store, old: Memo, new: Memo, by: By, act: int) -> tuple[Memo, Memo]:
+def superseded(store: Store, old: Memo, new: Memo, by: Author, act: int) -> tuple[Memo, Memo]:
     """The same inside a transaction."""
     if old.item.id == new.item.id:
         raise UsageError(f"memory #{old.item.id} cannot supersede itself")
@@ -214,10 +221,10 @@ def superseded(store: Store, old: Memo, new: Memo, by: By, act: int) -> tuple[Me
             )
     refuse_rules(by, old.item.type, new.item.type, old=old.item.id, what="supersede")
     changes = {"supersedes": old.item.id}
-    written = write(store, new, {**plain(new), **changes}, by, "supersede", act)
+    written = write(store, new, {**plain_form(new), **changes}, by, "supersede", act)
     act, new = act or _act_of(store, new, written), written
     changed = {"status": "superseded", "reason": f"by #{new.item.id}"}
-    return write(store, old, {**plain(old), **changed}, by, "supersede", act), new
+    return write(store, old, {**plain_form(old), **changed}, by, "supersede", act), new
 
 
 def _act_of(store: Store, before: Memo, after: Memo) -> int:
@@ -232,7 +239,7 @@ def replaced_by(store: Store, item: int) -> int:
     return max((memo.item.id for memo in store.memos(supersedes=item)), default=0)
 
 
-def undo(store: Store, by: By, id_: int = 0) -> list[Memo]:
+def undo(store: Store, by: Author, id_: int = 0) -> list[Memo]:
     """Take back the last thing that was done, to this memory or at all; what comes out of it.
 
     Undoing is a change like others: done again, it brings back what was undone.
@@ -253,8 +260,8 @@ def undo(store: Store, by: By, id_: int = 0) -> list[Memo]:
         for change in done:
             memo = found(store, change.item)
             before = change.before or {"status": "retired", "reason": "undone"}
-            values = {**plain(memo), **before}
-            new = write(store, memo, values, by.because(f"undo of {change.what}"), "undo", act)
+            values = {**plain_form(memo), **before}
+            new = write(store, memo, values, by.with_reason(f"undo of {change.what}"), "undo", act)
             act = act or _act_of(store, memo, new)
         return [found(store, item) for item in dict.fromkeys(change.item for change in done)]
 
@@ -276,7 +283,7 @@ def as_of(store: Store, memo: Memo, version: int) -> Plain:
             f"version is {version}, but memory #{memo.item.id} is at version {memo.version}; read "
             "it again"
         )
-    values = plain(memo)
+    values = plain_form(memo)
     for change in changes:  # the newest first
         values |= change.before or {}
     return values

@@ -11,23 +11,26 @@ from yester.errors import UsageError
 from yester.memories import rules
 from yester.memories import tags as tagging
 from yester.memories.candidates import Choice, candidate
-from yester.memories.categories import Category
-from yester.memories.content import clean, known, storable
-from yester.memories.draft import drafted
-from yester.memories.lifecycle import found, refuse_rules, say_again, superseded, write, writing
-from yester.memories.memo import (
-    GLOBAL,
-    By,
-    Plain,
-    fresh,
-    less_trusted,
-    plain,
-    reason,
-    settled,
-    slug,
+from yester.memories.categories import Category, get_category
+from yester.memories.content import (
+    clean_text,
+    draft_content,
+    drop_surrogates,
+    join_contents,
+    lead_text,
 )
-from yester.memories.merge import joined
-from yester.memories.wording import lead
+from yester.memories.lifecycle import found, refuse_rules, say_again, superseded, write, writing
+from yester.memories.memory import (
+    GLOBAL,
+    Author,
+    Plain,
+    less_trusted_origin,
+    make_slug,
+    new_memo,
+    normalise_form,
+    plain_form,
+    shorten_reason,
+)
 from yester.model import Item, Memo, Project
 from yester.store.contract import Store
 from yester.store.figures import tag_counts
@@ -92,7 +95,7 @@ def remember(
     store: Store,
     draft: Draft,
     project: Project,
-    by: By,
+    by: Author,
     *,
     update: int = 0,
     supersedes: int = 0,
@@ -106,13 +109,13 @@ def remember(
     """
     if update and supersedes:
         raise UsageError("update and supersedes exclude each other; name one memory")
-    draft = replace(draft, ref=storable(draft.ref), source=storable(draft.source))
+    draft = replace(draft, ref=drop_surrogates(draft.ref), source=drop_surrogates(draft.source))
     values, category = values_of(store, draft, project, by)
-    given = tagging.normalised(draft.tags)
-    suggested = tagging.suggestions(given, tag_counts(store)) if given else {}
+    given = tagging.normalise_tags(draft.tags)
+    suggested = tagging.suggest_tags(given, tag_counts(store)) if given else {}
     refuse_rules(by, category.name)
     where = GLOBAL if values["scope"] == "global" else project
-    says = lead(category, values["content"])
+    says = lead_text(category, values["content"])
     with writing(store):
         store.put_project(where)
         if draft.ref and (kept := _delivered_before(store, draft, values, by)):
@@ -132,12 +135,12 @@ def remember(
         memo, act = create(store, draft, values, where, by), 0
         if old is not None:
             act = store.changes(memo.item.id, limit=1)[0].act
-            replaced, memo = superseded(store, old, memo, by.because("newer"), act)
+            replaced, memo = superseded(store, old, memo, by.with_reason("newer"), act)
             old = replaced
         return Kept(memo, "created", choice, old, suggested)
 
 
-def in_place_of(store: Store, old: Memo, text: str, by: By, title: str = "") -> Kept:
+def in_place_of(store: Store, old: Memo, text: str, by: Author, title: str = "") -> Kept:
     """A text that takes the place of a memory; type, scope, tags and files are those of the old."""
     item = old.item
     draft = Draft(
@@ -147,44 +150,44 @@ def in_place_of(store: Store, old: Memo, text: str, by: By, title: str = "") -> 
     return remember(store, draft, project, by, supersedes=item.id)
 
 
-def values_of(store: Store, draft: Draft, project: Project, by: By) -> tuple[Plain, Category]:
+def values_of(store: Store, draft: Draft, project: Project, by: Author) -> tuple[Plain, Category]:
     """A draft checked and in its normal form, with its category."""
-    text = clean(draft.text)
+    text = clean_text(draft.text)
     if not text and not draft.content:
         raise UsageError("there is nothing to remember: the text is empty")
     if draft.status not in _STATUSES:
         raise UsageError(f"status is {draft.status!r}, but must be one of {', '.join(_STATUSES)}")
-    category = known(draft.type) if draft.type else known(_guess(text, by))
-    content = drafted(category, text, draft.content)
+    category = get_category(draft.type) if draft.type else get_category(_guess(text, by))
+    content = draft_content(category, text, draft.content)
     scope = draft.scope or ("path" if draft.path else "project")
-    values = settled(
+    values = normalise_form(
         {
             "project": GLOBAL.key if scope == "global" else project.key,
             "type": category.name, "title": draft.title, "tags": draft.tags,
             "files": draft.files, "confidence": draft.confidence, "scope": scope,
             "path": draft.path, "content": content, "status": draft.status,
-            "reason": reason(draft.reason),
+            "reason": shorten_reason(draft.reason),
             "supersedes": 0, "origin": by.origin,
         },
         project.root,
     )  # fmt: skip
     if not values["tags"]:
-        concepts = [clean(concept) for concept in draft.concepts]
-        found = tagging.filled(category.name, concepts, values["files"], text, tag_counts(store))
+        concepts = [clean_text(concept) for concept in draft.concepts]
+        found = tagging.fill_tags(category.name, concepts, values["files"], text, tag_counts(store))
         values["tags"] = list(found)
     return values, category
 
 
-def _guess(text: str, by: By) -> str:
+def _guess(text: str, by: Author) -> str:
     guess = guessed(text)
     # An agent's "never do this" is its opinion; rules are the user's.
     return "note" if guess == "rule" and by.origin != "user" else guess
 
 
-def create(store: Store, draft: Draft, values: Plain, project: Project, by: By) -> Memo:
+def create(store: Store, draft: Draft, values: Plain, project: Project, by: Author) -> Memo:
     """A memory of its own, inside a transaction, whatever else there is."""
-    name = store.free_slug(project.key, slug(clean(draft.slug) or values["title"]))
-    begun = fresh(project.key, name, by, draft.source, draft.ref)
+    name = store.free_slug(project.key, make_slug(clean_text(draft.slug) or values["title"]))
+    begun = new_memo(project.key, name, by, draft.source, draft.ref)
     # What holds everywhere belongs to no session of a project.
     session = "" if values["scope"] == "global" else draft.session
     item = replace(begun.item, session=session, agent=draft.agent)
@@ -194,9 +197,9 @@ def create(store: Store, draft: Draft, values: Plain, project: Project, by: By) 
 
 
 def _put_into(
-    store: Store, memo: Memo, values: Plain, category: Category, by: By, choice: Choice
+    store: Store, memo: Memo, values: Plain, category: Category, by: Author, choice: Choice
 ) -> Kept:
-    have = plain(memo)
+    have = plain_form(memo)
     if memo.item.type != category.name:
         raise UsageError(
             f"memory #{memo.item.id} is a {memo.item.type}, and this is a {category.name}; "
@@ -206,18 +209,18 @@ def _put_into(
         raise UsageError(f"memory #{memo.item.id} is {memo.item.status}; restore it first")
     wanted = {
         **have,
-        "content": joined(category, have["content"], values["content"]),
+        "content": join_contents(category.fields, have["content"], values["content"]),
         "tags": list(dict.fromkeys((*have["tags"], *values["tags"]))),
         "files": list(dict.fromkeys((*have["files"], *values["files"]))),
     }
-    wanted = settled(wanted)
+    wanted = normalise_form(wanted)
     if wanted["content"] != have["content"]:
-        wanted["origin"] = less_trusted(have["origin"], by.origin)
+        wanted["origin"] = less_trusted_origin(have["origin"], by.origin)
     new = write(store, memo, wanted, by, "update")
     return Kept(new, "known" if new is memo else "updated", choice)
 
 
-def _delivered_before(store: Store, draft: Draft, values: Plain, by: By) -> Kept | None:
+def _delivered_before(store: Store, draft: Draft, values: Plain, by: Author) -> Kept | None:
     """What is known under this ref: taken over where it is active and says something else now."""
     choice = Choice("NOOP")
     if store.gone(draft.source, draft.ref):
@@ -230,11 +233,11 @@ def _delivered_before(store: Store, draft: Draft, values: Plain, by: By) -> Kept
         (memo,) = store.memos(ids=[item.id])
         if item.status != "active":
             return Kept(memo, "refused", choice)
-        have = plain(memo)
+        have = plain_form(memo)
         unchanged = ("supersedes", "origin", *(() if draft.tags else ("tags",)))
         wanted = {**values, **{name: have[name] for name in unchanged}}
         if any(wanted[name] != have[name] for name in ("title", "content")):
-            wanted["origin"] = less_trusted(have["origin"], by.origin)
+            wanted["origin"] = less_trusted_origin(have["origin"], by.origin)
         new = write(store, memo, wanted, by, _STATUSES[draft.status])
         return Kept(new, "known" if new is memo else "updated", replace(choice, action="UPDATE"))
     return None

@@ -18,7 +18,7 @@ from yester.clock import DAY
 from yester.errors import ConfigError, NotFound
 from yester.memories.categories import CATEGORIES
 from yester.memories.lifecycle import GRACE, expired, found, step, writing
-from yester.memories.memo import By
+from yester.memories.memory import Author
 from yester.model import Filters, Memo, Paging
 from yester.store.contract import Store
 
@@ -96,6 +96,6 @@ def collect(store: Store, chosen: Mapping[str, Rule], now: int) -> list[Due]:
                 store.drop_memo(memo.item.id, now, one.why)
             else:
                 # By the user's own rule, so even what is otherwise not deleted, and rules.
-                step(store, memo, By(_BY, now, "user", one.why), one.what)
+                step(store, memo, Author(_BY, now, "user", one.why), one.what)
             done.append(one)
     return done

@@ -10,12 +10,11 @@ from datetime import UTC, datetime
 
 from yester.clock import DAY
 from yester.memories import tags as tagging
-from yester.memories.categories import CATEGORIES, LONGEST_TITLE, category
-from yester.memories.content import problems
+from yester.memories.categories import CATEGORIES, LONGEST_TITLE, category_of
+from yester.memories.content import find_problems, is_same_saying, lead_text
 from yester.memories.contradiction import Claims, against, claims, named
 from yester.memories.lifecycle import GRACE
 from yester.memories.rules import subject
-from yester.memories.wording import lead, same_saying
 from yester.model import Filters, Memo, Paging
 from yester.store.contract import Store
 from yester.text.terms import query_terms
@@ -127,14 +126,14 @@ def _unlike_its_form(memo: Memo) -> Iterator[Finding]:
         known = ", ".join(CATEGORIES)
         yield Finding(memo, "type", f"{item.type!r} is no category", f"{edit} --type TYPE: {known}")
         return
-    for problem in problems(category(item.type), memo.content):
+    for problem in find_problems(category_of(item.type), memo.content):
         yield Finding(memo, "content", problem, edit)
     if not item.title or len(item.title) > LONGEST_TITLE:
         text = f"the title has {len(item.title)} characters, it should have 1 to {LONGEST_TITLE}"
         yield Finding(memo, "title", text, f"{edit} --title …")
     if not _SLUG.fullmatch(memo.slug):
         yield Finding(memo, "name", f"{memo.slug!r} is no kebab-case name", edit)
-    if odd := [tag for tag in item.tags if tagging.normal(tag) != tag]:
+    if odd := [tag for tag in item.tags if tagging.normalise_tag(tag) != tag]:
         yield Finding(memo, "tags", f"{', '.join(odd)} could be spelled otherwise", edit)
     if not item.tags:
         yield Finding(memo, "tags", "there are none", f"{edit} --tag NAME")
@@ -155,7 +154,7 @@ def _contradictions(active: Iterable[Memo]) -> Iterator[Finding]:
     yield from _at_odds(sorted(decided, key=lambda memo: (memo.item.epoch, memo.item.id)))
     groups = _grouped(told, lambda memo: (_place(memo), subject({"rule": _says(memo)})))
     for group in groups:
-        others = [one for one in group[1:] if not same_saying(_says(one), _says(group[0]))]
+        others = [one for one in group[1:] if not is_same_saying(_says(one), _says(group[0]))]
         if others:
             ids = ", ".join(f"#{one.item.id} ({_says(one)})" for one in others)
             yield Finding(
@@ -183,4 +182,4 @@ def _at_odds(memos: Iterable[Memo]) -> Iterator[Finding]:
 
 
 def _says(memo: Memo) -> str:
-    return lead(category(memo.item.type), memo.content)
+    return lead_text(category_of(memo.item.type), memo.content)

@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Any
 
-from yester.memories.memo import GLOBAL
+from yester.memories.memory import GLOBAL
 from yester.model import SCOPES, Filters, Item, Memo, Project
 from yester.store.contract import Store
 from yester.text.terms import query_terms, text_terms

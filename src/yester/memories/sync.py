@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Protocol
 
 from yester.errors import SourceError, StoreChanged, UsageError
-from yester.memories.categories import category
+from yester.memories.categories import category_of
 from yester.memories.files import (
     FILED,
     LONGEST_ID,
@@ -36,7 +36,7 @@ from yester.memories.files import (
 )
 from yester.memories.folder import FolderConfig, MemoryFolder
 from yester.memories.lifecycle import replaced_by, step, write, writing
-from yester.memories.memo import By, less_trusted, plain, settled
+from yester.memories.memory import Author, less_trusted_origin, normalise_form, plain_form
 from yester.memories.remember import create, values_of
 from yester.model import STATUSES, Filters, Memo, MemoFile, Paging, Project, Source
 from yester.store.contract import Store
@@ -249,7 +249,7 @@ class StoreKeeper:
     category and the id its file had, else by its slug. `by` is who syncs; everything is written
     through `remember` and `lifecycle`: checked, cleaned, and a line of its own in the history."""
 
-    def __init__(self, store: Store, project: Project, by: By) -> None:
+    def __init__(self, store: Store, project: Project, by: Author) -> None:
         self.name = f"the store ({project.name})"
         self.memories: dict[str, MemoryFile] = {}
         self.unread: dict[str, str] = {}
@@ -286,7 +286,7 @@ class StoreKeeper:
             memo, one = present
             if memo.item.status != "active":
                 return one.hash
-            what = "retire" if category(memo.item.type).deletable else "archive"
+            what = "retire" if category_of(memo.item.type).deletable else "archive"
             memo = step(self._store, memo, replace(self._by, why="its file is gone"), what)
             return self._hold(key, memo).hash
 
@@ -375,15 +375,15 @@ class StoreKeeper:
         return create(self._store, draft, values, self._project, by)
 
     def _change(self, memo: Memo, before: MemoryFile, one: MemoryFile) -> Memo:
-        have = plain(memo)
+        have = plain_form(memo)
         read, _ = values_of(self._store, draft_from_file(one), self._project, self._by)
-        wanted = settled(apply_file_changes(have, read, before, one), self._project.root)
+        wanted = normalise_form(apply_file_changes(have, read, before, one), self._project.root)
         what = "update"
         if wanted["status"] != have["status"]:
             what = _STEPS[wanted["status"]]
             self._refuse_revival(memo, what, one)
         if any(wanted[name] != have[name] for name in ("title", "content")):
-            wanted["origin"] = less_trusted(have["origin"], self._by.origin)
+            wanted["origin"] = less_trusted_origin(have["origin"], self._by.origin)
         updated = self._trust_time(one.updated)
         by = replace(self._by, updated=updated if updated > memo.item.updated else 0)
         return write(self._store, memo, wanted, by, what)
@@ -428,7 +428,7 @@ def sync_folder(
     store: Store,
     root: Path,
     project: Project,
-    by: By,
+    by: Author,
     *,
     emptied: bool = False,
     dry_run: bool = False,
@@ -471,7 +471,7 @@ class ImportReport:
     problems: list[str] = field(default_factory=list)
 
 
-def import_folder(store: Store, root: Path, project: Project, by: By) -> ImportReport:
+def import_folder(store: Store, root: Path, project: Project, by: Author) -> ImportReport:
     """The memories of a folder into the store; nothing is written into the folder.
 
     Imported again, what has changed in its file since is brought up to date. What was changed in

@@ -18,7 +18,7 @@ _ALIKE = 0.8
 _NO_NAMES = frozenset({"index", "main", "init", "__init__", "readme", "mod", "lib"})
 
 
-def normal(tag: str) -> str:
+def normalise_tag(tag: str) -> str:
     """`Docker Compose`, `docker_compose`, `#docker-compose` are docker-compose; "" is no tag."""
     folded = unicodedata.normalize("NFKC", visible(tag)).casefold()
     plain = _NOT_IN_A_TAG.sub("-", unicodedata.normalize("NFKC", folded))
@@ -28,48 +28,48 @@ def normal(tag: str) -> str:
     return end if end.endswith("#") and len(end) <= 3 else end.rstrip("#-._")
 
 
-def normalised(tags: Iterable[str]) -> tuple[str, ...]:
+def normalise_tags(tags: Iterable[str]) -> tuple[str, ...]:
     """Each once, in order; what is written with commas is several."""
-    found = (normal(part) for tag in tags for part in tag.split(","))
+    found = (normalise_tag(part) for tag in tags for part in tag.split(","))
     return tuple(dict.fromkeys(filter(None, found)))[:MOST]
 
 
-def filled(
+def fill_tags(
     category: str, concepts: Sequence[str], files: Sequence[str], text: str, used: Mapping[str, int]
 ) -> tuple[str, ...]:
     """Tags for what came without any: its concepts, the names of its files and the tags in use that
     its text names. Only where all of these are empty, its category."""
-    names = [_stem(path) for path in files]
-    found = normalised(
-        (*concepts, *(n for n in names if n.lower() not in _NO_NAMES), *named(text, used))
+    names = [_file_stem(path) for path in files]
+    found = normalise_tags(
+        (*concepts, *(n for n in names if n.lower() not in _NO_NAMES), *find_named_tags(text, used))
     )
-    return found[:_FILLED] or (normal(category),)
+    return found[:_FILLED] or (normalise_tag(category),)
 
 
-def _stem(path: str) -> str:
+def _file_stem(path: str) -> str:
     name = path.rstrip("/").rsplit("/", 1)[-1]
     return name.split(".", 1)[0] or name.strip(".")
 
 
-def named(text: str, used: Mapping[str, int]) -> list[str]:
+def find_named_tags(text: str, used: Mapping[str, int]) -> list[str]:
     """The tags in use that a text names, the most used first."""
     said = set(text_terms(text))
     return [tag for tag in used if (parts := set(text_terms(tag))) and parts <= said]
 
 
-def suggestions(tags: Sequence[str], used: Mapping[str, int]) -> dict[str, str]:
+def suggest_tags(tags: Sequence[str], used: Mapping[str, int]) -> dict[str, str]:
     """tag → the tag in use that means the same: another spelling, a longer or a shorter form, or
     another name of the same thing."""
     found = {}
     for tag in tags:
         if tag in used:
             continue
-        if alike := _alike(tag, [other for other in used if other not in tags]):
+        if alike := _find_alike(tag, [other for other in used if other not in tags]):
             found[tag] = alike
     return found
 
 
-def _alike(tag: str, used: Sequence[str]) -> str:
+def _find_alike(tag: str, used: Sequence[str]) -> str:
     own = tuple(text_terms(tag))
     names = {group for groups in other_names(own).values() for group in groups}
     for other in used:

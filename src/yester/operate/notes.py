@@ -19,13 +19,13 @@ from yester.errors import SourceError
 from yester.fence import strip_fenced
 from yester.ingest.prepare import prepared
 from yester.llm.archive import is_archive_heading
-from yester.memories.categories import category
+from yester.memories.categories import category_of
+from yester.memories.content import lead_text
 from yester.memories.curated import Entry, Known, named, page
 from yester.memories.disk import read_file
 from yester.memories.lint import Finding, Newer, findings
-from yester.memories.memo import GLOBAL
+from yester.memories.memory import GLOBAL
 from yester.memories.places import MEMORY, folder_of, ref_of, source_of
-from yester.memories.wording import lead
 from yester.model import CURATED, Filters, Item, Project, PutCounts, Source
 from yester.project import EXCLUDED, Projects
 from yester.project import named as named_project
@@ -246,7 +246,11 @@ def lint_notes(store: Store, path: Path, project: str) -> list[Finding]:
     }
     projects = (project, GLOBAL.key)
     newer = [
-        Newer(f"#{memo.item.id}", lead(category(memo.item.type), memo.content), memo.item.updated)
+        Newer(
+            f"#{memo.item.id}",
+            lead_text(category_of(memo.item.type), memo.content),
+            memo.item.updated,
+        )
         for memo in store.memos(Filters(projects=projects, types=_CLAIM))
         if memo.item.project in projects
     ]

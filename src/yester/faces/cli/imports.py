@@ -117,7 +117,7 @@ def claude_memory(app: App, folder: Path | None, project: str | None, as_json: b
     """
     from yester.faces.cli.memory.said import here
     from yester.memories.folder import locate_folder
-    from yester.memories.memo import By
+    from yester.memories.memory import Author
     from yester.memories.sync import import_folder
 
     named = folder or Path()
@@ -127,7 +127,7 @@ def claude_memory(app: App, folder: Path | None, project: str | None, as_json: b
     if not root.is_dir():
         raise NotFound(f"{named}: has no .claude/memory; name the folder")
     whose = here(app, project, owner if owner != root else None, instead="")
-    by = By("import", app.now, "import", f"from {root}")
+    by = Author("import", app.now, "import", f"from {root}")
     report = import_folder(app.store, root, whose, by)
     if as_json:
         print_json(asdict(report))

@@ -13,12 +13,10 @@ from yester.errors import NotFound, UsageError, YesterError
 from yester.faces.cli.app import App, pass_app, print_json
 from yester.faces.cli.memory.editor import edited, text_of
 from yester.faces.cli.memory.said import by, here, line, row, why_option
-from yester.memories import form
-from yester.memories.categories import CATEGORIES
-from yester.memories.content import known
-from yester.memories.draft import drafted, from_settings
+from yester.memories.categories import CATEGORIES, get_category
+from yester.memories.content import draft_content, parse_settings
 from yester.memories.lifecycle import named
-from yester.memories.memo import GLOBAL
+from yester.memories.memory import EDIT_KEYS, GLOBAL, parse_edit_form, render_edit_form
 from yester.memories.remember import Draft, Kept, remember
 
 _DONE = {
@@ -81,7 +79,7 @@ def command(
     if given["settings"]:
         if not draft.type:
             raise UsageError("--set needs --type: fields belong to a category")
-        draft = replace(draft, content=from_settings(known(draft.type), given["settings"]))
+        draft = replace(draft, content=parse_settings(get_category(draft.type), given["settings"]))
     file: Path | None = None
     if in_editor or not (text or draft.text or draft.content):
         draft, file = _by_form(app, draft)
@@ -115,8 +113,8 @@ def _said(words: tuple[str, ...], in_editor: bool) -> str:
 
 
 def _by_form(app: App, draft: Draft) -> tuple[Draft, Path]:
-    category = known(draft.type or "note")
-    content = drafted(category, draft.text, draft.content)
+    category = get_category(draft.type or "note")
+    content = draft_content(category, draft.text, draft.content)
     empty = {
         "title": draft.title, "type": category.name, "tags": list(draft.tags),
         "files": list(draft.files), "confidence": draft.confidence,
@@ -124,7 +122,7 @@ def _by_form(app: App, draft: Draft) -> tuple[Draft, Path]:
         "content": {category.text: "", **content},
     }  # fmt: skip
     (app.home / "run").mkdir(mode=0o700, parents=True, exist_ok=True)
-    before = form.written(
+    before = render_edit_form(
         empty, f"A new {category.name}: {category.help}.\nClose it unchanged, and nothing happens."
     )
     text, file = edited(app.home, before)
@@ -132,10 +130,10 @@ def _by_form(app: App, draft: Draft) -> tuple[Draft, Path]:
         file.unlink()
         raise NotFound("nothing was written, so nothing is remembered")
     try:
-        values = form.read(text)
+        values = parse_edit_form(text)
     except UsageError as error:
         raise UsageError(f"{error}; your text is kept in {file}") from None
-    new = Draft(**{name: values[name] for name in (*form.KEYS, "content") if name in values})
+    new = Draft(**{name: values[name] for name in (*EDIT_KEYS, "content") if name in values})
     return new, file
 
 

@@ -33,13 +33,12 @@ from yester.faces.http.parameters import (
 from yester.faces.http.problem import Refusal
 from yester.memories import lifecycle
 from yester.memories.candidates import candidate
-from yester.memories.categories import LONGEST_TITLE, category
-from yester.memories.content import clean, known
-from yester.memories.draft import drafted
-from yester.memories.memo import EDITABLE, GLOBAL, Plain
+from yester.memories.categories import LONGEST_TITLE, category_of, get_category
+from yester.memories.content import clean_text, draft_content
+from yester.memories.memory import EDITABLE, GLOBAL, Plain
 from yester.memories.remember import Draft, in_place_of, remember
 from yester.memories.review import review as reviewed
-from yester.memories.tags import normalised
+from yester.memories.tags import normalise_tags
 from yester.memory import Memory, unknown_name
 from yester.model import STATUSES, Filters, Memo, Paging, Project
 from yester.project import Projects, named
@@ -127,11 +126,11 @@ def _shown(memory: Memory, memo: Memo) -> MemoryShown:
 def would_be(memory: Memory, given: WouldBe) -> Candidate:
     """What saving a text would meet; nothing is written. A title is looked at where the text alone
     is like nothing."""
-    kind, text, tags = known(given.type), clean(given.text), normalised(given.tags)
+    kind, text, tags = get_category(given.type), clean_text(given.text), normalise_tags(given.tags)
     where = memory.find_project(given.project).key if given.project else ""
     choice = candidate(memory.store, kind, text, where, tags)
     if choice.best is None and given.title:
-        choice = candidate(memory.store, kind, f"{clean(given.title)} {text}", where, tags)
+        choice = candidate(memory.store, kind, f"{clean_text(given.title)} {text}", where, tags)
     rows, best = MemoryRows(memory.store, full=False), choice.best
     action: Any = choice.action
     return Candidate(
@@ -188,9 +187,9 @@ def _wanted(given: EditMemory, have: Plain) -> Plain:
         value = getattr(given, name)
         if value is not UNSET:
             new[name] = value
-    kind, content = category(have["type"]), dict(have["content"])
+    kind, content = category_of(have["type"]), dict(have["content"])
     if kind.text not in content and "text" in content:  # it came as a plain item
-        content = drafted(kind, str(content["text"]), {})
+        content = draft_content(kind, str(content["text"]), {})
     for name, value in ({} if given.content is UNSET else given.content).items():
         field = kind.field(name)
         if value is None:
@@ -284,7 +283,7 @@ def save(memory: Memory, given: Save) -> shapes.Saved:
 
 def _title(text: str) -> str:
     """As long as a title may be, also where something in it has been blackened."""
-    return shorten_text(clean(text), LONGEST_TITLE)
+    return shorten_text(clean_text(text), LONGEST_TITLE)
 
 
 def _place(memory: Memory, name: str) -> tuple[Project, bool]:

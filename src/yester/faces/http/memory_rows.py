@@ -11,7 +11,7 @@ from msgspec import UNSET
 from yester.deliver.lines import icon
 from yester.faces.http.memory_shapes import Action, Changed, Field, Memory
 from yester.memories import categories
-from yester.memories.categories import CATEGORIES, category
+from yester.memories.categories import CATEGORIES, category_of
 from yester.memories.lifecycle import STEPS, replaced_by, undoable
 from yester.model import Change, Memo
 from yester.redact import redact
@@ -79,7 +79,7 @@ def actions(store: Store, memo: Memo, origin: str) -> list[Action]:
         return []
     found: list[Action] = ["edit"] if type_ in CATEGORIES else []
     for step in _STEPS:
-        kept = step == "retire" and not category(type_).deletable and not user
+        kept = step == "retire" and not category_of(type_).deletable and not user
         if status in STEPS[step][0] and not kept:
             found.append(step)
     if status == "active" and type_ in CATEGORIES:
@@ -95,7 +95,7 @@ def actions(store: Store, memo: Memo, origin: str) -> list[Action]:
 
 def fields(memo: Memo) -> list[Field]:
     """What of a memory can be edited, as a form shows it."""
-    row = category(memo.item.type)
+    row = category_of(memo.item.type)
     return [
         _field("title", "text", part="memory", required=True),
         *(_field(one.name, _kind(row, one), _choices(one), one.required) for one in _plain(row)),

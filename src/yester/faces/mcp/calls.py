@@ -338,10 +338,10 @@ def save_memory(memory: ToolMemory, given: Arguments) -> str:
 
 def _save(memory: ToolMemory, text: str, title: str, project: Project) -> tuple[int, bool]:
     """Its id, and whether it is new. A model has written it: it is no word of the user."""
-    from yester.memories.memo import By
+    from yester.memories.memory import Author
     from yester.memories.remember import Draft, remember
 
     store = memory.store
-    by = By("mcp", int(time.time() * 1000), "agent")
+    by = Author("mcp", int(time.time() * 1000), "agent")
     kept = remember(store, Draft(text, title=title), project, by)
     return kept.memo.item.id, kept.done == "created"

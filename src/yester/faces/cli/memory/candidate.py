@@ -10,10 +10,10 @@ import click
 from yester.faces.cli.app import App, pass_app, print_json
 from yester.faces.cli.memory.said import here, line
 from yester.memories.candidates import Likeness, candidate
-from yester.memories.categories import CATEGORIES
-from yester.memories.content import clean, known
-from yester.memories.memo import GLOBAL
-from yester.memories.tags import normalised
+from yester.memories.categories import CATEGORIES, get_category
+from yester.memories.content import clean_text
+from yester.memories.memory import GLOBAL
+from yester.memories.tags import normalise_tags
 
 
 @click.command("candidate")
@@ -49,10 +49,10 @@ def command(
     known. A memory is like it when one of its tags is named, or a word of its title and the
     beginning of another.
     """
-    category, said = known(type_), clean(" ".join(text))
+    category, said = get_category(type_), clean_text(" ".join(text))
     began = time.perf_counter()
     where = GLOBAL if everywhere else here(app, project)
-    choice = candidate(app.reading, category, said, where.key, normalised(tags), files)
+    choice = candidate(app.reading, category, said, where.key, normalise_tags(tags), files)
     found = [one for one in (choice.best, *choice.others) if one is not None]
     if as_json_:
         rows = [_row(one) for one in found]

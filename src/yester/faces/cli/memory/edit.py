@@ -12,13 +12,19 @@ from yester.errors import UsageError, YesterError
 from yester.faces.cli.app import App, pass_app
 from yester.faces.cli.memory.editor import edited, text_of
 from yester.faces.cli.memory.said import by, done, here, why_option
-from yester.memories import form, lifecycle
-from yester.memories.categories import category as row
-from yester.memories.content import known
-from yester.memories.draft import drafted, from_settings
-from yester.memories.memo import EDITABLE, GLOBAL, Plain, plain
-from yester.memories.tags import normalised
-from yester.memories.wording import lead
+from yester.memories import lifecycle
+from yester.memories.categories import category_of as row
+from yester.memories.categories import get_category
+from yester.memories.content import draft_content, lead_text, parse_settings
+from yester.memories.memory import (
+    EDITABLE,
+    GLOBAL,
+    Plain,
+    parse_edit_form,
+    plain_form,
+    render_edit_form,
+)
+from yester.memories.tags import normalise_tags
 from yester.model import Memo
 
 
@@ -76,16 +82,18 @@ def _changed(app: App, have: Plain, given: Mapping[str, Any]) -> Plain:
     new: Plain = {}
     if given["title"]:
         new["title"] = given["title"]
-    category = known(given["type_"] or have["type"])
+    category = get_category(given["type_"] or have["type"])
     content = have["content"]
     if category.name != have["type"]:
-        content = drafted(category, lead(row(have["type"]), content) or content.get("text", ""), {})
+        content = draft_content(
+            category, lead_text(row(have["type"]), content) or content.get("text", ""), {}
+        )
         new |= {"type": category.name, "content": content}
     if given["settings"]:
-        new["content"] = {**content, **from_settings(category, given["settings"])}
+        new["content"] = {**content, **parse_settings(category, given["settings"])}
     for name, add, remove in (("tags", "tags", "untags"), ("files", "files", "unfiles")):
         if given[add] or given[remove]:
-            tidy = normalised if name == "tags" else tuple
+            tidy = normalise_tags if name == "tags" else tuple
             gone = set(tidy(given[remove]))
             new[name] = [
                 one for one in dict.fromkeys((*have[name], *tidy(given[add]))) if one not in gone
@@ -110,13 +118,13 @@ def _place(app: App, have: Plain, given: Mapping[str, Any]) -> Plain:
 
 
 def _by_form(app: App, memo: Memo, source: str | None, why: str, root: str) -> Memo:
-    have = plain(memo)
+    have = plain_form(memo)
     base = {name: have[name] for name in EDITABLE}
     head = (
         f"Memory #{memo.item.id}. Save and close to keep your changes; close it unchanged, or "
         "empty,\nand nothing happens."
     )
-    before = form.written(base, head)
+    before = render_edit_form(base, head)
     kept: Path | None = None
     if source:
         text = text_of(source)
@@ -127,7 +135,7 @@ def _by_form(app: App, memo: Memo, source: str | None, why: str, root: str) -> M
             kept.unlink()
         return memo
     try:
-        mine = form.read(text, source or "the text")
+        mine = parse_edit_form(text, source or "the text")
         if mine.get("scope", have["scope"]) != have["scope"]:
             mine["project"] = GLOBAL.key if mine["scope"] == "global" else here(app).key
         new = lifecycle.edit(

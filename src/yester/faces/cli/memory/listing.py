@@ -9,9 +9,9 @@ import click
 
 from yester.faces.cli.app import App, fenced_for_agents, pass_app, searched
 from yester.faces.cli.memory.said import form_options, show, with_global
-from yester.memories.content import known
-from yester.memories.memo import GLOBAL
-from yester.memories.tags import normalised
+from yester.memories.categories import get_category
+from yester.memories.memory import GLOBAL
+from yester.memories.tags import normalise_tags
 from yester.model import STATUSES, Paging
 
 
@@ -61,17 +61,19 @@ def command(
     as_json_: bool, **given: Any,
 ) -> None:  # fmt: skip
     """List memories, the last changed first."""
-    given["types"] = tuple(known(name).name for name in given["types"])
+    given["types"] = tuple(get_category(name).name for name in given["types"])
     chosen = with_global(searched(app, given, ""), given)
     statuses = STATUSES if status == "all" else (status,)
     memos = app.reading.memos(
-        chosen, Paging(limit, offset=offset, statuses=statuses), tags=normalised(tags)
+        chosen, Paging(limit, offset=offset, statuses=statuses), tags=normalise_tags(tags)
     )
     show(app, memos, form, as_json_)
     if not as_json_ and given["projects"] and not {GLOBAL.name, GLOBAL.key} & {*given["projects"]}:
         # Named, a project is listed alone; what else holds in it must not look as if it did not.
         more = replace(chosen, projects=(GLOBAL.key,))
-        if number := len(app.reading.memos(more, Paging(statuses=statuses), tags=normalised(tags))):
+        if number := len(
+            app.reading.memos(more, Paging(statuses=statuses), tags=normalise_tags(tags))
+        ):
             verb = "holds" if number == 1 else "hold"
             click.echo(f"{number} more {verb} everywhere: yester memory list -p global", err=True)
     if memos:

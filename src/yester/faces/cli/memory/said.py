@@ -19,11 +19,10 @@ from yester.deliver.quote import block, quoted
 from yester.errors import NotFound, UsageError
 from yester.faces.cli.app import App, filters, print_json
 from yester.faces.cli.rows import as_json
-from yester.memories.categories import category
-from yester.memories.content import Content
+from yester.memories.categories import category_of
+from yester.memories.content import Content, lead_text
 from yester.memories.lifecycle import GRACE, chain, newest
-from yester.memories.memo import GLOBAL, By
-from yester.memories.wording import lead
+from yester.memories.memory import GLOBAL, Author
 from yester.model import Filters, Memo, Project
 from yester.project import EXCLUDED, Projects
 from yester.recall.recall import make_hit
@@ -32,15 +31,15 @@ from yester.text.sentences import find_snippet
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def by(app: App, why: str = "") -> By:
+def by(app: App, why: str = "") -> Author:
     """Who gives this command: the user, or the agent whose shell this is."""
     if agent := detect_agent(os.environ):  # it may remember, but not speak for its user
-        return By(agent, app.now, "agent", why)
+        return Author(agent, app.now, "agent", why)
     try:
         who = getpass.getuser()
     except (KeyError, OSError):  # a user id without a name
         who = "user"
-    return By(who, app.now, "user", why)
+    return Author(who, app.now, "user", why)
 
 
 def here(
@@ -178,8 +177,8 @@ def page(app: App, memo: Memo) -> list[str]:
 
 def _content(memo: Memo) -> list[str]:
     """Field by field; what is said by the title alone is not said again."""
-    kind = category(memo.item.type)
-    if not lead(kind, memo.content):
+    kind = category_of(memo.item.type)
+    if not lead_text(kind, memo.content):
         return ["", memo.item.body]
     lines: list[str] = []
     for field in kind.fields:

@@ -13,7 +13,7 @@ from yester import git
 from yester.faces.cli.app import App, count, pass_app, print_json
 from yester.faces.cli.memory.said import here
 from yester.memories.folder import find_folder, locate_folder
-from yester.memories.memo import By
+from yester.memories.memory import Author
 from yester.memories.sync import Action, SyncReport, sync_folder
 from yester.model import Project
 from yester.store.lock import write_lock
@@ -51,7 +51,7 @@ def command(
     """
     root, owner = locate_folder(folder or find_folder(Path.cwd(), _top(app)))
     whose = here(app, project, owner if owner != root else None, instead="")
-    by = By("sync", app.now, "file", f"from {root}")
+    by = Author("sync", app.now, "file", f"from {root}")
     if dry_run:
         done = sync_folder(app.reading, root, whose, by, emptied=emptied, dry_run=True)
     else:
