@@ -69,7 +69,7 @@ def indexed(folder: Path, home: Path) -> None:
 
 def distilled(store: Store, rules: Rules) -> tuple[Report, float, float, float]:
     """(what was done, CPU seconds, the longest step, the 99th percentile of steps in ms)"""
-    with store.transaction():
+    with store.transaction("items"):
         store.queue_sessions()
     report, steps = Report(), []
     began = last = time.process_time()
@@ -216,7 +216,7 @@ class Ours:
         self._memory = yester.open(home)
         store = self._memory.store
         for at in range(0, len(items), 2_000):
-            with store.transaction():
+            with store.transaction("items"):
                 for _, project, _ in items[at : at + 2_000]:
                     store.put_project(named(project))
                 store.put(
@@ -358,7 +358,7 @@ def main() -> int:
     for session in store.sessions(
         Filters(), Paging(1 << 30)
     ):  # a kept store is distilled from nothing
-        with store.transaction():
+        with store.transaction("items"):
             store.remove([item.id for item in distilled_items(store, session.id)])
     table = Table()
     told(table, store, rules)

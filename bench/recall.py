@@ -63,14 +63,14 @@ def give_vectors(memory: OpenMemory, number: int) -> None:
     """Vectors for the newest items that want them; those that have one keep it."""
     embedder = memory.embedder
     store = memory.store
-    with store.transaction():
+    with store.transaction("items"):
         store.use_model(embedder.sha)
     chance = numpy.random.default_rng(4)
     while (missing := number - content_counts(store).vectors) > 0:
         waiting = store.unembedded(min(missing, 5_000))
         if not waiting:
             return
-        with store.transaction():
+        with store.transaction("items"):
             for item in waiting:
                 vector = model_centre(embedder.sha, embedder.dims) + 0.03 * chance.standard_normal(
                     embedder.dims

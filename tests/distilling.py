@@ -114,7 +114,7 @@ class Story:
     def store(self, store: Any, since: int = 0) -> None:
         """Put what was told after the first so many items."""
         first, last = self.items[0].epoch, self.items[-1].epoch
-        with store.transaction():
+        with store.transaction("items"):
             store.put_session(
                 Session(self.session, "claude-code", self.project, first, last, "/home/sam/shop")
             )

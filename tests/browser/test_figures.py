@@ -27,7 +27,7 @@ def home(tmp_path):
     path, now = tmp_path / "memory", int(time.time() * 1000)
     with yester.open(path) as memory:
         store = memory.store
-        with store.transaction():
+        with store.transaction("items"):
             for name in ("shop", "garden"):
                 store.put_project(Project(f"name:{name}", name, f"/home/sam/{name}"))
             session = store.put_session(

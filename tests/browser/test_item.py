@@ -58,7 +58,7 @@ def named(server: Serving, title: str) -> dict[str, Any]:
 def show(store: Path, item: int, **more: Any) -> None:
     now = int(time.time() * 1000)
     line = {"session": 1, "event": "SessionStart", "score": 0.5, "tokens": 21, "epoch": now} | more
-    with yester.open(store) as memory, memory.store.transaction():
+    with yester.open(store) as memory, memory.store.transaction("items"):
         memory.store.append([Injection(item=item, **line)])
 
 

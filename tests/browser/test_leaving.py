@@ -23,7 +23,7 @@ NOON = 1_772_000_000_000
 def filled(tmp_path):
     home = tmp_path / "memory"
     with yester.open(home) as memory:
-        with memory.store.transaction():
+        with memory.store.transaction("items"):
             memory.store.put_project(SHOP)
         kept = remember(
             memory.store, Draft("The staging machine sleeps on Sundays", "note"), SHOP,

@@ -37,7 +37,7 @@ def filled(tmp_path):
             draft = Draft(text, type_, **more)
             ids[name] = remember(store, draft, SHOP, by(day), supersedes=replaces).memo.item.id
 
-        with store.transaction():
+        with store.transaction("items"):
             store.put_project(SHOP)
         keep("first", "Orders keep local time", "decision", 0, tags=["time"])
         keep("second", "Orders keep UTC", "decision", 1, tags=["time"], supersedes=ids["first"])
@@ -47,7 +47,7 @@ def filled(tmp_path):
              confidence=0.3)  # fmt: skip
         keep("gone", f"The staging machine sleeps on Sundays {EVIL}", "note", 4, tags=["staging"])
         lifecycle.retire(store, ids["gone"], by(5, "it is awake now"))
-        with store.transaction():
+        with store.transaction("items"):
             session = store.put_session(Session("aaaaaa-1", "claude-code", SHOP.key, NOON, NOON))
             store.append([
                 Injection(session, "SessionStart", ids["third"], 0.0, 14, NOON, "decision in use")

@@ -69,7 +69,7 @@ def filled(tmp_path_factory):
     home = tmp_path_factory.mktemp("session") / "memory"
     with yester.open(home) as memory:
         store = memory.store
-        with store.transaction():
+        with store.transaction("items"):
             for project in (SHOP, BAKERY):
                 store.put_project(project)
             short = store.put_session(
@@ -88,7 +88,7 @@ def filled(tmp_path_factory):
             store.put([prepared(one) for one in (*SHORT, OBSERVED, *long_session(), LATER)])
         ids = {one.ref: store.find(one.ref)[0].id for one in (*SHORT, OBSERVED, LATER)}
         ids["deep source"] = store.find("long-977")[0].id
-        with store.transaction():
+        with store.transaction("items"):
             behind = {
                 "seen": ((-1, ids["short-0"]), (0, ids["short-3"])),
                 "deep": ((0, ids["deep source"]),),
@@ -282,13 +282,13 @@ def test_what_is_looked_at_stays_where_it_is_while_earlier_pages_come_in(viewer,
 
 def test_what_a_live_session_says_appears(viewer, home):
     open_short(viewer)
-    with yester.open(home) as memory, memory.store.transaction():
+    with yester.open(home) as memory, memory.store.transaction("items"):
         memory.store.put([prepared(said("short", 8, "It is deployed.", prompt_number=2))])
     try:
         expect(viewer.page.locator("article.entry").last).to_contain_text("It is deployed.")
         expect(viewer.page.locator("article.entry")).to_have_count(len(SHORT) + 1)
     finally:  # the store is that of all tests here
-        with yester.open(home) as memory, memory.store.transaction():
+        with yester.open(home) as memory, memory.store.transaction("items"):
             memory.store.remove([memory.store.find("short-8")[0].id])
 
 

@@ -33,7 +33,7 @@ ITEMS = [
 def fill(home):
     with yester.open(home) as memory:
         store = memory.store
-        with store.transaction():
+        with store.transaction("items"):
             store.put_project(SHOP)
             one = store.put_session(
                 Session("aaaaaa-1", "claude-code", SHOP.key, NOON, NOON + 9_000)
@@ -43,7 +43,7 @@ def fill(home):
             )
             store.put([prepared(one_) for one_ in ITEMS])
         ids = {ref: store.find(ref)[0].id for ref in ("key", "utc", "ask")}
-        with store.transaction():
+        with store.transaction("items"):
             store.append([
                 Injection(one, "SessionStart", ids["utc"], 0.0, 12, NOON, "newest of the project"),
                 Injection(one, "UserPromptSubmit", ids["key"], 0.71, 20, NOON + 1,
@@ -145,7 +145,7 @@ def test_what_is_shown_now_appears(viewer, home, filled):
     viewer.to(f"#/shown?session=S{one}")
     lines = viewer.page.locator(".shown-line")
     expect(lines).to_have_count(2)
-    with yester.open(home) as memory, memory.store.transaction():
+    with yester.open(home) as memory, memory.store.transaction("items"):
         memory.store.append([Injection(one, "PreToolUse", ids["key"], 0.5, 9, NOON + 8, "file")])
     expect(lines).to_have_count(3)
 

@@ -20,8 +20,8 @@ from yester.operate.backups import (
     make_backup,
     put_in_place,
 )
+from yester.store import maintenance_of, open_store
 from yester.store.migrate import Migration, load_migrations
-from yester.store.sqlite.store import SqliteStore
 
 pytestmark = [pytest.mark.crash, pytest.mark.requirement("STO-01", "STO-06")]
 
@@ -79,11 +79,9 @@ def told(path: Path) -> tuple[int, str, list[tuple[str, str]], set[str]]:
 def opened(home: Path, steps: tuple[Migration, ...]) -> None:
     """Bring it up to date, as the next command does, and let it look at itself."""
     now = int(time.time() * 1000)
-    store = SqliteStore.open_folder(
-        home, now=now, steps=steps, before_migration=before_migration(home, 99, now)
-    )
+    store = open_store(home, now=now, steps=steps, before_migration=before_migration(home, 99, now))
     try:
-        assert store.check() == []
+        assert maintenance_of(store).check() == []
     finally:
         store.close()
 
@@ -100,7 +98,7 @@ def test_a_database_killed_on_its_way_to_a_new_version_arrives_there(
 ):
     rng = random.Random(29)
     _, _, rows, before = told(old)
-    SqliteStore.open_folder(memory_folder / "fresh", now=1, steps=steps).close()
+    open_store(memory_folder / "fresh", now=1, steps=steps).close()
     newest, _, _, after = told(memory_folder / "fresh" / "yester.db")
     assert newest == steps[-1].version
 

@@ -52,7 +52,7 @@ def child(wanted: dict) -> None:
     code = 70
     try:
         if "open" in wanted:
-            open_store(wanted["open"], wanted["steps"])
+            open_home(wanted["open"], wanted["steps"])
             code = 0
         else:
             from yester.faces.cli import main as yester
@@ -85,13 +85,13 @@ def kill_at(number: int, home: str) -> None:
     sys.addaudithook(look)
 
 
-def open_store(home: str, steps: list) -> None:
+def open_home(home: str, steps: list) -> None:
     from yester.operate.backups import before_migration
+    from yester.store import open_store
     from yester.store.migrate import Migration
-    from yester.store.sqlite.store import SqliteStore
 
     now = 1_770_000_000_000
-    SqliteStore.open_folder(
+    open_store(
         Path(home), now=now, steps=[Migration(*step) for step in steps],
         before_migration=before_migration(Path(home), 99, now),
     ).close()  # fmt: skip

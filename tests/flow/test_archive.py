@@ -226,7 +226,7 @@ def test_what_was_written_before_a_crash_is_not_written_again(desk):
     desk.take(*events(desk.told))
     ((path, _),) = desk.archive()
     text = path.read_text()
-    with desk.store.transaction():  # as if we had died before this
+    with desk.store.transaction("items"):  # as if we had died before this
         desk.store.append([Archived(desk.store.session(SESSION, "claude-code").id, 0, 1)])
     ((again, _),) = desk.archive()
     assert again == path
@@ -312,7 +312,7 @@ def test_a_model_writes_it_from_the_last_messages_or_what_was_found_is_kept(desk
         assert "no such model" in reason
         assert BUG in path.read_text()
         path.unlink()
-        with desk.store.transaction():
+        with desk.store.transaction("items"):
             desk.store.append([Archived(desk.store.session(SESSION, "claude-code").id, 0, 1)])
         ((path, reason),) = desk.archive(asker)
         assert reason == ""

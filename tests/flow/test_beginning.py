@@ -197,7 +197,7 @@ def test_the_branch_of_a_session_is_known_to_whom_judges(memory):
     from yester.model import Session
 
     memory.add([about("charge", "The retry limit is in the settings.")])
-    with memory.store.transaction():
+    with memory.store.transaction("items"):
         memory.store.put_session(Session("s-charge", "", SHOP.key, branch="feature"))
     asked_about = []
 

@@ -99,7 +99,7 @@ def stored_as_it_is(memory, text, **more):
     """As an older yester might have stored it: nothing redacted, nothing stripped."""
     values = {"kind": "message", "role": "assistant", "epoch": (NOW - DAY) * 1000, **more}
     item = Item(ref=f"raw-{text[:40]}", project=SHOP.key, session="raw", body=text, **values)
-    with memory.store.transaction():
+    with memory.store.transaction("items"):
         memory.store.put([Entry(item, content_hash(item), expand_item(item))])
 
 
@@ -188,7 +188,7 @@ def test_sessions_that_were_opened_and_closed_again_hide_nothing(filled):
 @pytest.mark.requirement("DEL-01")
 def test_a_title_is_told_where_the_first_prompt_is_not(memory):
     memory.add([said("s1", 9, "Now the second half of it, with the new parser")])
-    with memory.store.transaction():
+    with memory.store.transaction("items"):
         memory.store.put_session(Session("s1", "claude-code", SHOP.key, 1, 2, title="Parse dates"))
     assert "with claude-code, titled “Parse dates” (1 prompt):" in at_start(memory).text
 
@@ -489,7 +489,7 @@ def test_the_last_exchange_is_told_where_the_setting_asks_for_it(memory, tmp_pat
         Item("a", "message", role="assistant", body="Retries are in; backoff is doubled.", **told),
         Item("s", "summary", type="session", sections={"request": "Queue", "learned": "x"}, **told),
     ]
-    with memory.store.transaction():
+    with memory.store.transaction("items"):
         memory.store.put_project(project)
         memory.store.put([prepared(replace(one, epoch=NOW * 1000)) for one in items])
     assert "backoff is doubled" not in memory.context(cwd=tmp_path)

@@ -24,7 +24,7 @@ FOUND = Item(
 
 @pytest.mark.requirement("DEL-05", "DEL-07")
 def test_every_face_has_the_same_text_and_price_for_an_item(memory, home, run):
-    with memory.store.transaction():
+    with memory.store.transaction("items"):
         memory.store.put_project(SHOP)
         memory.store.put([prepared(FOUND)])
     (hit,) = memory.recall("staging table", k=1)

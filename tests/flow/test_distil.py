@@ -174,7 +174,7 @@ def test_distilling_again_changes_nothing(store):
     second_turn(fixed_bug(Story())).store(store)
     distilled(store)
     before = made(store)
-    with store.transaction():
+    with store.transaction("items"):
         assert store.queue_sessions() == 1
     assert distilled(store).put.total_written == 0
     assert made(store) == before
@@ -367,7 +367,7 @@ def titled(ref, title, epoch, project="name:shop", files=("cart.py",)):
 def test_the_same_insight_is_one_about_the_same_files_of_a_project_within_an_hour(
     store, title, after, project, files, same
 ):
-    with store.transaction():
+    with store.transaction("items"):
         store.put([prepared(titled("1", CART, 10 * HOUR))])
     again = titled("2", title, 10 * HOUR + after, project, files)
     assert (stored_already(store, again) is not None) is same
@@ -470,7 +470,7 @@ def test_a_message_is_no_echo_of_what_was_made_of_its_own_session(store):
     distilled(store)
     (item,) = made(store, "observation")
     session = store.session(SESSION, "claude-code")
-    with store.transaction():  # as after a compaction
+    with store.transaction("items"):  # as after a compaction
         store.append([Injection(session.id, "SessionStart", item.id, 0.9, 20, 1)])
     assert item.facts
     assert not repeats(item.facts[0], shown_texts(store, session.id, session.key))
@@ -578,7 +578,7 @@ def test_what_an_agent_repeats_of_what_it_was_shown_is_not_distilled(store):
         " and the page is wrong because `render()` caches `zone` for each `Report`."
     )
     story.store(store)
-    with store.transaction():
+    with store.transaction("items"):
         store.put([prepared(known)])
         session = store.session(SESSION, "claude-code")
         shown = store.find("old")[0].id
@@ -693,7 +693,7 @@ def test_the_worker_distils_when_a_turn_has_ended(home, own_home, transcript):
 def test_in_the_worker_distilling_is_steps_until_nothing_waits(store, home):
     story = fixed_bug(Story())
     story.store(store)
-    with store.transaction():
+    with store.transaction("items"):
         session = store.session(SESSION, "claude-code").id
         store.append([Turn("t", session, started=1, ended=2, state="done")])
     distilling = Distilling(store, Log(home / "logs"), lambda: story.clock / 1000)
@@ -799,7 +799,7 @@ def test_removed_items_are_gone_from_rows_and_index(store):
     fixed_bug(Story()).store(store)
     distilled(store)
     ids = [item.id for item in made(store)]
-    with store.transaction():
+    with store.transaction("items"):
         store.remove([*ids, 999_999])
     assert made(store) == []
     assert maintenance_of(store).check() == []

@@ -59,7 +59,7 @@ class Desk:
 
     def show(self, item, told, event="UserPromptSubmit"):
         session = self.store.session(told.session, "claude-code")
-        with self.store.transaction():
+        with self.store.transaction("items"):
             self.store.append([Injection(session.id, event, item.id, 1.0, 9, told.clock)])
 
     def said(self, text):
@@ -117,7 +117,7 @@ def test_a_message_that_repeats_what_was_shown_is_kept_and_not_ranked(desk, tran
     (item,) = desk.said(OLD)
     assert item.status == "echo"
     assert item.id not in desk.found("ledger service port")
-    with desk.store.transaction():
+    with desk.store.transaction("items"):
         maintenance_of(desk.store).reindex()
     assert item.id not in desk.found("ledger service port")
     assert desk.store.get([item.id]) == [item]
@@ -137,7 +137,7 @@ def test_an_echo_is_shown_where_what_happened_is_shown(desk, transcript, run):
     (item,) = desk.said(OLD)
     assert item.id in [hit.id for hit in build_timeline(desk.store, f"S{SESSION}")]
     assert build_timeline(desk.store, item.id).anchor.id == item.id
-    with desk.store.transaction():
+    with desk.store.transaction("items"):
         maintenance_of(desk.store).reindex()
     everything = Filters(session=SESSION, echoes=True)
     assert item.id in [one.id for one in desk.store.select(everything, Paging(9))]
@@ -275,7 +275,7 @@ def lost(desk, path, text):
     (item,) = desk.said(text)
     source = next(iter(desk.store.sources(path=str(path))), None)
     state = {name: value for name, value in source.state.items() if name != KEEPS_ECHOES}
-    with desk.store.transaction():
+    with desk.store.transaction("items"):
         desk.store.remove([item.id])
         desk.store.put_source(replace(source, state=state), {"echo": 1})
 

@@ -556,7 +556,7 @@ def test_what_yester_itself_said_does_not_come_back(home, intake, told, transcri
     later = Told("cccccccc-0000-4000-8000-000000000003", clock=told.clock)
     intake.take(later.prompt("why does the spinner never stop?", "t9"))
     session = intake.store.session(later.session, "claude-code")
-    with intake.store.transaction():
+    with intake.store.transaction("items"):
         intake.store.append([Injection(session.id, "x", shown.id, 1.0, 9, 5)])
     fenced = "<yester-memory>\nthe walrus\n</yester-memory>"
     intake.take(

@@ -52,7 +52,7 @@ ITEMS = [
 def filled(home):
     with yester.open(home) as memory:
         store = memory.store
-        with store.transaction():
+        with store.transaction("items"):
             for project in (SHOP, BAKERY):
                 store.put_project(project)
             first = store.put_session(
@@ -62,7 +62,7 @@ def filled(home):
             store.put_session(Session("bbbbbb-2", "claude-code", BAKERY.key, NOON, NOON))
             store.put([prepared(one) for one in ITEMS])
         ids = {ref: store.find(ref)[0].id for ref in "123456"}
-        with store.transaction():
+        with store.transaction("items"):
             store.append([
                 Injection(first, "SessionStart", ids["1"], 0.5, 12, NOON, "timeline"),
                 Injection(first, "UserPromptSubmit", ids["2"], 0.7, 20, NOON + 1, "fits", 1),
@@ -572,7 +572,7 @@ def test_the_worker_is_asked_where_there_are_vectors_and_the_words_decide_withou
 
     home = tmp_path / "memory"
     ids = filled(home)
-    with yester.open(home) as memory, memory.store.transaction():
+    with yester.open(home) as memory, memory.store.transaction("items"):
         memory.store.use_model("model")
         import numpy
 
@@ -606,7 +606,7 @@ def test_a_preview_without_a_text_says_why(api, prompt, why):
 @pytest.mark.requirement("DEL-07")
 def test_a_session_is_named_by_itself_and_has_its_number(own):
     title = "Webhooks " + "that are retried " * 12
-    with yester.open(own.home) as memory, memory.store.transaction():
+    with yester.open(own.home) as memory, memory.store.transaction("items"):
         memory.store.put_session(
             Session("aaaaaa-1", "claude-code", SHOP.key, NOON, NOON, title=title.strip())
         )

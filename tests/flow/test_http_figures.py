@@ -22,7 +22,7 @@ def test_curves_have_a_number_for_each_day(tmp_path):
     now = int(time.time() * 1000)
     with yester.open(tmp_path / "memory") as memory:
         store = memory.store
-        with store.transaction():
+        with store.transaction("items"):
             store.put([
                 prepared(Item("1", "observation", "name:a", type="bugfix", body="a", epoch=now,
                               discovery_tokens=90)),

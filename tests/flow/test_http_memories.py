@@ -288,7 +288,7 @@ def test_a_secret_from_before_the_rule_for_it_is_not_told(tmp_path):
     secret = load_rules()[0].list_examples()[0].text
     with yester.open(tmp_path / "memory") as memory:
         kept = memory.memories.keep(Draft("The provider wants a key", "note"), "shop").memo
-        with memory.store.transaction():
+        with memory.store.transaction("items"):
             for sql in (
                 "UPDATE memory SET content = json_object('text', ?), reason = ?1",
                 "UPDATE item SET body = ?, title = ?1",

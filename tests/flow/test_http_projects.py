@@ -97,7 +97,7 @@ def test_a_merge_is_shown_first_and_then_moves_everything_for_good(
 def test_reading_every_transcript_again_after_a_merge_adds_nothing(api, home, run):
     assert merge(api, "shop-old", "shop", dry_run=False).status == 200
     before = ids(home)
-    with yester.open(home) as memory, memory.store.transaction():
+    with yester.open(home) as memory, memory.store.transaction("items"):
         memory.store._db.execute("DELETE FROM source")  # as if none had been read
     again = run("index", "--json").json
     assert (again["added"], again["changed"]) == (0, 0)

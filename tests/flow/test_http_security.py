@@ -360,7 +360,7 @@ def test_hostile_text_in_every_field_stays_text(tmp_path):
     home = tmp_path / "memory"
     with yester.open(home) as memory:
         store, project = memory.store, Project(f"name:{HOSTILE}", HOSTILE)
-        with store.transaction():
+        with store.transaction("items"):
             store.put_project(project)
             session = store.put_session(
                 Session(HOSTILE, HOSTILE, project.key, 1, 2, HOSTILE, HOSTILE, HOSTILE, HOSTILE)

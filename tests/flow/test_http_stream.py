@@ -39,7 +39,7 @@ def test_new_items_and_lines_of_the_ledger_are_told_as_they_are_stored(api):
         told = [next(events), next(events)]
         assert [(name, at) for name, at, _ in told] == [("item", "2-0"), ("item", "3-0")]
         assert [row["title"] for _, _, row in told] == ["said a", "said b"]
-        with yester.open(api.home) as memory, memory.store.transaction():
+        with yester.open(api.home) as memory, memory.store.transaction("items"):
             number = memory.store.put_session(Session("s1", "", "name:unknown"))
             memory.store.append([Injection(number, "SessionStart", 2, 0.5, 9, 1, "why")])
         name, at, line = next(events)

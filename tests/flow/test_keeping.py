@@ -71,7 +71,7 @@ def test_a_rule_is_what_comes_of_a_session_and_no_part_of_it(store):
     assert distilled(store).rules == 1
     assert store.totals("undistilled")[0][0] == 0
     before = made(store)
-    with store.transaction():
+    with store.transaction("items"):
         store.queue_sessions()
     assert distilled(store).put.total_written == 0
     assert made(store) == before
@@ -110,7 +110,7 @@ def test_a_rule_that_was_retired_does_not_come_back(store):
     distilled(store)
     (memo,) = store.memos(Filters(types=("rule",)))
     retire(store, memo.item.id, Author("sam", 1_780_000_000_000))
-    with store.transaction():
+    with store.transaction("items"):
         store.queue_sessions()
     distilled(store)
     assert rules(store) == []
@@ -142,7 +142,7 @@ def test_a_rule_that_was_taken_back_can_be_brought_back_for_good(store):
     assert rules(store) == []
     undo(store, Author("sam", 1_780_000_000_000))
     assert rules(store) == ["Always use bun, never pnpm."]
-    with store.transaction():
+    with store.transaction("items"):
         store.queue_sessions()
     distilled(store)
     assert rules(store) == ["Always use bun, never pnpm."]
@@ -174,7 +174,7 @@ def test_a_rule_typed_anew_after_it_was_taken_back_holds(store):
     told("cccccccc", "Always use bun, never pnpm.", 2).store(store)
     for _ in range(2):
         distilled(store)
-        with store.transaction():
+        with store.transaction("items"):
             store.queue_sessions()
     assert rules(store) == ["Always use bun, never pnpm."]
 
@@ -224,7 +224,7 @@ def test_a_rule_that_is_said_again_has_the_day_of_the_newest_word(store, order):
     for number in order:
         stories[number].store(store)
         distilled(store, now=BACKFILL)
-    with store.transaction():
+    with store.transaction("items"):
         store.queue_sessions()
     distilled(store, now=BACKFILL)
     (rule,) = dated_rules(store)
@@ -239,7 +239,7 @@ def test_a_rule_that_was_edited_has_the_day_of_the_edit_and_keeps_its_words(stor
     (memo,) = store.memos(Filters(types=("rule",)))
     sam = Author("sam", FIRST + 30 * DAY)
     edit(store, memo.item.id, lambda _: {"content": {"rule": "Ask before a release."}}, sam)
-    with store.transaction():
+    with store.transaction("items"):
         store.queue_sessions()
     distilled(store, now=BACKFILL)
     assert dated_rules(store) == [f"- Ask before a release. (#{memo.item.id}, 4 Mar)"]
@@ -264,7 +264,7 @@ def test_a_decision_that_undoes_another_links_to_it_and_only_the_newer_is_found(
     ]
     for number in (2, *order):
         one = decisions[number]
-        with store.transaction():
+        with store.transaction("items"):
             id_ = store.put_session(Session(one.session, "claude-code", SHOP.key, one.epoch))
             store.put([prepared(one)])
         sum(link_decisions(store, Session(one.session, "claude-code", SHOP.key, id=id_)))

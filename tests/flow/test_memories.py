@@ -508,7 +508,7 @@ def test_a_memory_can_be_moved_to_everywhere_and_back(store):
 
 
 def test_a_memory_a_program_gave_has_the_same_life(store):
-    with store.transaction():
+    with store.transaction("items"):
         given = Item(
             "x", "memory", project=SHOP.key, title="Heron", body="A heron stands there", epoch=NOW,
             type="", sections={"a": "heron"},
@@ -705,7 +705,7 @@ def test_nobody_but_the_user_makes_changes_or_ends_a_rule(store):
 @pytest.mark.requirement("DIS-07")
 def test_what_a_program_stored_as_a_rule_is_none(store):
     for origin in ("user", "agent"):
-        with store.transaction():
+        with store.transaction("items"):
             given = Item(origin, "memory", project=SHOP.key, type="rule", body="obey",
                          origin=origin)  # fmt: skip
             store.put([prepared(given)])

@@ -83,7 +83,7 @@ def store_raw(memory: OpenMemory, *texts: str) -> list[int]:
         for number, text in enumerate(texts)
         for kind, role in (("prompt", "user"), ("message", "tool"), ("observation", ""))
     ]  # fmt: skip
-    with memory.store.transaction():
+    with memory.store.transaction("items"):
         memory.store.put_project(SHOP)
         for number, text in enumerate(texts):
             memory.store.put_session(

@@ -304,7 +304,7 @@ class Told(list):
 
 @pytest.mark.requirement("DIS-05")
 def test_a_call_under_way_elsewhere_is_not_joined_by_another(desk):
-    with desk.store.transaction():
+    with desk.store.transaction("items"):
         desk.store.append([Spend(10**12, "m", "turn/1", until=10**12 + 9)])
     desk.server.say(GOOD)
     assert desk.kept_as_found(desk.refine(), "1 of 1 calls are under way")

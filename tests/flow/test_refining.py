@@ -121,7 +121,7 @@ def test_what_a_model_wrote_takes_the_place_of_what_was_found_and_stays(desk, se
     assert {item.ref for item in made(desk.store)} <= refs
     assert sum(item.discovery_tokens for item in made(desk.store)) == before
     after = {item.ref: item for item in made(desk.store)}
-    with desk.store.transaction():
+    with desk.store.transaction("items"):
         desk.store.queue_sessions()
     desk.distil()
     assert {item.ref: item for item in made(desk.store)} == after
@@ -199,7 +199,7 @@ def test_more_and_fewer_notes_than_were_found_leave_nothing_behind(desk, server)
     assert desk.titles() == [TITLE, more]
     desk.distil()
     assert desk.titles() == [TITLE, more]
-    with desk.store.transaction():
+    with desk.store.transaction("items"):
         mark = desk.store.entries(Refinement, {"session": desk.session.id})[0]
         desk.store.append([replace(mark, reason="not good")])
         desk.store.queue_sessions()
@@ -242,7 +242,7 @@ def test_a_session_is_distilled_anew_when_a_model_has_noted_it_meanwhile(desk):
 
     fixed_bug(Story()).store(desk.store)
     desk.distil()
-    with desk.store.transaction():
+    with desk.store.transaction("items"):
         desk.store.queue_sessions()
     (waiting,) = desk.store.queued_sessions(Queue("distil", quiet_since=1 << 50, limit=9))
     steps = distil(desk.store, waiting, RULES, Report())
@@ -273,7 +273,7 @@ def test_while_another_call_is_under_way_nothing_is_asked_and_nothing_given_up(d
     fixed_bug(Story()).store(desk.store)
     desk.distil()
     now = int(time.time() * 1000)
-    with desk.store.transaction():
+    with desk.store.transaction("items"):
         desk.store.append([Spend(now, "m", "turn/1", until=now + 60_000)])
     assert desk.refine() == []
     assert len(desk.turns()) == 1

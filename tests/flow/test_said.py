@@ -44,10 +44,10 @@ def test_what_an_event_has_told_is_not_found_for_another(store):  # noqa: F811
     assert (
         find_said(store, session, "prompt", "", "go on", 0, 6_000) == ids["2"]
     )  # nearest to 3,000
-    with store.transaction():
+    with store.transaction("items"):
         (turn,) = store.append([Turn("t", session, started=1)])
         store.append([event("1-1-a", session=session, turn=turn, item=ids["2"])])
     assert find_said(store, session, "prompt", "", "go on", 0, 6_000) == ids["1"]
-    with store.transaction():
+    with store.transaction("items"):
         store.append([event("2-1-a", session=session, turn=turn, item=ids["1"])])
     assert find_said(store, session, "prompt", "", "go on", 0, 6_000) == 0

@@ -98,7 +98,7 @@ def test_what_an_older_version_stored_is_redacted_on_the_way_out(run, home):
             "old", "message", project="name:p", session="s", agent="a", epoch=1,
             title=f"title {example.text}", body=f"needle {example.text}",
         )  # fmt: skip
-        with memory.store.transaction():
+        with memory.store.transaction("items"):
             memory.store.put_session(Session("s", "a", "name:p", 1, 1, title=example.text))
             memory.store.put([Entry(item, b"x" * 16, expand_item(item))])
         (hit,) = memory.recall("needle")

@@ -28,7 +28,7 @@ def store(home):
 
 
 def put(store, *spends):
-    with store.transaction():
+    with store.transaction("items"):
         for spend in spends:
             store.append([spend])
 
@@ -80,7 +80,7 @@ def test_what_was_found_out_is_set_against_what_reading_costs(run, store, today)
         Item("o3", "observation", project="name:p", body="b", epoch=5, discovery_tokens=9,
              status="retired"),
     ]  # fmt: skip
-    with store.transaction():
+    with store.transaction("items"):
         store.put([prepared(one) for one in items])
         session = store.put_session(Session("s", "claude-code", "name:p"))
         first, second = (store.find(ref)[0].id for ref in ("o1", "m1"))

@@ -152,7 +152,7 @@ def test_filters_choose_what_stands_around_and_what_words_find(memory):
 
 def test_only_active_items_are_in_the_line(steps):
     (old,) = steps.store.find("14")
-    with steps.store.transaction():
+    with steps.store.transaction("items"):
         steps.store.put([prepared(replace(old, status="archived"))])
     assert refs(steps.timeline(id_of(steps, "15"), 2, 0)) == ["12", "13", "15"]
     with pytest.raises(NotFound, match=f"item #{old.id} is archived"):

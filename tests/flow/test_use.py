@@ -94,7 +94,7 @@ def test_what_was_shown_and_then_fetched_counts_as_used_once_a_session(memory, r
     assert (
         memory.store.entries(Feedback, {"item": 1}, Paging(oldest_first=True)) == []
     )  # nobody had been shown it
-    with memory.store.transaction():
+    with memory.store.transaction("items"):
         memory.store.append([Injection(7, "UserPromptSubmit", 1, 0.5, 10, NOW * 1000)])
         new = memory.store.append([Feedback(1, "acted", 1, 7), Feedback(1, "acted", 2, 7)])
     assert [bool(id_) for id_ in new] == [True, False]
@@ -110,7 +110,7 @@ def test_what_is_always_shown_and_never_used_sinks(memory):
     memory.add({**note, "epoch": NOW} for note in TWINS)
     before = order(memory)
     first = memory.recall("deploy key ops", now=NOW)[0].id
-    with memory.store.transaction():
+    with memory.store.transaction("items"):
         memory.store.append(
             [Injection(n, "UserPromptSubmit", first, 0.5, 10, NOW * 1000) for n in range(1, 40)]
         )
@@ -135,7 +135,7 @@ def test_editing_a_file_that_a_shown_memory_is_about_is_acting_on_it(
     leave(home, told.prompt("why does the import lock the stock table?"))
     run("worker", "drain")
     session = memory.store.session(told.session, "claude-code")
-    with memory.store.transaction():
+    with memory.store.transaction("items"):
         memory.store.append([Injection(session.id, "UserPromptSubmit", 1, 0.5, 9, 9)])
     edit = told.event(
         "PostToolUse", tool_name="Edit", tool_use_id="t1",
@@ -150,7 +150,7 @@ def test_editing_a_file_that_a_shown_memory_is_about_is_acting_on_it(
 
 def test_a_rule_is_not_blamed_for_being_shown_as_it_must_be(memory, run):
     assert run("remember", "Never commit to main", "--global").code == 0
-    with memory.store.transaction():
+    with memory.store.transaction("items"):
         memory.store.append(
             [Injection(n, "SessionStart", 1, 0, 10, NOW * 1000, "rule") for n in range(1, 9)]
         )

@@ -53,7 +53,7 @@ def opened(home: Path) -> Store:
 
 def show_unasked(home: Path, item: int, session: int = 7) -> None:
     known = opened(home)
-    with known.transaction():
+    with known.transaction("items"):
         known.append([Injection(session, "UserPromptSubmit", item, 0.5, 10, 1)])
     known.close()
 

@@ -116,7 +116,7 @@ def test_weakness_7_what_is_not_active_surfaces_at_no_rank(memory):
             body=" ".join(f"w{number}x{i}" for i in range(12)), status=status,
         )  # fmt: skip
 
-    with memory.store.transaction():
+    with memory.store.transaction("items"):
         memory.store.put([prepared(note(n, "retired" if n % 2 else "active")) for n in range(80)])
     found = memory.recall("needle", k=100)
     assert len(found) == 40
@@ -177,7 +177,7 @@ def test_weakness_8_what_turned_out_useful_is_learned_and_what_never_did_sinks(m
     ]
     first, second, third = (hit.id for hit in memory.recall("deploy key", now=1))
     assert {first, second, third} == set(ids)
-    with memory.store.transaction():
+    with memory.store.transaction("items"):
         for number in range(9):
             session = memory.store.put_session(Session(f"s{number}", "claude-code", "name:p"))
             shown = [Injection(session, "prompt", id_, 0.5, 9, 1) for id_ in (first, third)]

@@ -60,7 +60,7 @@ def old(home, shop):
          said("c", three, "else")],
     )  # fmt: skip
     for session in store.sessions(Filters(projects=(two.key,)), Paging(9)):
-        with store.transaction():
+        with store.transaction("items"):
             store.append([Turn(f"t-{session.key}", session.id, started=NOW)])
             store.append([Injection(session.id, "SessionStart", 1, 0.5, 9, NOW)])
     store.close()

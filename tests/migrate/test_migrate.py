@@ -12,9 +12,9 @@ from tests import finding
 from yester.errors import StoreNewer
 from yester.model import Filters
 from yester.operate.backups import before_migration, list_backups
+from yester.store import maintenance_of, open_store
 from yester.store.figures import content_counts
 from yester.store.migrate import Migration, load_migrations
-from yester.store.sqlite.store import SqliteStore
 
 pytestmark = pytest.mark.requirement("STO-01")
 
@@ -36,8 +36,8 @@ def test_an_old_database_opens_keeps_its_rows_and_equals_a_fresh_one(old, tmp_pa
     folder = tmp_path / "old"
     folder.mkdir()
     shutil.copy(old, folder / "yester.db")
-    store = SqliteStore.open_folder(folder, now=1)
-    fresh = SqliteStore.open_folder(tmp_path / "fresh", now=1)
+    store = open_store(folder, now=1)
+    fresh = open_store(tmp_path / "fresh", now=1)
     try:
         memories = {"memory": 1} if int(old.stem.removeprefix("yester-")) >= 4 else {}
         assert content_counts(store).items == {"message": 2, "prompt": 1, **memories}
@@ -47,7 +47,7 @@ def test_an_old_database_opens_keeps_its_rows_and_equals_a_fresh_one(old, tmp_pa
         assert [change.what for change in store.changes()] == ["create" for _ in memories]
         assert [i.body for i in store.find("kept")] == ["Use UTC in the orders table"]
         assert len(finding.by_words(store, ["utc"], Filters(), 5)) == 1
-        assert store.check() == []
+        assert maintenance_of(store).check() == []
         one, two = (apsw.Connection(str(f / "yester.db")) for f in (folder, tmp_path / "fresh"))
         assert schema(one) == schema(two)
         one.close()
@@ -58,18 +58,18 @@ def test_an_old_database_opens_keeps_its_rows_and_equals_a_fresh_one(old, tmp_pa
 
 
 def test_a_newer_database_is_refused_and_left_as_it_is(tmp_path):
-    SqliteStore.open_folder(tmp_path, now=1).close()
+    open_store(tmp_path, now=1).close()
     db = apsw.Connection(str(tmp_path / "yester.db"))
     db.execute("PRAGMA user_version = 9000")
     db.close()
     before = (tmp_path / "yester.db").read_bytes()
     with pytest.raises(StoreNewer, match="has schema version 9000, this yester knows up to"):
-        SqliteStore.open_folder(tmp_path, now=1)
+        open_store(tmp_path, now=1)
     assert (tmp_path / "yester.db").read_bytes() == before
 
 
 def test_every_step_is_recorded_with_its_time(tmp_path):
-    SqliteStore.open_folder(tmp_path, now=1234).close()
+    open_store(tmp_path, now=1234).close()
     db = apsw.Connection(str(tmp_path / "yester.db"))
     recorded = list(db.execute("SELECT version, name, applied FROM migration"))
     db.close()
@@ -77,24 +77,24 @@ def test_every_step_is_recorded_with_its_time(tmp_path):
 
 
 def test_a_step_that_fails_leaves_no_trace_and_the_next_try_works(tmp_path):
-    SqliteStore.open_folder(tmp_path, now=1).close()
+    open_store(tmp_path, now=1).close()
     last = STEPS[-1].version
     broken = Migration(last + 1, "more", "CREATE TABLE extra(x); CREATE TABLE extra(x);")
     with pytest.raises(Exception, match="extra"):
-        SqliteStore.open_folder(tmp_path, now=1, steps=[*STEPS, broken])
-    SqliteStore.open_folder(tmp_path, now=1).close()
+        open_store(tmp_path, now=1, steps=[*STEPS, broken])
+    open_store(tmp_path, now=1).close()
     good = Migration(last + 1, "more", "CREATE TABLE extra(x);")
-    SqliteStore.open_folder(tmp_path, now=1, steps=[*STEPS, good]).close()
+    open_store(tmp_path, now=1, steps=[*STEPS, good]).close()
     with pytest.raises(StoreNewer):
-        SqliteStore.open_folder(tmp_path, now=1)
+        open_store(tmp_path, now=1)
 
 
 def test_a_copy_is_made_before_an_existing_database_is_changed(tmp_path):
     make = before_migration(tmp_path, kept=3, now=1_770_000_000_000)
-    SqliteStore.open_folder(tmp_path, now=1, before_migration=make).close()
+    open_store(tmp_path, now=1, before_migration=make).close()
     assert list_backups(tmp_path) == []
     step = Migration(STEPS[-1].version + 1, "more", "CREATE TABLE extra(x);")
-    SqliteStore.open_folder(tmp_path, now=1, steps=[*STEPS, step], before_migration=make).close()
+    open_store(tmp_path, now=1, steps=[*STEPS, step], before_migration=make).close()
     assert [path.name for path in list_backups(tmp_path)] == ["yester-20260202T024000-000001.db"]
-    SqliteStore.open_folder(tmp_path, now=1, steps=[*STEPS, step], before_migration=make).close()
+    open_store(tmp_path, now=1, steps=[*STEPS, step], before_migration=make).close()
     assert len(list_backups(tmp_path)) == 1

@@ -32,7 +32,7 @@ def folder(tmp_path):
 @pytest.fixture
 def store(folder):
     opened = SqliteStore.open_folder(folder, now=1, patience=0.2)
-    with opened.transaction():
+    with opened.transaction("items"):
         opened.put([prepared(item(str(n), f"word{n} common")) for n in range(30)])
     yield opened
     opened.close()
@@ -54,7 +54,7 @@ def test_once_a_newer_yester_has_changed_the_schema_nothing_more_is_written(stor
     other.execute("ALTER TABLE project RENAME TO place; PRAGMA user_version = 9999")
     with (
         pytest.raises(StoreNewer, match="has schema version 9999, this yester knows up to"),
-        store.transaction(),
+        store.transaction("items"),
     ):
         store.put([prepared(item("late", "never stored"))])
     with pytest.raises(StoreNewer, match="update yester"):
@@ -75,12 +75,12 @@ def test_a_second_writer_waits_and_then_says_who_is_writing(store, folder):
     assert holder.stdout.readline() == b"held\n"
     with (
         pytest.raises(StoreBusy, match=f"process {holder.pid} has been writing"),
-        store.transaction(),
+        store.transaction("items"),
     ):
         pass
     holder.kill()
     holder.communicate()
-    with store.transaction():  # the kernel has let go of a dead process's lock
+    with store.transaction("items"):  # the kernel has let go of a dead process's lock
         store.put([prepared(item("x", "after"))])
 
 
@@ -98,7 +98,7 @@ def test_a_damaged_index_is_seen_and_rebuilt_without_losing_a_row(store, folder)
     problems = store.check()
     assert problems
     assert all(text.startswith("index:") for text in problems)
-    with store.transaction():
+    with store.transaction("items"):
         assert store.reindex() == 30
     assert store.check() == []
     assert len(finding.by_words(store, ["common"], Filters(), 50)) == 30
@@ -118,7 +118,7 @@ def test_a_file_that_is_no_database_is_named_and_left_alone(folder):
 @pytest.mark.requirement("OPS-05")
 def test_torn_pages_are_reported_not_raised(folder):
     opened = SqliteStore.open_folder(folder, now=1)
-    with opened.transaction():
+    with opened.transaction("items"):
         opened.put([prepared(item(str(n), f"word{n} " * 50)) for n in range(300)])
     opened.close()
     path = folder / "yester.db"
@@ -140,7 +140,7 @@ def test_another_tokenizer_version_asks_for_reindex(store, folder):
     db.execute("UPDATE meta SET value = '0' WHERE key = 'tokenizer'")
     db.close()
     assert "tokenizer version 0" in store.stale()
-    with store.transaction():
+    with store.transaction("items"):
         store.reindex()
     assert store.stale() == ""
 
@@ -149,7 +149,7 @@ def test_another_tokenizer_version_asks_for_reindex(store, folder):
 def test_the_history_of_memories_cannot_be_edited(tmp_path):
     store = SqliteStore.open_folder(tmp_path, now=1)
     store._db.execute("INSERT INTO project(id, key, name) VALUES (1, 'name:p', 'p')")
-    with store.transaction():
+    with store.transaction("items"):
         store.put([prepared(Item("a", "memory", project="name:p"))])
     store._db.execute(
         "INSERT INTO memory_change(act, item, epoch, who, what, before, after)"
@@ -161,7 +161,7 @@ def test_the_history_of_memories_cannot_be_edited(tmp_path):
 
 
 def test_what_is_asked_of_a_session_does_not_read_the_items_of_others(store):
-    with store.transaction():
+    with store.transaction("items"):
         store.put([prepared(replace(item("own", "x"), session="s1", agent="a"))])
     asked = []
     store._db.exec_trace = lambda _, sql, values: asked.append((sql, values)) or True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 import yester.store
 from tests import finding
 from tests.readings import every_item
-from yester.errors import FeedExpired
+from yester.errors import FeedExpired, UsageError
 from yester.ingest import prepared
 from yester.model import (
     DISTILLED,
@@ -68,6 +69,28 @@ def store(open_store):
     return open_store()
 
 
+@pytest.mark.requirement("STO-01")
+def test_a_store_is_opened_by_its_folder_or_by_a_url(tmp_path):
+    url = f"sqlite://{tmp_path}/store"
+    assert not yester.store.store_exists(url)
+    with closing(yester.store.open_store(url, now=1)) as store:
+        with store.transaction("places"):
+            store.put_project(Project("name:shop", "shop"))
+        for target in (tmp_path / "store", str(tmp_path / "store"), url):
+            assert yester.store.store_exists(target)
+            assert yester.store.store_location(target) == store.location
+            with closing(yester.store.open_store(target, now=1)) as again:
+                assert [one.name for one in again.projects()] == ["shop"]
+
+
+@pytest.mark.parametrize("url", ["postgres://sam:hunter2@host/db", "sqlite://relative", "x://"])
+def test_a_store_that_does_not_exist_is_named_with_what_to_write_instead(url):
+    with pytest.raises(UsageError, match=r"sqlite:///FOLDER") as told:
+        yester.store.open_store(url, now=1)
+    assert url.partition(":")[0] in str(told.value)
+    assert "hunter2" not in str(told.value)
+
+
 def item(ref, body="", **more):
     more.setdefault("kind", "message")
     more.setdefault("project", "name:shop")
@@ -76,7 +99,7 @@ def item(ref, body="", **more):
 
 
 def put(store, *items):
-    with store.transaction():
+    with store.transaction("items"):
         return store.put([prepared(one) for one in items])
 
 
@@ -139,7 +162,7 @@ def test_the_same_identity_twice_in_one_batch_keeps_the_later(store):
 @pytest.mark.requirement("STO-01")
 def test_a_failed_batch_leaves_nothing_behind(store):
     put(store, item("kept", "kept"))
-    with pytest.raises(ZeroDivisionError), store.transaction():
+    with pytest.raises(ZeroDivisionError), store.transaction("items"):
         store.put_project(Project("name:other", "other"))
         store.put([prepared(item("lost", "lost", project="name:other"))])
         raise ZeroDivisionError
@@ -168,7 +191,7 @@ def test_two_open_stores_see_each_other(open_store):
 
 @pytest.mark.requirement("CAP-07")
 def test_projects_with_one_name_get_different_readable_names(store):
-    with store.transaction():
+    with store.transaction("items"):
         for key in ("git:example.org/acme/api", "git:example.org/other/api", "dir:/srv/api"):
             store.put_project(Project(key, "api"))
             store.put_project(Project(key, "api"))
@@ -204,7 +227,7 @@ def test_a_project_merges_into_another_with_everything_it_has(store):
 @pytest.mark.requirement("CAP-07")
 def test_a_project_with_nothing_to_merge_with_is_only_called_otherwise(store):
     put(store, item("1", "apple", project="git:x/old", session="s"), item("2", project="name:else"))
-    with store.transaction():
+    with store.transaction("items"):
         store.put_project(Project("git:x/old", "old", "/code/old"))
         store.put_project(Project("git:x/sub", "sub", parent="git:x/old"))
     before = store.find("1")[0]
@@ -231,7 +254,7 @@ def test_who_has_remembered_a_project_writes_to_what_it_was_merged_into(open_sto
 
 
 def test_a_session_grows_and_keeps_its_title(store):
-    with store.transaction():
+    with store.transaction("items"):
         store.put_session(Session("s", "claude-code", "name:shop", 50, 60, "/x", "main", "Title"))
         store.put_session(Session("s", "claude-code", "name:shop", 40, 90, "/y", "dev", ""))
     put(store, item("p", "x", kind="prompt", session="s", agent="claude-code"), item("m", "y"))
@@ -244,7 +267,7 @@ def test_a_session_grows_and_keeps_its_title(store):
 @pytest.mark.requirement("STO-05")
 def test_a_source_is_remembered(store):
     source = Source("/a.jsonl", "claude-code", 10, 20, 5, 2, "5:abc", {"prompts": 3})
-    with store.transaction():
+    with store.transaction("items"):
         store.put_source(source, {"progress": 2})
         store.put_source(replace(source, offset=9), {"progress": 1, "mode": 1})
     assert next(iter(store.sources(path="/a.jsonl")), None) == replace(source, offset=9)
@@ -397,7 +420,7 @@ def test_statistics_count_items_terms_and_lengths_per_project(store):
 def test_reindex_builds_the_same_index_from_the_rows_alone(store):
     put(store, *FILTERED, item("g", "needle", status="retired"))
     before = finding.statistics(store, ["needl"], Filters())
-    with store.transaction():
+    with store.transaction("items"):
         assert maintenance_of(store).reindex() == 6
     assert finding.statistics(store, ["needl"], Filters()) == before
     assert sorted(found(store, "needl")) == list("abcdef")
@@ -409,7 +432,7 @@ def test_reindex_builds_the_same_index_from_the_rows_alone(store):
 def test_a_backup_is_a_whole_store(store, tmp_path):
     put(store, *FILTERED)
     (tmp_path / "copy").mkdir()
-    maintenance_of(store).backup(yester.store.store_file(tmp_path / "copy"))
+    maintenance_of(store).backup(*yester.store.store_files(tmp_path / "copy"))
     copy = yester.store.open_store(tmp_path / "copy", now=2_000)
     try:
         assert sorted(found(copy, "needl")) == list("abcdef")
@@ -431,7 +454,7 @@ def test_counts_are_the_numbers_of_what_is_there(store):
 
 
 def session_of(store, key="s", agent="claude-code", project="name:shop", **more):
-    with store.transaction():
+    with store.transaction("items"):
         return store.put_session(Session(key, agent, project, 100, 200, "/x", **more))
 
 
@@ -445,7 +468,7 @@ def test_an_event_is_kept_once_and_as_it_was_first(store):
         "2-1-a", "PostToolUseFailure", 5_000, 3, 7, "Explore:1", "Bash", True, 11, "short", 3_000,
         42,
     )  # fmt: skip
-    with store.transaction():
+    with store.transaction("items"):
         store.append([whole, event("1-1-a", turn=7), event("3-1-a", turn=8), event("4-1-a")])
         store.append([replace(whole, tool="Read", turn=9), event("5-1-a", turn=7)])
         store.append([])
@@ -464,7 +487,7 @@ def test_an_event_is_kept_once_and_as_it_was_first(store):
 @pytest.mark.requirement("CAP-03")
 def test_which_events_are_stored_can_be_asked(open_store):
     store = open_store()
-    with store.transaction():
+    with store.transaction("items"):
         store.append([event("1-1-a"), event("2-1-a")])
     for one in (store, open_store()):
         assert {event.id for event in one.entries(Event, {"id": ["2-1-a", "9-9-z", "1-1-a"]})} == {
@@ -473,7 +496,7 @@ def test_which_events_are_stored_can_be_asked(open_store):
         }
         assert {event.id for event in one.entries(Event, {"id": ["9-9-z"]})} == set()
         assert {event.id for event in one.entries(Event, {"id": []})} == set()
-    with pytest.raises(ZeroDivisionError), store.transaction():
+    with pytest.raises(ZeroDivisionError), store.transaction("items"):
         store.append([event("3-1-a")])
         raise ZeroDivisionError
     assert {event.id for event in store.entries(Event, {"id": ["3-1-a"]})} == set()
@@ -482,7 +505,7 @@ def test_which_events_are_stored_can_be_asked(open_store):
 @pytest.mark.requirement("DIS-11")
 def test_the_lags_of_the_last_events_come_newest_first(store):
     assert capture_lags(store, 5) == []
-    with store.transaction():
+    with store.transaction("items"):
         store.append([event(f"{n}-1-a", lag=n * 10) for n in (3, 1, 2)])
     assert capture_lags(store, 5) == [30, 20, 10]
     assert capture_lags(store, 1) == [30]
@@ -492,7 +515,7 @@ def test_the_lags_of_the_last_events_come_newest_first(store):
 def test_a_turn_is_one_per_session_and_key_and_its_latest_state_counts(store):
     one, other = session_of(store), session_of(store, "other")
     turn = Turn("t-1", one, 1, 2, 10, 20, "done", "/a.jsonl")
-    with store.transaction():
+    with store.transaction("items"):
         (first,) = store.append([replace(turn, state="open", closing=0, ended=0)])
         assert store.append([turn]) == [first]
         assert store.append([replace(turn, session=other)]) != [first]
@@ -507,7 +530,7 @@ def test_a_turn_is_one_per_session_and_key_and_its_latest_state_counts(store):
     ] == ["t-1"]
     assert store.entries(Turn, {"session": 99}, Paging(oldest_first=True)) == []
     assert last_turn(store, one).id == last
-    with store.transaction():
+    with store.transaction("items"):
         changed = replace(last_turn(store, one), state="interrupted", prompt=5)
         assert store.append([changed]) == [last]
     assert last_turn(store, one) is None
@@ -521,7 +544,7 @@ def last_turn(store, session, key=""):
 
 def test_without_a_key_the_last_open_turn_is_meant(store):
     session = session_of(store)
-    with store.transaction():
+    with store.transaction("items"):
         for key, state in (("a", "open"), ("b", "open"), ("c", "done"), ("d", "failed")):
             store.append([Turn(key, session, started=1, state=state)])
     assert last_turn(store, session).key == "b"
@@ -547,7 +570,7 @@ def test_a_session_is_found_by_its_client_with_its_number_of_prompts(store):
 
 
 def test_what_was_left_out_is_counted_by_reason_over_all_agents(store):
-    with store.transaction():
+    with store.transaction("items"):
         store.append(
             [Skipped("claude-code", reason, n) for reason, n in {"short": 2, "off": 1}.items()]
         )
@@ -565,7 +588,7 @@ def test_what_an_agent_was_shown_is_a_list_in_order(store):
         Injection(one, "UserPromptSubmit", 3, 0.75, 20, 2_000, "same project", 1),
         Injection(one, "UserPromptSubmit", 7, 0.5, 20, 2_000, "same project", 2),
     ]
-    with store.transaction():
+    with store.transaction("items"):
         store.append(shown[:1])
         store.append([*shown[1:], Injection(other, "SessionStart", 9, 0.0, 1, 1_500)])
     lines = store.entries(Injection, {"session": one}, Paging(oldest_first=True))
@@ -582,14 +605,14 @@ def test_the_start_that_is_owed_is_the_last_one_until_its_own_block_has_arrived(
     session = session_of(store)
     first, last = OwedStart("1-1-a", "startup", 1), OwedStart("2-1-a", "compact", 2)
     assert next(iter(store.entries(OwedStart, {"session": session})), None) is None
-    with store.transaction():
+    with store.transaction("items"):
         store.append([replace(first, session=session)])
         store.append([replace(last, session=session)])
         store.retract(OwedStart, {"session": session, "event": first.event})
     assert next(iter(store.entries(OwedStart, {"session": session})), None) == replace(
         last, session=session
     )
-    with store.transaction():
+    with store.transaction("items"):
         store.retract(OwedStart, {"session": session, "event": last.event})
     assert next(iter(store.entries(OwedStart, {"session": session})), None) is None
     assert first.followed_by(last) == last
@@ -600,7 +623,7 @@ def test_the_start_that_is_owed_is_the_last_one_until_its_own_block_has_arrived(
 def test_a_muted_session_stays_muted(open_store):
     store = open_store()
     assert {one.session for one in store.entries(Muted)} == set()
-    with store.transaction():
+    with store.transaction("items"):
         store.append([Muted("a", 1)])
         store.append([Muted("a", 2)])
         store.append([Muted("b", 3)])
@@ -615,7 +638,7 @@ def test_a_muted_session_stays_muted(open_store):
 def test_a_transcripts_item_takes_over_what_a_hook_stored(store):
     put(store, item("hook:s:1", "first words", concepts=("old",)), item("hook:s:2", "same words"))
     ids = {found.ref: found.id for found in every_item(store)}
-    with store.transaction():
+    with store.transaction("items"):
         store.append([event("1-1-a", item=ids["hook:s:1"])])
     again = put(
         store,
@@ -639,7 +662,7 @@ def test_a_transcripts_item_takes_over_what_a_hook_stored(store):
 @pytest.mark.parametrize("other", [{"kind": "note"}, {"source": "codex"}])
 def test_an_alias_of_another_kind_or_source_takes_nothing_over(store, other):
     put(store, item("hook:s:1", "words"))
-    with store.transaction():
+    with store.transaction("items"):
         store.append([event("1-1-a")])
     put(store, item("uuid", "words", alias="hook:s:1", **other))
     assert sorted(refs(every_item(store))) == ["hook:s:1", "uuid"]
@@ -647,7 +670,7 @@ def test_an_alias_of_another_kind_or_source_takes_nothing_over(store, other):
 
 def test_an_item_that_is_known_adopts_nothing(store):
     put(store, item("uuid", "words"), item("hook:s:1", "words"))
-    with store.transaction():
+    with store.transaction("items"):
         store.append([event("1-1-a")])
     put(store, item("uuid", "words, corrected", alias="hook:s:1"))
     assert {one.ref: one.body for one in every_item(store)} == {
@@ -714,7 +737,7 @@ def test_any_text_can_be_stored_and_asked_for(tmp_path_factory, body, title, que
 
 @pytest.mark.requirement("DIS-05")
 def test_what_was_spent_is_summed_from_a_time_on_and_seen_by_others(store, open_store):
-    with store.transaction():
+    with store.transaction("items"):
         store.append([Spend(5, "m", "turn/1", 10, 1, 0.1, outcome="ok")])
         (first,) = store.append([Spend(DAY, "m", "turn/1", 100, 10, 0.5, until=DAY + 9)])
         store.append([Spend(DAY + 1, "m", "turn/1", 1, 1, 0.25, until=DAY + 2)])
@@ -722,14 +745,14 @@ def test_what_was_spent_is_summed_from_a_time_on_and_seen_by_others(store, open_
     assert spent_since(other, 0, DAY + 1) == (0.85, 123, 2)
     assert spent_since(other, DAY, DAY + 2) == (0.75, 112, 1)
     assert spent_since(other, 2 * DAY, DAY + 9) == (0.0, 0, 0)
-    with other.transaction():
+    with other.transaction("items"):
         other.append([Spend(0, "", "", 50, 5, 0.2, outcome="ok", id=first)])
     assert spent_since(store, DAY, DAY + 1) == (0.45, 57, 1)
 
 
 @pytest.mark.requirement("DIS-05")
 def test_spending_is_grouped_by_day_model_purpose_and_outcome(store):
-    with store.transaction():
+    with store.transaction("items"):
         for epoch, model, outcome in (
             (1, "a", "ok"), (DAY - 1, "a", "ok"), (DAY, "a", "ok"), (DAY, "a", ""),
             (DAY, "b", "ok"),
@@ -746,7 +769,7 @@ def test_spending_is_grouped_by_day_model_purpose_and_outcome(store):
 
 @pytest.mark.requirement("DIS-05")
 def test_a_call_entered_in_a_transaction_that_fails_was_never_entered(store):
-    with pytest.raises(ZeroDivisionError), store.transaction():
+    with pytest.raises(ZeroDivisionError), store.transaction("items"):
         store.append([Spend(5, "m", "turn/1", 10, 1, 0.1)])
         raise ZeroDivisionError
     assert spending_by_day(store, 0) == []
@@ -756,7 +779,7 @@ def test_a_call_entered_in_a_transaction_that_fails_was_never_entered(store):
 def test_what_was_shown_counts_what_it_was_made_from(store):
     put(store, item("a", "one", discovery_tokens=40), item("b", "two"))
     one, two = (store.find(ref)[0].id for ref in "ab")
-    with store.transaction():
+    with store.transaction("items"):
         store.append(
             [Injection(1, "Start", one, 0.0, 5, 10), Injection(1, "Start", two, 0.0, 6, 10),
              Injection(1, "Start", 4711, 0.0, 7, 11), Injection(2, "Prompt", one, 0.0, 5, 3)]
@@ -781,7 +804,7 @@ def test_what_reading_a_summary_costs_is_what_stands_in_its_sections(store):
 
 def test_the_ledger_is_read_newest_first_page_by_page_or_from_a_line_on(store):
     put(store, item("a"), item("b"))
-    with store.transaction():
+    with store.transaction("items"):
         first = store.put_session(Session("s1", "claude-code", "name:shop"))
         other = store.put_session(Session("s2", "claude-code", "name:shop"))
         store.append(
@@ -801,7 +824,7 @@ def test_the_ledger_is_read_newest_first_page_by_page_or_from_a_line_on(store):
 
 def test_feedback_is_read_newest_first_page_by_page(store):
     put(store, item("a"), item("b"))
-    with store.transaction():
+    with store.transaction("items"):
         store.append([Feedback(1, "opened", 5), Feedback(2, "useful", 6, 3)])
     newest, oldest = store.entries(Feedback, {}, Paging(9))
     assert (newest.item, newest.what, newest.session) == (2, "useful", 3)
@@ -820,7 +843,7 @@ def test_the_feed_tells_what_others_have_committed_and_nothing_twice(store, open
     assert lines[-1].cursor == behind
     lines, behind = store.feed(behind)
     assert [line.row.ref for line in lines] == ["2"]
-    with other.transaction():
+    with other.transaction("items"):
         other.append([Injection(0, "Start", 1, 0.5, 7, 9)])
     lines, end = store.feed(behind)
     assert [line.row.item for line in lines] == [1]
@@ -841,7 +864,7 @@ def test_a_session_has_a_number(store):
 
 
 def test_sessions_come_oldest_first_on_request(store):
-    with store.transaction():
+    with store.transaction("items"):
         for key, ended in (("s1", 5), ("s2", 9), ("s3", 7)):
             store.put_session(Session(key, "x", "name:shop", 1, ended))
     assert [one.key for one in store.sessions(Filters(), Paging(9))] == ["s2", "s3", "s1"]
@@ -884,7 +907,7 @@ def test_days_say_what_happened_on_them(store):
         item("6", "f", epoch=11 * DAY, status="retired"),
     )
     (id_,) = [one.id for one in store.find("1")]
-    with store.transaction():
+    with store.transaction("items"):
         store.append([
             Injection(1, "SessionStart", id_, 0.5, 10, 11 * DAY),
             Injection(1, "SessionStart", id_, 0.5, 12, 11 * DAY + 1),
@@ -922,7 +945,7 @@ def test_what_was_made_of_what_is_known_both_ways(store):
         ),
     ]
     for _ in range(2):  # the second time nothing else is different
-        with store.transaction():
+        with store.transaction("items"):
             store.put(entries)
     ids = {one.ref: one.id for one in every_item(store)}
     everything = list(ids.values())
@@ -933,7 +956,7 @@ def test_what_was_made_of_what_is_known_both_ways(store):
         first: ((1, one),),
     }
     assert store.evidence([]) == store.evidence([], into=True) == {}
-    with store.transaction():
+    with store.transaction("items"):
         store.put([replace(entries[0], evidence=None), replace(entries[1], evidence=())])
     assert store.evidence(everything).keys() == {one}
 
@@ -950,7 +973,7 @@ def test_an_echo_is_kept_for_those_who_look_and_found_by_no_search(store):
         assert finding.statistics(store, ["ledger"], Filters()).frequencies == {"ledger": 1}
         assert echo.id not in store.unembedded(9)
         assert maintenance_of(store).check() == []
-        with store.transaction():
+        with store.transaction("items"):
             maintenance_of(store).reindex()
     (session,) = store.sessions(Filters(session="s1"), Paging(1))
     assert [one.ref for one, _ in store.history(session.id, (), 9, (0, 0), 9)] == ["b"]

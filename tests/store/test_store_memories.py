@@ -146,7 +146,7 @@ def test_what_is_not_active_is_supplied_by_no_way_of_finding(store, status):
     put(store, item("before", "walrus", epoch=999 * DAY, **seen))
     put(store, item("after", "walrus", epoch=1_001 * DAY, **seen))
     vector = np.ones(64, np.float32) / 8
-    with store.transaction():
+    with store.transaction("items"):
         store.use_model("m")
         store.put_vectors(one.item.id, "m", [vector])
     before, after = (store.find(ref)[0].id for ref in ("before", "after"))
@@ -168,7 +168,7 @@ def test_what_is_not_active_is_supplied_by_no_way_of_finding(store, status):
     assert tag_counts(store) == {}
     assert store.memos(Filters()) == []
     assert store.memos(Filters(), Paging(statuses=(status,))) == [gone]
-    with store.transaction():
+    with store.transaction("items"):
         maintenance_of(store).reindex()
     assert found(store, "needl") == []
     assert maintenance_of(store).check() == []
@@ -258,7 +258,7 @@ def test_a_memory_a_program_gave_is_one_too(store):
 
 
 def test_a_slug_is_made_free_within_its_project(store):
-    with store.transaction():
+    with store.transaction("items"):
         store.put_project(Project("name:shop", "shop"))
     assert store.free_slug("name:shop", "use-utc") == "use-utc"
     one = write(store, replace(memo("r", "x"), slug="use-utc"))
@@ -289,7 +289,7 @@ def test_the_time_of_a_candidate_is_a_memorys_last_write_and_an_items_own(store)
 
 
 def test_a_project_that_becomes_another_takes_its_memories_along(store):
-    with store.transaction():
+    with store.transaction("items"):
         store.put_project(Project("name:shop", "shop"))
     one = write(store, memo("a", "walrus"))
     with store.transaction("places"):
@@ -303,7 +303,7 @@ def test_the_file_of_a_memory_is_kept_with_the_version_it_was_read_into(open_sto
     store = open_store()
     one, other = write(store, memo("a", "first")), write(store, memo("b", "second"))
     assert store.files([one.item.id, other.item.id]) == {}
-    with store.transaction():
+    with store.transaction("items"):
         store.put_file(one.item.id, b"\x00{}\xff", "hash")
     write(store, replace(one, reason="other"), "update")
     assert open_store().files([one.item.id, other.item.id, 99]) == {

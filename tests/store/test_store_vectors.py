@@ -61,7 +61,7 @@ QUERY = units(99)[0]
 def embed(store, vectors, model=MODEL):
     """ref → vectors of its parts"""
     ids = {ref: store.find(ref)[0].id for ref in vectors}
-    with store.transaction():
+    with store.transaction("items"):
         for ref, parts in vectors.items():
             store.put_vectors(ids[ref], model, list(parts))
 
@@ -177,7 +177,7 @@ def large(request, tmp_path_factory):
     vectors[:3] = -QUERY
     for at in NEAR:
         vectors[at] = towards(QUERY, 0.6 + 0.03 * (at % 11), at)
-    with store.transaction():
+    with store.transaction("items"):
         for at in range(MANY):
             rare = at < 3
             entry = item(
@@ -293,7 +293,7 @@ def test_an_item_written_anew_again_and_again_pushes_no_other_out(open_store):
 def test_what_is_rolled_back_is_not_found(store):
     filled(store, {"a": units(1)})
     id_ = store.find("a")[0].id
-    with pytest.raises(ZeroDivisionError), store.transaction():
+    with pytest.raises(ZeroDivisionError), store.transaction("items"):
         store.put_vectors(id_, MODEL, [QUERY, QUERY])
         raise ZeroDivisionError
     assert nearest(store) == pytest.approx(brute_force({"a": units(1)}), abs=0.01)
@@ -305,7 +305,7 @@ def test_what_was_seen_and_rolled_back_does_not_stay(store):
     filled(store, {"a": units(1)})
     put(store, item("b", "text b"))
     id_ = store.find("b")[0].id
-    with pytest.raises(ZeroDivisionError), store.transaction():
+    with pytest.raises(ZeroDivisionError), store.transaction("items"):
         store.put_vectors(id_, MODEL, [QUERY])
         assert next(iter(nearest(store))) == "b"
         raise ZeroDivisionError
@@ -386,7 +386,7 @@ def test_only_what_was_stored_since_then_however_old_it_is(store):
 def test_what_tools_print_and_what_is_thought_wants_no_vectors(store, role, wanted):
     put(store, item("r", "some text", role=role))
     assert waiting(store) == (["r"] if wanted else [])
-    with store.transaction():
+    with store.transaction("items"):
         assert store.use_model(MODEL) == store.use_model(OTHER) == int(wanted)
     assert waiting(store) == (["r"] if wanted else [])
     assert content_counts(store).unembedded == int(wanted)
@@ -401,10 +401,10 @@ def test_what_became_the_output_of_a_tool_no_longer_waits(store):
 @pytest.mark.requirement("REC-04")
 def test_another_model_queues_everything_and_the_old_vectors_serve_until_replaced(store):
     assert store.model() == ""
-    with store.transaction():
+    with store.transaction("items"):
         assert store.use_model(MODEL) == 0
     filled(store, {"a": units(1), "b": units(2), "c": units(3)})
-    with store.transaction():
+    with store.transaction("items"):
         assert store.use_model(MODEL) == 0  # nothing is queued again
         assert store.model() == MODEL
         assert store.use_model(OTHER) == 3
@@ -417,28 +417,28 @@ def test_another_model_queues_everything_and_the_old_vectors_serve_until_replace
 
 def test_switching_models_is_taken_up_where_it_was_left(open_store):
     store = open_store()
-    with store.transaction():
+    with store.transaction("items"):
         store.use_model(MODEL)
     filled(store, {"a": units(1), "b": units(2), "c": units(3)})
-    with store.transaction():
+    with store.transaction("items"):
         store.use_model(OTHER)
     embed(store, {"b": units(4)}, OTHER)
     store.close()
     again = open_store()
-    with again.transaction():
+    with again.transaction("items"):
         assert again.use_model(OTHER) == 2
     assert sorted(waiting(again)) == ["a", "c"]
 
 
 def test_switching_back_wants_only_what_was_replaced_meanwhile(store):
-    with store.transaction():
+    with store.transaction("items"):
         store.use_model(MODEL)
     filled(store, {"a": units(1), "b": units(2), "c": units(3)})
-    with store.transaction():
+    with store.transaction("items"):
         store.use_model(OTHER)
     embed(store, {"b": units(4)}, OTHER)
     put(store, item("c", "changed meanwhile"))
-    with store.transaction():
+    with store.transaction("items"):
         assert store.use_model(MODEL) == 2
     assert sorted(waiting(store)) == ["b", "c"]
 

@@ -70,7 +70,7 @@ REFS = [row[0].ref for row in TABLE]
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
     opened = open_store(tmp_path_factory.mktemp("seed"), now=NOW)
-    with opened.transaction():
+    with opened.transaction("items"):
         opened.put([prepared(row[0]) for row in TABLE])
     yield opened
     opened.close()

@@ -192,7 +192,7 @@ def archive_session(
             return text.encode("utf-8", "replace")
 
         append_to_file(path, block)
-    with store.transaction():
+    with store.transaction("ledger"):
         store.append([Archived(session.id, session.ended, now)])
     return path, reason
 

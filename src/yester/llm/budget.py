@@ -171,7 +171,7 @@ def settle_call(
         read, written, cost = answer.tokens_in, answer.tokens_out, answer.cost
         cost = dollar_cost(price, read, written) if cost is None else cost
         paid = replace(paid, tokens_in=read, tokens_out=written, cost=cost)
-    with store.transaction():
+    with store.transaction("spend"):
         store.append([paid])
 
 

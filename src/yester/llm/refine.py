@@ -199,13 +199,13 @@ def refine_turns(
         if stopped() or spent_since(store, day_of(now), now).in_flight >= asker.limits.in_flight:
             return
         mark = Refinement(session.id, turn.key, turn.shape, now, asker.model.name, CUT_SHORT)
-        with store.transaction():
+        with store.transaction("ledger"):
             store.append([mark])
         refined = refine_draft(asker, turn.draft, turn.text)
         if not refined.reason and not _store_refined(store, session, turn, refined.draft, mark):
             refined = Refined(turn.draft, reason=MEANWHILE)
         if refined.reason:
-            with store.transaction():
+            with store.transaction("ledger"):
                 store.append([replace(mark, reason=refined.reason)])
         yield turn, refined
 

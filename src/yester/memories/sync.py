@@ -442,7 +442,7 @@ def sync_folder(
     report = sync_keepers(folder, keeper, base, emptied, dry_run)
     state = {_BASE: {key: list(both) for key, both in report.base.items()}}
     if not dry_run and (known.state if known else {_BASE: {}}) != state:
-        with store.transaction():
+        with store.transaction("places"):
             store.put_source(Source(path, _AGENT, 0, 0, 0, 0, "", state), {})
     return replace(report, folder=root, memories=len(folder.memories), config=folder.config)
 

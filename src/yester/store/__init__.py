@@ -5,42 +5,71 @@ Importing this package loads no engine: whoever only asks whether there is a sto
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from yester.errors import UsageError
+
 if TYPE_CHECKING:
     from yester.store.contract import Maintenance, Store
+    from yester.store.migrate import Migration
 
-_FILE = "yester.db"
+Target = Path | str  # a home, or a URL: sqlite:///FOLDER
 
 
 def open_store(
-    home: Path,
+    target: Target,
     *,
     now: int,
     patience: float | None = None,
     before_migration: Callable[[Store], None] | None = None,
+    steps: Sequence[Migration] | None = None,
 ) -> Store:
-    """The store of this home, made where there is none, with its schema brought up to date.
+    """The store of this target, made where there is none, with its schema brought up to date.
 
     `patience` is how long to wait for another writer, in seconds. `before_migration(store)` is
-    called once when an existing store is about to be changed.
+    called once when an existing store is about to be changed. `steps`: other migrations than those
+    of this yester.
     """
     from yester.store.sqlite.maintenance import PATIENCE
     from yester.store.sqlite.store import SqliteStore
 
     wait = PATIENCE if patience is None else patience
-    return SqliteStore.open_folder(home, now=now, patience=wait, before_migration=before_migration)
+    return SqliteStore.open_folder(
+        _sqlite_folder(target), now=now, patience=wait, before_migration=before_migration,
+        steps=steps,
+    )  # fmt: skip
 
 
-def store_file(home: Path) -> Path:
-    """The file of the store, for messages and for looking at its mode."""
-    return home / _FILE
+def store_exists(target: Target) -> bool:
+    return sqlite_file(_sqlite_folder(target)).exists()
 
 
-def store_exists(home: Path) -> bool:
-    return store_file(home).exists()
+def store_location(target: Target) -> str:
+    """Where the store of a target is, for messages."""
+    return str(sqlite_file(_sqlite_folder(target)))
+
+
+def store_files(target: Target) -> tuple[Path, ...]:
+    """The files that hold what is stored, and that only their owner may read."""
+    return (sqlite_file(_sqlite_folder(target)),)
+
+
+def sqlite_file(folder: Path) -> Path:
+    return folder / "yester.db"
+
+
+def _sqlite_folder(target: Target) -> Path:
+    scheme, found, rest = str(target).partition("://")
+    if isinstance(target, Path) or not found:
+        return Path(target)
+    if scheme != "sqlite" or not rest.startswith("/"):
+        # What stands behind the scheme may hold a password.
+        raise UsageError(
+            f"store {scheme + '://…'!r}: there is no such store; write a folder, or sqlite:///FOLDER"
+        )
+    return Path(rest)
 
 
 def engine_version() -> str:

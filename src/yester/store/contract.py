@@ -47,10 +47,11 @@ from yester.model import (
     Waiting,
 )
 
-# What a transaction protects: money that is left, the slugs and versions of memories, which project
-# is whose and how far transcripts were read, which events are known, items that are looked at
-# before they are written, what was distilled of a session, the whole index.
-Lock = Literal["", "spend", "memories", "places", "events", "items", "work", "index"]
+# What a transaction protects: rows written down as they happen, money that is left, the slugs and
+# versions of memories, which project is whose and how far transcripts were read, which events are
+# known, items that are looked at before they are written, what was distilled of a session, the
+# whole index.
+Lock = Literal["ledger", "spend", "memories", "places", "events", "items", "work", "index"]
 
 
 # What `append` writes down. Projects that were joined are read in the same way.
@@ -293,7 +294,7 @@ class Store(Items, Search, Places, Memories, Ledger, Work, Protocol):
         """Let go of everything. Calling it twice is harmless."""
 
     def transaction(
-        self, lock: Lock = "", patience: float | None = None
+        self, lock: Lock, patience: float | None = None
     ) -> AbstractContextManager[None]:
         """The one way to write: commits at the end, rolls back on an error.
 

@@ -92,7 +92,7 @@ class Answers:
     def close(self) -> None:
         self._surroundings.close()
         if self._took:
-            with suppress(StoreError, OSError), self._store.transaction():
+            with suppress(StoreError, OSError), self._store.transaction("ledger"):
                 self._store.append(self._took)
 
     def remember(self, id_: str, told: HookEvent) -> None:
@@ -118,7 +118,7 @@ class Answers:
                 if edited & set(item.files_modified)
             ]
         if rows:
-            with self._store.transaction():
+            with self._store.transaction("ledger"):
                 self._store.append(rows)
 
     def told(self, id_: str) -> HookEvent | None:
@@ -248,7 +248,7 @@ class Answers:
             if delivery.start:
                 starts.append((session.id, delivery.start))
         if rows or starts or len(self._took) >= _MANY:  # a number is not worth a write of its own
-            with self._store.transaction():
+            with self._store.transaction("ledger"):
                 self._store.append(rows)
                 for id_, start in starts:
                     self._store.retract(OwedStart, {"session": id_, "event": start})

@@ -68,7 +68,7 @@ def command(
     store = app.store
     rebuild_if_stale(store)
     if again:
-        with store.transaction():
+        with store.transaction("work"):
             store.queue_sessions()
     if session is None:
         found = store.queued_sessions(

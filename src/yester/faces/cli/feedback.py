@@ -40,7 +40,7 @@ def command(
         raise NotFound(f"no item {', '.join(missing)}; `yester recall` shows ids")
     if useful or useless or undo or reset:
         what = "useful" if useful else "useless"
-        with app.store.transaction():
+        with app.store.transaction("ledger"):
             for number in numbers:
                 # The last word counts.
                 taken_back = tuple(WORTH) if reset else GIVEN_BY_HAND

@@ -64,5 +64,5 @@ def _note(app: App, ids: list[int]) -> None:
         return
     session = store.session(*detect_session(os.environ))  # an agent's shell may say which it is
     number = session.id if session else 0
-    with suppress(StoreError, OSError), store.transaction(patience=_PATIENCE):
+    with suppress(StoreError, OSError), store.transaction("ledger", patience=_PATIENCE):
         store.append([Feedback(id_, "fetched", app.now, number) for id_ in shown])

@@ -82,5 +82,5 @@ def _note(memory: Memory, ids: list[int]) -> None:
     store = memory.store
     shown = [id_ for id_, used in store.texts(ids).used.items() if used.shown or used.listed]
     if shown:
-        with suppress(StoreError, OSError), store.transaction():
+        with suppress(StoreError, OSError), store.transaction("ledger"):
             store.append([Feedback(id_, "fetched", memory.now) for id_ in shown])

@@ -116,7 +116,7 @@ def give(memory: Memory, given: GiveFeedback) -> shapes.Uses:
             404, f"no item {join_names(missing)}", parameter="ids", value=",".join(missing),
             fix="a search shows ids",
         )  # fmt: skip
-    with store.transaction():
+    with store.transaction("ledger"):
         if given.what != "opened":
             for id_ in ids:
                 store.retract(Feedback, {"item": id_, "what": GIVEN_BY_HAND})

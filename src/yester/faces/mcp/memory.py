@@ -120,7 +120,7 @@ class ToolMemory(Memory):
                           prompt)
                 for one in self._listed
             ]  # fmt: skip
-            with store.transaction(patience=_PATIENCE_TO_WRITE):
+            with store.transaction("ledger", patience=_PATIENCE_TO_WRITE):
                 store.append(lines)
                 known = store.texts([one.item for one in self._read]).used
                 store.append([

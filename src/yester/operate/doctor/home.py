@@ -21,7 +21,7 @@ from yester.operate.doctor.finding import (
     ok,
     problem,
 )
-from yester.store import engine_version, store_file
+from yester.store import engine_version, store_files
 
 _LITTLE_SPACE = 500 * 1024 * 1024
 _FOLDERS = ("run", "logs", "spool", "spool/tmp", "spool/new")  # of a home that has been used
@@ -51,7 +51,7 @@ def look_at_disk(case: Examination) -> Iterator[Finding]:
 def _closed_paths(home: Path) -> Iterator[tuple[Path, int]]:
     """What is ours by its owner, but by its mode not to be entered, read or written, and the mode
     it should have. The outermost first, since nothing can be seen below it."""
-    for path in (home, *(home / name for name in _FOLDERS), store_file(home)):
+    for path in (home, *(home / name for name in _FOLDERS), *store_files(home)):
         try:
             status = path.lstat()
         except FileNotFoundError:

@@ -28,7 +28,7 @@ from yester.operate.doctor.finding import (
     problem,
 )
 from yester.project import Projects
-from yester.store import maintenance_of, open_store, store_exists, store_file
+from yester.store import maintenance_of, open_store, store_exists, store_location
 from yester.store.contract import Store
 from yester.store.figures import content_counts, project_parts
 
@@ -74,7 +74,7 @@ def look_at_store(case: Examination) -> Iterator[Finding]:
         yield problem("store", str(error).split("; ")[0], _advise_repair("", case.home))
         return
     except YesterError as error:
-        yield explain_error("store", error, f"Look at {store_file(case.home)}.")
+        yield explain_error("store", error, f"Look at {store_location(case.home)}.")
         return
     with closing(store):
         yield from _read_store(store, case.home) if case.thorough else _glance_at_store(store)
@@ -83,7 +83,7 @@ def look_at_store(case: Examination) -> Iterator[Finding]:
 
 def _read_store(store: Store, home: Path) -> Iterator[Finding]:
     try:
-        with store.transaction():
+        with store.transaction("ledger"):
             pass  # whoever may begin one may write
     except YesterError as error:
         yield explain_error("store", error, f"Make sure that you may write in {home}.")
@@ -132,7 +132,7 @@ def _advise_repair(text: str, home: Path) -> str:
     if backups.list_backups(home):
         return "Bring a backup back: yester restore latest (the present file is moved aside)"
     return (
-        f"There is no backup. Move {store_file(home)} away and run: yester index"
+        f"There is no backup. Move {store_location(home)} away and run: yester index"
         " (the transcripts are read again)"
     )
 

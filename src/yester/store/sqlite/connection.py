@@ -13,7 +13,7 @@ import apsw
 
 from yester.errors import StoreReplaced
 from yester.model import Filters
-from yester.store import store_file
+from yester.store import sqlite_file
 from yester.store.contract import Lock, Store
 from yester.store.lock import write_lock
 from yester.store.migrate import (
@@ -45,7 +45,7 @@ class Connection:
         self._sessions: dict[tuple[str, str, int], int] = {}
         self._index = index.IndexWriter(db)
         self._writes = 0
-        self._locked: Lock = ""
+        self._locked: Lock | None = None
         self._members = index.Members()
         self._moves: Any = None
         self._codes: dict[str, Codes] = {}
@@ -68,7 +68,7 @@ class Connection:
 
         `before_migration(store)` is called once when an existing database is about to be changed.
         """
-        path = store_file(folder)
+        path = sqlite_file(folder)
         known = load_migrations("sqlite") if steps is None else steps
         with explain_errors(path):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -139,7 +139,7 @@ class Connection:
         self._db.close()
 
     @contextmanager
-    def transaction(self, lock: Lock = "", patience: float | None = None) -> Iterator[None]:
+    def transaction(self, lock: Lock, patience: float | None = None) -> Iterator[None]:
         wait = self._patience if patience is None else patience
         with explain_errors(self._path), write_lock(self._lock, wait):
             self._begin_writing(wait)
@@ -161,7 +161,7 @@ class Connection:
                     self._db.execute("ROLLBACK")
                 raise
             finally:
-                self._locked = ""
+                self._locked = None
 
     def _require_lock(self, lock: Lock) -> None:
         """There is one writer anyway; another engine would let others in."""

@@ -13,7 +13,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import apsw
 
 from yester.errors import StoreBusy, StoreDamaged, StoreError, YesterError
-from yester.store import store_file
+from yester.store import sqlite_file
 from yester.store.lock import write_lock
 from yester.store.migrate import check_version
 
@@ -115,7 +115,7 @@ def _overwrite_content(path: Path, source: Path, patience: float) -> None:
 
 def copy_store(path: Path, folder: Path) -> Path:
     """The database at `path`, with what its log holds, as the store of another folder."""
-    copy = store_file(folder)
+    copy = sqlite_file(folder)
     with explain_errors(path), _open_reader(path) as db:
         backup(db, copy)
     return copy
@@ -125,7 +125,7 @@ def replace_store(home: Path, copy: Path, aside: Path) -> Path | None:
     """The copy's content as the store's, in one transaction: a kill at any point leaves the whole
     former store or the whole new one. Before that the former one is kept at `aside`; None where
     there was none."""
-    path = store_file(home)
+    path = sqlite_file(home)
     with explain_errors(path), write_lock(lock_file(home), PATIENCE):
         former = _keep_aside(path, copy.parent, aside) if path.exists() else None
         try:
