@@ -111,7 +111,7 @@ def test_asking_who_the_agents_are_loads_no_reader():
         "print([m for m in sys.modules if m.startswith('yester.') or m in ('apsw', 'msgspec')])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "['yester.agents', 'yester.agents.descriptors']"
+    assert done.stdout.strip() == "['yester.agents', 'yester.tables', 'yester.agents.descriptors']"
 
 
 def test_a_plain_answer_does_not_load_rich():

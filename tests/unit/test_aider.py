@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.readings import by_identity, loses_nothing_when_stopped, reading, resumed
 from yester.agents.aider import READER
 from yester.agents.base import find_transcripts
-from yester.agents.descriptors import AIDER
+from yester.agents.descriptors import AGENTS
 from yester.config import Config
 
 pytestmark = pytest.mark.requirement("IMP-05")
@@ -94,7 +94,7 @@ Done.
 
 @pytest.fixture
 def write(tmp_path):
-    path = tmp_path / "shop" / AIDER.transcripts[0]
+    path = tmp_path / "shop" / AGENTS["aider"].transcripts[0]
     path.parent.mkdir()
 
     def put(text):
@@ -122,7 +122,7 @@ def test_a_history_is_told_session_by_session(write):
     assert answer.body.endswith("REPLACE\n```")
     assert remarks.body.startswith("Applied edit to src/cart.py\nCommit 84bcc8c fix: round late\n")
     assert remarks.body.endswith("as a program prints it")
-    assert (remarks.role, remarks.tool) == ("tool", AIDER.name)
+    assert (remarks.role, remarks.tool) == ("tool", "aider")
     assert remarks.files_modified == ("src/cart.py",)
     assert (ran.body, ran.tool, ran.origin) == ("/run pytest -q", "run", "user")
     assert output.tags == ("error",)
@@ -208,7 +208,7 @@ def test_a_file_that_was_changed_before_its_end_is_read_again(write):
 def test_only_aiders_own_files_are_found_and_accepted(write, tmp_path):
     path = write(HISTORY)
     config = Config(tmp_path, {"transcript_dirs": (str(path.parent), str(tmp_path))}, {})
-    assert list(find_transcripts(AIDER, config)) == [path]
+    assert list(find_transcripts(AGENTS["aider"], config)) == [path]
     assert READER.is_transcript(path)
     other = tmp_path / "notes.md"
     other.write_text("# Notes\n\n# aider chat started at 2026-02-03 10:00:00\n")
@@ -217,7 +217,7 @@ def test_only_aiders_own_files_are_found_and_accepted(write, tmp_path):
 
 @given(junk=st.binary(max_size=400))
 def test_any_bytes_are_read_without_an_error(tmp_path_factory, junk):
-    path = tmp_path_factory.mktemp("junk") / AIDER.transcripts[0]
+    path = tmp_path_factory.mktemp("junk") / AGENTS["aider"].transcripts[0]
     path.write_bytes(junk)
     list(READER.read_items(reading(path)))
     READER.is_transcript(path)
@@ -227,7 +227,7 @@ def test_any_bytes_are_read_without_an_error(tmp_path_factory, junk):
 def test_mangled_histories_are_read_without_an_error(tmp_path_factory, data):
     lines = HISTORY.splitlines(keepends=True)
     picked = data.draw(st.lists(st.sampled_from(lines) | st.text(max_size=20), max_size=60))
-    path = tmp_path_factory.mktemp("mangled") / AIDER.transcripts[0]
+    path = tmp_path_factory.mktemp("mangled") / AGENTS["aider"].transcripts[0]
     path.write_bytes("".join(picked).encode("utf-8", "surrogatepass"))
     now = reading(path)
     assert all(item.body.strip() for item in READER.read_items(now))

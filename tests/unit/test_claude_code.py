@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.readings import loses_nothing_when_stopped, one, reading, resumed
-from yester.agents.base import BOOKKEEPING, CLIENT_TEXTS, TOOLS
+from yester.agents.base import CLIENT_TEXTS
 from yester.agents.claude_code import READER
 
 pytestmark = pytest.mark.requirement("IMP-05", "STO-05")
@@ -312,11 +312,6 @@ def test_its_files_are_recognised_and_others_are_not(transcript, tmp_path):
     ):
         (tmp_path / name).write_text(text)
         assert not READER.is_transcript(tmp_path / name), name
-
-
-def test_tables_name_known_tools_only_once():
-    assert not BOOKKEEPING & TOOLS.keys()
-    assert len(TOOLS) == sum(len(row.names) for row in set(TOOLS.values()))
 
 
 _json = st.recursive(

@@ -19,7 +19,7 @@ from tests.readings import (
 )
 from yester.agents.base import CLIENT_TEXTS, find_transcripts
 from yester.agents.codex import READER, RECORDS
-from yester.agents.descriptors import CODEX
+from yester.agents.descriptors import AGENTS
 from yester.config import Config
 
 pytestmark = pytest.mark.requirement("IMP-05")
@@ -342,7 +342,7 @@ def test_rollouts_are_found_where_codex_keeps_them(tmp_path):
         (folder / "rollout-1.jsonl").touch()
         (folder / "notes.txt").touch()
     config = Config(tmp_path, {"codex_dirs": (str(tmp_path), str(tmp_path / "none"))}, {})
-    assert list(find_transcripts(CODEX, config)) == [
+    assert list(find_transcripts(AGENTS["codex"], config)) == [
         day / "rollout-1.jsonl",
         old / "rollout-1.jsonl",
     ]

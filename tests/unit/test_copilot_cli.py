@@ -18,7 +18,7 @@ from tests.readings import (
 )
 from yester.agents.base import find_transcripts
 from yester.agents.copilot_cli import READER
-from yester.agents.descriptors import COPILOT_CLI
+from yester.agents.descriptors import AGENTS
 from yester.config import Config
 
 pytestmark = pytest.mark.requirement("IMP-05")
@@ -265,4 +265,4 @@ def test_logs_are_found_where_copilot_keeps_them(talk, tmp_path):
     flat = tmp_path / "session-state" / "older.jsonl"
     flat.touch()
     config = Config(tmp_path, {"copilot_dirs": (str(tmp_path),)}, {})
-    assert list(find_transcripts(COPILOT_CLI, config)) == [talk.path, flat]
+    assert list(find_transcripts(AGENTS["copilot-cli"], config)) == [talk.path, flat]

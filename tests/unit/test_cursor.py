@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.readings import by_identity, loses_nothing_when_stopped, one, reading, resumed
 from yester.agents.base import find_transcripts
 from yester.agents.cursor import READER, find_folder
-from yester.agents.descriptors import CURSOR
+from yester.agents.descriptors import AGENTS
 from yester.config import Config
 
 pytestmark = pytest.mark.requirement("IMP-05")
@@ -88,7 +88,7 @@ def test_a_transcript_is_told_with_what_was_really_typed(transcript):
     now = reading(path)
     prompt, looked, ran, seen, todo, second, done = READER.read_items(now)
     assert (prompt.kind, prompt.body) == ("prompt", "Why is the total wrong?")
-    assert (prompt.type, prompt.session, prompt.source) == ("first_prompt", ID, CURSOR.name)
+    assert (prompt.type, prompt.session, prompt.source) == ("first_prompt", ID, "cursor")
     assert prompt.epoch == 1_788_213_120_000  # as the prompt says
     assert (looked.role, ran.tool, ran.body) == ("assistant", "Shell", "pytest -q")
     assert (seen.tool, seen.files_read) == ("Read", ("a.py",))
@@ -425,7 +425,7 @@ def test_each_is_found_where_cursor_keeps_it_and_only_its_own_accepted(
     other = transcript(*THIN, name="another/another.jsonl")
     dirs = (str(tmp_path / ".cursor"), str(tmp_path / "Cursor"), str(tmp_path / "none"))
     config = Config(tmp_path, {"cursor_dirs": dirs}, {})
-    assert list(find_transcripts(CURSOR, config)) == [other, cli, editor.path]
+    assert list(find_transcripts(AGENTS["cursor"], config)) == [other, cli, editor.path]
     assert all(map(READER.is_transcript, (cli, thin, other, editor.path)))
     claude = tmp_path / "claude.jsonl"
     claude.write_text('{"type":"user","sessionId":"s","uuid":"u","message":{"role":"user"}}\n')

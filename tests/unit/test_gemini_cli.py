@@ -19,7 +19,7 @@ from tests.readings import (
     resumed,
 )
 from yester.agents.base import find_transcripts
-from yester.agents.descriptors import GEMINI_CLI
+from yester.agents.descriptors import AGENTS
 from yester.agents.gemini_cli import READER
 from yester.config import Config
 
@@ -279,4 +279,4 @@ def test_chats_are_found_where_gemini_keeps_them(talk, chats, tmp_path):
     nested = written(chats / SESSION / "sub.jsonl", [])
     written(chats.parent / "logs.json", [])
     config = Config(tmp_path, {"gemini_dirs": (str(tmp_path),)}, {})
-    assert list(find_transcripts(GEMINI_CLI, config)) == [older, talk, nested]
+    assert list(find_transcripts(AGENTS["gemini-cli"], config)) == [older, talk, nested]

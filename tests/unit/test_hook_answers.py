@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yester.agents.descriptors import AGENTS, hooks_of
+from yester.agents.descriptors import AGENTS, find_agent
 from yester.deliver.hooks import answer
 
 pytestmark = pytest.mark.requirement("DEL-02", "DEL-04")
@@ -24,7 +24,7 @@ NEVER = (
 @pytest.mark.parametrize("client", [*AGENTS, "somebody", ""])
 def test_context_comes_in_the_form_the_client_takes(client):
     """Nested under the name of the event and with no other key, at the top, or as it is."""
-    for event in hooks_of(client).answerable:
+    for event in find_agent(client).answerable:
         printed = answer(client, event, "text")
         if client in ("claude-code", "codex", "gemini-cli"):
             output = {"hookEventName": event, "additionalContext": "text"}
@@ -45,7 +45,7 @@ def test_context_comes_in_the_form_the_client_takes(client):
     ],
 )
 def test_each_client_takes_context_for_these_events(client, events):
-    assert hooks_of(client).answerable == set(events.split())
+    assert set(find_agent(client).answerable) == set(events.split())
 
 
 def test_others_get_the_text_itself():

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.readings import by_identity, loses_nothing_when_stopped, one, reading, resumed
 from yester.agents.base import find_transcripts
-from yester.agents.descriptors import OPENCODE
+from yester.agents.descriptors import AGENTS
 from yester.agents.opencode import READER
 from yester.config import Config
 
@@ -137,7 +137,7 @@ def test_a_session_is_told_as_prompt_thought_call_and_answer(database):
     assert (ran.role, ran.tool, ran.body) == ("tool", "bash", "pytest -q\n\n1 failed")
     assert (ran.ref, ran.tags) == ("call_0123456789abcdefABCDEF", ("error",))
     assert (answer.role, answer.prompt_number) == ("assistant", 1)
-    assert {item.source for item in (prompt, answer)} == {OPENCODE.name}
+    assert {item.source for item in (prompt, answer)} == {"opencode"}
     (session,) = now.sessions()
     assert (session.key, session.title, session.cwd) == ("ses_1", "Fix the cart", "/home/sam/shop")
     assert NOON < session.started < session.ended
@@ -386,7 +386,11 @@ def test_files_are_found_before_the_database_and_only_their_own(tmp_path, databa
     folder = db.path.parent
     path, _ = storage(folder)
     config = Config(tmp_path, {"opencode_dirs": (str(folder), str(tmp_path / "none"))}, {})
-    assert list(find_transcripts(OPENCODE, config)) == [path, path.with_name("ses_2.json"), db.path]
+    assert list(find_transcripts(AGENTS["opencode"], config)) == [
+        path,
+        path.with_name("ses_2.json"),
+        db.path,
+    ]
     assert READER.is_transcript(db.path)
     other = apsw.Connection(str(tmp_path / "other.db"))
     other.execute("CREATE TABLE session (id)").fetchall()

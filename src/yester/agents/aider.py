@@ -20,8 +20,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from yester.agents.base import Reading
-from yester.agents.descriptors import AIDER
-from yester.agents.sources import Markdown, MarkdownReader, MarkdownState
+from yester.agents.sources import FileReader, Markdown, MarkdownState
 from yester.agents.values import digest
 from yester.model import Item
 
@@ -56,7 +55,7 @@ class HistoryState(MarkdownState):
 
 
 class History(Markdown):
-    agent = AIDER.name
+    agent = "aider"
     state_type = HistoryState
     state: HistoryState
     begins = HEADER
@@ -146,7 +145,7 @@ class History(Markdown):
             for mark in (_EDITED, _ADDED)
         )
         yield self.make_item(
-            ref, "message", "tool", body, tool=AIDER.name, files_read=added, files_modified=edited,
+            ref, "message", "tool", body, tool="aider", files_read=added, files_modified=edited,
             tags=("error",) if _FAILED.search(body) else (),
         )  # fmt: skip
 
@@ -171,4 +170,4 @@ def _parse_start(started: str) -> int:
         return 0
 
 
-READER = MarkdownReader(History)
+READER = FileReader(History)

@@ -144,12 +144,23 @@ TOOLS = {name: row for row in msgspec.convert(_TABLE["tool"], list[Tool]) for na
 TODO_TOOLS = frozenset(_TABLE["todo"])
 BOOKKEEPING = TODO_TOOLS.union(_TABLE["bookkeeping"])
 CLIENT_TEXTS: Mapping[str, Mapping[str, list[str]]] = _TABLE["texts"]
+_CLEANINGS = [
+    (row, re.compile(row["pattern"].replace("\n", ""), re.S | re.M)) for row in _TABLE["clean"]
+]
 
 
 def treat_text(client: str, text: str) -> str:
     """What is to become of a text in a user message, as the table says; "" for what was typed."""
     rows = CLIENT_TEXTS[client].items()
     return next((what for what, starts in rows if text.startswith(tuple(starts))), "")
+
+
+def clean_text(client: str, of: str, text: str, tool: str = "") -> str:
+    """A prompt, answer, result or summary without what the client has put into it."""
+    for row, pattern in _CLEANINGS:
+        if row["client"] == client and of in row["of"] and row.get("tool", tool) == tool:
+            text = pattern.sub(row.get("to", ""), text)
+    return text
 
 
 # --- items ---------------------------------------------------------------------------------------

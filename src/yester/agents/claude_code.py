@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from yester.agents.base import Conversation, Reading, State, treat_text
+from yester.agents.base import Conversation, Reading, State, clean_text, treat_text
 from yester.agents.descriptors import CLAUDE_CODE
-from yester.agents.sources import LineReader, Transcript
+from yester.agents.sources import FileReader, Transcript
 from yester.agents.values import digest, input_fields, load_object, nested_text, text_at, todo_text
 from yester.files import SMALL
 from yester.model import Item
@@ -24,25 +24,6 @@ from yester.model import Item
 Line = Mapping[str, Any]
 
 _TAG = re.compile(r"<(?P<tag>[a-z-]+)>(?P<text>.*?)</(?P=tag)>", re.S)
-_REMINDER = re.compile(r"<system-reminder>.*?(?:</system-reminder>|\Z)\s*", re.S)
-_LINE_NUMBER = re.compile(r"^ *\d+(?:→|\t)", re.M)  # the client's, not the file's
-# Results in which the client says that a call went well.
-_SAYS_NOTHING = re.compile(
-    r"\(Bash completed with no output\)|File created successfully at: [^\n]*"
-    r"|The file [^\n]* has been updated(?: successfully)?\.(?: All occurrences [^\n]*)?"
-    r"(?: \(file state is current in your context[^\n]*\))?"
-)
-# What the client puts around the summary when it compacts a session.
-_COMPACTED_HEAD = re.compile(
-    r"\AThis session is being continued from a previous conversation[^\n]*\n+(?:<analysis>.*?"
-    r"</analysis>\s*)?", re.S
-)  # fmt: skip
-_COMPACTED_TAIL = re.compile(
-    r"\n+If you need specific details from before compaction |\n+(?:Please c|C)ontinue the"
-    r" conversation from where (?:it|we) left"
-)
-_ANALYSIS = re.compile(r"<analysis>.*?</analysis>", re.S)
-_SUMMARY = re.compile(r"<summary>(.*?)</summary>", re.S)
 _TASK_NUMBER = re.compile(r"#(\d+)")
 _NOT_TYPED = ("<", "{", "/")  # notices of the client and its commands, in the queue of prompts
 
@@ -143,7 +124,7 @@ class ClaudeCode(Transcript):
             yield self.make_plan(plan)
         if not texts:
             return
-        text = strip_reminders("\n".join(texts)).strip()
+        text = clean_text(self.agent, "prompt", "\n".join(texts)).strip()
         if line.get("isMeta") or line.get("sourceToolUseID"):
             self.reading.skip("client's own text")
         elif not isinstance(ref := line.get("uuid"), str):
@@ -151,7 +132,7 @@ class ClaudeCode(Transcript):
         elif not text:
             self.reading.skip("reminder")
         elif line.get("isCompactSummary"):
-            yield from self.make_summary(ref, strip_compaction(text))
+            yield from self.make_summary(ref, clean_text(CLAUDE_CODE.name, "summary", text))
         elif treat_text(self.agent, text) in ("", "command") and not _is_typed(line):
             yield from self.make_notice(ref, text, "Task")
         else:
@@ -177,7 +158,7 @@ class ClaudeCode(Transcript):
         self.reading.skip("queue-operation")
 
     def _make_queued_prompt(self, text: str) -> Iterator[Item]:
-        text = strip_reminders(text).strip()
+        text = clean_text(self.agent, "prompt", text).strip()
         mark = digest(text)
         # Newer clients write the same prompt twice, as queue record and as attachment.
         if not text or not self.state.project or mark in self.state.busy:
@@ -221,13 +202,11 @@ class ClaudeCode(Transcript):
         yield from self.await_result(key, item)
 
     def _read_result(self, block: dict[str, Any]) -> Iterator[Item]:
-        key, text = block.get("tool_use_id"), strip_reminders(nested_text(block.get("content")))
+        key = block.get("tool_use_id")
         call = self.waiting.get(key) if isinstance(key, str) else None
-        if _SAYS_NOTHING.fullmatch(text):
-            text = ""
-        elif call and call.item.tool == "Read":
-            text = _LINE_NUMBER.sub("", text)
-        elif call and call.item.tool == "TaskCreate" and (match := _TASK_NUMBER.search(text)):
+        tool = call.item.tool if call else ""
+        text = clean_text(self.agent, "result", nested_text(block.get("content")), tool)
+        if call and tool == "TaskCreate" and (match := _TASK_NUMBER.search(text)):
             task = (match[1], call.item.title, "pending")
             self.state = replace(self.state, tasks=(*self.state.tasks, task)[-200:])
         yield from self.add_result(key, text, block.get("is_error") is True)
@@ -239,7 +218,7 @@ def read_user_text(talk: Conversation, ref: str, text: str) -> Iterator[Item]:
     if treatment.startswith("skip "):
         talk.reading.skip(treatment.removeprefix("skip "))
     elif treatment == "compaction":
-        yield from talk.make_summary(ref, strip_compaction(text))
+        yield from talk.make_summary(ref, clean_text(CLAUDE_CODE.name, "summary", text))
     elif treatment == "shell":
         body = "\n".join(match["text"].strip() for match in _TAG.finditer(text)).strip()
         yield from talk.make_notice(ref, body, "Bash", origin="user")
@@ -249,18 +228,6 @@ def read_user_text(talk: Conversation, ref: str, text: str) -> Iterator[Item]:
         yield talk.make_prompt(ref, typed)
     else:
         talk.reading.skip("local command")
-
-
-def strip_reminders(text: str) -> str:
-    return _REMINDER.sub("", text)
-
-
-def strip_compaction(text: str) -> str:
-    """The summary of a compaction, the same from the transcript's form and from the hook's."""
-    text = _COMPACTED_TAIL.split(_COMPACTED_HEAD.sub("", text), maxsplit=1)[0]
-    text = _ANALYSIS.sub("", text, count=1)
-    text = _SUMMARY.sub(lambda found: f"Summary:\n{found[1].strip()}", text, count=1)
-    return re.sub(r"\n\n+", "\n\n", text).strip()
 
 
 def _name_actor(path: Path) -> str:
@@ -303,4 +270,4 @@ def _update_tasks(
     )
 
 
-READER = LineReader(ClaudeCode)
+READER = FileReader(ClaudeCode)

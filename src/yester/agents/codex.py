@@ -15,9 +15,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from yester.agents.base import State, complete_call, treat_text
-from yester.agents.descriptors import CODEX
-from yester.agents.sources import LineReader, Transcript
+from yester.agents.base import State, clean_text, complete_call, treat_text
+from yester.agents.sources import FileReader, Transcript
 from yester.agents.values import (
     decode_json,
     dict_at,
@@ -30,13 +29,9 @@ from yester.model import Item
 
 RECORDS = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
 
-_IDE = re.compile(r"\A# Context from my IDE setup:.*?^## My request for Codex:\s*", re.S | re.M)
 _CWD = re.compile(r"<cwd>(.+?)</cwd>|Current working directory: (.+)")
 _SHELL = re.compile(r"<command>\n?(.*?)\n?</command>.*?<result>\n?(.*?)\n?</result>", re.S)
 _PLAN = re.compile(r"<proposed_plan>\s*(.+?)\s*(?:</proposed_plan>|\Z)", re.S)
-_SUMMARY = re.compile(
-    r"\AAnother language model started to solve this problem.*?analysis:\s*", re.S
-)
 _EXIT = re.compile(r"(?:exited with code|Exit code:) (-?\d+)")
 _FAILED = re.compile(
     r"[\w ]{0,40}\bfailed\b|.{0,40}\brejected\b|unsupported |unable to |aborted|error\b", re.I
@@ -56,7 +51,7 @@ class CodexState(State):
 
 
 class Rollout(Transcript):
-    agent = CODEX.name
+    agent = "codex"
     state_type = CodexState
     state: CodexState
 
@@ -175,7 +170,7 @@ class Rollout(Transcript):
                 ref = self.make_ref(payload.get("id"), text)
                 yield from self.make_notice(ref, text, "spawn_agent")
             elif not treatment:
-                texts.append(_IDE.sub("", text))
+                texts.append(clean_text(self.agent, "prompt", text))
             else:
                 self.reading.skip(treatment.removeprefix("skip "))
                 if match := _CWD.search(text):
@@ -195,7 +190,7 @@ class Rollout(Transcript):
             yield said.item
 
     def _read_compaction(self, payload: Mapping[str, Any]) -> Iterator[Item]:
-        text = _SUMMARY.sub("", text_at(payload, "message")).strip()
+        text = clean_text(self.agent, "summary", text_at(payload, "message")).strip()
         said = self.waiting.get(_LAST_SAID)
         if said and said.item.body == text:
             del self.waiting[_LAST_SAID]
@@ -258,4 +253,4 @@ def _read_output(output: Any) -> tuple[str, bool]:
     return text, failed
 
 
-READER = LineReader(Rollout)
+READER = FileReader(Rollout)

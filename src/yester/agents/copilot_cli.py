@@ -14,21 +14,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from yester.agents.base import State
-from yester.agents.descriptors import COPILOT_CLI
-from yester.agents.sources import LineReader, Transcript
+from yester.agents.base import State, clean_text
+from yester.agents.sources import FileReader, Transcript
 from yester.agents.values import dict_at, dicts_at, input_fields, nested_text, text_at
 from yester.files import read_text
 from yester.model import Item
 
-_REMINDER = re.compile(r"<system_reminder>.*?(?:</system_reminder>|\Z)\s*", re.S)
-# What hooks answered to a tool's result is put at its end.
-_GUIDANCE = re.compile(
-    r'(?:\A|\n)\s*Tool "[^"\n]{1,200}" [a-z]+\. Additional guidance from [A-Za-z]+ hooks:\n.*\Z',
-    re.S,
-)
 _EXITED = re.compile(r"\n?<(?:shellId: \S+ )?(?:completed|exited) with exit code (-?\d+)>\s*\Z")
-_RUNNING = re.compile(r"\n?<command with (?:shellId|id): [^<>\n]*>\s*\Z")  # how to wait for it
 _CWD = re.compile(r"^cwd: (.+?)\s*$", re.M)
 _AGENTS_KEPT = 50
 
@@ -41,7 +33,7 @@ class CopilotState(State):
 
 
 class EventLog(Transcript):
-    agent = COPILOT_CLI.name
+    agent = "copilot-cli"
     state_type = CopilotState
     state: CopilotState
 
@@ -102,7 +94,7 @@ class EventLog(Transcript):
     # --- what was said -----------------------------------------------------------------------
 
     def _read_user(self, record: Record, data: Record) -> Iterator[Item]:
-        text = _REMINDER.sub("", nested_text(data.get("content"))).strip()
+        text = clean_text(self.agent, "prompt", nested_text(data.get("content"))).strip()
         ref, source = self.make_ref(record.get("id"), text), data.get("source")
         if not text:
             self.reading.skip("empty")
@@ -143,7 +135,7 @@ class EventLog(Transcript):
         text = nested_text(result) or nested_text(dict_at(data, "result").get("detailedContent"))
         if isinstance(error := dict_at(data, "error").get("message"), str):
             text = f"{text}\n{error}"
-        text = _RUNNING.sub("", _REMINDER.sub("", _GUIDANCE.sub("", text)))
+        text = clean_text(self.agent, "result", text)
         code = dict_at(data, "shellExecution").get("exitCode")
         if match := _EXITED.search(text):
             text = text[: match.start()]
@@ -164,4 +156,4 @@ def _read_workspace(path: Path) -> str:
     return match[1] if match else ""
 
 
-READER = LineReader(EventLog)
+READER = FileReader(EventLog)

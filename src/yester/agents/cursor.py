@@ -22,7 +22,6 @@ from typing import Any
 
 from yester.agents.base import Reader, Reading, State, load_state
 from yester.agents.cursor_editor import TABLE, find_title, read_conversations, uri_folder
-from yester.agents.descriptors import CURSOR
 from yester.agents.sources import (
     BadLine,
     Database,
@@ -75,11 +74,7 @@ class CursorReader(Reader):
             store = path.name == STORE and has_tables(path, "blobs", "meta")
             return store or has_tables(path, TABLE)
         seen = list(first_records(path))
-        return bool(seen) and all(
-            record.get("type") == "turn_ended"
-            or (record.keys() <= {"role", "message", "timestamp"} and "message" in record)
-            for record in seen
-        )
+        return bool(seen) and all(map(Chat.is_own_record, seen))
 
     def select_transcripts(self, found: list[Path]) -> Iterable[Path]:
         """Without the transcripts of sessions that have a store: it holds more."""
@@ -141,9 +136,14 @@ class ChatState(State):
 
 
 class Chat(Transcript):
-    agent = CURSOR.name
+    agent = "cursor"
     state_type = ChatState
     blob = ""  # the message's own id, in a store
+
+    @staticmethod
+    def is_own_record(record: dict[str, Any]) -> bool:
+        bare = record.keys() <= {"role", "message", "timestamp"} and "message" in record
+        return bare or record.get("type") == "turn_ended"
 
     def read_record(self, record: dict[str, Any]) -> Iterator[Item]:
         inner = record.get("message")

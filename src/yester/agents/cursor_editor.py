@@ -18,7 +18,6 @@ from typing import Any
 from urllib.parse import unquote
 
 from yester.agents.base import TODO_TOOLS, Conversation, Reading, State, load_state
-from yester.agents.descriptors import CURSOR
 from yester.agents.sources import Database, DatabaseProblem, column_text, read_changed
 from yester.agents.values import (
     decode_json,
@@ -119,7 +118,7 @@ def _read_conversation(
 
 
 class _Composer(Conversation):
-    agent = CURSOR.name
+    agent = "cursor"
 
     def __init__(
         self, reading: Reading, id_: str, data: dict[str, Any], workspaces: _Workspaces

@@ -17,9 +17,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from yester.agents.base import Reading, State, complete_call
-from yester.agents.descriptors import GEMINI_CLI
-from yester.agents.sources import BadLine, LineReader, Record, Transcript
+from yester.agents.base import Reading, State, clean_text, complete_call
+from yester.agents.sources import BadLine, FileReader, Record, Transcript
 from yester.agents.values import (
     LONGEST_LINE,
     decode_object,
@@ -36,18 +35,6 @@ from yester.agents.values import (
 from yester.files import open_file, read_bytes, read_text
 from yester.model import Item
 
-_HOOK = re.compile(r"\s*<hook_context>.*?(?:</hook_context>|\Z)", re.S)
-_CONTEXT = re.compile(
-    r"\s*<(session_context|loaded_context)>.*?(?:</\1>|\Z)"
-    r"|\n?--- Content from referenced files ---.*?(?:--- End of content ---|\Z)",
-    re.S,
-)
-# What the shell tool says besides the output.
-_SHELL = re.compile(
-    r"^(?:</?untrusted_context>|Process Group PGID: .*|Background PIDs: \(none\)|Error: \(none\)"
-    r"|Signal: (?:\(none\)|0)|Exit Code: 0)\n?",
-    re.M,
-)
 _EXIT = re.compile(r"^Exit Code: -?[1-9]", re.M)
 _DOCUMENT = re.compile(rb'\A\s*\{(?=.*?"sessionId"\s*:).*?"projectHash"\s*:', re.S)
 _HASH_CHARS = 64  # of a folder name that is a hash, as early versions had
@@ -72,13 +59,8 @@ def _is_document(path: Path) -> bool:
     return (pretty or path.suffix == ".json") and bool(_DOCUMENT.match(head))
 
 
-class GeminiReader(LineReader):
-    def is_transcript(self, path: Path) -> bool:
-        return _is_document(path) or super().is_transcript(path)
-
-
 class Chat(Transcript):
-    agent = GEMINI_CLI.name
+    agent = "gemini-cli"
     state_type = GeminiState
     state: GeminiState
 
@@ -88,6 +70,10 @@ class Chat(Transcript):
             reading.offset, reading.line, reading.state = 0, 0, None
         super().__init__(reading)
         self.current, self.given = "", dict[tuple[str, str], Item]()
+
+    @classmethod
+    def is_own_file(cls, path: Path) -> bool:
+        return _is_document(path) or super().is_own_file(path)
 
     @staticmethod
     def is_own_record(record: dict[str, Any]) -> bool:
@@ -176,7 +162,7 @@ class Chat(Transcript):
 
     def _read_user(self, own: str, message: Mapping[str, Any]) -> Iterator[Item]:
         typed = nested_text(message.get("displayContent")) or _message_text(message.get("content"))
-        text = _CONTEXT.sub("", _HOOK.sub("", typed)).strip()
+        text = clean_text(self.agent, "prompt", typed).strip()
         if not text:
             self.reading.skip("injected context" if typed.strip() else "tool result repeated")
         elif _is_snapshot(message):
@@ -199,7 +185,7 @@ class Chat(Transcript):
         thought = join_output(_thought_text(message), _message_text(content, thought=True))
         if thought:
             yield from self.make_message(f"{own}:thoughts", thought, "thinking")
-        text = _HOOK.sub("", _message_text(content))
+        text = clean_text(self.agent, "answer", _message_text(content))
         if text.strip():
             yield from self.make_message(own, text)
         for call in list_at(message, "toolCalls"):
@@ -216,11 +202,9 @@ class Chat(Transcript):
         item = self.make_call(call.get("id"), tool, given, within=own)
         output, failed = _read_result(call.get("result"))
         output = output or text_at(call, "resultDisplay")
-        output = _HOOK.sub("", output)
-        if tool == "run_shell_command":
-            failed = failed or bool(_EXIT.search(output))
-            output = _SHELL.sub("", output).removeprefix("Output: ")
-        failed = failed or call.get("status") == "error"
+        output = clean_text(self.agent, "result", output, tool)
+        exited = tool == "run_shell_command" and _EXIT.search(output)
+        failed = failed or bool(exited) or call.get("status") == "error"
         yield from self.skip_bookkeeping(complete_call(item, output, failed))
 
 
@@ -293,4 +277,4 @@ def _find_listed(path: Path, slug: str, project_hash: Any) -> str:
     return ""
 
 
-READER = GeminiReader(Chat)
+READER = FileReader(Chat)

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from yester.agents.base import Options, Reading
-from yester.agents.claude_code import ClaudeCode, ClaudeCodeState, Line, strip_compaction
-from yester.agents.descriptors import AGENTS, CLAUDE_CODE, hooks_of
+from yester.agents.base import Options, Reading, clean_text
+from yester.agents.claude_code import ClaudeCode, ClaudeCodeState, Line
+from yester.agents.descriptors import AGENTS, CLAUDE_CODE, CLAUDE_EVENTS
 from yester.agents.values import nested_text, text_at, to_text
 from yester.model import Item, Session
 from yester.project import Projects, files_root
@@ -102,7 +102,7 @@ def read_payload(
 ) -> HookEvent:
     """Everything but the items, for which the session must be known."""
     agent = identify_client(hints, payload)
-    what = hooks_of(agent).events.get(name, "other")
+    what = CLAUDE_EVENTS.get(name, "other")
     actor = ":".join(filter(None, (text_at(payload, "agent_type"), text_at(payload, "agent_id"))))
     if what == "agent end" and not text_at(payload, "agent_type"):
         what = "other"  # compaction is done by an agent, too
@@ -188,7 +188,7 @@ def _write_records(event: HookEvent, payload: Mapping[str, Any], fallback: str) 
     elif event.what in ("stop", "agent end"):
         yield make_record("assistant", text_at(payload, "last_assistant_message"))
     elif event.what == "compaction":
-        summary = strip_compaction(text_at(payload, "compact_summary"))
+        summary = clean_text(CLAUDE_CODE.name, "summary", text_at(payload, "compact_summary"))
         yield make_record("user", summary, isCompactSummary=True)
 
 

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 from yester.agents.base import Conversation, Reader, Reading, State, load_state
-from yester.agents.descriptors import OPENCODE
 from yester.agents.sources import (
     Database,
     column_text,
@@ -325,7 +324,7 @@ def _read_sessions(reading: Reading, database: Database) -> Iterator[Item]:
 class _Session(Conversation):
     """One session's messages as items, wherever they are kept."""
 
-    agent = OPENCODE.name
+    agent = "opencode"
 
     def __init__(
         self, reading: Reading, session: StoredSession, root: str, store: DatabaseStore | FileStore

@@ -8,14 +8,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from enum import Enum
 from errno import EFBIG
 from functools import cache
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
 from stat import S_ISREG
-from typing import Any, BinaryIO, ClassVar, Final, NamedTuple, TypedDict, TypeVar
+from typing import Any, BinaryIO, ClassVar, NamedTuple, TypedDict, TypeVar
 
 import apsw
 import msgspec
@@ -42,21 +41,15 @@ PIECE = 4 * 1024 * 1024  # of a line, between two pauses
 _FIRST_RECORDS = 20  # that tell whose file it is
 
 
-class Pause(Enum):
-    PAUSE = "PAUSE"
-
-
-PAUSE: Final = Pause.PAUSE  # nothing yet: whoever has other things to do can do them here
-
-
 class BadLine(NamedTuple):
     """A line that holds no record."""
 
     reason: str
 
 
-# (start, end, line number, record) of what a line holds.
-Record = tuple[int, int, int, "dict[str, Any] | BadLine | Pause"]
+# (start, end, line number, record) of what a line holds. None: nothing yet, whoever has something
+# else to do can do it here.
+Record = tuple[int, int, int, dict[str, Any] | BadLine | None]
 
 
 @cache
@@ -80,7 +73,7 @@ def read_records(
         file.seek(offset)
         for raw, length in _read_lines(file, path):
             if not length:
-                yield offset, offset, line, PAUSE
+                yield offset, offset, line, None
                 continue
             start, offset, line = offset, offset + length, line + 1
             complete = raw.endswith(b"\n")
@@ -173,10 +166,14 @@ class Transcript(Conversation, ABC):
         self._start = -1
         self._before: State = state  # the state at the beginning of the line
 
+    @classmethod
+    def is_own_file(cls, path: Path) -> bool:
+        return any(map(cls.is_own_record, first_records(path)))
+
     @staticmethod
-    def is_own_record(record: dict[str, Any]) -> bool:  # noqa: ARG004
+    @abstractmethod
+    def is_own_record(record: dict[str, Any]) -> bool:
         """Does only this agent write such a record?"""
-        return False
 
     @staticmethod
     def name_session(path: Path) -> str:
@@ -198,7 +195,7 @@ class Transcript(Conversation, ABC):
     def read_items(self) -> Iterator[Item | None]:
         reading = self.reading
         for start, end, number, record in self.read_source():
-            if record is PAUSE:
+            if record is None:
                 yield None
                 continue
             if number != self.number:  # glued records share a line: it is read as a whole again
@@ -278,19 +275,6 @@ class Transcript(Conversation, ABC):
             yield from self.skip_bookkeeping(replace(item, files_modified=modified))
 
 
-class LineReader(Reader):
-    """Reads an agent that writes JSON lines and nothing else."""
-
-    def __init__(self, kind: type[Transcript]) -> None:
-        self.kind = kind
-
-    def is_transcript(self, path: Path) -> bool:
-        return any(map(self.kind.is_own_record, first_records(path)))
-
-    def read_items(self, reading: Reading) -> Iterator[Item | None]:
-        return self.kind(reading).read_items()
-
-
 # --- Markdown ------------------------------------------------------------------------------------
 
 # An unfinished last line that begins like this may become a mark: it is left for the next run.
@@ -323,6 +307,11 @@ class Markdown(Conversation, ABC):
             reading.offset = reading.line = 0
             self.state = self.state_type()
             self._passed = blake2b(digest_size=16)
+
+    @classmethod
+    def is_own_file(cls, path: Path) -> bool:
+        head = _read_head(path, 4096) if path.suffix == ".md" else b""
+        return head.decode("utf-8", "replace").lstrip("\ufeff \t\r\n").startswith(cls.begins)
 
     @abstractmethod
     def block_kind(self, text: str) -> str | None:
@@ -373,16 +362,14 @@ class Markdown(Conversation, ABC):
         return left == 0 and self._passed.hexdigest() == self.state.before
 
 
-class MarkdownReader(Reader):
-    """Reads an agent that writes Markdown and nothing else."""
+class FileReader(Reader):
+    """Reads an agent whose transcripts are all of one kind."""
 
-    def __init__(self, kind: type[Markdown]) -> None:
+    def __init__(self, kind: type[Transcript | Markdown]) -> None:
         self.kind = kind
 
     def is_transcript(self, path: Path) -> bool:
-        head = _read_head(path, 4096) if path.suffix == ".md" else b""
-        text = head.decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
-        return text.startswith(self.kind.begins)
+        return self.kind.is_own_file(path)
 
     def read_items(self, reading: Reading) -> Iterator[Item | None]:
         return self.kind(reading).read_items()

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import msgspec
 
-from yester.agents.descriptors import hooks_of
+from yester.agents.descriptors import find_agent
 
 
 def answer(client: str, event: str, text: str) -> bytes:
     """The bytes to print, b"" for nothing to say or for an event that takes no context."""
-    hooks = hooks_of(client)
-    if not text or event not in hooks.answerable:
+    agent = find_agent(client)
+    if not text or event not in agent.answerable:
         return b""
     sound = text.encode("utf-8", "replace").decode()  # a lone surrogate is no reason to be silent
-    if hooks.answer_form == "plain":
+    if agent.answer_form == "plain":
         return sound.encode()
-    if hooks.answer_form == "top":
+    if agent.answer_form == "top":
         return msgspec.json.encode({"additionalContext": sound})
     output = {"hookEventName": event, "additionalContext": sound}
     return msgspec.json.encode({"hookSpecificOutput": output})
