@@ -124,6 +124,7 @@ class Memory:
         self._store: Store | None = None
         self._empty: tuple[Store, tempfile.TemporaryDirectory[str]] | None = None
         self._git_facts: GitFacts | None = None
+        self._own_model: tuple[Embedder | None, ...] = ()
 
     def for_thread(self) -> Self:
         """Another memory of the same home: its own store, the same settings and model."""
@@ -337,6 +338,8 @@ class Memory:
     @property
     def embedder(self) -> Embedder | None:
         """A model of our own, loaded when first wanted; None: search goes by words alone."""
+        if self._own_model:
+            return self._own_model[0]
         config, shared = self.config, self._shared
         if config["embedder"] == "none":
             return None
@@ -349,6 +352,11 @@ class Memory:
                 model = open_embedder(config.values, self.home, shared.vector_cache)
                 shared.model = (chosen, model)
             return shared.model[1]
+
+    @embedder.setter
+    def embedder(self, model: Embedder | None) -> None:
+        """Use this one, whatever the settings name."""
+        self._own_model = (model,)
 
     @property
     def current_project(self) -> Project:

@@ -212,7 +212,7 @@ def test_an_unknown_project_is_named_with_what_there_is(run, transcript):
     run("index")
     done = run("recall", "checkout", "--project", "shpo")
     assert done.code == 1
-    assert "no project is called 'shpo'; there is shop" in done.err
+    assert "no project is called 'shpo'; did you mean shop?" in done.err
 
 
 @pytest.mark.requirement("STO-05", "OPS-02")

@@ -17,6 +17,7 @@ import yester
 from tests.written import HOSTILE, memory
 from yester.memories.files import FILED, MemoryFile, parse_memory_file, redact_memory_file
 from yester.memories.folder import MemoryFolder, narrow_limit, parse_index
+from yester.operations.context import ContextRequest, build_context
 
 pytestmark = pytest.mark.requirement("MEM-06")
 
@@ -481,7 +482,10 @@ def test_a_repository_can_make_what_is_shown_less_and_never_more(
              "text": f"the ledger number {n}: " + " ".join(f"w{n}x{i}" for i in range(9))}
             for n in range(9)
         )  # fmt: skip
-        given = opened.given("UserPromptSubmit", str(tmp_path / "shop"), "what about the ledger?")
+        given = build_context(
+            opened,
+            ContextRequest("UserPromptSubmit", str(tmp_path / "shop"), "what about the ledger?"),
+        )
     assert len(given.shown) == used
 
 

@@ -37,7 +37,7 @@ READING = (
     ("recall", "quokka", "--explain"), ("recall", "quokka", "--digest"), ("search", "quokka"),
     ("recall", "--type", "decision"), ("recall", "-p", "nowhere"),
     ("show", "1", "2", "3", "4", "5", "6"), ("show", "1", "2", "--format", "index"),
-    ("timeline", "latest", "--all-projects"), ("timeline", "quokka"),
+    ("timeline", "latest", "--all-projects"), ("timeline", "where does the quokka live"),
     ("timeline", "latest", "--all-projects", "--format", "full"),
     ("context",), ("context", "--why"),
     ("context", "where does the quokka of the zoo live?"),

@@ -23,9 +23,8 @@ from yester.recall.recall import Answer, Asked, make_hit
 from yester.recall.timeline import Timeline, build_timeline, recent_sessions
 
 if TYPE_CHECKING:
-    pass
+    from yester.store.contract import Store
 
-_PATIENCE = 0.15  # seconds for git
 Time = float | int | datetime | str | None
 
 # What `add` takes, and what of it becomes which field of an item.
@@ -58,6 +57,12 @@ class Explained(list[Hit]):
 
 class OpenMemory(Memory):
     """What `yester.open` gives. Use it as a context manager, or call close()."""
+
+    @property
+    def store(self) -> Store:
+        """The one that was opened. After a restore it raises `StoreReplaced` when it is written to:
+        a program may hold ids of the former one."""
+        return self._store if self._store is not None else super().store
 
     def add(self, items: Iterable[Mapping[str, Any]], embed: str = "now") -> int:
         """Store dicts as items; returns how many were new or changed.

@@ -72,10 +72,22 @@ def refusal(error: YesterError) -> Refusal:
     status, fix, headers = next(
         (status, fix, headers) for kind, status, fix, headers in _ANSWERS if isinstance(error, kind)
     )
+    fix = redact(error.fix or fix)
+    if isinstance(error, NotFound) and error.parameter in _LISTS:
+        fix += f" ({_LISTS[error.parameter]})"
     return Refusal(
-        status, redact(error.what), parameter=error.parameter, value=error.value,
-        fix=redact(error.fix or fix), headers=headers,
+        status, redact(error.what), parameter=error.parameter, value=error.value, fix=fix,
+        headers=headers,
     )  # fmt: skip
+
+
+# parameter → what lists all it may be
+_LISTS = {
+    "project": "GET /api/projects",
+    "session": "GET /api/sessions",
+    "agent": "GET /api/facets",
+    "type": "GET /api/facets",
+}
 
 
 # The first that fits: what is raised, the status, the fix where the error names none.

@@ -36,10 +36,11 @@ def _timeline(memory: Memory, given: Near, anchor: str, query: str) -> shapes.Ti
     began = time.perf_counter()
     filters = make_filters(memory, given)
     parameter, value = ("query", query) if query else ("anchor", anchor)
+    at = _item_of(memory, anchor) or anchor or None
     try:
         found = around(
-            memory.store, _item_of(memory, anchor) or anchor or None, given.before,
-            given.after, filters, memory.now, query=query, everywhere=given.everywhere,
+            memory.store, at, given.before, given.after, filters, memory.now, query=query,
+            everywhere=given.everywhere,
             window=memory.config.number("recency_window_days") * DAY, answer=memory.recall_hits,
         )  # fmt: skip
     except NotFound as error:
