@@ -28,7 +28,7 @@ from yester.config import SETTINGS
 from yester.ingest import noise
 from yester.model import Event
 from yester.project import Projects
-from yester.worker import launch
+from yester.worker.process import start_worker
 
 HOOK = Path(__file__).parent.parent / "plugin" / "hooks" / "hook.py"
 PYTHON = os.path.realpath(sys.executable)
@@ -180,7 +180,7 @@ def answers(place: Place) -> None:
 
 def memory(place: Place) -> None:
     """10,000 events of a long day, left in the spool as hooks leave them."""
-    launch.start(place.home, {})
+    start_worker(place.home, {})
     before = json.loads(ask_worker(place.home / "run", "GET /health", 5) or b"{}")
     new, tmp = (place.home / "spool" / name for name in ("new", "tmp"))
     began = time.perf_counter()

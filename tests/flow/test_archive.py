@@ -38,7 +38,7 @@ from yester.model import Archived, Item, Queue
 from yester.operate.notes import read_items as notes
 from yester.store import open_store
 from yester.store.figures import refinement_totals, spending_by_day
-from yester.worker.archiving import Archiving
+from yester.worker.jobs import Archiving
 from yester.worker.log import Log
 
 pytestmark = pytest.mark.requirement("DIS-10")
@@ -341,17 +341,17 @@ def test_the_worker_archives_where_the_settings_want_it(desk):
 def test_it_is_off_unless_the_settings_say_otherwise_and_a_failure_is_said(desk, tmp_path):
     desk.place.mkdir(parents=True)
     desk.take(*events(desk.told))
-    archiving = Archiving(Log(desk.home / "logs"))
+    archiving = Archiving(desk.store, Log(desk.home / "logs"))
     (desk.home / "config.toml").write_text("")
-    assert not archiving.step(desk.store, load(desk.home, {}))
+    assert not archiving.step(load(desk.home, {}))
     assert list(desk.place.iterdir()) == []
     (desk.home / "config.toml").write_text("[archive]\non = true\n")
     (desk.place / "memory").symlink_to(tmp_path)
-    assert archiving.step(desk.store, load(desk.home, {}))
+    assert archiving.step(load(desk.home, {}))
     assert "leads out of" in (desk.home / "logs" / "worker.log").read_text()
-    assert not archiving.step(desk.store, load(desk.home, {})), "not again at once"
+    assert not archiving.step(load(desk.home, {})), "not again at once"
     (desk.place / "memory").unlink()
-    assert Archiving(Log(desk.home / "logs")).step(desk.store, load(desk.home, {}))
+    assert Archiving(desk.store, Log(desk.home / "logs")).step(load(desk.home, {}))
     assert list(desk.place.glob("memory/sessions/*.md"))
 
 

@@ -38,7 +38,7 @@ from yester.ingest import add
 from yester.model import Injection, Item, Paging
 from yester.project import identify
 from yester.store import open_store
-from yester.worker.door import PATIENCE, Door, Reply
+from yester.worker.socket import PATIENCE, Door, Reply
 
 pytestmark = pytest.mark.requirement("DEL-14")
 
@@ -539,14 +539,14 @@ def test_who_says_nothing_for_two_seconds_is_let_go_and_holds_up_nobody(home, mo
     for _ in range(3):
         turn()
     assert (body_read(late), body_read(quick)) == (b"text", b"text")
-    assert door.patience() == PATIENCE
+    assert door.seconds_left() == PATIENCE
     quick.sendall(b".")
     turn()
     assert settled == [True]
     now[0] = PATIENCE + 0.1
     turn()
     assert settled == [True, False]
-    assert (mute.recv(1), door.patience()) == (b"", float("inf"))
+    assert (mute.recv(1), door.seconds_left()) == (b"", float("inf"))
     for client in (mute, late, quick):
         client.close()
     door.close()

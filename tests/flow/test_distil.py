@@ -33,8 +33,9 @@ from yester.ingest.events import Events
 from yester.model import DISTILLED, Filters, Injection, Item, Queue, Turn
 from yester.redact import redact
 from yester.store import maintenance_of, open_store
-from yester.worker.distilling import Distilling
+from yester.worker.jobs import Distilling
 from yester.worker.log import Log
+from yester.worker.watchdog import Marks
 
 pytestmark = pytest.mark.requirement("DIS-03")
 
@@ -696,17 +697,18 @@ def test_in_the_worker_distilling_is_steps_until_nothing_waits(store, home):
     with store.transaction("items"):
         session = store.session(SESSION, "claude-code").id
         store.append([Turn("t", session, started=1, ended=2, state="done")])
-    distilling = Distilling(store, Log(home / "logs"), lambda: story.clock / 1000)
+    done = []
+    marks = Marks(home / "working", "0", 0.0)
+    log = Log(home / "logs")
+    distilling = Distilling(store, log, marks, done.append, lambda: story.clock / 1000)
     config = load(home, {})
     steps = 0
-    while distilling.busy:
-        assert distilling.step(config) is distilling.busy
+    while distilling.step(config):
         steps += 1
+    marks.close()
     assert steps > 10
-    assert distilling.made == len(made(store, "observation")) == 1
-    assert not distilling.step(config)
-    distilling.wake()
-    assert distilling.busy
+    assert done == [session]
+    assert len(made(store, "observation")) == 1
 
 
 # --- the command ---------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from tests.capturing import made
-from yester.worker import launch
+from yester.worker.process import write_launch
 
 pytestmark = pytest.mark.requirement("OPS-04")
 
@@ -28,7 +28,7 @@ def like_anybody():
 def home(own_home):
     home = made(own_home / ".yester")
     (home / "logs").mkdir(mode=0o700)
-    launch.write_launch(home)
+    write_launch(home)
     yield home
     for name in ("", "run", "spool", "spool/new"):
         os.chown(home / name, os.getuid(), -1)

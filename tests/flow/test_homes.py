@@ -29,8 +29,7 @@ from tests.capturing import (
 from tests.readings import every_item
 from yester.capture.question import ask_worker
 from yester.store import open_store
-from yester.worker import seat
-from yester.worker.launch import PATH
+from yester.worker.process import PATH, seat_holder
 
 
 @pytest.fixture
@@ -71,7 +70,7 @@ def ended():
     yield homes.append
     for home in homes:
         if ask_worker(home / "run", "POST /stop", 5.0) is not None:
-            until(lambda home=home: not seat.holder(home))
+            until(lambda home=home: not seat_holder(home))
 
 
 def bodies(home):

@@ -16,7 +16,7 @@ import pytest
 from tests.capturing import ROOT, Told, leave, made, until, use_home
 from yester.agents.hooks import TRIAL
 from yester.capture.question import ask_worker
-from yester.worker import seat
+from yester.worker.process import seat_holder
 
 pytestmark = pytest.mark.requirement("DEL-12")
 
@@ -67,7 +67,7 @@ def user(home, own_home, tmp_path, monkeypatch):
     (folder / "settings.json").chmod(0o640)
     yield folder
     if ask_worker(home / "run", "POST /stop", 5.0) is not None:
-        until(lambda: not seat.holder(home))
+        until(lambda: not seat_holder(home))
 
 
 def tree(folder):
@@ -139,7 +139,7 @@ def test_installing_tries_the_whole_way_keeps_nothing_of_it_and_can_be_taken_bac
     gone = run("uninstall", "--agent", "claude-code", "--yes")
     assert gone.code == 0
     assert "the worker has ended" in gone.out
-    assert seat.holder(home) == 0
+    assert seat_holder(home) == 0
     assert tree(own_home) == before
     assert not (home / "plugin").exists()
     assert not (home / "installed.json").exists()

@@ -14,7 +14,7 @@ import yester
 from yester.errors import UsageError
 from yester.faces.http.ports import port_of
 from yester.faces.http.server import listening
-from yester.worker import seat
+from yester.worker.process import SERVER, seat_holder, take_seat
 
 
 def ask(port, method, path, body=None, token=""):
@@ -77,10 +77,10 @@ def test_a_port_file_without_a_server_is_not_believed(tmp_path):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "port").write_text("36363\n")
     assert running(tmp_path) == 0
-    taken = seat.take(tmp_path, name=seat.SERVER)
+    taken = take_seat(tmp_path, name=SERVER)
     assert running(tmp_path) == 36363
-    assert seat.holder(tmp_path, seat.SERVER) == os.getpid()
-    assert seat.holder(tmp_path) == 0  # the worker's seat is another one
+    assert seat_holder(tmp_path, SERVER) == os.getpid()
+    assert seat_holder(tmp_path) == 0  # the worker's seat is another one
     taken.leave()
 
 

@@ -30,9 +30,9 @@ from yester.model import Filters, Injection, Item, Paging
 from yester.project import identify
 from yester.store import open_store
 from yester.store.figures import content_counts, daily_figures
-from yester.worker import launch, seat
 from yester.worker.log import KEPT, LARGEST, Log
-from yester.worker.worker import TICK, Worker, release
+from yester.worker.process import clean_environment, seat_holder, version_numbers, write_launch
+from yester.worker.worker import TICK, Worker
 
 pytestmark = pytest.mark.requirement("OPS-02")
 
@@ -80,7 +80,7 @@ def worker(home, own_home):
     for one in running:
         one.close()
     if ask_worker(home / "run", "POST /stop", 5.0) is not None:
-        until(lambda: not seat.holder(home))
+        until(lambda: not seat_holder(home))
 
 
 @pytest.fixture
@@ -175,11 +175,11 @@ def test_it_is_started_looked_at_and_stopped(run, worker, home):
 def test_of_the_environment_it_gets_only_what_can_harm_nobody(tmp_path):
     evil = ("HOME", "PATH", "LANG", "PYTHONPATH", "LD_PRELOAD", "XDG_RUNTIME_DIR", "HTTPS_PROXY",
             "YESTER_HOME", "YESTER_EMBEDDER", "YESTER_EMBED_URL", "SSL_CERT_FILE")  # fmt: skip
-    given = launch.environment(dict.fromkeys(evil, "/evil"))
+    given = clean_environment(dict.fromkeys(evil, "/evil"))
     assert set(given) <= {"HOME", "PATH", "LANG", "XDG_RUNTIME_DIR"}
     assert "/evil" not in given.values()
     (tmp_path / "closed").mkdir(mode=0o700)
-    given = launch.environment({"XDG_RUNTIME_DIR": str(tmp_path / "closed")})
+    given = clean_environment({"XDG_RUNTIME_DIR": str(tmp_path / "closed")})
     assert given["XDG_RUNTIME_DIR"] == str(tmp_path / "closed")
 
 
@@ -222,7 +222,7 @@ def test_a_pid_in_the_lock_file_is_not_believed(run, worker, home):
     made(home)
     for text in ("", "nonsense", "4194303", "-1", str(os.getpid())):
         (home / "run" / "worker.lock").write_text(text)
-        assert seat.holder(home) == 0
+        assert seat_holder(home) == 0
     assert run("worker", "stop").out == "no worker is running\n"
     assert worker().ready().health()["events"] == 0
 
@@ -263,7 +263,7 @@ def test_without_work_it_ends_by_itself(worker, home):
     code, _, err = worker("--idle", "0.3").ended()
     assert (code, err) == (0, "")
     assert "ended: idle, 0 events taken" in log(home)
-    assert seat.holder(home) == 0
+    assert seat_holder(home) == 0
 
 
 @pytest.mark.requirement("CAP-03")
@@ -351,7 +351,7 @@ def test_one_that_cannot_be_found_any_more_ends(home, tmp_path, monkeypatch):
     ],
 )  # fmt: skip
 def test_versions_are_numbers(one, other, newer):
-    assert (release(other) > release(one)) is newer
+    assert (version_numbers(other) > version_numbers(one)) is newer
 
 
 def test_it_does_not_leave_for_an_older_or_the_same_version(worker, home):
@@ -741,7 +741,7 @@ def watched(tmp_path, code):
     """A process that is to do this within half a second."""
     before = (
         "from pathlib import Path; from yester.worker.watchdog import Watchdog;"
-        "dog = Watchdog(Path('log'), 0.5); dog.watch(); print('ready', flush=True);"
+        "dog = Watchdog(Path('log')); dog.start(0.5); dog.watch(); print('ready', flush=True);"
     )
     child = subprocess.Popen(
         [sys.executable, "-c", before + code], cwd=tmp_path, text=True,
@@ -1196,7 +1196,7 @@ def test_the_first_session_starts_it_and_gets_its_answer(worker, run, home, env,
 
 @pytest.mark.requirement("DEL-01", "CAP-03")
 def test_a_prompt_starts_one_that_has_died_without_waiting_for_it(worker, home, env, project):
-    launch.write_launch(home)
+    write_launch(home)
     os.utime(home / "run" / "launch", (0, 0))
     first = worker().ready()
     first.process.kill()
@@ -1210,7 +1210,7 @@ def test_a_prompt_starts_one_that_has_died_without_waiting_for_it(worker, home, 
 
 @pytest.mark.requirement("OPS-04")
 def test_one_that_cannot_start_says_why_to_the_session_and_in_the_log(worker, home, env, project):
-    launch.write_launch(home)
+    write_launch(home)
     (home / "config.toml").write_text("thinking = 7\n")
     told = until(lambda: hook("SessionStart", cwd=project, env=env).out)
     message = json.loads(told)["systemMessage"]

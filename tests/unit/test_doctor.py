@@ -23,7 +23,7 @@ from yester.operate import install
 from yester.operate.doctor import agents, examine, store, walk_checks, worker
 from yester.operate.doctor import home as folder
 from yester.operate.doctor.finding import Check, Examination
-from yester.worker import launch, seat
+from yester.worker.process import seat_holder, take_seat, worker_command, write_launch
 
 pytestmark = pytest.mark.requirement("OPS-04")
 
@@ -165,10 +165,10 @@ def test_launch_must_name_a_python_that_is_there_and_this_home(home, tmp_path):
     assert "names a Python that is gone: /gone/bin/python" in found.text
     path.write_text("")
     mended_launch()
-    launch.write_launch(made(tmp_path / "other"))
+    write_launch(made(tmp_path / "other"))
     path.write_text((tmp_path / "other" / "run" / "launch").read_text())
     assert "names another home" in mended_launch()[0].text
-    assert path.read_text().splitlines() == launch.words(home)
+    assert path.read_text().splitlines() == worker_command(home)
 
 
 def health(version, pid=0):
@@ -188,7 +188,7 @@ def test_a_worker_of_an_older_version_is_a_problem_and_a_newer_one_is_none(home)
 
 
 def test_a_worker_that_hangs_is_a_problem(home):
-    taken = seat.take(home)
+    taken = take_seat(home)
     try:
         found = only(examined(home, worker.look_at_worker, worker.mend_worker, fix=True))
     finally:
@@ -206,7 +206,7 @@ def test_a_socket_nobody_listens_on_is_removed(home, monkeypatch):
     for wanted in ([("socket", "ok"), ("worker", "note")], [("worker", "note")]):
         found = examined(home, worker.look_at_worker, worker.mend_worker, fix=True)
         assert states(found) == wanted
-    assert seat.holder(home) == 0
+    assert seat_holder(home) == 0
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="no /proc here")

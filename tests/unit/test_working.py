@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yester.worker.working import Piece, Working, clear_marks
+from yester.worker.watchdog import Marks, Piece, clear_marks
 
 pytestmark = pytest.mark.requirement("OPS-02", "CAP-03")
 
@@ -27,9 +27,9 @@ def begun(
     """A worker begins so many seconds after the last word of the one before; it ends, without a
     word, at these pieces of work. How often workers have ended at each, as it knew."""
     now = path.stat().st_mtime + later if path.exists() else 0.0
-    working = Working(path, version, now)
+    working = Marks(path, version, now)
     work = [piece if isinstance(piece, Piece) else event(piece) for piece in pieces]
-    known = {piece.name: working.ended(piece) for piece in work}
+    known = {piece.name: working.ended_workers(piece) for piece in work}
     working.begin(*work)
     working.close()
     return known
@@ -52,9 +52,9 @@ def test_who_says_that_it_ended_by_itself_may_be_back_at_once(tmp_path):
     path = tmp_path / "working"
     for number in range(3):
         assert begun(path, "a", later=0.0) == {"a": number}
-        working = Working(path, VERSION, path.stat().st_mtime)
+        working = Marks(path, VERSION, path.stat().st_mtime)
         working.begin(event("a"))
-        working.fail(MemoryError())
+        working.leave_word(MemoryError())
         working.close()
 
 
@@ -63,8 +63,8 @@ def test_a_crash_of_the_interpreter_counts_at_once(tmp_path):
     code = """
 import os, signal, sys
 from pathlib import Path
-from yester.worker.working import Piece, Working
-working = Working(Path(sys.argv[1]), "1.0", 0.0)
+from yester.worker.watchdog import Marks, Piece
+working = Marks(Path(sys.argv[1]), "1.0", 0.0)
 working.catch_faults()
 working.begin(Piece("event", "a"))
 os.kill(os.getpid(), int(sys.argv[2]))
@@ -72,8 +72,8 @@ os.kill(os.getpid(), int(sys.argv[2]))
     for number, counted in ((11, 1), (9, 1), (11, 2)):  # SIGSEGV, SIGKILL
         words = [sys.executable, "-c", code, str(path), str(number)]
         assert subprocess.run(words, check=False).returncode == -number
-        working = Working(path, VERSION, path.stat().st_mtime)
-        assert working.ended(event("a")) == counted
+        working = Marks(path, VERSION, path.stat().st_mtime)
+        assert working.ended_workers(event("a")) == counted
         working.close()
 
 
@@ -89,9 +89,9 @@ def test_a_transcript_in_which_the_next_one_came_further_is_not_suspected(tmp_pa
 
 def test_who_was_told_to_end_or_killed_on_purpose_leaves_no_mark(tmp_path):
     path = tmp_path / "working"
-    working = Working(path, VERSION, 0.0)
+    working = Marks(path, VERSION, 0.0)
     working.begin(event("a"))
-    working.mark_no_more()
+    working.end_marking()
     working.begin(event("b"))
     working.close()
     assert begun(path, "a", "b") == {"a": 0, "b": 0}
@@ -105,7 +105,7 @@ def test_who_was_told_to_end_or_killed_on_purpose_leaves_no_mark(tmp_path):
 def test_what_went_well_is_suspected_no_longer(tmp_path):
     path = tmp_path / "working"
     begun(path, "a", "b")
-    working = Working(path, VERSION, path.stat().st_mtime + 600)
+    working = Marks(path, VERSION, path.stat().st_mtime + 600)
     assert working.found == (event("a"), event("b"))
     working.begin(event("a"))
     working.settle(event("a"))
@@ -116,7 +116,7 @@ def test_what_went_well_is_suspected_no_longer(tmp_path):
 
 def test_who_rests_has_ended_at_nothing(tmp_path):
     path = tmp_path / "working"
-    working = Working(path, VERSION, 0.0)
+    working = Marks(path, VERSION, 0.0)
     working.begin(event("a"))
     working.rest()
     working.close()

@@ -47,7 +47,7 @@ from yester.worker.surroundings import Surroundings
 
 if TYPE_CHECKING:
     from yester.text.embed import Embedder
-    from yester.worker.embedding import Embedding
+    from yester.worker.jobs import Embedding
 
 ASKING = frozenset(EVENTS.values())
 _MANY = 20  # answers whose times wait to be written

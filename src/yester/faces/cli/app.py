@@ -66,7 +66,7 @@ class App:
     @cached_property
     def store(self) -> Store:
         from yester.capture.rules import rules, write_for_hooks
-        from yester.worker.launch import write_launch
+        from yester.worker.process import write_launch
 
         store = self.memory.store
         self._record(self.home)  # it may have been made only now

@@ -7,7 +7,7 @@ import click
 from yester.faces.cli.app import App, pass_app
 from yester.faces.cli.worker import end
 from yester.operate import backups
-from yester.worker import seat
+from yester.worker.process import take_seat
 
 
 @click.command("restore")
@@ -21,7 +21,7 @@ def command(app: App, backup: str) -> None:
     with backups.checked_copy(app.home, backup, app.now) as (path, copy):
         if end(app):  # what it has in hand belongs to the former store
             click.echo("the worker has ended; the next session starts it again", err=True)
-        free = seat.take(app.home, 1.0)
+        free = take_seat(app.home, 1.0)
         try:
             aside = backups.put_in_place(app.home, copy, app.now)
         finally:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import subprocess
 import time
 from pathlib import Path
 
@@ -13,7 +12,14 @@ import click
 
 from yester.errors import YesterError
 from yester.faces.cli.app import App, pass_app
-from yester.worker import launch, seat
+from yester.worker.process import (
+    SERVER,
+    clean_environment,
+    seat_holder,
+    start_detached,
+    take_seat,
+    worker_command,
+)
 
 _STARTING, _STOPPING = 15.0, 10.0  # seconds
 
@@ -49,10 +55,10 @@ def command(
     _ = app.store  # a damaged or newer store is said here; and there is one from now on
     wanted = app.config.number("http_port") if port is None else port
     # As with the worker, nothing of the caller's environment changes what it does.
-    clean = launch.environment(os.environ)
+    clean = clean_environment(os.environ)
     os.environ.clear()
     os.environ.update(clean)
-    taken = seat.take(app.home, 0.05, seat.SERVER)
+    taken = take_seat(app.home, 0.05, SERVER)
     if taken is None:
         where = running(app.home)
         raise YesterError(
@@ -102,7 +108,7 @@ def running(home: Path) -> int:
     another program may have the port, and it must not be sent a token."""
     from yester.faces.http.ports import port_of
 
-    return port_of(home / "run") if seat.holder(home, seat.SERVER) else 0
+    return port_of(home / "run") if seat_holder(home, SERVER) else 0
 
 
 def start(app: App, port: int | None = None) -> int:
@@ -111,13 +117,10 @@ def start(app: App, port: int | None = None) -> int:
         return where
     _ = app.store
     idle = app.config.number("worker_idle_minutes") * 60
-    words = [*launch.words(app.home)[:-2], "serve", "--idle", str(idle)]
+    words = [*worker_command(app.home)[:-2], "serve", "--idle", str(idle)]
     if port is not None:
         words += ["--port", str(port)]
-    process = subprocess.Popen(  # noqa: S603 -- our own interpreter and module
-        words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        cwd="/", env=launch.environment(os.environ), start_new_session=True, umask=0o077,
-    )  # fmt: skip
+    process = start_detached(words, os.environ)
     deadline = time.monotonic() + _STARTING
     while time.monotonic() < deadline:
         where = running(app.home)
@@ -143,11 +146,11 @@ def _answers(port: int) -> bool:
 
 def stop(home: Path) -> int:
     """Its process, which is no more; 0 where there was none."""
-    pid = seat.holder(home, seat.SERVER)
+    pid = seat_holder(home, SERVER)
     if not pid:
         return 0
     os.kill(pid, signal.SIGTERM)
-    free = seat.take(home, _STOPPING, seat.SERVER)
+    free = take_seat(home, _STOPPING, SERVER)
     if free is None:
         raise YesterError(f"the server (pid {pid}) has not ended; end it with: kill -9 {pid}")
     free.leave()

@@ -20,8 +20,18 @@ from yester.clock import format_minute
 from yester.errors import StoreBusy, YesterError
 from yester.faces.cli.app import App, count, pass_app, print_json
 from yester.operate import install
-from yester.worker import launch, seat
-from yester.worker.working import clear_marks
+from yester.worker.process import (
+    Seat,
+    clean_environment,
+    seat_holder,
+    signal_holder,
+    start_worker,
+    take_seat,
+    worker_command,
+    write_launch,
+    write_trouble,
+)
+from yester.worker.watchdog import clear_marks
 
 _STOPPING = 15.0  # seconds a worker may take to finish what it has
 _FINISHING, _HANGING = 10.0, 4.0  # the same for `stop`: one that answers, and one that does not
@@ -44,22 +54,22 @@ def command() -> None:
 def run(app: App, idle: float | None, hung: float | None) -> None:
     """Be the worker, in the foreground (for a service, or to look for a fault)."""
     # Nothing of the caller's environment may change what a worker does or starts, but which home.
-    clean = launch.environment(os.environ)
+    clean = clean_environment(os.environ)
     # Where there is nothing else, a hook or a command has started it, and nobody has typed it.
     app.records = not set(os.environ.items()) <= set(clean.items())
     _ = app.home
     os.environ.clear()
     os.environ.update(clean)
     # `status` looks at the seat by touching it, for a moment: that is nobody.
-    taken = seat.take(app.home, 0.05) or _relieve(app)
+    taken = take_seat(app.home, 0.05) or _relieve(app)
     if taken is None:
-        click.echo(f"the worker is running already (pid {seat.holder(app.home)})")
+        click.echo(f"the worker is running already (pid {seat_holder(app.home)})")
         return
     from yester.worker.watchdog import HUNG
     from yester.worker.worker import Worker
 
     os.umask(0o077)
-    launch.write_launch(app.home)
+    write_launch(app.home)
     _refresh_plugin(app.home)
     try:
         worker = Worker(
@@ -77,7 +87,7 @@ def run(app: App, idle: float | None, hung: float | None) -> None:
         worker.close()
         taken.leave()
     if reason == "new version":
-        words = launch.words(app.home)
+        words = worker_command(app.home)
         os.execve(words[0], words, clean)  # noqa: S606 -- the same command, as installed now
 
 
@@ -89,7 +99,7 @@ def _say_why(home: Path, error: YesterError | OSError) -> None:
     reason = redact(str(error))
     with suppress(OSError):
         Log(home / "logs").say(f"starting failed: {reason}")
-    launch.tell_trouble(home, reason)
+    write_trouble(home, reason)
 
 
 def _refresh_plugin(home: Path) -> None:
@@ -101,14 +111,14 @@ def _refresh_plugin(home: Path) -> None:
             record_home(home, os.environ, sys.executable)
 
 
-def _relieve(app: App) -> seat.Seat | None:
+def _relieve(app: App) -> Seat | None:
     """The seat of an older worker, which finishes its batch first; a newer one keeps it."""
     from yester import __version__
 
     said = ask_worker(app.home / "run", f"POST /leave?version={__version__}", 1.0)
     if said is None or not msgspec.json.decode(said)["leaving"]:
         return None
-    return seat.take(app.home, _STOPPING)
+    return take_seat(app.home, _STOPPING)
 
 
 @command.command("start")
@@ -120,7 +130,7 @@ def start(app: App) -> None:
         click.echo(f"the worker is running already (pid {running['pid']})")
         return
     _ = app.store  # a damaged or newer store is said here, not in a log
-    if not launch.start(app.home, os.environ):
+    if not start_worker(app.home, os.environ):
         raise YesterError(
             f"the worker did not start; see {app.home / 'logs' / 'worker.log'}, "
             "or run it in the foreground: yester worker run"
@@ -133,14 +143,14 @@ def make_room(app: App) -> None:
     """A worker of an older version, if there is one, gives way to ours."""
     running = health(app)
     if running is not None and _older(running):
-        launch.start(app.home, os.environ)
+        start_worker(app.home, os.environ)
 
 
 def _older(running: dict[str, Any]) -> bool:
     from yester import __version__
-    from yester.worker.worker import release
+    from yester.worker.process import version_numbers
 
-    return release(str(running.get("version"))) < release(__version__)
+    return version_numbers(str(running.get("version"))) < version_numbers(__version__)
 
 
 @command.command("stop")
@@ -154,15 +164,15 @@ def stop(app: App) -> None:
 def end(app: App) -> int:
     """Its process, which is no more; 0 where there was none. Asked first, killed at last: a worker
     may be killed at any point without loss."""
-    pid = seat.holder(app.home)
+    pid = seat_holder(app.home)
     if not pid:
         return 0
     answered = ask_worker(app.home / "run", "POST /stop", 2.0) is not None
     if not answered:
-        seat.send(app.home, pid, signal.SIGTERM)
+        signal_holder(app.home, pid, signal.SIGTERM)
     if _has_ended(app.home, pid, _FINISHING if answered else _HANGING):
         return pid
-    if seat.send(app.home, pid, signal.SIGKILL) and _has_ended(app.home, pid, 2.0, True):
+    if signal_holder(app.home, pid, signal.SIGKILL) and _has_ended(app.home, pid, 2.0, True):
         click.echo(
             f"the worker (pid {pid}) did not end when it was asked, so it was killed; "
             "what it had not taken in is still in the spool",
@@ -178,13 +188,13 @@ def end(app: App) -> int:
 def _has_ended(home: Path, pid: int, patience: float, killed: bool = False) -> bool:
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline:
-        free = seat.take(home, 0.05)
+        free = take_seat(home, 0.05)
         if free is not None:
             if killed:
                 clear_marks(home / "run" / "working")
             free.leave()
             return True
-        if seat.holder(home) not in (pid, 0):
+        if seat_holder(home) not in (pid, 0):
             return True  # a session has started another one meanwhile
     return False
 
@@ -219,7 +229,7 @@ def drain(app: App, as_json: bool) -> None:
     events = 0
     deadline = time.monotonic() + 600
     while True:
-        free = seat.take(app.home)
+        free = take_seat(app.home)
         if free is None:
             said = ask_worker(app.home / "run", "POST /drain", 600)
             if said is not None:
@@ -247,7 +257,7 @@ def drain(app: App, as_json: bool) -> None:
 def _drain_here(app: App, deadline: float) -> tuple[int, bool]:
     from yester.worker.worker import Worker
 
-    launch.write_launch(app.home)
+    write_launch(app.home)
     worker = Worker(app.home, trusted_runtime(os.environ, os.getuid()))
     here = Path.cwd()
     try:
@@ -270,5 +280,5 @@ def summary(app: App) -> dict[str, Any]:
     """For `status`: is it running, and if so how it is."""
     found = health(app)
     if found is None:
-        return {"running": False, "pid": seat.holder(app.home) or None}
+        return {"running": False, "pid": seat_holder(app.home) or None}
     return {"running": True, **found}

@@ -21,8 +21,13 @@ from yester.capture.question import ask_worker
 from yester.capture.spool import ENDED_WORKER, Spool, age, is_newer, trusted_runtime
 from yester.operate.doctor.finding import FIXING, Examination, Finding, note, ok, problem
 from yester.redact import redact
-from yester.worker import launch, seat
-from yester.worker.worker import release
+from yester.worker.process import (
+    seat_holder,
+    start_worker,
+    take_seat,
+    version_numbers,
+    write_launch,
+)
 
 OLDEST_PYTHON = (3, 9)  # that runs hook.py and ask.py
 _OLD_EVENT = 60.0  # seconds; a worker takes an event in at once
@@ -108,7 +113,7 @@ def mend_launch(case: Examination) -> Iterator[Finding]:
     if wrong := _find_fault(path, case.home):
         with suppress(OSError):  # then it stays as it is, and that is said
             path.unlink(missing_ok=True)
-        launch.write_launch(case.home)
+        write_launch(case.home)
         if not _find_fault(path, case.home):
             yield ok("launch", f"{path} written anew (it {wrong})")
 
@@ -136,7 +141,7 @@ def _ask_health(home: Path) -> dict[str, Any] | None:
 
 def look_at_worker(case: Examination) -> Iterator[Finding]:
     path, health = case.home / "run" / "worker.sock", _ask_health(case.home)
-    if health is None and (pid := seat.holder(case.home)):
+    if health is None and (pid := seat_holder(case.home)):
         yield problem("worker", f"process {pid} does not answer", "Run: yester worker stop")
         return
     if health is None:
@@ -147,7 +152,7 @@ def look_at_worker(case: Examination) -> Iterator[Finding]:
             yield note("socket", f"{path} was left by a worker that was killed", FIXING)
         return
     version = health["version"]
-    if release(version) < release(__version__):
+    if version_numbers(version) < version_numbers(__version__):
         text = f"runs yester {version}, this is {__version__}"
         yield problem("worker", text, "Run: yester worker start")
     size = health["rss_bytes"] / 1e6
@@ -159,12 +164,12 @@ def look_at_worker(case: Examination) -> Iterator[Finding]:
 def mend_worker(case: Examination) -> Iterator[Finding]:
     """An older one makes room. Where nobody holds the seat, a socket is of one that was killed."""
     path, health = case.home / "run" / "worker.sock", _ask_health(case.home)
-    if health is None and path.is_socket() and (free := seat.take(case.home)):
+    if health is None and path.is_socket() and (free := take_seat(case.home)):
         path.unlink(missing_ok=True)
         free.leave()
         yield ok("socket", f"{path} removed: nobody listened there")
-    older = health is not None and release(health["version"]) < release(__version__)
-    if health and older and launch.start(case.home, case.environ):
+    older = health is not None and version_numbers(health["version"]) < version_numbers(__version__)
+    if health and older and start_worker(case.home, case.environ):
         yield ok("worker", f"yester {health['version']} has made room")
 
 
@@ -250,7 +255,7 @@ def mend_bad_events(case: Examination) -> Iterator[Finding]:
     if answer := ask_worker(case.home / "run", "POST /retry", 5.0):
         number = int(msgspec.json.decode(answer)["events"])
     else:
-        if free := seat.take(case.home):
+        if free := take_seat(case.home):
             (case.home / "run" / "working").unlink(missing_ok=True)
             free.leave()
         number = len(spool.put_back())

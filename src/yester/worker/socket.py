@@ -1,6 +1,7 @@
-"""run/worker.sock: hooks and commands of this user ask here, in the least of HTTP/1.0.
+"""What wakes the worker: its socket, the FIFO that hooks poke, and signals.
 
-Nothing here blocks: a client that is slow, silent or gone costs the others nothing.
+run/worker.sock is where hooks and commands of this user ask, in the least of HTTP/1.0. Nothing
+there blocks: a client that is slow, silent or gone costs the others nothing.
 
     POST /hook?id=N&ack=1     the hook says one byte when it has printed the answer
 
@@ -14,7 +15,9 @@ from __future__ import annotations
 import os
 import select
 import selectors
+import signal
 import socket
+import stat
 import struct
 import time
 from collections.abc import Callable
@@ -38,7 +41,7 @@ class Reply:
     settle: Callable[[bool], None] = lambda _: None
 
 
-Answer = Callable[[str, dict[str, str]], "Reply | None"]  # ("POST /hook", {"id": …}) → reply
+Answering = Callable[[str, dict[str, str]], "Reply | None"]  # ("POST /hook", {"id": …}) → reply
 
 
 @dataclass(slots=True)
@@ -51,7 +54,7 @@ class _Client:
     acknowledges: bool = False
 
     @property
-    def awaited(self) -> bool:
+    def is_awaited(self) -> bool:
         """Is a byte all that is missing?"""
         return self.reply is not None and not self.answer
 
@@ -63,7 +66,7 @@ class Door:
         self,
         run: Path,
         selector: selectors.BaseSelector,
-        answer: Answer,
+        answer: Answering,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._selector = selector
@@ -85,9 +88,9 @@ class Door:
         with suppress(OSError):  # no room; it stands there from the last time
             replace_file(run / "sock", f"{self._path}\n")
         self._socket.listen(_MOST_CLIENTS)
-        selector.register(self._socket, selectors.EVENT_READ, self._accept)
+        selector.register(self._socket, selectors.EVENT_READ, self._accept_client)
 
-    def still_ours(self) -> bool:
+    def is_still_ours(self) -> bool:
         """Can we still be found? Not if the folder is gone or another one listens there."""
         try:
             return self._path.stat().st_ino == self._inode
@@ -95,14 +98,14 @@ class Door:
             return False
 
     def close(self) -> None:
-        if self.still_ours():
+        if self.is_still_ours():
             self._path.unlink(missing_ok=True)
         self._selector.unregister(self._socket)
         self._socket.close()
         for client in list(self._clients.values()):
-            self._drop(client)
+            self._drop_client(client)
 
-    def patience(self) -> float:
+    def seconds_left(self) -> float:
         """Seconds until the first client's time is up."""
         oldest = min((client.since for client in self._clients.values()), default=float("inf"))
         return max(0.0, oldest + PATIENCE - self._clock())
@@ -111,53 +114,53 @@ class Door:
         """Call it after the selector's events, not before: what was said in time has been heard."""
         until = self._clock() - PATIENCE
         for client in [one for one in self._clients.values() if one.since <= until]:
-            self._drop(client)
+            self._drop_client(client)
 
     def await_acknowledgements(self) -> None:
         """The last thing before `close`: who has an answer may say that it has arrived, as long as
         its time is not up; nobody new is let in."""
-        while awaited := self._awaited():
-            select.select([client.socket for client in awaited], [], [], self.patience())
+        while awaited := self._awaited_clients():
+            select.select([client.socket for client in awaited], [], [], self.seconds_left())
             self._hear_acknowledgements()
             self.drop_overdue()
 
-    def _accept(self, _: int) -> None:
+    def _accept_client(self, _: int) -> None:
         try:
             accepted, _address = self._socket.accept()
         except OSError:
             return
-        if not _same_user(accepted):
+        if not _is_same_user(accepted):
             accepted.close()
             return
         if len(self._clients) >= _MOST_CLIENTS:  # a new one has something to say, the first has not
-            self._drop(next(iter(self._clients.values())))
+            self._drop_client(next(iter(self._clients.values())))
         accepted.setblocking(False)
         client = _Client(accepted, self._clock())
         self._clients[accepted.fileno()] = client
         self._selector.register(
-            accepted, selectors.EVENT_READ, lambda mask: self._serve(client, mask)
+            accepted, selectors.EVENT_READ, lambda mask: self._serve_client(client, mask)
         )
-        self._serve(client, selectors.EVENT_READ)  # a hook has written before we get here
+        self._serve_client(client, selectors.EVENT_READ)  # a hook has written before we get here
 
-    def _serve(self, client: _Client, mask: int) -> None:
+    def _serve_client(self, client: _Client, mask: int) -> None:
         try:
-            if client.awaited:
-                self._drop(client, arrived=bool(client.socket.recv(1)))
+            if client.is_awaited:
+                self._drop_client(client, arrived=bool(client.socket.recv(1)))
             elif mask & selectors.EVENT_READ and not client.answer:
-                self._read(client)
+                self._read_request(client)
             if client.answer:
-                self._write(client)
+                self._write_answer(client)
         except BlockingIOError:
             return
         except OSError:
-            self._drop(client)
+            self._drop_client(client)
 
-    def _read(self, client: _Client) -> None:
+    def _read_request(self, client: _Client) -> None:
         part = client.socket.recv(_LARGEST_REQUEST)
         client.asked += part
         if b"\r\n\r\n" not in client.asked:
             if not part or len(client.asked) > _LARGEST_REQUEST:
-                self._drop(client)
+                self._drop_client(client)
             return
         line = client.asked.split(b"\r\n", 1)[0].decode("ascii", "replace").split(" ")
         reply, given = None, {}
@@ -178,26 +181,26 @@ class Door:
 
     def _hear_acknowledgements(self) -> None:
         """Who asks now may have waited for one of them to end: what it printed is known first."""
-        for client in self._awaited():
-            self._serve(client, selectors.EVENT_READ)
+        for client in self._awaited_clients():
+            self._serve_client(client, selectors.EVENT_READ)
 
-    def _awaited(self) -> list[_Client]:
-        return [client for client in self._clients.values() if client.awaited]
+    def _awaited_clients(self) -> list[_Client]:
+        return [client for client in self._clients.values() if client.is_awaited]
 
-    def _write(self, client: _Client) -> None:
+    def _write_answer(self, client: _Client) -> None:
         with suppress(BlockingIOError):
             client.answer = client.answer[client.socket.send(client.answer) :]
             client.since = self._clock()
         events = selectors.EVENT_WRITE
         if not client.answer:
             if not client.acknowledges:
-                self._drop(client, arrived=True)
+                self._drop_client(client, arrived=True)
                 return
             client.socket.shutdown(socket.SHUT_WR)
             events = selectors.EVENT_READ
-        self._selector.modify(client.socket, events, lambda mask: self._serve(client, mask))
+        self._selector.modify(client.socket, events, lambda mask: self._serve_client(client, mask))
 
-    def _drop(self, client: _Client, arrived: bool = False) -> None:
+    def _drop_client(self, client: _Client, arrived: bool = False) -> None:
         if self._clients.pop(client.socket.fileno(), None) is not None:
             self._selector.unregister(client.socket)
             client.socket.close()
@@ -205,10 +208,64 @@ class Door:
                 client.reply.settle(arrived)
 
 
-def _same_user(client: socket.socket) -> bool:
+def _is_same_user(client: socket.socket) -> bool:
     """The folder is closed to others; where the system tells who it is, we look all the same."""
     option = getattr(socket, "SO_PEERCRED", None)
     if option is None:
         return True
     found = client.getsockopt(socket.SOL_SOCKET, option, struct.calcsize("3i"))
     return bool(struct.unpack("3i", found)[1] == os.getuid())
+
+
+class Fifo:
+    """run/wake: a byte in it means that the spool has something."""
+
+    def __init__(self, path: Path) -> None:
+        if not path.exists() or not stat.S_ISFIFO(path.stat().st_mode):
+            path.unlink(missing_ok=True)
+            os.mkfifo(path, 0o600)
+        flags = os.O_NONBLOCK | os.O_CLOEXEC
+        self._handle = os.open(path, os.O_RDONLY | flags)
+        # Without a writer of our own the end of the last hook's would wake us for ever.
+        self._writer = os.open(path, os.O_WRONLY | flags)
+
+    def fileno(self) -> int:
+        return self._handle
+
+    def clear(self) -> None:
+        try:
+            while len(os.read(self._handle, 1 << 16)) == 1 << 16:
+                pass
+        except BlockingIOError:
+            pass
+
+    def poke(self) -> None:
+        """As a hook does; a full one wakes as well."""
+        with suppress(BlockingIOError):
+            os.write(self._writer, b"\0")
+
+    def close(self) -> None:
+        os.close(self._writer)
+        os.close(self._handle)
+
+
+class Signals:
+    """SIGTERM and SIGINT as something to select on, not as an exception anywhere."""
+
+    def __init__(self) -> None:
+        self._handle, self._writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._former = {
+            number: signal.signal(number, lambda *_: None)
+            for number in (signal.SIGTERM, signal.SIGINT)
+        }
+        signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
+
+    def fileno(self) -> int:
+        return self._handle
+
+    def close(self) -> None:
+        signal.set_wakeup_fd(-1)
+        for number, former in self._former.items():
+            signal.signal(number, former)
+        os.close(self._writer)
+        os.close(self._handle)

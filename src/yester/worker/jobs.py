@@ -1,0 +1,421 @@
+"""What the worker does when nobody waits for it, a slice at a time.
+
+A job is asked for a slice again and again until it says that there is nothing to do. Those that
+only work with the store take their turns in the worker's own thread, between hooks: `Joining`,
+`Distilling`, `Archiving`. Those that wait for a model are a `JobThread`, which has a low priority
+and a connection of its own: `Embedding`, `Refining`.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from importlib import import_module
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+from yester.config import ARCHIVE, EMBED, LLM, Config, Value
+from yester.distil import QUIET
+from yester.errors import ConfigError, SourceError, StoreBusy, StoreError, StoreReplaced
+from yester.ingest.joins import join_next, names_of
+from yester.model import Queue, Waiting
+from yester.project import Projects
+from yester.store import open_store
+from yester.store.contract import Store
+from yester.store.figures import has_vectors
+from yester.worker.log import Log
+from yester.worker.watchdog import TWICE, Marks, Piece, Watchdog
+
+if TYPE_CHECKING:
+    from yester.llm.budget import Asker
+    from yester.text.embed import Embedder
+
+_NICE = 15
+_BUSY_PAUSE, _ERROR_PAUSE = 0.2, 30.0  # seconds
+_TICK = 30.0  # seconds between looks at what nobody tells of
+_SETTLE = 1.0  # seconds: what a transcript adds to a turn comes right after its end
+_ARCHIVE_PAUSE = 600.0  # seconds, for a session that could not be archived
+_MOST_ITEMS = 1_000  # new ones of a session, in one go: memory is bounded
+_DISTIL_MODULES = (
+    "distil.cues", "distil.sentences", "distil.titles", "distil.commands", "distil.fingerprint",
+    "distil.runners", "distil.outcomes", "distil.decided", "memories.standing", "distil.amend",
+    "distil.distil",
+)  # fmt: skip
+
+
+class Job(Protocol):
+    def step(self, config: Config) -> bool:
+        """A slice of work; False: there is nothing to do now. Only what is wrong with the store is
+        raised: one session's fault must not stop the others."""
+
+
+def _now_ms() -> int:
+    return int(time.time() * 1000)
+
+
+# --- in the worker's own thread ------------------------------------------------------------------
+
+
+class Joining:
+    """Projects of an older version that are work trees which are gone."""
+
+    def __init__(
+        self, store: Store, log: Log, watchdog: Watchdog, projects: Callable[[], Projects]
+    ) -> None:
+        self._store, self._log = store, log
+        self._watchdog, self._projects = watchdog, projects
+        self._done = False
+
+    def step(self, _: Config) -> bool:
+        if self._done:
+            return False
+        found = None
+        try:
+            with self._watchdog.asleep():  # over all items of a project, in one transaction
+                found = join_next(self._store, self._projects(), _now_ms())
+        except (StoreBusy, StoreReplaced):
+            raise
+        except Exception as error:  # noqa: BLE001 -- until the next start: events are worth more
+            self._log.failed("joining work trees", error)
+        self._done = found is None
+        if found is not None:
+            self._log.say(f"joined: {names_of(self._store, [found])}, {found.items} items")
+        return found is not None
+
+
+class Distilling:
+    """Sessions whose turn has ended; `done` is given each one that was distilled."""
+
+    def __init__(
+        self,
+        store: Store,
+        log: Log,
+        marks: Marks,
+        done: Callable[[int], None],
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._store, self._log, self._marks = store, log, marks
+        self._done, self._now = done, now
+        self._piece = Piece("session", "")
+        self._steps: Iterator[None] | None = None
+        self._session = 0
+        self._failed: set[int] = set()  # sessions that cannot be distilled; the others still can
+
+    def step(self, config: Config) -> bool:
+        try:
+            if self._steps is None:
+                waiting = self._next_session()
+                if waiting is None:
+                    return False
+                self._steps = self._distil(waiting, config)
+            self._marks.begin(self._piece)
+            if next(self._steps, self) is self:
+                self._steps = None
+                self._marks.settle(self._piece)
+        except StoreError:
+            self._steps = None  # it waits still, and is begun again
+            raise
+        except Exception as error:  # noqa: BLE001 -- one session's fault must not stop the worker
+            self._log.failed("distilling a session", error)
+            self._steps = None
+            self._failed.add(self._session)
+        return True
+
+    def _next_session(self) -> Waiting | None:
+        quiet_since = int(self._now() * 1000) - QUIET
+        limit = len(self._failed) + 1
+        for waiting in self._store.queued_sessions(
+            Queue("distil", hooked=True, quiet_since=quiet_since, limit=limit)
+        ):
+            if waiting.session.id in self._failed:
+                continue
+            self._session = waiting.session.id
+            self._piece = Piece("session", waiting.session.key, waiting.since, waiting.changes)
+            if self._marks.ended_workers(self._piece) < TWICE:
+                return waiting
+            self._log.say("distilling a session failed: it has ended the worker twice")
+            self._failed.add(self._session)
+            return self._next_session()
+        return None
+
+    def _distil(self, waiting: Waiting, config: Config) -> Iterator[None]:
+        for name in _DISTIL_MODULES:  # their tables are a tenth of a second's work together
+            import_module(f"yester.{name}")
+            yield
+        from yester.distil.distil import Report, distil
+        from yester.distil.history import Rules
+
+        rules = replace(Rules.of(config), most=_MOST_ITEMS)
+        yield from distil(self._store, waiting, rules, Report(), int(self._now() * 1000))
+        self._done(waiting.session.id)
+
+
+class Archiving:
+    """Sessions that are over, one in a step, where the settings want it. Where a language model is
+    set, the thread that asks it does this (`in_thread`)."""
+
+    def __init__(
+        self, store: Store, log: Log, asker: Asker | None = None, in_thread: bool = False
+    ) -> None:
+        self._store, self._log, self._asker = store, log, asker
+        self._in_thread = in_thread
+        self._again: dict[int, float] = {}  # session that could not be archived → not before then
+
+    def step(self, config: Config) -> bool:
+        has_model = config["llm.provider"] != "none"
+        if not config.flag("archive.on") or has_model is not self._in_thread:
+            return False
+        from yester.llm.archive import archive_session, find_unarchived
+
+        now = _now_ms()
+        for waiting in find_unarchived(self._store, now):
+            id_ = waiting.session.id
+            if self._again.get(id_, 0.0) > time.monotonic():
+                continue
+            path, reason = None, ""
+            try:
+                path, reason = archive_session(self._store, config, waiting, self._asker, now)
+            except StoreError:
+                raise
+            except SourceError as error:
+                self._log.say(f"a session was not archived: {error}")
+                self._again[id_] = time.monotonic() + _ARCHIVE_PAUSE
+            except Exception as error:  # noqa: BLE001 -- one session's fault must not stop the others
+                self._log.failed("archiving a session", error)
+                self._again[id_] = time.monotonic() + _ARCHIVE_PAUSE
+            if reason:
+                self._log.say(f"archived as found: {reason}")
+            if path is not None:
+                self._log.say(f"session {waiting.session.key[:8]} archived")
+            return True
+        return False
+
+
+# --- in threads ----------------------------------------------------------------------------------
+
+
+class JobThread:
+    """Begins at once; `wake` it when there may be something to do, `close` it at the end.
+
+    `stored` is called, by the thread, when it has stored what others are to know of."""
+
+    name: ClassVar[str]
+    settings: ClassVar[tuple[str, ...]]  # by which it works; the first is "none" where it does not
+    patience: ClassVar[float]  # seconds for other writers
+    leave: ClassVar[float | None] = None  # seconds for what is under way at the end; None: all
+
+    def __init__(self, config: Config, log: Log, stored: Callable[[], None]) -> None:
+        self._config, self._log, self._stored = config, log, stored
+        self._more, self._ended = threading.Event(), threading.Event()
+        self._more.set()
+        self._thread = threading.Thread(target=self._run, name=self.name, daemon=True)
+        self._thread.start()
+
+    def wake(self) -> None:
+        self._more.set()
+
+    def close(self) -> None:
+        self._ended.set()
+        self._more.set()
+        self._thread.join(self.leave)
+
+    def _work_slice(self, store: Store) -> bool:
+        """As a job's step; whatever it raises is logged, and tried again after a while."""
+        raise NotImplementedError
+
+    def _idle_seconds(self) -> float | None:
+        """How long it may sleep when nobody wakes it."""
+        return None
+
+    def _run(self) -> None:
+        try:
+            if hasattr(os, "setpriority"):
+                os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
+        except OSError:
+            pass  # it is a courtesy
+        try:
+            store = open_store(self._config.home, now=_now_ms(), patience=self.patience)
+        except StoreError as error:
+            self._log.failed(f"opening the store for {self.name}", error)
+            return
+        try:
+            while not self._ended.is_set():
+                self._more.wait(self._idle_seconds())
+                self._more.clear()
+                self._work(store)
+        finally:
+            store.close()
+
+    def _work(self, store: Store) -> None:
+        try:
+            while not self._ended.is_set() and self._work_slice(store):
+                pass
+        except StoreBusy:
+            self._ended.wait(_BUSY_PAUSE)
+            self._more.set()
+        except Exception as error:  # noqa: BLE001 -- a server that is down, a text that breaks it
+            self._log.failed(self.name, error)
+            self._ended.wait(_ERROR_PAUSE)
+            self._more.set()
+
+
+class Embedding(JobThread):
+    """Vectors for what waits, newest first. Those who ask a question use the same model; a question
+    never waits for more than one text.
+
+    `embedder` is None until the model is loaded, and stays so where there is none."""
+
+    name = "embedding"
+    settings = ("embedder", *(setting.name for setting in EMBED))
+    patience = 0.5
+    embedder: Embedder | None = None
+    _asked = _absent = False
+
+    def want(self) -> None:
+        """Questions will be asked: have the model ready, if there is anything to compare with."""
+        if self.embedder is None:
+            self._asked = True
+            self.wake()
+
+    def _work_slice(self, store: Store) -> bool:
+        from yester.ingest.embedding import embed_waiting
+
+        if self.embedder is None and not self._load_model(store):
+            return False
+        assert self.embedder is not None
+        return next(embed_waiting(store, self.embedder, self._ended.is_set), 0) > 0
+
+    def _load_model(self, store: Store) -> bool:
+        """A model takes a hundred megabytes: not before there is something to do with it."""
+        wanted = store.unembedded(1) or (self._asked and has_vectors(store))
+        if self._absent or not wanted:
+            return False
+        from yester.text.embed import open_embedder
+
+        self.embedder = open_embedder(dict(self._config.values), self._config.home)
+        self._absent = self.embedder is None
+        return not self._absent
+
+
+class Refining(JobThread):
+    """Turns noted by a language model, where the settings name a provider, and sessions archived,
+    since it is asked about them, too."""
+
+    name = "refining"
+    settings = tuple(setting.name for setting in (*LLM, *ARCHIVE))
+    patience = 5.0
+    leave = 1.0  # the turn is marked as asked about: nobody waits for the answer any more
+
+    def __init__(self, config: Config, log: Log, stored: Callable[[], None]) -> None:
+        self._due: dict[int, float] = {}  # session → when to look at it
+        self._archiving: Archiving | None = None
+        self._asker: Asker | None = None
+        super().__init__(config, log, stored)
+
+    def tell(self, session: int) -> None:
+        """It was distilled."""
+        self._due[session] = time.monotonic() + _SETTLE
+        self.wake()
+
+    def _idle_seconds(self) -> float:
+        due = min([*self._due.values()], default=float("inf")) - time.monotonic()
+        return max(0.0, min(_TICK, due))
+
+    def _work_slice(self, store: Store) -> bool:
+        from yester.llm.refine import LATELY
+
+        recent = Queue("refine", since=_now_ms() - LATELY)
+        if self._archiving is None:  # the first time: whatever a worker before us has left
+            self._begin(store)
+            for waiting in store.queued_sessions(recent):
+                self._due.setdefault(waiting.session.id, time.monotonic() + _SETTLE)
+            self._archiving = Archiving(store, self._log, self._asker, in_thread=True)
+        if self._archiving.step(self._config):
+            return True
+        now = time.monotonic()
+        ready = [id_ for id_, when in [*self._due.items()] if when <= now]
+        if ready and self._asker is not None:
+            for waiting in store.queued_sessions(recent):
+                if waiting.session.id in ready and not self._ended.is_set():
+                    self._refine(store, self._asker, waiting)
+        for id_ in ready:
+            when = self._due.pop(id_)
+            if when > now:  # it was told of anew meanwhile
+                self._due.setdefault(id_, when)
+        return False
+
+    def _begin(self, store: Store) -> None:
+        from yester.llm.budget import open_asker
+
+        try:
+            self._asker = open_asker(self._config, store)
+        except ConfigError as error:
+            self._log.say(f"no turn is refined: {error}")
+
+    def _refine(self, store: Store, asker: Asker, waiting: Waiting) -> None:
+        from yester.distil.history import Rules
+        from yester.llm.refine import LATELY, find_unrefined, refine_turns
+
+        session = waiting.session
+        try:
+            turns = find_unrefined(store, session, _now_ms() - LATELY, Rules.of(self._config))
+            done = 0
+            for turn, refined in refine_turns(store, asker, session, turns, self._ended.is_set):
+                done += 1
+                what = f"kept as found: {refined.reason}" if refined.reason else "refined"
+                self._log.say(f"turn {turn.number} of {session.key[:8]} {what}")
+                if not refined.reason and not self._ended.is_set():
+                    self._stored()
+            if done < len(turns):  # as many calls are under way as may be
+                self._due[session.id] = time.monotonic() + _SETTLE
+        except StoreError:
+            raise
+        except Exception as error:  # noqa: BLE001 -- one session's fault must not stop the others
+            self._log.failed("refining a session", error)
+
+
+class Background:
+    """The threads. None runs before `use`; `close` it at the end. `refined` is called, by a thread,
+    when a language model's notes of a turn were stored."""
+
+    def __init__(self, log: Log, refined: Callable[[], None]) -> None:
+        self._log, self._refined = log, refined
+        self.embedding: Embedding | None = None
+        self.refining: Refining | None = None
+        self._used: dict[str, Value] = {}
+
+    def use(self, config: Config) -> None:
+        """Begin, or begin anew with other settings."""
+        if self._changes(Embedding, self.embedding, config):
+            wanted = config[Embedding.settings[0]] != "none"
+            self.embedding = Embedding(config, self._log, self._refined) if wanted else None
+        if self._changes(Refining, self.refining, config):
+            wanted = config[Refining.settings[0]] != "none"
+            self.refining = Refining(config, self._log, self._refined) if wanted else None
+
+    def _changes(self, kind: type[JobThread], running: JobThread | None, config: Config) -> bool:
+        """Has it other settings than before? Then the one that runs is ended."""
+        settings = {name: config[name] for name in kind.settings}
+        if settings.items() <= self._used.items():
+            return False
+        self._used |= settings
+        if running is not None:
+            running.close()
+        return True
+
+    def stored(self) -> None:
+        """Items were stored."""
+        if self.embedding is not None:
+            self.embedding.wake()
+
+    def distilled(self, session: int) -> None:
+        self.stored()
+        if self.refining is not None:
+            self.refining.tell(session)
+
+    def close(self) -> None:
+        for thread in (self.refining, self.embedding):
+            if thread is not None:
+                thread.close()

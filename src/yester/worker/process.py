@@ -1,0 +1,218 @@
+"""The worker as a process: the one of its home, how it is started, which version it is.
+
+Being the one worker of a home is an flock on run/worker.lock (and being the one server, on another
+file). The kernel lets go of it when its holder dies, however it dies, so there is no stale lock and
+no pid to be mistaken for another process. The file's text is for people and for `yester worker
+stop`.
+
+It is started by a hook of SessionStart or of a prompt, which reads run/launch, or by a command.
+Either way it begins in a session of its own, without our files, folder and environment: a
+repository can put variables into an agent's hooks, and PATH or PYTHONPATH would be enough.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+import yester
+from yester.agents.descriptors import detect_agent
+from yester.capture.homes import account_folder
+from yester.capture.question import ask_worker
+from yester.capture.rules import replace_file
+from yester.capture.spool import trusted_runtime
+
+PATH = "/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin"
+WORKER, SERVER = "worker.lock", "serve.lock"
+
+
+# --- the seat ------------------------------------------------------------------------------------
+
+
+class Seat:
+    def __init__(self, handle: int) -> None:
+        self._handle = handle
+
+    def leave(self) -> None:
+        os.close(self._handle)
+
+
+def take_seat(home: Path, patience: float = 0.0, name: str = WORKER) -> Seat | None:
+    """The seat, or None where another process has it for longer than `patience` seconds."""
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)  # the mode is that of the last one alone
+    (home / "run").mkdir(mode=0o700, exist_ok=True)
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+    handle = os.open(home / "run" / name, flags, 0o600)
+    deadline = time.monotonic() + patience
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            break
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                os.close(handle)
+                return None
+            time.sleep(0.005)
+    with suppress(OSError):  # never shorter than before: on a full disk the old block is still ours
+        os.pwrite(handle, f"{os.getpid():<10}\n".encode(), 0)
+    return Seat(handle)
+
+
+def seat_holder(home: Path, name: str = WORKER) -> int:
+    """The process that has it, or 0. The pid in the file counts only while the lock is held."""
+    try:
+        handle = os.open(home / "run" / name, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return 0
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return 0
+    except BlockingIOError:
+        text = os.pread(handle, 32, 0).strip()
+        return int(text) if text.isdigit() else 0
+    finally:
+        os.close(handle)
+
+
+def signal_holder(home: Path, pid: int, number: int, name: str = WORKER) -> bool:
+    """A signal to the process that has the seat; False, and none is sent, where that is not `pid`.
+
+    The lock's file names its holder a moment late, and on a full disk not at all; and a pid may be
+    another process's by the time it is used. So the process is held by a handle first."""
+    handle = -1
+    if sys.platform == "linux":
+        with suppress(OSError):  # not on this kernel, or it has ended
+            handle = os.pidfd_open(pid)
+    try:
+        if seat_holder(home, name) != pid or not _has_file_open(pid, home / "run" / name):
+            return False
+        if sys.platform == "linux" and handle >= 0:
+            signal.pidfd_send_signal(handle, number)
+        else:
+            os.kill(pid, number)
+        return True
+    except ProcessLookupError:
+        return False
+    finally:
+        if handle >= 0:
+            os.close(handle)
+
+
+def _has_file_open(pid: int, path: Path) -> bool:
+    """Where the system shows it; elsewhere the name in the file must do."""
+    folder = Path(f"/proc/{pid}/fd")
+    if not Path("/proc/self/fd").exists():
+        return True
+    wanted = path.stat()
+    try:
+        return any(_is_same_file(one, wanted) for one in folder.iterdir())
+    except OSError:
+        return False
+
+
+def _is_same_file(path: Path, wanted: os.stat_result) -> bool:
+    try:
+        return os.path.samestat(path.stat(), wanted)
+    except OSError:
+        return False  # closed meanwhile
+
+
+# --- starting ------------------------------------------------------------------------------------
+
+
+def worker_command(home: Path) -> list[str]:
+    """The command line of the worker of this home; -P: nothing is imported from where it runs."""
+    return [sys.executable, "-P", "-m", "yester", "--home", str(home), "worker", "run"]
+
+
+def write_launch(home: Path) -> None:
+    """run/launch for the hooks, one word a line; untouched where it is right already."""
+    path = home / "run" / "launch"
+    text = "".join(f"{word}\n" for word in worker_command(home))
+    try:
+        if path.read_text("utf-8") == text:
+            return
+    except (OSError, UnicodeDecodeError):
+        pass
+    with suppress(OSError):  # no room, or not ours to write: sessions do without it
+        replace_file(path, text)
+
+
+def write_trouble(home: Path, reason: str) -> None:
+    """run/trouble: why the worker cannot start, ready for the hook of a session that has started
+    it, which prints the file as it is."""
+    told = {
+        "systemMessage": f"yester: the worker cannot start ({reason}), so nothing is remembered "
+        "for this session yet. Run: yester doctor"
+    }
+    with suppress(OSError):
+        replace_file(home / "run" / "trouble", msgspec.json.encode(told).decode())
+
+
+def clean_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    clean = {
+        "HOME": str(account_folder(environ, detect_agent(environ) != "")),
+        "PATH": PATH,
+        "LANG": "C.UTF-8",
+    }
+    if environ.get("YESTER_EMBEDDER") == "none":
+        clean["YESTER_EMBEDDER"] = "none"
+    if runtime := trusted_runtime(environ, os.getuid()):
+        clean["XDG_RUNTIME_DIR"] = str(runtime)
+    return clean
+
+
+def start_detached(words: Sequence[str], environ: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    """A process of ours that outlives us."""
+    return subprocess.Popen(  # noqa: S603 -- our own interpreter and module
+        words,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd="/",
+        env=clean_environment(environ),
+        start_new_session=True,
+        umask=0o077,
+    )
+
+
+def start_worker(home: Path, environ: Mapping[str, str], patience: float = 10.0) -> bool:
+    """Start the worker and wait until it answers; False if it does not in time."""
+    write_launch(home)
+    process = start_detached(worker_command(home), environ)
+    deadline = time.monotonic() + patience
+    while time.monotonic() < deadline:
+        if ask_worker(home / "run", "GET /health", 1.0) is not None:
+            return True
+        if process.poll() is not None and process.returncode != 0:
+            return False
+        time.sleep(0.01)
+    return False
+
+
+# --- versions ------------------------------------------------------------------------------------
+
+
+def installed_version() -> str:
+    """The version that a new process would run."""
+    try:
+        text = Path(yester.__file__).read_text("utf-8")
+    except OSError:
+        return ""
+    found = re.search(r'^__version__ = "([^"]+)"', text, re.M)
+    return found[1] if found else ""
+
+
+def version_numbers(version: str) -> tuple[int, ...]:
+    """A version as numbers, to see which is newer."""
+    return tuple(int(part) for part in re.findall(r"\d+", version)[:4])
