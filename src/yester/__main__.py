@@ -29,9 +29,9 @@ def _home(words: list[str]) -> tuple[str | None, list[str]]:
 
 def serve_mcp(home: str | None) -> int:
     """Be the MCP server on stdin and stdout until the client leaves; the exit code."""
-    from yester.faces.mcp.server import serve
+    from yester.faces.mcp.server import serve_stdio
 
-    return serve(home)
+    return serve_stdio(home)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from tests.serving import serving
-from yester.faces.mcp.text import heading
+from yester.faces.mcp.text import item_heading
 from yester.ingest import prepared
 from yester.model import DISTILLED, Item, Project
 from yester.text.document import reading_cost
@@ -38,6 +38,6 @@ def test_every_face_has_the_same_text_and_price_for_an_item(memory, home, run):
     prices = {
         reading_cost(hit), reading_cost(item), searched["tokens"], listed["tokens"],
         searched["read_tokens"], int(re.findall(r"~(\d+)t", printed)[0]),
-        int(re.findall(r"~(\d+)t to read", heading(item, "shop"))[0]),
+        int(re.findall(r"~(\d+)t to read", item_heading(item, "shop"))[0]),
     }  # fmt: skip
     assert len(prices) == 1

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from yester.agents.descriptors import AGENTS, find_agent
-from yester.deliver.hooks import answer
+from yester.worker.answers import render_answer
 
 pytestmark = pytest.mark.requirement("DEL-02", "DEL-04")
 
@@ -25,7 +25,7 @@ NEVER = (
 def test_context_comes_in_the_form_the_client_takes(client):
     """Nested under the name of the event and with no other key, at the top, or as it is."""
     for event in find_agent(client).answerable:
-        printed = answer(client, event, "text")
+        printed = render_answer(client, event, "text")
         if client in ("claude-code", "codex", "gemini-cli"):
             output = {"hookEventName": event, "additionalContext": "text"}
             assert json.loads(printed) == {"hookSpecificOutput": output}
@@ -50,29 +50,30 @@ def test_each_client_takes_context_for_these_events(client, events):
 
 def test_others_get_the_text_itself():
     assert (
-        answer("somebody", "SessionStart", "zwei\nZeilen, schön") == "zwei\nZeilen, schön".encode()
+        render_answer("somebody", "SessionStart", "zwei\nZeilen, schön")
+        == "zwei\nZeilen, schön".encode()
     )
 
 
 @pytest.mark.parametrize("client", [*AGENTS, "somebody", ""])
 def test_an_event_that_takes_no_context_gets_none(client):
-    assert [event for event in NEVER if answer(client, event, "text")] == []
+    assert [event for event in NEVER if render_answer(client, event, "text")] == []
 
 
 @pytest.mark.parametrize("client", [*AGENTS, "somebody"])
 def test_nothing_to_say_is_nothing_at_all(client):
     for event in ("SessionStart", "UserPromptSubmit", "BeforeAgent", "sessionStart"):
-        assert answer(client, event, "") == b""
+        assert render_answer(client, event, "") == b""
 
 
 def test_other_scripts_are_not_escaped():
-    assert "漢字 🙂".encode() in answer("claude-code", "SessionStart", "漢字 🙂")
+    assert "漢字 🙂".encode() in render_answer("claude-code", "SessionStart", "漢字 🙂")
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=()), min_size=1))
 def test_any_text_can_be_printed(text):
     for client in (*AGENTS, "somebody"):
-        printed = answer(client, "SessionStart", text).decode()
+        printed = render_answer(client, "SessionStart", text).decode()
         assert printed
         if client in ("claude-code", "codex", "gemini-cli", "copilot-cli"):
             json.loads(printed)

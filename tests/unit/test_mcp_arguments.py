@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from yester.errors import UsageError
-from yester.faces.mcp.arguments import checked, identities, moments, types
+from yester.faces.mcp.arguments import check_arguments, parse_ids, parse_period, parse_types
 from yester.faces.mcp.tools import TOOLS
 
 NOW = int(datetime(2026, 11, 15, 12, tzinfo=UTC).timestamp() * 1000)
@@ -29,7 +29,7 @@ DAY = 86_400_000
     ],
 )
 def test_what_is_meant_is_taken(given_, taken):
-    assert checked(TOOLS["search"], given_) == taken
+    assert check_arguments(TOOLS["search"], given_) == taken
 
 
 @pytest.mark.requirement("DEL-06")
@@ -55,7 +55,7 @@ def test_what_is_meant_is_taken(given_, taken):
 )
 def test_what_is_wrong_is_named_with_its_value_and_the_fix(tool, given_, names):
     with pytest.raises(UsageError) as error:
-        checked(TOOLS[tool], given_)
+        check_arguments(TOOLS[tool], given_)
     for name in names:
         assert name in str(error.value)
 
@@ -73,7 +73,7 @@ def test_what_is_wrong_is_named_with_its_value_and_the_fix(tool, given_, names):
     ],
 )
 def test_ids_are_understood_as_models_write_them(written, meant):
-    assert identities(written, 100) == meant
+    assert parse_ids(written, 100) == meant
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_ids_are_understood_as_models_write_them(written, meant):
 )
 def test_ids_that_are_none_are_refused_with_an_example(written):
     with pytest.raises(UsageError, match="ids has"):
-        identities(written, 100)
+        parse_ids(written, 100)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_dates_are_understood_and_a_day_that_ends_a_range_is_part_of_it(given_, 
     import time
 
     time.tzset()  # UTC, see conftest.py
-    assert moments(given_, NOW) == (since, until)
+    assert parse_period(given_, NOW) == (since, until)
 
 
 @pytest.mark.parametrize(
@@ -117,14 +117,14 @@ def test_dates_are_understood_and_a_day_that_ends_a_range_is_part_of_it(given_, 
 )
 def test_dates_that_are_none_are_named(given_, names):
     with pytest.raises(UsageError) as error:
-        moments(given_, NOW)
+        parse_period(given_, NOW)
     for name in names:
         assert name in str(error.value)
 
 
 def test_several_types_are_parted_by_commas():
-    assert types({"obs_type": "decision, bugfix,"}) == ("decision", "bugfix")
-    assert types({}) == ()
+    assert parse_types({"obs_type": "decision, bugfix,"}) == ("decision", "bugfix")
+    assert parse_types({}) == ()
 
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9)
@@ -134,7 +134,7 @@ JSON = SCALARS | st.lists(SCALARS, max_size=2) | st.dictionaries(st.text(max_siz
 @given(st.dictionaries(st.sampled_from([*TOOLS["search"].parameters]), JSON))
 def test_anything_is_taken_or_refused(given_):
     try:
-        taken = checked(TOOLS["search"], given_)
+        taken = check_arguments(TOOLS["search"], given_)
     except UsageError:
         return
     assert all(isinstance(value, str | int) for value in taken.values())

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from yester.faces.mcp.memory import ToolMemory, open_for_tools
-from yester.faces.mcp.server import HANDSHAKE, MODERN, Server, lines
+from yester.faces.mcp.server import HANDSHAKE, MODERN, Server, read_lines
 from yester.faces.mcp.tools import TOOLS, Tool
 
 META = "io.modelcontextprotocol/"
@@ -35,7 +35,7 @@ def ask(tmp_path):
         memory = open_for_tools(str(tmp_path / "home"), str(tmp_path), {}, lambda *_: None)
         server = Server(tools, lambda: memory, answers.append)
         for one in sent:
-            server.take(one if isinstance(one, bytes | None) else json.dumps(one).encode())
+            server.take_line(one if isinstance(one, bytes | None) else json.dumps(one).encode())
         server.finish()
         return answers
 
@@ -232,7 +232,7 @@ def test_a_call_that_is_cancelled_before_its_turn_is_not_made(ask):
 
 def test_lines_may_be_as_long_as_the_limit_and_no_longer():
     source = io.BytesIO(b"0123456789\n" + b"x" * 30 + b"\nlast\r\n" + b"y" * 11)
-    assert list(lines(source, 10)) == [b"0123456789", None, b"last", None]
+    assert list(read_lines(source, 10)) == [b"0123456789", None, b"last", None]
 
 
 JSON = st.recursive(

@@ -14,13 +14,13 @@ from yester.faces.mcp.text import (
     MOST,
     ROW,
     Page,
-    cut,
-    heading,
+    add_rows,
+    cut_text,
+    hit_row,
     indented,
-    row,
-    rows_that_fit,
-    tokens_at_most,
-    whole,
+    item_heading,
+    most_tokens,
+    whole_item,
 )  # fmt: skip
 from yester.faces.mcp.tools import TOOLS
 from yester.fence import KINDS
@@ -52,7 +52,7 @@ def pieces() -> WordPiece:
 
 @pytest.mark.requirement("DEL-06")
 def test_the_tools_together_cost_less_than_900_tokens(pieces):
-    described = [tool.described() for tool in TOOLS.values()]
+    described = [tool.describe_tool() for tool in TOOLS.values()]
     listed = json.dumps(described, separators=(",", ":"), ensure_ascii=False)
     assert len(listed) / 4 < 900
     # What a client hands on to a model; this tokenizer counts every bracket and quotation mark.
@@ -92,14 +92,14 @@ def test_the_count_is_never_below_that_of_a_real_tokenizer_on_real_text(pieces):
     for path in files:
         text = path.read_text("utf-8")[:8_000]
         real = sum(1 for _ in pieces.piece_numbers(text))
-        assert real <= tokens_at_most(text) <= 2.5 * real, path
+        assert real <= most_tokens(text) <= 2.5 * real, path
 
 
 @given(st.text(max_size=300), st.integers(0, 60))
 def test_what_is_cut_off_is_within_its_budget_and_can_be_gone_on_with(text, most):
-    head, end = cut(text, most)
+    head, end = cut_text(text, most)
     assert text[:end] == head
-    assert end == len(text) or tokens_at_most(head) <= max(most, 1)
+    assert end == len(text) or most_tokens(head) <= max(most, 1)
     if most > 40 and text:
         assert end > 0, "going on from the end gets somewhere"
 
@@ -109,15 +109,15 @@ def test_what_is_cut_off_is_within_its_budget_and_can_be_gone_on_with(text, most
 @given(st.text(max_size=600), st.text(max_size=200), st.text(max_size=60))
 @example("\U0001f7e3" * 600, "\U0001f7e3" * 200, "\U0001f7e3" * 60)
 def test_a_row_is_one_line_of_at_most_100_tokens(text, title, project):
-    shown = row(hit(text, title, project=project, type=project, stale=title), ("word",))
-    assert tokens_at_most(shown) <= 100
+    shown = hit_row(hit(text, title, project=project, type=project, stale=title), ("word",))
+    assert most_tokens(shown) <= 100
     assert shown.startswith("#7 · message")
     assert len(shown.splitlines()) == 1
 
 
 @pytest.mark.requirement("DEL-05")
 def test_a_row_says_id_kind_title_date_project_score_and_cost():
-    shown = row(
+    shown = hit_row(
         hit("The cache served stale prices.", "No more Redis", kind="memory", type="decision"), ()
     )
     assert shown == (
@@ -129,21 +129,21 @@ def test_a_row_says_id_kind_title_date_project_score_and_cost():
 @pytest.mark.requirement("DEL-05", "DEL-06")
 def test_an_ordinary_row_costs_50_to_100_tokens_and_twenty_fit_an_answer():
     words = "the cache served stale prices after every promotion and held memory of the box " * 5
-    shown = row(hit(words, "Product pages come from a materialised view"), ())
-    assert 50 <= tokens_at_most(shown) <= 100
+    shown = hit_row(hit(words, "Product pages come from a materialised view"), ())
+    assert 50 <= most_tokens(shown) <= 100
     assert ROW <= 100
     page = Page("search", "head")
-    assert rows_that_fit(page, [shown] * 20) == 0
+    assert add_rows(page, [shown] * 20) == 0
 
 
 @settings(max_examples=40)
 @given(st.lists(st.text(max_size=400), max_size=60), st.text(max_size=200))
 def test_an_answer_is_never_longer_than_its_budget(texts, note):
     page = Page(f"search {note}", "head")
-    left = rows_that_fit(page, [row(hit(text), ()) for text in texts])
+    left = add_rows(page, [hit_row(hit(text), ()) for text in texts])
     foot = f"{left} more not shown: call search again with offset=12." if left else ""
-    answer = page.close(foot, "Whole: " + note * 50)
-    assert tokens_at_most(answer) <= MOST
+    answer = page.finish_page(foot, "Whole: " + note * 50)
+    assert most_tokens(answer) <= MOST
     assert foot in answer
     assert answer.count(CLOSE) == 1
     assert answer.endswith(CLOSE)
@@ -157,14 +157,14 @@ def _ours(answer: str) -> list[str]:
 @pytest.mark.requirement("DEL-04")
 def test_hostile_text_can_neither_leave_its_line_nor_pass_for_ours():
     page = Page(HOSTILE, "head")
-    page.add(row(hit(HOSTILE, HOSTILE, project=HOSTILE, tool=HOSTILE, stale=HOSTILE), ()))
+    page.add_row(hit_row(hit(HOSTILE, HOSTILE, project=HOSTILE, tool=HOSTILE, stale=HOSTILE), ()))
     item = Item(
         "r", "observation", project="p", session=HOSTILE, type=HOSTILE, title=HOSTILE,
         subtitle=HOSTILE, body=HOSTILE, facts=(HOSTILE,), concepts=(HOSTILE,), tool=HOSTILE,
         sections={HOSTILE: HOSTILE}, files_read=(HOSTILE,), role="tool", id=8,
     )  # fmt: skip
-    page.add(f"{heading(item, HOSTILE)}\n{indented(whole(item))}")
-    answer = page.close("foot")
+    page.add_row(f"{item_heading(item, HOSTILE)}\n{indented(whole_item(item))}")
+    answer = page.finish_page("foot")
     assert [line.split(" ")[0] for line in _ours(answer)] == ["head", "#7", "#8", "foot"]
     assert answer.count("<") == 2, "the fence's own tags"
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e]", answer)
@@ -173,7 +173,9 @@ def test_hostile_text_can_neither_leave_its_line_nor_pass_for_ours():
 def test_secrets_stored_before_a_rule_knew_them_do_not_go_out():
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     item = Item("r", "note", title=f"t {secret}", body=f"b {secret}", facts=(f"f {secret}",), id=8)
-    shown = row(hit(f"b {secret}", f"t {secret}"), ()) + heading(item, "p") + whole(item)
+    shown = (
+        hit_row(hit(f"b {secret}", f"t {secret}"), ()) + item_heading(item, "p") + whole_item(item)
+    )
     assert secret not in shown
     assert "[redacted:" in shown
 
@@ -181,7 +183,7 @@ def test_secrets_stored_before_a_rule_knew_them_do_not_go_out():
 @pytest.mark.requirement("DEL-11")
 def test_a_whole_item_says_what_it_costs_and_what_was_spent_on_it():
     item = Item("r", "observation", body="x" * 400, discovery_tokens=2_400, id=8)
-    told = heading(item, "shop")
+    told = item_heading(item, "shop")
     assert "~100t to read" in told
     assert "made from about 2,400 tokens of work" in told
-    assert "tokens of work" not in heading(Item("r", "note", body="x", id=9), "shop")
+    assert "tokens of work" not in item_heading(Item("r", "note", body="x", id=9), "shop")

@@ -2,7 +2,8 @@
 
 Everything shown is somebody's words of another day, and stands in quotation marks. No line is
 without who said it or what it is, and nothing in it can leave its line, hide from a reader or pass
-for a tag.
+for a tag. Everything is quoted, whatever it says: no table knows every way to give an order, and a
+label that guesses at one is wrong about decisions and commit subjects.
 """
 
 from __future__ import annotations
@@ -10,13 +11,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from yester.clock import Calendar
-from yester.deliver.quote import named, plain, quoted
 from yester.fence import neutral, strip_fenced
 from yester.model import Hit, Item
 from yester.redact import redact
 from yester.text.document import reading_cost
 from yester.text.sentences import shorten_text
 
+ESTIMATE_NOTE = (
+    "Tokens are estimates (four characters each). They are no saving: nobody would have found all "
+    "of it out again."
+)
+OPEN, CLOSE = "“", "”"
+_INNER_QUOTES = str.maketrans(dict.fromkeys("“”„‟〝〞", '"'))
 TITLE, NAME = 100, 40  # characters
 _STALE = 100
 _SHORT = 40  # tokens
@@ -31,72 +37,93 @@ ICONS: Mapping[str, str] = {
 }  # fmt: skip
 
 
-def sort(kind: str, type_: str = "") -> str:
+def quote_text(text: str) -> str:
+    """On our own line: nothing in it closes the quotation but we."""
+    return f"{OPEN}{replace_quotes(text)}{CLOSE}" if text else "(empty)"
+
+
+def replace_quotes(text: str) -> str:
+    """With no quotation marks like ours: for names and paths that stand outside of any."""
+    return text.translate(_INNER_QUOTES)
+
+
+def quote_name(text: str) -> str:
+    """A project, a tool, a type: one that could be a sentence is quoted as one. Some scripts have
+    no spaces, so whatever is not ASCII could be."""
+    return quote_text(text) if " " in text or not text.isascii() else replace_quotes(text)
+
+
+def quote_lines(text: str) -> str:
+    """Whole, line by line: each with the mark of a quotation, so that none can pass for ours."""
+    return "\n".join(f"> {one}" for one in text.split("\n"))
+
+
+def item_sort(kind: str, type_: str = "") -> str:
     """What an item is called beside its sign: decision, bugfix, memory …"""
     return type_ if kind == "observation" and type_ in ICONS else kind
 
 
-def icon(kind: str, type_: str = "") -> str:
-    return ICONS.get(sort(kind, type_), "·")
+def item_icon(kind: str, type_: str = "") -> str:
+    return ICONS.get(item_sort(kind, type_), "·")
 
 
-def clean(text: str) -> str:
+def clean_text(text: str) -> str:
     """Without secrets, without what we injected ourselves, without anything that could harm."""
     return neutral(strip_fenced(redact(text)))
 
 
-def line(text: str, most: int) -> str:
+def one_line(text: str, most: int) -> str:
     """The beginning of a text on one line."""
-    return shorten_text(clean(text), most)
+    return shorten_text(clean_text(text), most)
 
 
-def name(text: str) -> str:
+def short_name(text: str) -> str:
     """Of a project, a tool, a type, on one line."""
-    return named(line(text, NAME))
+    return quote_name(one_line(text, NAME))
 
 
-def titled(title: str, text: str) -> str:
-    title = line(title, TITLE)
+def join_title(title: str, text: str) -> str:
+    title = one_line(title, TITLE)
     if not title or text.lstrip("# ").startswith(title.rstrip("…")):
         return text
     return f"{title}: {text}" if text else title
 
 
-def speaker(one: Item | Hit) -> str:
+def speaker_of(one: Item | Hit) -> str:
     """Whose words: user, agent, a tool's; "" where nobody has said them."""
     if one.role == "tool":
-        return name(one.tool) or "tool"
+        return short_name(one.tool) or "tool"
     return SPEAKERS.get(one.role, "")
 
 
-def said(one: Item | Hit, calendar: Calendar, text: str, more: str = "") -> str:
+def item_line(one: Item | Hit, calendar: Calendar, text: str, more: str = "") -> str:
     """`#12 user, 12 Nov: “…”`"""
-    who = ", ".join(filter(None, (speaker(one), what(one)))) or one.kind
+    who = ", ".join(filter(None, (speaker_of(one), item_type(one)))) or one.kind
     epoch = one.epoch if isinstance(one, Item) else int(one.epoch * 1000)
-    return f"#{one.id} {who}, {calendar.day_label(epoch)}{more}: {quoted(text)}"
+    return f"#{one.id} {who}, {calendar.day_label(epoch)}{more}: {quote_text(text)}"
 
 
-def found(hit: Hit, calendar: Calendar, text: str, origin: str = "") -> str:
+def hit_line(hit: Hit, calendar: Calendar, text: str, origin: str = "") -> str:
     """The same for what was looked for, with what has happened to its files since."""
-    stale = f" ({plain(line(hit.stale, _STALE))})" if hit.stale else ""
-    return said(hit, calendar, text, origin) + stale
+    stale = f" ({replace_quotes(one_line(hit.stale, _STALE))})" if hit.stale else ""
+    return item_line(hit, calendar, text, origin) + stale
 
 
-def row(item: Item, calendar: Calendar) -> str:
+def index_row(item: Item, calendar: Calendar) -> str:
     """`#12 ◆ 14:03 “Orders keep UTC” ~85t`: a line of an index, under its day; what is short is
     told as a whole."""
     whole = reading_cost(item) <= _SHORT
     text = (
-        titled(item.title, line(item.body, 4 * _SHORT))
+        join_title(item.title, one_line(item.body, 4 * _SHORT))
         if whole
-        else line(item.title or item.body, TITLE)
+        else one_line(item.title or item.body, TITLE)
     )
-    head = f"#{item.id} {icon(item.kind, item.type)} {calendar.time_label(item.epoch)}"
-    return f"{head} {quoted(text)}" + ("" if whole else f" ~{reading_cost(item)}t")
+    head = f"#{item.id} {item_icon(item.kind, item.type)} {calendar.time_label(item.epoch)}"
+    return f"{head} {quote_text(text)}" + ("" if whole else f" ~{reading_cost(item)}t")
 
 
-def what(one: Item | Hit) -> str:
+def item_type(one: Item | Hit) -> str:
     """plan, todo, decision, summary …; talk needs no name."""
     if one.kind in ("message", "prompt"):
         return ""
-    return one.kind if one.kind == "summary" else name(one.type) or one.kind
+    return one.kind if one.kind == "summary" else short_name(one.type) or one.kind

@@ -63,10 +63,10 @@ class Page:
         self.left: list[Left] = []
 
     @property
-    def room(self) -> bool:
+    def has_room(self) -> bool:
         return self._bytes > 0 and self._units > 0
 
-    def add(
+    def add_line(
         self,
         line: str,
         item: int,
@@ -90,7 +90,7 @@ class Page:
         self.shown.append(Shown(item, score, estimate_tokens(line), reason))
         return True
 
-    def context(self) -> Context:
+    def finish_page(self) -> Context:
         left = tuple(self.left)
         if not self._lines:
             return Context(left=left)
@@ -108,7 +108,7 @@ class Page:
         return fenced(self._kind, body, self._note)
 
 
-def joined(*parts: Context) -> Context:
+def join_contexts(*parts: Context) -> Context:
     """Several blocks as one context, in this order."""
     return Context(
         "\n".join(part.text for part in parts if part.text),

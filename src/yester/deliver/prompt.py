@@ -14,9 +14,15 @@ from typing import TYPE_CHECKING
 from yester.clock import Calendar
 from yester.deliver.empty import QUESTION, says_little
 from yester.deliver.gate import trivial
-from yester.deliver.lines import clean, found, line, name, titled
+from yester.deliver.lines import (
+    clean_text,
+    hit_line,
+    join_title,
+    one_line,
+    replace_quotes,
+    short_name,
+)
 from yester.deliver.page import Context, Left, Page
-from yester.deliver.quote import plain
 from yester.fence import MOST_UNITS, strip_fenced
 from yester.memories.categories import order_hits
 from yester.memories.places import is_curated
@@ -90,7 +96,7 @@ def at_prompt(
         "Found in earlier sessions for this prompt; one as a whole: yester show ID.", "",
         given.room, given.units,
     )  # fmt: skip
-    if not page.room:
+    if not page.has_room:
         return Context()
     if len(prompt) > _LONGEST_PROMPT:
         half = _LONGEST_PROMPT // 2
@@ -135,13 +141,13 @@ def at_prompt(
         if why:
             page.left.append(Left(hit.id, hit.score, why))
             continue
-        text = titled(hit.title, find_snippet(clean(hit.text), asked, _SNIPPET))
-        origin = "" if own else f" [from: {name(hit.project)}]"
+        text = join_title(hit.title, find_snippet(clean_text(hit.text), asked, _SNIPPET))
+        origin = "" if own else f" [from: {short_name(hit.project)}]"
         reason = "same project" if own else "other project"
         order = (0, len(page.shown), 0)
-        if page.add(found(hit, calendar, text, origin), hit.id, reason, order, hit.score):
+        if page.add_line(hit_line(hit, calendar, text, origin), hit.id, reason, order, hit.score):
             turns[turn] = hit.id
-    return page.context()
+    return page.finish_page()
 
 
 def _found(
@@ -200,9 +206,9 @@ def at_read(
 ) -> Context:
     """What is recorded about a file that is about to be read; `file` as seen from the project."""
     given, search = given or Given(most=3, budget=250), search or Search()
-    head = f"Recorded about {plain(line(file, 120))}; one as a whole: yester show ID."
+    head = f"Recorded about {replace_quotes(one_line(file, 120))}; one as a whole: yester show ID."
     page = Page("memory", "the file", head, "", given.room, given.units)
-    if not page.room or not file:
+    if not page.has_room or not file:
         return Context()
     about = Filters(projects=(project.key,), kinds=_ABOUT_FILES, files=(file,))
     asked = Asked("", about, _ASKED, now=now, project=project.key)
@@ -213,6 +219,8 @@ def at_read(
         if len(page.shown) >= given.most:
             page.left.append(Left(hit.id, hit.score, f"more than {given.most}"))
             continue
-        text = titled(hit.title, line(hit.text, _NOTE))
-        page.add(found(hit, calendar, text), hit.id, f"file {file}", (0, len(page.shown), 0))
-    return page.context()
+        text = join_title(hit.title, one_line(hit.text, _NOTE))
+        page.add_line(
+            hit_line(hit, calendar, text), hit.id, f"file {file}", (0, len(page.shown), 0)
+        )
+    return page.finish_page()

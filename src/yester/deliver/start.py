@@ -21,16 +21,16 @@ from yester.deliver.gate import trivial
 from yester.deliver.lines import (
     ICONS,
     TITLE,
-    found,
-    line,
-    row,
-    said,
-    sort,
-    titled,
+    hit_line,
+    index_row,
+    item_line,
+    item_sort,
+    join_title,
+    one_line,
+    quote_text,
+    short_name,
 )
-from yester.deliver.lines import name as named
-from yester.deliver.page import Context, Page, joined
-from yester.deliver.quote import quoted
+from yester.deliver.page import Context, Page, join_contexts
 from yester.fence import MOST_UNITS, fenced, units
 from yester.git import Signals
 from yester.memories.places import is_curated
@@ -94,12 +94,12 @@ def at_start(
         here = replace(here, signals=None)
     rules = _rules(rules_told, calendar, min(_RULES, budget))
     number = store.probe(Probe(replace(project, since=None))).statistics.items
-    name = named(here.project.name)
+    name = short_name(here.project.name)
     if not number:
         if again or of_session:
             return rules
         nothing = f"Project {name}: nothing is recorded yet. What happens in this session will be."
-        return joined(rules, Context(fenced("memory", nothing)))
+        return join_contexts(rules, Context(fenced("memory", nothing)))
     foot = (
         f'{number:,} items are recorded here. More: yester recall "words"; one as a whole: '
         "yester show ID."
@@ -120,7 +120,7 @@ def at_start(
     left = f" {len(page.left)} more did not fit." if page.left else ""
     more = (left + _economics(indexed), left, "")
     page.foot = foot + next(text for text in more if len(text) <= reserved)
-    return joined(rules, page.context())
+    return join_contexts(rules, page.finish_page())
 
 
 def _left_off(store: Store, here: Here) -> int:
@@ -141,7 +141,7 @@ def for_agent(store: Store, here: Here, budget: int = 400) -> Context:
         budget - estimate_tokens(rules.text), MOST_UNITS - units(rules.text),
     )  # fmt: skip
     _at_hand(store, here, "", page, calendar, set(), 0)
-    return joined(rules, page.context())
+    return join_contexts(rules, page.finish_page())
 
 
 def _rules(rules: Sequence[Item], calendar: Calendar, budget: int) -> Context:
@@ -149,10 +149,10 @@ def _rules(rules: Sequence[Item], calendar: Calendar, budget: int) -> Context:
     for number, rule in enumerate(rules):
         # Only what a user typed may speak as a user: whatever else calls itself a rule is none.
         if rule.origin == "user":
-            text = line(rule.body or rule.title, _RULE)
-            page.add(f"- {text} (#{rule.id}, {calendar.day_label(rule.epoch)})",
+            text = one_line(rule.body or rule.title, _RULE)
+            page.add_line(f"- {text} (#{rule.id}, {calendar.day_label(rule.epoch)})",
                      rule.id, "rule", (0, number, 0))  # fmt: skip
-    return page.context()
+    return page.finish_page()
 
 
 # --- what happened last ---------------------------------------------------------------------------
@@ -180,8 +180,10 @@ def _sessions(
         heading = _heading(session, calendar, [entry.item for entry in entries])
         for entry in entries:
             item = entry.item
-            text = said(item, calendar, entry.text, entry.label)
-            page.add(text, item.id, entry.reason, (place, item.epoch, item.id), heading=heading)
+            text = item_line(item, calendar, entry.text, entry.label)
+            page.add_line(
+                text, item.id, entry.reason, (place, item.epoch, item.id), heading=heading
+            )
         place += 1
     return place
 
@@ -196,7 +198,7 @@ def _story(store: Store, session: Session, place: int, exchange: bool) -> list[_
         return [item for item in store.select(filters, Paging(limit)) if not item.actor]
 
     def entry(item: Item, reason: str, most: int, label: str = "") -> _Entry:
-        return _Entry(item, reason, line(item.body or item.title, most), label)
+        return _Entry(item, reason, one_line(item.body or item.title, most), label)
 
     summaries = last(("summary",), 4)
     whole = [item for item in summaries if any(name in item.sections for name, _ in _SUMMARY)]
@@ -219,11 +221,11 @@ def _story(store: Store, session: Session, place: int, exchange: bool) -> list[_
 def _told(summary: Item) -> str:
     """asked: …; done: …; learned: …; open: …"""
     parts = (
-        f"{name}: {line(summary.sections[section], _SECTION).rstrip('.')}"
+        f"{name}: {one_line(summary.sections[section], _SECTION).rstrip('.')}"
         for section, name in _SUMMARY
         if summary.sections.get(section, "").strip()
     )
-    return "; ".join(parts) or line(summary.body or summary.title, _NOTE)
+    return "; ".join(parts) or one_line(summary.body or summary.title, _NOTE)
 
 
 def _telling(prompt: str) -> bool:
@@ -231,13 +233,13 @@ def _telling(prompt: str) -> bool:
 
 
 def _heading(session: Session, calendar: Calendar, shown: Iterable[Item]) -> str:
-    title = line(session.title, TITLE)
+    title = one_line(session.title, TITLE)
     told = title.rstrip("…")
-    if any(told and line(item.body, len(told) + 1).startswith(told) for item in shown):
+    if any(told and one_line(item.body, len(told) + 1).startswith(told) for item in shown):
         title = ""  # its first prompt says it as well
     prompts = f"{session.prompts} prompt{'' if session.prompts == 1 else 's'}"
-    called = f", titled {quoted(title)}" if title else ""
-    agent = named(session.agent) or "an agent"
+    called = f", titled {quote_text(title)}" if title else ""
+    agent = short_name(session.agent) or "an agent"
     return f"Session of {calendar.day_label(session.ended)} with {agent}{called} ({prompts}):"
 
 
@@ -265,8 +267,8 @@ def _at_hand(
     ]
     heading = f"About the work at hand{_signs(here.signals)}:"
     for number, hit in enumerate(new[:_RELEVANT]):
-        text = found(hit, calendar, titled(hit.title, line(hit.text, _NOTE)))
-        page.add(text, hit.id, "at hand", (place, number, 0), hit.score, heading)
+        text = hit_line(hit, calendar, join_title(hit.title, one_line(hit.text, _NOTE)))
+        page.add_line(text, hit.id, "at hand", (place, number, 0), hit.score, heading)
     return place + 1
 
 
@@ -274,7 +276,7 @@ def _signs(signals: Signals) -> str:
     """(branch fix/retries, 3 files changed)"""
     number = len(signals.changed)
     changed = f"{number} file{'' if number == 1 else 's'} changed" if number else ""
-    branch = f"branch {named(signals.branch)}" if signals.branch else ""
+    branch = f"branch {short_name(signals.branch)}" if signals.branch else ""
     told = ", ".join(filter(None, (branch, changed)))
     return f" ({told})" if told else ""
 
@@ -308,15 +310,16 @@ def _index(
         if day not in days:
             days.append(day)
         heading = f"{day}:" if shown else f"{_legend(items)}\n{day}:"
-        if page.add(row(item, calendar), item.id, "timeline", (place + len(days), number, 0),
-                    heading=heading):  # fmt: skip
+        order = (place + len(days), number, 0)
+        text = index_row(item, calendar)
+        if page.add_line(text, item.id, "timeline", order, heading=heading):
             shown.append(item)
     return shown
 
 
 def _legend(items: Sequence[Item]) -> str:
     """What was recorded, by day (◆ decision, ✔ bugfix; ~85t: about 85 tokens to read whole):"""
-    sorts = dict.fromkeys(sort(item.kind, item.type) for item in items)
+    sorts = dict.fromkeys(item_sort(item.kind, item.type) for item in items)
     signs = ", ".join(f"{ICONS[one]} {one}" for one in sorted(sorts))
     return f"Recorded, by day ({signs}; ~85t: about 85 tokens to read whole):"
 

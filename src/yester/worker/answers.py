@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from yester import __version__, git
+from yester.agents.descriptors import find_agent
 from yester.agents.hooks import TRIAL, HookEvent
 from yester.agents.values import relative_path
 from yester.capture.spool import NewerFormat, Spool, event_of, read
@@ -26,8 +27,7 @@ from yester.clock import DAY
 from yester.config import Config
 from yester.config import narrowed as config_for_session
 from yester.deliver.context import EVENTS, Moment, context
-from yester.deliver.hooks import answer
-from yester.deliver.page import Context, Shown, joined
+from yester.deliver.page import Context, Shown, join_contexts
 from yester.deliver.prompt import Given, Search
 from yester.deliver.start import Here
 from yester.errors import SourceError, StoreError
@@ -59,6 +59,20 @@ _LATE_START = 1_700  # tokens; beside it there is room for what fits the prompt
 # Seconds git may take: before the first prompt, at a prompt (what was read ahead must do), and
 # where a person waits who has asked.
 _AT_START, _AT_PROMPT, _ASKED = 0.05, 0.03, 0.1
+
+
+def render_answer(client: str, event: str, text: str) -> bytes:
+    """The bytes to print, b"" for nothing to say or for an event that takes no context."""
+    agent = find_agent(client)
+    if not text or event not in agent.answerable:
+        return b""
+    sound = text.encode("utf-8", "replace").decode()  # a lone surrogate is no reason to be silent
+    if agent.answer_form == "plain":
+        return sound.encode()
+    if agent.answer_form == "top":
+        return msgspec.json.encode({"additionalContext": sound})
+    output = {"hookEventName": event, "additionalContext": sound}
+    return msgspec.json.encode({"hookSpecificOutput": output})
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +149,7 @@ class Answers:
         """What the hook prints; `settle` it when it is known whether it has. May raise anything:
         the caller answers nothing then."""
         if told.session == TRIAL:
-            body = answer(told.agent, told.name, f"yester {__version__} answers")
+            body = render_answer(told.agent, told.name, f"yester {__version__} answers")
             return Delivery(id_, told, body)
         began = time.perf_counter()
         try:
@@ -163,7 +177,7 @@ class Answers:
         if told.what != "start":
             fitting = self._context(told, block)
         self._surroundings.look(told.cwd)
-        body = answer(told.agent, told.name, joined(block, fitting).text)
+        body = render_answer(told.agent, told.name, join_contexts(block, fitting).text)
         lines = [(_START, one) for one in block.shown] + [(told.name, one) for one in fitting.shown]
         delivery = Delivery(id_, told, body, tuple(lines) if body else ())
         if start is None or (block.text and not body):  # (this client takes no text here)

@@ -13,7 +13,7 @@ from yester.agents.descriptors import detect_session
 from yester.capture import rules
 from yester.clock import format_minute
 from yester.deliver.context import EVENTS
-from yester.deliver.economics import HONEST
+from yester.deliver.lines import ESTIMATE_NOTE
 from yester.deliver.page import Context, Shown
 from yester.faces.cli.app import App, count, pass_app, print_json
 from yester.faces.cli.feedback import history
@@ -49,7 +49,7 @@ def command(
     folder = str((cwd or Path.cwd()).resolve())
     if off := _off(app, folder):
         if as_json:
-            print_json({"text": "", "shown": [], "left": [], "note": HONEST, "off": off})
+            print_json({"text": "", "shown": [], "left": [], "note": ESTIMATE_NOTE, "off": off})
         else:
             click.echo(f"An agent is given nothing here: {off}", err=True)
         click.get_current_context().exit(1)
@@ -58,7 +58,7 @@ def command(
     given = build_context(app.memory, request)
     lines = _lines(app, given)
     if as_json:
-        print_json({"text": given.text, "shown": lines, "left": given.left, "note": HONEST})
+        print_json({"text": given.text, "shown": lines, "left": given.left, "note": ESTIMATE_NOTE})
     else:
         if given.text:
             click.echo(given.text)
@@ -138,6 +138,6 @@ def _print_why(lines: list[_Line], given: Context) -> None:
             f"This injection: {count(len(lines), 'line')}, ~{estimate_tokens(given.text):,}t with "
             "all that is around them; the items are "
             f"~{sum(one.read_tokens for one in lines):,}t to read"
-            + (f" and were made from ~{spent:,}t of work" if spent else "") + f". {HONEST}",
+            + (f" and were made from ~{spent:,}t of work" if spent else "") + f". {ESTIMATE_NOTE}",
             err=True,
         )  # fmt: skip

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from yester.deliver.lines import line
-from yester.deliver.quote import quoted
+from yester.deliver.lines import one_line, quote_text
 from yester.errors import ConfigError
 from yester.faces.cli.app import App
 from yester.model import Hit
@@ -50,7 +49,7 @@ def print_digest(app: App, made: Digest) -> None:
         click.echo(click.style(heading, bold=True))
         for entry in entries:
             numbers = " ".join(f"#{item}" for item in entry.items[:6])
-            text = quoted(line(entry.text, 600)) if app.read_by_agent else entry.text
+            text = quote_text(one_line(entry.text, 600)) if app.read_by_agent else entry.text
             click.echo(f"  - {text}  {click.style(numbers, dim=True)}")
     if not made.headings:
         click.echo("No sentence of the hits tells of a decision, an attempt or a warning.")

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from yester.clock import format_minute
-from yester.deliver.lines import icon
+from yester.deliver.lines import item_icon
 from yester.faces.cli.app import (
     App,
     fenced_for_agents,
@@ -59,7 +59,8 @@ def command(app: App, /, limit: int, rows: int, form: str, as_json_: bool, **giv
             print_full(app, hits)
         for one in hits if form == "index" else ():
             click.echo(
-                f"  {icon(one.kind, one.type)} #{one.id}  {format_minute(int(one.epoch * 1000))}"
+                f"  {item_icon(one.kind, one.type)} #{one.id}"
+                f"  {format_minute(int(one.epoch * 1000))}"
                 f"  {title(app, one, ())}  ~{reading_cost(one)}t"
             )
     if as_json_:

@@ -8,8 +8,15 @@ from typing import Any
 import click
 
 from yester.clock import format_minute
-from yester.deliver.lines import clean, icon, line, name
-from yester.deliver.quote import block, plain, quoted
+from yester.deliver.lines import (
+    clean_text,
+    item_icon,
+    one_line,
+    quote_lines,
+    quote_text,
+    replace_quotes,
+    short_name,
+)
 from yester.faces.cli.app import App
 from yester.model import Hit
 from yester.recall.rank import TOLD
@@ -82,15 +89,15 @@ def title(
 ) -> str:
     """One line that stands for the item: its title, else the part of its text that answers."""
     if app.read_by_agent:
-        text = line(hit.title, 200) or find_snippet(clean(hit.text), asked, 110)
-        return (f"{name(hit.tool)}: " if hit.tool else "") + quoted(text)
+        text = one_line(hit.title, 200) or find_snippet(clean_text(hit.text), asked, 110)
+        return (f"{short_name(hit.tool)}: " if hit.tool else "") + quote_text(text)
     head = f"{hit.tool}: " if hit.tool else ""
     return head + (hit.title or find_snippet(hit.text, asked, 110, mark) or "(empty)")
 
 
 def names(app: App, *given: str) -> str:
     """shop · 0b5f92c4 · claude-code"""
-    return " · ".join(filter(None, map(name, given) if app.read_by_agent else given))
+    return " · ".join(filter(None, map(short_name, given) if app.read_by_agent else given))
 
 
 def print_index(
@@ -106,7 +113,7 @@ def print_index(
             score = f"{hit.score:.2f}  " if hit.score else ""
             more = f"  (+{hit.duplicates} alike)" if hit.duplicates else ""
             click.echo(
-                f"  {icon(hit.kind, hit.type)} #{hit.id}  "
+                f"  {item_icon(hit.kind, hit.type)} #{hit.id}  "
                 f"{format_minute(int(hit.epoch * 1000))}  {score}"
                 f"{title(app, hit, asked, mark)}  ~{reading_cost(hit)}t{more}"
             )
@@ -120,7 +127,7 @@ def print_index(
 
 def _words(app: App, hit: Hit, asked: Collection[str], mark: Callable[[str], str] | None) -> str:
     if app.read_by_agent:
-        return quoted(find_snippet(clean(hit.text), asked, 160))
+        return quote_text(find_snippet(clean_text(hit.text), asked, 160))
     return find_snippet(hit.text, asked, 160, mark)
 
 
@@ -135,7 +142,7 @@ def print_full(
     for number, hit in enumerate(hits):
         if number:
             click.echo("\n" + "─" * 72 + "\n")
-        text = clean(hit.text) if app.read_by_agent else hit.text
+        text = clean_text(hit.text) if app.read_by_agent else hit.text
         day = format_minute(int(hit.epoch * 1000))
         facts = names(app, hit.project, hit.kind, hit.type, hit.role, hit.tool)
         id_ = f"{MARK} #{hit.id}  " if hit.id == marked else f"#{hit.id}  "
@@ -144,7 +151,9 @@ def print_full(
             click.echo(f"session {names(app, hit.session)}, prompt {hit.prompt_number}")
         if hit.files:
             files = ", ".join(hit.files)
-            click.echo(f"files {plain(line(files, 900)) if app.read_by_agent else files}")
+            click.echo(
+                f"files {replace_quotes(one_line(files, 900)) if app.read_by_agent else files}"
+            )
         if hit.stale:
             click.echo(f"! {hit.stale}")
         for told in _explained(hit, weights):
@@ -152,7 +161,7 @@ def print_full(
         click.echo("")
         if hit.title and not hit.text.lstrip("# ").startswith(hit.title.rstrip("…")):
             if app.read_by_agent:
-                text = f"{line(hit.title, 300)}\n\n{text}"
+                text = f"{one_line(hit.title, 300)}\n\n{text}"
             else:
                 click.echo(click.style(hit.title, bold=True) + "\n")
-        click.echo(block(text) if app.read_by_agent else text)
+        click.echo(quote_lines(text) if app.read_by_agent else text)

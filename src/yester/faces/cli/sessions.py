@@ -7,8 +7,7 @@ from typing import Any
 import click
 
 from yester.clock import format_minute
-from yester.deliver.lines import line as one_line
-from yester.deliver.quote import quoted
+from yester.deliver.lines import one_line, quote_text
 from yester.faces.cli.app import (
     App,
     count,
@@ -56,7 +55,7 @@ def line(app: App, session: Session) -> str:
 
 def _title(app: App, session: Session) -> str:
     title = redact(session.title)
-    return quoted(one_line(title, 200)) if app.read_by_agent and title else title
+    return quote_text(one_line(title, 200)) if app.read_by_agent and title else title
 
 
 def _whole(app: App, session: Session) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from yester.deliver.economics import HONEST
+from yester.deliver.lines import ESTIMATE_NOTE
 from yester.errors import ConfigError
 from yester.faces.cli.app import App, count, pass_app, print_json
 from yester.llm.budget import DAY, Limits, day_of, known_prices, price_of
@@ -172,7 +172,7 @@ def _print_economics(distilled: list[Discovered], shown: list[Shown], days: int)
             f"{one.tokens // one.times:,} and {one.discovery_tokens // one.times:,} each time"
         )
     if distilled or shown:
-        click.echo(HONEST)
+        click.echo(ESTIMATE_NOTE)
 
 
 def _prices(as_json_: bool) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from yester.clock import DAY, format_minute
-from yester.deliver.lines import icon
+from yester.deliver.lines import item_icon
 from yester.errors import NotFound
 from yester.faces.cli.app import (
     App,
@@ -103,6 +103,6 @@ def _print_part(app: App, hits: list[Hit] | tuple[Hit, ...], anchor: Hit | None)
             mark = MARK if anchor is not None and hit.id == anchor.id else " "
             clock = format_minute(int(hit.epoch * 1000))[11:]
             click.echo(
-                f"{mark} {icon(hit.kind, hit.type)} #{hit.id}  {clock}  {title(app, hit, ())}"
+                f"{mark} {item_icon(hit.kind, hit.type)} #{hit.id}  {clock}  {title(app, hit, ())}"
                 f"  ~{reading_cost(hit)}t"
             )

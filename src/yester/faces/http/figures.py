@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from yester.deliver.economics import HONEST
+from yester.deliver.lines import ESTIMATE_NOTE
 from yester.faces.http import shapes
 from yester.faces.http.parameters import Nothing, Series, Within
 from yester.llm.budget import DAY, Limits, day_of
@@ -62,7 +62,7 @@ def stats(memory: Memory, given: Within) -> shapes.Stats:
             for row in discovery_totals(store)
         ],
         shown=[shapes.ShownAt(**row._asdict()) for row in shown_totals(store, since)],
-        note=HONEST,
+        note=ESTIMATE_NOTE,
     )  # fmt: skip
 
 
@@ -86,7 +86,7 @@ def series(memory: Memory, given: Series) -> shapes.Series:
         lag_ms=_middles(daily.lags, days),
         answer_ms=_middles(daily.answers, days),
         spend=[round(dollars[name], 6) for name in names],
-        note=HONEST,
+        note=ESTIMATE_NOTE,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from yester.deliver.economics import HONEST
+from yester.deliver.lines import ESTIMATE_NOTE
 from yester.faces.http import shapes
 from yester.faces.http.parameters import FeedbackOf, GiveFeedback, LedgerOf
 from yester.faces.http.problem import Refusal
@@ -33,7 +33,7 @@ def injections(memory: Memory, given: LedgerOf) -> shapes.Ledger:
         count=len(lines),
         injections=shown(memory.store, lines),
         next_before=lines[-1].id if len(lines) == given.limit else 0,
-        note=HONEST,
+        note=ESTIMATE_NOTE,
     )
 
 

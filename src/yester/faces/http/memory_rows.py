@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from yester.deliver.lines import icon
+from yester.deliver.lines import item_icon
 from yester.faces.http.memory_shapes import Action, Changed, Field, Memory
 from yester.memories import categories
 from yester.memories.categories import CATEGORIES, category_of
@@ -40,7 +40,7 @@ class MemoryRows:
         text = redact(item.body)
         return Memory(
             id=item.id, slug=redact(memo.slug), title=redact(item.title) or shorten_text(text, 100),
-            type=redact(item.type), icon=icon(item.kind, item.type), status=item.status,
+            type=redact(item.type), icon=item_icon(item.kind, item.type), status=item.status,
             scope=memo.scope, path=redact(memo.path),
             project=redact(self._names.get(item.project, item.project)),
             text=text if self._full else shorten_text(text, _BEGINNING),

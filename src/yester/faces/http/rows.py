@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Sequence
 from msgspec import UNSET
 
 from yester.clock import format_day, format_iso
-from yester.deliver.lines import icon
+from yester.deliver.lines import item_icon
 from yester.deliver.tool_call import split_call
 from yester.faces.http import shapes
 from yester.faces.http.shapes import Row
@@ -73,7 +73,8 @@ class Rows:
         title = shorten_text(redact(item.title) if title is None else title, _TITLE)
         spoken = title or shorten_text(self._glimpse(text, _TITLE), _TITLE)
         row = Row(
-            id=item.id, kind=item.kind, type=redact(item.type), icon=icon(item.kind, item.type),
+            id=item.id, kind=item.kind, type=redact(item.type),
+            icon=item_icon(item.kind, item.type),
             title=spoken, subtitle=shorten_text(redact(item.subtitle), _SUBTITLE),
             date=format_day(item.epoch), created_at_epoch=item.epoch,
             project=shorten_text(self._called(item.project), _NAME), tokens=reading_cost(item),
@@ -145,7 +146,7 @@ class Rows:
         title = redact(session.title or (told.title if told else ""))
         row = Row(
             id=told.id if told else best.id if best else 0,
-            kind="session", type="", icon=icon("summary"),
+            kind="session", type="", icon=item_icon("summary"),
             title=shorten_text(title, _TITLE) or "(untitled)",
             subtitle=shorten_text(self._glimpse(text, _SUBTITLE), _SUBTITLE + 8),
             date=format_day(session.started), created_at_epoch=session.started,

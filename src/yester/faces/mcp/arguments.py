@@ -20,7 +20,7 @@ _IDENTITY = re.compile(r"#?(?P<id>\d{1,15})(?:@(?P<start>\d{1,9}))?")
 _SEPARATORS = re.compile(r"[\s,]+")
 
 
-def checked(tool: Tool, given: Mapping[str, Any]) -> dict[str, Any]:
+def check_arguments(tool: Tool, given: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments that are there, each as its schema says."""
     taken = {name: value for name, value in given.items() if value is not None}
     for name in taken:
@@ -34,12 +34,12 @@ def checked(tool: Tool, given: Mapping[str, Any]) -> dict[str, Any]:
     for name in tool.required:
         if name not in taken:
             raise UsageError(f"{name} is missing; it is required")
-    return {name: _value(name, value, tool.parameters[name]) for name, value in taken.items()}
+    return {name: _check_value(name, value, tool.parameters[name]) for name, value in taken.items()}
 
 
-def _value(name: str, value: Any, schema: Mapping[str, Any]) -> Any:
+def _check_value(name: str, value: Any, schema: Mapping[str, Any]) -> Any:
     if schema["type"] == "integer":
-        return _number(name, value, schema)
+        return _check_number(name, value, schema)
     if schema["type"] == "array":
         return value  # ids; see `identities`
     if isinstance(value, int | float) and not isinstance(value, bool):
@@ -53,7 +53,7 @@ def _value(name: str, value: Any, schema: Mapping[str, Any]) -> Any:
     return value
 
 
-def _number(name: str, value: Any, schema: Mapping[str, Any]) -> int:
+def _check_number(name: str, value: Any, schema: Mapping[str, Any]) -> int:
     number = value
     written = isinstance(value, str) and re.fullmatch(r"-?\d{1,9}", value.strip())
     if written or (isinstance(value, float) and value.is_integer()):
@@ -67,7 +67,7 @@ def _number(name: str, value: Any, schema: Mapping[str, Any]) -> int:
     return number
 
 
-def identities(given: Any, most: int) -> list[tuple[int, int]]:
+def parse_ids(given: Any, most: int) -> list[tuple[int, int]]:
     """Ids, each with the character from which it is wanted: 12, "12", "#12", "12@3800"."""
     parts = given if isinstance(given, list) else [given]
     found: dict[tuple[int, int], None] = {}
@@ -87,14 +87,14 @@ def identities(given: Any, most: int) -> list[tuple[int, int]]:
     return list(found)
 
 
-def types(given: Mapping[str, Any]) -> tuple[str, ...]:
+def parse_types(given: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(filter(None, (part.strip() for part in given.get("obs_type", "").split(","))))
 
 
-def moments(given: Mapping[str, Any], now: int) -> tuple[int | None, int | None]:
+def parse_period(given: Mapping[str, Any], now: int) -> tuple[int | None, int | None]:
     """dateStart and dateEnd in milliseconds. A day that is the end is over at its midnight."""
-    since = _moment(given, "dateStart", now)
-    until = _moment(given, "dateEnd", now)
+    since = _parse_bound(given, "dateStart", now)
+    until = _parse_bound(given, "dateEnd", now)
     if since is not None and until is not None and since >= until:
         raise UsageError(
             f"dateStart {given['dateStart']!r} is not before dateEnd {given['dateEnd']!r}; "
@@ -103,6 +103,6 @@ def moments(given: Mapping[str, Any], now: int) -> tuple[int | None, int | None]
     return since, until
 
 
-def _moment(given: Mapping[str, Any], name: str, now: int) -> int | None:
+def _parse_bound(given: Mapping[str, Any], name: str, now: int) -> int | None:
     text = given.get(name, "").strip()
     return parse_bound(text, now, option=name, end=name == "dateEnd") if text else None

@@ -13,24 +13,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from yester.deliver.lines import line
-from yester.deliver.quote import plain
+from yester.deliver.lines import one_line, replace_quotes
 from yester.errors import NotFound, UsageError
-from yester.faces.mcp.arguments import identities, moments, types
+from yester.faces.mcp.arguments import parse_ids, parse_period, parse_types
 from yester.faces.mcp.memory import ToolMemory
 from yester.faces.mcp.text import (
     MARK,
     PER_LINE,
     Page,
-    cut,
-    heading,
+    add_rows,
+    cut_text,
+    hit_row,
     indented,
-    quoted,
-    row,
-    rows_that_fit,
+    item_heading,
+    most_tokens,
+    quote_query,
     session_row,
-    tokens_at_most,
-    whole,
+    whole_item,
 )  # fmt: skip
 from yester.model import WHOLE, Filters, Hit, Item, Paging, Project, Session
 from yester.recall.recall import Asked
@@ -94,7 +93,7 @@ def important(memory: ToolMemory, given: Arguments) -> str:  # noqa: ARG001
 
 def search(memory: ToolMemory, given: Arguments) -> str:
     now, query, wanted = memory.now, given.get("query", "").strip(), given.get("type", "")
-    since, until = moments(given, now)
+    since, until = parse_period(given, now)
     if not memory.exists():
         return _NOTHING_YET
     named = (memory.find_project(given["project"]).name,) if given.get("project") else ()
@@ -109,12 +108,12 @@ def search(memory: ToolMemory, given: Arguments) -> str:
     else:
         hits, said = _hits(memory, asked, wanted)
         terms = query_terms(query)
-        rows = [row(hit, terms) for hit in hits if hit is not None]
-    about = f"for {quoted(query)}" if query else ""
+        rows = [hit_row(hit, terms) for hit in hits if hit is not None]
+    about = f"for {quote_query(query)}" if query else ""
     if not rows:
         return _nothing(f"{wanted or 'items'} {about}".rstrip(), offset)
     where = (
-        plain(line(named[0], 60))
+        replace_quotes(one_line(named[0], 60))
         if named
         else "this project"
         if filters.projects
@@ -124,10 +123,10 @@ def search(memory: ToolMemory, given: Arguments) -> str:
     columns = _SESSION_COLUMNS if wanted == "sessions" else _COLUMNS
     how = about or ("oldest first" if asked.order == "date_asc" else "newest first")
     page = Page(f"search {query}", f"{number} {how} in {where}. {columns}{said}")
-    left = rows_that_fit(page, rows[:limit])
+    left = add_rows(page, rows[:limit])
     _listed(memory, "search", zip(hits, rows[: number - left], strict=False))
     following = f"offset={offset + number - left}"
-    return page.close(
+    return page.finish_page(
         f"{left} more not shown: call search again with {following}." if left
         else f"There may be more: {following}." if more else "",
         _SESSION_NEXT if wanted == "sessions" else _NEXT,
@@ -136,7 +135,7 @@ def search(memory: ToolMemory, given: Arguments) -> str:
 
 def _types(memory: ToolMemory, given: Arguments) -> tuple[str, ...]:
     """obs_type: types we give ourselves, or that a program has stored something under."""
-    chosen = types(given)
+    chosen = parse_types(given)
     for one in chosen:
         if one in _OWN_TYPES or memory.store.select(Filters(types=(one,)), Paging(1)):
             continue
@@ -150,7 +149,9 @@ def _types(memory: ToolMemory, given: Arguments) -> tuple[str, ...]:
 
 def _listed(memory: ToolMemory, why: str, shown: Iterable[tuple[Hit | None, str]]) -> None:
     """Lines of an answer are entered in the ledger: hits, and the rows that tell of them."""
-    memory.listed(why, ((hit.id, hit.score, estimate_tokens(text)) for hit, text in shown if hit))
+    memory.note_lines(
+        why, ((hit.id, hit.score, estimate_tokens(text)) for hit, text in shown if hit)
+    )
 
 
 def _nothing(what: str, offset: int) -> str:
@@ -232,15 +233,17 @@ def timeline(memory: ToolMemory, given: Arguments) -> str:
     shown: list[tuple[Hit | None, str]] = []
 
     def add(one: Hit, mark: str = "", first: bool = False) -> bool:
-        text = row(one, (), clock=True, mark=mark)
-        if fits := page.add(text, first):
+        text = hit_row(one, (), clock=True, mark=mark)
+        if fits := page.add_row(text, first):
             shown.append((one, text))
         return fits
 
     if found.anchor is not None:
         add(found.anchor, f"{MARK} ")
         if (anchor or "").removeprefix("#") == str(found.anchor.id):
-            memory.read([found.anchor.id])  # asked for by its id; its neighbours only came along
+            memory.note_reading(
+                [found.anchor.id]
+            )  # asked for by its id; its neighbours only came along
     earlier, later = found.before[::-1], found.after
     shown_before = shown_after = 0
     # From the anchor outwards, so that what is left out is what is farthest.
@@ -250,7 +253,7 @@ def timeline(memory: ToolMemory, given: Arguments) -> str:
         if step < len(earlier) and shown_before == step:
             shown_before += add(earlier[step], first=True)
     _listed(memory, "timeline", shown)
-    return page.close(
+    return page.finish_page(
         _left_out("earlier", earlier, shown_before, "depth_after=0"),
         _left_out("later", later, shown_after, "depth_before=0"),
         "Whole: get_observations(ids=[…]).",
@@ -270,7 +273,7 @@ def _left_out(which: str, hits: tuple[Hit, ...], shown: int, depth: str) -> str:
 
 
 def get_observations(memory: ToolMemory, given: Arguments) -> str:
-    wanted = identities(given["ids"], _MOST_IDS)
+    wanted = parse_ids(given["ids"], _MOST_IDS)
     if not memory.exists():
         return _NOTHING_YET
     store = memory.store
@@ -283,31 +286,34 @@ def get_observations(memory: ToolMemory, given: Arguments) -> str:
     present = [(items[id_], start) for id_, start in wanted if id_ in items]
     page = Page("items", "Items as they were recorded.")
     for number, (item, start) in enumerate(present):
-        head, text = heading(item, names.get(item.project, item.project)), whole(item)[start:]
+        head, text = (
+            item_heading(item, names.get(item.project, item.project)),
+            whole_item(item)[start:],
+        )
         if start:
             head += f", from character {start:,} on"
-        if page.add(f"{head}\n{indented(text)}"):
+        if page.add_row(f"{head}\n{indented(text)}"):
             _read(memory, item, text)
             continue
         waiting = [str(one.id) for one, _ in present[number:]]
         if number:
             again = f"call get_observations with ids=[{_first(waiting)}]"
-            return page.close(f"{len(waiting)} more not shown: {again}.", unknown)
+            return page.finish_page(f"{len(waiting)} more not shown: {again}.", unknown)
         # Larger than an answer: its beginning, and how to go on.
-        shown, end = cut(text, page.left - tokens_at_most(head) - 4, per_line=PER_LINE)
-        fits = page.add(f"{head}\n{indented(shown)}")
+        shown, end = cut_text(text, page.left - most_tokens(head) - 4, per_line=PER_LINE)
+        fits = page.add_row(f"{head}\n{indented(shown)}")
         assert fits
         _read(memory, item, shown)
         rest = f'ids=["{item.id}@{start + end}"]'
         more = f"Not shown yet: ids=[{_first(waiting[1:])}]." if waiting[1:] else ""
         left = f"{len(text) - end:,} characters of #{item.id} are left: {rest}."
-        return page.close(left, more, unknown)
-    return page.close(unknown)
+        return page.finish_page(left, more, unknown)
+    return page.finish_page(unknown)
 
 
 def _read(memory: ToolMemory, item: Item, text: str) -> None:
-    memory.read([item.id])
-    memory.listed(WHOLE, [(item.id, 0.0, estimate_tokens(text))])
+    memory.note_reading([item.id])
+    memory.note_lines(WHOLE, [(item.id, 0.0, estimate_tokens(text))])
 
 
 def _first(ids: list[str]) -> str:
@@ -327,9 +333,9 @@ def save_memory(memory: ToolMemory, given: Arguments) -> str:
             f"text has {len(text):,} characters, but at most {_LONGEST_TEXT:,} are kept; save what "
             "is worth knowing, not the whole of it"
         )
-    project = memory.place(given.get("project"))
+    project = memory.find_place(given.get("project"))
     id_, new = _save(memory, text, title, project)
-    where = f"in project {line(project.name, 60)}"
+    where = f"in project {one_line(project.name, 60)}"
     if not new:
         return f"Known already {where}: #{id_}. Nothing was changed."
     hidden = " Secrets in it were left out." if redact(text) != text else ""

@@ -55,10 +55,10 @@ class ToolMemory(Memory):
         return held
 
     def close(self) -> None:
-        self.settle()
+        self.write_notes()
         super().close()
 
-    def place(self, name: str | None) -> Project:
+    def find_place(self, name: str | None) -> Project:
         """Where something new belongs: here, or in a project that is known."""
         here = self.current_project
         if name and name not in (here.name, here.key):
@@ -76,7 +76,7 @@ class ToolMemory(Memory):
             )
         return here
 
-    def allow(self) -> None:
+    def check_allowed(self) -> None:
         """Raises where the user has switched yester off for this place or session."""
         from yester.capture.rules import rules
 
@@ -90,17 +90,17 @@ class ToolMemory(Memory):
 
     # --- what was shown --------------------------------------------------------------------------
 
-    def listed(self, why: str, lines: Iterable[tuple[int, float, int]]) -> None:
+    def note_lines(self, why: str, lines: Iterable[tuple[int, float, int]]) -> None:
         """An answer has these lines: item, score, tokens. Written down by `settle`."""
         now = self.now
         self._listed += tuple(Line(item, now, score, tokens, why) for item, score, tokens in lines)
 
-    def read(self, items: Iterable[int]) -> None:
+    def note_reading(self, items: Iterable[int]) -> None:
         """Somebody wants more of these than a line."""
         now = self.now
         self._read += tuple(Line(item, now) for item in items)
 
-    def settle(self) -> None:
+    def write_notes(self) -> None:
         """Write down what was listed and read. Called when the answer is out: nobody waits for it,
         and where it cannot be written (another writer, a full disk) the next answer tries again."""
         store = self._store

@@ -58,14 +58,14 @@ class RpcError(Exception):
         super().__init__(message)
         self.code, self.data, self.id = code, data, id_
 
-    def response(self, id_: Id | None) -> Message:
+    def to_response(self, id_: Id | None) -> Message:
         error: Message = {"code": self.code, "message": str(self)}
         if self.data is not None:
             error["data"] = self.data
         return {"jsonrpc": "2.0", "id": id_ if self.id is None else self.id, "error": error}
 
 
-def serve(home: str | None) -> int:
+def serve_stdio(home: str | None) -> int:
     """Answer on stdin and stdout until the client leaves (end of input, SIGTERM, a closed pipe)."""
     if sys.stdin is None or sys.stdout is None or sys.stderr is None:
         return 0  # nobody there
@@ -73,20 +73,20 @@ def serve(home: str | None) -> int:
     os.dup2(2, 1)  # whatever else prints, a library or a child, must not reach the client
     from yester.faces.mcp.tools import TOOLS
 
-    here = _here()
+    here = _current_folder()
 
     def open_memory() -> ToolMemory:
         from yester.faces.mcp.memory import open_for_tools
 
         return open_for_tools(home, here, os.environ)
 
-    server = Server(TOOLS, open_memory, _writer(out))
-    signal.signal(signal.SIGTERM, _leave)
+    server = Server(TOOLS, open_memory, _open_writer(out))
+    signal.signal(signal.SIGTERM, _raise_left)
     code = 0
     try:
         try:
-            for line in lines(sys.stdin.buffer):
-                server.take(line)
+            for line in read_lines(sys.stdin.buffer):
+                server.take_line(line)
             server.finish()
         except KeyboardInterrupt:
             code = 130
@@ -98,7 +98,7 @@ def serve(home: str | None) -> int:
     return code
 
 
-def _here() -> str:
+def _current_folder() -> str:
     try:
         return os.getcwd()  # noqa: PTH109 -- pathlib is not imported to begin with
     except OSError:  # the folder is gone
@@ -109,11 +109,11 @@ class _Left(BaseException):
     """The client wants us to end, or does not listen any more."""
 
 
-def _leave(*_: object) -> None:
+def _raise_left(*_: object) -> None:
     raise _Left
 
 
-def _writer(out: int) -> Callable[[Any], None]:
+def _open_writer(out: int) -> Callable[[Any], None]:
     lock = threading.Lock()
 
     def write(message: Any) -> None:
@@ -128,7 +128,7 @@ def _writer(out: int) -> Callable[[Any], None]:
     return write
 
 
-def lines(source: BinaryIO, longest: int = _LONGEST) -> Iterator[bytes | None]:
+def read_lines(source: BinaryIO, longest: int = _LONGEST) -> Iterator[bytes | None]:
     """Lines without their end; None stands for one that was too long to be read."""
     while line := source.readline(longest + 1):
         if len(line) <= longest or line.endswith(b"\n"):
@@ -156,22 +156,22 @@ class Server:
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def take(self, line: bytes | None) -> None:
+    def take_line(self, line: bytes | None) -> None:
         if line is not None and not line.strip():
             return
         try:
-            message = parsed(line)
+            message = parse_message(line)
         except RpcError as error:
-            self._send(error.response(None))
+            self._send(error.to_response(None))
             return
         if not isinstance(message, list):
-            self._single(message)
+            self._take_message(message)
         elif message:
             for one in message:
-                self._noted(one)
-            self._queue(lambda: self._batch(message))
+                self._note_call(one)
+            self._queue_job(lambda: self._answer_batch(message))
         else:
-            self._send(RpcError(INVALID, "the batch is empty").response(None))
+            self._send(RpcError(INVALID, "the batch is empty").to_response(None))
 
     def finish(self, patience: float | None = None) -> None:
         """Answer what has been asked, or no more than what is running, if it takes no longer."""
@@ -183,63 +183,63 @@ class Server:
 
     # --- one message ---------------------------------------------------------------------------
 
-    def _single(self, message: Any) -> None:
-        self._noted(message)
+    def _take_message(self, message: Any) -> None:
+        self._note_call(message)
         if isinstance(message, dict) and message.get("method") == "tools/call":
-            self._queue(lambda: self._reply(message))
+            self._queue_job(lambda: self._answer_message(message))
         else:
-            self._reply(message)
+            self._answer_message(message)
 
-    def _reply(self, message: Any) -> None:
-        if (answer := self._answer(message)) is not None:
+    def _answer_message(self, message: Any) -> None:
+        if (answer := self._make_response(message)) is not None:
             self._send(answer)
-        self._settle(message)
+        self._write_notes(message)
 
-    def _batch(self, messages: list[Any]) -> None:
-        answers = [self._answer(one, batch=True) for one in messages]
+    def _answer_batch(self, messages: list[Any]) -> None:
+        answers = [self._make_response(one, batch=True) for one in messages]
         if found := [one for one in answers if one is not None]:
             self._send(found)
-        self._settle(*messages)
+        self._write_notes(*messages)
 
-    def _answer(self, message: Any, batch: bool = False) -> Message | None:
+    def _make_response(self, message: Any, batch: bool = False) -> Message | None:
         """The response; None for what gets none: notifications, responses, cancelled calls."""
         if isinstance(message, dict) and "method" not in message and _RESPONSE & message.keys():
             return None  # we ask nothing, so it answers nothing
         try:
-            id_, method, params = request(message)
+            id_, method, params = parse_request(message)
         except RpcError as error:
-            return error.response(None)
+            return error.to_response(None)
         if id_ is None:
             return None
-        answer = None if self._cancelled.get(id_) else self._tried(id_, method, params, batch)
+        answer = None if self._cancelled.get(id_) else self._try_method(id_, method, params, batch)
         return None if self._cancelled.pop(id_, False) else answer
 
-    def _tried(self, id_: Id, method: str, params: Message, batch: bool) -> Message:
+    def _try_method(self, id_: Id, method: str, params: Message, batch: bool) -> Message:
         try:
             if batch and method == "initialize":
                 raise RpcError(INVALID, "initialize must not be part of a batch")
-            return {"jsonrpc": "2.0", "id": id_, "result": self._result(method, params)}
+            return {"jsonrpc": "2.0", "id": id_, "result": self._method_result(method, params)}
         except RpcError as error:
-            return error.response(id_)
+            return error.to_response(id_)
         except Exception as error:  # noqa: BLE001 -- one call must not end the others
             import traceback
 
             traceback.print_exc()
             failed = f"yester failed ({type(error).__name__}); its stderr tells more"
-            return RpcError(INTERNAL, failed).response(id_)
+            return RpcError(INTERNAL, failed).to_response(id_)
 
-    def _settle(self, *messages: Any) -> None:
+    def _write_notes(self, *messages: Any) -> None:
         """After the answer: what it showed is written down, by the thread that calls tools."""
         called = any(isinstance(m, dict) and m.get("method") == "tools/call" for m in messages)
         if called and self._memory is not None:
             try:
-                self._memory.settle()
+                self._memory.write_notes()
             except Exception:  # noqa: BLE001 -- the answer is out; one note less, no call lost
                 import traceback
 
                 traceback.print_exc()
 
-    def _noted(self, message: Any) -> None:
+    def _note_call(self, message: Any) -> None:
         """Remember a call that will wait, or that one is not wanted any more."""
         if not isinstance(message, dict):
             return
@@ -253,14 +253,14 @@ class Server:
 
     # --- methods -------------------------------------------------------------------------------
 
-    def _result(self, method: str, params: Message) -> Message:
-        modern = method != "initialize" and named_version(params)
+    def _method_result(self, method: str, params: Message) -> Message:
+        modern = method != "initialize" and names_version(params)
         if method == "initialize":
-            return _initialized(params)
+            return _handshake_result(params)
         if method == "tools/call":
-            result = self._called(params)
+            result = self._call_tool(params)
         elif method == "tools/list":
-            result = self._listed(params) | (_FRESH if modern else {})
+            result = self._list_tools(params) | (_FRESH if modern else {})
         elif method == "ping" and not modern:
             result = {}
         elif method == "server/discover":
@@ -273,35 +273,35 @@ class Server:
             result |= {"resultType": "complete", "_meta": {f"{_META}serverInfo": _INFO}}
         return result
 
-    def _listed(self, params: Message) -> Message:
+    def _list_tools(self, params: Message) -> Message:
         if params.get("cursor") is not None:
             raise RpcError(BAD_PARAMS, "cursor: there is one page of tools; leave it out")
-        return {"tools": [tool.described() for tool in self._tools.values()]}
+        return {"tools": [tool.describe_tool() for tool in self._tools.values()]}
 
-    def _called(self, params: Message) -> Message:
+    def _call_tool(self, params: Message) -> Message:
         name, given = params.get("name"), params.get("arguments")
         tool = self._tools.get(name) if isinstance(name, str) else None
         if tool is None:
             raise RpcError(BAD_PARAMS, f"no tool {name!r:.100}; there is {', '.join(self._tools)}")
         if given is not None and not isinstance(given, dict):
             raise RpcError(BAD_PARAMS, f"arguments of {tool.name} must be an object")
-        text, failed = tool.answer(self._opened, given or {})
+        text, failed = tool.answer_call(self._opened_memory, given or {})
         return {"content": [{"type": "text", "text": text}], "isError": failed}
 
-    def _opened(self) -> ToolMemory:
+    def _opened_memory(self) -> ToolMemory:
         if self._memory is None:
             self._memory = self._open_memory()
         return self._memory
 
     # --- the thread of the tools ---------------------------------------------------------------
 
-    def _queue(self, job: Callable[[], None]) -> None:
+    def _queue_job(self, job: Callable[[], None]) -> None:
         if self._thread is None:
-            self._thread = threading.Thread(target=self._work, daemon=True)
+            self._thread = threading.Thread(target=self._run_jobs, daemon=True)
             self._thread.start()
         self._jobs.put(job)
 
-    def _work(self) -> None:
+    def _run_jobs(self) -> None:
         while not self._ended.is_set():
             try:
                 job = self._jobs.get(timeout=_RESTING)
@@ -316,7 +316,7 @@ class Server:
             self._memory.close()
 
 
-def parsed(line: bytes | None) -> Any:
+def parse_message(line: bytes | None) -> Any:
     if line is None:
         raise RpcError(INVALID, f"the message is longer than {_LONGEST >> 20} MiB")
     try:
@@ -337,7 +337,7 @@ def _is_id(value: Any) -> TypeGuard[Id]:
     return isinstance(value, int | str) and not isinstance(value, bool)
 
 
-def request(message: Any) -> tuple[Id | None, str, Message]:
+def parse_request(message: Any) -> tuple[Id | None, str, Message]:
     """Id, method and parameters; without an id it is a notification."""
     if not isinstance(message, dict):
         raise RpcError(INVALID, "a message must be an object")
@@ -354,7 +354,7 @@ def request(message: Any) -> tuple[Id | None, str, Message]:
     return id_, method, params or {}
 
 
-def _initialized(params: Message) -> Message:
+def _handshake_result(params: Message) -> Message:
     asked = params.get("protocolVersion")
     if not isinstance(asked, str):
         raise RpcError(BAD_PARAMS, "protocolVersion must be a text such as 2025-11-25")
@@ -366,7 +366,7 @@ def _initialized(params: Message) -> Message:
     }
 
 
-def named_version(params: Message) -> bool:
+def names_version(params: Message) -> bool:
     """Does the request name its version, as those without a handshake do? Is it one of ours?"""
     meta = params.get("_meta")
     if not isinstance(meta, dict) or f"{_META}protocolVersion" not in meta:

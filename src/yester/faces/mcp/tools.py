@@ -44,7 +44,7 @@ class Tool:
         self.parameters, self.required = parameters, required
         self.hints, self.call = hints, call
 
-    def described(self) -> dict[str, Any]:
+    def describe_tool(self) -> dict[str, Any]:
         """As a client is told of it."""
         schema: dict[str, Any] = {"type": "object", "properties": self.parameters}
         if self.required:
@@ -54,24 +54,24 @@ class Tool:
             "inputSchema": schema, "annotations": self.hints,
         }  # fmt: skip
 
-    def answer(self, opened: Callable[[], ToolMemory], given: Arguments) -> tuple[str, bool]:
+    def answer_call(self, opened: Callable[[], ToolMemory], given: Arguments) -> tuple[str, bool]:
         """The text for the model, and whether it tells of an error; `opened` gives the memory.
 
         A wrong argument is no error of the protocol: it is the model that can put it right.
         """
-        from yester.deliver.lines import line
+        from yester.deliver.lines import one_line
         from yester.errors import YesterError
-        from yester.faces.mcp.arguments import checked
+        from yester.faces.mcp.arguments import check_arguments
 
         try:
             memory = opened()
-            memory.allow()
-            return self.call(memory, checked(self, given)), False
+            memory.check_allowed()
+            return self.call(memory, check_arguments(self, given)), False
         except YesterError as error:
-            return f"{self.name}: {line(str(error), 600)}", True
+            return f"{self.name}: {one_line(str(error), 600)}", True
 
 
-def _later(name: str) -> Call:
+def _load_call(name: str) -> Call:
     """A function of `mcp_calls`, imported when it is called."""
 
     def call(memory: ToolMemory, given: Arguments) -> str:
@@ -96,7 +96,7 @@ _TABLE = (
         "Workflow: 1. search gives an index with ids. 2. timeline(anchor=id) gives what happened "
         "around one. 3. get_observations(ids) gives whole texts, only of those that matter. Never "
         "fetch what the index already answers.",
-        {}, (), _READS, _later("important"),
+        {}, (), _READS, _load_call("important"),
     ),
     Tool(
         "search", "Search memory",
@@ -113,7 +113,7 @@ _TABLE = (
             "offset": _NUMBER | {"minimum": 0},
             "orderBy": _TEXT | {"enum": ["relevance", "date_desc", "date_asc"]},
         },
-        (), _READS, _later("search"),
+        (), _READS, _load_call("search"),
     ),
     Tool(
         "timeline", "Around a moment",
@@ -125,13 +125,13 @@ _TABLE = (
             "depth_after": _NUMBER | {"minimum": 0, "maximum": 50, "default": 3},
             "project": _TEXT,
         },
-        (), _READS, _later("timeline"),
+        (), _READS, _load_call("timeline"),
     ),
     Tool(
         "get_observations", "Read in full",
         "Step 3: whole texts of the few ids that matter, all in one call.",
         {"ids": {"type": "array", "items": _TEXT}},
-        ("ids",), _READS, _later("get_observations"),
+        ("ids",), _READS, _load_call("get_observations"),
     ),
     Tool(
         "save_memory", "Keep something",
@@ -141,7 +141,7 @@ _TABLE = (
             "title": _TEXT,
             "project": _TEXT | {"description": "default: the current one"},
         },
-        ("text",), _ADDS, _later("save_memory"),
+        ("text",), _ADDS, _load_call("save_memory"),
     ),
 )  # fmt: skip
 TOOLS: Mapping[str, Tool] = {tool.name: tool for tool in _TABLE}

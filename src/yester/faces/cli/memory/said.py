@@ -13,9 +13,7 @@ import click
 
 from yester.agents.descriptors import detect_agent
 from yester.clock import format_minute
-from yester.deliver.lines import clean, icon
-from yester.deliver.lines import line as one_line
-from yester.deliver.quote import block, quoted
+from yester.deliver.lines import clean_text, item_icon, one_line, quote_lines, quote_text
 from yester.errors import NotFound, UsageError
 from yester.faces.cli.app import App, filters, print_json
 from yester.faces.cli.rows import as_json
@@ -110,7 +108,7 @@ def show(app: App, memos: Sequence[Memo], form: str, json: bool, query: str = ""
         for number, memo in enumerate(memos):
             whole = "\n".join(page(app, memo))
             if app.read_by_agent:
-                whole = f"#{memo.item.id}\n{block(clean(whole))}"
+                whole = f"#{memo.item.id}\n{quote_lines(clean_text(whole))}"
             click.echo(("\n" + "─" * 72 + "\n" if number else "") + whole)
     else:
         for project, group in _by_project(memos):
@@ -133,9 +131,9 @@ def line(app: App, memo: Memo) -> str:
         more.append(f"replaces #{item.supersedes}")
     title = item.title or find_snippet(item.body, (), 100)
     if app.read_by_agent:
-        title, more = quoted(one_line(title, 200)), [one_line(one, 200) for one in more]
+        title, more = quote_text(one_line(title, 200)), [one_line(one, 200) for one in more]
     told = "  ".join(filter(None, more))
-    sign = icon(item.kind, item.type)
+    sign = item_icon(item.kind, item.type)
     return f"{sign} #{item.id}  {format_minute(item.epoch)}  {item.type}  {title}  {told}"
 
 

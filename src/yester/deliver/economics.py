@@ -1,8 +1,0 @@
-"""What reading costs against what finding out has cost, in words that promise nothing."""
-
-from __future__ import annotations
-
-HONEST = (
-    "Tokens are estimates (four characters each). They are no saving: nobody would have found all "
-    "of it out again."
-)
