@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from yester.config import Config
     from yester.memories.memory import Author
-    from yester.model import Filters, Hit, Project, Session
+    from yester.model import Filters, Project, Session
     from yester.recall.rank import Weights
     from yester.recall.recall import Answer, Asked
     from yester.recall.staleness import GitFacts, Staleness, Work
@@ -409,10 +409,6 @@ class Memory:
         embedder = self.embedder if asked.query and self._compares_vectors() else None
         fates = self.judge_staleness(root) if root else None
         return answer_question(self.reading, asked, self.weights, embedder, fates)
-
-    def recall_hits(self, store: Store, asked: Asked) -> list[Hit]:  # noqa: ARG002
-        """The hits alone, in the form in which `timeline` asks."""
-        return self.answer(asked).hits
 
     def _compares_vectors(self) -> bool:
         from yester.store.figures import has_vectors

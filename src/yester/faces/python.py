@@ -178,7 +178,7 @@ class OpenMemory(Memory):
         )
         return build_timeline(
             self.store, anchor, before, after, filters, present,
-            query=query, everywhere=scope == "all", answer=self.recall_hits,
+            query=query, everywhere=scope == "all", answer=self.answer,
             window=self.config.number("recency_window_days") * DAY,
         )  # fmt: skip
 

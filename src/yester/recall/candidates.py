@@ -59,12 +59,13 @@ if TYPE_CHECKING:
     from yester.text.embed import Embedder
 
 TOUCHING = 100
-_LIFTED = 40  # candidates whose neighbours are looked at
+_LIKELIEST = 40  # candidates whose neighbours are looked at
 _READ = 8  # candidates whose text is read for words side by side
 _READ_AHEAD = 10  # whose text is fetched then: most of them are answers
 JUDGED = 30  # of the best whose use, and what became of whose files, is looked at
 _MOST_TERMS = 80
 _FAR = 0.15  # nearness below which a vector alone is no reason to be an answer
+_TENTH, _TWENTIETH = 9, 19  # places, the first being 0
 _CONVERSATION = ("message", "prompt")
 _MOST_PATHS = 20
 _PATH = re.compile(r"[\w.+-]+(?:/[\w.+-]+)+|\b[\w-]+\.[a-z]{1,4}\b")
@@ -103,10 +104,10 @@ class OneQuestion:
         self._embedder, self._text = embedder, text
         self._vector: Any = None
         self._failure: Exception | None = None
-        self._thread = Thread(target=self._embed, daemon=True)
+        self._thread = Thread(target=self._embed_text, daemon=True)
         self._thread.start()
 
-    def _embed(self) -> None:
+    def _embed_text(self) -> None:
         try:
             self._vector = self._embedder.embed_query(self._text)
         except Exception as error:  # noqa: BLE001 -- raised where somebody asks
@@ -158,7 +159,7 @@ class Reading:
         self.used: dict[int, UseCounts] = {}
         self.branches: dict[tuple[str, str], str] = {}
 
-    def read(self, ids: Sequence[int], use_of: Sequence[int] = ()) -> list[Item]:
+    def read_items(self, ids: Sequence[int], use_of: Sequence[int] = ()) -> list[Item]:
         """The items in this order, those that are gone left out; and what is known of the use of
         others, which goes with the next question to the store."""
         missing = [id_ for id_ in ids if id_ not in self._read]
@@ -176,10 +177,10 @@ class Reading:
 def read_best(reading: Reading, found: Sequence[Ranked]) -> None:
     """What is looked at next, and most of what will be shown, in one go."""
     ids = [one.candidate.id for one in found[:JUDGED]]
-    reading.read(ids[:_READ_AHEAD], ids)
+    reading.read_items(ids[:_READ_AHEAD], ids)
 
 
-def ranked(
+def search_candidates(
     store: Store,
     text: str,
     query: Query,
@@ -193,139 +194,115 @@ def ranked(
     paths = tuple(dict.fromkeys(_PATH.findall(text)))[:_MOST_PATHS] if weights.named else ()
     query, names = _with_other_names(store, query, filters)
     probe = replace(
-        _by_words(query, names, weights),
-        filters=filters, vector=_vector(embedder, text, query, weights),
+        _probe_words(query, names, weights),
+        filters=filters, vector=_embed_later(embedder, text, query, weights),
         model=embedder.sha if embedder is not None else "", nearest=weights.nearest,
-        files=around.files, paths=paths, most_files=TOUCHING, names=_names(text),
+        files=around.files, paths=paths, most_files=TOUCHING, names=_concept_names(text),
         project=around.project,
     )  # fmt: skip
-    gathered = store.probe(probe)
+    found = store.probe(probe)
     reading = Reading(store)
-    found, near, touching, named = (
-        list(gathered.candidates), dict(gathered.near), gathered.touching, gathered.named,
-    )  # fmt: skip
-    wanted = _wanted(query, names, gathered, weights)
-    question = Question(wanted, gathered.statistics, weights)
-    rung = _rung(query, names, gathered)
-    own, projects = gathered.project, gathered.projects
+    rung = _search_rung(query, names, found)
     if query.must is not None and not query.terms and not query.prefixes:
-        plain = [Ranked(one, 1.0, {}) for one in found]  # nothing but exclusions
-        return Search(
-            _fulfilling(reading, sort_ranked(plain), query), rung, reading, own=own, names=projects
-        )
+        equals = sort_ranked(Ranked(one, 1.0, {}) for one in found.candidates)  # only exclusions
+        fulfilling = _drop_unfulfilling(reading, equals, query)
+        return Search(fulfilling, rung, reading, own=found.project, names=found.projects)
+    question = Question(_wanted_terms(query, names, found, weights), found.statistics, weights)
+    words = {one.id: question.match_words(one) for one in found.candidates}
+    candidates, near, having = list(found.candidates), dict(found.near), dict(found.having)
     vector = probe.vector() if probe.vector is not None else None
-    arms = {
-        "words": gathered.words,
-        "vectors": near.keys(),
-        "files": touching.keys() | named.keys(),
-    }
-    by_arm = {name: frozenset(ids) for name, ids in arms.items()}
-    words = {one.id: question.match_words(one) for one in found}
-    beside: Mapping[int, tuple[int, int]] = {}
-    having = dict(gathered.having)
     likeliest = []
     if weights.neighbour and query.must is None:
-        likeliest = _likeliest(found, words, near)
+        likeliest = _likeliest_messages(candidates, words, near)
+    beside: Mapping[int, tuple[int, int]] = {}
     if likeliest or vector is not None:
         more = store.around(probe, likeliest, list(words), near.keys())
         beside = more.pairs
         words |= {one.id: question.match_words(one) for one in more.candidates}
         # They lift others whatever they are, but must pass the filters themselves.
-        found += [one for one in more.candidates if one.id in more.passing]
+        candidates += [one for one in more.candidates if one.id in more.passing]
         near |= more.near
         having |= more.having
-    keyword = _lifted(words, beside, weights.neighbour)
+    keyword = _lift_by_neighbours(words, beside, weights.neighbour)
+    files = {id_: matched_share(n, len(around.files)) for id_, n in found.touching.items()}
     if weights.relative:
-        best = max(keyword.values(), default=0.0)
-        keyword = {id_: value / best if best else 0.0 for id_, value in keyword.items()}
-    files = {id_: matched_share(number, len(around.files)) for id_, number in touching.items()}
-    if weights.relative and around.files:
-        files = {
-            item.id: files_overlap(item.files, around.files) for item in reading.read(list(words))
-        }
-    concepts = gathered.concepts
+        best = max(keyword.values(), default=0.0) or 1.0
+        keyword = {id_: value / best for id_, value in keyword.items()}
+        if around.files:
+            items = reading.read_items(list(words))
+            files = {item.id: files_overlap(item.files, around.files) for item in items}
     usable = {
         "keyword": True, "recency": True, "importance": True, "vector": vector is not None,
-        "files": bool(around.files), "named": bool(named), "concepts": concepts > 0,
-        "project": own > 0,
+        "files": bool(around.files), "named": bool(found.named), "concepts": found.concepts > 0,
+        "project": found.project > 0,
     }  # fmt: skip
     scale = Scale(weights, frozenset(name for name, yes in usable.items() if yes))
+    arms = {
+        "words": found.words,
+        "vectors": frozenset(found.near),
+        "files": frozenset((*found.touching, *found.named)),
+    }
     cosines = sorted((part.cosine for part in near.values()), reverse=True)
-    twentieth = cosines[min(19, len(cosines) - 1)] if cosines else 0.0
-    result = []
-    far = 0
-    known_of: dict[int, Signals] = {}
-    worth = _worth(weights)
-    for one in found:
-        part, said = near.get(one.id), words[one.id]
+    twentieth = cosines[min(_TWENTIETH, len(cosines) - 1)] if cosines else 0.0
+    worth = {
+        key: (by_type(weights.half_life, *key), by_type(weights.importances, *key))
+        for key in {(one.kind, one.type) for one in candidates}
+    }
+    ranked: list[Ranked] = []
+    signals_of: dict[int, Signals] = {}
+    for one in candidates:
+        part, matched = near.get(one.id), words[one.id]
         close = None
         if part is not None and embedder is not None:
             many = weights.parts * log(part.parts) if one.kind in _CONVERSATION else 0.0
             close = cosine_closeness(part.cosine - many, embedder.band)
-        about = one.id in touching or one.id in named
-        if not said.keyword and (close or 0.0) < _FAR and not about:
-            far += 1
+        if not matched.keyword and (close or 0.0) < _FAR and one.id not in arms["files"]:
             continue
-        half_life, importance = worth(one.kind, one.type)
-        signals = Signals(
+        half_life, importance = worth[one.kind, one.type]
+        signals_of[one.id] = signals = Signals(
             keyword[one.id] * (weights.printed if one.role == "tool" else 1.0),
             close,
             files.get(one.id, 0.0),
-            matched_share(named[one.id], len(paths)) if one.id in named else 0.0,
+            matched_share(found.named.get(one.id, 0), len(paths)),
             recency_factor(around.now - one.epoch, half_life, weights.spread),
             importance,
-            matched_share(having[one.id], concepts) if one.id in having else 0.0,
-            1.0 if own and one.project == own else 0.0,
+            matched_share(having.get(one.id, 0), found.concepts),
+            1.0 if found.project and one.project == found.project else 0.0,
         )
-        told = {"matched": said.matched, "fit": said.fit}
+        facts = {"matched": matched.matched, "fit": matched.fit}
         if part is not None:
-            told["cosine"] = part.cosine
-            told["ahead"] = part.cosine - twentieth
-        known_of[one.id] = signals
-        found_by = tuple([name for name, ids in by_arm.items() if one.id in ids])
-        result.append(scale.score_candidate(one, signals, told, found_by or ("neighbours",)))
-    result = _leading(_fulfilling(reading, sort_ranked(result), query))
+            facts |= {"cosine": part.cosine, "ahead": part.cosine - twentieth}
+        by_arm = tuple([name for name, ids in arms.items() if one.id in ids]) or ("neighbours",)
+        ranked.append(scale.score_candidate(one, signals, facts, by_arm))
+    far = len(candidates) - len(ranked)
+    ranked = _drop_unfulfilling(reading, sort_ranked(ranked), query)
+    # How far each is above the tenth: what stands out is more likely to be meant.
+    tenth = ranked[min(_TENTH, len(ranked) - 1)].score if ranked else 0.0
+    for each in ranked:
+        each.factors["lead"] = each.score - tenth
     if watch is not None:
-        answers = [one.candidate for one in result]
+        answers = [each.candidate for each in ranked]
         used = frozenset(scale.shares)
-        watch(Gathered(answers, known_of, words, beside, near, used, question.telling))
-    result = _side_by_side(reading, result, query, question.telling, weights.phrase)
-    numbers = {name: len(ids) for name, ids in by_arm.items() if ids}
-    return Search(result, rung, reading, numbers, scale.shares, far, own, projects)
+        watch(Gathered(answers, signals_of, words, beside, near, used, question.telling))
+    ranked = _lift_phrases(reading, ranked, query, question.telling, weights.phrase)
+    numbers = {name: len(ids) for name, ids in arms.items() if ids}
+    return Search(ranked, rung, reading, numbers, scale.shares, far, found.project, found.projects)
 
 
-def _worth(weights: Weights) -> Callable[[str, str], tuple[float, float]]:
-    """(kind, type) → half-life and importance, looked up once: there are few of them."""
-
-    @cache
-    def found(kind: str, type_: str) -> tuple[float, float]:
-        return by_type(weights.half_life, kind, type_), by_type(weights.importances, kind, type_)
-
-    return found
-
-
-def _leading(found: list[Ranked]) -> list[Ranked]:
-    """How far each is above the tenth: what stands out is more likely to be meant."""
-    tenth = found[min(9, len(found) - 1)].score if found else 0.0
-    for one in found:
-        one.factors["lead"] = one.score - tenth
-    return found
-
-
-def _vector(
+def _embed_later(
     embedder: QueryEmbedder | None, text: str, query: Query, weights: Weights
 ) -> Callable[[], Any] | None:
     if embedder is None or not weights.vector or query.must is not None:
         return None
 
     @cache
-    def vector() -> Any:
+    def embed_once() -> Any:
         # A server that is down must not cost the answer: then the words alone decide.
         with suppress(ModelError):
             return embedder.embed_query(text)
         return None
 
-    return vector
+    return embed_once
 
 
 _OtherNames = Mapping[str, Sequence[tuple[str, ...]]]
@@ -341,7 +318,7 @@ def _with_other_names(store: Store, query: Query, filters: Filters) -> tuple[Que
     return query, other_names(query.terms)
 
 
-def _by_words(query: Query, names: _OtherNames, weights: Weights) -> Probe:
+def _probe_words(query: Query, names: _OtherNames, weights: Weights) -> Probe:
     """Every term to be looked for, with the most it can count for."""
     shares = dict.fromkeys((*query.terms, *query.prefixes), 1.0)
     for term in query.terms:
@@ -352,7 +329,9 @@ def _by_words(query: Query, names: _OtherNames, weights: Weights) -> Probe:
     return Probe(terms=shares, begin=begin, words=weights.words, must=query.must)
 
 
-def _wanted(query: Query, names: _OtherNames, found: ProbeResult, weights: Weights) -> list[Wanted]:
+def _wanted_terms(
+    query: Query, names: _OtherNames, found: ProbeResult, weights: Weights
+) -> list[Wanted]:
     """What is asked for, and what counts as it."""
     wanted = []
     for term in query.terms:
@@ -364,13 +343,13 @@ def _wanted(query: Query, names: _OtherNames, found: ProbeResult, weights: Weigh
     return wanted
 
 
-def _rung(query: Query, names: _OtherNames, found: ProbeResult) -> str:
+def _search_rung(query: Query, names: _OtherNames, found: ProbeResult) -> str:
     others = (term for groups in names.values() for group in groups for term in group)
     held = found.statistics.frequencies
     return "stem" if not query.terms or any(held[t] for t in (*query.terms, *others)) else "prefix"
 
 
-def _names(text: str) -> list[str]:
+def _concept_names(text: str) -> list[str]:
     """What in a question could be a concept: its words, and two or three joined (how-it-works)."""
     words = _WORD.findall(text.lower())
     pairs = [f"{a}-{b}" for a, b in pairwise(words)]
@@ -382,7 +361,7 @@ def sort_ranked(found: Iterable[Ranked]) -> list[Ranked]:
     return sorted(found, key=lambda r: (-r.score, -r.candidate.epoch, -r.candidate.id))
 
 
-def _likeliest(
+def _likeliest_messages(
     found: list[Candidate], words: Mapping[int, Words], near: Mapping[int, Nearness]
 ) -> list[int]:
     """The messages whose neighbours are looked at: in a conversation the answer often stands beside
@@ -391,10 +370,10 @@ def _likeliest(
         (one.id for one in found if one.kind in _CONVERSATION),
         key=lambda id_: -(words[id_].keyword + near.get(id_, _NOWHERE).cosine),
     )
-    return talk[:_LIFTED]
+    return talk[:_LIKELIEST]
 
 
-def _lifted(
+def _lift_by_neighbours(
     words: Mapping[int, Words], beside: Mapping[int, tuple[int, int]], part: float
 ) -> dict[int, float]:
     """The keyword score of each, raised by those of its neighbours."""
@@ -408,15 +387,15 @@ def _lifted(
     return {id_: min(1.0, score) for id_, score in raised.items()}
 
 
-def _fulfilling(reading: Reading, found: list[Ranked], query: Query) -> list[Ranked]:
+def _drop_unfulfilling(reading: Reading, found: list[Ranked], query: Query) -> list[Ranked]:
     """Without what only seemed to hold a phrase, or cannot be told by terms."""
     if query.must is None:
         return found
-    reading.read([one.candidate.id for one in found])
+    reading.read_items([one.candidate.id for one in found])
     return [one for one in found if fulfils_demand(reading.items[one.candidate.id], query.must)]
 
 
-def _side_by_side(
+def _lift_phrases(
     reading: Reading, found: list[Ranked], query: Query, telling: Mapping[str, float], part: float
 ) -> list[Ranked]:
     """Words asked side by side that stand side by side in a text lift it."""

@@ -233,11 +233,6 @@ class Question:
         self._full = sum(most) * (weights.k1 + 1)
         self._scales: dict[tuple[str, int], tuple[float, float, float]] = {}
 
-    def rank(self, candidate: Candidate) -> Ranked:
-        words = self.match_words(candidate)
-        told = {"keyword": words.keyword, "matched": words.matched, "fit": words.fit}
-        return Ranked(candidate, words.keyword, told)
-
     def match_words(self, candidate: Candidate) -> Words:
         """BM25F over its possible maximum, and the share of the question's weight that matched."""
         frequencies: dict[int, float] = {}

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from yester.clock import parse_time
 from yester.errors import UsageError
-from yester.model import Candidate, Filters, Hit, Item, Paging, Probe
+from yester.model import Candidate, Filters, Hit, Item, Paging
 from yester.recall.candidates import (
     JUDGED,
     Around,
@@ -24,8 +24,8 @@ from yester.recall.candidates import (
     QueryEmbedder,
     Reading,
     Search,
-    ranked,
     read_best,
+    search_candidates,
     sort_ranked,
 )
 from yester.recall.feedback import usefulness
@@ -33,8 +33,8 @@ from yester.recall.rank import Ranked, Weights, adjust_by_use, lower_old, lower_
 from yester.recall.staleness import Staleness, Work, work_of
 from yester.redact import redact
 from yester.store.contract import Store
-from yester.text.document import count_bounds, decode_vector, expand_item, item_text
-from yester.text.query import Query, other_names, parse_query
+from yester.text.document import count_bounds, decode_vector, item_text
+from yester.text.query import Query, parse_query
 
 ORDERS = ("relevance", "date_desc", "date_asc")
 _CUT = 5  # of what is left out that are told one by one
@@ -69,9 +69,17 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The hits and, where it was asked to explain itself, how they came about."""
+    """The hits, how far the search had to go for them, and where it was asked to explain itself,
+    how they came about.
+
+    `reach`, where the words asked did not do:
+    prefix     no item has these words; the answers have words that begin alike
+    meaning    the answers have none of the words: they are nearest in meaning, near or not
+    recent     the question names nothing to look for; the answers are the newest
+    """
 
     hits: list[Hit]
+    reach: str = ""
     arms: Mapping[str, int] = field(default_factory=dict)  # how many candidates each found
     weights: Mapping[str, float] = field(default_factory=dict)  # of each factor, shared out
     cut: tuple[Cut, ...] = ()  # the best of what was left out
@@ -121,18 +129,19 @@ def answer_question(
             here = (asked.project, names.get(asked.project))
             own = [one for one in items if one.project in here or names.get(one.project) in here]
             reading = Reading(store)
-            reading.read([one.id for one in own if one.files])
+            reading.read_items([one.id for one in own if one.files])
             known = _staleness_of(reading, own, fates)
-        return Answer(
-            [make_hit(one, names, rung="recent", stale=_stale_text(known, one.id)) for one in items]
-        )
+        hits = [
+            make_hit(one, names, rung="recent", stale=_stale_text(known, one.id)) for one in items
+        ]
+        return Answer(hits, "recent" if hits and query.terms else "")
     around = Around(asked.now, asked.project, asked.files)
     text = _without_filters(asked.query, query)
-    search = ranked(store, text, query, filters, around, weights, embedder, watch)
+    search = search_candidates(store, text, query, filters, around, weights, embedder, watch)
     if not search.found and query.only_quoted:
         # Quotation marks may be just that: better the words than nothing.
         query = replace(query, must=None)
-        search = ranked(store, text, query, filters, around, weights, embedder, watch)
+        search = search_candidates(store, text, query, filters, around, weights, embedder, watch)
     found, reading, names = search.found, search.reading, search.names
     if asked.window:
         oldest = asked.now - asked.window
@@ -149,16 +158,25 @@ def answer_question(
         newest_first = asked.order == "date_desc"
         chosen.sort(key=lambda one: one.best.candidate.epoch, reverse=newest_first)
     chosen = chosen[asked.offset :]
-    reading.read([one.best.candidate.id for one in chosen])
+    reading.read_items([one.best.candidate.id for one in chosen])
     hits = []
+    reach = _search_reach(parse_query(asked.query), search.rung, chosen)
     for best, alike in chosen:
         if item := reading.items.get(best.candidate.id):
             reasons = (best.factors, best.arms) if asked.explain else ({}, ())
             stale = _stale_text(told, item.id)
             hits.append(make_hit(item, names, best.score, search.rung, len(alike), stale, *reasons))
     if not asked.explain:
-        return Answer(hits)
-    return Answer(hits, search.arms, search.shares, cut, more + search.far)
+        return Answer(hits, reach)
+    return Answer(hits, reach, search.arms, search.shares, cut, more + search.far)
+
+
+def _search_reach(query: Query, rung: str, chosen: Sequence[Chosen]) -> str:
+    if not chosen or query.must is not None or not query.terms:
+        return ""
+    if not any(one.best.factors.get("matched") for one in chosen):
+        return "meaning"
+    return "prefix" if rung == "prefix" else ""
 
 
 def _lower_outdated(
@@ -167,7 +185,7 @@ def _lower_outdated(
     """The best ones again, those lower that git says are out of date."""
     first, reading = found[:JUDGED], search.reading
     own = [one.candidate.id for one in first if one.candidate.project == search.own]
-    told = _staleness_of(reading, reading.read(own), fates)
+    told = _staleness_of(reading, reading.read_items(own), fates)
     judged = (
         lower_outdated(one, told[one.candidate.id].factor, weight)
         if one.candidate.id in told
@@ -336,62 +354,14 @@ def group_by_session(hits: Sequence[Hit]) -> list[tuple[str, list[Hit]]]:
     return list(groups.items())
 
 
-# --- how far it had to go, where that was farther than the words asked ----------------------------
-
-
-def search_reach(store: Store, query: str, hits: Sequence[Hit]) -> str:
-    """How far a search had to go for what it found; "" where the words were enough, or nothing was
-    asked or found.
-
-    prefix     no item has these words; the answers have words that begin alike
-    meaning    the answers have none of the words: they are nearest in meaning, near or not
-    recent     the question names nothing to look for; the answers are the newest
-    """
-    if not hits or not query.strip():
+def describe_reach(query: str, answer: Answer) -> str:
+    """How far a search had to go, as a sentence without its full stop; "" where the words did."""
+    if not answer.reach:
         return ""
-    if hits[0].rung == "recent":
-        return "recent" if _asks_words(parse_query(query)) else ""
-    asked = parse_query(query)
-    if asked.must is not None or not asked.terms:
-        return ""
-    if hits[0].rung == "stem":
-        if _shows_word(hits[0], asked.terms):  # nearly always
-            return ""
-        others = other_names(asked.terms)
-        words = {*asked.terms, *(word for groups in others.values() for g in groups for word in g)}
-        return "" if _hits_hold(store, hits, words) else "meaning"
-    found = store.probe(Probe(begin=dict.fromkeys(asked.terms, 1.0)))
-    begin = {word for names in found.alike.values() for word in names}
-    return "prefix" if begin and _hits_hold(store, hits, begin) else "meaning"
-
-
-def describe_reach(store: Store, query: str, hits: Sequence[Hit]) -> str:
-    """The same as a sentence without its full stop, or ""."""
-    how = search_reach(store, query, hits)
-    if not how:
-        return ""
-    if how == "recent":
+    if answer.reach == "recent":
         return "the question names nothing to look for; these are the newest"
     words = "this word" if len(parse_query(query).terms) == 1 else "any of these words"
-    if hits[0].rung == "stem":  # others may, which the filters or better ones keep out
+    if answer.hits and answer.hits[0].rung == "stem":  # others may, which the filters keep out
         return f"none of these has {words}; they are nearest in meaning"
-    end = "these begin alike" if how == "prefix" else "these are nearest in meaning"
+    end = "these begin alike" if answer.reach == "prefix" else "these are nearest in meaning"
     return f"no item has {words}; {end}"
-
-
-def _asks_words(query: Query) -> bool:
-    """Was anything asked besides filters?"""
-    return bool(query.terms or not query.filters)
-
-
-def _shows_word(hit: Hit, words: Iterable[str]) -> bool:
-    """Do the letters of a word stand in what there is to read?"""
-    text = f"{hit.title}\n{hit.text}".casefold()
-    return any(word in text for word in words)
-
-
-def _hits_hold(store: Store, hits: Sequence[Hit], words: Iterable[str]) -> bool:
-    """Does any of them hold one of the words, in whatever field?"""
-    wanted = set(words)
-    items = store.get([hit.id for hit in hits])
-    return any(wanted.intersection(expand_item(item).terms) for item in items)

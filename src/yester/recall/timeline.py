@@ -17,13 +17,14 @@ import sys
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf
 
 from yester.clock import parse_time
 from yester.errors import NotFound, UsageError
 from yester.model import ECHO, Filters, Hit, Item, Paging, Session
 from yester.recall.floor import least_score
-from yester.recall.recall import Asked, make_hit, recall_hits, search_reach
+from yester.recall.recall import Answer, Asked, answer_question, make_hit
 from yester.redact import redact
 from yester.store.contract import Store
 
@@ -32,7 +33,7 @@ ANCHORS = (
     "an anchor is an item's id (12 or #12), S and a session's id, a time (3d, 2026-03-01), "
     f"{LATEST}, or words to look for"
 )
-_Answer = Callable[[Store, Asked], list[Hit]]
+_Answers = Callable[[Asked], Answer]
 _EVERYTHING = Filters()
 _ASKED = 50  # answers among which the newest is looked for
 _COMPARED = 10  # … with which the first is compared
@@ -80,18 +81,19 @@ def build_timeline(
     query: str = "",
     everywhere: bool = False,
     window: int = 0,
-    answer: _Answer = recall_hits,
+    answer: _Answers | None = None,
 ) -> Timeline:
     """At most `before` items, the anchor, and at most `after`.
 
     Where the filters name no project it is the anchor's own, unless `everywhere`. `window` is the
-    recency window of a question (`Asked.window`), `answer` is who finds what fits one.
+    recency window of a question (`Asked.window`), `answer` is who finds what fits one,
+    otherwise the store itself.
     """
     if before < 0 or after < 0:
         raise UsageError(f"before and after must not be negative (before={before}, after={after})")
     asked = Asked(query, filters, now=now, window=window)
     resolved = _best_match_place if query.strip() else _resolve_anchor
-    place = resolved(store, asked, anchor, answer)
+    place = resolved(store, asked, anchor, answer or partial(answer_question, store))
     if place.item and not filters.projects and not everywhere:
         filters = replace(filters, projects=(place.item.project,))
     names = {project.key: project.name for project in store.projects()}
@@ -105,7 +107,7 @@ def build_timeline(
 
 
 def _resolve_anchor(
-    store: Store, asked: Asked, anchor: int | str | None, answer: _Answer
+    store: Store, asked: Asked, anchor: int | str | None, answer: _Answers
 ) -> _Place:
     if isinstance(anchor, int):
         return _item_place(store, anchor)
@@ -156,16 +158,17 @@ def _session_place(store: Store, key: str) -> _Place | None:
 
 
 def _best_match_place(
-    store: Store, asked: Asked, anchor: int | str | None, answer: _Answer
+    store: Store, asked: Asked, anchor: int | str | None, answer: _Answers
 ) -> _Place:
     latest = isinstance(anchor, str) and anchor.strip().lower() == LATEST
     if anchor is not None and not latest:
         raise UsageError(f"a query has no other anchor than {LATEST!r}, but it is {anchor!r}")
-    hits = answer(store, replace(asked, k=_ASKED if latest else 1))
-    if search_reach(store, asked.query, hits) == "meaning":
+    found = answer(replace(asked, k=_ASKED if latest else 1))
+    hits = found.hits
+    if found.reach == "meaning":
         # Something is always nearest. It is an anchor only if it stands out as an answer would.
-        best = answer(store, replace(asked, k=_COMPARED, explain=True))
-        if least_score(best) == inf:
+        best = answer(replace(asked, k=_COMPARED, explain=True))
+        if least_score(best.hits) == inf:
             hits = []
     if latest:
         relevant = [one for one in hits if one.score >= _RELEVANT * hits[0].score]

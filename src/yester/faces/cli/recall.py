@@ -18,7 +18,7 @@ from yester.faces.cli.app import (
 )
 from yester.faces.cli.digest import make_digest, print_digest
 from yester.faces.cli.rows import as_explained, as_json, print_explained, print_full, print_index
-from yester.recall.recall import ORDERS, Asked, search_reach
+from yester.recall.recall import ORDERS, Asked
 from yester.store import maintenance_of
 from yester.text.terms import query_terms
 
@@ -85,7 +85,7 @@ def command(
     else:
         if made is not None and hits:
             print_digest(app, made)
-        if said := _REACHED.get(search_reach(app.reading, text, hits)):
+        if said := _REACHED.get(answer.reach):
             click.echo(said, err=True)
         if full:
             print_full(app, hits, weights=answer.weights)

@@ -55,7 +55,7 @@ def command(
         found = build_timeline(
             app.reading, text or None, before, after, searched(app, given, query or text), app.now,
             query=query or "", everywhere=given["everywhere"], window=window,
-            answer=app.memory.recall_hits,
+            answer=app.memory.answer,
         )  # fmt: skip
     except NotFound:
         if as_json_:

@@ -131,7 +131,7 @@ def _found(
     if not answer.hits:
         memory.check_names(filters)
     shown = replace(answer, hits=answer.hits[: given.limit])
-    note = "; ".join(filter(None, (note, describe_reach(memory.store, given.query, shown.hits))))
+    note = "; ".join(filter(None, (note, describe_reach(given.query, shown))))
     rows = Rows(memory.store, query_terms(given.query), given.format == "full")
     results = rows.found(shown, given.explain)
     more = len(answer.hits) > given.limit or any(one.score > 0 for one in answer.cut)
@@ -189,7 +189,7 @@ def _sessions(memory: Memory, given: Asking, filters: Filters) -> Found:
     more = len(found) > given.limit
     if not found:
         memory.check_names(filters)
-    note = describe_reach(store, given.query, answer.hits) if answer else ""
+    note = describe_reach(given.query, answer) if answer else ""
     return _told(given, results, more, began, answer if given.explain else None, note)
 
 

@@ -41,7 +41,7 @@ def _timeline(memory: Memory, given: Near, anchor: str, query: str) -> shapes.Ti
         found = around(
             memory.store, at, given.before, given.after, filters, memory.now, query=query,
             everywhere=given.everywhere,
-            window=memory.config.number("recency_window_days") * DAY, answer=memory.recall_hits,
+            window=memory.config.number("recency_window_days") * DAY, answer=memory.answer,
         )  # fmt: skip
     except NotFound as error:
         raise Refusal(

@@ -225,7 +225,7 @@ def timeline(memory: ToolMemory, given: Arguments) -> str:
     filters = Filters((memory.find_project(project).name,) if project else ())
     found = around(
         store, anchor, given.get("depth_before", 3), given.get("depth_after", 3),
-        memory.narrow_filters(filters, query), memory.now, query=query, answer=memory.recall_hits,
+        memory.narrow_filters(filters, query), memory.now, query=query, answer=memory.answer,
     )  # fmt: skip
     if not len(found):
         return "Nothing is recorded around it."
