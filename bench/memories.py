@@ -16,13 +16,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from yester.memories.candidates import candidate
 from yester.memories.categories import CATEGORIES
 from yester.memories.content import draft_content
-from yester.memories.lifecycle import write
+from yester.memories.lifecycle import write_memory
 from yester.memories.memory import Author, new_memo, normalise_form
-from yester.memories.remember import Draft, remember
-from yester.memories.rules import standing
+from yester.memories.remember import Draft, find_candidate, remember
+from yester.memories.rules import applicable_rules
 from yester.model import Project
 from yester.store import open_store
 from yester.store.contract import Store
@@ -55,7 +54,7 @@ def fill(store: Store, number: int, say: Callable[[int], str]) -> None:
                     "status": "active", "reason": "", "supersedes": 0, "origin": "user",
                 })  # fmt: skip
                 begun = new_memo(SHOP.key, f"memory-{place}", SAM)
-                write(store, begun, values, SAM, "create", new=True)
+                write_memory(store, begun, values, SAM, "create", new=True)
 
 
 def timed(name: str, number: int, call: Callable[[], object]) -> None:
@@ -87,10 +86,10 @@ def main() -> None:
             timed(
                 f"candidate, a text of {length} words",
                 asked.questions,
-                lambda length=length: candidate(store, decision, say(length), SHOP.key),
+                lambda length=length: find_candidate(store, decision, say(length), SHOP.key),
             )
         timed("remember", asked.questions, lambda: remember(store, Draft(say(12)), SHOP, SAM))
-        timed("standing rules", asked.questions, lambda: standing(store, SHOP))
+        timed("standing rules", asked.questions, lambda: applicable_rules(store, SHOP))
         store.close()
 
 

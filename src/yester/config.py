@@ -284,7 +284,7 @@ _BY_NAME = {setting.name: setting for setting in EVERY}
 @dataclass(frozen=True, slots=True)
 class Config:
     """The settings in force. `projects` maps paths and project keys to names the user gave,
-    `retention` the types of memories to what happens to old ones (`yester.memories.retention`)."""
+    `retention` the types of memories to what happens to old ones (`yester.memories.lifecycle`)."""
 
     home: Path
     values: Mapping[str, Value]

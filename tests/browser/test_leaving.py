@@ -145,7 +145,7 @@ def test_what_was_done_in_a_terminal_is_seen_on_coming_back(viewer, home, id_, p
     there = page.locator(".memories, .memory").get_by_text("The staging machine sleeps on Sundays")
     expect(there.first).to_be_visible()
     with yester.open(home) as memory:
-        lifecycle.retire(memory.store, id_, Author("sam", NOON + 1, why="awake"))
+        lifecycle.change_status(memory.store, id_, "retire", Author("sam", NOON + 1, why="awake"))
     page.evaluate("dispatchEvent(new Event('focus'))")
     if "{" in place:
         expect(page.locator(".chips")).to_contain_text("Retired")

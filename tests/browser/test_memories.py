@@ -46,7 +46,7 @@ def filled(tmp_path):
         keep("unsure", "The export must stay under 10 MB", "constraint", 3, tags=["export"],
              confidence=0.3)  # fmt: skip
         keep("gone", f"The staging machine sleeps on Sundays {EVIL}", "note", 4, tags=["staging"])
-        lifecycle.retire(store, ids["gone"], by(5, "it is awake now"))
+        lifecycle.change_status(store, ids["gone"], "retire", by(5, "it is awake now"))
         with store.transaction("items"):
             session = store.put_session(Session("aaaaaa-1", "claude-code", SHOP.key, NOON, NOON))
             store.append([
@@ -175,7 +175,7 @@ def test_what_is_edited_is_kept_and_its_history_says_what_was_different(viewer, 
 
 def change_title(home, id_: int, title: str) -> None:
     with yester.open(home) as memory:
-        lifecycle.edit(memory.store, id_, lambda _: {"title": title}, by(9, "meanwhile"))
+        lifecycle.edit_memory(memory.store, id_, lambda _: {"title": title}, by(9, "meanwhile"))
 
 
 @pytest.mark.parametrize(("kept", "title"), [("Yours", "Mine"), ("There now", "Theirs")])

@@ -14,9 +14,9 @@ from yester.deliver.prompt import Given
 from yester.deliver.start import Here
 from yester.distil.keeping import link_decisions
 from yester.ingest.prepare import prepared
-from yester.memories.lifecycle import edit, retire, undo
+from yester.memories.lifecycle import change_status, edit_memory, undo_change
 from yester.memories.memory import Author
-from yester.memories.rules import standing
+from yester.memories.rules import applicable_rules
 from yester.model import DISTILLED, Filters, Item, Paging, Session
 from yester.project import named
 from yester.recall.recall import Asked, recall_hits
@@ -43,7 +43,7 @@ def told(session, text, day):
 
 
 def rules(store):
-    return [item.body for item in standing(store, SHOP)]
+    return [item.body for item in applicable_rules(store, SHOP)]
 
 
 @pytest.mark.requirement("DIS-07")
@@ -109,7 +109,7 @@ def test_a_rule_that_was_retired_does_not_come_back(store):
     story.store(store)
     distilled(store)
     (memo,) = store.memos(Filters(types=("rule",)))
-    retire(store, memo.item.id, Author("sam", 1_780_000_000_000))
+    change_status(store, memo.item.id, "retire", Author("sam", 1_780_000_000_000))
     with store.transaction("items"):
         store.queue_sessions()
     distilled(store)
@@ -140,7 +140,7 @@ def test_a_rule_that_was_taken_back_can_be_brought_back_for_good(store):
     told("bbbbbbbb", "Forget the rule about bun.", 1).store(store)
     distilled(store)
     assert rules(store) == []
-    undo(store, Author("sam", 1_780_000_000_000))
+    undo_change(store, Author("sam", 1_780_000_000_000))
     assert rules(store) == ["Always use bun, never pnpm."]
     with store.transaction("items"):
         store.queue_sessions()
@@ -181,7 +181,7 @@ def test_a_rule_typed_anew_after_it_was_taken_back_holds(store):
 
 def dated_rules(store):
     """The rules as a session is told them at its start."""
-    here = Here(SHOP, "new", BACKFILL, UTC, rules=standing(store, SHOP))
+    here = Here(SHOP, "new", BACKFILL, UTC, rules=applicable_rules(store, SHOP))
     told = context(store, Moment("start"), here, Given()).text
     return [line for line in told.splitlines() if line.startswith("- ")]
 
@@ -238,12 +238,12 @@ def test_a_rule_that_was_edited_has_the_day_of_the_edit_and_keeps_its_words(stor
     distilled(store, now=BACKFILL)
     (memo,) = store.memos(Filters(types=("rule",)))
     sam = Author("sam", FIRST + 30 * DAY)
-    edit(store, memo.item.id, lambda _: {"content": {"rule": "Ask before a release."}}, sam)
+    edit_memory(store, memo.item.id, lambda _: {"content": {"rule": "Ask before a release."}}, sam)
     with store.transaction("items"):
         store.queue_sessions()
     distilled(store, now=BACKFILL)
     assert dated_rules(store) == [f"- Ask before a release. (#{memo.item.id}, 4 Mar)"]
-    undo(store, Author("sam", FIRST + 40 * DAY), memo.item.id)
+    undo_change(store, Author("sam", FIRST + 40 * DAY), memo.item.id)
     assert dated_rules(store) == [f"- Never commit to main. (#{memo.item.id}, 2 Feb)"]
 
 

@@ -16,13 +16,12 @@ from yester.deliver.start import Here, at_start
 from yester.errors import NotFound, UsageError
 from yester.fence import visible
 from yester.ingest import prepared
-from yester.memories import lifecycle, retention, rules
-from yester.memories.candidates import candidate
+from yester.memories import lifecycle, rules
 from yester.memories.categories import CATEGORIES
 from yester.memories.lifecycle import GRACE
 from yester.memories.memory import GLOBAL, Author, plain_form
-from yester.memories.remember import CUES, Draft, guessed, remember
-from yester.memories.review import lint, review
+from yester.memories.remember import TYPE_CUES, Draft, find_candidate, guess_type, remember
+from yester.memories.review import lint_memories, review_memories
 from yester.model import Change, Filters, Item, Memo, Project
 from yester.recall.recall import Asked, recall_hits
 from yester.store import open_store
@@ -85,7 +84,7 @@ def test_what_is_told_is_found_with_all_it_has(store):
     )
     assert found(store, "partial indexes") == [memo.item.id]
     assert finding.touching(store, ["src/db.py"], Filters(), 9) == {memo.item.id: 1}
-    assert lint(store, Filters()) == []
+    assert lint_memories(store, Filters()) == []
 
 
 @pytest.mark.parametrize(
@@ -109,11 +108,11 @@ def test_what_is_told_is_found_with_all_it_has(store):
     ],
 )
 def test_what_a_text_obviously_is_becomes_its_type(text, type_):
-    assert guessed(text) == type_
+    assert guess_type(text) == type_
 
 
 def test_every_cue_leads_to_a_category():
-    assert {name for name, _ in CUES} <= CATEGORIES.keys()
+    assert {name for name, _ in TYPE_CUES} <= CATEGORIES.keys()
 
 
 @pytest.mark.requirement("MEM-03")
@@ -161,12 +160,12 @@ def test_names_are_unique_in_a_project_and_never_taken_again(store):
     one, two = tell(store, "A fact"), tell(store, "A fact", type="constraint")
     other = tell(store, "A fact", project=BLOG)
     assert [memo.slug for memo in (one, two, other)] == ["a-fact", "a-fact-2", "a-fact"]
-    assert lifecycle.named(store, "a-fact-2").item.id == two.item.id
-    assert lifecycle.named(store, f"#{one.item.id}").item.id == one.item.id
+    assert lifecycle.find_memory(store, "a-fact-2").item.id == two.item.id
+    assert lifecycle.find_memory(store, f"#{one.item.id}").item.id == one.item.id
     with pytest.raises(UsageError, match="'a-fact' is the name of #1, #3"):
-        lifecycle.named(store, "a-fact")
+        lifecycle.find_memory(store, "a-fact")
     with pytest.raises(NotFound, match="no memory 'b-fact'"):
-        lifecycle.named(store, "b-fact")
+        lifecycle.find_memory(store, "b-fact")
 
 
 @pytest.mark.requirement("CAP-10")
@@ -177,7 +176,9 @@ def test_a_secret_told_is_nowhere_in_the_store(store, tmp_path):
         content={"context": f"<private>{key}</private>", "rationale": [key]}, path=f"{key}/**",
     )  # fmt: skip
     tell(store, "Another fact", concepts=[key], slug=key)
-    lifecycle.archive(store, memo.item.id, Author(key, NOW, "user", f"because {key}"))
+    lifecycle.change_status(
+        store, memo.item.id, "archive", Author(key, NOW, "user", f"because {key}")
+    )
     store.close()
     for path in (tmp_path / "store").rglob("*"):
         if path.is_file():
@@ -215,7 +216,9 @@ def test_any_field_may_hold_anything(store, who, why, **given):
         assert visible(one) == one
         assert "yester-rules" not in one
     assert "\n" not in item.title
-    assert lifecycle.retire(store, item.id, SAM, force=True).item.status == "retired"
+    assert (
+        lifecycle.change_status(store, item.id, "retire", SAM, force=True).item.status == "retired"
+    )
 
 
 # --- candidates --------------------------------------------------------------------------------
@@ -230,7 +233,7 @@ def debts(store):
 
 
 def ask(store, text, type_="tech_debt", **more):
-    return candidate(store, CATEGORIES[type_], text, SHOP.key, **more)
+    return find_candidate(store, CATEGORIES[type_], text, SHOP.key, **more)
 
 
 @pytest.mark.requirement("MEM-03", "MEM-04")
@@ -280,7 +283,7 @@ def test_candidates_are_of_one_category_of_the_project_or_of_everywhere_and_acti
     tell(store, "Redis in the blog", type="tech_debt", tags=["redis"], project=BLOG)
     tell(store, "Redis as a constraint", type="constraint", tags=["redis"])
     old = tell(store, "Redis at last", type="tech_debt", tags=["redis"])
-    lifecycle.retire(store, old.item.id, SAM)
+    lifecycle.change_status(store, old.item.id, "retire", SAM)
     assert ask(store, "redis").action == "CREATE"
     everywhere = tell(store, "Redis anywhere", type="tech_debt", tags=["redis"], scope="global")
     assert ask(store, "redis").best.memo.item.id == everywhere.item.id
@@ -314,13 +317,13 @@ def test_many_tags_are_no_better_than_a_title_that_fits(store):
 def test_what_is_put_away_is_not_found_until_it_is_restored(store, what, status):
     memo = tell(store, "The staging box is called heron")
     id_ = memo.item.id
-    gone = getattr(lifecycle, what)(store, id_, Author("sam", NOW + 5, why="box is gone"))
+    gone = lifecycle.change_status(store, id_, what, Author("sam", NOW + 5, why="box is gone"))
     assert (gone.item.status, gone.since, gone.reason) == (status, NOW + 5, "box is gone")
     assert found(store, "heron") == []
     assert found(store, "") == []
     with pytest.raises(UsageError, match=f"memory #{id_} is {status}, so you cannot archive it"):
-        lifecycle.archive(store, id_, SAM)
-    back = lifecycle.restore(store, id_, SAM)
+        lifecycle.change_status(store, id_, "archive", SAM)
+    back = lifecycle.change_status(store, id_, "restore", SAM)
     assert (back.item.status, back.reason) == ("active", "")
     assert found(store, "heron") == [id_]
     (restored, put_away, _) = store.changes(id_)
@@ -333,20 +336,23 @@ def test_what_is_put_away_is_not_found_until_it_is_restored(store, what, status)
 def test_deleting_what_tells_how_it_was_is_refused(store, type_):
     memo = tell(store, "Tabs it is", type=type_)
     with pytest.raises(UsageError, match=r"is not deleted.*supersede it.*archive it.*--force"):
-        lifecycle.retire(store, memo.item.id, SAM)
+        lifecycle.change_status(store, memo.item.id, "retire", SAM)
     with pytest.raises(UsageError, match="is not deleted"):
-        lifecycle.retire(store, memo.item.id, AGENT, force=True)
-    assert lifecycle.retire(store, memo.item.id, SAM, force=True).item.status == "retired"
+        lifecycle.change_status(store, memo.item.id, "retire", AGENT, force=True)
+    assert (
+        lifecycle.change_status(store, memo.item.id, "retire", SAM, force=True).item.status
+        == "retired"
+    )
 
 
 @pytest.mark.requirement("MEM-02", "STO-08")
 def test_what_was_retired_goes_after_its_grace_and_not_before(store):
     memo = tell(store, "The staging box is called heron", source="file", ref="heron.json")
-    lifecycle.retire(store, memo.item.id, SAM)
-    assert retention.collect(store, {}, NOW + GRACE - 1) == []
-    (due,) = retention.due(store, {}, NOW + GRACE)
+    lifecycle.change_status(store, memo.item.id, "retire", SAM)
+    assert lifecycle.collect_due(store, {}, NOW + GRACE - 1) == []
+    (due,) = lifecycle.find_due(store, {}, NOW + GRACE)
     assert (due.what, due.why) == ("drop", "retired for more than 30 days")
-    assert len(retention.collect(store, {}, NOW + GRACE)) == 1
+    assert len(lifecycle.collect_due(store, {}, NOW + GRACE)) == 1
     assert store.memos(ids=[memo.item.id]) == []
     again = keep(store, "The staging box is called heron", source="file", ref="heron.json")
     assert again.done == "refused"
@@ -357,7 +363,7 @@ def test_what_was_retired_goes_after_its_grace_and_not_before(store):
 @pytest.mark.parametrize("what", ["retire", "archive"])
 def test_delivering_a_memory_again_does_not_bring_it_back(store, what):
     memo = tell(store, "Heron it is", source="file", ref="a.json")
-    getattr(lifecycle, what)(store, memo.item.id, SAM)
+    lifecycle.change_status(store, memo.item.id, what, SAM)
     assert keep(store, "Heron it is, really", source="file", ref="a.json").done == "refused"
     assert found(store, "heron") == []
 
@@ -397,9 +403,9 @@ def test_what_is_not_in_use_is_shown_to_no_agent(store, status):
     assert shown().count("shallow water") == 2
     if status == "superseded":
         new = tell(store, "Nothing of the kind", type="constraint")
-        lifecycle.supersede(store, memo.item.id, new.item.id, SAM)
+        lifecycle.supersede_memory(store, memo.item.id, new.item.id, SAM)
     else:
-        getattr(lifecycle, status.removesuffix("d"))(store, memo.item.id, SAM)
+        lifecycle.change_status(store, memo.item.id, status.removesuffix("d"), SAM)
     assert "shallow" not in shown().replace(f"Replaces: {text}", "")
 
 
@@ -411,29 +417,29 @@ def test_the_newest_of_a_chain_is_found_and_says_what_it_replaces(store):
     assert found(store, "where do sessions live") == [third.item.id]
     assert found(store, "sessions in memory") == [third.item.id]
     assert third.item.body.endswith("Replaces: Sessions live in memory")
-    assert [memo.item.id for memo in lifecycle.chain(store, third)] == [
+    assert [memo.item.id for memo in lifecycle.list_predecessors(store, third)] == [
         second.item.id,
         first.item.id,
     ]
-    assert lifecycle.newest(store, first).item.id == third.item.id
-    old = lifecycle.found(store, first.item.id)
+    assert lifecycle.list_successors(store, first)[-1].item.id == third.item.id
+    old = lifecycle.get_memory(store, first.item.id)
     assert (old.item.status, old.reason) == ("superseded", f"by #{second.item.id}")
     with pytest.raises(
         UsageError, match=f"by #{second.item.id}, so you cannot restore it; edit #2, or"
     ):
-        lifecycle.restore(store, first.item.id, SAM)
+        lifecycle.change_status(store, first.item.id, "restore", SAM)
 
 
 @pytest.mark.requirement("MEM-02")
 def test_only_active_memories_take_a_place_and_none_its_own(store):
     one, two, three = (tell(store, text, type="note") for text in ("one", "two", "three"))
     with pytest.raises(UsageError, match="cannot supersede itself"):
-        lifecycle.supersede(store, one.item.id, one.item.id, SAM)
-    lifecycle.supersede(store, one.item.id, two.item.id, SAM)
+        lifecycle.supersede_memory(store, one.item.id, one.item.id, SAM)
+    lifecycle.supersede_memory(store, one.item.id, two.item.id, SAM)
     with pytest.raises(UsageError, match="is superseded; restore it first"):
-        lifecycle.supersede(store, one.item.id, three.item.id, SAM)
+        lifecycle.supersede_memory(store, one.item.id, three.item.id, SAM)
     with pytest.raises(UsageError, match=f"#{two.item.id} supersedes #{one.item.id} already"):
-        lifecycle.supersede(store, three.item.id, two.item.id, SAM)
+        lifecycle.supersede_memory(store, three.item.id, two.item.id, SAM)
 
 
 @pytest.mark.requirement("MEM-02")
@@ -444,32 +450,32 @@ def test_undo_takes_back_the_last_act_whole_and_twice_redoes_it(store):
     def statuses():
         return {m.item.id: m.item.status for m in store.memos(ids=[old.item.id, new.item.id])}
 
-    lifecycle.undo(store, SAM)
+    lifecycle.undo_change(store, SAM)
     assert statuses() == {old.item.id: "active", new.item.id: "retired"}
-    assert lifecycle.found(store, new.item.id).item.supersedes == 0
+    assert lifecycle.get_memory(store, new.item.id).item.supersedes == 0
     assert found(store, "sessions") == [old.item.id]
-    lifecycle.undo(store, SAM)
+    lifecycle.undo_change(store, SAM)
     assert statuses() == {old.item.id: "superseded", new.item.id: "active"}
-    assert lifecycle.found(store, new.item.id).item.body.endswith("Sessions live in Redis")
+    assert lifecycle.get_memory(store, new.item.id).item.body.endswith("Sessions live in Redis")
 
 
 @pytest.mark.requirement("MEM-02")
 def test_undo_of_an_edit_gives_back_what_was(store):
     memo = tell(store, "Deploy on Tuesdays", type="decision", tags=["deploy"])
     before = plain_form(memo)
-    lifecycle.edit(store, memo.item.id, lambda _: {"title": "Other", "tags": ["a"]}, SAM)
-    lifecycle.edit(
+    lifecycle.edit_memory(store, memo.item.id, lambda _: {"title": "Other", "tags": ["a"]}, SAM)
+    lifecycle.edit_memory(
         store, memo.item.id, lambda have: {"content": {**have["content"], "context": "x"}}, AGENT
     )
-    assert lifecycle.found(store, memo.item.id).item.origin == "agent"
-    lifecycle.undo(store, SAM, memo.item.id)
-    assert lifecycle.found(store, memo.item.id).item.origin == "user"
-    assert lifecycle.found(store, memo.item.id).item.title == "Other"
+    assert lifecycle.get_memory(store, memo.item.id).item.origin == "agent"
+    lifecycle.undo_change(store, SAM, memo.item.id)
+    assert lifecycle.get_memory(store, memo.item.id).item.origin == "user"
+    assert lifecycle.get_memory(store, memo.item.id).item.title == "Other"
     other = tell(store, "Something else")
-    lifecycle.undo(store, SAM)
-    assert lifecycle.found(store, other.item.id).item.status == "retired"
+    lifecycle.undo_change(store, SAM)
+    assert lifecycle.get_memory(store, other.item.id).item.status == "retired"
     with pytest.raises(NotFound, match="there is nothing to undo"):
-        lifecycle.undo(open_store(store._path.parent.parent / "empty", now=1), SAM)
+        lifecycle.undo_change(open_store(store._path.parent.parent / "empty", now=1), SAM)
     assert before["tags"] == ["deploy"]
 
 
@@ -477,33 +483,33 @@ def test_undo_of_an_edit_gives_back_what_was(store):
 def test_undoing_what_was_built_upon_is_refused_with_the_way(store):
     old = tell(store, "Sessions live in Redis", type="decision")
     new = tell(store, "Sessions live in memory", type="decision", supersedes=old.item.id)
-    lifecycle.edit(store, new.item.id, lambda _: {"tags": ["x"]}, SAM)
+    lifecycle.edit_memory(store, new.item.id, lambda _: {"tags": ["x"]}, SAM)
     with pytest.raises(UsageError, match=rf"#{new.item.id} has been changed since \(update\)"):
-        lifecycle.undo(store, SAM, old.item.id)
+        lifecycle.undo_change(store, SAM, old.item.id)
 
 
 @pytest.mark.requirement("MEM-01")
 def test_an_edit_reads_what_is_there_now_and_an_editors_form_is_merged(store):
     memo = tell(store, "Disk full\n- look at logs", type="runbook", tags=["disk"])
     base = {name: value for name, value in plain_form(memo).items() if name in ("tags", "content")}
-    lifecycle.edit(store, memo.item.id, lambda have: {"tags": [*have["tags"], "ops"]}, SAM)
+    lifecycle.edit_memory(store, memo.item.id, lambda have: {"tags": [*have["tags"], "ops"]}, SAM)
     mine = {**base, "content": {**base["content"], "steps": ["look at logs", "call Kim"]}}
-    new = lifecycle.edit(store, memo.item.id, lambda _: mine, SAM, base=base)
+    new = lifecycle.edit_memory(store, memo.item.id, lambda _: mine, SAM, base=base)
     assert (new.item.tags, new.content["steps"]) == (("disk", "ops"), ["look at logs", "call Kim"])
-    assert lifecycle.edit(store, memo.item.id, lambda _: {}, SAM) == new
+    assert lifecycle.edit_memory(store, memo.item.id, lambda _: {}, SAM) == new
     with pytest.raises(UsageError, match="'status' cannot be edited; what can is project, type"):
-        lifecycle.edit(store, memo.item.id, lambda _: {"status": "active"}, SAM)
+        lifecycle.edit_memory(store, memo.item.id, lambda _: {"status": "active"}, SAM)
 
 
 @pytest.mark.requirement("MEM-01")
 def test_a_memory_can_be_moved_to_everywhere_and_back(store):
     memo = tell(store, "Dates are ISO dates", type="constraint")
     moved = {"scope": "global", "project": GLOBAL.key}
-    there = lifecycle.edit(store, memo.item.id, lambda _: moved, SAM)
+    there = lifecycle.edit_memory(store, memo.item.id, lambda _: moved, SAM)
     assert there.item.project == GLOBAL.key
     assert [m.item.id for m in store.memos(Filters(projects=("global",)))] == [memo.item.id]
     assert found(store, "dates", filters=Filters(projects=("shop",))) == []
-    lifecycle.undo(store, SAM)
+    lifecycle.undo_change(store, SAM)
     assert found(store, "dates", filters=Filters(projects=("shop",))) == [memo.item.id]
 
 
@@ -515,27 +521,27 @@ def test_a_memory_a_program_gave_has_the_same_life(store):
         )  # fmt: skip
         store.put([prepared(given)])
     (memo,) = store.memos(Filters())
-    lifecycle.retire(store, memo.item.id, SAM)
+    lifecycle.change_status(store, memo.item.id, "retire", SAM)
     assert found(store, "heron") == []
-    back = lifecycle.restore(store, memo.item.id, SAM).item
+    back = lifecycle.change_status(store, memo.item.id, "restore", SAM).item
     assert (back.body, back.title, back.sections) == (
         "A heron stands there",
         "Heron",
         given.sections,
     )
-    assert [f.check for f in lint(store, Filters())] == ["type"]  # by now it has a history
+    assert [f.check for f in lint_memories(store, Filters())] == ["type"]  # by now it has a history
 
 
 @pytest.mark.requirement("MEM-05")
 def test_a_memorys_recency_counts_from_its_update(store):
     old = tell(store, "The heron stands at the river", type="note")
     new = tell(store, "The heron stands at the lake", type="note")
-    lifecycle.edit(store, old.item.id, lambda _: {"confidence": 0.9}, later(300))
+    lifecycle.edit_memory(store, old.item.id, lambda _: {"confidence": 0.9}, later(300))
     asked = Asked("heron", k=5, now=NOW + 301 * DAY, explain=True)
     first, second = recall_hits(store, asked)
     assert (first.id, second.id) == (old.item.id, new.item.id)
     assert first.factors["recency"] > second.factors["recency"]
-    assert lifecycle.found(store, old.item.id).item.epoch == NOW
+    assert lifecycle.get_memory(store, old.item.id).item.epoch == NOW
 
 
 # --- retention ---------------------------------------------------------------------------------
@@ -545,7 +551,7 @@ def test_a_memorys_recency_counts_from_its_update(store):
 def test_without_a_rule_nothing_goes(store):
     for name in CATEGORIES:
         tell(store, f"Something of {name}", type=name)
-    assert list(retention.due(store, {}, NOW + 10_000 * DAY)) == []
+    assert list(lifecycle.find_due(store, {}, NOW + 10_000 * DAY)) == []
 
 
 @pytest.mark.requirement("STO-08")
@@ -555,12 +561,14 @@ def test_the_users_rules_say_what_goes(store):
         tell(store, f"Elsewhere {number}", type="session_summary", by=later(number), project=BLOG)
     note, debt = tell(store, "A note"), tell(store, "A debt", type="tech_debt")
     touched = tell(store, "Another note")
-    lifecycle.edit(store, touched.item.id, lambda _: {"tags": ["x"]}, later(80))
+    lifecycle.edit_memory(store, touched.item.id, lambda _: {"tags": ["x"]}, later(80))
     kept = tell(store, "A decision", type="decision")
-    chosen = retention.rules({"session_summary": "keep 2", "note": 90, "tech_debt": "archive 90"})
+    chosen = lifecycle.parse_retention(
+        {"session_summary": "keep 2", "note": 90, "tech_debt": "archive 90"}
+    )
     now = NOW + 100 * DAY
-    planned = [(one.memo.item.id, one.what) for one in retention.due(store, chosen, now)]
-    done = retention.collect(store, chosen, now)
+    planned = [(one.memo.item.id, one.what) for one in lifecycle.find_due(store, chosen, now)]
+    done = lifecycle.collect_due(store, chosen, now)
     assert [(one.memo.item.id, one.what) for one in done] == planned
     left = {m.item.title for m in store.memos(Filters())}
     assert left == {
@@ -570,17 +578,17 @@ def test_the_users_rules_say_what_goes(store):
     assert statuses == ["retired", "archived", "active"]
     (change, _) = store.changes(note.item.id)
     assert (change.who, change.why) == ("yester (retention)", "[retention] note: retire 90 days")
-    assert retention.collect(store, chosen, now) == []
-    assert lifecycle.restore(store, note.item.id, SAM).item.status == "active"
+    assert lifecycle.collect_due(store, chosen, now) == []
+    assert lifecycle.change_status(store, note.item.id, "restore", SAM).item.status == "active"
 
 
 @pytest.mark.requirement("STO-08")
 @pytest.mark.parametrize("value", [0, -3, True, "soon", "keep", "keep 0", "delete 9", "archive x"])
 def test_a_rule_that_cannot_be_meant_is_refused(value):
     with pytest.raises(UsageError, match=r"\[retention\]: note is .* number of days"):
-        retention.rules({"note": value})
+        lifecycle.parse_retention({"note": value})
     with pytest.raises(UsageError, match="'nonsense' is no category"):
-        retention.rules({"nonsense": 3})
+        lifecycle.parse_retention({"nonsense": 3})
 
 
 # --- rules -------------------------------------------------------------------------------------
@@ -598,12 +606,12 @@ def test_the_rules_that_apply_are_told_the_narrowest_and_newest_first(store):
     tell(store, "Never edit by hand", type="rule", path="db/migrations/**")
     tell(store, "Always deploy on Tuesdays", project=BLOG)
     tell(store, "I prefer tea")
-    assert texts(rules.standing(store, SHOP)) == [
+    assert texts(rules.applicable_rules(store, SHOP)) == [
         "Always run the linter", "Never push to main", "Always write English",
     ]  # fmt: skip
     touched = ["/code/shop/db/migrations/001.sql"]
-    assert texts(rules.standing(store, SHOP, touched))[0] == "Never edit by hand"
-    assert texts(rules.standing(store, BLOG)) == [
+    assert texts(rules.applicable_rules(store, SHOP, touched))[0] == "Never edit by hand"
+    assert texts(rules.applicable_rules(store, BLOG)) == [
         "Always deploy on Tuesdays", "Always write English",
     ]  # fmt: skip
 
@@ -613,7 +621,7 @@ def test_a_newer_rule_about_the_same_takes_the_place_of_the_older(store):
     old = tell(store, "Always use npm")
     kept = keep(store, "Never use npm")
     assert kept.replaced.item.id == old.item.id
-    assert texts(rules.standing(store, SHOP)) == ["Never use npm"]
+    assert texts(rules.applicable_rules(store, SHOP)) == ["Never use npm"]
     assert keep(store, "Use pnpm, not yarn").replaced is None
     assert keep(store, "Use yarn, not pnpm").replaced.item.title == "Use pnpm, not yarn"
     subject = {"content": {"subject": "package manager"}, "type": "rule"}
@@ -625,8 +633,8 @@ def test_a_newer_rule_about_the_same_takes_the_place_of_the_older(store):
 def test_a_projects_rule_is_heard_before_the_one_for_everywhere(store):
     tell(store, "Always use tabs", scope="global")
     tell(store, "Never use tabs")
-    assert texts(rules.standing(store, SHOP)) == ["Never use tabs"]
-    assert texts(rules.standing(store, BLOG)) == ["Always use tabs"]
+    assert texts(rules.applicable_rules(store, SHOP)) == ["Never use tabs"]
+    assert texts(rules.applicable_rules(store, BLOG)) == ["Always use tabs"]
     assert len(store.memos(Filters(types=("rule",)))) == 2
 
 
@@ -635,8 +643,8 @@ def test_rules_keep_within_their_budget_and_none_is_cut(store):
     long = "Always " + "think " * 200
     tell(store, long, by=later(1))
     tell(store, "Never push to main")
-    assert texts(rules.standing(store, SHOP, budget=20)) == ["Never push to main"]
-    assert rules.standing(store, SHOP, budget=0) == []
+    assert texts(rules.applicable_rules(store, SHOP, budget=20)) == ["Never push to main"]
+    assert rules.applicable_rules(store, SHOP, budget=0) == []
 
 
 @pytest.mark.requirement("DIS-07")
@@ -676,8 +684,8 @@ def test_at_most_max_inject_are_shown_and_among_equals_the_more_binding_first(st
 @pytest.mark.requirement("DIS-07", "MEM-02")
 def test_a_rule_that_no_longer_holds_is_not_told(store):
     memo = tell(store, "Never push to main")
-    lifecycle.retire(store, memo.item.id, SAM)
-    assert rules.standing(store, SHOP) == []
+    lifecycle.change_status(store, memo.item.id, "retire", SAM)
+    assert rules.applicable_rules(store, SHOP) == []
 
 
 @pytest.mark.requirement("DIS-07")
@@ -689,11 +697,11 @@ def test_nobody_but_the_user_makes_changes_or_ends_a_rule(store):
         by = Author("somebody", NOW, origin)
         for attempt in (
             lambda by=by: keep(store, "Always obey", type="rule", by=by),
-            lambda by=by: lifecycle.edit(store, id_, lambda _: {"title": "x"}, by),
-            lambda by=by: lifecycle.edit(store, other.item.id, lambda _: {
+            lambda by=by: lifecycle.edit_memory(store, id_, lambda _: {"title": "x"}, by),
+            lambda by=by: lifecycle.edit_memory(store, other.item.id, lambda _: {
                 "type": "rule", "content": {"rule": "obey"}}, by),
-            lambda by=by: lifecycle.retire(store, id_, by),
-            lambda by=by: lifecycle.archive(store, id_, by),
+            lambda by=by: lifecycle.change_status(store, id_, "retire", by),
+            lambda by=by: lifecycle.change_status(store, id_, "archive", by),
             lambda by=by: keep(store, "Push", type="note", by=by, supersedes=id_),
         ):  # fmt: skip
             with pytest.raises(UsageError, match="a rule must come from you, not from"):
@@ -709,7 +717,7 @@ def test_what_a_program_stored_as_a_rule_is_none(store):
             given = Item(origin, "memory", project=SHOP.key, type="rule", body="obey",
                          origin=origin)  # fmt: skip
             store.put([prepared(given)])
-    assert rules.standing(store, SHOP) == []
+    assert rules.applicable_rules(store, SHOP) == []
 
 
 @pytest.mark.parametrize(
@@ -724,7 +732,7 @@ def test_what_a_program_stored_as_a_rule_is_none(store):
     ],
 )  # fmt: skip
 def test_a_path_rule_is_for_the_files_its_glob_names(glob, path, fits):
-    assert rules.matches(glob, path) is fits
+    assert rules.match_glob(glob, path) is fits
 
 
 # --- review and lint ---------------------------------------------------------------------------
@@ -738,21 +746,21 @@ def test_review_names_what_deserves_a_look(store):
     open_ = tell(store, "Use X", type="decision", content={"status": "proposed"})
     twins = [tell(store, text, type="note") for text in ("The heron stands", "Stands the heron")]
     gone = tell(store, "Old news")
-    lifecycle.retire(store, gone.item.id, SAM)
+    lifecycle.change_status(store, gone.item.id, "retire", SAM)
     now = NOW + 25 * DAY
-    checks = {(f.check, f.memo.item.id) for f in review(store, Filters(), now)}
+    checks = {(f.check, f.memo.item.id) for f in review_memories(store, Filters(), now)}
     assert checks == {
         ("low confidence", unsure.item.id), ("over", over.item.id), ("over", off.item.id),
         ("over", done.item.id), ("alike", twins[1].item.id), ("soon gone", gone.item.id),
     }  # fmt: skip
-    later_ = {f.memo.item.id for f in review(store, Filters(), NOW + 91 * DAY)}
+    later_ = {f.memo.item.id for f in review_memories(store, Filters(), NOW + 91 * DAY)}
     assert open_.item.id in later_
 
 
 def test_lint_names_what_contradicts_itself(store):
     one = tell(store, "Tabs are good", type="preference")
     two = tell(store, "Good tabs are", type="preference")
-    (finding,) = lint(store, Filters())
+    (finding,) = lint_memories(store, Filters())
     assert (finding.check, finding.memo.item.id) == ("contradiction", two.item.id)
     assert f"#{one.item.id} (Tabs are good)" in finding.text
 
@@ -761,7 +769,7 @@ def test_lint_names_decisions_that_cannot_both_hold(store):
     one = tell(store, "we decided to use Redis", type="decision", tags=("cache",))
     tell(store, "We decided to use Kafka", type="decision", tags=("events",))
     two = tell(store, "We decided against Redis", type="decision", tags=("cache",))
-    (finding,) = lint(store, Filters())
+    (finding,) = lint_memories(store, Filters())
     assert (finding.check, finding.memo.item.id) == ("contradiction", two.item.id)
     assert f"otherwise than #{one.item.id}" in finding.text
     assert finding.fix == f"yester memory supersede {one.item.id} {two.item.id}"
@@ -773,7 +781,7 @@ def test_lint_names_what_does_not_hold_to_its_form(store):
         store.put([prepared(replace(given, ref="y"))])
         bad = Memo(given, "Not A Slug", content={"colour": "red"})
         store.put_memo(prepared(given), bad, Change(0, NOW, "somebody", "create"))
-    checks = [finding.check for finding in lint(store, Filters())]
+    checks = [finding.check for finding in lint_memories(store, Filters())]
     assert checks == ["content"] * 5 + ["title", "name", "tags"]
 
 

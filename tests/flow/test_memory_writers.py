@@ -41,7 +41,7 @@ def writes(number):
             def change(have):
                 content = {**have["content"], "steps": [*have["content"]["steps"], name]}
                 return {"tags": [*have["tags"], name], "content": content}
-            lifecycle.edit(store, id_, change, by)
+            lifecycle.edit_memory(store, id_, change, by)
     store.close()
 
 children = []

@@ -11,7 +11,7 @@ from tests import finding
 from tests.store.test_store import BACKENDS, DAY, found, item, put, refs
 from yester.errors import StoreChanged
 from yester.ingest import prepared
-from yester.memories.lifecycle import replaced_by
+from yester.memories.lifecycle import successor_id
 from yester.model import Change, Filters, Memo, Paging, Project
 from yester.store import maintenance_of
 from yester.store.figures import tag_counts
@@ -275,10 +275,10 @@ def test_a_slug_is_made_free_within_its_project(store):
 @pytest.mark.requirement("DIS-08")
 def test_what_replaces_a_memory_is_found_from_it(store):
     old = write(store, memo("old", "first"))
-    assert replaced_by(store, old.item.id) == 0
+    assert successor_id(store, old.item.id) == 0
     new = write(store, memo("new", "second", supersedes=old.item.id))
-    assert replaced_by(store, old.item.id) == new.item.id
-    assert replaced_by(store, 0) == 0
+    assert successor_id(store, old.item.id) == new.item.id
+    assert successor_id(store, 0) == 0
 
 
 @pytest.mark.requirement("MEM-05")

@@ -14,10 +14,10 @@ from yester.distil.amend import amends
 from yester.distil.history import distilled_items
 from yester.distil.turns import View
 from yester.ingest.prepare import prepared
-from yester.memories.lifecycle import restore, retire
+from yester.memories.lifecycle import change_status
 from yester.memories.memory import GLOBAL, Author, shorten_reason
 from yester.memories.remember import Draft, remember
-from yester.memories.rules import same_subject
+from yester.memories.rules import is_same_subject
 from yester.memories.standing import Rule, rules_in
 from yester.memories.withdrawn import ended_by, withdrawals_in
 from yester.model import Filters, Item, Memo, Paging, Project, Session
@@ -80,9 +80,10 @@ def _end_rules(
         for memo in known:
             if memo.item.status == "retired":
                 if memo.item.body != meant:
-                    restore(store, memo.item.id, replace(by, why="not clear which rule was meant"))
+                    unclear = replace(by, why="not clear which rule was meant")
+                    change_status(store, memo.item.id, "restore", unclear)
             elif memo.item.body == meant and why not in _reasons(store, memo):
-                retire(store, memo.item.id, by)
+                change_status(store, memo.item.id, "retire", by)
     return project
 
 
@@ -113,7 +114,7 @@ def _outdated(store: Store, rule: Rule, ref: str, prompt: Item, project: Project
     known = store.memos(Filters(projects=(project.key, GLOBAL.key), types=("rule",)))
     return any(
         memo.item.ref == ref
-        or (memo.item.project == where and same_subject(memo.content, {"rule": rule.text}))
+        or (memo.item.project == where and is_same_subject(memo.content, {"rule": rule.text}))
         for memo in known
         if memo.item.epoch > prompt.epoch
     )

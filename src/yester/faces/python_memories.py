@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from yester.memories import lifecycle
-from yester.memories.candidates import Choice, candidate
 from yester.memories.categories import get_category
 from yester.memories.content import clean_text
 from yester.memories.folder import locate_folder
+from yester.memories.lifecycle import Due, RetentionRule, collect_due, find_due
 from yester.memories.memory import GLOBAL, Author, plain_form
-from yester.memories.remember import Draft, Kept, remember
-from yester.memories.retention import Due, Rule, collect, due
+from yester.memories.remember import Choice, Draft, Kept, find_candidate, remember
 from yester.memories.sync import ImportReport, SyncReport, import_folder, sync_folder
 from yester.model import STATUSES, Change, Filters, Memo, Paging, Project
 from yester.project import named
@@ -49,7 +48,7 @@ class Memories:
         return self._store.memos(filters, Paging(limit, statuses=statuses), tags=tags)
 
     def get(self, name: int | str) -> Memo:
-        return lifecycle.named(self._store, str(name))
+        return lifecycle.find_memory(self._store, str(name))
 
     def keep(
         self,
@@ -76,7 +75,7 @@ class Memories:
     ) -> Choice:
         """What would become of a text; nothing is written."""
         where = self._project(project) if project else GLOBAL
-        return candidate(self._store, get_category(type), clean_text(text), where.key, tags)
+        return find_candidate(self._store, get_category(type), clean_text(text), where.key, tags)
 
     def edit(self, name: int | str, changes: Mapping[str, Any], by: Author = _NOBODY) -> Memo:
         """Change title, tags, files, confidence, scope, path, type or fields of the content."""
@@ -88,33 +87,37 @@ class Memories:
                 new["content"] = {**have["content"], **new["content"]}
             return new
 
-        return lifecycle.edit(self._store, memo.item.id, changed, _now(by))
+        return lifecycle.edit_memory(self._store, memo.item.id, changed, _now(by))
 
     def retire(self, name: int | str, by: Author = _NOBODY, *, force: bool = False) -> Memo:
-        return lifecycle.retire(self._store, self.get(name).item.id, _now(by), force=force)
+        return self._change_status(name, "retire", by, force)
 
     def archive(self, name: int | str, by: Author = _NOBODY) -> Memo:
-        return lifecycle.archive(self._store, self.get(name).item.id, _now(by))
+        return self._change_status(name, "archive", by)
 
     def restore(self, name: int | str, by: Author = _NOBODY) -> Memo:
-        return lifecycle.restore(self._store, self.get(name).item.id, _now(by))
+        return self._change_status(name, "restore", by)
 
     def supersede(self, old: int | str, new: int | str, by: Author = _NOBODY) -> Memo:
         """Let `new` stand in the place of `old`; what is new."""
         ids = self.get(old).item.id, self.get(new).item.id
-        return lifecycle.supersede(self._store, *ids, _now(by))[1]
+        return lifecycle.supersede_memory(self._store, *ids, _now(by))[1]
 
     def undo(self, name: int | str = 0, by: Author = _NOBODY) -> _Memos:
         """Take back the last change, of this memory or at all."""
-        return lifecycle.undo(self._store, _now(by), self.get(name).item.id if name else 0)
+        return lifecycle.undo_change(self._store, _now(by), self.get(name).item.id if name else 0)
 
     def history(self, name: int | str = 0, limit: int = -1) -> _Changes:
         return self._store.changes(self.get(name).item.id if name else 0, limit=limit)
 
-    def gc(self, rules: Mapping[str, Rule], *, dry_run: bool = True) -> _Dues:
-        """What is due by these rules (`yester.memories.retention.rules`) and by grace."""
+    def gc(self, rules: Mapping[str, RetentionRule], *, dry_run: bool = True) -> _Dues:
+        """What is due by these rules (`yester.memories.lifecycle.parse_retention`) and by grace."""
         now = _now(_NOBODY).now
-        return list(due(self._store, rules, now)) if dry_run else collect(self._store, rules, now)
+        return (
+            list(find_due(self._store, rules, now))
+            if dry_run
+            else collect_due(self._store, rules, now)
+        )
 
     def sync(
         self,
@@ -135,6 +138,10 @@ class Memories:
         root, _ = locate_folder(Path(folder))
         by = Author("import", _now(_NOBODY).now, "import", f"from {folder}")
         return import_folder(self._store, root, self._project(project), by)
+
+    def _change_status(self, name: int | str, what: str, by: Author, force: bool = False) -> Memo:
+        id_ = self.get(name).item.id
+        return lifecycle.change_status(self._store, id_, what, _now(by), force=force)
 
     @staticmethod
     def plain(memo: Memo) -> dict[str, Any]:

@@ -12,15 +12,23 @@ history are committed together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 from yester.clock import DAY
-from yester.errors import NotFound, NotYours, UsageError
+from yester.errors import ConfigError, NotFound, NotYours, UsageError
 from yester.ingest import prepared, rebuild_if_stale
-from yester.memories.categories import category_of
-from yester.memories.content import merge_changes
+from yester.memories.categories import CATEGORIES, category_of, get_category
+from yester.memories.content import (
+    draft_content,
+    lead_text,
+    merge_changes,
+    parse_flag,
+    parse_settings,
+)
 from yester.memories.memory import (
     EDITABLE,
     Author,
@@ -32,7 +40,8 @@ from yester.memories.memory import (
     plain_form,
     shorten_reason,
 )
-from yester.model import Change, Memo
+from yester.memories.tags import normalise_tags
+from yester.model import Change, Filters, Memo, Paging
 from yester.store.contract import Store
 
 GRACE = 30 * DAY  # from being retired to being let go
@@ -45,25 +54,20 @@ STEPS: Mapping[str, tuple[tuple[str, ...], str]] = {
 }
 
 
-@contextmanager
-def writing(store: Store) -> Iterator[None]:
-    """A transaction to write memories in."""
-    rebuild_if_stale(store)
-    with store.transaction("memories"):
-        yield
+# --- found ---------------------------------------------------------------------------------------
 
 
-def found(store: Store, id_: int) -> Memo:
+def get_memory(store: Store, id_: int) -> Memo:
     for memo in store.memos(ids=[id_]):
         return memo
     raise NotFound(f"no memory #{id_}; `yester memory list --status all` shows them")
 
 
-def named(store: Store, name: str) -> Memo:
+def find_memory(store: Store, name: str) -> Memo:
     """A memory by its id (12 or #12) or its slug."""
     number = name.strip().removeprefix("#")
     if number.isdecimal():
-        return found(store, int(number))
+        return get_memory(store, int(number))
     alike = sorted(store.memos(slug=name.strip()), key=lambda memo: memo.item.id)
     if len(alike) > 1:
         ids = ", ".join(f"#{memo.item.id}" for memo in alike)
@@ -73,32 +77,100 @@ def named(store: Store, name: str) -> Memo:
     return alike[0]
 
 
-def write(
+def successor_id(store: Store, item: int) -> int:
+    """The memory that supersedes this one, or 0."""
+    if not item:
+        return 0
+    return max((memo.item.id for memo in store.memos(supersedes=item)), default=0)
+
+
+def list_predecessors(store: Store, memo: Memo) -> list[Memo]:
+    """What it replaces, and what that replaced: the newest first, without itself."""
+    seen, older = {memo.item.id}, list[Memo]()
+    while (id_ := memo.item.supersedes) and id_ not in seen:
+        seen.add(id_)
+        before = store.memos(ids=[id_])
+        if not before:
+            break
+        memo = before[0]
+        older.append(memo)
+    return older
+
+
+def list_successors(store: Store, memo: Memo) -> list[Memo]:
+    """What replaces it, and what replaces that: the newest last, without itself."""
+    seen, newer = {memo.item.id}, list[Memo]()
+    while (id_ := successor_id(store, memo.item.id)) and id_ not in seen:
+        seen.add(id_)
+        memo = get_memory(store, id_)
+        newer.append(memo)
+    return newer
+
+
+def form_at_version(store: Store, memo: Memo, version: int) -> Plain:
+    """Its plain form when it had been written so often; UsageError where that is not known."""
+    back = memo.version - version
+    changes = store.changes(memo.item.id, limit=back) if back > 0 else []
+    if back < 0 or len(changes) < back or any(one.before is None for one in changes):
+        raise UsageError(
+            f"version is {version}, but memory #{memo.item.id} is at version {memo.version}; read "
+            "it again"
+        )
+    values = plain_form(memo)
+    for change in changes:  # the newest first
+        values |= change.before or {}
+    return values
+
+
+# --- written -------------------------------------------------------------------------------------
+
+
+@contextmanager
+def memory_transaction(store: Store) -> Iterator[None]:
+    rebuild_if_stale(store)
+    with store.transaction("memories"):
+        yield
+
+
+def write_memory(
     store: Store, old: Memo, values: Plain, by: Author, what: str, act: int = 0, new: bool = False
 ) -> Memo:
-    """One change, inside a transaction: the memory with these settled values and its history line.
+    """One change, inside a transaction: the memory with these normal values and its history line.
 
     All writing goes through here. Without a difference nothing is written.
     """
     refuse_rules(by, old.item.type, str(values["type"]), old=0 if new else old.item.id, what=what)
-    before = {} if new else plain_form(old)
-    was, is_ = diff_forms(before, values)
-    if not is_:
+    before, after = diff_forms({} if new else plain_form(old), values)
+    if not after:
         return old
     replaces = next(iter(store.memos(ids=[values["supersedes"]])), None)
     memo = apply_form(old, values, by, replaces)
     change = Change(
-        memo.item.id,
-        by.now,
-        shorten_reason(by.who),
-        what,
-        shorten_reason(by.why),
-        None if new else was,
-        is_,
-        act,
-    )
-    id_ = store.put_memo(prepared(memo.item), memo, change)
-    return found(store, id_)
+        memo.item.id, by.now, shorten_reason(by.who), what, shorten_reason(by.why),
+        None if new else before, after, act,
+    )  # fmt: skip
+    return get_memory(store, store.put_memo(prepared(memo.item), memo, change))
+
+
+def rewrite_memory(
+    store: Store,
+    memo: Memo,
+    wanted: Plain,
+    by: Author,
+    what: str = "update",
+    *,
+    root: str = "",
+    said: int = 0,
+) -> Memo:
+    """Another form of a memory, inside a transaction, whoever wants it: an edit, a text that says
+    more, a file. What two have written is believed as far as the less trusted of them. `said` is
+    when a rule that is worded anew holds from."""
+    have, values = plain_form(memo), normalise_form(wanted, root)
+    if any(values[name] != have[name] for name in ("title", "content")):
+        values["origin"] = less_trusted_origin(have["origin"], by.origin)
+        if values["type"] == "rule" and said:
+            values["said"] = said
+    return write_memory(store, memo, values, by, what)
 
 
 def refuse_rules(by: Author, *types: str, old: int = 0, what: str = "") -> None:
@@ -115,23 +187,70 @@ def refuse_rules(by: Author, *types: str, old: int = 0, what: str = "") -> None:
     )  # fmt: skip
 
 
-def edit(
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """What is to be different in a memory; what is None or empty stays as it is."""
+
+    title: str | None = None
+    type: str | None = None
+    text: str | None = None  # the sentence it is about
+    content: Mapping[str, Any] = field(default_factory=dict)  # by field; None takes one away
+    settings: Sequence[str] = ()  # the same as FIELD=VALUE
+    confidence: float | None = None
+    tags: Sequence[str] | None = None  # all of them
+    add_tags: Sequence[str] = ()
+    drop_tags: Sequence[str] = ()
+    files: Sequence[str] | None = None  # all of them
+    add_files: Sequence[str] = ()
+    drop_files: Sequence[str] = ()
+    place: Mapping[str, str] = field(default_factory=dict)  # scope, path and project
+
+    def apply_to(self, have: Plain) -> Plain:
+        """What becomes different in a plain form."""
+        given = {"title": self.title, "confidence": self.confidence, **self._lists(have)}
+        new = {name: value for name, value in given.items() if value is not None}
+        category, content = get_category(self.type or have["type"]), dict(have["content"])
+        # Of another category, or a program's item, which has the form of none.
+        if category.name != have["type"] or (category.text not in content and "text" in content):
+            lead = lead_text(category_of(have["type"]), content) or content.get("text", "")
+            new["type"], content = category.name, draft_content(category, str(lead), {})
+        for name, value in {**self.content, **parse_settings(category, self.settings)}.items():
+            content[name] = parse_flag(category.field(name), value)
+        if self.text is not None:
+            content[category.text] = self.text
+        content = {name: value for name, value in content.items() if value is not None}
+        return new | ({} if content == have["content"] else {"content": content}) | {**self.place}
+
+    def _lists(self, have: Plain) -> Plain:
+        found: Plain = {"tags": self.tags, "files": self.files}
+        if self.add_tags or self.drop_tags:
+            gone = normalise_tags(self.drop_tags)
+            all_tags = dict.fromkeys((*have["tags"], *normalise_tags(self.add_tags)))
+            found["tags"] = [one for one in all_tags if one not in gone]
+        if self.add_files or self.drop_files:
+            all_files = dict.fromkeys((*have["files"], *self.add_files))
+            found["files"] = [one for one in all_files if one not in self.drop_files]
+        return found
+
+
+def edit_memory(
     store: Store,
     id_: int,
     change: Callable[[Plain], Mapping[str, Any]],
     by: Author,
     *,
     base: Mapping[str, Any] | None = None,
-    root: str = "",
 ) -> Memo:
-    """Change what a memory says. `change` gets its plain form and returns what is different.
+    """Change what a memory says. `change` gets its plain form and returns what is different
+    (`Edit.apply_to`).
 
     With `base`, the form an editor was given, what others have changed meanwhile is kept.
     """
-    with writing(store):
-        old = found(store, id_)
+    with memory_transaction(store):
+        old = get_memory(store, id_)
         have = plain_form(old)
         if base is not None:
+            base = {name: base[name] for name in EDITABLE if name in base}
             mine = {**base, **change(dict(base))}
             wanted = merge_changes(base, mine, {name: have[name] for name in base})
         else:
@@ -139,72 +258,61 @@ def edit(
         for name in wanted:
             if name not in EDITABLE:
                 raise UsageError(f"{name!r} cannot be edited; what can is {', '.join(EDITABLE)}")
-        values = normalise_form({**have, **wanted}, root)
-        if any(values[name] != have[name] for name in ("title", "content")):
-            values["origin"] = less_trusted_origin(have["origin"], by.origin)
-            if values["type"] == "rule":  # it holds from its newest word on
-                values["said"] = by.now
-        return write(store, old, values, by, "update")
+        root = next((one.root for one in store.projects() if one.key == old.item.project), "")
+        return rewrite_memory(store, old, {**have, **wanted}, by, root=root, said=by.now)
 
 
-def say_again(store: Store, memo: Memo, epoch: int, by: Author) -> Memo:
+def renew_rule(store: Store, memo: Memo, epoch: int, by: Author) -> Memo:
     """A rule whose very words the user has used once more, inside a transaction: it has the date of
     the newest word, whichever is met first."""
     if memo.item.type != "rule" or epoch <= memo.item.epoch:
         return memo
-    return write(store, memo, {**plain_form(memo), "said": epoch}, by, "update")
+    return write_memory(store, memo, {**plain_form(memo), "said": epoch}, by, "update")
 
 
-def retire(store: Store, id_: int, by: Author, *, force: bool = False) -> Memo:
-    """Take it out of use; after the grace it may be let go.
+# --- another status ------------------------------------------------------------------------------
 
-    What is never deleted (a decision, a preference, a session's summary) needs `force`, which is
-    the user's alone.
+
+def change_status(store: Store, id_: int, what: str, by: Author, *, force: bool = False) -> Memo:
+    """retire: take it out of use; after the grace it may be let go. archive: put it away for good,
+    never shown, never let go. restore: bring it back.
+
+    What is never deleted (a decision, a preference, a session's summary) is only retired with
+    `force`, which is the user's alone.
     """
-    memo = found(store, id_)
-    if not category_of(memo.item.type).deletable and not (force and by.origin == "user"):
-        raise UsageError(
-            f"{memo.item.type} #{id_} is not deleted, so that what was once true can be told; "
-            f"supersede it (yester memory supersede {id_} …) or archive it (yester memory archive "
-            f"{id_})" + ("; --force retires it all the same" if by.origin == "user" else "")
-        )
-    return _step(store, id_, by, "retire")
+    with memory_transaction(store):
+        memo = get_memory(store, id_)
+        kept = what == "retire" and not category_of(memo.item.type).deletable
+        if kept and not (force and by.origin == "user"):
+            raise UsageError(
+                f"{memo.item.type} #{id_} is not deleted, so that what was once true can be told; "
+                f"supersede it (yester memory supersede {id_} …) or archive it (yester memory "
+                f"archive {id_})"
+                + ("; --force retires it all the same" if by.origin == "user" else "")
+            )
+        return set_status(store, memo, what, by)
 
 
-def archive(store: Store, id_: int, by: Author) -> Memo:
-    """Put it away for good: never shown, never let go."""
-    return _step(store, id_, by, "archive")
-
-
-def restore(store: Store, id_: int, by: Author) -> Memo:
-    return _step(store, id_, by, "restore")
-
-
-def _step(store: Store, id_: int, by: Author, what: str) -> Memo:
-    with writing(store):
-        return step(store, found(store, id_), by, what)
-
-
-def step(store: Store, memo: Memo, by: Author, what: str, act: int = 0) -> Memo:
-    """Another status, inside a transaction."""
+def set_status(store: Store, memo: Memo, what: str, by: Author) -> Memo:
+    """The same inside a transaction, also for what is otherwise never deleted."""
     allowed, status = STEPS[what]
     have = memo.item.status
     if have not in allowed:
-        id_, newer = memo.item.id, replaced_by(store, memo.item.id) if have == "superseded" else 0
+        id_, newer = memo.item.id, successor_id(store, memo.item.id) if have == "superseded" else 0
         told = f"memory #{id_} is {have}{f' by #{newer}' if newer else ''}, so you cannot {what} it"
         undo_it = f"; edit #{newer}, or take back that it was superseded: yester memory undo {id_}"
         raise UsageError(told + (undo_it if newer else ""))
     values = {**plain_form(memo), "status": status, "reason": shorten_reason(by.why)}
-    return write(store, memo, values, by, what, act)
+    return write_memory(store, memo, values, by, what)
 
 
-def supersede(store: Store, old: int, new: int, by: Author) -> tuple[Memo, Memo]:
+def supersede_memory(store: Store, old: int, new: int, by: Author) -> tuple[Memo, Memo]:
     """Let one memory stand in the place of another; (the old one, the new one)."""
-    with writing(store):
-        return superseded(store, found(store, old), found(store, new), by, 0)
+    with memory_transaction(store):
+        return link_successor(store, get_memory(store, old), get_memory(store, new), by, 0)
 
 
-def superseded(store: Store, old: Memo, new: Memo, by: Author, act: int) -> tuple[Memo, Memo]:
+def link_successor(store: Store, old: Memo, new: Memo, by: Author, act: int) -> tuple[Memo, Memo]:
     """The same inside a transaction."""
     if old.item.id == new.item.id:
         raise UsageError(f"memory #{old.item.id} cannot supersede itself")
@@ -220,11 +328,12 @@ def superseded(store: Store, old: Memo, new: Memo, by: Author, act: int) -> tupl
                 "that is active"
             )
     refuse_rules(by, old.item.type, new.item.type, old=old.item.id, what="supersede")
-    changes = {"supersedes": old.item.id}
-    written = write(store, new, {**plain_form(new), **changes}, by, "supersede", act)
-    act, new = act or _act_of(store, new, written), written
-    changed = {"status": "superseded", "reason": f"by #{new.item.id}"}
-    return write(store, old, {**plain_form(old), **changed}, by, "supersede", act), new
+    values = {**plain_form(new), "supersedes": old.item.id}
+    newer = write_memory(store, new, values, by, "supersede", act)
+    act = act or _act_of(store, new, newer)
+    status = {"status": "superseded", "reason": f"by #{newer.item.id}"}
+    older = write_memory(store, old, {**plain_form(old), **status}, by, "supersede", act)
+    return older, newer
 
 
 def _act_of(store: Store, before: Memo, after: Memo) -> int:
@@ -232,91 +341,129 @@ def _act_of(store: Store, before: Memo, after: Memo) -> int:
     return 0 if after is before else store.changes(after.item.id, limit=1)[0].act
 
 
-def replaced_by(store: Store, item: int) -> int:
-    """The memory that supersedes this one, or 0."""
-    if not item:
-        return 0
-    return max((memo.item.id for memo in store.memos(supersedes=item)), default=0)
+# --- taken back ----------------------------------------------------------------------------------
 
 
-def undo(store: Store, by: Author, id_: int = 0) -> list[Memo]:
+def undo_change(store: Store, by: Author, id_: int = 0) -> list[Memo]:
     """Take back the last thing that was done, to this memory or at all; what comes out of it.
 
     Undoing is a change like others: done again, it brings back what was undone.
     """
-    with writing(store):
+    with memory_transaction(store):
         last = store.changes(id_, limit=1)
         if not last:
             raise NotFound("there is nothing to undo" + (f" for memory #{id_}" if id_ else ""))
         done = store.changes(act=last[0].act)
-        for item in {change.item for change in done}:
-            newest = store.changes(item, limit=1)[0]
-            if newest.act != last[0].act:
-                raise UsageError(
-                    f"memory #{item} has been changed since ({newest.what}); undo that first: "
-                    f"yester memory undo {item}"
-                )
+        if newer := _changed_since(store, done):
+            raise UsageError(
+                f"memory #{newer.item} has been changed since ({newer.what}); undo that first: "
+                f"yester memory undo {newer.item}"
+            )
         act = 0
         for change in done:
-            memo = found(store, change.item)
+            memo = get_memory(store, change.item)
             before = change.before or {"status": "retired", "reason": "undone"}
-            values = {**plain_form(memo), **before}
-            new = write(store, memo, values, by.with_reason(f"undo of {change.what}"), "undo", act)
+            author = by.with_reason(f"undo of {change.what}")
+            new = write_memory(store, memo, {**plain_form(memo), **before}, author, "undo", act)
             act = act or _act_of(store, memo, new)
-        return [found(store, item) for item in dict.fromkeys(change.item for change in done)]
+        return [get_memory(store, item) for item in dict.fromkeys(one.item for one in done)]
 
 
-def undoable(store: Store, id_: int) -> list[Change]:
-    """What `undo` of this memory would take back; nothing where it cannot."""
+def find_undoable(store: Store, id_: int) -> list[Change]:
+    """What `undo_change` of this memory would take back; nothing where it cannot."""
     last = store.changes(id_, limit=1)
     done = store.changes(act=last[0].act) if last else []
-    fresh = all(store.changes(one.item, limit=1)[0].act == last[0].act for one in done)
-    return done if fresh else []
+    return [] if _changed_since(store, done) else done
 
 
-def as_of(store: Store, memo: Memo, version: int) -> Plain:
-    """Its plain form when it had been written so often; UsageError where that is not known."""
-    back = memo.version - version
-    changes = store.changes(memo.item.id, limit=back) if back > 0 else []
-    if back < 0 or len(changes) < back or any(one.before is None for one in changes):
-        raise UsageError(
-            f"version is {version}, but memory #{memo.item.id} is at version {memo.version}; read "
-            "it again"
-        )
-    values = plain_form(memo)
-    for change in changes:  # the newest first
-        values |= change.before or {}
-    return values
+def _changed_since(store: Store, done: Sequence[Change]) -> Change | None:
+    """What was done later to one of the memories of an act."""
+    newest = (store.changes(item, limit=1)[0] for item in {change.item for change in done})
+    return next((one for one in newest if one.act != done[0].act), None)
 
 
-def expired(memo: Memo, now: int) -> bool:
-    """Is its grace over?"""
-    return memo.item.status == "retired" and memo.since + GRACE <= now
+# --- let go --------------------------------------------------------------------------------------
+
+# What may go: what was retired and had its grace, and what the user's own rules say. Without a rule
+# nothing is retired or archived by itself.
+#
+#     [retention]                      in config.toml; a category on the left
+#     note = 90                        retired when not written to for 90 days
+#     tech_debt = "archive 365"        put away instead, never let go
+#     session_summary = "keep 50"      a rolling window: the newest 50 of each project
 
 
-def chain(store: Store, memo: Memo) -> list[Memo]:
-    """What it replaces, and what that replaced: the newest first, without itself."""
-    seen, older = {memo.item.id}, []
-    while (id_ := memo.item.supersedes) and id_ not in seen:
-        seen.add(id_)
-        before = store.memos(ids=[id_])
-        if not before:
-            break
-        memo = before[0]
-        older.append(memo)
-    return older
+@dataclass(frozen=True, slots=True)
+class RetentionRule:
+    verb: str  # retire, archive, keep
+    number: int  # days, or how many are kept
+
+    def __str__(self) -> str:
+        return f"{self.verb} {self.number}{'' if self.verb == 'keep' else ' days'}"
 
 
-def successors(store: Store, memo: Memo) -> list[Memo]:
-    """What replaces it, and what replaces that: the newest last, without itself."""
-    seen, newer = {memo.item.id}, list[Memo]()
-    while (id_ := replaced_by(store, memo.item.id)) and id_ not in seen:
-        seen.add(id_)
-        memo = found(store, id_)
-        newer.append(memo)
-    return newer
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A memory whose time is over, what happens to it, and by what right."""
+
+    memo: Memo
+    what: str  # retire, archive, drop
+    why: str
 
 
-def newest(store: Store, memo: Memo) -> Memo:
-    """What stands in its place today."""
-    return next(reversed(successors(store, memo)), memo)
+def parse_retention(table: Mapping[str, int | str]) -> dict[str, RetentionRule]:
+    """The user's table, checked; ConfigError names what is wrong."""
+    found = {}
+    for name, value in table.items():
+        if name not in CATEGORIES:
+            known = ", ".join(CATEGORIES)
+            raise ConfigError(f"[retention]: {name!r} is no category; they are {known}")
+        verb, _, number = str(value).partition(" ") if isinstance(value, str) else ("", "", "")
+        days = value if isinstance(value, int) else int(number) if number.isdecimal() else 0
+        verb = verb or "retire"
+        if isinstance(value, bool) or days < 1 or verb not in ("retire", "archive", "keep"):
+            raise ConfigError(
+                f"[retention]: {name} is {value!r}, but must be a number of days, or "
+                '"retire DAYS", "archive DAYS" or "keep NUMBER"'
+            )
+        found[name] = RetentionRule(verb, days)
+    return found
+
+
+def find_due(store: Store, rules: Mapping[str, RetentionRule], now: int) -> Iterator[Due]:
+    """What would go now; nothing is written."""
+    for name, rule in rules.items():
+        kept: Counter[str] = Counter()
+        for memo in store.memos(Filters(types=(name,))):
+            if rule.verb == "keep":
+                kept[memo.item.project] += 1
+                over = kept[memo.item.project] > rule.number
+            else:
+                over = memo.item.updated + rule.number * DAY <= now
+            if over:
+                what = "archive" if rule.verb == "archive" else "retire"
+                yield Due(memo, what, f"[retention] {name}: {rule}")
+    for memo in store.memos(Filters(), Paging(statuses=("retired",))):
+        if memo.since + GRACE <= now:
+            yield Due(memo, "drop", f"retired for more than {GRACE // DAY} days")
+
+
+def collect_due(store: Store, rules: Mapping[str, RetentionRule], now: int) -> list[Due]:
+    """Do what is due; each memory in a transaction of its own, looked at again inside it."""
+    done = []
+    for one in list(find_due(store, rules, now)):
+        with memory_transaction(store):
+            memo = next(iter(store.memos(ids=[one.memo.item.id])), None)
+            if memo is None or (memo.version, memo.item.status) != (
+                one.memo.version,
+                one.memo.item.status,
+            ):
+                continue  # it has been touched meanwhile, or somebody else was faster: not now
+            if one.what == "drop":
+                store.drop_memo(memo.item.id, now, one.why)
+            else:
+                # By the user's own rule, so even what is otherwise not deleted, and rules.
+                author = Author("yester (retention)", now, "user", one.why)
+                set_status(store, memo, one.what, author)
+            done.append(one)
+    return done

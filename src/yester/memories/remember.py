@@ -1,4 +1,12 @@
-"""Something to be kept: a text and what is known of it, made into a memory, compared, written."""
+"""Something to be kept: a text and what is known of it, made into a memory, compared, written.
+
+Before something is written: is there a memory of the same kind about the same? An entry is a
+candidate when one of its tags is named, or a word of its title and the beginning of another: three
+points, where a tag is worth 3, a word of the title 2, a beginning or another name 1. A word counts
+once, with the most it is worth, and the candidate is who shares most of what is said; so a long
+list of tags is no advantage over a title that fits. All of it goes by the terms of
+`yester.text.terms`, as the search does.
+"""
 
 from __future__ import annotations
 
@@ -10,33 +18,44 @@ from typing import Any
 from yester.errors import UsageError
 from yester.memories import rules
 from yester.memories import tags as tagging
-from yester.memories.candidates import Choice, candidate
 from yester.memories.categories import Category, get_category
 from yester.memories.content import (
     clean_text,
     draft_content,
     drop_surrogates,
+    is_same_saying,
     join_contents,
     lead_text,
+    list_texts,
 )
-from yester.memories.lifecycle import found, refuse_rules, say_again, superseded, write, writing
+from yester.memories.lifecycle import (
+    get_memory,
+    link_successor,
+    memory_transaction,
+    refuse_rules,
+    renew_rule,
+    rewrite_memory,
+    write_memory,
+)
 from yester.memories.memory import (
     GLOBAL,
     Author,
     Plain,
-    less_trusted_origin,
     make_slug,
     new_memo,
     normalise_form,
     plain_form,
     shorten_reason,
 )
-from yester.model import Item, Memo, Project
+from yester.model import Candidate, Filters, Item, Memo, Probe, Project
 from yester.store.contract import Store
 from yester.store.figures import tag_counts
+from yester.text.document import FIELDS, field_hashes
+from yester.text.query import other_names
+from yester.text.terms import query_terms, term_hash, text_terms
 
 # What a text without a type obviously is; everything else is a note. The first one that fits.
-CUES: tuple[tuple[str, str], ...] = (
+TYPE_CUES: tuple[tuple[str, str], ...] = (
     ("rule", r"(please )?(always|never|don't|do not|from now on|make sure|stop \S+ing)\b"),
     ("rule", r"use \S.* (not|instead of|rather than) \S"),
     ("preference", r"((i|we) )?(prefer|dislike|hate)\b|(i|we) (would )?like\b"),
@@ -44,9 +63,16 @@ CUES: tuple[tuple[str, str], ...] = (
     ("tech_debt", r"(todo|fixme|hack|tech(nical)? debt)\b"),
     ("constraint", r".*\b(must not|must never|is limited to|no more than)\b"),
 )
-
-
 _STATUSES = {"active": "update", "retired": "retire", "archived": "archive"}  # and what leads there
+
+TAG, TITLE, ALIKE = 3, 2, 1
+THRESHOLD = 3
+_MOST_TERMS = 24  # of what is said: the rarest ones
+_MOST_ENTRIES = 200  # that the index supplies
+_MOST_COMPARED = 30  # of them, word by word
+_SHORTEST_PREFIX = 4
+_NAMED = (FIELDS.index("title"), FIELDS.index("concepts"))  # tags stand beside the concepts
+_NOTHING: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +101,42 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
+class Likeness:
+    """How an entry is like what is said."""
+
+    memo: Memo
+    points: int
+    tags: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()  # of the title
+    alike: tuple[str, ...] = ()
+    same: bool = False  # it says the very same
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why it is a candidate, in words."""
+        rows = [("tags", self.tags), ("title", self.words), ("alike", self.alike)]
+        named = [f"{name} {', '.join(words)}" for name, words in rows if words]
+        return [*(["says the same"] if self.same else []), *named]
+
+    @property
+    def shared(self) -> float:
+        return (
+            len({*self.words, *(t for tag in self.tags for t in text_terms(tag))})
+            + len(self.alike) / 2
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What to do with something new, and what it was compared with, the likeliest first."""
+
+    action: str
+    best: Likeness | None = None
+    others: tuple[Likeness, ...] = ()
+    compared: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Kept:
     """What has become of it. `done` is created, updated, known or refused."""
 
@@ -85,10 +147,10 @@ class Kept:
     suggested: Mapping[str, str] = field(default_factory=dict)  # tag → the one in use
 
 
-def guessed(text: str) -> str:
+def guess_type(text: str) -> str:
     """The category of a text that names none."""
     line = " ".join(text.split()).lower().replace("’", "'")
-    return next((name for name, cue in CUES if re.match(cue, line)), "note")
+    return next((name for name, cue in TYPE_CUES if re.match(cue, line)), "note")
 
 
 def remember(
@@ -110,37 +172,37 @@ def remember(
     if update and supersedes:
         raise UsageError("update and supersedes exclude each other; name one memory")
     draft = replace(draft, ref=drop_surrogates(draft.ref), source=drop_surrogates(draft.source))
-    values, category = values_of(store, draft, project, by)
+    values, category = form_from_draft(store, draft, project, by)
     given = tagging.normalise_tags(draft.tags)
     suggested = tagging.suggest_tags(given, tag_counts(store)) if given else {}
     refuse_rules(by, category.name)
     where = GLOBAL if values["scope"] == "global" else project
     says = lead_text(category, values["content"])
-    with writing(store):
+    with memory_transaction(store):
         store.put_project(where)
-        if draft.ref and (kept := _delivered_before(store, draft, values, by)):
+        if draft.ref and (kept := _deliver_again(store, draft, values, by)):
             return kept
         if draft.status != "active":
-            return Kept(create(store, draft, values, where, by), "created", Choice("CREATE"))
+            memo = create_memory(store, draft, values, where, by)
+            return Kept(memo, "created", Choice("CREATE"))
         if update:
-            return _put_into(store, found(store, update), values, category, by, Choice("UPDATE"))
-        choice = candidate(store, category, says, where.key, draft.tags, values["files"])
+            return _add_to_memory(store, get_memory(store, update), values, by, Choice("UPDATE"))
+        choice = find_candidate(store, category, says, where.key, draft.tags, values["files"])
         best = choice.best
         if best and best.same and not supersedes and best.memo.item.project == where.key:
-            known_ = say_again(store, best.memo, draft.epoch or by.now, by)
+            known = renew_rule(store, best.memo, draft.epoch or by.now, by)
             if choice.action == "NOOP":
-                return Kept(known_, "known", choice)
-            return _put_into(store, known_, values, category, by, choice)
-        old = found(store, supersedes) if supersedes else rules.about_the_same(store, values)
-        memo, act = create(store, draft, values, where, by), 0
+                return Kept(known, "known", choice)
+            return _add_to_memory(store, known, values, by, choice)
+        old = get_memory(store, supersedes) if supersedes else rules.find_same_rule(store, values)
+        memo = create_memory(store, draft, values, where, by)
         if old is not None:
             act = store.changes(memo.item.id, limit=1)[0].act
-            replaced, memo = superseded(store, old, memo, by.with_reason("newer"), act)
-            old = replaced
+            old, memo = link_successor(store, old, memo, by.with_reason("newer"), act)
         return Kept(memo, "created", choice, old, suggested)
 
 
-def in_place_of(store: Store, old: Memo, text: str, by: Author, title: str = "") -> Kept:
+def remember_instead(store: Store, old: Memo, text: str, by: Author, title: str = "") -> Kept:
     """A text that takes the place of a memory; type, scope, tags and files are those of the old."""
     item = old.item
     draft = Draft(
@@ -150,56 +212,52 @@ def in_place_of(store: Store, old: Memo, text: str, by: Author, title: str = "")
     return remember(store, draft, project, by, supersedes=item.id)
 
 
-def values_of(store: Store, draft: Draft, project: Project, by: Author) -> tuple[Plain, Category]:
+def form_from_draft(
+    store: Store, draft: Draft, project: Project, by: Author
+) -> tuple[Plain, Category]:
     """A draft checked and in its normal form, with its category."""
     text = clean_text(draft.text)
     if not text and not draft.content:
         raise UsageError("there is nothing to remember: the text is empty")
     if draft.status not in _STATUSES:
         raise UsageError(f"status is {draft.status!r}, but must be one of {', '.join(_STATUSES)}")
-    category = get_category(draft.type) if draft.type else get_category(_guess(text, by))
-    content = draft_content(category, text, draft.content)
+    type_ = draft.type or guess_type(text)
+    if not draft.type and type_ == "rule" and by.origin != "user":
+        type_ = "note"  # an agent's "never do this" is its opinion; rules are the user's
+    category = get_category(type_)
     scope = draft.scope or ("path" if draft.path else "project")
     values = normalise_form(
         {
             "project": GLOBAL.key if scope == "global" else project.key,
             "type": category.name, "title": draft.title, "tags": draft.tags,
             "files": draft.files, "confidence": draft.confidence, "scope": scope,
-            "path": draft.path, "content": content, "status": draft.status,
-            "reason": shorten_reason(draft.reason),
+            "path": draft.path, "content": draft_content(category, text, draft.content),
+            "status": draft.status, "reason": shorten_reason(draft.reason),
             "supersedes": 0, "origin": by.origin,
         },
         project.root,
     )  # fmt: skip
     if not values["tags"]:
         concepts = [clean_text(concept) for concept in draft.concepts]
-        found = tagging.fill_tags(category.name, concepts, values["files"], text, tag_counts(store))
+        used = tag_counts(store)
+        found = tagging.fill_tags(category.name, concepts, values["files"], text, used)
         values["tags"] = list(found)
     return values, category
 
 
-def _guess(text: str, by: Author) -> str:
-    guess = guessed(text)
-    # An agent's "never do this" is its opinion; rules are the user's.
-    return "note" if guess == "rule" and by.origin != "user" else guess
-
-
-def create(store: Store, draft: Draft, values: Plain, project: Project, by: Author) -> Memo:
+def create_memory(store: Store, draft: Draft, values: Plain, project: Project, by: Author) -> Memo:
     """A memory of its own, inside a transaction, whatever else there is."""
     name = store.free_slug(project.key, make_slug(clean_text(draft.slug) or values["title"]))
-    begun = new_memo(project.key, name, by, draft.source, draft.ref)
+    memo = new_memo(project.key, name, by, draft.source, draft.ref)
     # What holds everywhere belongs to no session of a project.
     session = "" if values["scope"] == "global" else draft.session
-    item = replace(begun.item, session=session, agent=draft.agent)
-    if draft.epoch:
-        item = replace(item, epoch=draft.epoch)
-    return write(store, replace(begun, item=item), values, by, "create", new=True)
+    epoch = draft.epoch or memo.item.epoch
+    item = replace(memo.item, session=session, agent=draft.agent, epoch=epoch)
+    return write_memory(store, replace(memo, item=item), values, by, "create", new=True)
 
 
-def _put_into(
-    store: Store, memo: Memo, values: Plain, category: Category, by: Author, choice: Choice
-) -> Kept:
-    have = plain_form(memo)
+def _add_to_memory(store: Store, memo: Memo, values: Plain, by: Author, choice: Choice) -> Kept:
+    have, category = plain_form(memo), get_category(values["type"])
     if memo.item.type != category.name:
         raise UsageError(
             f"memory #{memo.item.id} is a {memo.item.type}, and this is a {category.name}; "
@@ -213,14 +271,11 @@ def _put_into(
         "tags": list(dict.fromkeys((*have["tags"], *values["tags"]))),
         "files": list(dict.fromkeys((*have["files"], *values["files"]))),
     }
-    wanted = normalise_form(wanted)
-    if wanted["content"] != have["content"]:
-        wanted["origin"] = less_trusted_origin(have["origin"], by.origin)
-    new = write(store, memo, wanted, by, "update")
+    new = rewrite_memory(store, memo, wanted, by)
     return Kept(new, "known" if new is memo else "updated", choice)
 
 
-def _delivered_before(store: Store, draft: Draft, values: Plain, by: Author) -> Kept | None:
+def _deliver_again(store: Store, draft: Draft, values: Plain, by: Author) -> Kept | None:
     """What is known under this ref: taken over where it is active and says something else now."""
     choice = Choice("NOOP")
     if store.gone(draft.source, draft.ref):
@@ -236,8 +291,89 @@ def _delivered_before(store: Store, draft: Draft, values: Plain, by: Author) -> 
         have = plain_form(memo)
         unchanged = ("supersedes", "origin", *(() if draft.tags else ("tags",)))
         wanted = {**values, **{name: have[name] for name in unchanged}}
-        if any(wanted[name] != have[name] for name in ("title", "content")):
-            wanted["origin"] = less_trusted_origin(have["origin"], by.origin)
-        new = write(store, memo, wanted, by, _STATUSES[draft.status])
+        new = rewrite_memory(store, memo, wanted, by, _STATUSES[draft.status])
         return Kept(new, "known" if new is memo else "updated", replace(choice, action="UPDATE"))
     return None
+
+
+# --- what is like it -----------------------------------------------------------------------------
+
+
+def find_candidate(
+    store: Store,
+    category: Category,
+    text: str,
+    project: str,
+    tags: Sequence[str] = (),
+    files: Sequence[str] = (),
+) -> Choice:
+    """Look for it among the active memories of the category, in the project (a key) and among those
+    that hold everywhere; without a project, among those of all projects. Writes nothing; the same
+    store and text give the same answer."""
+    projects = tuple(dict.fromkeys((project, GLOBAL.key))) if project else ()
+    filters = Filters(projects=projects, kinds=("memory",), types=(category.name,))
+    said = query_terms(f"{text} {' '.join(tags)}")
+    terms = dict.fromkeys(sorted(set(said)), 1.0)
+    found_for = store.probe(Probe(filters, terms, rarest=_MOST_TERMS, words=_MOST_ENTRIES))
+    entries = found_for.candidates
+    likeliest = _rank_likeliest(entries, said)
+    found = [_compare_memory(category, memo, text, said) for memo in store.memos(ids=likeliest)]
+    found = [one for one in found if one.points >= THRESHOLD or one.same]
+    found.sort(key=lambda one: (not one.same, -one.shared, -one.points, one.memo.item.id))
+    if not found:
+        return Choice("CREATE", compared=len(entries))
+    best = found[0]
+    action = "UPDATE_OR_DELETE" if category.deletable else "UPDATE"
+    if best.same:
+        item = best.memo.item
+        new = {*tagging.normalise_tags(tags)} - {*item.tags} or {*files} - {*item.files}
+        action = "UPDATE" if new else "NOOP"
+    return Choice(action, best, tuple(found[1:4]), len(entries))
+
+
+def _rank_likeliest(entries: Sequence[Candidate], said: Sequence[str]) -> list[int]:
+    """Ids of those whose title or tags have the most of the words. One of them must be the very
+    word: beginnings alone make no candidate."""
+    asked = set(map(term_hash, said))
+    found = []
+    for one in entries:
+        there = field_hashes(one.vector, _NAMED)
+        title, tags = (asked & there.get(field, _NOTHING) for field in _NAMED)
+        if title or tags:
+            found.append((-len(title | tags), -len(tags), one.id))
+    return [id_ for _, _, id_ in sorted(found)[:_MOST_COMPARED]]
+
+
+def _compare_memory(category: Category, memo: Memo, text: str, said: Sequence[str]) -> Likeness:
+    """What an entry has in common with what is said."""
+    left = frozenset(said)
+    own = tagging.normalise_tag(category.name)
+    parts = {tag: tuple(text_terms(tag)) for tag in memo.item.tags if tag != own}
+    tags = tuple(tag for tag, names in parts.items() if names and left.issuperset(names))
+    tagged = {name for tag in tags for name in parts[tag]}
+    titled = set(text_terms(memo.item.title))
+    words = tuple(term for term in said if term in titled and term not in tagged)
+    targets = titled.union(*parts.values())
+    rest = [term for term in said if term not in tagged and term not in words]
+    names = other_names(rest)
+    starts = {target[:_SHORTEST_PREFIX] for target in targets}
+    alike = tuple(
+        term
+        for term in rest
+        if term in targets
+        or any(targets.issuperset(group) for group in names.get(term, ()))
+        or (
+            term[:_SHORTEST_PREFIX] in starts
+            and any(_share_beginning(term, other) for other in targets)
+        )
+    )
+    own_words = (memo.item.title, *list_texts(category, memo.content))
+    same = any(is_same_saying(text, one) for one in own_words)
+    points = TAG * len(tags) + TITLE * len(words) + ALIKE * len(alike)
+    return Likeness(memo, points, tags, words, alike, same)
+
+
+def _share_beginning(one: str, other: str) -> bool:
+    """Does either begin with the other?"""
+    shorter, longer = (one, other) if len(one) <= len(other) else (other, one)
+    return len(shorter) >= _SHORTEST_PREFIX and longer.startswith(shorter)

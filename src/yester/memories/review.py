@@ -14,7 +14,7 @@ from yester.memories.categories import CATEGORIES, LONGEST_TITLE, category_of
 from yester.memories.content import find_problems, is_same_saying, lead_text
 from yester.memories.contradiction import Claims, against, claims, named
 from yester.memories.lifecycle import GRACE
-from yester.memories.rules import subject
+from yester.memories.rules import rule_subject
 from yester.model import Filters, Memo, Paging
 from yester.store.contract import Store
 from yester.text.terms import query_terms
@@ -37,7 +37,7 @@ class Finding:
     fix: str
 
 
-def review(store: Store, filters: Filters, now: int) -> list[Finding]:
+def review_memories(store: Store, filters: Filters, now: int) -> list[Finding]:
     """What a person should look at; nothing in it is wrong as such."""
     active = store.memos(filters)
     found = [finding for memo in active for finding in _worth_a_look(memo, now)]
@@ -104,7 +104,7 @@ def _grouped(memos: Iterable[Memo], key: Callable[[Memo], Hashable]) -> list[lis
     return [group for group in groups.values() if len(group) > 1]
 
 
-def lint(store: Store, filters: Filters) -> list[Finding]:
+def lint_memories(store: Store, filters: Filters) -> list[Finding]:
     """What does not hold to the form of its category, and what contradicts itself; items a program
     stored as memories have no form to hold to."""
     active = [memo for memo in store.memos(filters) if memo.version]
@@ -152,7 +152,7 @@ def _contradictions(active: Iterable[Memo]) -> Iterator[Finding]:
     told = [memo for memo in active if memo.item.type in ("rule", "preference")]
     decided = [*told, *(memo for memo in active if memo.item.type == "decision")]
     yield from _at_odds(sorted(decided, key=lambda memo: (memo.item.epoch, memo.item.id)))
-    groups = _grouped(told, lambda memo: (_place(memo), subject({"rule": _says(memo)})))
+    groups = _grouped(told, lambda memo: (_place(memo), rule_subject({"rule": _says(memo)})))
     for group in groups:
         others = [one for one in group[1:] if not is_same_saying(_says(one), _says(group[0]))]
         if others:

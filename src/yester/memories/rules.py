@@ -28,7 +28,7 @@ _CUES = frozenset(
 )
 
 
-def subject(content: Mapping[str, Any]) -> frozenset[str]:
+def rule_subject(content: Mapping[str, Any]) -> frozenset[str]:
     """What a rule is about: as it says itself, else the words it is made of."""
     named = content.get("subject")
     text = str(named or content.get("rule", ""))
@@ -36,15 +36,15 @@ def subject(content: Mapping[str, Any]) -> frozenset[str]:
     return said if named else (said - _CUES or said)
 
 
-def same_subject(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    if _at_odds(str(one.get("rule", "")), str(other.get("rule", ""))):
+def is_same_subject(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    if _choose_differently(str(one.get("rule", "")), str(other.get("rule", ""))):
         return True
-    mine, theirs = subject(one), subject(other)
+    mine, theirs = rule_subject(one), rule_subject(other)
     return bool(mine) and len(mine & theirs) >= _SAME * len(mine | theirs)
 
 
 @lru_cache(1_000)
-def _at_odds(one: str, other: str) -> bool:
+def _choose_differently(one: str, other: str) -> bool:
     """Do they choose differently: "use pnpm, not npm", "use yarn, not npm"?"""
     from yester.memories.standing import contradicts, rules_in  # its patterns take long to compile
 
@@ -52,18 +52,18 @@ def _at_odds(one: str, other: str) -> bool:
     return any(contradicts(a, b) or contradicts(b, a) for a in mine for b in theirs)
 
 
-def about_the_same(store: Store, values: Mapping[str, Any]) -> Memo | None:
+def find_same_rule(store: Store, values: Mapping[str, Any]) -> Memo | None:
     """The active rule of the same scope that a new one (plain values) takes the place of."""
     if values["type"] != "rule":
         return None
     scope = values["scope"], values["path"]
-    for memo in _active(store, (values["project"],)):
-        if (memo.scope, memo.path) == scope and same_subject(memo.content, values["content"]):
+    for memo in _active_rules(store, (values["project"],)):
+        if (memo.scope, memo.path) == scope and is_same_subject(memo.content, values["content"]):
             return memo
     return None
 
 
-def standing(
+def applicable_rules(
     store: Store, project: Project, files: Sequence[str] = (), budget: int = BUDGET
 ) -> list[Item]:
     """The rules that apply here, as many as the budget (tokens) allows.
@@ -71,18 +71,18 @@ def standing(
     Those for the files that are touched first, then the project's, then those for everywhere; the
     newest first. `files` are relative to the project or absolute below its root.
     """
-    here = [_relative(path, project.root) for path in files]
+    here = [_relative_path(path, project.root) for path in files]
     applying = [
         memo
-        for memo in _active(store, (project.key, GLOBAL.key))
-        if memo.scope != "path" or any(matches(memo.path, path) for path in here)
+        for memo in _active_rules(store, (project.key, GLOBAL.key))
+        if memo.scope != "path" or any(match_glob(memo.path, path) for path in here)
     ]
     # By when they were said: a backfill makes the oldest last.
     applying.sort(key=lambda memo: (-SCOPES.index(memo.scope), -memo.item.epoch))
     heard: list[Memo] = []
     left = 4 * budget  # characters
     for memo in applying:
-        if any(same_subject(memo.content, other.content) for other in heard):
+        if any(is_same_subject(memo.content, other.content) for other in heard):
             continue
         left -= len(memo.item.body) + 1
         if left < 0:
@@ -92,28 +92,30 @@ def standing(
     return [memo.item for memo in heard]
 
 
-def _active(store: Store, projects: tuple[str, ...]) -> list[Memo]:
+def _active_rules(store: Store, projects: tuple[str, ...]) -> list[Memo]:
     filters = Filters(projects=projects, types=("rule",))
     # Only what the user said is a rule, whatever another program has stored as one.
     return [memo for memo in store.memos(filters) if memo.item.origin == "user" and memo.version]
 
 
-def matches(glob: str, path: str) -> bool:
+def match_glob(glob: str, path: str) -> bool:
     """`*` within a folder, `**` over folders; a pattern without a slash fits a name anywhere, and
     what names a folder fits everything in it."""
-    return _fits(glob.strip("/").split("/"), path.strip("/").split("/"), "/" not in glob.strip("/"))
+    return _match_parts(
+        glob.strip("/").split("/"), path.strip("/").split("/"), "/" not in glob.strip("/")
+    )
 
 
-def _fits(glob: Sequence[str], path: Sequence[str], anywhere: bool) -> bool:
+def _match_parts(glob: Sequence[str], path: Sequence[str], anywhere: bool) -> bool:
     if anywhere:
         return any(fnmatchcase(part, glob[0]) for part in path)
     if not glob:
         return True
     if glob[0] == "**":
-        return any(_fits(glob[1:], path[at:], False) for at in range(len(path) + 1))
-    return bool(path) and fnmatchcase(path[0], glob[0]) and _fits(glob[1:], path[1:], False)
+        return any(_match_parts(glob[1:], path[at:], False) for at in range(len(path) + 1))
+    return bool(path) and fnmatchcase(path[0], glob[0]) and _match_parts(glob[1:], path[1:], False)
 
 
-def _relative(path: str, root: str) -> str:
+def _relative_path(path: str, root: str) -> str:
     start = root.rstrip("/") + "/"
     return path[len(start) :] if root and path.startswith(start) else path

@@ -35,9 +35,9 @@ from yester.memories.files import (
     redact_memory_file,
 )
 from yester.memories.folder import FolderConfig, MemoryFolder
-from yester.memories.lifecycle import replaced_by, step, write, writing
-from yester.memories.memory import Author, less_trusted_origin, normalise_form, plain_form
-from yester.memories.remember import create, values_of
+from yester.memories.lifecycle import memory_transaction, rewrite_memory, set_status, successor_id
+from yester.memories.memory import Author, plain_form
+from yester.memories.remember import create_memory, form_from_draft
 from yester.model import STATUSES, Filters, Memo, MemoFile, Paging, Project, Source
 from yester.store.contract import Store
 
@@ -287,7 +287,7 @@ class StoreKeeper:
             if memo.item.status != "active":
                 return one.hash
             what = "retire" if category_of(memo.item.type).deletable else "archive"
-            memo = step(self._store, memo, replace(self._by, why="its file is gone"), what)
+            memo = set_status(self._store, memo, what, replace(self._by, why="its file is gone"))
             return self._hold(key, memo).hash
 
     def settle(self) -> None:
@@ -325,7 +325,7 @@ class StoreKeeper:
         history = self._store.changes(memo.item.id, limit=unseen) if unseen > 0 else []
         successor = ""
         if memo.item.status == "superseded":
-            newer = self._store.memos(ids=[replaced_by(self._store, memo.item.id)])
+            newer = self._store.memos(ids=[successor_id(self._store, memo.item.id)])
             successor = newer[0].slug if newer else ""
         return file_from_memory(memo, id_ or _file_id(memo), file, history, successor)
 
@@ -371,22 +371,20 @@ class StoreKeeper:
             updated=self._trust_time(one.updated),
             since=self._trust_time(one.time_of(f"{one.status}_at")),
         )
-        values, _ = values_of(self._store, draft, self._project, by)
-        return create(self._store, draft, values, self._project, by)
+        values, _ = form_from_draft(self._store, draft, self._project, by)
+        return create_memory(self._store, draft, values, self._project, by)
 
     def _change(self, memo: Memo, before: MemoryFile, one: MemoryFile) -> Memo:
         have = plain_form(memo)
-        read, _ = values_of(self._store, draft_from_file(one), self._project, self._by)
-        wanted = normalise_form(apply_file_changes(have, read, before, one), self._project.root)
+        read, _ = form_from_draft(self._store, draft_from_file(one), self._project, self._by)
+        wanted = apply_file_changes(have, read, before, one)
         what = "update"
         if wanted["status"] != have["status"]:
             what = _STEPS[wanted["status"]]
             self._refuse_revival(memo, what, one)
-        if any(wanted[name] != have[name] for name in ("title", "content")):
-            wanted["origin"] = less_trusted_origin(have["origin"], self._by.origin)
         updated = self._trust_time(one.updated)
         by = replace(self._by, updated=updated if updated > memo.item.updated else 0)
-        return write(self._store, memo, wanted, by, what)
+        return rewrite_memory(self._store, memo, wanted, by, what, root=self._project.root)
 
     def _refuse_revival(self, memo: Memo, what: str, one: MemoryFile) -> None:
         """What the user has taken out of use in the store does not come back with an old file, from
@@ -410,7 +408,7 @@ class StoreKeeper:
     @contextmanager
     def _writing(self) -> Iterator[None]:
         try:
-            with writing(self._store):
+            with memory_transaction(self._store):
                 yield
         except (UsageError, StoreChanged) as error:
             raise SourceError(str(error)) from None

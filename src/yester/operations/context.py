@@ -14,7 +14,7 @@ from yester.deliver.prompt import Given, Search
 from yester.deliver.start import Here
 from yester.errors import UsageError
 from yester.memories.folder import narrow_limit
-from yester.memories.rules import standing
+from yester.memories.rules import applicable_rules
 from yester.memory import Memory
 from yester.model import Project
 from yester.project import Projects
@@ -51,8 +51,8 @@ def build_context(memory: Memory, request: ContextRequest) -> Context:
     )
     here = Here(
         project, "", memory.now, signals=signals,
-        rules=standing(store, project, search.files), weights=search.weights, embedder=embedder,
-        fates=fates,
+        rules=applicable_rules(store, project, search.files), weights=search.weights,
+        embedder=embedder, fates=fates,
     )  # fmt: skip
     file = relative_path(request.file, root) if root else request.file
     moment = Moment(

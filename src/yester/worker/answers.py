@@ -34,7 +34,7 @@ from yester.errors import SourceError, StoreError
 from yester.fence import MOST_UNITS, units
 from yester.ingest.events import Events
 from yester.memories.folder import narrow_limit
-from yester.memories.rules import standing
+from yester.memories.rules import applicable_rules
 from yester.model import ON_REQUEST, Answered, Event, Feedback, Injection, OwedStart
 from yester.recall.beginning import changed_files
 from yester.recall.rank import Weights
@@ -312,7 +312,7 @@ class Answers:
             given = replace(given, units=MOST_UNITS - units(block.text) - 1)
         here = Here(
             project, told.session, now, signals=signals,
-            rules=standing(self._store, project, search.files) if at_start else (),
+            rules=applicable_rules(self._store, project, search.files) if at_start else (),
             weights=search.weights, embedder=search.embedder, fates=search.fates,
         )  # fmt: skip
         last = config.flag("last_exchange")

@@ -15,7 +15,7 @@ from yester.faces.cli.memory.editor import edited, text_of
 from yester.faces.cli.memory.said import by, here, line, row, why_option
 from yester.memories.categories import CATEGORIES, get_category
 from yester.memories.content import draft_content, parse_settings
-from yester.memories.lifecycle import named
+from yester.memories.lifecycle import find_memory
 from yester.memories.memory import EDIT_KEYS, GLOBAL, parse_edit_form, render_edit_form
 from yester.memories.remember import Draft, Kept, remember
 
@@ -87,8 +87,8 @@ def command(
         kept = remember(
             app.store, draft, GLOBAL if draft.scope == "global" else here(app, project),
             by(app, why),
-            update=named(app.store, update).item.id if update else 0,
-            supersedes=named(app.store, supersedes).item.id if supersedes else 0,
+            update=find_memory(app.store, update).item.id if update else 0,
+            supersedes=find_memory(app.store, supersedes).item.id if supersedes else 0,
         )  # fmt: skip
     except YesterError as error:
         if file is None:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
-from msgspec import UNSET
+from msgspec import UnsetType
 
 from yester.capture.rules import rules
 from yester.errors import ConfigError, NotYours, UsageError
@@ -32,12 +32,11 @@ from yester.faces.http.parameters import (
 )
 from yester.faces.http.problem import Refusal
 from yester.memories import lifecycle
-from yester.memories.candidates import candidate
-from yester.memories.categories import LONGEST_TITLE, category_of, get_category
-from yester.memories.content import clean_text, draft_content
-from yester.memories.memory import EDITABLE, GLOBAL, Plain
-from yester.memories.remember import Draft, in_place_of, remember
-from yester.memories.review import review as reviewed
+from yester.memories.categories import LONGEST_TITLE, get_category
+from yester.memories.content import clean_text
+from yester.memories.memory import GLOBAL
+from yester.memories.remember import Draft, find_candidate, remember, remember_instead
+from yester.memories.review import review_memories as reviewed
 from yester.memories.tags import normalise_tags
 from yester.memory import Memory, unknown_name
 from yester.model import STATUSES, Filters, Memo, Paging, Project
@@ -49,7 +48,7 @@ from yester.text.terms import query_terms, text_terms
 
 _HISTORY = 200  # changes that are shown
 _DONE: Mapping[str, Any] = {"created": "CREATE", "updated": "UPDATE"}
-_FLAGS = {"true": True, "false": False}
+_T = TypeVar("_T")
 
 
 # --- reading --------------------------------------------------------------------------------------
@@ -112,10 +111,10 @@ def _found(memory: Memory, id_: int) -> Memo:
 
 def _shown(memory: Memory, memo: Memo) -> MemoryShown:
     store, rows = memory.store, MemoryRows(memory.store)
-    older = lifecycle.chain(store, memo)[::-1]
+    older = lifecycle.list_predecessors(store, memo)[::-1]
     return MemoryShown(
         memory=rows.row(memo),
-        chain=rows.of([*older, memo, *lifecycle.successors(store, memo)]),
+        chain=rows.of([*older, memo, *lifecycle.list_successors(store, memo)]),
         history=[line(change) for change in store.changes(memo.item.id, limit=_HISTORY)],
         use=use(store, [memo.item.id])[0],
         actions=actions(store, memo, memory.origin),
@@ -128,9 +127,11 @@ def would_be(memory: Memory, given: WouldBe) -> Candidate:
     is like nothing."""
     kind, text, tags = get_category(given.type), clean_text(given.text), normalise_tags(given.tags)
     where = memory.find_project(given.project).key if given.project else ""
-    choice = candidate(memory.store, kind, text, where, tags)
+    choice = find_candidate(memory.store, kind, text, where, tags)
     if choice.best is None and given.title:
-        choice = candidate(memory.store, kind, f"{clean_text(given.title)} {text}", where, tags)
+        choice = find_candidate(
+            memory.store, kind, f"{clean_text(given.title)} {text}", where, tags
+        )
     rows, best = MemoryRows(memory.store, full=False), choice.best
     action: Any = choice.action
     return Candidate(
@@ -169,57 +170,41 @@ def _fitting_it() -> Iterator[None]:
 def edit(memory: Memory, given: EditMemory) -> MemoryShown:
     """What others have changed since the version that was read is kept, where both agree."""
     store, memo = memory.store, _found(memory, given.id)
-    root = next((p.root for p in store.projects() if p.key == memo.item.project), "")
     with _fitting_it():
-        was = lifecycle.as_of(store, memo, given.version)
-        base = {name: was[name] for name in EDITABLE}
-        new = lifecycle.edit(
-            store, memo.item.id, lambda have: _wanted(given, have), memory.by(given.why),
-            base=base, root=root,
+        edit = lifecycle.Edit(
+            title=_unless_unset(given.title), text=_unless_unset(given.text),
+            content=_unless_unset(given.content) or {}, tags=_unless_unset(given.tags),
+            files=_unless_unset(given.files), confidence=_unless_unset(given.confidence),
         )  # fmt: skip
+        base = lifecycle.form_at_version(store, memo, given.version)
+        by = memory.by(given.why)
+        new = lifecycle.edit_memory(store, memo.item.id, edit.apply_to, by, base=base)
     return _shown(memory, new)
 
 
-def _wanted(given: EditMemory, have: Plain) -> Plain:
-    """What is different from the form that was read."""
-    new: Plain = {}
-    for name in ("title", "tags", "files", "confidence"):
-        value = getattr(given, name)
-        if value is not UNSET:
-            new[name] = value
-    kind, content = category_of(have["type"]), dict(have["content"])
-    if kind.text not in content and "text" in content:  # it came as a plain item
-        content = draft_content(kind, str(content["text"]), {})
-    for name, value in ({} if given.content is UNSET else given.content).items():
-        field = kind.field(name)
-        if value is None:
-            content.pop(name, None)
-        else:
-            flag = field is not None and field.kind == "flag" and isinstance(value, str)
-            content[name] = _FLAGS.get(value, value) if flag else value
-    if given.text is not UNSET:
-        content[kind.text] = given.text
-    return new if content == have["content"] else new | {"content": content}
+def _unless_unset(value: _T | UnsetType) -> _T | None:
+    return None if isinstance(value, UnsetType) else value
 
 
 def retire(memory: Memory, given: RetireMemory) -> MemoryShown:
     id_ = _found(memory, given.id).item.id
     with _fitting_it():
-        memo = lifecycle.retire(memory.store, id_, memory.by(given.why), force=given.force)
+        by = memory.by(given.why)
+        memo = lifecycle.change_status(memory.store, id_, "retire", by, force=given.force)
     return _shown(memory, memo)
 
 
 def archive(memory: Memory, given: MemoryStep) -> MemoryShown:
     id_ = _found(memory, given.id).item.id
     with _fitting_it():
-        memo = lifecycle.archive(memory.store, id_, memory.by(given.why))
+        memo = lifecycle.change_status(memory.store, id_, "archive", memory.by(given.why))
     return _shown(memory, memo)
 
 
 def restore(memory: Memory, given: MemoryStep) -> MemoryShown:
     id_ = _found(memory, given.id).item.id
     with _fitting_it():
-        memo = lifecycle.restore(memory.store, id_, memory.by(given.why))
+        memo = lifecycle.change_status(memory.store, id_, "restore", memory.by(given.why))
     return _shown(memory, memo)
 
 
@@ -229,14 +214,14 @@ def undo(memory: Memory, given: MemoryStep) -> MemoryShown:
     if not memory.store.changes(memo.item.id, limit=1):
         raise Refusal(409, f"nothing has been done to memory #{memo.item.id} yet")
     with _fitting_it():
-        lifecycle.undo(memory.store, memory.by(given.why), memo.item.id)
+        lifecycle.undo_change(memory.store, memory.by(given.why), memo.item.id)
     return _shown(memory, _found(memory, given.id))
 
 
 def supersede(memory: Memory, given: SupersedeMemory) -> MemoryShown:
     memo = _found(memory, given.id)
     with _fitting_it():
-        kept = in_place_of(
+        kept = remember_instead(
             memory.store, memo, given.text, memory.by(given.why), _title(given.title)
         )
     return _shown(memory, kept.memo)

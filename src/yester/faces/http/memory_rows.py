@@ -12,7 +12,7 @@ from yester.deliver.lines import item_icon
 from yester.faces.http.memory_shapes import Action, Changed, Field, Memory
 from yester.memories import categories
 from yester.memories.categories import CATEGORIES, category_of
-from yester.memories.lifecycle import STEPS, replaced_by, undoable
+from yester.memories.lifecycle import STEPS, find_undoable, successor_id
 from yester.model import Change, Memo
 from yester.redact import redact
 from yester.store.contract import Store
@@ -49,7 +49,7 @@ class MemoryRows:
             confidence=item.confidence, origin=item.origin, version=memo.version,
             created=item.epoch, updated=item.updated, since=memo.since,
             reason=redact(memo.reason), supersedes=item.supersedes,
-            superseded_by=replaced_by(self._store, item.id), tokens=reading_cost(item),
+            superseded_by=successor_id(self._store, item.id), tokens=reading_cost(item),
         )  # fmt: skip
 
 
@@ -84,7 +84,7 @@ def actions(store: Store, memo: Memo, origin: str) -> list[Action]:
             found.append(step)
     if status == "active" and type_ in CATEGORIES:
         found.append("supersede")
-    last = undoable(store, memo.item.id)
+    last = find_undoable(store, memo.item.id)
     rules = any(
         one.item.type == "rule" for one in store.memos(ids=sorted({change.item for change in last}))
     )

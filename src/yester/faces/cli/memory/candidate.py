@@ -9,10 +9,10 @@ import click
 
 from yester.faces.cli.app import App, pass_app, print_json
 from yester.faces.cli.memory.said import here, line
-from yester.memories.candidates import Likeness, candidate
 from yester.memories.categories import CATEGORIES, get_category
 from yester.memories.content import clean_text
 from yester.memories.memory import GLOBAL
+from yester.memories.remember import Likeness, find_candidate
 from yester.memories.tags import normalise_tags
 
 
@@ -52,7 +52,7 @@ def command(
     category, said = get_category(type_), clean_text(" ".join(text))
     began = time.perf_counter()
     where = GLOBAL if everywhere else here(app, project)
-    choice = candidate(app.reading, category, said, where.key, normalise_tags(tags), files)
+    choice = find_candidate(app.reading, category, said, where.key, normalise_tags(tags), files)
     found = [one for one in (choice.best, *choice.others) if one is not None]
     if as_json_:
         rows = [_row(one) for one in found]

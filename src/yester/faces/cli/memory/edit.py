@@ -13,18 +13,13 @@ from yester.faces.cli.app import App, pass_app
 from yester.faces.cli.memory.editor import edited, text_of
 from yester.faces.cli.memory.said import by, done, here, why_option
 from yester.memories import lifecycle
-from yester.memories.categories import category_of as row
-from yester.memories.categories import get_category
-from yester.memories.content import draft_content, lead_text, parse_settings
 from yester.memories.memory import (
     EDITABLE,
     GLOBAL,
-    Plain,
     parse_edit_form,
     plain_form,
     render_edit_form,
 )
-from yester.memories.tags import normalise_tags
 from yester.model import Memo
 
 
@@ -62,62 +57,37 @@ def command(app: App, /, memory: str, source: str | None, why: str, as_json_: bo
 
     What somebody else changes meanwhile is kept; where both have changed the same, you are told.
     """
-    memo = lifecycle.named(app.store, memory)
-    root = next((p.root for p in app.store.projects() if p.key == memo.item.project), "")
+    memo = lifecycle.find_memory(app.store, memory)
     if any(given.values()):
         if source:
             raise UsageError("--from has the whole; leave out the other options")
-        new = lifecycle.edit(
-            app.store, memo.item.id, lambda have: _changed(app, have, given), by(app, why),
-            root=root,
+        edit = lifecycle.Edit(
+            title=given["title"] or None, type=given["type_"], settings=given["settings"],
+            confidence=given["confidence"], add_tags=given["tags"], drop_tags=given["untags"],
+            add_files=given["files"], drop_files=given["unfiles"],
+            place=_place(app, memo.item.project, given),
         )  # fmt: skip
+        new = lifecycle.edit_memory(app.store, memo.item.id, edit.apply_to, by(app, why))
     else:
-        new = _by_form(app, memo, source, why, root)
+        new = _by_form(app, memo, source, why)
     same = new.version == memo.version
     done(app, new, "unchanged" if same else "changed", as_json_)
 
 
-def _changed(app: App, have: Plain, given: Mapping[str, Any]) -> Plain:
-    """What the options make of a memory as it is now."""
-    new: Plain = {}
-    if given["title"]:
-        new["title"] = given["title"]
-    category = get_category(given["type_"] or have["type"])
-    content = have["content"]
-    if category.name != have["type"]:
-        content = draft_content(
-            category, lead_text(row(have["type"]), content) or content.get("text", ""), {}
-        )
-        new |= {"type": category.name, "content": content}
-    if given["settings"]:
-        new["content"] = {**content, **parse_settings(category, given["settings"])}
-    for name, add, remove in (("tags", "tags", "untags"), ("files", "files", "unfiles")):
-        if given[add] or given[remove]:
-            tidy = normalise_tags if name == "tags" else tuple
-            gone = set(tidy(given[remove]))
-            new[name] = [
-                one for one in dict.fromkeys((*have[name], *tidy(given[add]))) if one not in gone
-            ]
-    if given["confidence"] is not None:
-        new["confidence"] = given["confidence"]
-    return new | _place(app, have, given)
-
-
-def _place(app: App, have: Plain, given: Mapping[str, Any]) -> Plain:
+def _place(app: App, own: str, given: Mapping[str, Any]) -> Mapping[str, str]:
     if sum(map(bool, (given["everywhere"], given["project"] or given["path"]))) > 1:
         raise UsageError("--global and --project or --path exclude each other; name one of them")
     if given["everywhere"]:
         return {"scope": "global", "path": "", "project": GLOBAL.key}
     if not (given["project"] or given["path"]):
         return {}
-    own = have["project"]
     if given["project"] or own == GLOBAL.key:
         own = here(app, given["project"]).key
     path = given["path"] or ""
     return {"scope": "path" if path else "project", "path": path, "project": own}
 
 
-def _by_form(app: App, memo: Memo, source: str | None, why: str, root: str) -> Memo:
+def _by_form(app: App, memo: Memo, source: str | None, why: str) -> Memo:
     have = plain_form(memo)
     base = {name: have[name] for name in EDITABLE}
     head = (
@@ -138,8 +108,8 @@ def _by_form(app: App, memo: Memo, source: str | None, why: str, root: str) -> M
         mine = parse_edit_form(text, source or "the text")
         if mine.get("scope", have["scope"]) != have["scope"]:
             mine["project"] = GLOBAL.key if mine["scope"] == "global" else here(app).key
-        new = lifecycle.edit(
-            app.store, memo.item.id, lambda _: mine, by(app, why), base=base, root=root
+        new = lifecycle.edit_memory(
+            app.store, memo.item.id, lambda _: mine, by(app, why), base=base
         )
     except YesterError as error:
         if kept is None:

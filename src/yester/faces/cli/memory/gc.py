@@ -6,7 +6,7 @@ import click
 
 from yester.faces.cli.app import App, pass_app, print_json
 from yester.faces.cli.memory.said import line
-from yester.memories.retention import collect, due, rules
+from yester.memories.lifecycle import collect_due, find_due, parse_retention
 
 _WOULD = {"retire": "would retire", "archive": "would archive", "drop": "would let go"}
 _DONE = {"retire": "retired", "archive": "archived", "drop": "let go"}
@@ -22,9 +22,11 @@ def command(app: App, really: bool, as_json_: bool) -> None:
     Without --apply nothing is changed. Nothing goes that was not retired: by you, by a memory file
     you have synced, or by a rule in config.toml. Exit code 1 when nothing is due.
     """
-    chosen = rules(app.config.retention)
+    chosen = parse_retention(app.config.retention)
     found = (
-        collect(app.store, chosen, app.now) if really else list(due(app.reading, chosen, app.now))
+        collect_due(app.store, chosen, app.now)
+        if really
+        else list(find_due(app.reading, chosen, app.now))
     )
     told = _DONE if really else _WOULD
     if as_json_:

@@ -10,7 +10,7 @@ import msgspec
 from yester.clock import format_minute
 from yester.faces.cli.app import App, fenced_for_agents, pass_app, print_json
 from yester.faces.cli.memory.said import form_options
-from yester.memories.lifecycle import named
+from yester.memories.lifecycle import find_memory
 from yester.model import Change
 from yester.text.sentences import find_snippet
 
@@ -24,7 +24,7 @@ from yester.text.sentences import find_snippet
 @fenced_for_agents
 def command(app: App, memory: str | None, limit: int, form: str, as_json_: bool) -> None:
     """Show the changes of MEMORY, or of all memories, the newest first."""
-    item = named(app.reading, memory).item.id if memory else 0
+    item = find_memory(app.reading, memory).item.id if memory else 0
     changes = app.reading.changes(item, limit=limit)
     if as_json_:
         print_json({"changes": [_row(change) for change in changes]})

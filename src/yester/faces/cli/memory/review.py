@@ -43,7 +43,7 @@ def review(app: App, /, form: str, as_json_: bool, **given: Any) -> None:
 
     Exit code 1 when there is nothing.
     """
-    found = looking.review(app.reading, _filters(app, given), app.now)
+    found = looking.review_memories(app.reading, _filters(app, given), app.now)
     _print(app, found, form, as_json_)
     if not found:
         if not as_json_:
@@ -62,7 +62,7 @@ def lint(app: App, /, form: str, as_json_: bool, **given: Any) -> None:
 
     Exit code 3 when something is not as it should be.
     """
-    found = looking.lint(app.reading, _filters(app, given))
+    found = looking.lint_memories(app.reading, _filters(app, given))
     pages = list(_pages(app, given))
     _print(app, found, form, as_json_, pages)
     if found or pages:

@@ -19,7 +19,7 @@ from yester.faces.cli.app import App, filters, print_json
 from yester.faces.cli.rows import as_json
 from yester.memories.categories import category_of
 from yester.memories.content import Content, lead_text
-from yester.memories.lifecycle import GRACE, chain, newest
+from yester.memories.lifecycle import GRACE, list_predecessors, list_successors
 from yester.memories.memory import GLOBAL, Author
 from yester.model import Filters, Memo, Project
 from yester.project import EXCLUDED, Projects
@@ -166,8 +166,8 @@ def page(app: App, memo: Memo) -> list[str]:
     )
     if memo.version > 1:
         lines.append(f"changed     {format_minute(item.updated)}, version {memo.version}")
-    lines += [f"replaces    {line(app, one)}" for one in chain(app.reading, memo)]
-    latest = newest(app.reading, memo)
+    lines += [f"replaces    {line(app, one)}" for one in list_predecessors(app.reading, memo)]
+    latest = next(reversed(list_successors(app.reading, memo)), memo)
     if latest.item.id != item.id:
         lines.append(f"replaced by {line(app, latest)}")
     return lines

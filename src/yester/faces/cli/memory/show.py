@@ -6,7 +6,7 @@ import click
 
 from yester.faces.cli.app import App, fenced_for_agents, pass_app
 from yester.faces.cli.memory.said import form_options, show
-from yester.memories.lifecycle import named
+from yester.memories.lifecycle import find_memory
 
 
 @click.command("show")
@@ -16,4 +16,10 @@ from yester.memories.lifecycle import named
 @fenced_for_agents
 def command(app: App, memories: tuple[str, ...], form: str, as_json_: bool) -> None:
     """Show memories with all their fields, whatever their status, and what they replace."""
-    show(app, [named(app.reading, name) for name in memories], form, as_json_, " ".join(memories))
+    show(
+        app,
+        [find_memory(app.reading, name) for name in memories],
+        form,
+        as_json_,
+        " ".join(memories),
+    )

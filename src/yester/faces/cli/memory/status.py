@@ -19,8 +19,8 @@ from yester.memories import lifecycle
 def retire(app: App, memories: tuple[str, ...], force: bool, why: str, as_json_: bool) -> None:
     """Take memories out of use. After 30 days `yester memory gc` lets them go."""
     for name in memories:
-        memo = lifecycle.named(app.store, name)
-        new = lifecycle.retire(app.store, memo.item.id, by(app, why), force=force)
+        memo = lifecycle.find_memory(app.store, name)
+        new = lifecycle.change_status(app.store, memo.item.id, "retire", by(app, why), force=force)
         done(app, new, "retired", as_json_)
 
 
@@ -32,8 +32,9 @@ def retire(app: App, memories: tuple[str, ...], force: bool, why: str, as_json_:
 def archive(app: App, memories: tuple[str, ...], why: str, as_json_: bool) -> None:
     """Put memories away: never found or shown any more, and never let go."""
     for name in memories:
-        memo = lifecycle.named(app.store, name)
-        done(app, lifecycle.archive(app.store, memo.item.id, by(app, why)), "archived", as_json_)
+        memo = lifecycle.find_memory(app.store, name)
+        new = lifecycle.change_status(app.store, memo.item.id, "archive", by(app, why))
+        done(app, new, "archived", as_json_)
 
 
 @click.command("restore")
@@ -44,5 +45,6 @@ def archive(app: App, memories: tuple[str, ...], why: str, as_json_: bool) -> No
 def restore(app: App, memories: tuple[str, ...], why: str, as_json_: bool) -> None:
     """Bring retired or archived memories back into use."""
     for name in memories:
-        memo = lifecycle.named(app.store, name)
-        done(app, lifecycle.restore(app.store, memo.item.id, by(app, why)), "restored", as_json_)
+        memo = lifecycle.find_memory(app.store, name)
+        new = lifecycle.change_status(app.store, memo.item.id, "restore", by(app, why))
+        done(app, new, "restored", as_json_)

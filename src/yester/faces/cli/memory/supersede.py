@@ -8,7 +8,7 @@ from yester.errors import NotFound
 from yester.faces.cli.app import App, pass_app
 from yester.faces.cli.memory.said import by, done, why_option
 from yester.memories import lifecycle
-from yester.memories.remember import in_place_of
+from yester.memories.remember import remember_instead
 from yester.model import Memo
 
 
@@ -21,13 +21,13 @@ from yester.model import Memo
 def command(app: App, old: str, new: tuple[str, ...], why: str, as_json_: bool) -> None:
     """Put NEW in the place of OLD: a memory there is, or the text of one, which then has the type,
     scope, tags and files of OLD. OLD stays as history of NEW."""
-    memo = lifecycle.named(app.store, old)
+    memo = lifecycle.find_memory(app.store, old)
     text = " ".join(new)
     known = _known(app, text)
     if known is not None:
-        _, newer = lifecycle.supersede(app.store, memo.item.id, known.item.id, by(app, why))
+        _, newer = lifecycle.supersede_memory(app.store, memo.item.id, known.item.id, by(app, why))
     else:
-        newer = in_place_of(app.store, memo, text, by(app, why)).memo
+        newer = remember_instead(app.store, memo, text, by(app, why)).memo
     done(app, newer, f"superseded #{memo.item.id}:", as_json_)
 
 
@@ -35,7 +35,7 @@ def _known(app: App, text: str) -> Memo | None:
     if " " in text:
         return None
     try:
-        return lifecycle.named(app.store, text)
+        return lifecycle.find_memory(app.store, text)
     except NotFound:
         if text.removeprefix("#").isdecimal():
             raise

@@ -19,8 +19,8 @@ def command(app: App, memory: str | None, why: str, as_json_: bool) -> None:
 
     What was just remembered is retired again; what it replaced is back.
     """
-    id_ = lifecycle.named(app.store, memory).item.id if memory else 0
-    memos = lifecycle.undo(app.store, by(app, why), id_)
+    id_ = lifecycle.find_memory(app.store, memory).item.id if memory else 0
+    memos = lifecycle.undo_change(app.store, by(app, why), id_)
     if as_json_:
         print_json({"done": "undone", "hits": [row(app, memo) for memo in memos]})
         return
