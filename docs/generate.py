@@ -18,7 +18,7 @@ import click
 import msgspec
 
 from yester.agents.descriptors import AGENTS, CLAUDE_EVENTS
-from yester.config import ARCHIVE, EMBED, LLM, SETTINGS, Setting
+from yester.config import SETTINGS
 from yester.faces.cli import cli
 from yester.faces.mcp.server import HANDSHAKE, MODERN
 from yester.faces.mcp.text import MOST
@@ -65,7 +65,7 @@ def settings() -> str:
         "\nhooks, and must not be able to say where data comes from or goes to.",
         "| setting | default | variable | what it does |\n|---|---|---|---|",
     ]
-    parts[-1] += "\n" + _rows(SETTINGS)
+    parts[-1] += "\n" + _rows("")
     parts.append(
         "Besides, the table `[projects]` gives names: a folder (`~` may begin it) or a project key"
         "\non the left, the name on the right. What is below the folder then belongs to that name."
@@ -82,22 +82,22 @@ def settings() -> str:
         "## The section [embed]",
         'For those whose embedder is a server of theirs (`embedder = "http"`). `embed.url` is `url`'
         "\nbelow `[embed]`.",
-        "| setting | default | variable | what it does |\n|---|---|---|---|\n" + _rows(EMBED),
+        "| setting | default | variable | what it does |\n|---|---|---|---|\n" + _rows("embed"),
         "## The section [llm]",
         "For those who want a [language model](../how-to.md#use-a-language-model). `llm.model` is"
         "\n`model` below `[llm]`.",
-        "| setting | default | variable | what it does |\n|---|---|---|---|\n" + _rows(LLM),
+        "| setting | default | variable | what it does |\n|---|---|---|---|\n" + _rows("llm"),
         "## The section [archive]",
         "For those who want an "
         "[archive of their sessions](../how-to.md#keep-an-archive-of-sessions).",
-        "| setting | default | variable | what it does |\n|---|---|---|---|\n" + _rows(ARCHIVE),
+        "| setting | default | variable | what it does |\n|---|---|---|---|\n" + _rows("archive"),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _rows(table: tuple[Setting, ...]) -> str:
+def _rows(section: str) -> str:
     rows = []
-    for setting in table:
+    for setting in (one for one in SETTINGS if one.section == section):
         value = setting.default
         shown = ", ".join(value) if isinstance(value, tuple) else str(value).lower()
         variables = ", ".join(f"`{name}`" for name in setting.variables) or "–"

@@ -1,4 +1,5 @@
-"""Files that somebody else has put there: a repository's, an agent's, whatever a payload names.
+"""Files read that somebody else has put there (a repository's, an agent's, whatever a payload
+names), and files of our own replaced.
 
 In a file's place may stand a pipe nobody writes into, a device without an end, a link to either or
 something larger than memory. All of it is read here and nowhere else: a plain file, never more of
@@ -54,3 +55,21 @@ def read_bytes(path: Path, most: int = SMALL, follow: bool = True) -> bytes:
 
 def read_text(path: Path, most: int = SMALL) -> str:
     return read_bytes(path, most).decode("utf-8", "replace")
+
+
+def replace_file(path: Path, data: str | bytes, sync: bool = False) -> None:
+    """The whole of it or nothing, closed to others; with `sync` also after a power cut."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    new = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        number = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with open(number, "wb") as file:
+            os.fchmod(number, 0o600)
+            file.write(data.encode() if isinstance(data, str) else data)
+            if sync:
+                file.flush()
+                os.fsync(number)
+        new.replace(path)
+    except OSError:
+        new.unlink(missing_ok=True)
+        raise

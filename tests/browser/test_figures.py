@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import yester
-from yester.config import EVERY
+from yester.config import SETTINGS
 from yester.ingest import prepared
 from yester.model import Answered, Event, Injection, Item, Project, Session, Skipped, Spend
 from yester.store.figures import project_parts
@@ -268,7 +268,7 @@ def setting(page: Page, name: str):
 def test_every_setting_of_the_table_is_shown_in_a_group_of_its_own(viewer):
     page = at(viewer, "settings")
     names = page.locator(".setting h3").all_inner_texts()
-    assert sorted(names) == sorted(one.name for one in EVERY)
+    assert sorted(names) == sorted(one.name for one in SETTINGS)
     expect(page.get_by_role("heading", name="More", exact=True)).to_have_count(0)
 
 
@@ -286,7 +286,7 @@ def test_only_what_was_changed_can_be_shown(viewer):
     page.get_by_role("link", name="Changed").click()
     expect(page.locator(".setting h3")).to_have_text(["thinking", "embedder"])
     page.go_back()
-    expect(page.locator(".setting")).to_have_count(len(EVERY))
+    expect(page.locator(".setting")).to_have_count(len(SETTINGS))
 
 
 def test_a_switch_is_written_to_the_file_and_what_stands_beside_it_stays(viewer, home):

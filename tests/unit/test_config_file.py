@@ -1,55 +1,78 @@
-"""config.toml changed line by line: [projects]."""
+"""config.toml changed for the user: the values asked for, and nothing else."""
 
 from __future__ import annotations
 
 import tomllib
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from yester.deliver.config_file import with_projects
+from yester.config import edit_config_text
 from yester.deliver.projects import lines_for
 from yester.model import Project
 from yester.project import Projects
 
+OFF = {"thinking": False}
+
 
 @pytest.mark.requirement("CAP-07")
 @pytest.mark.parametrize(
-    ("text", "names", "new"),
+    ("section", "text", "changes", "new"),
     [
-        ("", {"git:a/b": "x"}, '[projects]\n"git:a/b" = "x"\n'),
-        ("a = 1\n", {"git:a/b": "x"}, 'a = 1\n\n[projects]\n"git:a/b" = "x"\n'),
-        ("[projects]\n'~/a' = 'b'  # mine\n", {"~/a": "c"}, '[projects]\n"~/a" = "c"  # mine\n'),
-        ("[projects]\n'~/a' = 'b'\n\n[llm]\nmodel = 'x'\n", {"d": "e"},
-         "[projects]\n'~/a' = 'b'\n\"d\" = \"e\"\n\n[llm]\nmodel = 'x'\n"),
-        ("[projects]  # p\n'~/a' = 'b'\nc = 'd'\n", {"~/a": None}, "[projects]  # p\nc = 'd'\n"),
-        ("projects = {a = 'b'}\n", {"c": "d"}, None),
-        ("broken = = 1\n", {"c": "d"}, None),
+        ("", "", OFF, "thinking = false\n"),
+        ("", "# a\n", OFF, "# a\nthinking = false\n"),
+        ("", "thinking = true # why\n", OFF, "thinking = false # why\n"),
+        ("", 'x = "a # b"\nthinking=true\n', OFF, 'x = "a # b"\nthinking=false\n'),
+        ("", "[llm]\nkey = 1\n", OFF, "thinking = false\n\n[llm]\nkey = 1\n"),
+        ("", "[llm]\nthinking = 1\n", OFF, "thinking = false\n\n[llm]\nthinking = 1\n"),
+        ("", "skip_tools = [\n  'a',\n]\n", {"skip_tools": ["b"]}, 'skip_tools = ["b"]\n'),
+        ("", 'x = """\nthinking = true\n"""\n', OFF,
+         'x = """\nthinking = true\n"""\nthinking = false\n'),
+        ("", "broken = = 1\n", OFF, None),
+        ("", "e = 'x'\r\nthinking = true\r\n", {"e": "y"}, 'e = "y"\r\nthinking = true\r\n'),
+        ("", 'e = """x"""\n', {"e": "y"}, 'e = "y"\n'),
+        ("", 'e = "y"', {"e": "y"}, 'e = "y"'),
+        ("projects", "", {"git:a/b": "x"}, '[projects]\n"git:a/b" = "x"\n'),
+        ("projects", "a = 1\n", {"git:a/b": "x"}, 'a = 1\n\n[projects]\n"git:a/b" = "x"\n'),
+        ("projects", "[projects]\n'~/a' = 'b'  # mine\n", {"~/a": "c"},
+         "[projects]\n'~/a' = \"c\"  # mine\n"),
+        ("projects", "[projects]\n'~/a' = 'b'\n\n[llm]\nmodel = 'x'\n", {"d": "e"},
+         "[projects]\n'~/a' = 'b'\nd = \"e\"\n\n[llm]\nmodel = 'x'\n"),
+        ("projects", "[projects]  # p\n'~/a' = 'b'\nc = 'd'\n", {"~/a": None},
+         "[projects]  # p\nc = 'd'\n"),
+        ("projects", "projects = {a = 'b'}\n", {"c": "d"}, "projects = {a = 'b',c = \"d\"}\n"),
+        ("projects", "broken = = 1\n", {"c": "d"}, None),
     ],
 )  # fmt: skip
-def test_lines_of_projects_change_and_nothing_else(text, names, new):
-    assert with_projects(text, names) == new
+def test_what_was_asked_for_changes_and_nothing_else(section, text, changes, new):
+    assert edit_config_text(text, changes, section) == new
 
 
 _WRITTEN = (
     "# note", "", "thinking = true", "skip_tools = ['LS',", "]", "[projects]", "'~/a' = 'b'",
     "c = 'd' # why", "[llm]", 'model = "x"', "projects.e = 'f'", "  [ projects ]",
 )  # fmt: skip
-_NAMES = st.dictionaries(
-    st.sampled_from(["~/a", "c", "git:x/y", 'q"\\', "ü"]), st.none() | st.text()
+_VALUES = st.none() | st.booleans() | st.integers(0, 9) | st.lists(st.text(max_size=5), max_size=3)
+_NAMES = st.sampled_from(["~/a", "c", "git:x/y", 'q"\\', "ü", "thinking", "skip_tools"])
+
+
+@given(
+    st.lists(st.sampled_from(_WRITTEN)),
+    st.dictionaries(_NAMES, _VALUES | st.text()),
+    st.sampled_from(["", "projects"]),
 )
-
-
-@given(st.lists(st.sampled_from(_WRITTEN)), _NAMES)
-@settings(max_examples=150)
-def test_an_edit_gives_the_old_settings_with_the_names_or_none(lines, names):
+@example(["thinking = true", "[llm]", "projects.e = 'f'", "[projects]"], {"c": "d"}, "projects")
+@settings(max_examples=200)
+def test_an_edit_gives_the_old_settings_with_the_changes_or_none(lines, changes, section):
     text = "\n".join(lines)
-    new = with_projects(text, names)
+    new = edit_config_text(text, changes, section)
     if new is not None:
         wanted = tomllib.loads(text)
-        table = wanted.setdefault("projects", {}) | names
-        wanted["projects"] = {key: name for key, name in table.items() if name is not None}
+        table = wanted.setdefault(section, {}) if section else wanted
+        table |= changes
+        for name in [name for name, value in changes.items() if value is None]:
+            del table[name]
         assert tomllib.loads(new) == wanted
 
 

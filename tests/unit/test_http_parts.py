@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from contextlib import suppress
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
@@ -13,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from yester.clock import parse_bound
-from yester.deliver.config_file import with_setting as edited
 from yester.errors import ConfigError, NotFound, StoreBusy, StoreError, UsageError, YesterError
 from yester.faces.http import login, viewer
 from yester.faces.http.given import expected, from_body, from_query, taken
@@ -181,42 +179,6 @@ def test_a_bearer_lasts_while_it_is_used_and_the_oldest_goes_first():
     assert not keys.fits(first.encode())
     assert not keys.fits(b"")
     assert not keys.fits("ü".encode())
-
-
-# --- config.toml ----------------------------------------------------------------------------------
-
-EDITS = [
-    ("", "thinking", False, "thinking = false\n"),
-    ("# a\n", "thinking", False, "# a\nthinking = false\n"),
-    ("thinking = true # why\n", "thinking", False, "thinking = false  # why\n"),
-    ('x = "a # b"\nthinking=true\n', "thinking", False, 'x = "a # b"\nthinking = false\n'),
-    ("[llm]\nkey = 1\n", "thinking", False, "thinking = false\n\n[llm]\nkey = 1\n"),
-    ("[llm]\nthinking = 1\n", "thinking", False, "thinking = false\n\n[llm]\nthinking = 1\n"),
-    ("skip_tools = [\n  'a',\n]\n", "skip_tools", ["b"], None),
-    ('x = """\nthinking = true\n"""\n', "thinking", False, None),
-    ("broken = = 1\n", "thinking", False, None),
-]
-
-
-@pytest.mark.parametrize(("text", "name", "value", "new"), EDITS)
-def test_one_line_of_the_users_file_changes_and_nothing_else(text, name, value, new):
-    assert edited(text, name, value) == new
-
-
-_WRITTEN = (
-    "# note", "", "thinking = true", "exclude = ['a']", "digest = true  # x",
-    "skip_tools = ['LS',", "]", "[projects]", "'~/a' = 'b'", "[llm]", 'model = "x"',
-)  # fmt: skip
-_LINES = st.lists(st.sampled_from(_WRITTEN))
-
-
-@given(_LINES, st.booleans() | st.integers(0, 9) | st.lists(st.text(max_size=5), max_size=3))
-@settings(max_examples=150)
-def test_an_edit_gives_the_old_settings_with_the_change_or_none(lines, value):
-    text = "\n".join(lines)
-    new = edited(text, "thinking", value)
-    if new is not None:
-        assert tomllib.loads(new) == tomllib.loads(text) | {"thinking": value}
 
 
 # --- times, files ---------------------------------------------------------------------------------

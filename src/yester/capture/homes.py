@@ -16,8 +16,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from yester.capture import ask
-from yester.capture.rules import replace_file
 from yester.errors import UsageError
+from yester.files import replace_file
 
 _LARGE = 1 << 16  # bytes of `homes`, after which those that are gone are left out
 

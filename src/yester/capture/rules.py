@@ -12,7 +12,6 @@ transcripts are read without it.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -21,6 +20,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from yester.config import Config
+from yester.files import replace_file
 from yester.model import Project
 
 _PAUSE = re.compile(r"(all|path|session) (\d{1,15}) (\d{1,15})(?: (.*))?", re.ASCII)
@@ -131,18 +131,6 @@ def write_for_hooks(home: Path, found: Rules) -> None:
         path.unlink(missing_ok=True)
     elif _lines(path) != lines:
         replace_file(path, "\n".join(lines) + "\n")
-
-
-def replace_file(path: Path, text: str) -> None:
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    new = path.with_name(f"{path.name}.{os.getpid()}")
-    try:
-        new.write_text(text, "utf-8")
-        new.chmod(0o600)
-        new.replace(path)
-    except OSError:
-        new.unlink(missing_ok=True)
-        raise
 
 
 def _lines(path: Path) -> list[str]:

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from yester.config import load
-from yester.deliver import config_file
+from yester import config
 from yester.errors import UsageError
 from yester.memories.memory import GLOBAL
 from yester.model import Join, Paging, Project
@@ -88,11 +87,11 @@ def undo_join(home: Path, store: Store, wanted: str, now: int) -> tuple[Project,
     into = named(_free_name(store, join), path)
 
     def carry_out(file: Path, before: str) -> int:
-        after = config_file.with_projects(before, {path: into.name})
+        after = config.edit_config_text(before, {path: into.name}, "projects")
         if after is None:
             raise UsageError(_by_hand(file, {path: into.name}))
         moved = store.part_project(join, into, now)
-        config_file.write(file, after)
+        config.write_config_text(file, after)
         return moved
 
     return into, _in_step(home, store, carry_out)
@@ -109,15 +108,15 @@ def _free_name(store: Store, join: Join) -> str:
 
 def _in_step(home: Path, store: Store, carry_out: Callable[[Path, str], R]) -> R:
     """The file is replaced just before the store commits: both, or neither."""
-    path = config_file.path_of(home)
-    with config_file.one_at_a_time:
-        before = config_file.text_of(path)
+    path = config.config_file(home)
+    with config.one_at_a_time:
+        before = config.read_config_text(path)
         try:
             with store.transaction("places"):
                 return carry_out(path, before)
         except BaseException:
-            if config_file.text_of(path) != before:
-                config_file.write(path, before)
+            if config.read_config_text(path) != before:
+                config.write_config_text(path, before)
             raise
 
 
@@ -135,15 +134,15 @@ def _by_hand(path: Path, names: Mapping[str, str | None]) -> str:
 def _move(
     home: Path, path: Path, before: str, store: Store, projects: list[Project], into: Project
 ) -> None:
-    overrides = load(home, {}).projects
+    overrides = config.load(home, {}).projects
     names = lines_for(overrides, projects, into.name)
-    after = config_file.with_projects(before, names)
+    after = config.edit_config_text(before, names, "projects")
     kept = {k: v for k, v in {**overrides, **names}.items() if v is not None}
     if after is None or not _leads_there(overrides, kept, projects, into.key):
         raise UsageError(_by_hand(path, names))
     for project in projects:
         store.merge_project(project.key, into)
-    config_file.write(path, after)
+    config.write_config_text(path, after)
 
 
 def lines_for(

@@ -15,7 +15,6 @@ that, so that nothing is left of it afterwards.
 
 from __future__ import annotations
 
-import os
 import shutil
 import site
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,9 +27,9 @@ import msgspec
 
 import yester
 from yester.agents.descriptors import CLAUDE_CODE
-from yester.capture.rules import replace_file
 from yester.config import Config
 from yester.errors import InstallError
+from yester.files import replace_file
 
 PLUGIN = "yester@skills-dir"
 _MANIFEST = ".claude-plugin/plugin.json"
@@ -124,7 +123,10 @@ def place_copy(home: Path, files: Mapping[str, bytes]) -> list[Change]:
             if change.sign == "-":
                 change.path.unlink()
             else:
-                _write_file(change.path, files[str(change.path.relative_to(folder))], home)
+                for above in reversed([p for p in change.path.parents if p.is_relative_to(home)]):
+                    above.mkdir(mode=0o700, exist_ok=True)
+                data = files[str(change.path.relative_to(folder))]
+                replace_file(change.path, data, sync=True)
         # Byte code of the hooks lands here: a folder that an interpreter makes would be open to
         # others.
         (folder / "hooks" / "__pycache__").mkdir(mode=0o700, exist_ok=True)
@@ -140,22 +142,6 @@ def refresh_copy(home: Path, python: str) -> list[Change]:
 
 def remove_copy(home: Path) -> None:
     shutil.rmtree(copy_folder(home), ignore_errors=True)
-
-
-def _write_file(path: Path, data: bytes, home: Path) -> None:
-    """All of it or nothing, also after a power cut."""
-    for folder in reversed([one for one in path.parents if one.is_relative_to(home)]):
-        folder.mkdir(mode=0o700, exist_ok=True)
-    new = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with open(new, "wb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        new.replace(path)
-    except OSError:
-        new.unlink(missing_ok=True)
-        raise
 
 
 # --- where it is installed ---------------------------------------------------------------------

@@ -16,7 +16,7 @@ from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
-from yester.config import ARCHIVE, EMBED, LLM, Config, Value
+from yester.config import SETTINGS, Config, Value
 from yester.distil import QUIET
 from yester.errors import ConfigError, SourceError, StoreBusy, StoreError, StoreReplaced
 from yester.ingest.joins import join_next, names_of
@@ -268,7 +268,7 @@ class Embedding(JobThread):
     `embedder` is None until the model is loaded, and stays so where there is none."""
 
     name = "embedding"
-    settings = ("embedder", *(setting.name for setting in EMBED))
+    settings = ("embedder", *(one.name for one in SETTINGS if one.section == "embed"))
     patience = 0.5
     embedder: Embedder | None = None
     _asked = _absent = False
@@ -304,7 +304,7 @@ class Refining(JobThread):
     since it is asked about them, too."""
 
     name = "refining"
-    settings = tuple(setting.name for setting in (*LLM, *ARCHIVE))
+    settings = tuple(one.name for one in SETTINGS if one.section in ("llm", "archive"))
     patience = 5.0
     leave = 1.0  # the turn is marked as asked about: nobody waits for the answer any more
 

@@ -29,8 +29,8 @@ import yester
 from yester.agents.descriptors import detect_agent
 from yester.capture.homes import account_folder
 from yester.capture.question import ask_worker
-from yester.capture.rules import replace_file
 from yester.capture.spool import trusted_runtime
+from yester.files import replace_file
 
 PATH = "/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin"
 WORKER, SERVER = "worker.lock", "serve.lock"

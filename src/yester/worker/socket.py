@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
-from yester.capture.rules import replace_file
+from yester.files import replace_file
 
 _LARGEST_REQUEST = 16_384
 _MOST_CLIENTS = 128

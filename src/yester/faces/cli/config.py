@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from yester.config import EVERY, Setting, Value
+from yester.config import SETTINGS, Setting, Value
 from yester.faces.cli.app import App, pass_app, print_json
 
 
@@ -17,12 +17,12 @@ def command(app: App, as_json_: bool) -> None:
     if as_json_:
         values = {
             s.name: {"value": _shown(s, config[s.name]), "from": config.origins[s.name]}
-            for s in EVERY
+            for s in SETTINGS
         }
         print_json({"file": str(app.home / "config.toml"), "settings": values})
         return
     click.echo(f"file  {app.home / 'config.toml'}")
-    for setting in EVERY:
+    for setting in SETTINGS:
         value = _shown(setting, config[setting.name])
         shown = ", ".join(value) if isinstance(value, tuple) else str(value).lower()
         click.echo(

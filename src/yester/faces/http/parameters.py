@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal, cast
 
 from msgspec import UNSET, Meta, Struct, UnsetType, defstruct, field
 
-from yester.config import EVERY, Setting
+from yester.config import SETTINGS, Setting
 from yester.deliver.context import EVENTS
 from yester.memories.categories import CATEGORIES
 from yester.model import KINDS
@@ -445,14 +445,14 @@ def _writable(setting: Setting) -> Any:
 _REFUSED = {
     setting.name: f"{setting.name} cannot be changed over HTTP: what sends data, names a path or "
     "guards what is stored is set in config.toml alone"
-    for setting in EVERY
+    for setting in SETTINGS
     if not setting.web
 }
 Change = cast(
     type[Given],
     defstruct(
         "Change",
-        [(setting.name, _writable(setting), UNSET) for setting in EVERY if setting.web],
+        [(setting.name, _writable(setting), UNSET) for setting in SETTINGS if setting.web],
         bases=(Given,),
         namespace={"refused": _REFUSED},
         kw_only=True,

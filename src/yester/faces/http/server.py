@@ -21,11 +21,11 @@ import msgspec
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from yester.capture.rules import replace_file
 from yester.errors import UsageError, YesterError
 from yester.faces.http.app import App
 from yester.faces.http.ports import port_of
 from yester.faces.http.problem import CONTENT_TYPE, Refusal
+from yester.files import replace_file
 
 ADDRESS = "127.0.0.1"
 _TRIED = 20  # ports behind the one that is wanted

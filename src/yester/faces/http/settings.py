@@ -5,9 +5,8 @@ from __future__ import annotations
 import msgspec
 from msgspec import UNSET
 
-from yester.config import EVERY, Config, Setting, Value
-from yester.deliver import config_file
-from yester.deliver.config_file import Plain
+from yester import config as configuration
+from yester.config import SETTINGS, Config, Plain, Setting, Value
 from yester.errors import ConfigError
 from yester.faces.http import shapes
 from yester.faces.http.parameters import Given, Nothing
@@ -22,7 +21,7 @@ def listed(memory: Memory, given: Nothing) -> shapes.Settings:  # noqa: ARG001
     config = memory.config
     return shapes.Settings(
         file=str(memory.home / "config.toml"),
-        settings=[shown(setting, config) for setting in EVERY],
+        settings=[shown(setting, config) for setting in SETTINGS],
     )
 
 
@@ -56,11 +55,11 @@ def change(memory: Memory, given: Given) -> shapes.Settings:
     values = {
         name: value for name, value in msgspec.structs.asdict(given).items() if value is not UNSET
     }
-    path = config_file.path_of(memory.home)
-    with config_file.one_at_a_time:
-        text = config_file.text_of(path)
+    path = configuration.config_file(memory.home)
+    with configuration.one_at_a_time:
+        text = configuration.read_config_text(path)
         for name, value in values.items():
-            new = config_file.with_setting(text, name, value)
+            new = configuration.edit_config_text(text, {name: value})
             if new is None:
                 raise Refusal(
                     409,
@@ -71,7 +70,7 @@ def change(memory: Memory, given: Given) -> shapes.Settings:
             text = new
         if values:
             try:
-                config_file.write(path, text)
+                configuration.write_config_text(path, text)
             except ConfigError as error:
                 raise Refusal(409, str(error), fix="correct config.toml with an editor") from None
     memory.reload_config()
