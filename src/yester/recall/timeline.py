@@ -13,8 +13,6 @@ The anchor is shown whatever the filters say; they choose what stands around it.
 from __future__ import annotations
 
 import re
-import sys
-from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -184,38 +182,22 @@ def _items_around(
 ) -> tuple[list[Item], list[Item]]:
     """The nearest on both sides, oldest first.
 
-    Many items may share one moment: a program's import has it for thousands.
+    Many items may share one moment, a program's import has it for thousands: of these, by id.
     """
     filters = replace(filters, echoes=True)
     same = _narrow_time(filters, place.epoch, place.epoch + 1)
     own = place.item.id if place.item else 0
-    rank = _rank_in_moment(store, same, own)
-    near = min(before, rank)
-    earlier = store.select(same, Paging(near, rank - near, oldest_first=True)) if near else []
-    if near < before:
-        past = store.select(_narrow_time(filters, None, place.epoch), Paging(before - near))
-        earlier = past[::-1] + earlier
-    later: list[Item] = []
-    if after:
-        found = store.select(same, Paging(after + 1, rank, oldest_first=True))
-        later = [item for item in found if item.id != own][:after]
-        if len(later) < after:
-            coming = _narrow_time(filters, place.epoch + 1, None)
-            later += store.select(coming, Paging(after - len(later), oldest_first=True))
+    earlier: list[Item] = []
+    if own and before:
+        earlier = store.select(same, Paging(before, by_id=True, before=own))[::-1]
+    if len(earlier) < before:
+        past = _narrow_time(filters, None, place.epoch)
+        earlier = store.select(past, Paging(before - len(earlier)))[::-1] + earlier
+    later = store.select(same, Paging(after, oldest_first=True, by_id=True, after=own))
+    if len(later) < after:
+        coming = _narrow_time(filters, place.epoch + 1, None)
+        later += store.select(coming, Paging(after - len(later), oldest_first=True))
     return earlier, later
-
-
-def _rank_in_moment(store: Store, same: Filters, id_: int) -> int:
-    """How many items of one moment have a smaller id, without reading them all."""
-
-    def id_at(offset: int) -> int:
-        found = store.select(same, Paging(1, offset, oldest_first=True))
-        return found[0].id if found else sys.maxsize
-
-    most = 1
-    while id_at(most) < id_:
-        most *= 2
-    return bisect_left(range(most + 1), id_, key=id_at)
 
 
 def _narrow_time(filters: Filters, since: int | None, until: int | None) -> Filters:

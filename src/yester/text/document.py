@@ -14,7 +14,7 @@ import struct
 import sys
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from yester.model import DISTILLED, Document, Hit, Item
@@ -89,31 +89,40 @@ class FieldTerms:
     counts: dict[int, int]
 
 
-def count_bounds(vector: bytes) -> tuple[int, int]:
-    """At least and at most so many different terms, read from the heads of its fields alone."""
-    least, most, at = 0, 0, 0
-    while at < len(vector):
-        _, distinct, _ = _HEADER.unpack_from(vector, at)
-        at += _HEADER.size + 5 * distinct
-        least = max(least, distinct)
-        most += distinct
-    return least, most
-
-
-def decode_vector(vector: bytes) -> list[FieldTerms]:
-    """The stored form back as counts per field."""
-    fields, at = [], 0
+def _walk_fields(vector: bytes) -> Iterator[tuple[int, int, int, int, int]]:
+    """(field number, number of terms, where hashes begin, where they end, where counts end)."""
+    at = 0
     while at < len(vector):
         number, distinct, length = _HEADER.unpack_from(vector, at)
         begin = at + _HEADER.size
         end = begin + 4 * distinct
         at = end + distinct
-        hashes = array("I", vector[begin:end])
-        if _SWAP:
-            hashes.byteswap()
-        counts = dict(zip(hashes, vector[end:at], strict=True))
-        fields.append(FieldTerms(number, length, counts))
-    return fields
+        yield number, length, begin, end, at
+
+
+def _read_hashes(vector: bytes, begin: int, end: int) -> array[int]:
+    hashes = array("I", vector[begin:end])
+    if _SWAP:
+        hashes.byteswap()
+    return hashes
+
+
+def count_bounds(vector: bytes) -> tuple[int, int]:
+    """At least and at most so many different terms, read from the heads of its fields alone."""
+    sizes = [(end - begin) // 4 for _, _, begin, end, _ in _walk_fields(vector)]
+    return max(sizes, default=0), sum(sizes)
+
+
+def decode_vector(vector: bytes) -> list[FieldTerms]:
+    """The stored form back as counts per field."""
+    return [
+        FieldTerms(
+            number,
+            length,
+            dict(zip(_read_hashes(vector, begin, end), vector[end:stop], strict=True)),
+        )
+        for number, length, begin, end, stop in _walk_fields(vector)
+    ]
 
 
 def find_matches(
@@ -124,16 +133,18 @@ def find_matches(
     Scoring looks at hundreds of vectors for a handful of terms: in long ones those are searched for
     as the four bytes they are stored as (`hash_bytes`), and nothing is decoded.
     """
-    if _MANY * len(wanted) > len(vector):
-        return _match_whole({term for term, _ in wanted}, vector)
-    there = [one for one in wanted if one[1] in vector]
     found: list[tuple[int, int, list[tuple[int, int]]]] = []
-    at, size, find = 0, len(vector) if there else 0, vector.find
-    while at < size:
-        number, distinct, length = _HEADER.unpack_from(vector, at)
-        begin = at + _HEADER.size
-        end = begin + 4 * distinct
-        at = end + distinct
+    if _MANY * len(wanted) > len(vector):
+        asked = {term for term, _ in wanted}
+        for number, length, begin, end, _ in _walk_fields(vector):
+            hashes = _read_hashes(vector, begin, end)
+            if both := asked.intersection(hashes):
+                at = hashes.index
+                found.append((number, length, [(term, vector[end + at(term)]) for term in both]))
+        return found
+    there = [one for one in wanted if one[1] in vector]
+    find = vector.find
+    for number, length, begin, end, _ in _walk_fields(vector) if there else ():
         held = []
         for term, stored in there:
             place = find(stored, begin, end)
@@ -146,36 +157,13 @@ def find_matches(
     return found
 
 
-def _match_whole(asked: set[int], vector: bytes) -> list[tuple[int, int, list[tuple[int, int]]]]:
-    found, at, size = [], 0, len(vector)
-    while at < size:
-        number, distinct, length = _HEADER.unpack_from(vector, at)
-        begin = at + _HEADER.size
-        end = begin + 4 * distinct
-        at = end + distinct
-        hashes = array("I", vector[begin:end])
-        if _SWAP:
-            hashes.byteswap()
-        if both := asked.intersection(hashes):
-            place = hashes.index
-            found.append((number, length, [(term, vector[end + place(term)]) for term in both]))
-    return found
-
-
 def field_hashes(vector: bytes, wanted: Sequence[int]) -> dict[int, set[int]]:
     """field number → the terms it holds, of these fields alone."""
-    found, at, size = {}, 0, len(vector)
-    while at < size:
-        number, distinct, _ = _HEADER.unpack_from(vector, at)
-        begin = at + _HEADER.size
-        end = begin + 4 * distinct
-        at = end + distinct
-        if number in wanted:
-            hashes = array("I", vector[begin:end])
-            if _SWAP:
-                hashes.byteswap()
-            found[number] = set(hashes)
-    return found
+    return {
+        number: set(_read_hashes(vector, begin, end))
+        for number, _, begin, end, _ in _walk_fields(vector)
+        if number in wanted
+    }
 
 
 def hash_bytes(term: int) -> bytes:

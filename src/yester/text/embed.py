@@ -68,8 +68,8 @@ class Embedder(Protocol):
         """The vector of a question; some models read questions otherwise than documents."""
 
 
-class OnnxEmbedder:
-    """A transformer: the first token's vector of the last layer."""
+class _LocalEmbedder:
+    """A model whose files lie on this machine; a subclass knows how a text becomes a vector."""
 
     def __init__(self, model: Model, home: Path) -> None:
         self.name, self.sha, self.dims = model.name, model.weights_file.sha256, model.dims
@@ -77,21 +77,13 @@ class OnnxEmbedder:
         self._prefix = model.query_prefix
         self._pieces = _load_wordpiece(vocabulary_file(model, home))
         self._np = load_numpy()
-        # By itself it gives the machine an id and tells its makers of its use. It looks at the
-        # variable once, when it is loaded; these are the names it has had for it.
-        os.environ.update(ORT_DISABLE_TELEMETRY="1", ORT_TELEMETRY_DISABLED="1")
-        ort = importlib.import_module("onnxruntime")
-        options = ort.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
-        # Both keep memory for the longest text ever seen; texts here differ in length.
-        options.enable_cpu_mem_arena = options.enable_mem_pattern = False
-        options.log_severity_level = 3
-        self._session = ort.InferenceSession(
-            str(model_folder(model, home) / model.weights_file.name),
-            options,
-            providers=["CPUExecutionProvider"],
-        )
-        self._output = self._session.get_outputs()[0].name
+        self._open_weights(model_folder(model, home) / model.weights_file.name)
+
+    def _open_weights(self, path: Path) -> None:
+        raise NotImplementedError
+
+    def _embed_text(self, text: str, most_tokens: int) -> Any:
+        raise NotImplementedError
 
     def embed(self, texts: Sequence[str], most_tokens: int = DOCUMENT_TOKENS) -> Vectors:
         rows = self._np.zeros((len(texts), self.dims), self._np.float32)
@@ -102,6 +94,23 @@ class OnnxEmbedder:
     def embed_query(self, text: str, most_tokens: int = QUERY_TOKENS) -> Vectors:
         vector: Vectors = self.embed([self._prefix + text], most_tokens)[0]
         return vector
+
+
+class OnnxEmbedder(_LocalEmbedder):
+    """A transformer: the first token's vector of the last layer."""
+
+    def _open_weights(self, path: Path) -> None:
+        # By itself it gives the machine an id and tells its makers of its use. It looks at the
+        # variable once, when it is loaded; these are the names it has had for it.
+        os.environ.update(ORT_DISABLE_TELEMETRY="1", ORT_TELEMETRY_DISABLED="1")
+        ort = importlib.import_module("onnxruntime")
+        options = ort.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        # Both keep memory for the longest text ever seen; texts here differ in length.
+        options.enable_cpu_mem_arena = options.enable_mem_pattern = False
+        options.log_severity_level = 3
+        self._session = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        self._output = self._session.get_outputs()[0].name
 
     def _embed_text(self, text: str, most_tokens: int) -> Any:
         np = self._np
@@ -114,28 +123,16 @@ class OnnxEmbedder:
         return self._session.run([self._output], given)[0][0, 0]
 
 
-class PotionEmbedder:
+class PotionEmbedder(_LocalEmbedder):
     """A table of word vectors: the mean of a text's pieces, unknown ones left out."""
 
-    def __init__(self, model: Model, home: Path) -> None:
-        self.name, self.sha, self.dims = model.name, model.weights_file.sha256, model.dims
-        self.band = model.band
-        self._np = load_numpy()
-        self._pieces = _load_wordpiece(vocabulary_file(model, home))
-        self._table = _map_matrix(model_folder(model, home) / model.weights_file.name, self.dims)
+    def _open_weights(self, path: Path) -> None:
+        self._table = _map_matrix(path, self.dims)
 
-    def embed(self, texts: Sequence[str], most_tokens: int = DOCUMENT_TOKENS) -> Vectors:
-        rows = self._np.zeros((len(texts), self.dims), self._np.float32)
-        unknown = self._pieces.unknown
-        for at, text in enumerate(texts):
-            numbers = [n for n in self._pieces.encode_text(text, most_tokens)[1:-1] if n != unknown]
-            if numbers:
-                rows[at] = self._table[numbers].mean(axis=0)
-        return normalise_rows(rows)
-
-    def embed_query(self, text: str, most_tokens: int = QUERY_TOKENS) -> Vectors:
-        vector: Vectors = self.embed([text], most_tokens)[0]
-        return vector
+    def _embed_text(self, text: str, most_tokens: int) -> Any:
+        pieces = self._pieces
+        numbers = [n for n in pieces.encode_text(text, most_tokens)[1:-1] if n != pieces.unknown]
+        return self._table[numbers].mean(axis=0) if numbers else 0.0
 
 
 def _map_matrix(path: Path, dims: int) -> Vectors:

