@@ -17,7 +17,7 @@ from typing import Any
 from yester.agents.base import Conversation, Reading, State, clean_text, treat_text
 from yester.agents.descriptors import CLAUDE_CODE
 from yester.agents.sources import FileReader, Transcript
-from yester.agents.values import digest, input_fields, load_object, nested_text, text_at, todo_text
+from yester.agents.values import digest, load_object, nested_text, text_at, todo_text
 from yester.files import SMALL
 from yester.model import Item
 
@@ -113,7 +113,7 @@ class ClaudeCode(Transcript):
         for block in content:
             kind = block.get("type") if isinstance(block, dict) else None
             if kind == "tool_result":
-                yield from self._read_result(block)
+                yield from self.read_block("", block)
             elif kind == "text" and isinstance(block.get("text"), str):
                 texts.append(block["text"])
             elif isinstance(block, str):
@@ -177,39 +177,30 @@ class ClaudeCode(Transcript):
             self.reading.report_bad(self.number, "assistant record without a uuid")
             return
         for at, block in enumerate(content):
-            kind = block.get("type") if isinstance(block, dict) else None
-            ref = own if len(content) == 1 else f"{own}:{at}"
-            if kind == "text":
-                yield from self.make_message(ref, block.get("text"))
-            elif kind == "thinking":  # newer clients keep only the signature: empty
-                yield from self.make_message(ref, block.get("thinking"), "thinking")
-            elif kind == "tool_use" and isinstance(block.get("name"), str):
-                yield from self._read_call(block, ref)
-            else:
-                self.reading.skip(f"{kind or 'unknown'} block")
+            yield from self.read_block(own if len(content) == 1 else f"{own}:{at}", block)
 
-    def _read_call(self, block: dict[str, Any], ref: str) -> Iterator[Item]:
-        name, key, given = block["name"], block.get("id"), input_fields(block.get("input"))
-        if name == "TodoWrite":
+    def read_call(
+        self, key: Any, tool: str, given: Mapping[str, Any], ref: str = ""
+    ) -> Iterator[Item]:
+        if tool == "TodoWrite":
             self.state = replace(self.state, todos=todo_text(given.get("todos")))
-        elif name == "TaskUpdate":
+        elif tool == "TaskUpdate":
             self.state = replace(self.state, tasks=_update_tasks(self.state.tasks, given))
-        elif name == "ExitPlanMode" and (plan := text_at(given, "plan")):
+        elif tool == "ExitPlanMode" and (plan := text_at(given, "plan")):
             yield self.make_plan(plan)
-        item = self.make_call(key if isinstance(key, str) and key else ref, name, given)
-        if name == "TaskCreate" and isinstance(given.get("subject"), str):
-            item = replace(item, title=given["subject"])  # its number comes with the result
+        item = self.make_call(key if isinstance(key, str) else ref, tool, given)
+        if tool == "TaskCreate":
+            item = replace(item, title=text_at(given, "subject"))  # its number is in the result
         yield from self.await_result(key, item)
 
-    def _read_result(self, block: dict[str, Any]) -> Iterator[Item]:
-        key = block.get("tool_use_id")
+    def read_result(self, key: Any, text: str, failed: bool) -> Iterator[Item]:
         call = self.waiting.get(key) if isinstance(key, str) else None
         tool = call.item.tool if call else ""
-        text = clean_text(self.agent, "result", nested_text(block.get("content")), tool)
+        text = clean_text(self.agent, "result", text, tool)
         if call and tool == "TaskCreate" and (match := _TASK_NUMBER.search(text)):
             task = (match[1], call.item.title, "pending")
             self.state = replace(self.state, tasks=(*self.state.tasks, task)[-200:])
-        yield from self.add_result(key, text, block.get("is_error") is True)
+        yield from self.add_result(key, text, failed)
 
 
 def read_user_text(talk: Conversation, ref: str, text: str) -> Iterator[Item]:

@@ -16,7 +16,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -37,11 +37,11 @@ from yester.agents.sources import (
 from yester.agents.values import (
     decode_object,
     dict_at,
-    input_fields,
     load_object,
     nested_text,
     parse_time,
     text_at,
+    value_at,
 )
 from yester.model import Item
 
@@ -50,18 +50,12 @@ STORE = "store.db"
 
 _DASHED = re.compile(r"[^A-Za-z0-9]+")
 
-CALLS = frozenset({"tool_use", "tool-call"})
-RESULTS = frozenset({"tool_result", "tool-result"})
-OUTPUTS = ("result", "experimental_content", "content", "output")
-
 _QUERY = re.compile(r"<user_query>(.*?)(?:</user_query>|\Z)", re.S)
 _OWN_TEXT = re.compile(r"\s*<[a-z_]+(?: [^>]*)?>")  # <user_info>, <system_reminder> …
 _TIMESTAMP = re.compile(
-    r"<timestamp>\w+, (?P<month>\w{3})\w* (?P<day>\d{1,2}), (?P<year>\d{4}),?"
-    r" (?P<hour>\d{1,2}):(?P<minute>\d\d) ?(?P<half>[AP])M"
-    r"(?: \(UTC(?:(?P<zone>[+-]\d{1,2})(?::?(?P<quarter>\d\d))?)?\))?"
+    r"<timestamp>\w+, (\w{3})\w* (\d{1,2}, \d{4}),? (\d{1,2}:\d\d) ?([AP]M)"
+    r"(?: \(UTC(?:([+-])(\d{1,2})(?::?(\d\d))?)?\))?"
 )
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 
 _HASH_BYTES = 32
 _MESSAGE, _WORKSPACE = 1, 9  # fields of a root
@@ -154,7 +148,8 @@ class Chat(Transcript):
             return
         if self.skip_subagent():
             return
-        options = dict_at(dict_at(record, "providerOptions"), "cursor")
+        options = dict_at(record, "providerOptions", "cursor")
+        failed = dict_at(options, "highLevelToolCallResult").get("isError") is True
         self.epoch = parse_time(record.get("timestamp")) or self.epoch
         ref = f"{self.state.session}:{self.blob or self.number}"
         blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
@@ -164,7 +159,9 @@ class Chat(Transcript):
             said = "\n".join(map(nested_text, texts))
             yield from self._read_user(ref, said, options.get("isSummary") is True)
         for at, block in enumerate(blocks):
-            yield from self._read_block(f"{ref}:{at}" if at else ref, block, options)
+            if failed and isinstance(block, dict):
+                block["isError"] = True
+            yield from self.read_block(f"{ref}:{at}" if at else ref, block)
 
     def _read_user(self, ref: str, said: str, summary: bool) -> Iterator[Item]:
         """What was typed stands in a tag of its own, between what the client knows."""
@@ -178,48 +175,23 @@ class Chat(Transcript):
         elif said.strip():
             self.reading.skip("client's own text")
 
-    def _read_block(self, ref: str, block: Any, options: Mapping[str, Any]) -> Iterator[Item]:
-        kind = text_at(block, "type")
-        if kind == "text":
-            yield from self.make_message(ref, nested_text(block))
-        elif kind in ("reasoning", "thinking"):
-            thought = block.get("text") or block.get("thinking")
-            yield from self.make_message(ref, thought, "thinking")
-        elif kind in CALLS:
-            yield from self._read_call(ref, block)
-        elif kind in RESULTS:
-            result = dict_at(options, "highLevelToolCallResult")
-            failed = True in (result.get("isError"), block.get("isError"), block.get("is_error"))
-            output = next((nested_text(block[key]) for key in OUTPUTS if block.get(key)), "")
-            key = block.get("toolCallId") or block.get("tool_use_id")
-            yield from self.add_result(key, output, failed)
-        else:
-            self.reading.skip(f"{kind or 'unknown'} block")
-
-    def _read_call(self, ref: str, block: dict[str, Any]) -> Iterator[Item]:
-        name = block.get("name") or block.get("toolName")
-        name = name if isinstance(name, str) else "unknown"
-        key = block.get("id") or block.get("toolCallId")
-        given = input_fields(block.get("input", block.get("args")))
-        yield from self.read_call(key, name, given, self.call_ref(key) or ref)
+    def read_call(
+        self, key: Any, tool: str, given: Mapping[str, Any], ref: str = ""
+    ) -> Iterator[Item]:
+        return super().read_call(key, tool, given, self.call_ref(key) or ref)
 
 
 def _parse_prompt_time(said: str) -> int:
     """When a prompt was typed, as the client tells the model: Monday, Aug 31, 2026, 5:52 AM."""
     match = _TIMESTAMP.search(said)
-    if match is None or match["month"].lower() not in _MONTHS:
+    if match is None:
         return 0
-    hour = int(match["hour"]) % 12 + (12 if match["half"] == "P" else 0)
+    *moment, sign, hours, minutes = match.groups()
+    zone = f" {sign}{int(hours):02}{minutes or '00'}" if sign else ""
     try:
-        written = datetime(
-            int(match["year"]), _MONTHS.index(match["month"].lower()) + 1, int(match["day"]),
-            hour, int(match["minute"]), tzinfo=UTC if match["zone"] else None,
-        )  # fmt: skip
-        hours = int(match["zone"] or 0)
-        ahead = timedelta(
-            hours=hours, minutes=int(match["quarter"] or 0) * (1 if hours >= 0 else -1)
-        )
-        return max(0, int((written - ahead).timestamp() * 1000))
+        form = "%b %d, %Y %I:%M %p" + (" %z" if zone else "")
+        written = datetime.strptime(" ".join(moment) + zone, form)
+        return max(0, int(written.timestamp() * 1000))
     except (ValueError, OverflowError, OSError):
         return 0
 
@@ -281,7 +253,7 @@ def _begin_state(reading: Reading, kept: Mapping[str, Any], beside: Mapping[str,
     if isinstance(kept.get("subagentInfo"), dict) or beside.get("isSubagent") is True:
         about = dict_at(kept, "subagentInfo")
         actor = f"{about.get('typeName') or 'sub-agent'}:{session}"
-        session = str(about.get("rootParentAgentId") or about.get("parentAgentId") or session)
+        session = str(value_at(about, "rootParentAgentId", "parentAgentId") or session)
     title = find_title(beside.get("title"), kept.get("name"))
     return ChatState(session=session, actor=actor, title=title)
 

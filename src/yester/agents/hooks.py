@@ -113,7 +113,7 @@ def read_payload(
     event = HookEvent(
         name=name, what=what, agent=agent, session=text_at(payload, "session_id"),
         cwd=_find_folder(hints, payload, cwd), epoch=epoch,
-        turn=text_at(payload, "prompt_id") or text_at(payload, "turn_id"),
+        turn=text_at(payload, "prompt_id", "turn_id"),
         actor=actor if text_at(payload, "agent_id") else "",
         source=text_at(payload, "source"),
         transcripts=tuple(Path(path) for path in paths if path), hints=hints,

@@ -28,7 +28,14 @@ from yester.agents.base import (
     complete_call,
     load_state,
 )
-from yester.agents.values import LONGEST_LINE, split_objects
+from yester.agents.values import (
+    LONGEST_LINE,
+    input_fields,
+    nested_text,
+    split_objects,
+    text_at,
+    value_at,
+)
 from yester.files import open_file
 from yester.model import Item
 
@@ -234,13 +241,35 @@ class Transcript(Conversation, ABC):
         self.reading.unanswered.add(call.item.ref)
         yield from self.skip_bookkeeping(call.item)
 
+    def read_block(self, ref: str, block: Any) -> Iterator[Item]:
+        """A part of a message in the form of the models' interfaces: said, thought or done."""
+        kind = text_at(block, "type")
+        if kind == "text":
+            yield from self.make_message(ref, nested_text(block))
+        elif kind in ("thinking", "reasoning"):
+            yield from self.make_message(ref, text_at(block, "text", "thinking"), "thinking")
+        elif kind in ("tool_use", "tool-call"):
+            key, tool = value_at(block, "id", "toolCallId"), text_at(block, "name", "toolName")
+            given = input_fields(value_at(block, "input", "args"))
+            yield from self.read_call(key, tool or "unknown", given, ref)
+        elif kind in ("tool_result", "tool-result"):
+            output = value_at(block, "result", "experimental_content", "content", "output")
+            failed = True in (block.get("is_error"), block.get("isError"))
+            key = value_at(block, "tool_use_id", "toolCallId")
+            yield from self.read_result(key, nested_text(output), failed)
+        else:
+            self.reading.skip(f"{kind or 'unknown'} block")
+
     def read_call(
         self, key: Any, tool: str, given: Mapping[str, Any], ref: str = ""
     ) -> Iterator[Item]:
         """A call that waits for its result; one for the todo list tells that at once."""
         if tool.lower() in TODO_TOOLS:
-            yield from self.make_todo(given.get("todos") or given.get("plan"))
+            yield from self.make_todo(value_at(given, "todos", "plan"))
         yield from self.await_result(key, self.make_call(ref or key, tool, given))
+
+    def read_result(self, key: Any, text: str, failed: bool) -> Iterator[Item]:
+        yield from self.add_result(key, text, failed)
 
     def await_result(self, key: Any, item: Item) -> Iterator[Item]:
         """Keep an item until it is completed under this key."""

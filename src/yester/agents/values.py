@@ -23,14 +23,23 @@ _decoder = json.JSONDecoder(strict=False)
 # --- fields --------------------------------------------------------------------------------------
 
 
-def text_at(record: Any, key: str) -> str:
-    value = record.get(key) if isinstance(record, Mapping) else None
-    return value if isinstance(value, str) else ""
+def value_at(record: Any, *keys: str) -> Any:
+    """The first value under these names that is one: versions and clients have different ones."""
+    found = map(record.get, keys) if isinstance(record, Mapping) else ()
+    return next(filter(None, found), None)
 
 
-def dict_at(record: Any, key: str) -> dict[str, Any]:
-    value = record.get(key) if isinstance(record, Mapping) else None
-    return value if isinstance(value, dict) else {}
+def text_at(record: Any, *keys: str) -> str:
+    """The first text under these names."""
+    found = map(record.get, keys) if isinstance(record, Mapping) else ()
+    return next((value for value in found if value and isinstance(value, str)), "")
+
+
+def dict_at(record: Any, *path: str) -> dict[str, Any]:
+    """The object at the end of a path of names."""
+    for key in path:
+        record = record.get(key) if isinstance(record, Mapping) else None
+    return record if isinstance(record, dict) else {}
 
 
 def list_at(record: Any, key: str) -> list[Any]:
