@@ -24,6 +24,7 @@ from yester.agents.values import (
     join_output,
     nested_text,
     text_at,
+    value_at,
 )
 from yester.model import Item
 
@@ -103,7 +104,7 @@ class Rollout(Transcript):
         spawned = dict_at(meta, "source").get("subagent")
         if spawned:
             spawn = dict_at(spawned, "thread_spawn")
-            kind = spawn.get("agent_role") or spawn.get("agent_nickname") or spawned
+            kind = value_at(spawn, "agent_role", "agent_nickname") or spawned
             self.actor = f"{kind}:{own}" if isinstance(kind, str) else own
             root = root or spawn.get("parent_thread_id")
         self.state = replace(
@@ -204,9 +205,7 @@ class Rollout(Transcript):
     # --- what was done -----------------------------------------------------------------------
 
     def _read_call(self, payload: Mapping[str, Any]) -> Iterator[Item]:
-        names = ("action", "arguments", "input")
-        given = next((payload[name] for name in names if payload.get(name) is not None), None)
-        given = input_fields(given)
+        given = input_fields(value_at(payload, "action", "arguments", "input"))
         tool, space = text_at(payload, "name") or "local_shell", text_at(payload, "namespace")
         if space.startswith("mcp__"):
             tool = f"{space}__{tool.lstrip('_')}"
@@ -214,7 +213,7 @@ class Rollout(Transcript):
             given = {**given, "command": _join_command(command)}
         if isinstance(chars := given.get("chars"), str):  # keys pressed; Ctrl-C is no text
             given = {**given, "chars": "".join(c for c in chars if c.isprintable() or c == "\n")}
-        yield from self.read_call(payload.get("call_id") or payload.get("id"), tool, given)
+        yield from self.read_call(value_at(payload, "call_id", "id"), tool, given)
 
 
 def _user_texts(content: Any) -> Iterator[str]:

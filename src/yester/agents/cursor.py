@@ -22,18 +22,15 @@ from typing import Any
 
 from yester.agents.base import Reader, Reading, State, load_state
 from yester.agents.cursor_editor import TABLE, find_title, read_conversations, uri_folder
-from yester.agents.sources import (
-    BadLine,
+from yester.agents.databases import (
     Database,
-    Record,
-    Transcript,
     column_text,
-    first_records,
     has_tables,
     is_database,
     read_database,
     stamp_database,
 )
+from yester.agents.sources import BadLine, Record, Transcript, first_records
 from yester.agents.values import (
     decode_object,
     dict_at,

@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from yester.agents.base import TODO_TOOLS, Conversation, Reading, State, load_state
-from yester.agents.sources import Database, DatabaseProblem, column_text, read_changed
+from yester.agents.databases import Database, DatabaseProblem, column_text, read_changed
 from yester.agents.values import (
     decode_json,
     decode_object,
@@ -30,6 +30,7 @@ from yester.agents.values import (
     nested_text,
     parse_time,
     text_at,
+    value_at,
 )
 from yester.model import Item
 
@@ -126,7 +127,7 @@ class _Composer(Conversation):
         session, actor, about = id_, "", dict_at(data, "subagentInfo")
         if about.get("parentComposerId"):
             actor = f"{about.get('subagentTypeName') or 'sub-agent'}:{id_}"
-            session = str(about.get("rootParentConversationId") or about["parentComposerId"])
+            session = str(value_at(about, "rootParentConversationId", "parentComposerId"))
         state = State(session=session, actor=actor, title=find_title(data.get("name")))
         super().__init__(reading, state)
         self.place_session(_find_cwd(data) or workspaces.find_folder(id_))
@@ -143,8 +144,7 @@ class _Composer(Conversation):
 
     def read_bubble(self, ref: str, bubble: dict[str, Any], new: bool) -> Iterator[Item]:
         self.epoch = parse_time(bubble.get("createdAt")) or _bubble_time(bubble) or self.epoch
-        said = bubble.get("text") or bubble.get("rawText")
-        said = said.strip() if isinstance(said, str) else ""
+        said = text_at(bubble, "text", "rawText").strip()
         if bubble.get("type") == _USER:
             if not said:
                 self.reading.skip("empty")
@@ -153,10 +153,8 @@ class _Composer(Conversation):
             elif not self.actor:
                 self.count_prompt(said)
         elif new:
-            call, thought = (
-                self._find_call(ref, bubble),
-                nested_text(bubble.get("thinking")).strip(),
-            )
+            call = self._find_call(ref, bubble)
+            thought = nested_text(bubble.get("thinking")).strip()
             if thought:
                 yield from self.make_message(f"{ref}:thinking", thought, "thinking")
             if call:
@@ -165,9 +163,9 @@ class _Composer(Conversation):
                 yield from self.make_message(ref, said)
 
     def read_summary(self) -> Iterator[Item]:
-        summary = dict_at(self.data, "latestConversationSummary").get("summary")
-        summary = summary.get("summary") if isinstance(summary, dict) else summary
-        if isinstance(summary, str) and summary:
+        summary = dict_at(self.data, "latestConversationSummary", "summary").get("summary")
+        summary = summary or dict_at(self.data, "latestConversationSummary").get("summary")
+        if isinstance(summary, str):
             yield from self.make_summary(f"{self.id}:summary", summary)
 
     def _find_call(self, ref: str, bubble: dict[str, Any]) -> dict[str, Any] | None:
@@ -183,7 +181,7 @@ class _Composer(Conversation):
         return call if isinstance(call.get("name"), str) else None
 
     def _read_call(self, ref: str, call: dict[str, Any]) -> Iterator[Item]:
-        given = input_fields(call.get("rawArgs") or call.get("params"))
+        given = input_fields(value_at(call, "rawArgs", "params"))
         result, error = call.get("result"), nested_text(call.get("error"))
         found = decode_json(result) if isinstance(result, str) else result
         if call["name"].lower() in TODO_TOOLS:
@@ -227,9 +225,9 @@ class _Workspaces:
 
 
 def _find_cwd(data: dict[str, Any]) -> str:
-    uri = dict_at(dict_at(data, "workspaceIdentifier"), "uri")
     first = next(iter(list_at(data, "trackedGitRepos")), None)
-    return text_at(uri, "fsPath") or text_at(first, "repoPath")
+    folder = text_at(dict_at(data, "workspaceIdentifier", "uri"), "fsPath")
+    return folder or text_at(first, "repoPath")
 
 
 def _bubble_time(bubble: dict[str, Any]) -> int:

@@ -106,31 +106,26 @@ def read_payload(
     actor = ":".join(filter(None, (text_at(payload, "agent_type"), text_at(payload, "agent_id"))))
     if what == "agent end" and not text_at(payload, "agent_type"):
         what = "other"  # compaction is done by an agent, too
-    paths = (
-        text_at(payload, "transcript_path"),
-        text_at(payload, "agent_transcript_path") if what == "agent end" else "",
-    )
-    event = HookEvent(
+    transcripts = [text_at(payload, "transcript_path")]
+    if what == "agent end":
+        transcripts.append(text_at(payload, "agent_transcript_path"))
+    about_tool = what in ("read", "tool", "failure")
+    used = (payload.get("tool_input"), payload.get("tool_response", payload.get("error")))
+    return HookEvent(
         name=name, what=what, agent=agent, session=text_at(payload, "session_id"),
         cwd=_find_folder(hints, payload, cwd), epoch=epoch,
         turn=text_at(payload, "prompt_id", "turn_id"),
         actor=actor if text_at(payload, "agent_id") else "",
+        tool=text_at(payload, "tool_name") if about_tool else "",
+        failed=what == "failure",
+        interrupted=payload.get("is_interrupt") is True,
+        size=sum(map(_count_characters, used)),
+        lasted=_read_duration(payload),
+        prompt=text_at(payload, "prompt") if what == "prompt" else "",
         source=text_at(payload, "source"),
-        transcripts=tuple(Path(path) for path in paths if path), hints=hints,
+        file=text_at(payload.get("tool_input"), "file_path") if what == "read" else "",
+        transcripts=tuple(map(Path, filter(None, transcripts))), hints=hints,
     )  # fmt: skip
-    if what == "prompt":
-        return replace(event, prompt=text_at(payload, "prompt"))
-    if what == "read":
-        file = text_at(payload.get("tool_input"), "file_path")
-        return replace(event, tool=text_at(payload, "tool_name"), file=file)
-    if what in ("tool", "failure"):
-        return replace(
-            event, tool=text_at(payload, "tool_name"), failed=what == "failure",
-            interrupted=payload.get("is_interrupt") is True, lasted=_read_duration(payload),
-            size=_count_characters(payload.get("tool_input"))
-            + _count_characters(payload.get("tool_response", payload.get("error"))),
-        )  # fmt: skip
-    return event
 
 
 def add_items(

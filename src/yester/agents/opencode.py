@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from yester.agents.base import Conversation, Reader, Reading, State, load_state
-from yester.agents.sources import (
+from yester.agents.databases import (
     Database,
     column_text,
     has_tables,
@@ -38,6 +38,7 @@ from yester.agents.values import (
     nested_text,
     parse_time,
     text_at,
+    value_at,
 )
 from yester.files import read_bytes
 from yester.model import Item
@@ -97,17 +98,40 @@ class DatabaseStore:
         # No row can be newer than the file: a wrong clock must not hide what comes later.
         self.latest = stamp_database(reading.path)[1] // 1_000_000
         self.rows: dict[str, int] = {}
-        self.column = database.column_or_null
 
     def list_sessions(self) -> dict[str, StoredSession]:
         """All of them, in the order they changed."""
         found = self._select_sessions(*FIRST) | self._select_sessions(*SECOND)
-        known = map(self.database.table_columns, (FIRST[0], SECOND[0]))
-        if not found and not any(known):
+        if not any(map(self.database.table_columns, (FIRST[0], SECOND[0]))):
             self.reading.report_bad(
                 0, "no table of sessions; this version of opencode is not known"
             )
         return dict(sorted(found.items(), key=lambda pair: pair[1].changed))
+
+    def _select_sessions(self, table: str, messages: str, *parts: str) -> dict[str, StoredSession]:
+        if not all(map(self.database.table_columns, (table, messages, *parts))):
+            return {}
+        changed: dict[str, int] = {}
+        last: dict[str, int] = {}
+        for name in (messages, *parts):
+            stamped = self.database.column_or_null(name, "time_updated")
+            for key, time, row in self.database.select_rows(
+                f"SELECT CAST(session_id AS BLOB), max({stamped}), max(rowid)"
+                f" FROM {name} GROUP BY session_id"
+            ):
+                id_ = column_text(key)
+                changed[id_] = max(self._row_time(time), changed.get(id_, 0))
+                last.setdefault(id_, row)
+        self.rows[messages] = max(last.values(), default=0)
+        found = {}
+        columns = ("id", "parent_id", "directory", "title", "agent", "time_updated")
+        for row in self.database.select_records(table, columns):
+            id_, parent, directory, title, agent = (text_at(row, name) for name in columns[:5])
+            newest = max(self._row_time(row["time_updated"]), changed.get(id_, 0))
+            found[id_] = StoredSession(
+                id_, parent, directory, title, agent, messages, newest, last.get(id_, 0)
+            )
+        return found
 
     def is_new(self, session: StoredSession) -> bool:
         before = self.before.rows.get(session.table, 0)
@@ -116,39 +140,42 @@ class DatabaseStore:
     def read_messages(self, session: StoredSession) -> Iterator[Message]:
         """In order: those that are new, and at least all of the user's."""
         table, before = session.table, self.before.rows.get(session.table, 0)
-        changed = self.column(table, "time_updated")
-        created = self.column(table, "time_created")
-        if table == SECOND[1]:
-            kind = f"CAST({self.column(table, 'type')} AS BLOB)"
-            order = self.column(table, "seq")
-        else:
-            kind, order = "NULL", f"{created}, id"
-            newest = f"SELECT max({self.column('part', 'time_updated')}) FROM part"
-            changed = (
-                f"max(coalesce({changed}, 0),"
-                f" coalesce(({newest} WHERE message_id = {table}.id), 0))"
-            )
-        for row, id_, kind_, time, stamped in self.database.select_rows(
-            f"SELECT rowid, CAST(id AS BLOB), {kind}, {created}, {changed} FROM {table}"
-            f" WHERE session_id = ? ORDER BY {order}", session.id,
-        ):  # fmt: skip
-            new = row > before or self._row_time(stamped) >= self.since
-            if not new and column_text(kind_) not in ("", "user"):
+        of_session = ("WHERE session_id = ?", session.id)
+        newest: dict[str, int] = {}  # parts, by message
+        if table == FIRST[1]:
+            for part in self.database.select_records(
+                "part", ("message_id", "time_updated"), *of_session
+            ):
+                id_ = text_at(part, "message_id")
+                newest[id_] = max(parse_time(part["time_updated"]), newest.get(id_, 0))
+        own = ("type", "seq") if table == SECOND[1] else ()
+        columns = ("rowid", "id", "time_created", "time_updated", *own)
+        for row in sorted(
+            self.database.select_records(table, columns, *of_session),
+            key=lambda row: (
+                *(parse_time(row.get(c)) for c in ("seq", "time_created")),
+                text_at(row, "id"),
+            ),
+        ):
+            id_, kind = text_at(row, "id"), text_at(row, "type")
+            stamp = max(parse_time(row["time_updated"]), newest.get(id_, 0))
+            new = row["rowid"] > before or self._row_time(stamp) >= self.since
+            if not new and kind not in ("", "user"):
                 continue
-            info = self._read_data(table, row, column_text(id_))
+            info = self._read_data(table, row["rowid"], id_)
             if info is not None:
-                said = column_text(kind_) or str(info.get("role") or "")
-                yield Message(column_text(id_), parse_time(time), new, said, info)
+                kind = kind or str(info.get("role") or "")
+                yield Message(id_, parse_time(row["time_created"]), new, kind, info)
 
     def read_parts(self, message: Message) -> Parts:
         if "role" not in message.info:
             yield from _split_message(message)
             return
-        listed = "SELECT rowid, CAST(id AS BLOB) FROM part WHERE message_id = ? ORDER BY id"
-        for row, id_ in self.database.select_rows(listed, message.id):
-            part = self._read_data("part", row, column_text(id_))
+        of_message = ("WHERE message_id = ? ORDER BY id", message.id)
+        for row in self.database.select_records("part", ("rowid", "id"), *of_message):
+            part = self._read_data("part", row["rowid"], text_at(row, "id"))
             if part is not None:
-                yield column_text(id_), part
+                yield text_at(row, "id"), part
 
     def _read_data(self, table: str, row: int, id_: str) -> dict[str, Any] | None:
         asked = f"SELECT CAST(data AS BLOB) FROM {table} WHERE rowid = ?"
@@ -159,45 +186,10 @@ class DatabaseStore:
         return found
 
     def read_todos(self, session: StoredSession) -> Any:
-        if not {"session_id", "content", "status", "position"} <= self.database.table_columns(
-            "todo"
-        ):
+        if not {"session_id", "position"} <= self.database.table_columns("todo"):
             return None
-        rows = self.database.select_rows(
-            "SELECT CAST(content AS BLOB), CAST(status AS BLOB) FROM todo WHERE session_id = ?"
-            " ORDER BY position", session.id,
-        )  # fmt: skip
-        return [
-            dict(zip(("content", "status"), map(column_text, row), strict=True)) for row in rows
-        ]
-
-    def _select_sessions(self, table: str, messages: str, *parts: str) -> dict[str, StoredSession]:
-        if not all(map(self.database.table_columns, (table, messages, *parts))):
-            return {}
-        changed: dict[str, int] = {}
-        last: dict[str, int] = {}
-        for name in (messages, *parts):
-            stamped = self.column(name, "time_updated")
-            for key, time, row in self.database.select_rows(
-                f"SELECT CAST(session_id AS BLOB), max({stamped}), max(rowid)"
-                f" FROM {name} GROUP BY session_id"
-            ):
-                id_ = column_text(key)
-                changed[id_] = max(self._row_time(time), changed.get(id_, 0))
-                last.setdefault(id_, row)
-        self.rows[messages] = max(last.values(), default=0)
-        names = ("id", "parent_id", "directory", "title", "agent")
-        fields = ", ".join(f"CAST({self.column(table, name)} AS BLOB)" for name in names)
-        found = {}
-        for time, *words in self.database.select_rows(
-            f"SELECT {self.column(table, 'time_updated')}, {fields} FROM {table}"
-        ):
-            id_, parent, directory, title, agent = map(column_text, words)
-            newest = max(self._row_time(time), changed.get(id_, 0))
-            found[id_] = StoredSession(
-                id_, parent, directory, title, agent, messages, newest, last.get(id_, 0)
-            )
-        return found
+        listed = ("WHERE session_id = ? ORDER BY position", session.id)
+        return self.database.select_records("todo", ("content", "status"), *listed)
 
     def _row_time(self, value: Any) -> int:
         """When a row was stamped; one without a time counts as new."""
@@ -285,7 +277,7 @@ class OpencodeReader(Reader):
         stats = [one.stat() for one in seen if one.exists()]
         return sum(one.st_size for one in stats), max(one.st_mtime_ns for one in stats)
 
-    def read_items(self, reading: Reading) -> Iterator[Item]:
+    def read_items(self, reading: Reading) -> Iterator[Item | None]:
         if reading.path.suffix == ".json":
             yield from _read_file(reading)
         else:
@@ -405,11 +397,10 @@ class _Session(Conversation):
         state = dict_at(part, "state")
         code, error = dict_at(state, "metadata").get("exit"), state.get("error")
         failed = state.get("status") == "error" or code not in (None, 0)
-        output = nested_text(state.get("output") or state.get("content"))
+        output = nested_text(value_at(state, "output", "content"))
         error = error.get("message") if isinstance(error, dict) else error
-        name = part.get("tool") or part.get("name")
         yield from self.make_answered_call(
-            ref, part.get("callID") or part.get("id"), name if isinstance(name, str) else "unknown",
+            ref, value_at(part, "callID", "id"), text_at(part, "tool", "name") or "unknown",
             input_fields(state.get("input")), output or nested_text(error), failed,
         )  # fmt: skip
 

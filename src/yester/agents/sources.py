@@ -1,22 +1,20 @@
-"""What transcripts are kept in: JSON lines, Markdown, other programs' SQLite databases.
+"""Transcripts that are files of lines: JSON and Markdown.
 
-Each is read as it really is: growing, cut off, rewritten, damaged, or locked by who writes it.
+Each is read as it really is: growing, cut off, rewritten or damaged.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from errno import EFBIG
 from functools import cache
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
-from stat import S_ISREG
-from typing import Any, BinaryIO, ClassVar, NamedTuple, TypedDict, TypeVar
+from typing import Any, BinaryIO, ClassVar, NamedTuple, TypedDict
 
-import apsw
 import msgspec
 
 from yester.agents.base import (
@@ -38,8 +36,6 @@ from yester.agents.values import (
 )
 from yester.files import open_file
 from yester.model import Item
-
-T = TypeVar("T")
 
 # --- JSON lines ----------------------------------------------------------------------------------
 
@@ -133,6 +129,15 @@ def _read_lines(file: BinaryIO, path: Path) -> Iterator[tuple[bytes, int]]:
             yield b"", 0
     if length:
         yield b"".join(parts), length
+
+
+def read_head(path: Path, size: int) -> bytes:
+    """The first bytes of a file; none if it cannot be read."""
+    try:
+        with open_file(path) as file:
+            return file.read(size)
+    except OSError:
+        return b""
 
 
 # --- transcripts of JSON lines -------------------------------------------------------------------
@@ -339,7 +344,7 @@ class Markdown(Conversation, ABC):
 
     @classmethod
     def is_own_file(cls, path: Path) -> bool:
-        head = _read_head(path, 4096) if path.suffix == ".md" else b""
+        head = read_head(path, 4096) if path.suffix == ".md" else b""
         return head.decode("utf-8", "replace").lstrip("\ufeff \t\r\n").startswith(cls.begins)
 
     @abstractmethod
@@ -402,186 +407,3 @@ class FileReader(Reader):
 
     def read_items(self, reading: Reading) -> Iterator[Item | None]:
         return self.kind(reading).read_items()
-
-
-# --- SQLite --------------------------------------------------------------------------------------
-
-_MAGIC = b"SQLite format 3\0"
-_BUSY_MS = 2_000
-
-
-class DatabaseProblem(Exception):
-    """A database or a part of it cannot be read; the message says why.
-
-    `passing` tells a lock, which the next run may not meet, from damage, which it will.
-    """
-
-    def __init__(self, error: Exception) -> None:
-        self.passing = isinstance(error, apsw.BusyError | apsw.LockedError)
-        super().__init__(
-            "locked by another program; the next run reads it"
-            if self.passing
-            else f"cannot be read as a database ({error})"
-        )
-
-
-class Database:
-    """A read-only view of a database whose program may be running: never written, never held.
-
-    No transaction stays open between two questions, so the program's writes and checkpoints are
-    never kept waiting. A database that is not in use is opened as immutable: a plain read-only
-    connection would leave `-wal` and `-shm` files beside it. Every question is answered whole or
-    raises DatabaseProblem.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.missing: set[str] = set()  # columns that this version does not have
-        self._columns: dict[str, frozenset[str]] = {}
-        self._unused = False
-        self._db = self._open()
-
-    def __enter__(self) -> Database:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._db.close()
-
-    def _open(self) -> apsw.Connection:
-        for end in ("", "-wal", "-shm", "-journal"):  # SQLite would wait for a pipe
-            if not _is_regular(_path_beside(self.path, end), missing=bool(end)):
-                raise DatabaseProblem(OSError("not a regular file"))
-        # In write-ahead mode, as the header says; else reading leaves nothing behind anyway.
-        self._unused = _read_head(self.path, 19)[18:] == b"\2" and not _in_use(self.path)
-        flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-        name = self.path.absolute().as_uri() + ("?immutable=1" if self._unused else "")
-        try:
-            db = apsw.Connection(name, flags=flags)
-            db.set_busy_timeout(_BUSY_MS)
-            db.limit(apsw.SQLITE_LIMIT_LENGTH, LONGEST_LINE)
-            for pragma in ("query_only = 1", "trusted_schema = 0", "cell_size_check = 1"):
-                db.execute(f"PRAGMA {pragma}")
-        except apsw.Error as error:
-            raise DatabaseProblem(error) from None
-        return db
-
-    def select_rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
-        if self._unused and _in_use(self.path):  # the client has been started meanwhile
-            self._db.close()
-            self._db = self._open()
-        try:
-            return list(self._db.execute(sql, values))
-        except (apsw.Error, UnicodeDecodeError) as error:
-            raise DatabaseProblem(error) from None
-
-    def select_value(self, sql: str, *values: Any) -> Any:
-        """The one value asked for, None if there is none; damage costs it alone and gives b""."""
-        try:
-            rows = self.select_rows(sql, *values)
-        except DatabaseProblem as problem:
-            if problem.passing:
-                raise
-            return b""
-        return rows[0][0] if rows else None
-
-    def table_columns(self, table: str) -> frozenset[str]:
-        """The columns of a table; none if there is no such table."""
-        if table not in self._columns:
-            rows = self.select_rows("SELECT name FROM pragma_table_info(?)", table)
-            self._columns[table] = frozenset(row[0] for row in rows)
-        return self._columns[table]
-
-    def column_or_null(self, table: str, column: str) -> str:
-        if column in self.table_columns(table):
-            return column
-        self.missing.add(f"{table}.{column}")
-        return "NULL"
-
-
-def read_database(
-    reading: Reading, read: Callable[[Reading, Database], Iterator[T]]
-) -> Iterator[T]:
-    """What `read` finds in the transcript, which is a database; as far as it can be read."""
-    try:
-        with Database(reading.path) as database:
-            yield from read(reading, database)
-            for column in sorted(database.missing):
-                reading.skip(f"no column {column}")
-    except DatabaseProblem as problem:
-        reading.report_bad(0, str(problem))
-
-
-def read_changed(
-    reading: Reading, changed: Iterable[tuple[str, Any, Iterator[Item]]]
-) -> Iterator[Item]:
-    """The items of what has changed in a database: (name, state after it, items).
-
-    A part that cannot be read costs only itself. If it is locked, the next run begins before it.
-    """
-    whole = True
-    for name, state, items in changed:
-        try:
-            yield from items
-        except DatabaseProblem as problem:
-            reading.report_bad(0, f"{name}: {problem}")
-            whole = whole and not problem.passing
-        if whole:
-            reading.state = state
-
-
-def is_database(path: Path) -> bool:
-    return _read_head(path, len(_MAGIC)) == _MAGIC
-
-
-def has_tables(path: Path, *tables: str) -> bool:
-    if not is_database(path):
-        return False
-    try:
-        with Database(path) as database:
-            return all(map(database.table_columns, tables))
-    except DatabaseProblem:
-        return False
-
-
-def stamp_database(path: Path) -> tuple[int, int]:
-    """(size, mtime_ns) of a database with its write-ahead log, which changes before the file."""
-    found = [path.stat()]
-    wal = _path_beside(path, "-wal")
-    if wal.exists():
-        found.append(wal.stat())
-    return sum(one.st_size for one in found), max(one.st_mtime_ns for one in found)
-
-
-def column_text(value: Any) -> str:
-    """A text column asked for as a blob: damaged bytes must not cost the row."""
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
-    return value if isinstance(value, str) else ""
-
-
-def _path_beside(path: Path, suffix: str) -> Path:
-    return path.with_name(path.name + suffix)
-
-
-def _read_head(path: Path, size: int) -> bytes:
-    """The first bytes of a file; none if it cannot be read."""
-    try:
-        with open_file(path) as file:
-            return file.read(size)
-    except OSError:
-        return b""
-
-
-def _is_regular(path: Path, missing: bool) -> bool:
-    try:
-        return S_ISREG(path.stat().st_mode)
-    except OSError:
-        return missing
-
-
-def _in_use(path: Path) -> bool:
-    """By a program that has it open, or left behind by one that was killed."""
-    try:
-        return _path_beside(path, "-shm").exists() or _path_beside(path, "-wal").stat().st_size > 0
-    except OSError:
-        return False
