@@ -46,7 +46,7 @@ _MODULES = (
     "yester.llm.refine",
     "yester.llm.budget",
     "yester.memories.sync",
-    "yester.memories.lint",
+    "yester.memories.memory_md",
     "yester.memory",
 )
 

@@ -33,7 +33,7 @@ from yester.llm.archive import (
     short_key,
 )
 from yester.memories.disk import append_to_file
-from yester.memories.places import slug
+from yester.memories.places import project_slug
 from yester.model import Archived, Item, Queue
 from yester.operate.notes import read_items as notes
 from yester.store import open_store
@@ -180,7 +180,7 @@ class Desk:
 
     @property
     def place(self):
-        return self.user / ".claude" / "projects" / slug(self.told.cwd)
+        return self.user / ".claude" / "projects" / project_slug(self.told.cwd)
 
     def take(self, *given):
         config = load(self.home, {})

@@ -119,9 +119,9 @@ def test_the_project_is_the_folder_the_notes_are_about(run, memory_md, own_home)
     folder = own_home / "code" / "my_shop"
     folder.mkdir(parents=True)
     path = memory_md(PAGE)
-    from yester.memories.places import slug
+    from yester.memories.places import project_slug
 
-    path.parent.parent.rename(path.parent.parent.parent / slug(str(folder)))
+    path.parent.parent.rename(path.parent.parent.parent / project_slug(str(folder)))
     run("index")
     assert hits(run, "heron")[0]["project"] == "my_shop"
 
@@ -244,9 +244,9 @@ def said(run, transcript):
 
 
 def place(own_home, folder):
-    from yester.memories.places import slug
+    from yester.memories.places import project_slug
 
-    return own_home / ".claude" / "projects" / slug(str(folder)) / "memory" / "MEMORY.md"
+    return own_home / ".claude" / "projects" / project_slug(str(folder)) / "memory" / "MEMORY.md"
 
 
 @pytest.mark.requirement("MEM-07")

@@ -14,7 +14,7 @@ from yester.agents.base import Options, load_reader
 from yester.agents.descriptors import AGENTS
 from yester.ingest import Ingest
 from yester.memories.folder import narrow_limit
-from yester.memories.places import instruction_files
+from yester.memories.places import list_instruction_files
 from yester.project import Projects, identify
 from yester.store import open_store
 
@@ -91,7 +91,7 @@ def test_nothing_in_a_repository_holds_up_who_asks_about_the_work_at_hand(tmp_pa
         assert git.signals(str(shop), began + 0.5).manifests == ()
         assert time.monotonic() - began < 3
         assert narrow_limit(5, str(shop)) == 5
-        assert len(instruction_files(shop)) == (name == "CLAUDE.md" and kind == "huge")
+        assert len(list_instruction_files(shop)) == (name == "CLAUDE.md" and kind == "huge")
 
 
 @pytest.mark.requirement("STO-05", "OPS-05")

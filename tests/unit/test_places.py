@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from yester.memories.places import (
-    folder_of,
-    instruction_files,
-    is_curated,
-    is_slug_of,
-    memory_files,
-    memory_places,
-    slug,
+    folder_from_slug,
+    is_curated_note,
+    list_instruction_files,
+    list_memory_files,
+    matches_slug,
+    memory_paths,
+    project_slug,
 )
 
 pytestmark = pytest.mark.requirement("MEM-07")
@@ -29,23 +29,23 @@ pytestmark = pytest.mark.requirement("MEM-07")
     ],
 )
 def test_a_slug_is_the_folder_with_dashes(folder, name):
-    assert slug(folder) == name
+    assert project_slug(folder) == name
 
 
 def test_a_long_folder_is_known_by_its_beginning():
     folder = "/home/" + "x" * 300
-    assert is_slug_of(slug(folder) + "-k3j2h1", folder)
-    assert not is_slug_of(slug("/home/sam") + "-k3j2h1", "/home/sam")
+    assert matches_slug(project_slug(folder) + "-k3j2h1", folder)
+    assert not matches_slug(project_slug("/home/sam") + "-k3j2h1", "/home/sam")
 
 
 def test_a_folder_is_found_by_hints_and_on_the_disk(tmp_path):
     below = tmp_path / "my-app" / "sub_one"
     below.mkdir(parents=True)
     (tmp_path / "my").mkdir()
-    name = slug(str(below))
-    assert folder_of(name, ["/elsewhere", str(below)]) == str(below)
-    assert folder_of(slug("/my-app/sub_one"), above=tmp_path) == str(below)
-    assert folder_of(slug("/my-app/gone"), above=tmp_path) == ""
+    name = project_slug(str(below))
+    assert folder_from_slug(name, ["/elsewhere", str(below)]) == str(below)
+    assert folder_from_slug(project_slug("/my-app/sub_one"), above=tmp_path) == str(below)
+    assert folder_from_slug(project_slug("/my-app/gone"), above=tmp_path) == ""
 
 
 def test_work_trees_and_folders_below_share_the_memory_of_the_repository(tmp_path):
@@ -53,17 +53,17 @@ def test_work_trees_and_folders_below_share_the_memory_of_the_repository(tmp_pat
     (repository / ".git").mkdir(parents=True)
     (repository / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
     (repository / "src").mkdir()
-    places = memory_places([config], repository / "src")
+    places = memory_paths([config], repository / "src")
     names = [place.parent.parent.name for place in places]
-    assert names == [slug(str(repository)), slug(str(repository / "src"))]
+    assert names == [project_slug(str(repository)), project_slug(str(repository / "src"))]
     assert all(place.name == "MEMORY.md" for place in places)
 
 
 def test_the_folder_of_a_long_path_is_looked_up(tmp_path):
     cwd, config = tmp_path / ("y" * 220), tmp_path / ".claude"
-    there = config / "projects" / f"{slug(str(cwd))}-abc123"
+    there = config / "projects" / f"{project_slug(str(cwd))}-abc123"
     there.mkdir(parents=True)
-    assert memory_places([config], cwd)[0] == there / "memory" / "MEMORY.md"
+    assert memory_paths([config], cwd)[0] == there / "memory" / "MEMORY.md"
 
 
 def test_every_memory_and_the_projects_own_files_are_found(tmp_path):
@@ -71,17 +71,20 @@ def test_every_memory_and_the_projects_own_files_are_found(tmp_path):
                  "projects/-b/memory/topic.md", "projects/-c/x.jsonl"):  # fmt: skip
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).touch()
-    assert [p.parent.parent.name for p in memory_files([tmp_path, tmp_path / "no"])] == ["-a", "-b"]
+    assert [p.parent.parent.name for p in list_memory_files([tmp_path, tmp_path / "no"])] == [
+        "-a",
+        "-b",
+    ]
     (tmp_path / ".claude").mkdir()
     for name in ("CLAUDE.md", ".claude/CLAUDE.md"):
         (tmp_path / name).touch()
-    assert [str(p.relative_to(tmp_path)) for p in instruction_files(tmp_path)] == [
+    assert [str(p.relative_to(tmp_path)) for p in list_instruction_files(tmp_path)] == [
         "CLAUDE.md", ".claude/CLAUDE.md",
     ]  # fmt: skip
 
 
 def test_a_curated_note_is_known_by_its_identity():
-    assert is_curated("/home/sam/.claude/projects/-x/memory/MEMORY.md#ab12")
-    assert is_curated("/x/CLAUDE.md#ab12")
-    assert not is_curated("f795b6de-67c2-44ce-ab37-2a3db90f8a9c")
-    assert not is_curated("/x/NOT-MEMORY.md#ab")
+    assert is_curated_note("/home/sam/.claude/projects/-x/memory/MEMORY.md#ab12")
+    assert is_curated_note("/x/CLAUDE.md#ab12")
+    assert not is_curated_note("f795b6de-67c2-44ce-ab37-2a3db90f8a9c")
+    assert not is_curated_note("/x/NOT-MEMORY.md#ab")

@@ -25,7 +25,7 @@ from yester.deliver.lines import (
 from yester.deliver.page import Context, Left, Page
 from yester.fence import MOST_UNITS, strip_fenced
 from yester.memories.categories import order_hits
-from yester.memories.places import is_curated
+from yester.memories.places import is_curated_note
 from yester.model import Filters, Hit, Paging, Probe, Project
 from yester.recall.candidates import OneQuestion
 from yester.recall.floor import describe_lack, passing_hits
@@ -111,7 +111,9 @@ def at_prompt(
         if not (session and hit.session == session)
     ]
     # What is known already must not open the door to what is merely like it.
-    known = {hit.id for hit, own in pairs if hit.id in given.known or (own and is_curated(hit.ref))}
+    known = {
+        hit.id for hit, own in pairs if hit.id in given.known or (own and is_curated_note(hit.ref))
+    }
     empty = {hit.id: why for hit, _ in pairs if (why := says_little(hit))}
     silent = {id_ for id_, why in empty.items() if why != QUESTION}
     new = [pair for pair in pairs if pair[0].id not in known and pair[0].id not in silent]
@@ -129,7 +131,7 @@ def at_prompt(
     for hit, own in pairs:
         turn = (hit.session, hit.prompt_number)
         why = (
-            "in the agent's own notes" if own and is_curated(hit.ref)
+            "in the agent's own notes" if own and is_curated_note(hit.ref)
             else "given before" if hit.id in given.known
             else f"says little: {empty[hit.id]}" if hit.id in empty
             else lacks[own] if hit.id not in fitting
@@ -214,7 +216,11 @@ def at_read(
     asked = Asked("", about, _ASKED, now=now, project=project.key)
     calendar = Calendar(now, zone)
     for hit in recall_hits(store, asked, search.weights, None, search.fates):
-        if hit.id in given.known or (session and hit.session == session) or is_curated(hit.ref):
+        if (
+            hit.id in given.known
+            or (session and hit.session == session)
+            or is_curated_note(hit.ref)
+        ):
             continue
         if len(page.shown) >= given.most:
             page.left.append(Left(hit.id, hit.score, f"more than {given.most}"))

@@ -33,7 +33,7 @@ from yester.deliver.lines import (
 from yester.deliver.page import Context, Page, join_contexts
 from yester.fence import MOST_UNITS, fenced, units
 from yester.git import Signals
-from yester.memories.places import is_curated
+from yester.memories.places import is_curated_note
 from yester.model import CURATED, Filters, Item, Paging, Probe, Project, Session
 from yester.recall.beginning import relevant_hits
 from yester.recall.rank import Weights
@@ -263,7 +263,7 @@ def _at_hand(
     new = [
         hit
         for hit in hits
-        if hit.id not in told and not (own and hit.session == own) and not is_curated(hit.ref)
+        if hit.id not in told and not (own and hit.session == own) and not is_curated_note(hit.ref)
     ]
     heading = f"About the work at hand{_signs(here.signals)}:"
     for number, hit in enumerate(new[:_RELEVANT]):

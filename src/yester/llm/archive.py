@@ -45,7 +45,7 @@ from yester.llm.questions import (
     parse_answer,
 )
 from yester.memories.disk import append_to_file, make_folder
-from yester.memories.places import memory_places
+from yester.memories.places import memory_paths
 from yester.model import Archived, Item, Queue, Session, Waiting
 from yester.store.contract import Store
 
@@ -221,7 +221,7 @@ def _ask_for_lines(
 def _archive_folder(store: Store, config: Config, session: Session) -> Path:
     if session.agent == _AGENT and session.cwd:
         configs = [Path(text).expanduser() for text in config.texts("claude_code_dirs")]
-        for place in memory_places(configs, Path(session.cwd)):
+        for place in memory_paths(configs, Path(session.cwd)):
             if place.parent.parent.is_dir():
                 return make_folder(place.parent.parent, f"{place.parent.name}/sessions")
     names = {project.key: project.name for project in store.projects()}

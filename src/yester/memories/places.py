@@ -24,7 +24,7 @@ _LONGEST_SLUG = 200
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9]")
 
 
-def slug(folder: str) -> str:
+def project_slug(folder: str) -> str:
     """The name of a folder's folder; of a long one without the checksum at its end.
 
     JavaScript counts a character beyond the first 65,536 twice."""
@@ -32,44 +32,44 @@ def slug(folder: str) -> str:
     return dashed[:_LONGEST_SLUG]
 
 
-def is_slug_of(name: str, folder: str) -> bool:
-    dashed = slug(folder)
+def matches_slug(name: str, folder: str) -> bool:
+    dashed = project_slug(folder)
     return name == dashed or (len(dashed) == _LONGEST_SLUG and name.startswith(f"{dashed}-"))
 
 
-def source_of(path: Path) -> str:
+def note_source(path: Path) -> str:
     """Which of the two kinds of file this is."""
     return "memory-md" if path.name == MEMORY else "claude-md"
 
 
-def ref_of(path: str, name: str) -> str:
+def note_ref(path: str, name: str) -> str:
     """A note's identity: its file, and its name there."""
     return f"{path}#{name}"
 
 
-def file_of(ref: str) -> str:
+def _note_file(ref: str) -> str:
     return ref.rpartition("#")[0]
 
 
-def is_curated(ref: str) -> bool:
+def is_curated_note(ref: str) -> bool:
     """Is this the identity of a note of such a file?"""
-    return file_of(ref).endswith((f"/{MEMORY}", *(f"/{name}" for name in INSTRUCTIONS)))
+    return _note_file(ref).endswith((f"/{MEMORY}", *(f"/{name}" for name in INSTRUCTIONS)))
 
 
-def memory_files(configs: Iterable[Path]) -> Iterator[Path]:
+def list_memory_files(configs: Iterable[Path]) -> Iterator[Path]:
     """Every MEMORY.md there is."""
     for config in configs:
         yield from sorted(config.glob(f"projects/*/memory/{MEMORY}"))
 
 
-def memory_places(configs: Iterable[Path], cwd: Path) -> list[Path]:
+def memory_paths(configs: Iterable[Path], cwd: Path) -> list[Path]:
     """Where the MEMORY.md of a folder may be, there or not, the likeliest first: that of its
     repository's main folder, then its own."""
     folders = dict.fromkeys(filter(None, (identify(str(cwd)).root, str(cwd))))
     found = []
     for config in configs:
         for folder in folders:
-            name = slug(folder)
+            name = project_slug(folder)
             if len(name) == _LONGEST_SLUG:  # with a checksum we cannot make: look who has it
                 listed = sorted((config / "projects").glob(f"{name}-*"))
                 name = listed[0].name if len(listed) == 1 else name
@@ -77,22 +77,22 @@ def memory_places(configs: Iterable[Path], cwd: Path) -> list[Path]:
     return list(dict.fromkeys(found))
 
 
-def instruction_files(folder: Path) -> list[Path]:
+def list_instruction_files(folder: Path) -> list[Path]:
     """The project's own CLAUDE.md files that are there."""
     return [folder / name for name in INSTRUCTIONS if (folder / name).is_file()]
 
 
-def folder_of(name: str, hints: Iterable[str] = (), above: Path = Path("/")) -> str:
+def folder_from_slug(name: str, hints: Iterable[str] = (), above: Path = Path("/")) -> str:
     """The folder a slug stands for: the first of the hints that fits, else one that is there; "".
 
     Hints are folders known from elsewhere, such as those that transcripts name."""
     for hint in hints:
-        if is_slug_of(name, hint):
+        if matches_slug(name, hint):
             return hint
-    return next(_folders(name, above), "")
+    return next(_scan_folders(name, above), "")
 
 
-def _folders(name: str, above: Path) -> Iterator[str]:
+def _scan_folders(name: str, above: Path) -> Iterator[str]:
     """Folders below `above` whose path becomes this name, which begins with the dash before it."""
     try:
         with os.scandir(above) as listed:
@@ -100,8 +100,8 @@ def _folders(name: str, above: Path) -> Iterator[str]:
     except OSError:
         return
     for folder in below:
-        dashed = f"-{slug(folder)}"
+        dashed = f"-{project_slug(folder)}"
         if name == dashed:
             yield str(above / folder)
         elif name.startswith(f"{dashed}-"):
-            yield from _folders(name[len(dashed) :], above / folder)
+            yield from _scan_folders(name[len(dashed) :], above / folder)

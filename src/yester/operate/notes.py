@@ -21,11 +21,18 @@ from yester.ingest.prepare import prepared
 from yester.llm.archive import is_archive_heading
 from yester.memories.categories import category_of
 from yester.memories.content import lead_text
-from yester.memories.curated import Entry, Known, named, page
 from yester.memories.disk import read_file
-from yester.memories.lint import Finding, Newer, findings
 from yester.memories.memory import GLOBAL
-from yester.memories.places import MEMORY, folder_of, ref_of, source_of
+from yester.memories.memory_md import (
+    KnownNote,
+    NewerText,
+    Note,
+    PageFinding,
+    lint_page,
+    name_notes,
+    parse_page,
+)
+from yester.memories.places import MEMORY, folder_from_slug, note_ref, note_source
 from yester.model import CURATED, Filters, Item, Project, PutCounts, Source
 from yester.project import EXCLUDED, Projects
 from yester.project import named as named_project
@@ -75,24 +82,24 @@ def read_items(
     they are not in what is known either."""
     clean = [
         replace(entry, text=said, heading=tuple(map(redact, entry.heading)))
-        for entry in page(text).entries
+        for entry in parse_page(text).notes
         if (said := redact(strip_fenced(entry.text)).strip())
         # Of our own archive: the store has it already.
         and not any(map(is_archive_heading, entry.heading))
     ]
     before = {item.ref: item for item in known}
-    names = [Known(ref.rpartition("#")[2], i.title, i.body) for ref, i in before.items()]
-    source = source_of(Path(path))
+    names = [KnownNote(ref.rpartition("#")[2], i.title, i.body) for ref, i in before.items()]
+    source = note_source(Path(path))
     found = [
-        _make_item(ref_of(path, name), source, entry, project, written, before)
-        for name, entry in named(clean, names)
+        _make_item(note_ref(path, name), source, entry, project, written, before)
+        for name, entry in name_notes(clean, names)
     ]
     present = {item.ref for item in found}
     return found, [_retire_item(item) for item in known if item.ref not in present]
 
 
 def _make_item(
-    ref: str, source: str, entry: Entry, project: str, written: int, before: Mapping[str, Item]
+    ref: str, source: str, entry: Note, project: str, written: int, before: Mapping[str, Item]
 ) -> Item:
     old = before.get(ref)
     epoch = old.epoch if old else written if before else 0
@@ -156,7 +163,7 @@ def retire_vanished(store: Store, configs: Iterable[Path]) -> int:
     What was imported from elsewhere stays."""
     above = [f"{config / 'projects'}/" for config in configs if (config / "projects").is_dir()]
     number = 0
-    for source in store.sources(source_of(Path(MEMORY))) if above else ():
+    for source in store.sources(note_source(Path(MEMORY))) if above else ():
         gone = source.path.startswith(tuple(above)) and not Path(source.path).exists()
         if gone and (before := find_notes(store, source)):
             _put_items(
@@ -181,7 +188,7 @@ def find_notes(store: Store, source: Source | None) -> list[Item]:
 
 def _make_source(path: str, notes: Sequence[Item], size: int = -1, mtime_ns: int = 0) -> Source:
     state = {_NOTES: [item.ref for item in notes]}
-    return Source(path, source_of(Path(path)), size, mtime_ns, max(size, 0), 0, "", state)
+    return Source(path, note_source(Path(path)), size, mtime_ns, max(size, 0), 0, "", state)
 
 
 def _put_items(
@@ -209,7 +216,7 @@ def _guess_project(path: Path, before: Sequence[Item]) -> Project:
 def client_note_file(path: Path, store: Store) -> NoteFile:
     """A MEMORY.md in a project's folder of Claude Code."""
     place = path.parent.parent
-    return NoteFile(path, lambda: folder_of(place.name, _possible_folders(place, store)))
+    return NoteFile(path, lambda: folder_from_slug(place.name, _possible_folders(place, store)))
 
 
 def project_note_file(path: Path) -> NoteFile:
@@ -232,7 +239,7 @@ def _possible_folders(place: Path, store: Store) -> Iterator[str]:
 # --- looked over -------------------------------------------------------------------------------
 
 
-def lint_notes(store: Store, path: Path, project: str) -> list[Finding]:
+def lint_notes(store: Store, path: Path, project: str) -> list[PageFinding]:
     """What is worth a look in a MEMORY.md, by line: its length, and what newer memories of its
     project say otherwise. A note is as old as it has stood there unchanged, by what was indexed;
     one that was not indexed yet is as old as the file."""
@@ -246,7 +253,7 @@ def lint_notes(store: Store, path: Path, project: str) -> list[Finding]:
     }
     projects = (project, GLOBAL.key)
     newer = [
-        Newer(
+        NewerText(
             f"#{memo.item.id}",
             lead_text(category_of(memo.item.type), memo.content),
             memo.item.updated,
@@ -255,10 +262,10 @@ def lint_notes(store: Store, path: Path, project: str) -> list[Finding]:
         if memo.item.project in projects
     ]
 
-    def written_at(entry: Entry) -> int:
+    def written_at(entry: Note) -> int:
         return known.get(_join_words(redact(strip_fenced(entry.text))), written)
 
-    return findings(data.decode("utf-8", "replace"), newer, written=written_at)
+    return lint_page(data.decode("utf-8", "replace"), newer, written=written_at)
 
 
 def _join_words(text: str) -> str:

@@ -12,7 +12,7 @@ from yester.capture.rules import rules
 from yester.errors import NotFound, SourceError
 from yester.faces.cli.app import App, count, pass_app, print_json
 from yester.ingest import rebuild_if_stale
-from yester.memories.places import MEMORY, instruction_files, memory_places
+from yester.memories.places import MEMORY, list_instruction_files, memory_paths
 from yester.operate.notes import (
     NoteFile,
     NotesReport,
@@ -68,8 +68,8 @@ def _files(app: App, path: Path) -> list[NoteFile]:
     whole = path.absolute()
     if whole.is_dir():
         configs = [Path(text).expanduser() for text in app.config.texts("claude_code_dirs")]
-        kept = [place for place in memory_places(configs, whole) if place.is_file()]
-        own = [project_note_file(file) for file in instruction_files(whole)]
+        kept = [place for place in memory_paths(configs, whole) if place.is_file()]
+        own = [project_note_file(file) for file in list_instruction_files(whole)]
         return own + [NoteFile(place, lambda: str(whole)) for place in kept[:1]]
     if not whole.exists():
         raise SourceError(f"{path}: no such file or folder")

@@ -21,7 +21,7 @@ from yester.faces.cli.imports import notes_json, notes_said
 from yester.faces.cli.stopping import stoppable
 from yester.ingest import Ingest, Report, apply_names, rebuild_if_stale
 from yester.ingest.joins import join_all, names_of
-from yester.memories.places import MEMORY, memory_files
+from yester.memories.places import MEMORY, list_memory_files
 from yester.operate.notes import NotesReport, client_note_file, import_notes, retire_vanished
 from yester.project import Projects
 
@@ -91,7 +91,7 @@ def _notes(
     if only and CLAUDE_CODE.name not in only:
         return NotesReport()
     configs = [Path(text).expanduser() for text in app.config.texts("claude_code_dirs")]
-    found = list(_notes_below(paths) if paths else memory_files(configs))
+    found = list(_notes_below(paths) if paths else list_memory_files(configs))
     fresh = (file for file in found if oldest is None or _changed(file) >= oldest)
     report = import_notes(
         app.store, (client_note_file(file, app.store) for file in fresh), projects, kept_out

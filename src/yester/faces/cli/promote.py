@@ -11,10 +11,9 @@ import click
 from yester.config import Config
 from yester.errors import NotFound, SourceError, UsageError
 from yester.faces.cli.app import App, pass_app
-from yester.memories.curated import MOST_LINES, Promoted, lead_sentence, promoted
 from yester.memories.disk import make_folder, read_file, replace_file
-from yester.memories.lint import NEARLY
-from yester.memories.places import MEMORY, memory_places
+from yester.memories.memory_md import MOST_LINES, NEARLY_FULL, AddedLine, add_line, lead_sentence
+from yester.memories.places import MEMORY, memory_paths
 from yester.model import Item
 from yester.redact import redact
 
@@ -65,7 +64,7 @@ def command(
         raise SourceError(f"{path}: is not a text file")
     line = redact(words if words is not None else _said(item))
     try:
-        found = promoted(before, line, under)
+        found = add_line(before, line, under)
     except UsageError as error:
         raise UsageError(f"{path}: {error}") from None
     if dry_run:
@@ -74,7 +73,7 @@ def command(
     _write(real, found, present, path)
     shown = found.text.split("\n")[found.line - 1].strip("\ufeff\r")
     click.echo(f"{path}:{found.line}: {shown}")
-    if found.lines >= NEARLY:
+    if found.lines >= NEARLY_FULL:
         click.echo(f"yester: {found.lines} of the {MOST_LINES} lines that are loaded", err=True)
 
 
@@ -107,14 +106,14 @@ def _place(config: Config, cwd: Path, create: bool) -> Path:
                 f"{config.home / 'config.toml'}, or name the file with --to"
             )
         configs = [Path(other)]
-    places = memory_places(configs, cwd)
+    places = memory_paths(configs, cwd)
     there = next((place for place in places if place.is_file()), None)
     if there or (create and places):
         return there or places[0]
     raise NotFound(f"{cwd} has no {MEMORY} in {configs[0]}; to make it: --create; or name it: --to")
 
 
-def _write(real: Path, found: Promoted, present: bytes | None, shown: Path) -> None:
+def _write(real: Path, found: AddedLine, present: bytes | None, shown: Path) -> None:
     if present is None:
         make_folder(real.parent, "")
     if not replace_file(real, found.text.encode("utf-8", "surrogateescape"), present):

@@ -12,8 +12,8 @@ import click
 from yester.faces.cli.app import App, pass_app, print_json, searched
 from yester.faces.cli.memory.said import line, with_global
 from yester.memories import review as looking
-from yester.memories.lint import Finding as Noted
-from yester.memories.places import memory_places
+from yester.memories.memory_md import PageFinding as Noted
+from yester.memories.places import memory_paths
 from yester.memories.review import Finding
 from yester.model import Filters
 from yester.operate.notes import lint_notes
@@ -75,7 +75,7 @@ def _pages(app: App, given: dict[str, Any]) -> Iterator[tuple[Path, Noted]]:
     """Findings in the MEMORY.md files of the projects that are meant."""
     configs = [Path(text).expanduser() for text in app.config.texts("claude_code_dirs")]
     for folder, project in _folders(app, given):
-        there = (place for place in memory_places(configs, folder) if place.is_file())
+        there = (place for place in memory_paths(configs, folder) if place.is_file())
         for path in islice(there, 1):
             yield from ((path, one) for one in lint_notes(app.reading, path, project))
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 
 from tests.written import titles
-from yester.memories.contradiction import contradiction
-from yester.memories.lint import MOST_BYTES, Newer, findings
+from yester.memories.contradiction import find_contradiction, parse_claims
+from yester.memories.memory_md import MOST_BYTES, NewerText, lint_page
 
 pytestmark = pytest.mark.requirement("MEM-07")
 
@@ -63,31 +63,38 @@ NOT_OPPOSED = [
 ]
 
 
+def contradiction_of(note, newer):
+    return find_contradiction(parse_claims(note), parse_claims(newer))
+
+
 @pytest.mark.parametrize(("note", "newer"), OPPOSED)
 def test_what_takes_a_note_back_is_seen(note, newer):
-    assert contradiction(note, newer)
+    assert contradiction_of(note, newer)
 
 
 @pytest.mark.parametrize(("note", "newer"), NOT_OPPOSED)
 def test_an_exception_another_matter_or_the_same_is_no_contradiction(note, newer):
-    assert contradiction(note, newer) == ""
+    assert contradiction_of(note, newer) == ""
 
 
 def test_no_note_contradicts_itself():
     texts = {text for pair in OPPOSED + NOT_OPPOSED for text in pair}
-    assert not [text for text in texts if contradiction(text, text)]
+    assert not [text for text in texts if contradiction_of(text, text)]
 
 
 @settings(max_examples=30)
 @given(titles, titles)
 def test_any_two_texts_can_be_compared(note, newer):
-    assert isinstance(contradiction(f"use {note}", f"never {newer}"), str)
+    assert isinstance(contradiction_of(f"use {note}", f"never {newer}"), str)
 
 
 def test_a_contradiction_names_the_line_and_who_says_otherwise():
     text = "# Shop\n\n- Ports start at 4000\n- Use pnpm for installs\n"
-    newer = [Newer("#7", "Nothing to do with it."), Newer("#12 of 3 May", "We dropped pnpm.")]
-    (finding,) = findings(text, newer)
+    newer = [
+        NewerText("#7", "Nothing to do with it."),
+        NewerText("#12 of 3 May", "We dropped pnpm."),
+    ]
+    (finding,) = lint_page(text, newer)
     assert (finding.line, finding.what) == (4, "contradicted")
     assert finding.text == (
         "#12 of 3 May is newer and says otherwise: Use pnpm for installs / We dropped pnpm"
@@ -100,22 +107,22 @@ def test_a_contradiction_names_the_line_and_who_says_otherwise():
      (201, "long", 201), (500, "long", 201)],
 )  # fmt: skip
 def test_length_is_said_before_and_when_it_matters(number, what, line):
-    found = findings("\n".join(f"- note {n}" for n in range(number)) + "\n")
+    found = lint_page("\n".join(f"- note {n}" for n in range(number)) + "\n")
     assert [(f.what, f.line) for f in found] == ([(what, line)] if what else [])
 
 
 def test_few_long_lines_can_be_too_much_as_well():
     text = "".join(f"- {str(n) * 300}\n" for n in range(100, 140))
-    (finding,) = findings(text)
+    (finding,) = lint_page(text)
     assert finding.what == "long"
     assert finding.line == text.encode()[:MOST_BYTES].count(b"\n") + 1
 
 
 def test_what_is_said_twice_names_the_first_time():
-    (finding,) = findings("# A\n- Use  pnpm.\n# B\n- use pnpm\n")
+    (finding,) = lint_page("# A\n- Use  pnpm.\n# B\n- use pnpm\n")
     assert (finding.line, finding.what, finding.text) == (4, "twice", "says the same as line 2")
 
 
 def test_an_open_block_is_named():
-    (finding,) = findings("# A\n```\ncode\n")
+    (finding,) = lint_page("# A\n```\ncode\n")
     assert (finding.line, finding.what) == (2, "unclosed")

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 from tests.written import HOSTILE, titles
 from yester.errors import UsageError
-from yester.memories.curated import (
-    Known,
+from yester.memories.memory_md import (
+    KnownNote,
+    add_line,
     lead_sentence,
-    lines,
-    named,
-    one_line,
-    page,
-    promoted,
+    name_notes,
+    parse_page,
+    render_line,
+    split_lines,
 )
 
 pytestmark = pytest.mark.requirement("MEM-07")
@@ -57,7 +57,7 @@ Build
 
 
 def test_headings_lists_and_paragraphs_become_notes_with_their_lines():
-    found = [(e.title, e.text, e.line, e.last) for e in page(PAGE).entries]
+    found = [(e.title, e.text, e.line, e.last) for e in parse_page(PAGE).notes]
     assert found == [
         ("Shop", "Talk to Sam before a release.\nIt takes an hour.", 3, 4),
         ("Shop › Testing", "Use pytest.\nNever unittest.\n- with xdist", 8, 10),
@@ -67,25 +67,25 @@ def test_headings_lists_and_paragraphs_become_notes_with_their_lines():
         ("Shop › Testing", "```sh\n# not a heading\n- not a note\n```", 17, 20),
         ("Shop › Build", "Run `make`", 24, 24),
     ]
-    assert [(h.title, h.level, h.line) for h in page(PAGE).headings] == [
+    assert [(h.title, h.level, h.line) for h in parse_page(PAGE).headings] == [
         ("Shop", 1, 1), ("Testing", 2, 6), ("Build", 2, 22), ("Empty", 2, 30),
     ]  # fmt: skip
 
 
 def test_the_form_of_the_file_does_not_matter_to_its_notes():
-    plain = [(e.title, e.text, e.line) for e in page(PAGE).entries]
+    plain = [(e.title, e.text, e.line) for e in parse_page(PAGE).notes]
     for text in (PAGE.replace("\n", "\r\n"), "\ufeff" + PAGE, PAGE.rstrip("\n")):
-        assert [(e.title, e.text, e.line) for e in page(text).entries] == plain
+        assert [(e.title, e.text, e.line) for e in parse_page(text).notes] == plain
 
 
 def test_data_about_the_file_is_no_note():
     text = "---\nname: x\ntype: y\n---\n\n- one\n"
-    assert [(e.text, e.line) for e in page(text).entries] == [("one", 6)]
-    assert [e.text for e in page("---\n- one\n").entries] == ["one"]
+    assert [(e.text, e.line) for e in parse_page(text).notes] == [("one", 6)]
+    assert [e.text for e in parse_page("---\n- one\n").notes] == ["one"]
 
 
 def test_deeper_headings_end_with_the_next_of_their_level():
-    found = page("# A\n### B\n- x\n## C\n- y\n# D\n- z\n").entries
+    found = parse_page("# A\n### B\n- x\n## C\n- y\n# D\n- z\n").notes
     assert [e.title for e in found] == ["A › B", "A › C", "D"]
 
 
@@ -98,11 +98,11 @@ markup = st.lists(st.sampled_from(
 @settings(max_examples=50)
 @given(st.text(max_size=200) | markup)
 def test_whatever_a_page_holds_its_notes_stand_where_they_say(text):
-    found = page(text)
-    shown = lines(text)
+    found = parse_page(text)
+    shown = split_lines(text)
     assert found.lines == len(shown)
     last = 0
-    for entry in found.entries:
+    for entry in found.notes:
         assert last < entry.line <= entry.last <= len(shown)
         assert entry.text
         last = entry.last
@@ -112,7 +112,10 @@ def test_whatever_a_page_holds_its_notes_stand_where_they_say(text):
 
 
 def known(text, before=()):
-    return [Known(name, e.title, e.text) for name, e in named(page(text).entries, list(before))]
+    return [
+        KnownNote(name, e.title, e.text)
+        for name, e in name_notes(parse_page(text).notes, list(before))
+    ]
 
 
 def test_an_edited_note_keeps_its_name_and_others_do_not_get_it():
@@ -187,10 +190,10 @@ WHERE = {
 
 @pytest.mark.parametrize(("text", "heading", "wanted"), WHERE.values(), ids=WHERE.keys())
 def test_a_line_is_added_in_its_place(text, heading, wanted):
-    found = promoted(text, "new", heading)
+    found = add_line(text, "new", heading)
     assert found.text == wanted
-    assert lines(found.text)[found.line - 1].endswith(" new")
-    assert found.lines == len(lines(wanted))
+    assert split_lines(found.text)[found.line - 1].endswith(" new")
+    assert found.lines == len(split_lines(wanted))
 
 
 pages = st.lists(st.sampled_from(
@@ -205,28 +208,28 @@ pages = st.lists(st.sampled_from(
 def test_adding_is_a_pure_insertion_of_one_note(rows, end, final, line, heading):
     text = end.join(rows) + (end if final else "")
     try:
-        found = promoted(text, line, heading)
+        found = add_line(text, line, heading)
     except UsageError:
         return
     size = len(found.text) - len(text)
     assert any(found.text[:at] + found.text[at + size :] == text for at in range(len(text) + 1)), (
         "every byte that was there is there, in order"
     )
-    assert found.lines <= len(lines(text)) + 4
-    before, after = page(text).entries, page(found.text).entries
+    assert found.lines <= len(split_lines(text)) + 4
+    before, after = parse_page(text).notes, parse_page(found.text).notes
     assert len(after) == len(before) + 1, "one note, and it swallowed no other"
     with pytest.raises(UsageError, match="says so already"):
-        promoted(found.text, line, heading)
+        add_line(found.text, line, heading)
 
 
 def test_beyond_the_limit_nothing_is_added():
     text = "## A\n" + "- x\n" * 198
-    full = promoted(text, "the last one", "A")
+    full = add_line(text, "the last one", "A")
     assert full.lines == 200
     with pytest.raises(UsageError, match="it has 200 lines, and 1 line more would pass the 200"):
-        promoted(full.text, "one too many", "A")
+        add_line(full.text, "one too many", "A")
     with pytest.raises(UsageError, match="4 lines more would pass"):
-        promoted(text, "new section", "B")
+        add_line(text, "new section", "B")
 
 
 @pytest.mark.parametrize(
@@ -234,19 +237,19 @@ def test_beyond_the_limit_nothing_is_added():
 )
 def test_what_is_there_is_not_added_again(there):
     with pytest.raises(UsageError, match="line 2 says so already"):
-        promoted(f"# T\n{there}\n", "- Use pnpm", "T")
+        add_line(f"# T\n{there}\n", "- Use pnpm", "T")
 
 
 @pytest.mark.parametrize("text", ["# A\n```\ncode", "# A\n<!-- c\n", "- ```\n  x\n"])
 def test_behind_an_open_block_nothing_is_added(text):
     with pytest.raises(UsageError, match="has no end; close it first"):
-        promoted(text, "new", "A")
+        add_line(text, "new", "A")
 
 
 @pytest.mark.parametrize("line", ["", " \n ", "- ", "\u200b", "# ", "***"])
 def test_a_line_that_says_nothing_is_refused(line):
     with pytest.raises(UsageError, match="says nothing"):
-        promoted("", line)
+        add_line("", line)
 
 
 LOADED = re.compile(r"(?<![\w`])@[\w~./]")  # what the client takes for a file to load
@@ -259,7 +262,7 @@ LOADED = re.compile(r"(?<![\w`])@[\w~./]")  # what the client takes for a file t
      "@types/node and mail me@example.org", "- [ ] todo", "1. one", "> quoted"],
 )  # fmt: skip
 def test_a_promoted_line_opens_nothing_and_loads_nothing(text):
-    line = one_line(text)
+    line = render_line(text)
     assert len(line.splitlines()) <= 1
     if not line:
         return
@@ -267,15 +270,15 @@ def test_a_promoted_line_opens_nothing_and_loads_nothing(text):
     assert not LOADED.search(outside)
     assert "<!--" not in line
     assert "```" not in line
-    found = page(f"- {line}\n\n# Behind\n\n- still there\n")
-    assert [e.title for e in found.entries] == ["", "Behind"]
+    found = parse_page(f"- {line}\n\n# Behind\n\n- still there\n")
+    assert [e.title for e in found.notes] == ["", "Behind"]
 
 
 @settings(max_examples=40)
 @given(titles)
 def test_one_line_stays_what_it_is(text):
-    assert one_line(one_line(text)) == one_line(text)
-    assert not LOADED.search(re.sub(r"`[^`]*`", "", one_line(text)))
+    assert render_line(render_line(text)) == render_line(text)
+    assert not LOADED.search(re.sub(r"`[^`]*`", "", render_line(text)))
 
 
 def test_the_first_sentence_is_short_and_whole_where_it_can_be():
