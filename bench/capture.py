@@ -25,7 +25,7 @@ from yester.agents.base import Options, Reading
 from yester.agents.claude_code import READER
 from yester.capture.question import ask_worker
 from yester.config import SETTINGS
-from yester.ingest import noise
+from yester.ingest.prepare import group_events, no_observation
 from yester.model import Event
 from yester.project import Projects
 from yester.worker.process import start_worker
@@ -218,7 +218,7 @@ def noise_reduction(folder: Path) -> None:
                 continue
             events += 1
             failed = "error" in item.tags
-            reason = noise.no_observation(item.tool, len(item.body), failed, skipped)
+            reason = no_observation(item.tool, len(item.body), failed, skipped)
             listed += reason == "skipped tool"
             short += reason == "short"
             event = Event(
@@ -235,7 +235,7 @@ def noise_reduction(folder: Path) -> None:
         events += left_out.total()
         listed += left_out.total()
         for turn in turns.values():
-            found = noise.batches(turn)
+            found = group_events(turn)
             batches += len(found)
             kept += sum(map(len, found))
     show("tool events in real sessions", f"{events:,}")

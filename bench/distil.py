@@ -39,7 +39,7 @@ from yester.distil.distil import Report, distil
 from yester.distil.history import Rules, distilled_items
 from yester.distil.turns import BRIEF_CHARS, BRIEF_TOOLS, step_of, views
 from yester.fence import strip_fenced
-from yester.ingest import prepared
+from yester.ingest.prepare import prepare_item
 from yester.model import DISTILLED, Filters, Item, Paging, Queue
 from yester.project import named
 from yester.redact import redact, strip_private
@@ -221,12 +221,12 @@ class Ours:
                     store.put_project(named(project))
                 store.put(
                     [
-                        prepared(replace(item, project=named(project).key))
+                        prepare_item(replace(item, project=named(project).key))
                         for item, project, _ in items[at : at + 2_000]
                     ]
                 )
         if self._memory.embedder is not None:
-            from yester.ingest.embedding import embed_waiting
+            from yester.ingest.vectors import embed_waiting
 
             for _ in embed_waiting(store, self._memory.embedder):
                 pass

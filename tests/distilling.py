@@ -13,7 +13,7 @@ from yester.distil.observe import observe
 from yester.distil.outcomes import outcomes
 from yester.distil.turns import View, step_of, views
 from yester.distil.work import assigned
-from yester.ingest import prepared
+from yester.ingest.prepare import prepare_item
 from yester.model import DISTILLED, Event, Item, Queue, Session
 
 SESSION = "aaaaaaaa-0000-4000-8000-00000000000a"
@@ -118,7 +118,7 @@ class Story:
             store.put_session(
                 Session(self.session, "claude-code", self.project, first, last, "/home/sam/shop")
             )
-            store.put([prepared(replace(item, id=0)) for item in self.items[since:]])
+            store.put([prepare_item(replace(item, id=0)) for item in self.items[since:]])
 
 
 def distilled(store: Any, hooked: bool = False, now: int = 0) -> Report:

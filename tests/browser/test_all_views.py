@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 import yester
 from tests.browser.views import COUNTING, VIEWS, address, opened, whole
-from yester.ingest import prepared
+from yester.ingest.prepare import prepare_item
 from yester.model import Change, Injection, Item, Memo, Project, Session
 
 pytestmark = [pytest.mark.browser, pytest.mark.requirement("DEL-10")]
@@ -37,16 +37,16 @@ def home(tmp_path_factory):
             )  # fmt: skip
 
         store.put([
-            prepared(item("prompt", role="user", prompt_number=1)),
-            prepared(item("message", role="assistant")),
-            prepared(item("observation", type="bugfix")),
-            prepared(Item("rose", "note", "name:garden", epoch=now - 2_000, body="Roses")),
+            prepare_item(item("prompt", role="user", prompt_number=1)),
+            prepare_item(item("message", role="assistant")),
+            prepare_item(item("observation", type="bugfix")),
+            prepare_item(Item("rose", "note", "name:garden", epoch=now - 2_000, body="Roses")),
         ])  # fmt: skip
         memo = Memo(
             item("memory", type="decision", origin="user"), "totals", content={"decision": "Once."}
         )
         change = Change(0, now, "sam", "create", "", None, {"title": "Totals"})
-        id_ = store.put_memo(prepared(memo.item), memo, change)
+        id_ = store.put_memo(prepare_item(memo.item), memo, change)
         store.append([Injection(session, "SessionStart", id_, 0.5, 20, now, "newest")])
     return path
 

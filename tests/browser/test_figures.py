@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 import yester
 from yester.config import SETTINGS
-from yester.ingest import prepared
+from yester.ingest.prepare import prepare_item
 from yester.model import Answered, Event, Injection, Item, Project, Session, Skipped, Spend
 from yester.store.figures import project_parts
 
@@ -41,7 +41,7 @@ def home(tmp_path):
                 for n, (type_, ago) in enumerate(rows)
             ]  # fmt: skip
             found.append(Item("m1", "message", "name:garden", epoch=now, body="Roses"))
-            store.put([prepared(one) for one in found])
+            store.put([prepare_item(one) for one in found])
             ids = [item.id for item in store.find("r0") + store.find("r1")]
             store.append(
                 [Injection(session, "SessionStart", id_, 0.5, 120, now - DAY) for id_ in ids]

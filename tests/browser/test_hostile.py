@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 import yester
 from tests.browser.views import COUNTING, VIEWS, address, opened
-from yester.ingest import prepared
+from yester.ingest.prepare import prepare_item
 from yester.model import Change, Event, Injection, Item, Memo, Project, Session, Skipped, Spend
 
 pytestmark = [pytest.mark.browser, pytest.mark.requirement("DEL-10", "OPS-03")]
@@ -68,18 +68,18 @@ def _fill(store, number, text, now):
         )  # fmt: skip
 
     store.put([
-        prepared(item("prompt", role="user", prompt_number=1)),
-        prepared(item("message", role="tool", tool=text)),
-        prepared(item("observation", type=text)),
-        prepared(item("summary", sections=dict.fromkeys(SECTIONS, text))),
-        prepared(item("note", type=text)),
+        prepare_item(item("prompt", role="user", prompt_number=1)),
+        prepare_item(item("message", role="tool", tool=text)),
+        prepare_item(item("observation", type=text)),
+        prepare_item(item("summary", sections=dict.fromkeys(SECTIONS, text))),
+        prepare_item(item("note", type=text)),
     ])  # fmt: skip
     memo = Memo(
         item("memory", type="decision", origin="user"), f"slug-{number}", "path", text,
         {"decision": text, "rationale": [text, text], "context": text}, since=now, reason=text,
     )  # fmt: skip
     change = Change(0, now, text, "create", text, None, {"title": text, "text": text})
-    id_ = store.put_memo(prepared(memo.item), memo, change)
+    id_ = store.put_memo(prepare_item(memo.item), memo, change)
     found = store.find(f"observation-{number}")[0].id
     store.append([
         Injection(session, "UserPromptSubmit", one, 0.5, 20, now, text, 1) for one in (found, id_)

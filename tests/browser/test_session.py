@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 
 import yester
 from tests.browser.conftest import PHONE
-from yester.ingest import prepared
+from yester.ingest.prepare import prepare_item
 from yester.model import Feedback, Injection, Item, Project, Session
 
 pytestmark = [pytest.mark.browser, pytest.mark.requirement("DEL-10")]
@@ -85,7 +85,7 @@ def filled(tmp_path_factory):
                 Session("other", "codex", BAKERY.key, NOON - 3 * DAY, NOON - 3 * DAY + 90 * MINUTE,
                         title="Ovens")
             )  # fmt: skip
-            store.put([prepared(one) for one in (*SHORT, OBSERVED, *long_session(), LATER)])
+            store.put([prepare_item(one) for one in (*SHORT, OBSERVED, *long_session(), LATER)])
         ids = {one.ref: store.find(one.ref)[0].id for one in (*SHORT, OBSERVED, LATER)}
         ids["deep source"] = store.find("long-977")[0].id
         with store.transaction("items"):
@@ -93,7 +93,7 @@ def filled(tmp_path_factory):
                 "seen": ((-1, ids["short-0"]), (0, ids["short-3"])),
                 "deep": ((0, ids["deep source"]),),
             }
-            made = {one.ref: prepared(one) for one in (OBSERVED, LATER)}
+            made = {one.ref: prepare_item(one) for one in (OBSERVED, LATER)}
             store.put([replace(made[ref], evidence=pairs) for ref, pairs in behind.items()])
             store.append([
                 Injection(short, "SessionStart", ids["deep"], 0.0, 12, NOON - 900, "newest"),
@@ -283,7 +283,7 @@ def test_what_is_looked_at_stays_where_it_is_while_earlier_pages_come_in(viewer,
 def test_what_a_live_session_says_appears(viewer, home):
     open_short(viewer)
     with yester.open(home) as memory, memory.store.transaction("items"):
-        memory.store.put([prepared(said("short", 8, "It is deployed.", prompt_number=2))])
+        memory.store.put([prepare_item(said("short", 8, "It is deployed.", prompt_number=2))])
     try:
         expect(viewer.page.locator("article.entry").last).to_contain_text("It is deployed.")
         expect(viewer.page.locator("article.entry")).to_have_count(len(SHORT) + 1)

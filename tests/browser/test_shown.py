@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 import yester
 from tests.browser.conftest import PHONE, Viewer
 from tests.serving import serving
-from yester.ingest import prepared
+from yester.ingest.prepare import prepare_item
 from yester.model import Feedback, Injection, Item, Project, Session
 
 pytestmark = [pytest.mark.browser, pytest.mark.requirement("DEL-10", "DEL-11")]
@@ -41,7 +41,7 @@ def fill(home):
             two = store.put_session(
                 Session("bbbbbb-2", "claude-code", SHOP.key, NOON, NOON + 9_000)
             )
-            store.put([prepared(one_) for one_ in ITEMS])
+            store.put([prepare_item(one_) for one_ in ITEMS])
         ids = {ref: store.find(ref)[0].id for ref in ("key", "utc", "ask")}
         with store.transaction("items"):
             store.append([

@@ -184,7 +184,7 @@ class Desk:
 
     def take(self, *given):
         config = load(self.home, {})
-        Events(self.store, config, rules(config)).take(list(given))
+        Events(self.store, config, rules(config)).take_batch(list(given))
         self.now = self.told.clock + 10_000
         for waiting in self.store.queued_sessions(
             Queue("distil", hooked=True, quiet_since=self.now, limit=9)

@@ -15,7 +15,7 @@ from yester.deliver import prompt as prompts
 from yester.deliver import start
 from yester.deliver.page import Context
 from yester.fence import MOST_UNITS, fenced, units
-from yester.ingest import content_hash, prepared
+from yester.ingest.prepare import content_hash, prepare_item
 from yester.model import Entry, Item, Project, Session
 from yester.project import Projects, named
 from yester.recall.floor import worth_showing
@@ -491,7 +491,7 @@ def test_the_last_exchange_is_told_where_the_setting_asks_for_it(memory, tmp_pat
     ]
     with memory.store.transaction("items"):
         memory.store.put_project(project)
-        memory.store.put([prepared(replace(one, epoch=NOW * 1000)) for one in items])
+        memory.store.put([prepare_item(replace(one, epoch=NOW * 1000)) for one in items])
     assert "backoff is doubled" not in memory.context(cwd=tmp_path)
     (memory.config.home / "config.toml").write_text("last_exchange = true\n")
     with yester.open(memory.config.home) as again:

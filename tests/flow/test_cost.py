@@ -8,7 +8,7 @@ import pytest
 
 from tests.serving import serving
 from yester.faces.mcp.text import item_heading
-from yester.ingest import prepared
+from yester.ingest.prepare import prepare_item
 from yester.model import DISTILLED, Item, Project
 from yester.text.document import reading_cost
 
@@ -26,7 +26,7 @@ FOUND = Item(
 def test_every_face_has_the_same_text_and_price_for_an_item(memory, home, run):
     with memory.store.transaction("items"):
         memory.store.put_project(SHOP)
-        memory.store.put([prepared(FOUND)])
+        memory.store.put([prepare_item(FOUND)])
     (hit,) = memory.recall("staging table", k=1)
     (item,) = memory.store.get([hit.id])
     with serving(home) as api:

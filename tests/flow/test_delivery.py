@@ -34,7 +34,7 @@ from tests.capturing import (
 from tests.flow.test_worker import Running, context, earlier, recorded
 from yester.capture.question import ask_worker
 from yester.fence import MOST_UNITS, units
-from yester.ingest import add
+from yester.ingest.transcripts import add_items
 from yester.model import Injection, Item, Paging
 from yester.project import identify
 from yester.store import open_store
@@ -469,7 +469,7 @@ def test_a_late_block_and_what_fits_the_prompt_stay_within_what_clients_take(
 ):
     found = identify(str(project))
     store = open_store(made(home), now=1)
-    add(store, [
+    add_items(store, [
         (Item(f"n{n}", "observation", found.key, type="bugfix", epoch=1_770_000_000_000 + n,
               title=f"Invoice queue {n}: " + "𝄞" * 60,
               body=f"The invoice queue of shard{n} was drained twice. " + "𝄞 word " * 60), found)

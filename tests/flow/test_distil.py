@@ -27,9 +27,9 @@ from yester.distil.dedup import Observed, fold, stored_already
 from yester.distil.distil import Report, distil
 from yester.distil.made import Made
 from yester.distil.turns import BRIEF_CHARS, BRIEF_TOOLS
-from yester.ingest import Ingest, prepared
-from yester.ingest.echo import repeats, shown_texts
 from yester.ingest.events import Events
+from yester.ingest.prepare import is_repeated, prepare_item, shown_texts
+from yester.ingest.transcripts import Ingest
 from yester.model import DISTILLED, Filters, Injection, Item, Queue, Turn
 from yester.redact import redact
 from yester.store import maintenance_of, open_store
@@ -369,7 +369,7 @@ def test_the_same_insight_is_one_about_the_same_files_of_a_project_within_an_hou
     store, title, after, project, files, same
 ):
     with store.transaction("items"):
-        store.put([prepared(titled("1", CART, 10 * HOUR))])
+        store.put([prepare_item(titled("1", CART, 10 * HOUR))])
     again = titled("2", title, 10 * HOUR + after, project, files)
     assert (stored_already(store, again) is not None) is same
     assert stored_already(store, again, ["1"]) is None
@@ -474,8 +474,8 @@ def test_a_message_is_no_echo_of_what_was_made_of_its_own_session(store):
     with store.transaction("items"):  # as after a compaction
         store.append([Injection(session.id, "SessionStart", item.id, 0.9, 20, 1)])
     assert item.facts
-    assert not repeats(item.facts[0], shown_texts(store, session.id, session.key))
-    assert repeats(item.facts[0], shown_texts(store, session.id, "another"))
+    assert not is_repeated(item.facts[0], shown_texts(store, session.id, session.key))
+    assert is_repeated(item.facts[0], shown_texts(store, session.id, "another"))
 
 
 @pytest.mark.requirement("DIS-06")
@@ -580,7 +580,7 @@ def test_what_an_agent_repeats_of_what_it_was_shown_is_not_distilled(store):
     )
     story.store(store)
     with store.transaction("items"):
-        store.put([prepared(known)])
+        store.put([prepare_item(known)])
         session = store.session(SESSION, "claude-code")
         shown = store.find("old")[0].id
         store.append([Injection(session.id, "UserPromptSubmit", shown, 0.9, 20, 5)])
@@ -599,7 +599,7 @@ def read_transcript(home, path):
     config = load(home, {})
     events = Events(store, config, rules(config))
     ingest = Ingest(store, events.projects, Options(), rules(config))
-    ingest.read(AGENTS["claude-code"], path, lambda _: None)
+    ingest.read_transcript(AGENTS["claude-code"], path, lambda _: None)
     ingest.flush()
     store.close()
 
@@ -640,7 +640,7 @@ def test_hooks_alone_and_the_transcript_alone_give_the_same(tmp_path, transcript
     live, later = tmp_path / "live", tmp_path / "later"
     store = open_store(live, now=1)
     config = load(live, {})
-    Events(store, config, rules(config)).take(events)
+    Events(store, config, rules(config)).take_batch(events)
     distilled(store, hooked=True)
     read_transcript(later, t.path)
     replayed = open_store(later, now=1)
@@ -656,7 +656,7 @@ def test_a_session_at_work_is_left_alone_until_its_turn_ends(home):
     store = open_store(home, now=1)
     config = load(home, {})
     events = Events(store, config, rules(config))
-    events.take([told.prompt("fix it"), told.ran("pytest -q", "x" * 60)])
+    events.take_batch([told.prompt("fix it"), told.ran("pytest -q", "x" * 60)])
     now = told.clock
     assert (
         store.queued_sessions(Queue("distil", hooked=True, quiet_since=now - HOUR, limit=9)) == []
@@ -665,7 +665,7 @@ def test_a_session_at_work_is_left_alone_until_its_turn_ends(home):
     assert (
         len(store.queued_sessions(Queue("distil", hooked=True, quiet_since=now + 1, limit=9))) == 1
     ), "nothing has happened since: it is over"
-    events.take([told.stop("Done.")])
+    events.take_batch([told.stop("Done.")])
     assert (
         len(store.queued_sessions(Queue("distil", hooked=True, quiet_since=now - HOUR, limit=9)))
         == 1

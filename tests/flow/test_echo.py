@@ -16,9 +16,8 @@ from yester.config import load
 from yester.deliver.context import Moment, context
 from yester.deliver.prompt import Given, Search
 from yester.deliver.start import Here
-from yester.ingest import Ingest
 from yester.ingest.events import Events
-from yester.ingest.transcripts import KEEPS_ECHOES
+from yester.ingest.transcripts import KEEPS_ECHOES, Ingest
 from yester.model import DISTILLED, Filters, Injection, Paging
 from yester.recall.recall import Asked, recall_hits
 from yester.recall.timeline import build_timeline
@@ -44,11 +43,11 @@ class Desk:
 
     def take(self, *batch):
         for event in batch:
-            self.events.take([event])
+            self.events.take_batch([event])
 
     def read(self, path):
         ingest = Ingest(self.store, self.events.projects, Options(), rules(self.config))
-        ingest.read(AGENTS["claude-code"], path, lambda _: None)
+        ingest.read_transcript(AGENTS["claude-code"], path, lambda _: None)
         ingest.flush()
 
     def tell(self, text, cwd="/home/sam/code/shop"):

@@ -19,8 +19,9 @@ from yester.agents.base import Options
 from yester.agents.descriptors import AGENTS
 from yester.capture.rules import pause, resume, rules
 from yester.config import load
-from yester.ingest import Ingest, noise
 from yester.ingest.events import Events
+from yester.ingest.prepare import group_events
+from yester.ingest.transcripts import Ingest
 from yester.model import ECHO, Event, Filters, Injection, Muted, Paging, Turn
 from yester.store import maintenance_of, open_store
 from yester.store.figures import capture_lags, content_counts
@@ -44,7 +45,7 @@ class Intake:
         return Events(self.store, config, rules(config), self.clock)
 
     def take(self, *batch):
-        return self.events.take(batch)
+        return self.events.take_batch(batch)
 
     def one_by_one(self, *batch):
         for event in batch:
@@ -53,7 +54,7 @@ class Intake:
     def read(self, path):
         events = self.events
         ingest = Ingest(self.store, events.projects, Options(), rules(load(self.home, {})))
-        ingest.read(AGENTS["claude-code"], path, lambda _: None)
+        ingest.read_transcript(AGENTS["claude-code"], path, lambda _: None)
         ingest.flush()
         return ingest.report
 
@@ -631,7 +632,7 @@ def test_batches_go_by_the_time_of_the_events_and_never_across_a_prompt(home, in
     found = [
         [intake.text(e.item)[0] for e in part]
         for turn in sorted(intake.turns, key=lambda turn: turn.key)
-        for part in noise.batches(
+        for part in group_events(
             intake.store.entries(Event, {"turn": turn.id}, Paging(oldest_first=True))
         )
     ]

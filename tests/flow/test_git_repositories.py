@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from yester import git
-from yester.ingest import add
+from yester.ingest.transcripts import add_items
 from yester.model import Item
 from yester.project import Projects
 from yester.recall.staleness import Facts, GitFacts, Staleness, Work, judge_staleness
@@ -833,13 +833,12 @@ def test_recall_says_what_has_happened_to_the_files_of_a_hit(run, home, tmp_path
     plain(folder, "commit", "-qm", "begin")
     key = f"dir:{folder}"
     with yester.open(home) as memory:
-        from yester import ingest
         from yester.model import Item
         from yester.project import identify
 
         gone = Item("1", "observation", project=key, epoch=1_000, body="retry the charge",
                     files_modified=("refund.py",))  # fmt: skip
-        ingest.add(memory.store, [(gone, identify(str(folder)))])
+        add_items(memory.store, [(gone, identify(str(folder)))])
     (hit,) = run("recall", "retry charge", "--json", cwd=folder).json["hits"]
     assert "refund.py" in hit["stale"]
     assert f"! {hit['stale']}" in run("recall", "retry charge", cwd=folder).out
@@ -860,7 +859,7 @@ def test_a_question_in_a_linked_work_tree_knows_what_is_changed_there(repo, memo
              files_modified=(name,))
         for name in ("side.txt", "a.txt")  # the second is changed in the main one
     ]  # fmt: skip
-    add(memory.store, [(note, project) for note in notes])
+    add_items(memory.store, [(note, project) for note in notes])
     assert git.top(str(side), project.root) == str(side)
     assert git.top(str(side / "src"), project.root) == str(side)
     for _ in range(50):  # on a busy machine git may be late, and is left out then

@@ -11,7 +11,7 @@ import pytest
 
 import yester
 from tests.serving import Serving, serving
-from yester.ingest import prepared
+from yester.ingest.prepare import prepare_item
 from yester.model import Feedback, Injection, Item, Project, Session
 from yester.redact import load_rules
 
@@ -60,7 +60,7 @@ def filled(home):
                         title="Webhooks", branch="main", cwd="/home/sam/code/shop")
             )  # fmt: skip
             store.put_session(Session("bbbbbb-2", "claude-code", BAKERY.key, NOON, NOON))
-            store.put([prepared(one) for one in ITEMS])
+            store.put([prepare_item(one) for one in ITEMS])
         ids = {ref: store.find(ref)[0].id for ref in "123456"}
         with store.transaction("items"):
             store.append([

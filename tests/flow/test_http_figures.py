@@ -10,7 +10,7 @@ import pytest
 import yester
 from tests.distilling import Story, distilled, fixed_bug
 from tests.serving import serving
-from yester.ingest import prepared
+from yester.ingest.prepare import prepare_item
 from yester.model import Answered, Event, Injection, Item, Spend
 from yester.store import open_store
 
@@ -24,10 +24,10 @@ def test_curves_have_a_number_for_each_day(tmp_path):
         store = memory.store
         with store.transaction("items"):
             store.put([
-                prepared(Item("1", "observation", "name:a", type="bugfix", body="a", epoch=now,
+                prepare_item(Item("1", "observation", "name:a", type="bugfix", body="a", epoch=now,
                               discovery_tokens=90)),
-                prepared(Item("2", "message", "name:a", body="b", epoch=now - DAY)),
-                prepared(Item("3", "message", "name:a", body="c", epoch=now - 9 * DAY)),
+                prepare_item(Item("2", "message", "name:a", body="b", epoch=now - DAY)),
+                prepare_item(Item("3", "message", "name:a", body="c", epoch=now - 9 * DAY)),
             ])  # fmt: skip
             store.append([Injection(1, "SessionStart", 1, 0.5, 12, now)])
             store.append([Event("e", "Stop", epoch=now - DAY, lag=40)])

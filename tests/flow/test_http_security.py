@@ -16,7 +16,7 @@ from tests.serving import serving
 from yester.faces.http.guard import LARGEST_BODY, Slowdown
 from yester.faces.http.login import another_user, new_code
 from yester.faces.http.table import ENDPOINTS
-from yester.ingest import prepared
+from yester.ingest.prepare import prepare_item
 from yester.model import Injection, Item, Project, Session
 
 pytestmark = pytest.mark.requirement("OPS-03")
@@ -366,7 +366,7 @@ def test_hostile_text_in_every_field_stays_text(tmp_path):
                 Session(HOSTILE, HOSTILE, project.key, 1, 2, HOSTILE, HOSTILE, HOSTILE, HOSTILE)
             )
             for kind in ("observation", "summary", "memory", "prompt", "message", "note"):
-                store.put([prepared(Item(
+                store.put([prepare_item(Item(
                     HOSTILE + kind, kind, project=project.key, session=HOSTILE, source=HOSTILE,
                     agent=HOSTILE, actor=HOSTILE, role=HOSTILE, epoch=2**60, type=HOSTILE,
                     title=HOSTILE, subtitle=HOSTILE, body=HOSTILE, facts=(HOSTILE,),

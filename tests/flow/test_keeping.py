@@ -13,7 +13,7 @@ from yester.deliver.context import Moment, context
 from yester.deliver.prompt import Given
 from yester.deliver.start import Here
 from yester.distil.keeping import link_decisions
-from yester.ingest.prepare import prepared
+from yester.ingest.prepare import prepare_item
 from yester.memories.lifecycle import change_status, edit_memory, undo_change
 from yester.memories.memory import Author
 from yester.memories.rules import applicable_rules
@@ -266,7 +266,7 @@ def test_a_decision_that_undoes_another_links_to_it_and_only_the_newer_is_found(
         one = decisions[number]
         with store.transaction("items"):
             id_ = store.put_session(Session(one.session, "claude-code", SHOP.key, one.epoch))
-            store.put([prepared(one)])
+            store.put([prepare_item(one)])
         sum(link_decisions(store, Session(one.session, "claude-code", SHOP.key, id=id_)))
     (old,), (new,), (other,) = (store.find(f"d{number}") for number in range(3))
     assert (old.status, new.status, other.status) == ("superseded", "active", "active")

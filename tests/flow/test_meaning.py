@@ -21,7 +21,7 @@ from tests.capturing import Told, answered, leave, made, until, worker_that
 from tests.readings import every_item
 from yester.capture.question import ask_worker
 from yester.deliver.prompt import Given, Search, at_prompt
-from yester.ingest.embedding import embed_waiting, parts
+from yester.ingest.vectors import embed_waiting, item_parts
 from yester.model import Filters
 from yester.project import named
 from yester.recall.rank import TOLD
@@ -233,7 +233,7 @@ def test_each_fact_and_each_section_is_a_part_that_can_be_meant(opened):
         *notes("colour", "backup"),
     ])  # fmt: skip
     found = {one.ref: one for one in every_item(memory.store)}
-    assert len(parts(found["facts"])) == len(parts(found["sections"])) == 2
+    assert len(item_parts(found["facts"])) == len(item_parts(found["sections"])) == 2
     assert memory.recall("users cannot authenticate")[0].ref == "facts"
     assert memory.recall("what day do we ship to production")[0].ref == "sections"
 

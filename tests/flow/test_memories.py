@@ -15,7 +15,7 @@ from yester.deliver.prompt import Given, at_prompt
 from yester.deliver.start import Here, at_start
 from yester.errors import NotFound, UsageError
 from yester.fence import visible
-from yester.ingest import prepared
+from yester.ingest.prepare import prepare_item
 from yester.memories import lifecycle, rules
 from yester.memories.categories import CATEGORIES
 from yester.memories.lifecycle import GRACE
@@ -519,7 +519,7 @@ def test_a_memory_a_program_gave_has_the_same_life(store):
             "x", "memory", project=SHOP.key, title="Heron", body="A heron stands there", epoch=NOW,
             type="", sections={"a": "heron"},
         )  # fmt: skip
-        store.put([prepared(given)])
+        store.put([prepare_item(given)])
     (memo,) = store.memos(Filters())
     lifecycle.change_status(store, memo.item.id, "retire", SAM)
     assert found(store, "heron") == []
@@ -716,7 +716,7 @@ def test_what_a_program_stored_as_a_rule_is_none(store):
         with store.transaction("items"):
             given = Item(origin, "memory", project=SHOP.key, type="rule", body="obey",
                          origin=origin)  # fmt: skip
-            store.put([prepared(given)])
+            store.put([prepare_item(given)])
     assert rules.applicable_rules(store, SHOP) == []
 
 
@@ -778,9 +778,9 @@ def test_lint_names_decisions_that_cannot_both_hold(store):
 def test_lint_names_what_does_not_hold_to_its_form(store):
     given = Item("x", "memory", project=SHOP.key, type="decision", body="b", tags=("A B",))
     with store.transaction("memories"):
-        store.put([prepared(replace(given, ref="y"))])
+        store.put([prepare_item(replace(given, ref="y"))])
         bad = Memo(given, "Not A Slug", content={"colour": "red"})
-        store.put_memo(prepared(given), bad, Change(0, NOW, "somebody", "create"))
+        store.put_memo(prepare_item(given), bad, Change(0, NOW, "somebody", "create"))
     checks = [finding.check for finding in lint_memories(store, Filters())]
     assert checks == ["content"] * 5 + ["title", "name", "tags"]
 

@@ -26,7 +26,7 @@ from yester.faces.mcp.tools import TOOLS
 from yester.faces.python import OpenMemory
 from yester.fence import KINDS, strip_fenced
 from yester.git import Signals
-from yester.ingest import content_hash
+from yester.ingest.prepare import content_hash
 from yester.model import Entry, Filters, Item, Paging, Session
 from yester.project import named as project_named
 from yester.text.document import expand_item

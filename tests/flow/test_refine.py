@@ -10,7 +10,7 @@ import pytest
 from tests.models import KEY, Reply, serving
 from yester.config import load
 from yester.errors import ConfigError
-from yester.ingest.echo import Shown
+from yester.ingest.prepare import Shown
 from yester.llm.budget import open_asker
 from yester.llm.questions import SECTIONS
 from yester.llm.refine import NO_MODEL, Draft, refine_draft, summary_text
@@ -335,7 +335,7 @@ def test_only_the_turn_is_sent_fenced_and_without_secrets(desk):
 @pytest.mark.requirement("CAP-11")
 def test_what_the_agent_was_shown_is_not_noted_as_new(desk):
     fact = "In cart/total.py every line was rounded, and then the sum again."
-    shown = Shown.of(fact)
+    shown = Shown.from_text(fact)
     new = observed(title="The sum is rounded once now", facts=[fact, "The sum is rounded once."])
     desk.server.say(answer(new))
     (one,) = desk.refine(draft=replace(FOUND, shown=(shown,))).draft.observations

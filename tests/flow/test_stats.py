@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from yester.ingest import prepared
+from yester.ingest.prepare import prepare_item
 from yester.llm.budget import DAY, day_of, known_prices
 from yester.model import Injection, Item, Session, Spend
 from yester.store import open_store
@@ -81,7 +81,7 @@ def test_what_was_found_out_is_set_against_what_reading_costs(run, store, today)
              status="retired"),
     ]  # fmt: skip
     with store.transaction("items"):
-        store.put([prepared(one) for one in items])
+        store.put([prepare_item(one) for one in items])
         session = store.put_session(Session("s", "claude-code", "name:p"))
         first, second = (store.find(ref)[0].id for ref in ("o1", "m1"))
         store.append(

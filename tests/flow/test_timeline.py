@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import yester
 from tests.readings import every_item
 from yester.errors import NotFound, UsageError
-from yester.ingest import prepared
+from yester.ingest.prepare import prepare_item
 
 pytestmark = pytest.mark.requirement("REC-11")
 
@@ -153,7 +153,7 @@ def test_filters_choose_what_stands_around_and_what_words_find(memory):
 def test_only_active_items_are_in_the_line(steps):
     (old,) = steps.store.find("14")
     with steps.store.transaction("items"):
-        steps.store.put([prepared(replace(old, status="archived"))])
+        steps.store.put([prepare_item(replace(old, status="archived"))])
     assert refs(steps.timeline(id_of(steps, "15"), 2, 0)) == ["12", "13", "15"]
     with pytest.raises(NotFound, match=f"item #{old.id} is archived"):
         steps.timeline(old.id)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.capturing import Told, leave
-from yester.ingest import add
+from yester.ingest.transcripts import add_items
 from yester.model import Candidate, Feedback, Injection, Item, Paging, UseCounts
 from yester.project import identify
 from yester.recall.feedback import WORTH, usefulness
@@ -130,7 +130,7 @@ def test_editing_a_file_that_a_shown_memory_is_about_is_acting_on_it(
     found = identify(str(project))
     note = Item("n", "observation", found.key, title="Stock locks", body="The import locks stock.",
                 files_modified=("stock.py",))  # fmt: skip
-    add(memory.store, [(note, found)])
+    add_items(memory.store, [(note, found)])
     told = Told(cwd=str(project))
     leave(home, told.prompt("why does the import lock the stock table?"))
     run("worker", "drain")

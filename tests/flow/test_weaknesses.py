@@ -107,7 +107,7 @@ def test_weakness_6_words_of_two_characters_count(remember):
 
 
 def test_weakness_7_what_is_not_active_surfaces_at_no_rank(memory):
-    from yester.ingest import prepared
+    from yester.ingest.prepare import prepare_item
     from yester.model import Item
 
     def note(number, status):
@@ -117,7 +117,9 @@ def test_weakness_7_what_is_not_active_surfaces_at_no_rank(memory):
         )  # fmt: skip
 
     with memory.store.transaction("items"):
-        memory.store.put([prepared(note(n, "retired" if n % 2 else "active")) for n in range(80)])
+        memory.store.put(
+            [prepare_item(note(n, "retired" if n % 2 else "active")) for n in range(80)]
+        )
     found = memory.recall("needle", k=100)
     assert len(found) == 40
     assert all(int(hit.ref) % 2 == 0 for hit in found)

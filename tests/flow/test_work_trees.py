@@ -13,8 +13,8 @@ import yester
 from tests.capturing import Told, hook, leave, made, until
 from tests.flow.test_worker import Running
 from yester.config import load
-from yester.ingest import add
-from yester.ingest.joins import join_all
+from yester.ingest.projects import join_all
+from yester.ingest.transcripts import add_items
 from yester.memories.remember import Draft
 from yester.model import Filters, Injection, Item, Paging, Project, Turn
 from yester.project import Projects
@@ -54,7 +54,7 @@ def old(home, shop):
         places.append(Project(f"dir:{root}", name, root))
     store = open_store(made(home), now=1)
     main, two, three = places
-    add(
+    add_items(
         store,
         [said("m", main, "both"), said("a", two, "both"), said("b", two, "own"),
          said("c", three, "else")],
@@ -211,7 +211,7 @@ def test_a_repository_that_is_gone_too_is_known_by_where_it_was(run, home, tmp_p
     tree = Project(f"dir:{gone}/.worktrees/7", "7", f"{gone}/.worktrees/7")
     alone = Project("dir:/reports/2026", "2026", "/reports/2026")
     store = open_store(made(home), now=1)
-    add(store, [said("m", main, "x"), said("a", tree, "y"), said("r", alone, "z")])
+    add_items(store, [said("m", main, "x"), said("a", tree, "y"), said("r", alone, "z")])
     store.close()
     run("index")
     assert set(contents(home)) == {"shop", "reports/2026"}

@@ -25,7 +25,7 @@ from tests.capturing import ROOT, Told, hook, leave, made, until, waiting
 from tests.readings import every_item
 from yester.capture.question import ask_worker
 from yester.capture.spool import Spool
-from yester.ingest import add
+from yester.ingest.transcripts import add_items
 from yester.model import Filters, Injection, Item, Paging
 from yester.project import identify
 from yester.store import open_store
@@ -900,7 +900,7 @@ def recorded(home, project):
         body="The transaction is opened after the download now.",
     )  # fmt: skip
     store = open_store(made(home), now=1)
-    add(store, [(note, found)])
+    add_items(store, [(note, found)])
     store.close()
 
 
@@ -953,7 +953,7 @@ def notes_shown(worker, home, env, project):
         (note(3, other, 1, f"{said}; its signature is of the raw bytes."), other),
     ]
     store = open_store(made(home), now=1)
-    add(store, notes)
+    add_items(store, notes)
     store.close()
     payload = Told(cwd=str(project)).payload("UserPromptSubmit", prompt=WEBHOOKS)
 

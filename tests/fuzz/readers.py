@@ -14,7 +14,7 @@ import atheris
 with atheris.instrument_imports(include=["yester"]):
     from yester.agents.base import Options, Reading, load_reader
     from yester.agents.descriptors import AGENTS
-    from yester.ingest import prepared
+    from yester.ingest.prepare import prepare_item
     from yester.project import Projects
     from yester.text.query import parse_query
 
@@ -41,7 +41,7 @@ def one(data: bytes) -> None:
     path.write_bytes(data[1:])
     reader.is_transcript(path)
     for item in filter(None, reader.read_items(Reading(path, Projects({}), Options()))):
-        prepared(item).item.body.encode("utf-8")
+        prepare_item(item).item.body.encode("utf-8")
     parse_query(data[1:200].decode("utf-8", "replace"))
 
 

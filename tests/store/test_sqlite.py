@@ -13,7 +13,7 @@ import pytest
 
 from tests import finding
 from yester.errors import StoreBusy, StoreDamaged, StoreError, StoreNewer
-from yester.ingest import prepared
+from yester.ingest.prepare import prepare_item
 from yester.model import Filters, Item, Paging
 from yester.store.lock import write_lock
 from yester.store.sqlite import rows
@@ -33,7 +33,7 @@ def folder(tmp_path):
 def store(folder):
     opened = SqliteStore.open_folder(folder, now=1, patience=0.2)
     with opened.transaction("items"):
-        opened.put([prepared(item(str(n), f"word{n} common")) for n in range(30)])
+        opened.put([prepare_item(item(str(n), f"word{n} common")) for n in range(30)])
     yield opened
     opened.close()
 
@@ -56,7 +56,7 @@ def test_once_a_newer_yester_has_changed_the_schema_nothing_more_is_written(stor
         pytest.raises(StoreNewer, match="has schema version 9999, this yester knows up to"),
         store.transaction("items"),
     ):
-        store.put([prepared(item("late", "never stored"))])
+        store.put([prepare_item(item("late", "never stored"))])
     with pytest.raises(StoreNewer, match="update yester"):
         store.projects()
     assert not store.in_place()
@@ -81,7 +81,7 @@ def test_a_second_writer_waits_and_then_says_who_is_writing(store, folder):
     holder.kill()
     holder.communicate()
     with store.transaction("items"):  # the kernel has let go of a dead process's lock
-        store.put([prepared(item("x", "after"))])
+        store.put([prepare_item(item("x", "after"))])
 
 
 def test_reading_goes_on_while_another_writes(store, folder):
@@ -119,7 +119,7 @@ def test_a_file_that_is_no_database_is_named_and_left_alone(folder):
 def test_torn_pages_are_reported_not_raised(folder):
     opened = SqliteStore.open_folder(folder, now=1)
     with opened.transaction("items"):
-        opened.put([prepared(item(str(n), f"word{n} " * 50)) for n in range(300)])
+        opened.put([prepare_item(item(str(n), f"word{n} " * 50)) for n in range(300)])
     opened.close()
     path = folder / "yester.db"
     data = bytearray(path.read_bytes())
@@ -150,7 +150,7 @@ def test_the_history_of_memories_cannot_be_edited(tmp_path):
     store = SqliteStore.open_folder(tmp_path, now=1)
     store._db.execute("INSERT INTO project(id, key, name) VALUES (1, 'name:p', 'p')")
     with store.transaction("items"):
-        store.put([prepared(Item("a", "memory", project="name:p"))])
+        store.put([prepare_item(Item("a", "memory", project="name:p"))])
     store._db.execute(
         "INSERT INTO memory_change(act, item, epoch, who, what, before, after)"
         " VALUES (1, 1, 1, 'sam', 'create', 'null', '{}')"
@@ -162,7 +162,7 @@ def test_the_history_of_memories_cannot_be_edited(tmp_path):
 
 def test_what_is_asked_of_a_session_does_not_read_the_items_of_others(store):
     with store.transaction("items"):
-        store.put([prepared(replace(item("own", "x"), session="s1", agent="a"))])
+        store.put([prepare_item(replace(item("own", "x"), session="s1", agent="a"))])
     asked = []
     store._db.exec_trace = lambda _, sql, values: asked.append((sql, values)) or True
     number = store.session("s1", "a").id

@@ -13,7 +13,7 @@ import yester.store
 from tests import finding
 from tests.readings import every_item
 from yester.errors import FeedExpired, UsageError
-from yester.ingest import prepared
+from yester.ingest.prepare import prepare_item
 from yester.model import (
     DISTILLED,
     ECHO,
@@ -100,7 +100,7 @@ def item(ref, body="", **more):
 
 def put(store, *items):
     with store.transaction("items"):
-        return store.put([prepared(one) for one in items])
+        return store.put([prepare_item(one) for one in items])
 
 
 def refs(found):
@@ -164,7 +164,7 @@ def test_a_failed_batch_leaves_nothing_behind(store):
     put(store, item("kept", "kept"))
     with pytest.raises(ZeroDivisionError), store.transaction("items"):
         store.put_project(Project("name:other", "other"))
-        store.put([prepared(item("lost", "lost", project="name:other"))])
+        store.put([prepare_item(item("lost", "lost", project="name:other"))])
         raise ZeroDivisionError
     assert store.find("lost") == []
     assert [p.name for p in store.projects()] == ["shop"]
@@ -939,9 +939,10 @@ def test_what_was_made_of_what_is_known_both_ways(store):
     }
     observed = {"kind": "observation", "source": DISTILLED}
     entries = [
-        replace(prepared(item("o1", "found", **observed)), evidence=tuple(made["o1"])),
+        replace(prepare_item(item("o1", "found", **observed)), evidence=tuple(made["o1"])),
         replace(
-            prepared(item("o2", "gone", status="retired", **observed)), evidence=tuple(made["o2"])
+            prepare_item(item("o2", "gone", status="retired", **observed)),
+            evidence=tuple(made["o2"]),
         ),
     ]
     for _ in range(2):  # the second time nothing else is different

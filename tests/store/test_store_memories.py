@@ -10,7 +10,7 @@ import pytest
 from tests import finding
 from tests.store.test_store import BACKENDS, DAY, found, item, put, refs
 from yester.errors import StoreChanged
-from yester.ingest import prepared
+from yester.ingest.prepare import prepare_item
 from yester.memories.lifecycle import successor_id
 from yester.model import Change, Filters, Memo, Paging, Project
 from yester.store import maintenance_of
@@ -50,7 +50,7 @@ def memo(ref, body="", **more):
 
 
 def entry(memo):
-    return prepared(memo.item)
+    return prepare_item(memo.item)
 
 
 def write(store, memo, what="create", act=0):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests import finding
 from tests.readings import every_item
 from tests.store.test_store import BACKENDS, DAY, FILTER_TABLE, FILTERED, item, put, refs
-from yester.ingest import prepared
+from yester.ingest.prepare import prepare_item
 from yester.model import Filters, Paging, Probe, Project
 from yester.store import maintenance_of
 from yester.store.figures import content_counts, has_vectors
@@ -185,7 +185,7 @@ def large(request, tmp_path_factory):
                 kind="note" if rare else "message", epoch=(10 if rare else 50) * DAY,
                 files_read=("rare.py",) if rare else (),
             )  # fmt: skip
-            store.put([prepared(entry)])
+            store.put([prepare_item(entry)])
         for at, one in enumerate(every_item(store)):
             store.put_vectors(one.id, MODEL, [vectors[at]])
     yield store, vectors

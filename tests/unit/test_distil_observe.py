@@ -13,7 +13,7 @@ from yester.distil.symbols import DEFINITIONS, symbols
 from yester.distil.titles import CONCEPTS, TYPES
 from yester.distil.turns import views
 from yester.distil.typed import WAYS, decisions_in
-from yester.ingest.echo import Shown
+from yester.ingest.prepare import Shown
 from yester.model import Event
 
 pytestmark = pytest.mark.requirement("DIS-01", "DIS-03")
@@ -557,7 +557,7 @@ def test_what_only_repeats_what_was_shown_is_not_stored():
         "\n\nThe `render()` call fails because `zone` is read from the wrong `settings.toml`."
         "\n\nThe page is wrong because `render()` caches `zone` for each `Report` it makes."
     )
-    gate = Gate([Shown.of(given)])
+    gate = Gate([Shown.from_text(given)])
     (draft,) = [d for drafts in story.drafts(gate) for d in drafts]
     assert all("March" not in fact.text for fact in draft.facts)
     assert "March" not in draft.body + draft.title
@@ -570,7 +570,7 @@ def test_a_fact_that_corrects_what_was_shown_is_a_fact():
     story = Story()
     story.prompt("where does the ledger listen?")
     story.says(f"{shown}.\n\n{new}.")
-    gate = Gate([Shown.of(shown)])
+    gate = Gate([Shown.from_text(shown)])
     (said,) = story.turns()[0].said
     assert [taken.fact.text for taken in gate.take(said)] == [f"{new}."]
 

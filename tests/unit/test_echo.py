@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from yester.ingest.echo import Shown, repeats
+from yester.ingest.prepare import Shown, is_repeated
 
 pytestmark = pytest.mark.requirement("CAP-11")
 
@@ -30,7 +30,7 @@ LONG = (
     ],
 )  # fmt: skip
 def test_whole_sentences_that_were_shown_are_an_echo(shown, said):
-    assert repeats(said, [Shown.of("something else"), Shown.of(shown)])
+    assert is_repeated(said, [Shown.from_text("something else"), Shown.from_text(shown)])
 
 
 @pytest.mark.parametrize(
@@ -59,17 +59,17 @@ def test_whole_sentences_that_were_shown_are_an_echo(shown, said):
     ],
 )  # fmt: skip
 def test_whatever_adds_leaves_out_or_moves_a_word_is_a_message_of_its_own(shown, said):
-    assert not repeats(said, [Shown.of(shown)])
+    assert not is_repeated(said, [Shown.from_text(shown)])
 
 
 def test_what_was_said_before_it_was_shown_is_no_echo_of_it():
-    shown = [Shown.of(UTC, epoch=10)]
-    assert not repeats(UTC, shown, 9)
-    assert repeats(UTC, shown, 10)
+    shown = [Shown.from_text(UTC, epoch=10)]
+    assert not is_repeated(UTC, shown, 9)
+    assert is_repeated(UTC, shown, 10)
 
 
 def test_sentences_of_several_things_that_were_shown_are_an_echo():
     first, second = "The ledger service listens on a port", "The admin page is behind the proxy"
-    shown = [Shown.of(first), Shown.of(second)]
-    assert repeats(f"{first}. {second}.", shown)
-    assert not repeats(f"{first}. {second}. Neither is tested.", shown)
+    shown = [Shown.from_text(first), Shown.from_text(second)]
+    assert is_repeated(f"{first}. {second}.", shown)
+    assert not is_repeated(f"{first}. {second}. Neither is tested.", shown)

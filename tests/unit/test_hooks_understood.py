@@ -502,7 +502,7 @@ def events(home):
 )
 def test_a_payload_that_is_no_object_is_said_to_be_none(events, payload):
     with pytest.raises(SourceError, match="is not a JSON object"):
-        events.understand(spooled(payload))
+        events.read_event(spooled(payload))
 
 
 @pytest.mark.requirement("OPS-05")
@@ -523,4 +523,4 @@ def test_a_payload_that_is_no_object_is_said_to_be_none(events, payload):
     ],
 )
 def test_what_a_client_may_well_write_is_understood(events, payload, session):
-    assert events.understand(spooled(payload))[0].session == session
+    assert events.read_event(spooled(payload))[0].session == session

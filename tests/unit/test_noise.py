@@ -12,7 +12,13 @@ from hypothesis import strategies as st
 from tests.capturing import Told
 from yester.agents.hooks import read_payload
 from yester.config import SETTINGS
-from yester.ingest import noise
+from yester.ingest.prepare import (
+    batch_window,
+    group_events,
+    is_own_answer,
+    no_observation,
+    skipped_tools,
+)
 from yester.model import Event, Item
 
 DEFAULT = next(setting.default for setting in SETTINGS if setting.name == "skip_tools")
@@ -43,7 +49,7 @@ def test_the_closed_list_of_tools_that_are_skipped():
     ],
 )
 def test_a_session_can_have_its_own_list(hints, skipped):
-    assert noise.skip_list(hints, DEFAULT) == frozenset(skipped)
+    assert skipped_tools(hints, DEFAULT) == frozenset(skipped)
 
 
 @pytest.mark.requirement("CAP-04", "CAP-05")
@@ -65,7 +71,7 @@ def test_a_session_can_have_its_own_list(hints, skipped):
 def test_short_ones_and_listed_ones_are_not_worth_it_and_failures_always_are(
     tool, size, failed, reason
 ):
-    assert noise.no_observation(tool, size, failed, frozenset(DEFAULT)) == reason
+    assert no_observation(tool, size, failed, frozenset(DEFAULT)) == reason
 
 
 SIZES = [
@@ -105,7 +111,7 @@ def used(tool, epoch, actor="", window=3_000, **more):
 
 
 def shape(events):
-    return [[(event.tool, event.epoch) for event in batch] for batch in noise.batches(events)]
+    return [[(event.tool, event.epoch) for event in batch] for batch in group_events(events)]
 
 
 @pytest.mark.requirement("CAP-06")
@@ -125,7 +131,7 @@ def shape(events):
     ],
 )
 def test_a_session_can_have_its_own_window(hints, milliseconds):
-    assert noise.window(hints, 3_000) == milliseconds
+    assert batch_window(hints, 3_000) == milliseconds
 
 
 @pytest.mark.requirement("CAP-06")
@@ -165,7 +171,7 @@ def test_what_is_not_worth_an_observation_neither_makes_nor_breaks_a_batch():
 @pytest.mark.requirement("CAP-06")
 def test_no_window_is_no_batch():
     events = [used("Read", at, window=0) for at in (0, 1, 2)]
-    assert [len(batch) for batch in noise.batches(events)] == [1, 1, 1]
+    assert [len(batch) for batch in group_events(events)] == [1, 1, 1]
 
 
 _events = st.lists(
@@ -185,7 +191,7 @@ def test_batches_are_all_worthy_events_once_and_in_order(drawn):
     for tool, later, actor, skipped, window in drawn:
         at += later
         events.append(used(tool, at, actor, window, skipped=skipped))
-    found = noise.batches(events)
+    found = group_events(events)
     worthy = [event for event in events if event.tool and not event.skipped]
     assert sorted((e for batch in found for e in batch), key=events.index) == worthy
     assert [batch[0] for batch in found] == sorted((b[0] for b in found), key=events.index)
@@ -198,7 +204,7 @@ def test_batches_are_all_worthy_events_once_and_in_order(drawn):
         for before, after in pairwise(batch for batch in found if batch[0].actor == actor):
             far = after[0].epoch - before[-1].epoch > after[0].window
             assert far or before[0].tool != after[0].tool
-    assert noise.batches(events) == found
+    assert group_events(events) == found
 
 
 # --- our own words -------------------------------------------------------------------------------
@@ -240,7 +246,7 @@ COMMANDS = [
 @pytest.mark.parametrize("tool", ["Bash", "shell", "run_shell_command"])
 def test_a_command_that_asks_yester_gives_nothing_new(command, own, tool):
     item = Item("r", "message", role="tool", tool=tool, body=f"{command}\n\nsome output")
-    assert noise.own_answer(item) is own
+    assert is_own_answer(item) is own
 
 
 @pytest.mark.requirement("CAP-11")
@@ -259,16 +265,16 @@ def test_a_command_that_asks_yester_gives_nothing_new(command, own, tool):
 )
 def test_a_tool_of_ours_gives_nothing_new(tool, own):
     item = Item("r", "message", role="tool", tool=tool, body="yester recall x\n\nyester recall y")
-    assert noise.own_answer(item) is own
+    assert is_own_answer(item) is own
 
 
 @pytest.mark.parametrize("role", ["user", "assistant", "thinking", "task"])
 def test_what_is_said_about_yester_is_no_answer_of_yester(role):
-    assert not noise.own_answer(Item("r", "message", role=role, body="yester recall x"))
+    assert not is_own_answer(Item("r", "message", role=role, body="yester recall x"))
 
 
 def test_a_huge_command_takes_no_time():
     body = ";(a/" * 50_000 + "x" * 100_000
     began = time.process_time()
-    assert not noise.own_answer(Item("r", "message", role="tool", tool="Bash", body=body))
+    assert not is_own_answer(Item("r", "message", role="tool", tool="Bash", body=body))
     assert time.process_time() - began < 2.0

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yester.ingest import prepared
+from yester.ingest.prepare import prepare_item
 from yester.model import KINDS, Candidate, Item, Statistics
 from yester.recall.rank import FIELD_WEIGHTS, Question, Ranked, Wanted, Weights, lower_outdated
 from yester.recall.recall import collapse_duplicates
@@ -18,7 +18,7 @@ _text = st.lists(_word, max_size=30).map(" ".join)
 
 
 def candidate(number, item):
-    entry = prepared(item)
+    entry = prepare_item(item)
     vector = entry.document.vector
     return Candidate(number, item.kind, item.role, item.type, 1, 0, 0, entry.hash, vector)
 

@@ -17,7 +17,7 @@ from math import exp
 import pytest
 
 from yester.clock import DAY
-from yester.ingest import prepared
+from yester.ingest.prepare import prepare_item
 from yester.model import Filters, Item
 from yester.recall.rank import Weights
 from yester.recall.recall import Asked, recall_hits
@@ -71,7 +71,7 @@ REFS = [row[0].ref for row in TABLE]
 def store(tmp_path_factory):
     opened = open_store(tmp_path_factory.mktemp("seed"), now=NOW)
     with opened.transaction("items"):
-        opened.put([prepared(row[0]) for row in TABLE])
+        opened.put([prepare_item(row[0]) for row in TABLE])
     yield opened
     opened.close()
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from yester.errors import Malformed
 from yester.fence import KINDS, fenced, strip_fenced
-from yester.ingest.echo import Shown
+from yester.ingest.prepare import Shown
 from yester.llm import questions
 from yester.llm.questions import (
     CONCEPTS,
@@ -219,7 +219,7 @@ def test_a_secret_that_comes_back_is_taken_out_again():
 @pytest.mark.requirement("CAP-11")
 def test_what_yester_has_shown_the_agent_is_not_noted_again():
     fact = "In cart/total.py every line was rounded, then the sum again."
-    shown = Shown.of(fact)
+    shown = Shown.from_text(fact)
     made = observed(
         facts=[fact],
         narrative="The sum is rounded once.",

@@ -9,7 +9,7 @@ its end.
 from __future__ import annotations
 
 from yester.distil.commands import split
-from yester.ingest.noise import SHELLS
+from yester.ingest.prepare import SHELLS
 
 # Tools that take names, patterns and addresses, in lower case; none that changes a file.
 _LOOKS = frozenset(

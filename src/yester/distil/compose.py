@@ -28,7 +28,7 @@ from yester.distil.outcomes import outcomes
 from yester.distil.summaries import Summary, as_session, session_summary, turn_summary
 from yester.distil.turns import View
 from yester.distil.work import Committed
-from yester.ingest.echo import shown_texts
+from yester.ingest.prepare import shown_texts
 from yester.model import DISTILLED, Item, Session
 from yester.store.contract import Store
 

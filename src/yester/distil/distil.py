@@ -19,7 +19,7 @@ from yester.distil.keeping import keep_rules, link_decisions
 from yester.distil.made import Made, kept_once
 from yester.distil.turns import View
 from yester.distil.work import Committed, assigned
-from yester.ingest.prepare import prepared
+from yester.ingest.prepare import prepare_item
 from yester.model import Entry, Item, PutCounts, Refinement, Session, Waiting
 from yester.store.contract import Store
 
@@ -86,7 +86,7 @@ def distil(
             made[had.ref] = with_others(store, made[had.ref], had, looked_at)
     entries = []
     for each in made.values():
-        entries.append(replace(prepared(each.item), evidence=tuple(each.sources)))
+        entries.append(replace(prepare_item(each.item), evidence=tuple(each.sources)))
         yield
     kept = {item.ref for item in older} | made.keys()
     gone = [
@@ -155,7 +155,7 @@ def _write(
             return None
         if written.gone:
             store.remove([item.id for item in written.gone])
-            store.put([prepared(replace(item, status="active")) for item in freed])
+            store.put([prepare_item(replace(item, status="active")) for item in freed])
         put = store.put(written.entries)
         store.settle_session(waiting, written.rest)
     return put

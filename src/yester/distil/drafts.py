@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from yester.distil.cues import boilerplate, may_find
 from yester.distil.sentences import Statement, statements
 from yester.distil.titles import near, words
-from yester.ingest.echo import Shown, may_repeat, repeats
+from yester.ingest.prepare import Shown, can_be_echo, is_repeated
 from yester.model import Item
 
 TITLE = 80  # characters
@@ -90,7 +90,7 @@ class Gate:
 
     def echoes(self, text: str, item: Item) -> bool:
         """Does an agent only say again in this item what the session was shown before?"""
-        return may_repeat(item) and repeats(text, self._shown, item.epoch)
+        return can_be_echo(item) and is_repeated(text, self._shown, item.epoch)
 
     def lets(self, text: str, item: Item) -> bool:
         return self.new(text, item) and not self.echoes(text, item)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from yester.distil.amend import amends
 from yester.distil.history import distilled_items
 from yester.distil.turns import View
-from yester.ingest.prepare import prepared
+from yester.ingest.prepare import prepare_item
 from yester.memories.lifecycle import change_status
 from yester.memories.memory import GLOBAL, Author, shorten_reason
 from yester.memories.remember import Draft, remember
@@ -147,4 +147,4 @@ def _link(store: Store, newer: Item, older: Item) -> int:
     if not newer.supersedes:
         changed.append(replace(newer, supersedes=older.id))
     with store.transaction("work"):
-        return store.put([prepared(item) for item in changed]).changed
+        return store.put([prepare_item(item) for item in changed]).changed

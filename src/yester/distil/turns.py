@@ -15,7 +15,7 @@ from yester.agents.values import digest
 from yester.distil.commands import CHECKS, Commit, Ran, commits, kind, main_part, ran
 from yester.distil.fingerprint import Error, errors
 from yester.distil.runners import Counted, counted
-from yester.ingest import noise
+from yester.ingest.prepare import SHELLS, group_events, no_observation
 from yester.model import Event, Item
 from yester.text.document import tokens_of_length
 
@@ -125,7 +125,7 @@ class View:
         by_item = {step.item.id: step for step in self.steps}
         return [
             [by_item[event.item] for event in batch]
-            for batch in noise.batches(map(_as_event, self.steps))
+            for batch in group_events(map(_as_event, self.steps))
         ]
 
 
@@ -206,14 +206,14 @@ def step_of(
     if item.role != "tool" or item.kind != "message":
         return None
     failed = "error" in item.tags
-    why_not = noise.no_observation(item.tool, length, failed, skipped)
+    why_not = no_observation(item.tool, length, failed, skipped)
     if event is not None:
         window = event.window
         if event.skipped not in ("", "short"):
             why_not = event.skipped
     edited = () if failed else own_files(item.files_modified)
     step = Step(item, edited, why_not=why_not, window=window)
-    if item.tool.lower() not in noise.SHELLS:
+    if item.tool.lower() not in SHELLS:
         if edited or step.asks:
             return step
         return replace(step, item=replace(item, body=item.body[:BRIEF_CHARS]))

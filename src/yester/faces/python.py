@@ -9,10 +9,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from yester import ingest
 from yester.clock import DAY, parse_time
 from yester.errors import UsageError
 from yester.faces.python_memories import Memories
+from yester.ingest.prepare import content_hash
+from yester.ingest.transcripts import add_items
 from yester.memories.memory import Author
 from yester.memories.remember import Draft
 from yester.memory import Memory
@@ -74,14 +75,14 @@ class OpenMemory(Memory):
         projects = {project.name: project for project in self.store.projects()}
         now = int(time.time() * 1000)
         converted = (_item(given, projects, now) for given in items)
-        written = ingest.add(self.store, converted).total_written
+        written = add_items(self.store, converted).total_written
         if written:
             self._embed(embed, now)
         return written
 
     def _embed(self, when: str, since: int) -> None:
         if when == "now" and self.embedder is not None:
-            from yester.ingest.embedding import embed_waiting
+            from yester.ingest.vectors import embed_waiting
 
             for _ in embed_waiting(self.store, self.embedder, since=since):
                 pass
@@ -314,7 +315,7 @@ def _item(given: Mapping[str, Any], projects: dict[str, Project], now: int) -> t
     values["origin"] = "user" if values["role"] == "user" else "agent"
     item = Item(**values)
     if not item.ref:
-        item = Item(**{**values, "ref": "sha:" + ingest.content_hash(item).hex()})
+        item = Item(**{**values, "ref": "sha:" + content_hash(item).hex()})
     return item, project
 
 

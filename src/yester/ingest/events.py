@@ -20,8 +20,17 @@ from yester.capture.rules import Rules
 from yester.capture.spool import Spooled
 from yester.config import Config
 from yester.errors import SourceError
-from yester.ingest import echo, noise
-from yester.ingest.prepare import prepared
+from yester.ingest.prepare import (
+    batch_window,
+    can_be_echo,
+    is_own_answer,
+    is_repeated,
+    mark_echo,
+    no_observation,
+    prepare_item,
+    shown_texts,
+    skipped_tools,
+)
 from yester.model import (
     Entry,
     Event,
@@ -41,23 +50,30 @@ from yester.store.contract import Store
 _SAME_TIME = 10 * 60_000  # ms between a hook and the record of the same thing in the transcript
 
 
-@dataclass(frozen=True, slots=True)
-class _Weighed:
-    """What is to become of an event."""
+@dataclass(slots=True)
+class _Judged:
+    """An event, what is to be kept of it, and what it became."""
 
+    spooled: Spooled
     told: HookEvent
     entries: tuple[Entry, ...] = ()
     skipped: str = ""
+    session: int = 0
+    items: list[int] = field(default_factory=list)
+
+    @property
+    def session_key(self) -> tuple[str, str]:
+        return self.told.session, self.told.agent
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class Batch:
     """What became of a batch: the events that were new, those that were met again (what follows
     from them may not have happened) or made up for a trial, and those that are no JSON objects."""
 
     told: Mapping[str, HookEvent]  # by event id
-    again: Mapping[str, HookEvent] = field(default_factory=dict)
-    unreadable: frozenset[str] = frozenset()
+    again: Mapping[str, HookEvent]
+    unreadable: frozenset[str]
 
 
 class Events:
@@ -77,7 +93,7 @@ class Events:
         self._options = Options(config.flag("thinking"), config.flag("subagents"))
         self.projects = Projects(config.projects, refuses=rules.excludes)
 
-    def understand(self, spooled: Spooled) -> tuple[HookEvent, dict[str, Any]]:
+    def read_event(self, spooled: Spooled) -> tuple[HookEvent, dict[str, Any]]:
         """Raises SourceError for a payload that is no JSON object."""
         payload: dict[str, Any] | None = {}
         if spooled.payload.strip():
@@ -87,7 +103,7 @@ class Events:
         told = hooks.read_payload(spooled.event, spooled.cwd, spooled.hints, payload, spooled.epoch)
         return told, payload
 
-    def refused(self, told: HookEvent) -> str:
+    def refusal(self, told: HookEvent) -> str:
         """Why nothing of this event may be kept, or ""."""
         if self._rules.off(told.cwd, told.session, told.epoch):
             return "off"
@@ -95,7 +111,7 @@ class Events:
             return "off"
         return "excluded" if self.projects.of(told.cwd) == EXCLUDED else ""
 
-    def session(self, told: HookEvent) -> Session:
+    def session_of(self, told: HookEvent) -> Session:
         """The session as it is known, or as it begins: its first folder decides its project."""
         known = self._store.session(told.session, told.agent) if told.session else None
         if known is not None:
@@ -106,50 +122,48 @@ class Events:
             told.session, told.agent, project.key, told.epoch, told.epoch, told.cwd, "", "", path
         )
 
-    def take(
+    def take_batch(
         self, batch: Sequence[Spooled], before_storing: Callable[[], None] = lambda: None
-    ) -> Taken:
+    ) -> Batch:
         """Store a batch, all of it or nothing. `before_storing` is called when every event has been
         understood: from then on it may have to wait for other writers."""
         ids = [spooled.id for spooled in batch]
         known = self._known_events(ids)
         again: dict[str, HookEvent] = {}
         sessions: dict[tuple[str, str], Session] = {}
-        weighed: list[tuple[Spooled, _Weighed]] = []
+        judged: list[_Judged] = []
         for spooled in batch:
             try:
-                told, payload = self.understand(spooled)
+                told, payload = self.read_event(spooled)
             except SourceError:
                 nobody = HookEvent(spooled.event, "other", "", "", spooled.cwd, spooled.epoch)
-                weighed.append((spooled, _Weighed(nobody, skipped="unreadable")))
+                judged.append(_Judged(spooled, nobody, skipped="unreadable"))
                 continue
-            if told.session == hooks.TRIAL:  # its hook may yet ask, and that is all
-                again[spooled.id] = told
-                continue
-            if spooled.id in known:  # it must not count for the numbers of prompts a second time
+            # Of a trial the hook may yet ask, and that is all; what is known must not count for the
+            # numbers of prompts a second time.
+            if told.session == hooks.TRIAL or spooled.id in known:
                 again[spooled.id] = told
                 continue
             key = (told.session, told.agent)
-            if key not in sessions:
-                sessions[key] = self.session(told)
-            one = self._weigh(spooled, told, payload, sessions[key])
+            session = sessions.get(key) or self.session_of(told)
+            one = self._judge_event(spooled, told, payload, session)
             if told.what == "prompt" and one.entries:
                 first = one.entries[0].item
-                sessions[key] = replace(
-                    sessions[key], prompts=first.prompt_number,
-                    title=sessions[key].title or first.title,
-                )  # fmt: skip
-            weighed.append((spooled, one))
+                title = session.title or first.title
+                session = replace(session, prompts=first.prompt_number, title=title)
+            sessions[key] = session
+            judged.append(one)
         before_storing()
         with self._store.transaction("events"):
             known = self._known_events(ids)
-            new = [pair for pair in weighed if pair[0].id not in known]
-            rows = self._put_sessions(new, sessions)
-            self._put_events(new, rows, self._put_items(new, rows))
-        return Taken(
-            {spooled.id: one.told for spooled, one in new},
+            new = [one for one in judged if one.spooled.id not in known]
+            self._put_sessions(new, sessions)
+            self._put_items(new)
+            self._put_events(new)
+        return Batch(
+            {one.spooled.id: one.told for one in new},
             again,
-            frozenset(s.id for s, one in weighed if one.skipped == "unreadable"),
+            frozenset(one.spooled.id for one in judged if one.skipped == "unreadable"),
         )
 
     def _known_events(self, ids: Sequence[str]) -> set[str]:
@@ -157,84 +171,76 @@ class Events:
 
     # --- outside the lock --------------------------------------------------------------------
 
-    def _weigh(
+    def _judge_event(
         self, spooled: Spooled, told: HookEvent, payload: dict[str, Any], session: Session
-    ) -> _Weighed:
-        if spooled.off:
-            return _Weighed(told, skipped="off")
-        if reason := self.refused(told):
-            return _Weighed(told, skipped=reason)
-        if not payload:
-            return _Weighed(told, skipped="empty")
-        if told.actor and not self._options.subagents:
-            return _Weighed(told, skipped="sub-agent")
-        tools = noise.skip_list(spooled.hints, self._config.texts("skip_tools"))
-        if told.tool in tools and not told.failed:
-            return _Weighed(told, skipped="skipped tool")
+    ) -> _Judged:
+        tools = skipped_tools(spooled.hints, self._config.texts("skip_tools"))
+        reason = "off" if spooled.off else self.refusal(told)
+        if not reason and not payload:
+            reason = "empty"
+        elif not reason and told.actor and not self._options.subagents:
+            reason = "sub-agent"
+        elif not reason and told.tool in tools and not told.failed:
+            reason = "skipped tool"
+        if reason:
+            return _Judged(spooled, told, skipped=reason)
         told = hooks.add_items(
             told, payload, session, self.projects, self._options, f"hook:{spooled.id}"
         )
-        if any(noise.own_answer(item) for item in told.items):
-            return _Weighed(replace(told, items=()), skipped="own answer")
-        reason = ""
+        if any(is_own_answer(item) for item in told.items):
+            return _Judged(spooled, replace(told, items=()), skipped="own answer")
         if told.tool:
-            reason = noise.no_observation(told.tool, told.size, told.failed, tools)
-        return _Weighed(told, tuple(map(prepared, told.items)), reason)
+            reason = no_observation(told.tool, told.size, told.failed, tools)
+        return _Judged(spooled, told, tuple(map(prepare_item, told.items)), reason)
 
     # --- inside ------------------------------------------------------------------------------
 
     def _put_sessions(
-        self, new: Sequence[tuple[Spooled, _Weighed]], sessions: dict[tuple[str, str], Session]
-    ) -> dict[tuple[str, str], int]:
+        self, new: Sequence[_Judged], sessions: Mapping[tuple[str, str], Session]
+    ) -> None:
         ids: dict[tuple[str, str], int] = {}
-        for spooled, one in new:
+        for one in new:
             told = one.told
-            if one.skipped == "off" and spooled.off and told.session:
+            if one.skipped == "off" and one.spooled.off and told.session:
                 self._store.append([Muted(told.session, told.epoch)])
             if one.skipped in ("off", "excluded") or not told.session:
                 continue
-            session = sessions[told.session, told.agent]
+            session = sessions[one.session_key]
             self._store.put_project(self.projects.of(session.cwd))
             span = replace(session, started=session.started or told.epoch, ended=told.epoch)
-            ids[told.session, told.agent] = self._store.put_session(
+            ids[one.session_key] = self._store.put_session(
                 replace(span, title=redact(session.title))
             )
-        return ids
+        for one in new:
+            one.session = ids.get(one.session_key, 0)
 
-    def _put_items(
-        self, new: Sequence[tuple[Spooled, _Weighed]], ids: dict[tuple[str, str], int]
-    ) -> dict[str, tuple[int, ...]]:
-        """Event id → its items, stored unless the transcript was there first."""
-        found: dict[str, list[int]] = {}
-        entries: list[tuple[str, Entry]] = []
+    def _put_items(self, new: Sequence[_Judged]) -> None:
+        """Unless the transcript was there first."""
+        entries: list[tuple[_Judged, Entry]] = []
         skipped: dict[str, Counter[str]] = {}
-        for spooled, one in new:
-            told = one.told
-            counts = skipped.setdefault(told.agent, Counter())
-            counts.update(told.skipped)
+        for one in new:
+            counts = skipped.setdefault(one.told.agent, Counter())
+            counts.update(one.told.skipped)
             if one.skipped:
                 counts[one.skipped] += 1
-            session = ids.get((told.session, told.agent), 0)
             for entry in one.entries:
-                if known := self._known(entry.item, session, told.epoch):
-                    found.setdefault(spooled.id, []).append(known)
+                if known := self._find_known(entry.item, one.session, one.told.epoch):
+                    one.items.append(known)
                 else:
-                    again = self._repeats(entry.item, session)
-                    entries.append((spooled.id, echo.marked(entry) if again else entry))
+                    echo = self._is_echo(entry.item, one.session)
+                    entries.append((one, mark_echo(entry) if echo else entry))
         self._store.put([entry for _, entry in entries])
-        for event, entry in entries:
-            found.setdefault(event, []).extend(
-                item.id for item in self._store.find(entry.item.ref) if _same(item, entry.item)
-            )
+        for one, entry in entries:
+            stored = self._store.find(entry.item.ref)
+            one.items += [item.id for item in stored if _is_same(item, entry.item)]
         for agent, counts in skipped.items():
             self._store.append([Skipped(agent, reason, n) for reason, n in counts.items()])
-        return {event: tuple(items) for event, items in found.items()}
 
-    def _known(self, item: Item, session: int, epoch: int) -> int:
+    def _find_known(self, item: Item, session: int, epoch: int) -> int:
         """The item as the transcript gave it, if it did; it is the whole truth. A call without its
         result is not."""
         for old in self._store.find(item.ref):
-            if _same(old, item):
+            if _is_same(old, item):
                 grown = item.body.startswith(old.body) and len(item.body) > len(old.body)
                 return 0 if grown and item.role == "tool" else old.id
         if item.role == "tool" or not session:
@@ -245,60 +251,55 @@ class Events:
             epoch + _SAME_TIME,
         )  # fmt: skip
 
-    def _repeats(self, item: Item, session: int) -> bool:
-        return echo.may_repeat(item) and echo.repeats(
-            item.body, echo.shown_texts(self._store, session, item.session), item.epoch
+    def _is_echo(self, item: Item, session: int) -> bool:
+        return can_be_echo(item) and is_repeated(
+            item.body, shown_texts(self._store, session, item.session), item.epoch
         )
 
-    def _put_events(
-        self,
-        new: Sequence[tuple[Spooled, _Weighed]],
-        ids: dict[tuple[str, str], int],
-        items: dict[str, tuple[int, ...]],
-    ) -> None:
+    def _put_events(self, new: Sequence[_Judged]) -> None:
         rows = []
-        for spooled, one in new:
-            told = one.told
-            session = ids.get((told.session, told.agent), 0)
-            made = items.get(spooled.id, (0,))[0]
+        window = self._config.number("batch_window_ms")
+        for one in new:
+            told, id_ = one.told, one.spooled.id
+            item = one.items[0] if one.items else 0
             turn = 0
-            if session:
-                turn = self._turn(spooled, told, session, made)
+            if one.session:
+                turn = self._put_turn(one, item)
                 if told.what == "start" and not one.skipped:
-                    self._owe(OwedStart(spooled.id, told.source, told.epoch, session))
+                    self._owe_start(OwedStart(id_, told.source, told.epoch, one.session))
             rows.append(
                 Event(
-                    spooled.id, told.name, told.epoch, session, turn, told.actor, told.tool,
-                    told.failed, made, one.skipped,
-                    noise.window(spooled.hints, self._config.number("batch_window_ms")),
+                    id_, told.name, told.epoch, one.session, turn, told.actor, told.tool,
+                    told.failed, item, one.skipped, batch_window(one.spooled.hints, window),
                     max(0, int(self._clock() * 1000) - told.epoch),
                 )
             )  # fmt: skip
         self._store.append(rows)
 
-    def _owe(self, start: OwedStart) -> None:
+    def _owe_start(self, start: OwedStart) -> None:
         """Until a hook has said that it printed the block of this start."""
         known = next(iter(self._store.entries(OwedStart, {"session": start.session})), None)
         self._store.append([known.followed_by(start) if known else start])
 
-    def _turn(self, spooled: Spooled, told: HookEvent, session: int, item: int) -> int:
+    def _put_turn(self, one: _Judged, item: int) -> int:
         """The turn an event belongs to, brought up to date with it."""
+        told, session, key = one.told, one.session, one.told.turn or one.spooled.id
         if told.what in ("start", "read", "agent start", "other"):
             return 0
         if told.what == "end":
-            return self._end_open(session, told.epoch)
+            return self._end_open_turn(session, told.epoch)
         turn = self._open_turn(session, told.turn) if told.turn else None
         if told.what == "prompt":
             if turn is None:
-                self._end_open(session, told.epoch)
-                turn = Turn(told.turn or spooled.id, session, item, started=told.epoch)
+                self._end_open_turn(session, told.epoch)
+                turn = Turn(key, session, item, started=told.epoch)
             turn = replace(turn, prompt=turn.prompt or item)
         else:
             if turn is None and not told.turn:
                 turn = self._open_turn(session)
             if turn is None and told.what == "compaction":
                 return 0  # /compact, between two turns
-            turn = turn or Turn(told.turn or spooled.id, session, started=told.epoch)
+            turn = turn or Turn(key, session, started=told.epoch)
         if told.what in ENDS and not told.actor:
             turn = replace(
                 turn, ended=told.epoch, state=ENDS[told.what], closing=item or turn.closing,
@@ -314,7 +315,7 @@ class Events:
         found = self._store.entries(Turn, {"session": session, **where}, Paging(1))
         return found[0] if found else None
 
-    def _end_open(self, session: int, epoch: int) -> int:
+    def _end_open_turn(self, session: int, epoch: int) -> int:
         """A turn whose Stop never came was interrupted."""
         turn = self._open_turn(session)
         if turn is None:
@@ -363,5 +364,5 @@ def find_said(
     return nearest.id if nearest else 0
 
 
-def _same(one: Item, other: Item) -> bool:
+def _is_same(one: Item, other: Item) -> bool:
     return (one.source, one.kind) == (other.source, other.kind)

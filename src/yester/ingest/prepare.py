@@ -1,16 +1,30 @@
-"""An item made ready for the store: without secrets and our own words, cut, hashed, expanded."""
+"""An item made ready for the store: without secrets and our own words, cut, hashed, expanded; and
+what is not worth showing, though it is kept: noise and echoes.
+
+The rules for noise work on what is stored, in event time, so a replay or a backfill gives the same
+result.
+
+An echo only says again, word for word, what the agent was shown. Nobody is shown it again, so
+nothing that says anything else may be one: a word more, less or in another place can turn a
+statement round ("Failed: …", "It is wrong that …", two ports changed over), in any language. Hence
+whole sentences are compared, as they stand. A frame around a quotation makes it a new message;
+where it is found, it is folded with what it is like.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any
 
 from yester.fence import strip_fenced
-from yester.model import Entry, Item
+from yester.model import ECHO, Entry, Event, Injection, Item
 from yester.redact import redact, strip_private
+from yester.store.contract import Store
 from yester.text.document import expand_item
+from yester.text.sentences import split_sentences
 
 # Tool output longer than this is cut in the middle; the transcript keeps the rest.
 HEAD_CHARS, TAIL_CHARS = 6_000, 2_000
@@ -19,25 +33,43 @@ _SHORT_TEXTS = (
     "title", "subtitle", "facts", "sections", "concepts", "tags", "files_read",
     "files_modified", "tool", "type", "actor",
 )  # fmt: skip
+SHORTEST = 50  # characters of a tool's input and output that can be worth an observation
+_SWITCHES = {"skip_tools": "SKIP_TOOLS", "batch_window_ms": "BATCH_WINDOW_MS"}
+# `yester recall …` in a shell prints what is stored already; so does our MCP server.
+SHELLS = frozenset(
+    {
+        "bash", "exec_command", "local_shell", "powershell", "run_shell_command",
+        "run_terminal_cmd", "run_terminal_command", "run_terminal_command_v2", "shell",
+        "shell_command",
+    }
+)  # fmt: skip
+_OWN_COMMAND = re.compile(
+    r"(?:^|[;&|(`])\s*(?:(?:\w{1,40}=\S{0,200}|env|exec|sudo|time|uvx|uv run|pipx run)\s+){0,8}"
+    r"(?:\S{0,200}/)?(?:yester|python\S{0,9} -m yester)\s+[\w-]", re.M
+)  # fmt: skip
+_OWN_TOOL = re.compile(r"mcp__(?:plugin_)?yester_", re.IGNORECASE)
+_FEWEST = 24  # characters; fewer are said again by chance
+_MARK = re.compile(r"\A(?:[-*•>]\s+)+")
 
 
-def prepared(item: Item) -> Entry:
+def prepare_item(item: Item) -> Entry:
     """Redact, then cut (never the other way round: half a secret has no shape), hash, expand."""
     clean: dict[str, Any] = {}
     body = strip_fenced(item.body)
-    body = cut(redact(_ends(body)), len(body)) if item.role == "tool" else redact(body)
+    is_output = item.role == "tool"
+    body = cut_output(redact(_kept_ends(body)), len(body)) if is_output else redact(body)
     if body is not item.body:
         clean["body"] = body
     for name in _SHORT_TEXTS:
         value = getattr(item, name)
-        if value and (text := redacted(value)) is not None:
+        if value and (text := redact_value(value)) is not None:
             clean[name] = text
     if clean:
         item = replace(item, **clean)
     return Entry(item, content_hash(item), expand_item(item))
 
 
-def redacted(value: Any) -> Any:
+def redact_value(value: Any) -> Any:
     """The value without secrets, or None where it has none: most have none."""
     if not value:
         return None
@@ -45,12 +77,12 @@ def redacted(value: Any) -> Any:
         clean = redact(value)
         return None if clean is value else clean
     if isinstance(value, Mapping):
-        parts = {key: redacted(part) for key, part in value.items()}
+        parts = {key: redact_value(part) for key, part in value.items()}
         if all(part is None for part in parts.values()):
             return None
         return {key: value[key] if part is None else part for key, part in parts.items()}
     if isinstance(value, tuple | list):
-        found = [redacted(part) for part in value]
+        found = [redact_value(part) for part in value]
         if all(part is None for part in found):
             return None
         return type(value)(
@@ -59,7 +91,7 @@ def redacted(value: Any) -> Any:
     return None
 
 
-def _ends(text: str) -> str:
+def _kept_ends(text: str) -> str:
     """Of output far longer than what is kept, the ends a secret in the kept part can reach into.
 
     Looking for secrets in 50 MB takes seconds. Private spans have no longest length, so they go
@@ -73,7 +105,7 @@ def _ends(text: str) -> str:
     return text[: _HUGE // 2] + text[-_HUGE // 2 :]
 
 
-def cut(text: str, length: int = 0) -> str:
+def cut_output(text: str, length: int = 0) -> str:
     """Long output with its middle left out, saying how much; `length` is what it had before."""
     left_out = max(len(text), length if len(text) >= _HUGE else 0) - HEAD_CHARS - TAIL_CHARS
     if left_out <= 0:
@@ -96,3 +128,120 @@ def content_hash(item: Item) -> bytes:
         )
     )  # fmt: skip
     return blake2b(content.encode("utf-8", "replace"), digest_size=16).digest()
+
+
+# --- noise ---------------------------------------------------------------------------------------
+
+
+def session_setting(hints: Mapping[str, str], name: str) -> str | None:
+    """A setting that a session's environment may change, under our name or claude-mem's."""
+    return hints.get(f"YESTER_{_SWITCHES[name]}", hints.get(f"CLAUDE_MEM_{_SWITCHES[name]}"))
+
+
+def skipped_tools(hints: Mapping[str, str], default: Sequence[str]) -> frozenset[str]:
+    text = session_setting(hints, "skip_tools")
+    if text is None:
+        return frozenset(default)
+    return frozenset(part.strip() for part in text.split(",") if part.strip())
+
+
+def batch_window(hints: Mapping[str, str], default: int) -> int:
+    text = session_setting(hints, "batch_window_ms") or ""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 7 else default
+
+
+def no_observation(tool: str, size: int, failed: bool, skipped: frozenset[str]) -> str:
+    """Why a tool's use is not worth an observation, or "". A failure always is."""
+    if failed:
+        return ""
+    if tool in skipped:
+        return "skipped tool"
+    return "short" if size < SHORTEST else ""
+
+
+def is_own_answer(item: Item) -> bool:
+    """Is this the use of a tool that answers with what yester knows?"""
+    if item.role != "tool":
+        return False
+    if item.tool.lower() not in SHELLS:
+        return _OWN_TOOL.match(item.tool) is not None
+    command = item.body.split("\n\n", 1)[0].split("<<", 1)[0]  # without output and documents
+    return _OWN_COMMAND.search(command) is not None
+
+
+def group_events(events: Iterable[Event]) -> list[list[Event]]:
+    """Uses of one tool by one agent that follow each other closely, together.
+
+    The events are those of one turn, in order: a batch never goes across a prompt. What is not
+    worth an observation neither makes nor breaks one.
+    """
+    found: list[list[Event]] = []
+    last: dict[str, list[Event]] = {}  # actor → the batch at hand
+    for event in events:
+        if not event.tool or event.skipped:
+            continue
+        batch = last.get(event.actor)
+        if batch and batch[-1].tool == event.tool and event.epoch - batch[-1].epoch <= event.window:
+            batch.append(event)
+        else:
+            last[event.actor] = [event]
+            found.append(last[event.actor])
+    return found
+
+
+# --- echoes --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The sentences of what an agent was shown, and since when."""
+
+    sentences: frozenset[str]
+    epoch: int = 0
+
+    @classmethod
+    def from_text(cls, text: str, epoch: int = 0) -> Shown:
+        return cls(_sentence_set(text), epoch)
+
+
+def shown_texts(store: Store, session: int, key: str) -> list[Shown]:
+    """What an agent was shown in a session (its row and its own id), each since when it was first.
+    What was made of the session itself does not count: its words would be an echo of themselves."""
+    first: dict[int, int] = {}
+    for line in store.entries(Injection, {"session": session}):
+        first[line.item] = min(line.epoch, first.get(line.item, line.epoch))
+    return [
+        Shown.from_text(_text_of_item(item), first[item.id])
+        for item in store.get(list(first))
+        if item.session != key
+    ]
+
+
+def is_repeated(text: str, shown: Iterable[Shown], epoch: int | None = None) -> bool:
+    """Has every sentence of it been shown by then? None: whenever it was."""
+    known = [one.sentences for one in shown if epoch is None or one.epoch <= epoch]
+    if not known:
+        return False
+    said = _sentence_set(text)
+    return sum(map(len, said)) >= _FEWEST and said <= frozenset().union(*known)
+
+
+def mark_echo(entry: Entry) -> Entry:
+    """The same as an echo: kept, and in no index."""
+    item = replace(entry.item, status=ECHO)
+    return replace(entry, item=item, hash=content_hash(item))
+
+
+def can_be_echo(item: Item) -> bool:
+    """Only the agent's own words can be an echo; whoever types it means it."""
+    return item.role in ("assistant", "thinking")
+
+
+def _text_of_item(item: Item) -> str:
+    parts = (item.title, item.subtitle, item.body, *item.facts, *item.sections.values())
+    return "\n".join(filter(None, parts))
+
+
+def _sentence_set(text: str) -> frozenset[str]:
+    parts = (_MARK.sub("", " ".join(part.split())) for part in split_sentences(text))
+    return frozenset(filter(None, (part.rstrip(".。 ") for part in parts)))

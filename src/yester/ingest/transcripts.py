@@ -23,9 +23,16 @@ from yester.agents.descriptors import Agent
 from yester.capture.rules import Rules
 from yester.errors import YesterError
 from yester.files import open_file
-from yester.ingest.echo import Shown, marked, may_repeat, repeats, shown_texts
-from yester.ingest.noise import own_answer
-from yester.ingest.prepare import prepared, redacted
+from yester.ingest.prepare import (
+    Shown,
+    can_be_echo,
+    is_own_answer,
+    is_repeated,
+    mark_echo,
+    prepare_item,
+    redact_value,
+    shown_texts,
+)
 from yester.model import Entry, Item, Muted, Project, PutCounts, Session, Source
 from yester.project import EXCLUDED, Projects
 from yester.redact import redact
@@ -89,35 +96,35 @@ class Ingest:
         self._sources: dict[str, tuple[Source, Counter[str]]] = {}
         self.report = Report()
 
-    def add(self, item: Item, project: Project | None = None) -> None:
+    def add_item(self, item: Item, project: Project | None = None) -> None:
         if project is not None:
             self._seen_projects[project.key] = project
-        self._take(prepared(item))
+        self._collect(prepare_item(item))
 
-    def _take(self, entry: Entry) -> None:
+    def _collect(self, entry: Entry) -> None:
         self._entries.append(entry)
         self._text += len(entry.item.body)
 
-    def _refused(self, item: Item) -> str:
+    def _refusal(self, item: Item) -> str:
         """Why this may not be kept, or ""."""
         if item.project == EXCLUDED.key:
             return "excluded"
         root = self._projects.by_key(item.project).root
         if item.session in self._muted or self._rules.off(root, item.session, item.epoch):
             return "off"
-        return "own answer" if own_answer(item) else ""
+        return "own answer" if is_own_answer(item) else ""
 
-    def _repeats(self, item: Item) -> bool:
+    def _is_echo(self, item: Item) -> bool:
         """Did the agent only say again what it was shown in this session?"""
-        if not may_repeat(item) or not item.session:
+        if not can_be_echo(item) or not item.session:
             return False
         key = (item.session, item.agent)
         if key not in self._shown:
             known = self._store.session(*key)
             self._shown[key] = shown_texts(self._store, known.id, known.key) if known else []
-        return repeats(item.body, self._shown[key], item.epoch)
+        return is_repeated(item.body, self._shown[key], item.epoch)
 
-    def _told_already(self, item: Item) -> bool:
+    def _is_outdated(self, item: Item) -> bool:
         """Is a call without its result stored with it? A hook told it before the client had written
         it down; the transcript may not be read again for long (a sub-agent's is not)."""
         return item.ref in self._unanswered and any(
@@ -128,7 +135,7 @@ class Ingest:
         )
 
     @property
-    def full(self) -> bool:
+    def is_full(self) -> bool:
         return len(self._entries) >= self._size or self._text >= _LARGEST_TEXT
 
     def flush(self) -> PutCounts:
@@ -142,7 +149,7 @@ class Ingest:
                 self._store.put_project(project)
             for session in self._sessions.values():
                 self._store.put_session(session)
-            entries = [entry for entry in self._entries if not self._told_already(entry.item)]
+            entries = [entry for entry in self._entries if not self._is_outdated(entry.item)]
             result = self._store.put(entries)
             for source, skipped in self._sources.values():
                 self._store.put_source(source, skipped)
@@ -155,12 +162,12 @@ class Ingest:
         self._seen_projects, self._sessions, self._sources = {}, {}, {}
         return result
 
-    def read(self, agent: Agent, path: Path, progress: Callable[[int], None]) -> None:
+    def read_transcript(self, agent: Agent, path: Path, progress: Callable[[int], None]) -> None:
         """Read a transcript from where the last run ended; an unchanged one costs a stat."""
-        for _ in self.reading(agent, path, progress):
+        for _ in self.read_slices(agent, path, progress):
             pass
 
-    def reading(
+    def read_slices(
         self, agent: Agent, path: Path, progress: Callable[[int], None] = lambda _: None
     ) -> Iterator[None]:
         """The same in small steps, for a caller that has other things to do between them."""
@@ -181,7 +188,7 @@ class Ingest:
         with self._store.transaction("places"):
             if known := next(iter(self._store.sources(path=str(path))), None):
                 self._store.put_source(replace(known, size=-1, head=_NO_HEAD), {})
-        self.read(agent, path, lambda _: None)
+        self.read_transcript(agent, path, lambda _: None)
 
     def _read(self, agent: Agent, path: Path, progress: Callable[[int], None]) -> Iterator[None]:
         found = path.stat()
@@ -198,39 +205,39 @@ class Ingest:
             progress(found.st_size)
             return
         reading = Reading(path, self._projects, self._options)
-        if known and found.st_size >= known.offset and _fingerprint(path, known.head) == known.head:
+        if known and found.st_size >= known.offset and _head_hash(path, known.head) == known.head:
             reading.offset, reading.line = known.offset, known.line
             reading.state = self._in_present_project(known.state)
             whole = bool(known.state.get(KEEPS_ECHOES))
         else:
             whole = True
-        head = _fingerprint(path)
+        head = _head_hash(path)
         begun = shown = reading.offset
         progress(begun)
         self.report.files += 1
 
         def remember(size: int, mtime_ns: int) -> None:
-            self._note(agent, reading, size, mtime_ns, head, whole)
+            self._note_source(agent, reading, size, mtime_ns, head, whole)
 
         for item in reader.read_items(reading):
             if item is None:
                 yield
                 continue
-            if reason := self._refused(item):
+            if reason := self._refusal(item):
                 reading.skip(reason)
                 reading.excluded = reading.excluded or reason == "excluded"
                 if item.kind == "prompt" and item.title:
                     self._unnamed.add(item.session)
             else:
-                entry = prepared(item)
-                self._take(marked(entry) if self._repeats(entry.item) else entry)
+                entry = prepare_item(item)
+                self._collect(mark_echo(entry) if self._is_echo(entry.item) else entry)
                 if item.ref in reading.unanswered:
                     self._unanswered.add(entry.item.ref)
             yield
             if reading.offset > shown:
                 progress(reading.offset - shown)
                 shown = reading.offset
-            if self.full:
+            if self.is_full:
                 remember(-1, 0)  # unfinished: no size can match it
                 self.flush()
         remember(size, mtime_ns)
@@ -238,7 +245,7 @@ class Ingest:
         self.report.bytes += found.st_size - begun
         self.report.messages += reading.messages
         self.report.problems += reading.problems
-        if self.full:
+        if self.is_full:
             self.flush()
 
     def _in_present_project(self, state: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -249,7 +256,7 @@ class Ingest:
             return state
         return {**state, "project": self._projects.of(cwd).key}
 
-    def _note(
+    def _note_source(
         self, agent: Agent, reading: Reading, size: int, mtime_ns: int, head: str, whole: bool
     ) -> None:
         state = msgspec.to_builtins(reading.state) if reading.state is not None else {}
@@ -262,7 +269,7 @@ class Ingest:
             state[KEEPS_ECHOES] = True
         source = Source(
             str(reading.path), agent.name, size, mtime_ns, reading.offset, reading.line, head,
-            redacted(state) or state,
+            redact_value(state) or state,
         )  # fmt: skip
         self._sources[source.path] = (source, reading.skipped)
         self.report.skipped += reading.skipped
@@ -276,7 +283,7 @@ class Ingest:
             self._seen_projects[session.project] = self._projects.by_key(session.project)
 
 
-def _fingerprint(path: Path, like: str = "") -> str:
+def _head_hash(path: Path, like: str = "") -> str:
     """The first bytes of a file as "length:hash"; `like` says how many were taken before.
 
     A database counts its pages there: it is the same file while its inode is the same.
@@ -290,13 +297,13 @@ def _fingerprint(path: Path, like: str = "") -> str:
     return f"{len(head)}:{blake2b(head, digest_size=8).hexdigest()}"
 
 
-def add(store: Store, items: Iterable[tuple[Item, Project]]) -> PutCounts:
+def add_items(store: Store, items: Iterable[tuple[Item, Project]]) -> PutCounts:
     """Items of a program with their projects, in batches; each batch is all or nothing."""
     rebuild_if_stale(store)
     ingest = Ingest(store, Projects({}), Options())
     for item, project in items:
-        ingest.add(item, project)
-        if ingest.full:
+        ingest.add_item(item, project)
+        if ingest.is_full:
             ingest.flush()
     ingest.flush()
     return ingest.report.put
@@ -309,14 +316,3 @@ def rebuild_if_stale(store: Store) -> int:
         return 0
     with store.transaction("index"):
         return care.reindex()
-
-
-def apply_names(store: Store, projects: Projects) -> int:
-    """Give what is already stored the names the user has set since; the number of items moved."""
-    moved = 0
-    for project in store.projects():
-        wanted = projects.renamed(project)
-        if wanted.key != project.key:
-            with store.transaction("places"):
-                moved += store.merge_project(project.key, wanted)
-    return moved

@@ -22,7 +22,7 @@ from msgspec import inspect
 
 from yester.errors import Malformed
 from yester.fence import fenced, neutral, strip_fenced
-from yester.ingest.echo import Shown, repeats
+from yester.ingest.prepare import Shown, is_repeated
 from yester.model import Hit, Item
 from yester.redact import redact
 from yester.tables import load_table
@@ -246,10 +246,10 @@ def _check_observation(
     shown: Sequence[Shown],
 ) -> Observed | None:
     title = one_line(one.title, TITLE)
-    if not is_borne_out(title, known, _STORY) or repeats(title, shown):
+    if not is_borne_out(title, known, _STORY) or is_repeated(title, shown):
         return None
     facts = (one_line(fact, FACT) for fact in one.facts[: 2 * FACTS])
-    told = [f for f in facts if is_borne_out(f, known, FACT_SHARE) and not repeats(f, shown)]
+    told = [f for f in facts if is_borne_out(f, known, FACT_SHARE) and not is_repeated(f, shown)]
     narrative = _check_story(one.narrative, known, NARRATIVE, shown)
     if not narrative and not told:
         return None
@@ -269,7 +269,7 @@ def _check_observation(
 def _check_story(text: str, known: frozenset[str], most: int, shown: Sequence[Shown]) -> str:
     """The sentences that are borne out."""
     sentences = (one_line(part, most) for part in split_sentences(harmless_text(text)))
-    kept = [s for s in sentences if is_borne_out(s, known, _STORY) and not repeats(s, shown)]
+    kept = [s for s in sentences if is_borne_out(s, known, _STORY) and not is_repeated(s, shown)]
     return one_line(" ".join(kept), most)
 
 

@@ -20,8 +20,7 @@ from yester.distil.history import LOOK_BACK, History, Rules, distilled_items
 from yester.distil.trouble import WARNING
 from yester.distil.turns import View
 from yester.distil.work import assigned
-from yester.ingest.echo import Shown, shown_texts
-from yester.ingest.prepare import prepared
+from yester.ingest.prepare import Shown, prepare_item, shown_texts
 from yester.llm.budget import SECONDS, Asker, day_of
 from yester.llm.questions import (
     SECTIONS,
@@ -45,7 +44,7 @@ _STEP_CHARS = 1_500  # of what a tool was given and gave
 @dataclass(frozen=True, slots=True)
 class Draft:
     """What was found in a turn without a model. `shown` is what the agent was shown in the
-    session (`ingest.echo.shown_texts`), which is never noted as something new."""
+    session (`ingest.prepare.shown_texts`), which is never noted as something new."""
 
     observations: tuple[Item, ...] = ()
     summary: Item | None = None
@@ -240,7 +239,7 @@ def _store_refined(
 ) -> bool:
     """Put what a model wrote in place of what was found; False where that is there no more."""
     whole = tuple((-1, source) for source in turn.sources)
-    entries = [replace(prepared(replace(one, id=0)), evidence=whole) for one in noted.items]
+    entries = [replace(prepare_item(replace(one, id=0)), evidence=whole) for one in noted.items]
     refs = {one.ref for one in noted.items}
     with store.transaction("work"):
         there = {item.ref: item for item in distilled_items(store, session.id)}

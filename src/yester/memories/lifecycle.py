@@ -20,7 +20,8 @@ from typing import Any
 
 from yester.clock import DAY
 from yester.errors import ConfigError, NotFound, NotYours, UsageError
-from yester.ingest import prepared, rebuild_if_stale
+from yester.ingest.prepare import prepare_item
+from yester.ingest.transcripts import rebuild_if_stale
 from yester.memories.categories import CATEGORIES, category_of, get_category
 from yester.memories.content import (
     draft_content,
@@ -149,7 +150,7 @@ def write_memory(
         memo.item.id, by.now, shorten_reason(by.who), what, shorten_reason(by.why),
         None if new else before, after, act,
     )  # fmt: skip
-    return get_memory(store, store.put_memo(prepared(memo.item), memo, change))
+    return get_memory(store, store.put_memo(prepare_item(memo.item), memo, change))
 
 
 def rewrite_memory(

@@ -17,7 +17,7 @@ from yester.agents.sources import first_records
 from yester.capture.rules import Rules
 from yester.errors import SourceError
 from yester.fence import strip_fenced
-from yester.ingest.prepare import prepared
+from yester.ingest.prepare import prepare_item
 from yester.llm.archive import is_archive_heading
 from yester.memories.categories import category_of
 from yester.memories.content import lead_text
@@ -194,7 +194,7 @@ def _make_source(path: str, notes: Sequence[Item], size: int = -1, mtime_ns: int
 def _put_items(
     store: Store, changed: Sequence[Item], project: Project | None, source: Source
 ) -> PutCounts:
-    entries = [prepared(item) for item in changed]
+    entries = [prepare_item(item) for item in changed]
     with store.transaction("items"):
         if project:
             store.put_project(project)

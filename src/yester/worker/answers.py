@@ -141,7 +141,7 @@ class Answers:
             return self._recent[id_]
         path = self._spool.find(id_)
         try:
-            return self._intake.understand(read(path))[0] if path else None
+            return self._intake.read_event(read(path))[0] if path else None
         except (OSError, ValueError, NewerFormat, SourceError):
             return None
 
@@ -166,7 +166,7 @@ class Answers:
             self._starts.discard(delivery.start)
 
     def _deliver(self, id_: str, told: HookEvent) -> Delivery:
-        if self._intake.refused(told):
+        if self._intake.refusal(told):
             return Delivery(id_, told)
         if self.embedding is not None:
             self.embedding.want()
@@ -192,7 +192,7 @@ class Answers:
         """The start whose block is to be given now. What a sub-agent is told only it reads."""
         if told.what not in ("start", "prompt", "read") or told.actor or not told.session:
             return None
-        session = self._intake.session(told)
+        session = self._intake.session_of(told)
         known = self._owed_start(session.id) if session.id else None
         if known is not None and known.event in self._starts:
             known = None
@@ -214,13 +214,13 @@ class Answers:
                 continue
             try:
                 spooled = read(path)
-                start, _ = self._intake.understand(spooled)
+                start, _ = self._intake.read_event(spooled)
             except (OSError, ValueError, NewerFormat, SourceError):
                 continue
             if (start.session, start.agent) != (told.session, told.agent):
                 continue
             settled = path.name in self._starts or self._store.entries(Event, {"id": path.name})
-            if settled or spooled.off or self._intake.refused(start):
+            if settled or spooled.off or self._intake.refusal(start):
                 return None
             return OwedStart(path.name, start.source, start.epoch)
         return None
@@ -283,7 +283,7 @@ class Answers:
         """What is given for an event; `block`: what the same answer brings besides."""
         config = config_for_session(self._config, told.hints)
         now = told.epoch if late else int(time.time() * 1000)
-        session = self._intake.session(told)
+        session = self._intake.session_of(told)
         project = self._intake.projects.by_key(session.project)
         root = git.top(told.cwd, project.root)
         at_start = told.what in ("start", "agent start")

@@ -19,8 +19,8 @@ from yester.capture.rules import Rules
 from yester.capture.spool import ENDED_WORKER, NewerFormat, Spool, Spooled, acknowledge, read
 from yester.config import Config
 from yester.errors import StoreError
-from yester.ingest import Ingest
 from yester.ingest.events import Events
+from yester.ingest.transcripts import Ingest
 from yester.store.contract import Store
 from yester.worker.answers import Answers
 from yester.worker.log import Log
@@ -146,7 +146,7 @@ class Intake:
     def _store_batch(self, batch: list[tuple[Path, Spooled]]) -> None:
         self._marks.begin(*(_event_piece(path) for path, _ in batch))
         try:
-            taken = self.taker.take([spooled for _, spooled in batch], self._marks.rest)
+            taken = self.taker.take_batch([spooled for _, spooled in batch], self._marks.rest)
         except (StoreError, MemoryError):
             raise
         except Exception as error:  # noqa: BLE001 -- one event's fault must not keep the others out
@@ -261,13 +261,13 @@ class Intake:
 
     def _read_transcript(self, path: Path, told: HookEvent) -> Iterator[None]:
         agent = AGENTS.get(told.agent)
-        if agent is None or self.taker.refused(told) or not os.path.isfile(path):  # noqa: PTH113
+        if agent is None or self.taker.refusal(told) or not os.path.isfile(path):  # noqa: PTH113
             return  # (Path.is_file() raises where a folder is closed to us)
         options = Options(self._config.flag("thinking"), self._config.flag("subagents"))
         ingest = Ingest(
             self._store, self.taker.projects, options, self._rules, before_storing=self._marks.rest
         )
-        yield from ingest.reading(agent, path)
+        yield from ingest.read_slices(agent, path)
         ingest.flush()
         self._marks.rest()
         self.taker.find_prompts(told.session, told.agent)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 from yester.config import SETTINGS, Config, Value
 from yester.distil import QUIET
 from yester.errors import ConfigError, SourceError, StoreBusy, StoreError, StoreReplaced
-from yester.ingest.joins import join_next, names_of
+from yester.ingest.projects import describe_joins, join_next
 from yester.model import Queue, Waiting
 from yester.project import Projects
 from yester.store import open_store
@@ -81,7 +81,7 @@ class Joining:
             self._log.failed("joining work trees", error)
         self._done = found is None
         if found is not None:
-            self._log.say(f"joined: {names_of(self._store, [found])}, {found.items} items")
+            self._log.say(f"joined: {describe_joins(self._store, [found])}, {found.items} items")
         return found is not None
 
 
@@ -280,7 +280,7 @@ class Embedding(JobThread):
             self.wake()
 
     def _work_slice(self, store: Store) -> bool:
-        from yester.ingest.embedding import embed_waiting
+        from yester.ingest.vectors import embed_waiting
 
         if self.embedder is None and not self._load_model(store):
             return False

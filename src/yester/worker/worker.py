@@ -23,7 +23,7 @@ from yester.capture.rules import rules, write_for_hooks
 from yester.capture.spool import Spool
 from yester.config import load
 from yester.errors import ConfigError, StoreBusy, StoreError, StoreNewer, StoreReplaced
-from yester.ingest import rebuild_if_stale
+from yester.ingest.transcripts import rebuild_if_stale
 from yester.operate.backups import before_migration
 from yester.store import open_store
 from yester.worker.answers import Answers

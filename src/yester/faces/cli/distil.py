@@ -17,7 +17,7 @@ from yester.distil.history import Rules, distilled_items
 from yester.errors import NotFound, UsageError
 from yester.faces.cli.app import App, count, pass_app, print_json
 from yester.faces.cli.stopping import stoppable
-from yester.ingest import rebuild_if_stale
+from yester.ingest.transcripts import rebuild_if_stale
 from yester.llm.budget import open_asker
 from yester.llm.refine import LATELY, find_unrefined, refine_turns
 from yester.model import Item, Queue, Session, Waiting

@@ -11,7 +11,7 @@ import click
 from yester.capture.rules import rules
 from yester.errors import NotFound, SourceError
 from yester.faces.cli.app import App, count, pass_app, print_json
-from yester.ingest import rebuild_if_stale
+from yester.ingest.transcripts import rebuild_if_stale
 from yester.memories.places import MEMORY, list_instruction_files, memory_paths
 from yester.operate.notes import (
     NoteFile,

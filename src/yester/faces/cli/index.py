@@ -19,8 +19,8 @@ from yester.errors import SourceError
 from yester.faces.cli.app import App, count, pass_app, print_json
 from yester.faces.cli.imports import notes_json, notes_said
 from yester.faces.cli.stopping import stoppable
-from yester.ingest import Ingest, Report, apply_names, rebuild_if_stale
-from yester.ingest.joins import join_all, names_of
+from yester.ingest.projects import apply_names, describe_joins, join_all
+from yester.ingest.transcripts import Ingest, Report, rebuild_if_stale
 from yester.memories.places import MEMORY, list_memory_files
 from yester.operate.notes import NotesReport, client_note_file, import_notes, retire_vanished
 from yester.project import Projects
@@ -56,7 +56,7 @@ def command(
     if joins := join_all(app.store, projects, app.now):
         click.echo(
             f"work trees that are gone were joined with their repositories: "
-            f"{names_of(app.store, joins)} (undo: yester doctor --undo-join NAME)", err=True
+            f"{describe_joins(app.store, joins)} (undo: yester doctor --undo-join NAME)", err=True
         )  # fmt: skip
     options = Options(app.config.flag("thinking"), app.config.flag("subagents"))
     gc.set_threshold(100_000)  # nothing here makes cycles, and looking for them costs a tenth
@@ -65,7 +65,7 @@ def command(
     with _progress(found) as advance, stoppable():
         try:
             for agent, path in found:
-                ingest.read(agent, path, advance)
+                ingest.read_transcript(agent, path, advance)
         finally:
             ingest.flush()
     report, notes = ingest.report, _notes(app, paths, only, projects, kept_out, oldest)

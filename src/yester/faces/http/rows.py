@@ -15,7 +15,7 @@ from yester.deliver.lines import item_icon
 from yester.deliver.tool_call import split_call
 from yester.faces.http import shapes
 from yester.faces.http.shapes import Row
-from yester.ingest.prepare import redacted
+from yester.ingest.prepare import redact_value
 from yester.model import Filters, Hit, Item, Paging, Session
 from yester.recall.rank import TOLD
 from yester.recall.recall import Answer
@@ -212,4 +212,4 @@ def _repeats(title: str, text: str) -> bool:
 
 
 def _clean(values: Sequence[str]) -> list[str]:
-    return list(redacted(tuple(values)) or values)
+    return list(redact_value(tuple(values)) or values)

@@ -12,9 +12,8 @@ from yester.capture.rules import rules
 from yester.distil.distil import Report, distil
 from yester.distil.history import Rules
 from yester.errors import ModelError, StoreDamaged, YesterError
-from yester.ingest import Ingest
-from yester.ingest.joins import names_of
-from yester.ingest.transcripts import KEEPS_ECHOES
+from yester.ingest.projects import describe_joins
+from yester.ingest.transcripts import KEEPS_ECHOES, Ingest
 from yester.model import ECHO, Filters, Injection, Join, Paging, Queue, Session
 from yester.operate import backups
 from yester.operate.doctor.finding import (
@@ -121,7 +120,7 @@ def _look_at_joins(store: Store) -> Iterator[Finding]:
         yield note(
             "projects",
             "work trees that are gone are joined with their repositories, "
-            f"{items:,} items: {names_of(store, joins)}",
+            f"{items:,} items: {describe_joins(store, joins)}",
             "To have one as a project of its own again: yester doctor --undo-join NAME",
         )
 

@@ -11,7 +11,7 @@ from yester.text.embed import Embedder, split_parts
 BATCH = 16  # items between two commits
 
 
-def parts(item: Item) -> list[str]:
+def item_parts(item: Item) -> list[str]:
     """The sub-documents of an item: title and text in pieces, each fact, each section."""
     text = "\n".join(filter(None, (item.title, item.subtitle, item.body)))
     found = split_parts(text)
@@ -34,7 +34,7 @@ def embed_waiting(
         items = store.get(store.unembedded(BATCH, since))
         if not items:
             return
-        texts = [parts(item) for item in items]
+        texts = [item_parts(item) for item in items]
         vectors = embedder.embed([text for one in texts for text in one])
         at = 0
         with store.transaction("items"):

@@ -1,4 +1,5 @@
-"""Work trees that are gone and were stored as projects of their own, joined with their repository.
+"""Projects of what is stored already: names the user has set since, and work trees that are gone
+and were stored as projects of their own, joined with their repository.
 
 Older versions did not know such a folder's repository (`yester.project`). Each is joined in one
 transaction that also writes down what was whose; a run that is killed goes on with the next one.
@@ -16,7 +17,7 @@ from yester.store.contract import Store
 
 def join_next(store: Store, projects: Projects, now: int) -> Join | None:
     """Join one; None where there is none left to join."""
-    for project, into in _joinable(store, projects):
+    for project, into in _find_joinable(store, projects):
         with store.transaction("places"):
             made = store.merge_project(project.key, into, now)
         if made:  # else another process was faster
@@ -33,7 +34,7 @@ def join_all(store: Store, projects: Projects, now: int) -> list[Join]:
     return joins
 
 
-def _joinable(store: Store, projects: Projects) -> Iterator[tuple[Project, Project]]:
+def _find_joinable(store: Store, projects: Projects) -> Iterator[tuple[Project, Project]]:
     """Projects that are work trees by their path, and the ones that they belong to."""
     known = store.projects()
     parted = {join.key for join in store.entries(Join) if join.undone}
@@ -51,7 +52,7 @@ def _joinable(store: Store, projects: Projects) -> Iterator[tuple[Project, Proje
         yield project, roots.get(into.root, into) if into.key.startswith("dir:") else into
 
 
-def names_of(store: Store, joins: Sequence[Join]) -> str:
+def describe_joins(store: Store, joins: Sequence[Join]) -> str:
     """`2 and 3 with shop`, for people."""
     names = {project.key: project.name for project in store.projects()}
     into: dict[str, list[str]] = {}
@@ -68,3 +69,14 @@ def _rename_numbers(store: Store) -> None:
         with store.transaction("places"):
             for project in better:
                 store.put_project(project)
+
+
+def apply_names(store: Store, projects: Projects) -> int:
+    """Give what is already stored the names the user has set since; the number of items moved."""
+    moved = 0
+    for project in store.projects():
+        wanted = projects.renamed(project)
+        if wanted.key != project.key:
+            with store.transaction("places"):
+                moved += store.merge_project(project.key, wanted)
+    return moved
