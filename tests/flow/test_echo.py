@@ -18,7 +18,7 @@ from yester.deliver.prompt import Given, Search
 from yester.deliver.start import Here
 from yester.ingest.events import Events
 from yester.ingest.transcripts import KEEPS_ECHOES, Ingest
-from yester.model import DISTILLED, Filters, Injection, Paging
+from yester.model import DISTILLED, Filters, Injection, Paging, Skipped, Source
 from yester.recall.recall import Asked, recall_hits
 from yester.recall.timeline import build_timeline
 from yester.store import maintenance_of, open_store
@@ -272,11 +272,11 @@ def test_a_fix_that_is_recalled_in_another_project_and_used_there_is_found_there
 def lost(desk, path, text):
     """As the version before left it: without the message, and with a count of what it dropped."""
     (item,) = desk.said(text)
-    source = next(iter(desk.store.sources(path=str(path))), None)
+    source = next(iter(desk.store.entries(Source, {"path": str(path)})), None)
     state = {name: value for name, value in source.state.items() if name != KEEPS_ECHOES}
     with desk.store.transaction("items"):
         desk.store.remove([item.id])
-        desk.store.put_source(replace(source, state=state), {"echo": 1})
+        desk.store.append([replace(source, state=state), Skipped(source.agent, "echo", 1)])
 
 
 def examined(run, *words):

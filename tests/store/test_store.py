@@ -268,12 +268,16 @@ def test_a_session_grows_and_keeps_its_title(store):
 def test_a_source_is_remembered(store):
     source = Source("/a.jsonl", "claude-code", 10, 20, 5, 2, "5:abc", {"prompts": 3})
     with store.transaction("items"):
-        store.put_source(source, {"progress": 2})
-        store.put_source(replace(source, offset=9), {"progress": 1, "mode": 1})
-    assert next(iter(store.sources(path="/a.jsonl")), None) == replace(source, offset=9)
-    assert next(iter(store.sources(path="/b.jsonl")), None) is None
-    assert store.sources(source.agent) == [replace(source, offset=9)]
-    assert store.sources("nobody") == []
+        store.append([source, Skipped(source.agent, "progress", 2)])
+        counts = {"progress": 1, "mode": 1}
+        skipped = [Skipped(source.agent, reason, n) for reason, n in counts.items()]
+        store.append([replace(source, offset=9), *skipped])
+    assert next(iter(store.entries(Source, {"path": "/a.jsonl"})), None) == replace(
+        source, offset=9
+    )
+    assert next(iter(store.entries(Source, {"path": "/b.jsonl"})), None) is None
+    assert store.entries(Source, {"agent": source.agent}) == [replace(source, offset=9)]
+    assert store.entries(Source, {"agent": "nobody"}) == []
     assert content_counts(store).skipped == {"progress": 3, "mode": 1}
 
 

@@ -33,7 +33,7 @@ from yester.ingest.prepare import (
     redact_value,
     shown_texts,
 )
-from yester.model import Entry, Item, Muted, Project, PutCounts, Session, Source
+from yester.model import Entry, Item, Muted, Project, PutCounts, Session, Skipped, Source
 from yester.project import EXCLUDED, Projects
 from yester.redact import redact
 from yester.store import maintenance_of
@@ -152,7 +152,8 @@ class Ingest:
             entries = [entry for entry in self._entries if not self._is_outdated(entry.item)]
             result = self._store.put(entries)
             for source, skipped in self._sources.values():
-                self._store.put_source(source, skipped)
+                left_out = [Skipped(source.agent, why, n) for why, n in skipped.items()]
+                self._store.append([source, *left_out])
         if self._entries:
             pace = _LOCK_SECONDS / max(self._clock() - began, 0.001)
             fitting = int(len(self._entries) * pace)
@@ -186,8 +187,8 @@ class Ingest:
     def read_again(self, agent: Agent, path: Path) -> None:
         """Read a transcript from its beginning, however far it was read."""
         with self._store.transaction("places"):
-            if known := next(iter(self._store.sources(path=str(path))), None):
-                self._store.put_source(replace(known, size=-1, head=_NO_HEAD), {})
+            if known := next(iter(self._store.entries(Source, {"path": str(path)})), None):
+                self._store.append([replace(known, size=-1, head=_NO_HEAD)])
         self.read_transcript(agent, path, lambda _: None)
 
     def _read(self, agent: Agent, path: Path, progress: Callable[[int], None]) -> Iterator[None]:
@@ -196,7 +197,7 @@ class Ingest:
             raise OSError(EINVAL, "not a regular file")
         reader = load_reader(agent.name)
         size, mtime_ns = reader.stamp_transcript(path)
-        known = next(iter(self._store.sources(path=str(path))), None)
+        known = next(iter(self._store.entries(Source, {"path": str(path)})), None)
         left_out = known.state.get(_EXCLUDED) if known else None
         if left_out is not None and left_out != self._rules.fingerprint():
             known = None  # the user has changed what is excluded: begin again

@@ -435,13 +435,13 @@ def sync_folder(
     is remembered in the store, for each project and folder."""
     folder, keeper = MemoryFolder(root), StoreKeeper(store, project, by)
     path = f"{_AGENT}:{project.key}:{root}"
-    known = next(iter(store.sources(path=path)), None)
+    known = next(iter(store.entries(Source, {"path": path})), None)
     base = _complete_base(known, folder, keeper)
     report = sync_keepers(folder, keeper, base, emptied, dry_run)
     state = {_BASE: {key: list(both) for key, both in report.base.items()}}
     if not dry_run and (known.state if known else {_BASE: {}}) != state:
         with store.transaction("places"):
-            store.put_source(Source(path, _AGENT, 0, 0, 0, 0, "", state), {})
+            store.append([Source(path, _AGENT, 0, 0, 0, 0, "", state)])
     return replace(report, folder=root, memories=len(folder.memories), config=folder.config)
 
 

@@ -129,7 +129,7 @@ def import_notes(
         path = str(file.path)
         try:
             state = file.path.stat()
-            known = next(iter(store.sources(path=path)), None)
+            known = next(iter(store.entries(Source, {"path": path})), None)
             same = known and (known.size, known.mtime_ns) == (state.st_size, state.st_mtime_ns)
             if same and not again:
                 report.unchanged += 1
@@ -163,7 +163,7 @@ def retire_vanished(store: Store, configs: Iterable[Path]) -> int:
     What was imported from elsewhere stays."""
     above = [f"{config / 'projects'}/" for config in configs if (config / "projects").is_dir()]
     number = 0
-    for source in store.sources(note_source(Path(MEMORY))) if above else ():
+    for source in store.entries(Source, {"agent": note_source(Path(MEMORY))}) if above else ():
         gone = source.path.startswith(tuple(above)) and not Path(source.path).exists()
         if gone and (before := find_notes(store, source)):
             _put_items(
@@ -199,7 +199,7 @@ def _put_items(
         if project:
             store.put_project(project)
         put = store.put(entries)
-        store.put_source(source, {})
+        store.append([source])
     return put
 
 
@@ -249,7 +249,7 @@ def lint_notes(store: Store, path: Path, project: str) -> list[PageFinding]:
     written = path.stat().st_mtime_ns // 1_000_000
     known = {
         _join_words(item.body): item.updated
-        for item in find_notes(store, next(iter(store.sources(path=str(path))), None))
+        for item in find_notes(store, next(iter(store.entries(Source, {"path": str(path)})), None))
     }
     projects = (project, GLOBAL.key)
     newer = [

@@ -57,7 +57,7 @@ Lock = Literal["ledger", "spend", "memories", "places", "events", "items", "work
 # What `append` writes down. Projects that were joined are read in the same way.
 Row = (
     Injection | Feedback | Spend | Event | Turn | OwedStart | Refinement | Archived | Muted
-    | Skipped | Answered
+    | Skipped | Answered | Source
 )  # fmt: skip
 R = TypeVar("R")
 
@@ -143,7 +143,7 @@ class Search(Protocol):
 
 
 class Places(Protocol):
-    """Projects, sessions and transcripts: where things happened."""
+    """Projects and sessions: where things happened."""
 
     def put_project(self, project: Project) -> int:
         """Its id. A known key keeps its readable name; a name already taken is made longer."""
@@ -173,12 +173,6 @@ class Places(Protocol):
 
     def sessions(self, filters: Filters, page: Paging = EVERYTHING) -> list[Session]:
         """Sessions that pass the filters by their end, with their numbers of items and prompts."""
-
-    def put_source(self, source: Source, skipped: Mapping[str, int]) -> None:
-        """Remember how far a transcript has been read, and add to the counts of skipped records."""
-
-    def sources(self, agent: str = "", path: str = "") -> list[Source]:
-        """How far transcripts have been read: all, those of an agent, this one; by path."""
 
 
 class Memories(Protocol):
@@ -236,7 +230,8 @@ class Ledger(Protocol):
 
         Known already, so that the row stays as it is: an event, a muted session, feedback of the
         same kind on an item in a session. Replaced: a turn (session, key), an owed start (session),
-        a refinement (session, turn), an archived session, and a spend with its id, by what it has
+        a refinement (session, turn), an archived session, how far a transcript
+        was read (path), and a spend with its id, by what it has
         cost in the end. Added up: skipped records, answers."""
 
     def retract(self, kind: type[Row], where: Mapping[str, object]) -> int:
@@ -245,7 +240,8 @@ class Ledger(Protocol):
     def entries(
         self, kind: type[R], where: Mapping[str, object] = {}, page: Paging = EVERYTHING
     ) -> list[R]:
-        """Rows of a kind with these values (a value, or several of which one), newest first."""
+        """Rows of a kind with these values (a value, or several of which one), newest first; those
+        without a number by what names them, backwards."""
 
     def totals(
         self,

@@ -21,6 +21,7 @@ from yester.config import Config
 from yester.errors import StoreError
 from yester.ingest.events import Events
 from yester.ingest.transcripts import Ingest
+from yester.model import Source
 from yester.store.contract import Store
 from yester.worker.answers import Answers
 from yester.worker.log import Log
@@ -234,7 +235,7 @@ class Intake:
         """A transcript from where the store has it: who has come further was not stopped by it."""
         try:
             size = path.stat().st_size
-            known = next(iter(self._store.sources(path=str(path))), None)
+            known = next(iter(self._store.entries(Source, {"path": str(path)})), None)
         except (OSError, ValueError):  # no file, or a name that is none
             return Piece("transcript", str(path))
         reached = known.offset + known.line if known else 0  # some readers count only one of them

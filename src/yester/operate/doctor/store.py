@@ -14,7 +14,7 @@ from yester.distil.history import Rules
 from yester.errors import ModelError, StoreDamaged, YesterError
 from yester.ingest.projects import describe_joins
 from yester.ingest.transcripts import KEEPS_ECHOES, Ingest
-from yester.model import ECHO, Filters, Injection, Join, Paging, Queue, Session
+from yester.model import ECHO, Filters, Injection, Join, Paging, Queue, Session, Source
 from yester.operate import backups
 from yester.operate.doctor.finding import (
     FIXING,
@@ -244,7 +244,7 @@ def _list_transcripts(store: Store, sessions: list[Session]) -> dict[Path, Agent
         if session.transcript and session.agent in AGENTS
     }
     for agent in AGENTS.values():
-        for source in store.sources(agent.name):
+        for source in store.entries(Source, {"agent": agent.name}, Paging(oldest_first=True)):
             if source.state.get(KEEPS_ECHOES):
                 agents.pop(source.path, None)
             elif (agent.name, source.state.get("session")) in keys:

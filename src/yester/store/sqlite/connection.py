@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import apsw
 
@@ -25,9 +25,11 @@ from yester.store.migrate import (
     schema_version,
 )
 from yester.store.sqlite import index, rows
-from yester.store.sqlite.codes import Codes
 from yester.store.sqlite.maintenance import PATIENCE, explain_errors, lock_file, restore_count
 from yester.text import terms as tokenizer
+
+if TYPE_CHECKING:
+    from yester.store.sqlite.vectors import Codes
 
 _SHORTEST_PREFIX = 6  # of a session's id, as `yester sessions` shows it
 NO_SUCH_ID = -1  # a filter that names something unknown must find nothing, not everything

@@ -13,15 +13,15 @@ from yester.model import DISTILLED, ECHO, EVERYTHING, Entry, Filters, Item, Pagi
 from yester.project import bare
 from yester.store.sqlite import rows
 from yester.store.sqlite.maintenance import explains_errors
+from yester.store.sqlite.places import PlaceRows
 from yester.store.sqlite.vectors import NOT_EMBEDDED, VectorRows
-from yester.store.sqlite.work import WorkRows
 from yester.text.document import expand_item
 
 _BATCH = 2_000  # documents held while the whole index is written
 _ENDS = (3_000, 2_000)  # characters of a tool's input and output that are looked at
 
 
-class ItemRows(WorkRows, VectorRows):
+class ItemRows(PlaceRows, VectorRows):
     """The part of `SqliteStore` that knows items."""
 
     # --- writing, inside a transaction -------------------------------------------------------

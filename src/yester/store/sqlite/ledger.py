@@ -14,6 +14,7 @@ from yester.model import (
     EVERYTHING,
     Answered,
     Archived,
+    Change,
     Event,
     Feedback,
     Injection,
@@ -23,6 +24,7 @@ from yester.model import (
     Paging,
     Refinement,
     Skipped,
+    Source,
     Spend,
     Turn,
 )
@@ -44,6 +46,7 @@ class _Kind:
     renamed: Mapping[str, str] = field(default_factory=dict)  # field → column
     numbered: bool = False  # by the store: rows have an id that says when they were written
     order: str = "id"
+    encoded: tuple[str, ...] = ()  # fields that are kept as JSON
     partial: str = ""  # a column whose index does not hold 0: only so it is used
 
 
@@ -97,6 +100,14 @@ _KINDS: Mapping[type, _Kind] = {
         order="day, ms",
     ),
     Join: _Kind("project_join", renamed={"into": "into_key"}),
+    Change: _Kind("memory_change", numbered=True, encoded=("before", "after")),
+    Source: _Kind(
+        "source",
+        "ON CONFLICT(path) "
+        + _replace_columns("agent", "size", "mtime_ns", "offset", "line", "head", "state"),
+        order="path",
+        encoded=("state",),
+    ),
 }
 
 
@@ -203,9 +214,11 @@ class LedgerRows(Connection):
     def append(self, rows: Sequence[Row]) -> list[int]:
         return [self._append_row(row) for row in rows]
 
-    def _append_row(self, row: Row) -> int:
+    def _append_row(self, row: Row | Change) -> int:
         kind = _KINDS[type(row)]
         values = {one.name: getattr(row, one.name) for one in fields(row)}
+        for name in kind.encoded:
+            values[name] = msgspec.json.encode(values[name]).decode()
         if isinstance(row, Answered):
             values["ms"] = min(max(row.ms, 0), _LONGEST)
         if kind.numbered and not (isinstance(row, Spend) and row.id):
@@ -241,13 +254,17 @@ class LedgerRows(Connection):
         if page.before:
             condition += " AND id < ?"
             args.append(page.before)
-        columns = ", ".join(spec.renamed.get(one.name, one.name) for one in _fields_of(kind))
+        names = [one.name for one in _fields_of(kind)]
+        columns = ", ".join(spec.renamed.get(name, name) for name in names)
         order = spec.order if page.oldest_first else f"{spec.order} DESC"
         found = self._db.execute(
             f"SELECT {columns} FROM {spec.table} WHERE {condition} ORDER BY {order} LIMIT ?",
             (*args, page.sql_limit),
         )
-        return [kind(*row) for row in found]
+        if not spec.encoded:
+            return [kind(*row) for row in found]
+        decode = [msgspec.json.decode if name in spec.encoded else _keep_value for name in names]
+        return [kind(*(read(v) for read, v in zip(decode, row, strict=True))) for row in found]
 
     @explains_errors
     def totals(
@@ -270,6 +287,10 @@ class LedgerRows(Connection):
             places = ", ".join(map(str, range(1, len(by) + 1)))
             sql += f" GROUP BY {places} ORDER BY {places}"
         return list(self._db.execute(sql, args))
+
+
+def _keep_value(value: Any) -> Any:
+    return value
 
 
 def _fields_of(kind: Any) -> tuple[Field[Any], ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -18,7 +19,6 @@ _SELECT = (
     f"SELECT {rows.READ}, m.slug, m.scope, m.path, m.content, m.version, m.since, m.reason"
     f"{rows.FROM} LEFT JOIN memory m ON m.item = i.id"
 )
-_CHANGE = "item, epoch, who, what, why, before, after, act, id"
 
 
 class MemoryRows(ItemRows):
@@ -58,12 +58,7 @@ class MemoryRows(ItemRows):
                 "INSERT OR IGNORE INTO memory_tag(tag, item) VALUES (?, ?)",
                 [(tag, id_) for tag in item.tags],
             )
-        self._db.execute(
-            "INSERT INTO memory_change(act, item, epoch, who, what, why, before, after)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (change.act or self._next_act(), id_, change.epoch, change.who, change.what, change.why,
-             _to_json(change.before), _to_json(change.after)),
-        )  # fmt: skip
+        self._append_row(replace(change, item=id_, act=change.act or self._next_act()))
         return id_
 
     def put_file(self, item: int, raw: bytes, hash_: str) -> None:
@@ -168,13 +163,8 @@ class MemoryRows(ItemRows):
 
     @explains_errors
     def changes(self, item: int = 0, act: int = 0, limit: int | None = None) -> list[Change]:
-        wanted = [(name, value) for name, value in (("item", item), ("act", act)) if value]
-        condition = " AND ".join(["1", *(f"{name} = ?" for name, _ in wanted)])
-        found = self._db.execute(
-            f"SELECT {_CHANGE} FROM memory_change WHERE {condition} ORDER BY id DESC LIMIT ?",
-            (*(value for _, value in wanted), -1 if limit is None else limit),
-        )
-        return [Change(*row[:5], *map(msgspec.json.decode, row[5:7]), *row[7:]) for row in found]
+        wanted = {name: value for name, value in (("item", item), ("act", act)) if value}
+        return self.entries(Change, wanted, Paging(limit))
 
     @explains_errors
     def gone(self, source: str, ref: str) -> bool:

@@ -1,13 +1,21 @@
-"""Projects, sessions and transcripts in SQLite: where things happened."""
+"""Projects and sessions in SQLite: where things happened, and which sessions wait to be distilled,
+refined or archived."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-import msgspec
-
 from yester.errors import StoreError
-from yester.model import EVERYTHING, Filters, Item, Paging, Project, Session, Skipped, Source
+from yester.model import (
+    EVERYTHING,
+    Filters,
+    Item,
+    Paging,
+    Project,
+    Queue,
+    Session,
+    Waiting,
+)
 from yester.project import bare
 from yester.store.sqlite import rows
 from yester.store.sqlite.ledger import LedgerRows
@@ -21,6 +29,41 @@ _SESSION = (
     " (SELECT count(*) FROM item WHERE session = s.id AND session <> 0), s.id"
     " FROM session s JOIN project p ON p.id = s.project"
 )
+_WAITING = (
+    "SELECT s.key, s.agent, p.key, s.started, s.ended, s.cwd, s.branch, s.title, s.transcript,"
+    " 0, 0, s.id, coalesce(u.changes, 0), iif(:stage = 'archive', coalesce(a.ended, 0),"
+    " coalesce(u.since, 0)) FROM session s JOIN project p ON p.id = s.project"
+    " LEFT JOIN undistilled u ON u.session = s.id LEFT JOIN archived a ON a.session = s.id"
+)
+_HOOKED = "EXISTS (SELECT 1 FROM turn t WHERE t.session = s.id)"
+# A turn whose end never came is over when nothing has happened for a while.
+_AT_WORK = (
+    "(s.ended > :quiet AND EXISTS"
+    " (SELECT 1 FROM turn t WHERE t.session = s.id AND t.state = 'open'))"
+)
+_TRAILING = 60_000  # ms after its end within which something of a session may still be written
+_ENDED = (
+    "(s.ended <= :quiet OR (s.ended <= :ended AND EXISTS (SELECT 1 FROM event e"
+    f" WHERE e.id >= printf('%d', s.ended - {_TRAILING}) AND e.session = s.id"
+    " AND e.name = 'SessionEnd')))"
+)
+# stage → (condition, order)
+_STAGES = {
+    "distil": (
+        f"u.session IS NOT NULL AND NOT {_AT_WORK} AND (NOT :hooked OR {_HOOKED})",
+        "s.ended DESC, s.id DESC",
+    ),
+    "refine": (f"s.ended >= :since AND {_HOOKED}", "s.ended, s.id"),
+    "archive": (
+        f"s.ended >= :since AND s.ended > coalesce(a.ended, 0) AND {_HOOKED}"
+        f" AND u.session IS NULL AND {_ENDED}",
+        "s.ended, s.id",
+    ),
+    "any": (
+        "(s.key = :key OR (length(:key) >= 6 AND s.key LIKE :prefix ESCAPE '\\'))",
+        "s.key <> :key, s.ended DESC",
+    ),
+}
 
 
 class PlaceRows(LedgerRows):
@@ -98,17 +141,32 @@ class PlaceRows(LedgerRows):
             )
         return known
 
-    def put_source(self, source: Source, skipped: Mapping[str, int]) -> None:
+    def queue_sessions(self, since: Mapping[int, int] | None = None) -> int:
+        before = self._queued_count()
+        if since is None:
+            since = dict(self._db.execute("SELECT id, 0 FROM session"))
+        self._db.executemany(
+            "INSERT INTO undistilled VALUES (?, 1, ?) ON CONFLICT DO UPDATE SET"
+            " changes = changes + 1, since = min(since, excluded.since)",
+            sorted(since.items()),
+        )
+        return self._queued_count() - before
+
+    def _queued_count(self) -> int:
+        return int(self._first_row("SELECT count(*) FROM undistilled")[0])
+
+    def settle_session(self, waiting: Waiting, rest: int = 0) -> None:
+        known = waiting.session.id, waiting.changes
+        if rest:
+            self._db.execute(
+                "UPDATE undistilled SET since = ? WHERE session = ? AND changes = ?",
+                (rest, *known),
+            )
+            return
+        self._db.execute("DELETE FROM undistilled WHERE session = ? AND changes = ?", known)
         self._db.execute(
-            "INSERT INTO source(path, agent, size, mtime_ns, offset, line, head, state)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(path) DO UPDATE SET"
-            " agent = excluded.agent, size = excluded.size, mtime_ns = excluded.mtime_ns,"
-            " offset = excluded.offset, line = excluded.line, head = excluded.head,"
-            " state = excluded.state",
-            (source.path, source.agent, source.size, source.mtime_ns, source.offset, source.line,
-             source.head, msgspec.json.encode(source.state).decode()),
-        )  # fmt: skip
-        self.append([Skipped(source.agent, reason, n) for reason, n in skipped.items()])
+            "UPDATE turn SET distilled = 1 WHERE session = ? AND state <> 'open'", known[:1]
+        )
 
     # --- reading -----------------------------------------------------------------------------
 
@@ -154,10 +212,15 @@ class PlaceRows(LedgerRows):
         return Session(*row) if row else None
 
     @explains_errors
-    def sources(self, agent: str = "", path: str = "") -> list[Source]:
-        wanted = [(name, value) for name, value in (("agent", agent), ("path", path)) if value]
-        condition = " AND ".join(["1", *(f"{name} = ?" for name, _ in wanted)])
+    def queued_sessions(self, queue: Queue) -> list[Waiting]:
+        condition, order = _STAGES[queue.stage]
         found = self._db.execute(
-            f"{rows.SOURCE} WHERE {condition} ORDER BY path", [value for _, value in wanted]
-        )
-        return [rows.source_of(row) for row in found]
+            f"{_WAITING} WHERE {condition} ORDER BY {order} LIMIT :most",
+            {
+                "stage": queue.stage, "quiet": queue.quiet_since, "ended": queue.ended_before,
+                "since": queue.since, "hooked": queue.hooked, "key": queue.key,
+                "prefix": rows.prefix_pattern(queue.key),
+                "most": -1 if queue.limit is None else queue.limit,
+            },
+        )  # fmt: skip
+        return [Waiting(Session(*row[:12]), row[12], row[13]) for row in found]

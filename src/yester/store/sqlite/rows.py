@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from yester.model import ECHO, Filters, Item, Source
+from yester.model import ECHO, Filters, Item
 
 COLUMNS = (
     "id", "ref", "kind", "source", "hash", "project", "session", "agent", "actor", "role",
@@ -30,7 +30,6 @@ READ = (
 )
 FROM = " FROM item i JOIN project p ON p.id = i.project LEFT JOIN session s ON s.id = i.session"
 SELECT = f"SELECT {READ}{FROM}"
-SOURCE = "SELECT path, agent, size, mtime_ns, offset, line, head, state FROM source"
 
 
 def _to_json(value: Sequence[str] | Mapping[str, str]) -> str:
@@ -70,11 +69,6 @@ def item_of(values: tuple[Any, ...]) -> Item:
         tool=tool, origin=origin, trust=trust, confidence=confidence, status=status,
         supersedes=supersedes, discovery_tokens=discovery_tokens, id=id_,
     )  # fmt: skip
-
-
-def source_of(values: tuple[Any, ...]) -> Source:
-    path, agent, size, mtime_ns, offset, line, head, state = values
-    return Source(path, agent, size, mtime_ns, offset, line, head, msgspec.json.decode(state))
 
 
 _TALK = frozenset(("message", "prompt"))
