@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from yester.config import Config
+    from yester.git import Signals
     from yester.memories.memory import Author
     from yester.model import Filters, Project, Session
     from yester.recall.rank import Weights
@@ -359,6 +360,11 @@ class Memory:
         self._own_model = (model,)
 
     @property
+    def search_embedder(self) -> Embedder | None:
+        """The model, where there is anything that it could be compared with."""
+        return self.embedder if self._compares_vectors() else None
+
+    @property
     def current_project(self) -> Project:
         """The project of the folder in which questions are asked."""
         from yester.project import Projects
@@ -385,8 +391,15 @@ class Memory:
         root = git.top(self.cwd, project.root)
         if not query or not root:
             return Here(project, root)
-        signals = git.signals(root, time.monotonic() + _GIT_PATIENCE)
-        return Here(project, root, changed_files(signals))
+        return Here(project, root, changed_files(self.git_signals(root)))
+
+    def git_signals(self, folder: str, wait: bool = True) -> Signals:  # noqa: ARG002
+        """What git says about the work in a folder; without `wait`, what is known already."""
+        from yester import git
+
+        if not folder:
+            return git.Signals()
+        return git.signals(folder, time.monotonic() + _GIT_PATIENCE)
 
     def answer(self, asked: Asked) -> Answer:
         """The worker's answer, else our own. It is ranked for the current project and the files at
@@ -406,7 +419,7 @@ class Memory:
             return found
         from yester.recall.recall import answer_question
 
-        embedder = self.embedder if asked.query and self._compares_vectors() else None
+        embedder = self.search_embedder if asked.query else None
         fates = self.judge_staleness(root) if root else None
         return answer_question(self.reading, asked, self.weights, embedder, fates)
 

@@ -257,7 +257,7 @@ def reached(module: str, seen: dict[str, None]) -> dict[str, None]:
 
 
 def test_no_language_model_can_be_reached_from_where_a_prompt_waits():
-    entrances = ("deliver.context", "deliver.gate", "capture.ask", "capture.hook")
+    entrances = ("operations.context", "deliver.gate", "capture.ask", "capture.hook")
     found: dict[str, None] = {}
     for module in entrances:
         reached(f"yester.{module}", found)

@@ -13,9 +13,8 @@ from yester.agents.base import Options
 from yester.agents.descriptors import AGENTS
 from yester.capture.rules import rules
 from yester.config import load
-from yester.deliver.context import Moment, context
-from yester.deliver.prompt import Given, Search
-from yester.deliver.start import Here
+from yester.deliver.prompt import at_prompt
+from yester.deliver.start import Here, at_start
 from yester.ingest.events import Events
 from yester.ingest.transcripts import KEEPS_ECHOES, Ingest
 from yester.model import DISTILLED, Filters, Injection, Paging, Skipped, Source
@@ -158,8 +157,9 @@ def test_an_echo_is_given_to_nobody_and_counts_as_no_use(desk, transcript):
     }
     project = desk.events.projects.of("/home/sam/code/shop")
     here = Here(project, "another session", Told().clock + 60_000)
-    for moment in (Moment("start"), Moment("prompt", "where does the ledger service listen?")):
-        given = context(desk.store, moment, here, Given(), Search())
+    asked = "where does the ledger service listen?"
+    at_asking = at_prompt(desk.store, asked, project, here.session, here.now)
+    for given in (at_start(desk.store, here), at_asking):
         assert item.id not in [one.item for one in given.shown]
     assert desk.store.texts([shown]).used[shown].feedback == {}
     assert item.id not in desk.store.texts([item.id]).used

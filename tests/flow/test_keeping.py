@@ -9,9 +9,7 @@ from itertools import permutations
 import pytest
 
 from tests.distilling import Story, distilled, fixed_bug, made
-from yester.deliver.context import Moment, context
-from yester.deliver.prompt import Given
-from yester.deliver.start import Here
+from yester.deliver.start import Here, at_start
 from yester.distil.keeping import link_decisions
 from yester.ingest.prepare import prepare_item
 from yester.memories.lifecycle import change_status, edit_memory, undo_change
@@ -182,7 +180,7 @@ def test_a_rule_typed_anew_after_it_was_taken_back_holds(store):
 def dated_rules(store):
     """The rules as a session is told them at its start."""
     here = Here(SHOP, "new", BACKFILL, UTC, rules=applicable_rules(store, SHOP))
-    told = context(store, Moment("start"), here, Given()).text
+    told = at_start(store, here).text
     return [line for line in told.splitlines() if line.startswith("- ")]
 
 

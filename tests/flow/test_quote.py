@@ -16,9 +16,7 @@ from hypothesis import strategies as st
 import yester
 from tests.unit.test_fence import TAG, hidden, texts
 from yester.clock import Calendar
-from yester.deliver.context import Moment, context
 from yester.deliver.lines import index_row, item_line, quote_lines, quote_name, quote_text
-from yester.deliver.prompt import Given
 from yester.deliver.start import Here
 from yester.faces.cli import cli
 from yester.faces.mcp.memory import open_for_tools
@@ -28,6 +26,7 @@ from yester.fence import KINDS, strip_fenced
 from yester.git import Signals
 from yester.ingest.prepare import content_hash
 from yester.model import Entry, Filters, Item, Paging, Session
+from yester.operations.context import EVENTS, ContextRequest, choose_context
 from yester.project import named as project_named
 from yester.text.document import expand_item
 
@@ -96,13 +95,15 @@ def store_raw(memory: OpenMemory, *texts: str) -> list[int]:
 
 def contexts(memory: OpenMemory, text: str) -> Iterator[tuple[str, str]]:
     here = Here(SHOP, "new", NOW * 1000, UTC, Signals("fix", "0" * 40, ("till.py",)))
-    moments = (
-        Moment("start"), Moment("start", source="compact", exchange=True), Moment("agent start"),
-        Moment("prompt", prompt=f"{WORD} {text}"),
-        Moment("read", file="till.py"),
+    requests = (
+        ContextRequest(), ContextRequest(source="compact"), ContextRequest("SubagentStart"),
+        ContextRequest("UserPromptSubmit", prompt=f"{WORD} {text}"),
+        ContextRequest("PreToolUse", file="till.py"),
     )  # fmt: skip
-    for moment in moments:
-        yield moment.what, context(memory.store, moment, here, Given()).text
+    for request in requests:
+        exchange = request.source == "compact"
+        found = choose_context(memory.store, request, here, exchange=exchange)
+        yield EVENTS[request.event], found.text
 
 
 def answers(home: Path, desk: Path, ids: list[int]) -> Iterator[tuple[str, str]]:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from yester.deliver.context import EVENTS, Moment, context
-from yester.deliver.prompt import Given, Search
+from yester.deliver.prompt import Search
 from yester.deliver.start import Here
 from yester.git import Signals
 from yester.model import Item
+from yester.operations.context import EVENTS, ContextRequest, choose_context
 from yester.project import named
 from yester.recall.staleness import Staleness
 
@@ -77,26 +77,26 @@ def fates(works):
     }
 
 
-MOMENTS = {
-    "start": Moment("start", source="startup"),
-    "start-exchange": Moment("start", source="startup", exchange=True),
-    "start-small": Moment("start", source="startup", budget=250),
-    "compact": Moment("start", source="compact"),
-    "resume": Moment("start", source="resume"),
-    "agent": Moment("agent start"),
-    "prompt": Moment("prompt", prompt="why did the stock import lock the table all night?"),
-    "read": Moment("read", file="jobs/stock.py"),
+REQUESTS = {
+    "start": ContextRequest(source="startup"),
+    "start-exchange": ContextRequest(source="startup"),
+    "start-small": ContextRequest(source="startup", budget=250),
+    "compact": ContextRequest(source="compact"),
+    "resume": ContextRequest(source="resume"),
+    "agent": ContextRequest("SubagentStart"),
+    "prompt": ContextRequest("UserPromptSubmit", prompt="why did the stock import lock the table all night?"),
+    "read": ContextRequest("PreToolUse", file="jobs/stock.py"),
 }
 
 
-@pytest.mark.parametrize("name", MOMENTS)
+@pytest.mark.parametrize("name", REQUESTS)
 def test_a_context_reads_as_it_was_written_down(memory, name):
     memory.add(STORED)
     session = {"compact": "s2", "resume": "s1"}.get(name, "new")
     here = Here(SHOP, session, NOW * 1000, UTC, AT_HAND, RULES, fates=fates)
-    given = context(
-        memory.store, MOMENTS[name], here, Given(), Search(fates=fates, files=AT_HAND.changed)
-    )
+    search = Search(fates=fates, files=AT_HAND.changed)
+    exchange = name == "start-exchange"
+    given = choose_context(memory.store, REQUESTS[name], here, None, search, exchange)
     path = HERE / f"context-{name}.txt"
     if os.environ.get("YESTER_GOLDEN"):
         path.write_text(given.text + "\n", "utf-8")
@@ -104,4 +104,4 @@ def test_a_context_reads_as_it_was_written_down(memory, name):
 
 
 def test_every_answered_event_has_a_form_here():
-    assert {moment.what for moment in MOMENTS.values()} == set(EVENTS.values())
+    assert {request.event for request in REQUESTS.values()} == set(EVENTS)

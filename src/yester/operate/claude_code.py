@@ -27,9 +27,9 @@ import msgspec
 from yester.agents.descriptors import CLAUDE_CODE
 from yester.agents.hooks import TRIAL
 from yester.capture.spool import Spool, acknowledge, read
-from yester.deliver.context import EVENTS
 from yester.llm.client import CLAUDE_PLACES
 from yester.operate.install import PLUGIN, plugin_link
+from yester.operations.context import EVENTS
 
 _ASKED_SECONDS = 30.0
 _TRIED_SECONDS = 15.0  # the client waits 10

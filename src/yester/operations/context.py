@@ -1,65 +1,110 @@
-"""What an agent would be given now, in a folder: the text, why each line is there, what was left
-out. Nothing of it is written into the ledger: that is for what an agent's hook was answered."""
+"""What an agent gets, by what has happened: one request for hooks and for every face.
+
+Nothing of it is written into the ledger here: that is for what an agent's hook was answered, and
+`worker/answers.py` does it."""
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, field, replace
 
 from yester import git
 from yester.agents.values import relative_path
-from yester.deliver.context import EVENTS, Moment, context
+from yester.config import narrowed
 from yester.deliver.page import Context
-from yester.deliver.prompt import Given, Search
-from yester.deliver.start import Here
+from yester.deliver.prompt import Given, Search, at_prompt, at_read
+from yester.deliver.start import Here, at_start, for_agent
 from yester.errors import UsageError
+from yester.fence import MOST_UNITS
 from yester.memories.folder import narrow_limit
 from yester.memories.rules import applicable_rules
 from yester.memory import Memory
-from yester.model import Project
+from yester.model import TAKEN_UP, Project
 from yester.project import Projects
 from yester.recall.beginning import changed_files
-from yester.store.figures import has_vectors
+from yester.recall.rank import Weights
+from yester.store.contract import Store
 
-_PATIENCE = 0.15  # seconds for git
+# The events that are answered, by the names of Claude Code → what happens.
+EVENTS: Mapping[str, str] = {
+    "SessionStart": "start",
+    "UserPromptSubmit": "prompt",
+    "PreToolUse": "read",
+    "SubagentStart": "agent start",
+}
+_STARTS = ("SessionStart", "SubagentStart")
 
 
 @dataclass(frozen=True, slots=True)
 class ContextRequest:
-    """`cwd` is the folder it happens in, "" where a `project` that is known by name has none."""
+    """What has happened and where; and, for a hook, what its session has been given before.
+
+    `cwd` is the folder it happens in, "" where a `project` that is known by name has none.
+    """
 
     event: str = "SessionStart"
     cwd: str = ""
     prompt: str = ""
-    file: str = ""
-    budget: int = 2_000
+    file: str = ""  # about to be read
+    budget: int = 2_000  # tokens at a start
     project: Project | None = None
+    session: str = ""
+    source: str = ""  # of a start: startup, resume, clear, compact, fork
+    now: int = 0  # ms; 0: the present
+    known: Container[int] = ()  # items
+    spent: int = 0  # tokens
+    known_files: Container[str] = ()  # of which the session was told, as seen from the project
+    units: int = MOST_UNITS  # that something else in the answer has left
+    variables: Mapping[str, str] = field(default_factory=dict)  # can only have less shown
 
 
 def build_context(memory: Memory, request: ContextRequest) -> Context:
     if request.event not in EVENTS:
         known = ", ".join(EVENTS)
         raise UsageError(f"event is {request.event!r}, but must be one of {known}")
-    config, store, cwd = memory.config, memory.reading, request.cwd
+    config, store, cwd = narrowed(memory.config, request.variables), memory.reading, request.cwd
     project = request.project or Projects(config.projects).of(cwd)
     root = git.top(cwd, project.root) if cwd else ""
-    signals = git.signals(cwd, time.monotonic() + _PATIENCE) if cwd else git.Signals()
-    fates = memory.judge_staleness(root)
-    embedder = memory.embedder if has_vectors(store) else None
+    file = relative_path(request.file, root)
+    if request.event == "PreToolUse" and file in request.known_files:
+        return Context()
+    starts = request.event in _STARTS
+    signals = memory.git_signals(cwd, wait=starts)
     search = Search(
-        memory.weights, embedder, fates, changed_files(signals), config.flag("cross_project")
-    )
-    here = Here(
-        project, "", memory.now, signals=signals,
-        rules=applicable_rules(store, project, search.files), weights=search.weights,
-        embedder=embedder, fates=fates,
+        Weights().with_half_life(config.number("recency_halflife_days")), memory.search_embedder,
+        memory.judge_staleness(root), changed_files(signals), config.flag("cross_project"),
     )  # fmt: skip
-    file = relative_path(request.file, root) if root else request.file
-    moment = Moment(
-        EVENTS[request.event], request.prompt, file, exchange=config.flag("last_exchange"),
-        budget=request.budget,
+    here = Here(
+        project, request.session, request.now or memory.now, signals=signals,
+        rules=applicable_rules(store, project, search.files) if starts else (),
+        weights=search.weights, embedder=search.embedder, fates=search.fates,
     )  # fmt: skip
     most = narrow_limit(config.number("max_inject"), root)
-    at_prompt = request.event == "UserPromptSubmit"
-    given = Given(most=most) if at_prompt else Given((), 0, min(most, 3), 250)
-    return context(store, moment, here, given, search)
+    given = Given(request.known, request.spent, min(most, 3), 250, units=request.units)
+    if request.event == "UserPromptSubmit":
+        given = Given(request.known, request.spent, most, units=request.units)
+    exchange = config.flag("last_exchange")
+    return choose_context(store, replace(request, file=file), here, given, search, exchange)
+
+
+def choose_context(
+    store: Store,
+    request: ContextRequest,
+    here: Here,
+    given: Given | None = None,
+    search: Search | None = None,
+    exchange: bool = False,
+) -> Context:
+    """By the event. Its file is seen from the project; `exchange`: at a start with the last words
+    of the session before."""
+    if request.event == "SessionStart":
+        return at_start(
+            store, here, request.budget, exchange, of_session=request.source == "compact",
+            again=request.source in TAKEN_UP,
+        )  # fmt: skip
+    if request.event == "SubagentStart":
+        return for_agent(store, here)
+    about = here.project, here.session, here.now, given, search, here.zone
+    if request.event == "UserPromptSubmit":
+        return at_prompt(store, request.prompt, *about)
+    return at_read(store, request.file, *about)

@@ -14,6 +14,7 @@ from collections.abc import Container, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -21,25 +22,17 @@ import msgspec
 from yester import __version__, git
 from yester.agents.descriptors import find_agent
 from yester.agents.hooks import TRIAL, HookEvent
-from yester.agents.values import relative_path
 from yester.capture.spool import NewerFormat, Spool, event_of, read
 from yester.clock import DAY
 from yester.config import Config
-from yester.config import narrowed as config_for_session
-from yester.deliver.context import EVENTS, Moment, context
 from yester.deliver.page import Context, Shown, join_contexts
-from yester.deliver.prompt import Given, Search
-from yester.deliver.start import Here
 from yester.errors import SourceError, StoreError
 from yester.fence import MOST_UNITS, units
 from yester.ingest.events import Events
-from yester.memories.folder import narrow_limit
-from yester.memories.rules import applicable_rules
+from yester.memory import Memory
 from yester.model import ON_REQUEST, Answered, Event, Feedback, Injection, OwedStart
-from yester.recall.beginning import changed_files
-from yester.recall.rank import Weights
-from yester.recall.recall import Asked
-from yester.recall.recall import answer_question as recalled
+from yester.operations.context import EVENTS, ContextRequest, build_context
+from yester.recall.recall import Asked, Fates, answer_question
 from yester.store.contract import Store
 from yester.store.figures import has_vectors
 from yester.worker.log import Log
@@ -50,6 +43,7 @@ if TYPE_CHECKING:
     from yester.worker.jobs import Embedding
 
 ASKING = frozenset(EVENTS.values())
+_EVENT_NAMES = {what: name for name, what in EVENTS.items()}
 _MANY = 20  # answers whose times wait to be written
 _RECENT = 64  # events whose hook may still ask
 _LOOKED_THROUGH = 256  # files of the spool, for a start that is not taken in yet
@@ -89,7 +83,7 @@ class Delivery:
 class Answers:
     """Give it the settings with `use` before anything is asked; `close` it at the end."""
 
-    def __init__(self, spool: Spool, store: Store, log: Log) -> None:
+    def __init__(self, home: Path, spool: Spool, store: Store, log: Log) -> None:
         self._spool = spool
         self._store = store
         self._log = log
@@ -98,10 +92,10 @@ class Answers:
         self._starts: set[str] = set()  # whose block is on its way, or has arrived
         self._took: list[Answered] = []  # after how many ms hooks were answered
         self._surroundings = Surroundings(log)
-        self.embedding: Embedding | None = None
+        self.memory = WorkerMemory(home, store, self._surroundings, _AT_PROMPT)
 
     def use(self, config: Config, intake: Events) -> None:
-        self._config, self._intake = config, intake
+        self.memory.settings, self._intake = config, intake
 
     def close(self) -> None:
         self._surroundings.close()
@@ -168,12 +162,12 @@ class Answers:
     def _deliver(self, id_: str, told: HookEvent) -> Delivery:
         if self._intake.refusal(told):
             return Delivery(id_, told)
-        if self.embedding is not None:
-            self.embedding.want()
+        if self.memory.embedding is not None:
+            self.memory.embedding.want()
         start = self._start_to_give(id_, told)
         block = fitting = _NOTHING
         if start is not None:
-            block = self._start_block(told, start, late=told.what != "start")
+            block = self._start_block(told, start)
         if told.what != "start":
             fitting = self._context(told, block)
         self._surroundings.look(told.cwd)
@@ -227,8 +221,9 @@ class Answers:
 
     def recall(self, text: str, root: str) -> bytes | None:
         """For the command line, which would have to load the model first."""
-        if self.embedding is not None and self._embedder is None:
-            self.embedding.want()
+        memory = self.memory
+        if memory.embedding is not None and memory.search_embedder is None:
+            memory.embedding.want()
             if has_vectors(self._store):
                 return None  # not loaded yet: the command does it itself
         try:
@@ -236,7 +231,7 @@ class Answers:
         except msgspec.MsgspecError:
             return None
         fates = partial(self._surroundings.fates, root, patience=_ASKED) if root else None
-        found = recalled(self._store, asked, _weights(self._config), self._embedder, fates)
+        found = answer_question(self._store, asked, memory.weights, memory.search_embedder, fates)
         return msgspec.json.encode(found)
 
     def write_down(self, left: Container[str]) -> None:
@@ -272,59 +267,71 @@ class Answers:
             self._arrived.remove(delivery)
             self._starts.discard(delivery.start)
 
-    def _start_block(self, told: HookEvent, start: OwedStart, late: bool) -> Context:
+    def _start_block(self, told: HookEvent, start: OwedStart) -> Context:
         """What this start should have been answered; as of then, where it is late."""
-        if not late:
-            return self._context(replace(told, source=start.source))
-        then = replace(told, what="start", source=start.source, epoch=start.epoch)
-        return self._context(then, late=True)
+        request = replace(self._request(told), event=_START, source=start.source)
+        if told.what != "start":
+            request = replace(request, now=start.epoch, budget=_LATE_START)
+        return build_context(self.memory, request)
 
-    def _context(self, told: HookEvent, block: Context = _NOTHING, late: bool = False) -> Context:
+    def _context(self, told: HookEvent, block: Context) -> Context:
         """What is given for an event; `block`: what the same answer brings besides."""
-        config = config_for_session(self._config, told.hints)
-        now = told.epoch if late else int(time.time() * 1000)
+        request = self._request(told)
         session = self._intake.session_of(told)
-        project = self._intake.projects.by_key(session.project)
-        root = git.top(told.cwd, project.root)
-        at_start = told.what in ("start", "agent start")
-        around = self._surroundings
-        patience = _AT_PROMPT if late else _AT_START
-        signals = around.around(told.cwd, patience) if at_start else around.seen(told.cwd)
-        search = Search(
-            _weights(config), self._embedder, partial(self._surroundings.fates, root,
-            patience=_AT_PROMPT), changed_files(signals), config.flag("cross_project"),
-        )  # fmt: skip
-        shown = (
-            self._store.entries(Injection, {"session": session.id})
-            if session.id and not at_start
-            else []
+        shown = []
+        if session.id and told.what in ("prompt", "read"):
+            shown = self._store.entries(Injection, {"session": session.id})
+        request = replace(
+            request,
+            known={one.item for one in shown} | {one.item for one in block.shown},
+            spent=sum(one.tokens for one in shown if one.event != ON_REQUEST),
+            known_files={one.reason.removeprefix("file ") for one in shown},
         )
-        file = relative_path(told.file, root) if told.file else ""
-        if told.what == "read" and any(one.reason == f"file {file}" for one in shown):
-            return _NOTHING  # once per session
-        known = {one.item for one in shown} | {one.item for one in block.shown}
-        spent = sum(one.tokens for one in shown if one.event != ON_REQUEST)
-        most = narrow_limit(config.number("max_inject"), root)
-        given = Given(known, spent, most)
-        if told.what != "prompt":
-            given = Given(known, spent, min(most, 3), 250)
         if block.text:
-            given = replace(given, units=MOST_UNITS - units(block.text) - 1)
-        here = Here(
-            project, told.session, now, signals=signals,
-            rules=applicable_rules(self._store, project, search.files) if at_start else (),
-            weights=search.weights, embedder=search.embedder, fates=search.fates,
+            request = replace(request, units=MOST_UNITS - units(block.text) - 1)
+        return build_context(self.memory, request)
+
+    def _request(self, told: HookEvent) -> ContextRequest:
+        project = self._intake.projects.by_key(self._intake.session_of(told).project)
+        return ContextRequest(
+            _EVENT_NAMES[told.what], told.cwd, told.prompt, told.file, project=project,
+            session=told.session, source=told.source, variables=told.hints,
         )  # fmt: skip
-        last = config.flag("last_exchange")
-        moment = Moment(told.what, told.prompt, file, told.source, last)
-        if late:
-            moment = replace(moment, budget=_LATE_START)
-        return context(self._store, moment, here, given, search)
+
+
+class WorkerMemory(Memory):
+    """The worker's own store, settings and model; and git, as far as it answers in `patience`
+    seconds. It belongs to the worker: do not close it."""
+
+    def __init__(
+        self, home: Path, store: Store, surroundings: Surroundings, patience: float, cwd: str = ""
+    ) -> None:
+        super().__init__(home, {}, cwd=cwd, who="worker", ask_worker=None)
+        self._worker_store, self._surroundings, self._patience = store, surroundings, patience
+        self.settings: Config | None = None
+        self.embedding: Embedding | None = None
 
     @property
-    def _embedder(self) -> Embedder | None:
+    def store(self) -> Store:
+        return self._worker_store
+
+    @property
+    def reading(self) -> Store:
+        return self._worker_store
+
+    @property
+    def config(self) -> Config:
+        return self.settings or super().config
+
+    @property
+    def search_embedder(self) -> Embedder | None:
+        """The model, once it is loaded."""
         return self.embedding.embedder if self.embedding is not None else None
 
+    def git_signals(self, folder: str, wait: bool = True) -> git.Signals:
+        if not wait:
+            return self._surroundings.seen(folder)
+        return self._surroundings.around(folder, max(self._patience, _AT_START))
 
-def _weights(config: Config) -> Weights:
-    return Weights().with_half_life(config.number("recency_halflife_days"))
+    def judge_staleness(self, root: str) -> Fates:
+        return partial(self._surroundings.fates, root, patience=self._patience)

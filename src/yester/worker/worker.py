@@ -87,7 +87,7 @@ class Worker:
         self._store = open_store(
             home, now=now, patience=_PATIENCE, before_migration=before_migration(home, kept, now)
         )
-        self._answers = Answers(self._spool, self._store, self._log)
+        self._answers = Answers(self.home, self._spool, self._store, self._log)
         self._intake = Intake(
             self._spool, self._store, self._log, self._watchdog, self._marks, self._answers,
             self._items_stored, clock,
@@ -256,7 +256,7 @@ class Worker:
     def _use_threads(self) -> None:
         if self._running:
             self._background.use(self._config)
-            self._answers.embedding = self._background.embedding
+            self._answers.memory.embedding = self._background.embedding
 
     def _refresh_settings(self) -> None:
         stamp = self._settings_stamp()

@@ -12,13 +12,12 @@ import click
 from yester.agents.descriptors import detect_session
 from yester.capture import rules
 from yester.clock import format_minute
-from yester.deliver.context import EVENTS
 from yester.deliver.lines import ESTIMATE_NOTE
 from yester.deliver.page import Context, Shown
 from yester.faces.cli.app import App, count, pass_app, print_json
 from yester.faces.cli.feedback import history
 from yester.model import UseCounts
-from yester.operations.context import ContextRequest, build_context
+from yester.operations.context import EVENTS, ContextRequest, build_context
 from yester.project import Projects
 from yester.recall.feedback import usefulness
 from yester.text.document import estimate_tokens, reading_cost

@@ -12,9 +12,9 @@ from typing import Annotated, Any, ClassVar, Literal, cast
 from msgspec import UNSET, Meta, Struct, UnsetType, defstruct, field
 
 from yester.config import SETTINGS, Setting
-from yester.deliver.context import EVENTS
 from yester.memories.categories import CATEGORIES
 from yester.model import KINDS
+from yester.operations.context import EVENTS
 
 MOST_IDS = 100
 LONGEST_TEXT = 20_000  # characters of a memory
