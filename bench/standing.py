@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from yester.memories.standing import Rule, rules_in
+from yester.memories.standing import Rule, find_rules
 
 LABELS = Path(__file__).with_name("standing-labels.tsv")
 HALVES = ("develop", "held-out")
@@ -119,7 +119,7 @@ def told_of(beam: Path, kind: str, text: dict[str, str]) -> Iterator[list[str]]:
 
 
 def found_in(texts: list[str]) -> int:
-    return sum(len(rules_in(words)) for words in texts)
+    return sum(len(find_rules(words)) for words in texts)
 
 
 def overlap(rule: tuple[int, int], span: tuple[int, int]) -> bool:
@@ -156,7 +156,7 @@ def main() -> int:
     for label in known.values():
         if label.id not in text or (options.half and label.half != options.half):
             continue
-        rules = rules_in(text[label.id])
+        rules = find_rules(text[label.id])
         kind = label.stratum.partition("-")[0]
         for half in (label.half, "both"):
             for stratum in (label.stratum, kind, "all"):

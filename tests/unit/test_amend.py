@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from yester.distil.amend import TURNS, amends, find_amended
-from yester.memories.subject import CHOICES, choice, thing
+from yester.memories.subject import CHOICES, named_thing, shared_choice
 from yester.model import Item
 
 pytestmark = pytest.mark.requirement("DIS-08")
@@ -90,21 +90,26 @@ def test_of_several_the_newest_is_amended():
 
 
 def test_a_thing_is_known_by_its_name_alone():
-    assert thing("pnpm") == "pnpm"
-    assert thing("`pnpm` for the web app") == "pnpm"
-    assert thing("UK English") == "british"
-    assert thing("tabs everywhere") == "tabs"
-    assert thing("build small steps") == ""
-    assert thing("merge conflicts are bad") == ""
-    assert choice("pnpm", "npm") == "javascript packages"
-    assert choice("bun", "node") == "javascript runtime"
-    assert choice("pnpm", "pip") == choice("pnpm", "small steps") == choice("", "") == ""
+    assert named_thing("pnpm") == "pnpm"
+    assert named_thing("`pnpm` for the web app") == "pnpm"
+    assert named_thing("UK English") == "british"
+    assert named_thing("tabs everywhere") == "tabs"
+    assert named_thing("build small steps") == ""
+    assert named_thing("merge conflicts are bad") == ""
+    assert shared_choice("pnpm", "npm") == "javascript packages"
+    assert shared_choice("bun", "node") == "javascript runtime"
+    assert (
+        shared_choice("pnpm", "pip")
+        == shared_choice("pnpm", "small steps")
+        == shared_choice("", "")
+        == ""
+    )
 
 
 @pytest.mark.parametrize("name", CHOICES)
 def test_what_stands_in_one_choice_competes(name):
     one, other, *_ = sorted(CHOICES[name])
-    assert choice(one, other)
+    assert shared_choice(one, other)
     assert why(f"Use {one}", f"Use {other}")
 
 

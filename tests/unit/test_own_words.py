@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yester.memories.own_words import MASK, sentences
+from yester.memories.own_words import MASK, own_sentences
 
 pytestmark = pytest.mark.requirement("DIS-07")
 
 
 def told(prompt: str) -> list[str]:
-    return [prompt[s.start : s.end] for s in sentences(prompt)]
+    return [prompt[s.start : s.end] for s in own_sentences(prompt)]
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_a_prompt_falls_into_sentences_and_clauses(prompt, own):
     ],
 )  # fmt: skip
 def test_what_is_pasted_is_not_the_users_own(prompt, own):
-    found = [prompt[s.start : s.end] for s in sentences(prompt) if s.text.strip(MASK)]
+    found = [prompt[s.start : s.end] for s in own_sentences(prompt) if s.text.strip(MASK)]
     assert "".join(found).count("never push") == 0
     assert found == own
 
@@ -84,12 +84,12 @@ def test_a_text_written_by_a_program_has_no_sentences_of_the_users(beginning):
     ],
 )
 def test_quoted_words_are_masked_within_a_sentence(quoted):
-    (sentence,) = sentences(f"he wrote {quoted} there")
+    (sentence,) = own_sentences(f"he wrote {quoted} there")
     assert sentence.text == f"he wrote {MASK * len(quoted)} there"
 
 
 def test_a_name_in_backticks_and_an_apostrophe_are_the_users_own():
-    (sentence,) = sentences("use `pnpm`, it's what the users' machines don't have")
+    (sentence,) = own_sentences("use `pnpm`, it's what the users' machines don't have")
     assert MASK not in sentence.text
 
 
@@ -104,7 +104,7 @@ def test_of_a_long_prompt_the_beginning_and_the_end_are_read():
 @given(st.text(st.sampled_from("ab .,!?\n\t\"'`<>/-#:;“”é1\x1a"), max_size=200))
 def test_sentences_stand_in_order_within_the_prompt(prompt):
     at = 0
-    for sentence in sentences(prompt):
+    for sentence in own_sentences(prompt):
         assert at <= sentence.start < sentence.end <= len(prompt)
         assert len(sentence.text) == sentence.end - sentence.start
         for own, shown in zip(prompt[sentence.start : sentence.end], sentence.text, strict=True):

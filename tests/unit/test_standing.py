@@ -10,10 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yester.memories.standing import LONGEST, contradicts, in_force, rules_in, same_subject
-from yester.memories.standing_rules import CUES
-from yester.memories.standing_vetoes import VETOES
-from yester.memories.withdrawn import WAYS, ended_by, withdrawals_in
+from yester.memories.phrases import CUES, VETOES, WITHDRAWALS
+from yester.memories.standing import (
+    LONGEST_RULE,
+    contradicts_rule,
+    find_ended_rule,
+    find_rules,
+    find_withdrawals,
+    is_same_subject,
+    rules_in_force,
+)
 
 pytestmark = pytest.mark.requirement("DIS-07")
 
@@ -23,7 +29,7 @@ LABELS = Path(__file__).parent.parent.parent / "bench" / "standing-labels.tsv"
 
 
 def only(prompt: str):
-    (rule,) = rules_in(prompt)
+    (rule,) = find_rules(prompt)
     return rule
 
 
@@ -42,14 +48,14 @@ def test_an_example_is_found_by_its_cue(cue):
 @pytest.mark.parametrize("cue", CUES, ids=lambda cue: cue.name)
 def test_a_near_miss_is_no_rule(cue):
     assert cue.near_misses
-    assert [text for text in cue.near_misses if rules_in(text)] == []
+    assert [text for text in cue.near_misses if find_rules(text)] == []
 
 
 @pytest.mark.parametrize("veto", VETOES, ids=lambda veto: veto.name)
 def test_a_veto_has_the_last_word(veto):
     for text in veto.examples:
         assert veto.pattern.search(text)
-        assert rules_in(text) == []
+        assert find_rules(text) == []
 
 
 def test_names_in_the_tables_are_told_apart():
@@ -84,7 +90,7 @@ def test_names_in_the_tables_are_told_apart():
     ],
 )  # fmt: skip
 def test_one_task_a_question_a_quote_and_a_complaint_are_no_rules(prompt):
-    assert rules_in(prompt) == []
+    assert find_rules(prompt) == []
 
 
 @pytest.mark.parametrize(
@@ -93,7 +99,7 @@ def test_one_task_a_question_a_quote_and_a_complaint_are_no_rules(prompt):
      "see <doc>\n{}\n</doc>", "he got this error message:\n{}", "<reminder>{}</reminder>"],
 )  # fmt: skip
 def test_what_somebody_else_wrote_is_no_rule(around):
-    assert [text for _, text in EXAMPLES if rules_in(around.format(text))] == []
+    assert [text for _, text in EXAMPLES if find_rules(around.format(text))] == []
 
 
 # --- what a rule says ----------------------------------------------------------------------------
@@ -108,14 +114,14 @@ def test_a_rule_is_the_users_sentence_among_others():
 
 def test_several_rules_of_one_prompt_come_in_order_and_none_twice():
     prompt = "Never push to main. Always squash your commits. Never push to main."
-    assert [rule.text for rule in rules_in(prompt)] == [
+    assert [rule.text for rule in find_rules(prompt)] == [
         "Never push to main.", "Always squash your commits.",
     ]  # fmt: skip
 
 
 def test_a_long_rule_is_cut_at_a_word():
     rule = only("always run " + "all of these many checks " * 20 + "before a release")
-    assert len(rule.text) <= LONGEST
+    assert len(rule.text) <= LONGEST_RULE
     assert rule.text.endswith(("all", "of", "these", "many", "checks"))
 
 
@@ -187,11 +193,11 @@ def test_how_far_a_rule_reaches(prompt, scope, path):
 )
 def test_a_newer_rule_takes_the_place_of_one_it_contradicts(newer, older):
     new, old = only(newer), only(older)
-    assert same_subject(new, old)
-    assert same_subject(old, new)
-    assert contradicts(new, old)
-    assert in_force([old, new]) == [new]
-    assert in_force([new, old]) == [old]
+    assert is_same_subject(new, old)
+    assert is_same_subject(old, new)
+    assert contradicts_rule(new, old)
+    assert rules_in_force([old, new]) == [new]
+    assert rules_in_force([new, old]) == [old]
 
 
 @pytest.mark.parametrize(
@@ -208,13 +214,13 @@ def test_a_newer_rule_takes_the_place_of_one_it_contradicts(newer, older):
 )
 def test_rules_that_can_both_be_followed_stand_side_by_side(newer, older):
     new, old = only(newer), only(older)
-    assert not contradicts(new, old)
-    assert in_force([old, new]) == [old, new]
+    assert not contradicts_rule(new, old)
+    assert rules_in_force([old, new]) == [old, new]
 
 
 def test_a_rule_said_again_stands_once_in_its_newest_words():
     old, new = only("never commit to main"), only("Never commit to main!")
-    assert in_force([old, new]) == [new]
+    assert rules_in_force([old, new]) == [new]
 
 
 # --- any text ------------------------------------------------------------------------------------
@@ -231,33 +237,33 @@ PROMPTS = st.lists(PIECES, max_size=8).map("".join) | st.text(max_size=80)
 @given(PROMPTS)
 def test_a_rule_is_taken_from_the_prompt_and_found_again_in_itself(prompt):
     at = 0
-    for rule in rules_in(prompt):
+    for rule in find_rules(prompt):
         start, end = rule.span
         assert at <= start < end <= len(prompt)
         at = end
         assert rule.text == " ".join(prompt[start:end].split())
-        assert 0 < len(rule.text) <= LONGEST
+        assert 0 < len(rule.text) <= LONGEST_RULE
         assert rule.scope in ("global", "project", "path")
         assert (rule.scope == "path") == bool(rule.path)
         assert rule.subject
         assert rule.polarity in ("do", "do not")
-        assert [again.text for again in rules_in(rule.text)] == [rule.text]
+        assert [again.text for again in find_rules(rule.text)] == [rule.text]
 
 
 @given(PROMPTS.filter(lambda text: "```" not in text))
 def test_nothing_in_a_fence_is_a_rule(prompt):
-    assert rules_in(f"Look at this.\n```\n{prompt}\n```\n") == []
+    assert find_rules(f"Look at this.\n```\n{prompt}\n```\n") == []
 
 
 @given(st.lists(st.sampled_from(EXAMPLES), max_size=6))
 def test_what_is_in_force_is_a_part_in_order_without_contradictions(picked):
-    rules = [rule for _, text in picked for rule in rules_in(text)]
-    standing = in_force(rules)
-    assert in_force(standing) == standing
+    rules = [rule for _, text in picked for rule in find_rules(text)]
+    standing = rules_in_force(rules)
+    assert rules_in_force(standing) == standing
     places = [len(rules) - 1 - rules[::-1].index(rule) for rule in standing]
     assert places == sorted(places)
     for number, newer in enumerate(standing):
-        assert not any(contradicts(newer, older) for older in standing[:number])
+        assert not any(contradicts_rule(newer, older) for older in standing[:number])
     if rules:
         assert standing[-1] == rules[-1]
 
@@ -278,7 +284,7 @@ def test_a_text_four_times_as_long_takes_about_four_times_as_long():
         texts = [(unit * (size // len(unit) + 1))[:size] for unit in UNITS]
         start = time.process_time()
         for text in texts:
-            rules_in(text)
+            find_rules(text)
         return time.process_time() - start
 
     seconds(1_000)  # compiles the patterns
@@ -288,9 +294,9 @@ def test_a_text_four_times_as_long_takes_about_four_times_as_long():
 def test_a_megabyte_made_to_be_slow_is_read_to_its_end():
     megabyte = "".join((unit * 30_000)[:25_000] + "\n" for unit in UNITS)
     assert len(megabyte) > 900_000
-    rules = rules_in(f"{megabyte}\nNever push to main.")
+    rules = find_rules(f"{megabyte}\nNever push to main.")
     assert rules == [] or rules[-1].text == "Never push to main."  # an open fence hides the rest
-    assert rules_in("x" * 1_000_000 + "\nNever push to main.")[-1].text == "Never push to main."
+    assert find_rules("x" * 1_000_000 + "\nNever push to main.")[-1].text == "Never push to main."
 
 
 def test_the_labels_are_ids_and_numbers_and_hold_no_text():
@@ -306,17 +312,17 @@ def test_the_labels_are_ids_and_numbers_and_hold_no_text():
 _OTHERS = ("Always answer in French", "tests live in spec/unit")
 
 
-@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.name)
+@pytest.mark.parametrize("way", WITHDRAWALS, ids=lambda way: way.name)
 def test_every_way_to_take_a_rule_back(way):
     for said, rule in way.examples:
-        found = [ended_by(one, [*_OTHERS, rule]) for one in withdrawals_in(said)]
+        found = [find_ended_rule(one, [*_OTHERS, rule]) for one in find_withdrawals(said)]
         assert rule in found, said
         assert set(found) <= {rule, None}
     for said, rule in way.near_misses:
-        assert rule not in [ended_by(one, [rule]) for one in withdrawals_in(said)], said
+        assert rule not in [find_ended_rule(one, [rule]) for one in find_withdrawals(said)], said
 
 
 def test_a_rule_is_taken_back_only_where_one_alone_can_be_meant():
-    (one,) = withdrawals_in("forget the rule about bun")
-    assert ended_by(one, ["Always use bun", "Never use bun for scripts"]) is None
-    assert ended_by(one, []) is None
+    (one,) = find_withdrawals("forget the rule about bun")
+    assert find_ended_rule(one, ["Always use bun", "Never use bun for scripts"]) is None
+    assert find_ended_rule(one, []) is None

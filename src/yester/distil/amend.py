@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol, TypeVar
 
-from yester.memories.subject import THINGS, alike, choice, telling
+from yester.memories.subject import THINGS, shared_choice, telling_terms, term_overlap
 from yester.text.sentences import split_sentences
 
 _READ = 1_200  # characters of a decision that are looked at
@@ -209,16 +209,18 @@ def find_amended(newer: Decisionlike, candidates: Iterable[D]) -> tuple[D, str] 
 def _left(now: _Stance, then: _Stance) -> str:
     given_up = [terms for _, terms, _ in then.left]
     for turn, terms, phrase in now.left:
-        if any(alike(terms, gone) >= _SAME_THING for gone in given_up):
+        if any(term_overlap(terms, gone) >= _SAME_THING for gone in given_up):
             continue  # the older one had left it too
-        if any(alike(terms, taken.terms) >= _SAME_THING for taken in then.taken):
+        if any(term_overlap(terms, taken.terms) >= _SAME_THING for taken in then.taken):
             return f"{turn}: {phrase}"
     return ""
 
 
 def _returned(now: _Stance, then: _Stance) -> str:
     for phrase in now.returns:
-        if any(alike(telling(phrase), terms) >= _SAME_THING for _, terms, _ in then.left):
+        if any(
+            term_overlap(telling_terms(phrase), terms) >= _SAME_THING for _, terms, _ in then.left
+        ):
             return f"back to: {phrase}"
     return ""
 
@@ -228,9 +230,9 @@ def _rechosen(now: _Stance, then: _Stance) -> str:
         for old in then.taken:
             if not new.terms or not old.terms or new.terms & old.terms:
                 continue
-            near = alike(new.purpose, old.purpose)
+            near = term_overlap(new.purpose, old.purpose)
             bare = {new.phrase.lower(), old.phrase.lower()} <= THINGS
-            known = bare and choice(new.phrase, old.phrase)
+            known = bare and shared_choice(new.phrase, old.phrase)
             free = not new.purpose and not old.purpose
             if (known and (free or near >= _SAME_PURPOSE)) or (
                 near >= _SURELY_SAME_PURPOSE and len(new.purpose) > 1
@@ -242,8 +244,8 @@ def _rechosen(now: _Stance, then: _Stance) -> str:
 def _forbidden(newer: Decisionlike, older: Decisionlike) -> str:
     if bool(_NEGATED.search(newer.title)) == bool(_NEGATED.search(older.title)):
         return ""
-    now, then = telling(newer.title), telling(older.title)
-    return "the opposite" if len(now) > 1 and alike(now, then) >= _SAME_WORDS else ""
+    now, then = telling_terms(newer.title), telling_terms(older.title)
+    return "the opposite" if len(now) > 1 and term_overlap(now, then) >= _SAME_WORDS else ""
 
 
 def _stance(decision: Decisionlike) -> _Stance:
@@ -259,15 +261,17 @@ def _stance(decision: Decisionlike) -> _Stance:
                 old, new = _group(match, "old"), _group(match, "new")
                 if old:
                     gone.add(old)
-                    left.append((turn.name, telling(old), old))
+                    left.append((turn.name, telling_terms(old), old))
                 if turn.name == "back to":
                     returns.append(new)
                 if new:
-                    taken.append(_Taken(new, telling(new), frozenset()))
+                    taken.append(_Taken(new, telling_terms(new), frozenset()))
         for match in list(CHOICE.finditer(sentence)) or _HEADLINE.finditer(sentence):
             new = _group(match, "new")
-            if not any(telling(new) <= telling(phrase) for phrase in gone):
-                taken.append(_Taken(new, telling(new), telling(_group(match, "purpose"))))
+            if not any(telling_terms(new) <= telling_terms(phrase) for phrase in gone):
+                taken.append(
+                    _Taken(new, telling_terms(new), telling_terms(_group(match, "purpose")))
+                )
     return _Stance(tuple(taken), tuple((n, t, p) for n, t, p in left if t), tuple(returns))
 
 

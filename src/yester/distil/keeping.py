@@ -18,8 +18,7 @@ from yester.memories.lifecycle import change_status
 from yester.memories.memory import GLOBAL, Author, shorten_reason
 from yester.memories.remember import Draft, remember
 from yester.memories.rules import is_same_subject
-from yester.memories.standing import Rule, rules_in
-from yester.memories.withdrawn import ended_by, withdrawals_in
+from yester.memories.standing import Rule, find_ended_rule, find_rules, find_withdrawals
 from yester.model import Filters, Item, Memo, Paging, Project, Session
 from yester.project import bare
 from yester.recall.recall import Asked, recall_hits
@@ -37,8 +36,8 @@ def keep_rules(store: Store, session: Session, turns: Sequence[View], now: int) 
         prompt = turn.prompt
         if prompt is None or prompt.kind != "prompt" or prompt.actor:
             continue
-        for place, rule in enumerate(rules_in(prompt.body)):
-            if any(one.ends == "any" for one in withdrawals_in(rule.text)):
+        for place, rule in enumerate(find_rules(prompt.body)):
+            if any(one.ends == "any" for one in find_withdrawals(rule.text)):
                 continue  # it only takes another one back
             project = project or _project(store, session.project)
             ref = f"rule:{prompt.ref}:{place}"
@@ -64,7 +63,7 @@ def _end_rules(
 ) -> Project | None:
     """Retire the rules that a prompt takes back. Done once: what was undone since stays undone.
     One that has been retired is brought back when an older rule turns up that it may mean too."""
-    for one in withdrawals_in(prompt.body):
+    for one in find_withdrawals(prompt.body):
         project = project or _project(store, session.project if session else prompt.project)
         by = Author(_WHO, now, "user", f"taken back in session {prompt.session[:8]}: {one.text}")
         why = shorten_reason(by.why)
@@ -76,7 +75,7 @@ def _end_rules(
             and memo.item.epoch < prompt.epoch
             and (memo.item.status == "active" or memo.reason == why)
         ]
-        meant = ended_by(one, [memo.item.body for memo in known])
+        meant = find_ended_rule(one, [memo.item.body for memo in known])
         for memo in known:
             if memo.item.status == "retired":
                 if memo.item.body != meant:

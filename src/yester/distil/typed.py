@@ -12,9 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from yester.memories.own_words import MASK, sentences
-from yester.memories.phrases import LEAD
-from yester.memories.standing_vetoes import VETOES
+from yester.memories.own_words import MASK, own_sentences
+from yester.memories.phrases import VETOES, get_part
 
 _LONGEST = 320  # characters of a decision
 _FEWEST_WORDS = 2
@@ -36,6 +35,7 @@ _LABELS = (
     r"(?:(?:final |design |architecture |architectural |team |product )?decision|decided|adr"
     r"|entscheidung|décision|decisión|decisão|decisione|решение|決定|决定)"
 )
+_LEAD = get_part("LEAD")
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,10 +47,10 @@ class Way:
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
-        return re.compile(rf"{LEAD}(?:{self.source})", re.I | re.S)
+        return re.compile(rf"{_LEAD}(?:{self.source})", re.I | re.S)
 
 
-LABEL = re.compile(rf"{LEAD}{_LABELS}(?:[ -]?\d{{1,4}})?\s?(?:[:：]|\s[—–-]\s)\s{{0,4}}", re.I)
+LABEL = re.compile(rf"{_LEAD}{_LABELS}(?:[ -]?\d{{1,4}})?\s?(?:[:：]|\s[—–-]\s)\s{{0,4}}", re.I)
 WAYS = (
     Way(
         "label",
@@ -141,7 +141,7 @@ class Decision:
 
 def decisions_in(prompt: str) -> Iterator[Decision]:
     """What a typed prompt says to be decided, in order."""
-    for sentence in sentences(prompt):
+    for sentence in own_sentences(prompt):
         if sentence.asked or not (way := _way(sentence.text)):
             continue
         text = " ".join(prompt[sentence.start : sentence.end].split())

@@ -82,39 +82,39 @@ class Sentence:
     asked: bool  # ends in a question mark
 
 
-def sentences(prompt: str) -> Iterator[Sentence]:
+def own_sentences(prompt: str) -> Iterator[Sentence]:
     """The user's own sentences, in order; long ones clause by clause."""
     if _BY_A_PROGRAM.match(prompt):
         return
-    masked = _masked(prompt)
-    for start, end in _passages(masked):
-        for first, last, asked in _cut(masked, start, end):
+    masked = _mask_foreign(prompt)
+    for start, end in _find_passages(masked):
+        for first, last, asked in _cut_sentences(masked, start, end):
             if last <= _HEAD or first >= len(prompt) - _TAIL:
                 yield Sentence(first, last, masked[first:last], asked)
 
 
-def _masked(prompt: str) -> str:
-    text = _BLOCK.sub(lambda m: _blank(m[0]), prompt)
+def _mask_foreign(prompt: str) -> str:
+    text = _BLOCK.sub(lambda m: _mask_lines(m[0]), prompt)
     parts: list[str] = []
     at = 0
-    for start, end in _tagged(text):
-        parts += (text[at:start], _blank(text[start:end]))
+    for start, end in _find_tagged(text):
+        parts += (text[at:start], _mask_lines(text[start:end]))
         at = end
-    return _QUOTED.sub(_hidden, "".join((*parts, text[at:])))
+    return _QUOTED.sub(_mask_quoted, "".join((*parts, text[at:])))
 
 
-def _hidden(quoted: re.Match[str]) -> str:
+def _mask_quoted(quoted: re.Match[str]) -> str:
     """`pnpm` is a name the user uses; `pnpm test` and "pnpm" are somebody else's words."""
     text = quoted[0]
     return text if text[0] == "`" and not _SPACE.search(text) else MASK * len(text)
 
 
-def _blank(text: str) -> str:
+def _mask_lines(text: str) -> str:
     """Line by line, so that what stands before and after does not become one line."""
     return "\n".join(MASK * len(line) for line in text.split("\n"))
 
 
-def _tagged(text: str) -> list[tuple[int, int]]:
+def _find_tagged(text: str) -> list[tuple[int, int]]:
     """What stands between a tag and its end, tags included; the outermost only."""
     found: list[tuple[int, int]] = []
     standing: list[tuple[str, int]] = []
@@ -134,12 +134,12 @@ def _tagged(text: str) -> list[tuple[int, int]]:
     return found
 
 
-def _passages(masked: str) -> Iterator[tuple[int, int]]:
+def _find_passages(masked: str) -> Iterator[tuple[int, int]]:
     """Runs of lines that belong together and are prose."""
     start = end = at = 0
     for line in masked.split("\n"):
-        own = _own(line)
-        if start < end and not (own and _goes_on(masked[end - 1], line)):
+        own = _is_own_line(line)
+        if start < end and not (own and _continues_line(masked[end - 1], line)):
             yield start, end
             start = end = at
         if own:
@@ -151,7 +151,7 @@ def _passages(masked: str) -> Iterator[tuple[int, int]]:
         yield start, end
 
 
-def _own(line: str) -> bool:
+def _is_own_line(line: str) -> bool:
     bare = line.replace(MASK, "").strip()
     if not bare or _FOREIGN_LINE.match(line) or _INDENTED.match(line):
         return False
@@ -159,33 +159,33 @@ def _own(line: str) -> bool:
     return len(bare) < _SHORT_LINE or letters >= _PROSE * len(bare)
 
 
-def _goes_on(last: str, line: str) -> bool:
+def _continues_line(last: str, line: str) -> bool:
     """A sentence wrapped by hand: nothing ended the line, and the next begins in lower case."""
     return last not in ".!?:;" and _CONTINUES.match(line) is not None
 
 
-def _cut(masked: str, start: int, end: int) -> Iterator[tuple[int, int, bool]]:
+def _cut_sentences(masked: str, start: int, end: int) -> Iterator[tuple[int, int, bool]]:
     at = start
     while at < end:
         marker = _MARKER.match(masked, at, end)
         stop = _END.search(masked, marker.end() if marker else at, end)
         last = stop.end() if stop else end
         asked = stop is not None and "?" in stop[0]
-        yield from _clauses(masked, at, last, asked)
+        yield from _cut_clauses(masked, at, last, asked)
         at = last
 
 
-def _clauses(masked: str, start: int, end: int, asked: bool) -> Iterator[tuple[int, int, bool]]:
+def _cut_clauses(masked: str, start: int, end: int, asked: bool) -> Iterator[tuple[int, int, bool]]:
     """A question mark asks of the last clause alone."""
     at = start
     turns = [turn for turn in _TURN.finditer(masked, start, end) if turn.start() > start]
     for turn in turns:
-        yield from _trimmed(masked, at, turn.start(), False)
+        yield from _trim_span(masked, at, turn.start(), False)
         at = turn.end()
-    yield from _trimmed(masked, at, end, asked)
+    yield from _trim_span(masked, at, end, asked)
 
 
-def _trimmed(masked: str, start: int, end: int, asked: bool) -> Iterator[tuple[int, int, bool]]:
+def _trim_span(masked: str, start: int, end: int, asked: bool) -> Iterator[tuple[int, int, bool]]:
     marker = _MARKER.match(masked, start, end)
     start = marker.end() if marker else start
     while start < end and masked[start] in " \t\r\n":

@@ -46,10 +46,10 @@ def is_same_subject(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 @lru_cache(1_000)
 def _choose_differently(one: str, other: str) -> bool:
     """Do they choose differently: "use pnpm, not npm", "use yarn, not npm"?"""
-    from yester.memories.standing import contradicts, rules_in  # its patterns take long to compile
+    from yester.memories.standing import contradicts_rule, find_rules
 
-    mine, theirs = rules_in(one), rules_in(other)
-    return any(contradicts(a, b) or contradicts(b, a) for a in mine for b in theirs)
+    mine, theirs = find_rules(one), find_rules(other)
+    return any(contradicts_rule(a, b) or contradicts_rule(b, a) for a in mine for b in theirs)
 
 
 def find_same_rule(store: Store, values: Mapping[str, Any]) -> Memo | None:

@@ -8,38 +8,12 @@ from __future__ import annotations
 
 import re
 
+from yester.tables import load_table
 from yester.text.terms import query_terms
 
 # the choice → what can be chosen; a thing may stand in several, a pair decides which is meant
 CHOICES: dict[str, frozenset[str]] = {
-    name: frozenset(things.split())
-    for name, things in (
-        ("javascript packages", "npm pnpm yarn bun"),
-        ("javascript runtime", "node nodejs deno bun"),
-        ("javascript tests", "jest vitest mocha jasmine ava"),
-        ("browser tests", "playwright cypress selenium puppeteer"),
-        ("python packages", "pip uv poetry pipenv conda pdm hatch"),
-        ("python tests", "pytest unittest nose"),
-        ("web code", "typescript javascript"),
-        ("formatter", "prettier biome black yapf autopep8 dprint gofmt gofumpt"),
-        ("linter", "eslint tslint oxlint ruff flake8 pylint golangci-lint"),
-        ("type checker", "mypy pyright pyre"),
-        ("indentation", "tabs spaces tab"),
-        ("spelling", "british american"),
-        ("containers", "docker podman nerdctl"),
-        ("database", "postgres postgresql mysql mariadb sqlite mongodb duckdb"),
-        ("file search", "grep rg ripgrep ag ack"),
-        ("shell", "bash zsh fish nushell powershell"),
-        ("build", "make just gradle maven bazel cmake ninja mise"),
-        ("bundler", "webpack vite rollup esbuild parcel turbopack"),
-        ("python web", "flask django fastapi starlette"),
-        ("web interface", "react vue svelte angular solid preact htmx"),
-        ("styles", "tailwind bootstrap sass scss styled-components"),
-        ("merging", "merge rebase squash"),
-        ("cache", "redis memcached valkey"),
-        ("queue", "kafka rabbitmq sqs nats celery"),
-        ("interface", "rest graphql grpc trpc"),
-    )
+    name: frozenset(things.split()) for name, things in load_table("standing")["choices"].items()
 }
 THINGS = frozenset().union(*CHOICES.values())
 
@@ -61,7 +35,7 @@ _NAMED = re.compile(
 _SPELLINGS = {"us": "american", "uk": "british"}
 
 
-def thing(text: str) -> str:
+def named_thing(text: str) -> str:
     """The name that a phrase is, if it stands in CHOICES; else ""."""
     match = _NAMED.match(text)
     spelling = (match["spelling"] or "").lower() if match else ""
@@ -69,24 +43,24 @@ def thing(text: str) -> str:
     return name.rstrip(".") if name.rstrip(".") in THINGS else ""
 
 
-def choice(*named: str) -> str:
+def shared_choice(*named: str) -> str:
     """The one choice that all of these phrases are answers to, or ""."""
-    asked = {thing(text) for text in named if text}
+    asked = {named_thing(text) for text in named if text}
     if not asked:
         return ""
     return next((name for name, answers in CHOICES.items() if asked <= answers), "")
 
 
-def telling(text: str) -> frozenset[str]:
+def telling_terms(text: str) -> frozenset[str]:
     """The terms of a text that say what it is about."""
     return frozenset(term for term in query_terms(text) if term not in _MANNER and len(term) > 1)
 
 
-def key(text: str) -> str:
+def subject_key(text: str) -> str:
     """The telling terms as one string; equal for equal terms in any order."""
-    return " ".join(sorted(telling(text)))
+    return " ".join(sorted(telling_terms(text)))
 
 
-def alike(one: frozenset[str], other: frozenset[str]) -> float:
+def term_overlap(one: frozenset[str], other: frozenset[str]) -> float:
     """Share of the terms that both have, of all that either has."""
     return len(one & other) / len(one | other) if one and other else 0.0
