@@ -241,9 +241,9 @@ def http() -> str:
         "\na setting that is not changed here, or what is the user's alone), 404, 405, 408 and 413"
         "\n(a body that is late or over 256 KB), 409 (it cannot be done to what is there now), 415,"
         "\n421 (Host), 429 (many wrong tokens), 503 (busy).\n\n"
-        f"## Searches\n\n{manual.searches()}\n\n"
-        f"## Filters\n\nLists are written with commas.\n\n{manual.filters()}\n\n"
-        f"{manual.markdown()}"
+        f"## Searches\n\n{manual.render_search_parameters()}\n\n"
+        f"## Filters\n\nLists are written with commas.\n\n{manual.render_filters()}\n\n"
+        f"{manual.render_endpoints()}"
     )
 
 

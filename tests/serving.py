@@ -20,7 +20,6 @@ from yester.faces.http.login import Keys, token
 from yester.faces.http.server import Server, listening
 from yester.faces.http.viewer import FOLDER
 from yester.memory import Memory
-from yester.operate.doctor import examine_quickly
 
 if TYPE_CHECKING:
     from yester.memory import AskWorker
@@ -147,7 +146,7 @@ def serving(
     keys = Keys(token(home))
     app = App(
         Memory(home, environ, who="http", ask_worker=ask_worker, recreates=False), keys, port,
-        lambda _, error: failures.append(error), examine=examine_quickly, folder=folder,
+        lambda _, error: failures.append(error), folder=folder,
         slowdown=slowdown or Slowdown(sleep=at_once),
     )  # fmt: skip
     server = Server(app)

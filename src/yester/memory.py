@@ -250,7 +250,8 @@ class Memory:
     @property
     def reading(self) -> Store:
         """The store to read from. Reading makes none: where there is none, it is an empty one."""
-        if self._store is not None or self.exists():
+        missed = self.lost and not self._recreates  # `store` says so
+        if self._store is not None or missed or self.exists():
             return self.store
         if self._empty is None:
             from yester.store import open_store

@@ -192,7 +192,7 @@ def running(home: Path, keys: Keys, port: int = 0) -> Iterator[int]:
     found = sock.getsockname()[1]
     app = App(
         Memory(home, NO_MODEL, who="http", ask_worker=None, recreates=False), keys, found,
-        lambda _, error: failures.append(error), examine=lambda *_: (),
+        lambda _, error: failures.append(error),
         slowdown=Slowdown(sleep=at_once),
     )  # fmt: skip
     server = Server(app)

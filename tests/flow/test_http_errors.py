@@ -170,7 +170,7 @@ def test_the_help_has_filters_allowed_values_and_defaults(api):
 
 
 def test_the_reference_says_what_values_are_and_the_document_knows_the_streams_header(api):
-    page = manual.markdown()
+    page = manual.render_endpoints()
     assert "| `event` | query | one of PreToolUse, SessionStart" in page
     assert "| `SessionStart` | What happens. |" in page
     assert "| `content` | body | an object |" in page

@@ -14,7 +14,7 @@ from schemathesis.specs.openapi.checks import negative_data_rejection
 import tests.fuzz.formats  # noqa: F401 -- makes our formats known
 import yester
 from tests.serving import serving
-from yester.faces.http.openapi import document
+from yester.faces.http.openapi import make_document
 from yester.faces.http.table import ENDPOINTS, EVENTS
 
 # Whether something invalid was refused: an empty object or a number for a list is nothing one could
@@ -40,7 +40,7 @@ def api(tmp_path_factory):
 @pytest.mark.requirement("DEL-07")
 def test_requests_made_from_the_document_are_answered_as_it_says(api):
     # The token is sent with every one: what happens without it has tests of its own.
-    schema = schemathesis.openapi.from_dict(document(ENDPOINTS) | {"security": []})
+    schema = schemathesis.openapi.from_dict(make_document(ENDPOINTS) | {"security": []})
     for endpoint in ENDPOINTS:
         if endpoint.content == EVENTS:  # it never ends
             continue
@@ -61,4 +61,4 @@ def test_requests_made_from_the_document_are_answered_as_it_says(api):
 
 
 def test_the_document_is_served_as_it_is_made(api):
-    assert api.get("/api/openapi.json") == json.loads(json.dumps(document(ENDPOINTS)))
+    assert api.get("/api/openapi.json") == json.loads(json.dumps(make_document(ENDPOINTS)))

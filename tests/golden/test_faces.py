@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from yester.faces.http.openapi import document
+from yester.faces.http.openapi import make_document
 from yester.faces.http.table import ENDPOINTS
 from yester.faces.mcp.tools import TOOLS
 
@@ -31,7 +31,7 @@ def as_json(value: object) -> str:
 
 @pytest.mark.requirement("DEL-07")
 def test_the_http_api_is_the_one_that_was_written_down():
-    told = document(ENDPOINTS)
+    told = make_document(ENDPOINTS)
     told["info"] = {**told["info"], "version": "*"}
     assert_golden("openapi.json", as_json(told))
 

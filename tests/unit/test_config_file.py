@@ -9,8 +9,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from yester.config import edit_config_text
-from yester.deliver.projects import lines_for
 from yester.model import Project
+from yester.operations.projects import lines_for
 from yester.project import Projects
 
 OFF = {"thinking": False}

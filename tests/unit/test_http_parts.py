@@ -14,19 +14,25 @@ from hypothesis import strategies as st
 from yester.clock import parse_bound
 from yester.errors import ConfigError, NotFound, StoreBusy, StoreError, UsageError, YesterError
 from yester.faces.http import login, viewer
-from yester.faces.http.given import expected, from_body, from_query, taken
-from yester.faces.http.manual import filters, markdown, searches
-from yester.faces.http.openapi import document
-from yester.faces.http.parameters import Batch, ByType, SearchAll, SearchObservations
-from yester.faces.http.problem import Refusal, refusal
+from yester.faces.http.manual import (
+    render_endpoints,
+    render_filters,
+    render_search_parameters,
+)
+from yester.faces.http.openapi import make_document
+from yester.faces.http.problem import refusal
+from yester.faces.http.request import read_body, read_query
 from yester.faces.http.table import ENDPOINTS
+from yester.operations.items import BatchRequest
+from yester.operations.request import describe_schema, list_parameters
+from yester.operations.search import EverythingSearch, ObservationSearch, TypeSearch
 
 # --- parameters -----------------------------------------------------------------------------------
 
 
 @pytest.mark.requirement("DEL-07")
 def test_the_defaults_are_those_of_the_seeds():
-    search = from_query(SearchObservations, b"", {})
+    search = read_query(ObservationSearch, b"", {})
     assert (search.limit, search.offset, search.format, search.order) == (
         20,
         0,
@@ -41,41 +47,41 @@ def test_the_defaults_are_those_of_the_seeds():
 
 
 def test_lists_are_written_with_commas_or_given_several_times():
-    found = from_query(SearchAll, b"concepts=a,%20b,,c&files=x&files=y,z", {})
+    found = read_query(EverythingSearch, b"concepts=a,%20b,,c&files=x&files=y,z", {})
     assert found.concepts == ["a", "b", "c"]
     assert found.files == ["x", "y", "z"]
 
 
 WRONG = [
-    (SearchAll, b"limit=0", "limit", "from 1 to 100"),
-    (SearchAll, b"limit=many", "limit", "whole number"),
-    (SearchAll, b"format=long", "format", "full, index"),
-    (SearchAll, b"explain=perhaps", "explain", "true or false"),
-    (SearchAll, b"kinds=prompt,dream", "kinds", "memory, message"),
-    (SearchAll, b"qery=x", "qery", "query"),
-    (SearchAll, b"zzz=x", "zzz", "there is"),
-    (SearchAll, b"limit=1&limit=2", "limit", "once"),
-    (SearchAll, b"project=" + b"x" * 401, "project", "at most 400"),
-    (ByType, b"", "type", "bugfix"),
-    (ByType, b"type=", "type", "not empty"),
+    (EverythingSearch, b"limit=0", "limit", "from 1 to 100"),
+    (EverythingSearch, b"limit=many", "limit", "whole number"),
+    (EverythingSearch, b"format=long", "format", "full, index"),
+    (EverythingSearch, b"explain=perhaps", "explain", "true or false"),
+    (EverythingSearch, b"kinds=prompt,dream", "kinds", "memory, message"),
+    (EverythingSearch, b"qery=x", "qery", "query"),
+    (EverythingSearch, b"zzz=x", "zzz", "there is"),
+    (EverythingSearch, b"limit=1&limit=2", "limit", "once"),
+    (EverythingSearch, b"project=" + b"x" * 401, "project", "at most 400"),
+    (TypeSearch, b"", "type", "bugfix"),
+    (TypeSearch, b"type=", "type", "not empty"),
 ]
 
 
 @pytest.mark.requirement("DEL-07", "OPS-04")
 @pytest.mark.parametrize(("kind", "query", "parameter", "fix"), WRONG)
 def test_what_is_wrong_is_named_with_its_value_and_the_fix(kind, query, parameter, fix):
-    with pytest.raises(Refusal) as refused:
-        from_query(kind, query, {})
-    problem = refused.value.problem()
+    with pytest.raises(UsageError) as refused:
+        read_query(kind, query, {})
+    problem = refusal(refused.value).problem()
     assert (problem.status, problem.parameter) == (400, parameter)
     assert fix in problem.fix
 
 
 def test_a_whole_number_may_be_written_with_a_point_in_json():
-    assert from_body(Batch, b'{"ids": [3.0, "#4", 5]}', {}).ids == [3, "#4", 5]
+    assert read_body(BatchRequest, b'{"ids": [3.0, "#4", 5]}', {}).ids == [3, "#4", 5]
     for body in (b'{"ids": [3.5]}', b'{"ids": []}', b'{"ids": [0]}', b'{"ids": ["4x"]}', b"", b"7"):
-        with pytest.raises(Refusal):
-            from_body(Batch, body, {})
+        with pytest.raises(UsageError):
+            read_body(BatchRequest, body, {})
 
 
 @pytest.mark.parametrize(
@@ -105,13 +111,13 @@ def test_every_endpoint_that_was_promised_is_there():
 def test_every_endpoint_and_parameter_is_explained():
     for one in ENDPOINTS:
         assert one.does.endswith((".", "?"))
-        for name, parameter in taken(one.given).items():
+        for name, parameter in list_parameters(one.request).items():
             assert parameter.help, f"{one.path}: {name}"
-            assert expected(parameter.schema)
-    found = document(ENDPOINTS)
+            assert describe_schema(parameter.schema)
+    found = make_document(ENDPOINTS)
     ids = [op["operationId"] for path in found["paths"].values() for op in path.values()]
     assert len(ids) == len(set(ids)) == len(ENDPOINTS)
-    text = markdown() + filters() + searches()
+    text = render_endpoints() + render_filters() + render_search_parameters()
     assert all(f"### {one.method} {one.path}\n" in text for one in ENDPOINTS)
 
 

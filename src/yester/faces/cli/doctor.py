@@ -44,7 +44,7 @@ def command(app: App, fix: bool, joined: str | None, as_json_: bool) -> None:
 
 
 def _undo_join(app: App, joined: str, as_json_: bool) -> None:
-    from yester.deliver.projects import undo_join
+    from yester.operations.projects import undo_join
 
     project, moved = undo_join(app.home, app.store, joined, app.now)
     if as_json_:

@@ -76,7 +76,6 @@ def _serve(home: Path, port: int, exactly: bool, idle: float | None) -> None:
     from yester.faces.http.login import PROGRAM, Keys, token
     from yester.faces.http.server import listening, serve
     from yester.memory import Memory
-    from yester.operate.doctor import examine_quickly
     from yester.worker.log import Log
 
     os.umask(0o077)
@@ -86,7 +85,7 @@ def _serve(home: Path, port: int, exactly: bool, idle: float | None) -> None:
     memory = Memory(home, os.environ, who="http", origin=PROGRAM, recreates=False)
 
     def made(port: int) -> Served:
-        return Served(memory, keys, port, log.failed, examine=examine_quickly)
+        return Served(memory, keys, port, log.failed)
 
     number = sock.getsockname()[1]
     click.echo(f"http://127.0.0.1:{number}  (token: {home / 'token'}; viewer: yester ui)")

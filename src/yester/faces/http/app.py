@@ -14,14 +14,18 @@ import msgspec
 from starlette.routing import Route, Router
 
 from yester import __version__
-from yester.faces.http import health, manual, openapi, parameters, shapes, viewer
-from yester.faces.http.given import from_body, from_query
+from yester.errors import ConfigError, NotYours, UsageError
+from yester.faces.http import viewer
 from yester.faces.http.guard import Asgi, Failed, Guard, Message, Receive, Scope, Send, Slowdown
 from yester.faces.http.login import PROGRAM, USER, Keys, another_user, take_code
+from yester.faces.http.manual import make_manual
+from yester.faces.http.openapi import make_document
 from yester.faces.http.problem import Refusal
+from yester.faces.http.request import read_body, read_query
 from yester.faces.http.stream import Stream, Told, is_cursor, missed
-from yester.faces.http.table import ENDPOINTS, EVENTS, Endpoint
+from yester.faces.http.table import ENDPOINTS, EVENTS, Bearer, Endpoint, Health, Login
 from yester.memory import Memory
+from yester.redact import redact
 
 T = TypeVar("T")
 Own = Callable[[Scope, Any], Awaitable[bytes]]
@@ -95,27 +99,36 @@ class Served:
             )  # fmt: skip
         path = scope.get("path_params", {})
         if endpoint.has_body:
-            given = from_body(endpoint.given, scope["yester.body"], path)
+            request = read_body(endpoint.request, scope["yester.body"], path)
         else:
-            given = from_query(endpoint.given, scope["query_string"], path)
+            request = read_query(endpoint.request, scope["query_string"], path)
         if endpoint.content == EVENTS:
             await self._events(scope, receive, send)
             return
         own = self._own.get(endpoint.path)
         if own is not None:
-            body = await own(scope, given)
+            body = await own(scope, request)
         else:
             origin = scope.get("yester.origin", PROGRAM)
-            body = await self._pool.run(_answered, endpoint, given, origin)
+            body = await self._pool.run(_answer_request, endpoint, request, origin)
         await sent(send, body, endpoint.content)
 
 
-def _answered(memory: Memory, endpoint: Endpoint, given: Any, origin: str) -> bytes:
+def _answer_request(memory: Memory, endpoint: Endpoint, request: Any, origin: str) -> bytes:
     """In the pool: encoding a large answer takes a while, too."""
-    assert endpoint.call is not None
+    assert endpoint.operation is not None
     memory.origin = origin
     memory.who = "viewer" if origin == USER else "http"
-    answer = endpoint.call(memory, given)
+    try:
+        answer = endpoint.operation(memory, request)
+    except NotYours:
+        raise
+    except UsageError as error:
+        if not endpoint.conflict:
+            raise
+        config = isinstance(error, ConfigError)
+        fix = "correct config.toml with an editor" if config else error.fix or endpoint.conflict
+        raise Refusal(409, redact(error.what), parameter=error.parameter, fix=fix) from None
     return answer.encode() if isinstance(answer, str) else msgspec.json.encode(answer)
 
 
@@ -137,7 +150,6 @@ class App:
         port: int,
         failed: Failed,
         *,
-        examine: health.Examine,
         folder: Path = viewer.FOLDER,
         slowdown: Slowdown | None = None,
         clock: Callable[[], float] = time.time,
@@ -145,15 +157,13 @@ class App:
         self._memory, self._keys, self._clock = memory, keys, clock
         self._slowdown = slowdown or Slowdown()
         self._pool = Pool(memory)
-        self._examine = examine
         self.stream = Stream(memory, self._missed, failed)
         self._files = viewer.files(folder)
         own: dict[str, Own] = {
-            "/health": self._constant(shapes.Health(status="ok", version=__version__)),
-            "/api/search/help": self._constant(manual.manual(f"http://127.0.0.1:{port}")),
-            "/api/openapi.json": self._constant(openapi.document(ENDPOINTS)),
+            "/health": self._constant(Health(status="ok", version=__version__)),
+            "/api/search/help": self._constant(make_manual(f"http://127.0.0.1:{port}")),
+            "/api/openapi.json": self._constant(make_document(ENDPOINTS)),
             "/api/login": self._login,
-            "/api/doctor": self._doctor,
         }
         by_path: dict[str, dict[str, Endpoint]] = {}
         for one in ENDPOINTS:
@@ -193,14 +203,14 @@ class App:
     def _constant(value: object) -> Own:
         body = msgspec.json.encode(value)
 
-        async def same(scope: Scope, given: Any) -> bytes:  # noqa: ARG001
+        async def same(scope: Scope, request: Any) -> bytes:  # noqa: ARG001
             return body
 
         return same
 
-    async def _login(self, scope: Scope, given: parameters.Login) -> bytes:
+    async def _login(self, scope: Scope, request: Login) -> bytes:
         foreign = another_user(scope.get("client"))
-        origin = "" if foreign else take_code(self._memory.home, given.code, self._clock())
+        origin = "" if foreign else take_code(self._memory.home, request.code, self._clock())
         if not origin:
             await self._slowdown.failed()
             raise Refusal(
@@ -208,12 +218,8 @@ class App:
                 parameter="code", fix="get another one: yester ui",
                 headers={"www-authenticate": 'Bearer realm="yester"'},
             )  # fmt: skip
-        bearer = shapes.Bearer(token=self._keys.issue(origin), expires_in=self._keys.lasting)
+        bearer = Bearer(token=self._keys.issue(origin), expires_in=self._keys.lasting)
         return msgspec.json.encode(bearer)
-
-    async def _doctor(self, scope: Scope, given: Any) -> bytes:  # noqa: ARG002
-        found = await self._pool.run(health.doctor, self._examine)
-        return msgspec.json.encode(found)
 
     async def _file(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
         file = self._files.get(scope["path"])

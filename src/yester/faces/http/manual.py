@@ -6,10 +6,14 @@ from collections.abc import Iterator
 
 from msgspec import UNSET
 
-from yester.faces.http.given import Parameter, expected, taken
-from yester.faces.http.parameters import Asking, Filtered
-from yester.faces.http.shapes import Manual, Operation
-from yester.faces.http.table import ENDPOINTS, Endpoint
+from yester.faces.http.table import ENDPOINTS, Endpoint, Manual, Operation
+from yester.operations.request import (
+    FilteredRequest,
+    Parameter,
+    describe_schema,
+    list_parameters,
+)
+from yester.operations.search import SearchRequest
 
 _WORKFLOW = [
     "1. Search with format=index and limit=5: about 75 tokens a row, each with an id and what the "
@@ -46,46 +50,59 @@ _HEADERS = (
 _OBVIOUS = ("a text", "a list of texts", "a time")
 _NONE = "–"
 _BRACKETS = ("dateRange[start]", "dateRange[end]")
-_SHARED = frozenset(Filtered.__struct_fields__)
-_SEARCH = frozenset(Asking.__struct_fields__) - _SHARED
+_SHARED = frozenset(FilteredRequest.__struct_fields__)
+_SEARCH = frozenset(SearchRequest.__struct_fields__) - _SHARED
 
 
-def manual(base: str) -> Manual:
+def make_manual(base: str) -> Manual:
     wanted = [one for path in _FOR_A_MODEL for one in ENDPOINTS if one.path == path]
     return Manual(
         title="yester: what was said, done and decided in earlier sessions on this machine",
         workflow=_WORKFLOW,
         rules=_RULES,
         headers=_HEADERS,
-        search={name: _brief(p) for name, p in taken(Asking).items() if p.attribute in _SEARCH},
-        filters={name: _brief(p) for name, p in taken(Filtered).items() if name not in _BRACKETS},
-        operations=[_operation(one, base) for one in wanted],
+        search={
+            name: _describe_parameter(p)
+            for name, p in list_parameters(SearchRequest).items()
+            if p.attribute in _SEARCH
+        },
+        filters={
+            name: _describe_parameter(p)
+            for name, p in list_parameters(FilteredRequest).items()
+            if name not in _BRACKETS
+        },
+        operations=[_describe_operation(one, base) for one in wanted],
         more="GET /api/openapi.json describes every endpoint and every field.",
     )
 
 
-def _operation(one: Endpoint, base: str) -> Operation:
-    searches, filtered = issubclass(one.given, Asking), issubclass(one.given, Filtered)
+def _describe_operation(one: Endpoint, base: str) -> Operation:
+    searches, filtered = (
+        issubclass(one.request, SearchRequest),
+        issubclass(one.request, FilteredRequest),
+    )
     shared = (_SEARCH if searches else frozenset()) | (_SHARED if filtered else frozenset())
     also = [name for name, yes in (("search", searches), ("filters", filtered)) if yes]
     return Operation(
         endpoint=f"{one.method} {one.path}",
         does=one.does,
-        parameters={n: _brief(p) for n, p in one.others.items() if p.attribute not in shared},
+        parameters={
+            n: _describe_parameter(p) for n, p in one.others.items() if p.attribute not in shared
+        },
         also=" and ".join(also),
-        example=_curl(one, base),
+        example=_curl_command(one, base),
     )
 
 
-def _curl(one: Endpoint, base: str) -> str:
+def _curl_command(one: Endpoint, base: str) -> str:
     if one.has_body:
         return f"curl {_AUTH} {_JSON} -d '{one.example}' {base}{one.path}"
-    return f"curl {_AUTH} '{_address(one, base)}'"
+    return f"curl {_AUTH} '{_example_address(one, base)}'"
 
 
-def _brief(one: Parameter) -> str:
+def _describe_parameter(one: Parameter) -> str:
     """What it is for, what may stand there, and what does where it is left out."""
-    must, default = expected(one.schema), _default(one)
+    must, default = describe_schema(one.schema), _write_default(one)
     told = (
         one.help.rstrip("."),
         "" if must.startswith(_OBVIOUS) else must,
@@ -94,32 +111,32 @@ def _brief(one: Parameter) -> str:
     return "; ".join(filter(None, told))
 
 
-def _address(one: Endpoint, base: str) -> str:
+def _example_address(one: Endpoint, base: str) -> str:
     return base + (one.example if one.example.startswith("/") else one.path + one.example)
 
 
 # --- for people -----------------------------------------------------------------------------------
 
 
-def markdown() -> str:
+def render_endpoints() -> str:
     groups = dict.fromkeys(one.group for one in ENDPOINTS)
-    return "\n\n".join(part for group in groups for part in _group(group)) + "\n"
+    return "\n\n".join(part for group in groups for part in _render_group(group)) + "\n"
 
 
-def _group(group: str) -> Iterator[str]:
+def _render_group(group: str) -> Iterator[str]:
     yield f"## {group}"
     for one in ENDPOINTS:
         if one.group != group:
             continue
         yield f"### {one.method} {one.path}"
         yield one.does + (" No token is needed." if one.open else "")
-        searches = issubclass(one.given, Asking)
+        searches = issubclass(one.request, SearchRequest)
         shared = _SHARED | _SEARCH if searches else _SHARED
         where = "body" if one.has_body else "query"
-        rows = [_row(p, "path") for p in one.in_path.values()]
-        rows += [_row(p, where) for p in one.others.values() if p.attribute not in shared]
+        rows = [_render_row(p, "path") for p in one.in_path.values()]
+        rows += [_render_row(p, where) for p in one.others.values() if p.attribute not in shared]
         if rows:
-            yield _table(rows)
+            yield _render_table(rows)
         others = [f"`{n}`" for n, p in one.others.items() if p.attribute in _SHARED]
         if searches:
             yield "And the parameters of [every search](#searches) and [filters](#filters)."
@@ -129,26 +146,28 @@ def _group(group: str) -> Iterator[str]:
             yield f"```json\n{one.example}\n```"
 
 
-def searches() -> str:
-    found = taken(Asking).values()
-    return _table([_row(one, "query") for one in found if one.attribute in _SEARCH])
+def render_search_parameters() -> str:
+    found = list_parameters(SearchRequest).values()
+    return _render_table([_render_row(one, "query") for one in found if one.attribute in _SEARCH])
 
 
-def filters() -> str:
-    return _table([_row(one, "query") for one in taken(Filtered).values()])
+def render_filters() -> str:
+    return _render_table(
+        [_render_row(one, "query") for one in list_parameters(FilteredRequest).values()]
+    )
 
 
-def _table(rows: list[str]) -> str:
+def _render_table(rows: list[str]) -> str:
     return "\n".join(["| parameter | in | must be | default | |", "|---|---|---|---|---|", *rows])
 
 
-def _row(one: Parameter, where: str) -> str:
-    default = "required" if one.required else _default(one)
-    cells = (f"`{one.name}`", where, expected(one.schema), default, one.help)
+def _render_row(one: Parameter, where: str) -> str:
+    default = "required" if one.required else _write_default(one)
+    cells = (f"`{one.name}`", where, describe_schema(one.schema), default, one.help)
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
-def _default(one: Parameter) -> str:
+def _write_default(one: Parameter) -> str:
     if one.default in ("", []) or one.default is UNSET:
         return _NONE
     return f"`{str(one.default).lower() if isinstance(one.default, bool) else one.default}`"

@@ -9,9 +9,9 @@ import msgspec
 from msgspec import UNSET
 
 from yester import __version__
-from yester.faces.http.given import Parameter
 from yester.faces.http.problem import CONTENT_TYPE, Problem
 from yester.faces.http.table import EVENTS, TEXT, Endpoint
+from yester.operations.request import Parameter
 
 _REF = "#/components/schemas/{name}"
 _LAST_EVENT = {
@@ -23,13 +23,13 @@ _LAST_EVENT = {
 _NAMES = {"GET": "get", "POST": "post", "PATCH": "patch"}
 
 
-def document(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
+def make_document(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
     answers = list(dict.fromkeys(one.answer for one in endpoints if isinstance(one.answer, type)))
     shapes = [one for one in answers if issubclass(one, msgspec.Struct)]
     _, components = msgspec.json.schema_components([*shapes, Problem], ref_template=_REF)
     paths: dict[str, dict[str, Any]] = {}
     for one in endpoints:
-        paths.setdefault(one.path, {})[_NAMES[one.method]] = _operation(one)
+        paths.setdefault(one.path, {})[_NAMES[one.method]] = _describe_endpoint(one)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -60,46 +60,49 @@ def document(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
     }
 
 
-def _operation(one: Endpoint) -> dict[str, Any]:
+def _describe_endpoint(one: Endpoint) -> dict[str, Any]:
     found: dict[str, Any] = {
         "summary": one.does,
-        "operationId": _id(one),
+        "operationId": _operation_id(one),
         "tags": [one.group],
         "responses": {
-            "200": {"description": one.does, "content": {_content(one): {"schema": _answer(one)}}},
+            "200": {
+                "description": one.does,
+                "content": {_media_type(one): {"schema": _answer_schema(one)}},
+            },
             "default": {"$ref": "#/components/responses/problem"},
         },
     }
     if one.open:
         found["security"] = []
-    listed = [_parameter(p, "path") for p in one.in_path.values()]
+    parameters = [_describe_parameter(p, "path") for p in one.in_path.values()]
     if one.has_body:
         found["requestBody"] = {
             "required": True,
-            "content": {"application/json": {"schema": _body(one.others)}},
+            "content": {"application/json": {"schema": _body_schema(one.others)}},
         }
     else:
-        listed += [_parameter(p, "query") for p in one.others.values()]
+        parameters += [_describe_parameter(p, "query") for p in one.others.values()]
     if one.content == EVENTS:
-        listed.append(_LAST_EVENT)
+        parameters.append(_LAST_EVENT)
         found["description"] = one.does
         found["summary"] = "What is new, as it happens (server-sent events)."
-    if listed:
-        found["parameters"] = listed
+    if parameters:
+        found["parameters"] = parameters
     return found
 
 
-def _id(one: Endpoint) -> str:
+def _operation_id(one: Endpoint) -> str:
     words = one.path.replace("{", "").replace("}", "").replace(".json", "").split("/")
     path = "_".join(word.replace("-", "_") for word in words if word and word != "api")
     return f"{one.method.lower()}_{path}"
 
 
-def _content(one: Endpoint) -> str:
+def _media_type(one: Endpoint) -> str:
     return one.content.partition(";")[0]
 
 
-def _answer(one: Endpoint) -> Mapping[str, Any]:
+def _answer_schema(one: Endpoint) -> Mapping[str, Any]:
     if one.content in (TEXT, EVENTS):
         return {"type": "string"}
     if isinstance(one.answer, type) and issubclass(one.answer, msgspec.Struct):
@@ -107,20 +110,20 @@ def _answer(one: Endpoint) -> Mapping[str, Any]:
     return {"type": "object"}
 
 
-def _parameter(one: Parameter, where: str) -> dict[str, Any]:
+def _describe_parameter(one: Parameter, where: str) -> dict[str, Any]:
     schema = {name: value for name, value in one.schema.items() if name != "description"}
-    told = one.help
-    if one.listed:
-        schema, told = _written(schema), f"{told} Several are written with commas."
+    help_ = one.help
+    if one.is_list:
+        schema, help_ = _list_schema(schema), f"{help_} Several are written with commas."
     elif not one.required and one.default not in ("", 0):
         schema["default"] = one.default
-    found: dict[str, Any] = {"name": one.name, "in": where, "schema": schema, "description": told}
+    found: dict[str, Any] = {"name": one.name, "in": where, "schema": schema, "description": help_}
     if one.required:
         found["required"] = True
     return found
 
 
-def _written(schema: Mapping[str, Any]) -> dict[str, Any]:
+def _list_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     """A list as it stands in an address. Not an array of style form: once it is written down,
     nobody can tell a comma in a value from one between two."""
     known = schema["items"].get("enum")
@@ -130,7 +133,7 @@ def _written(schema: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": "string", "pattern": f"^(({one})(,({one}))*)?$"}
 
 
-def _body(parameters: Mapping[str, Parameter]) -> dict[str, Any]:
+def _body_schema(parameters: Mapping[str, Parameter]) -> dict[str, Any]:
     properties: dict[str, Any] = {}
     for name, one in parameters.items():
         properties[name] = dict(one.schema)

@@ -73,7 +73,8 @@ def refusal(error: YesterError) -> Refusal:
         (status, fix, headers) for kind, status, fix, headers in _ANSWERS if isinstance(error, kind)
     )
     fix = redact(error.fix or fix)
-    if isinstance(error, NotFound) and error.parameter in _LISTS:
+    guessed = fix.startswith("did you mean")
+    if isinstance(error, NotFound) and error.parameter in _LISTS and not guessed:
         fix += f" ({_LISTS[error.parameter]})"
     return Refusal(
         status, redact(error.what), parameter=error.parameter, value=error.value, fix=fix,

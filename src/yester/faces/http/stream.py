@@ -25,11 +25,10 @@ from typing import NamedTuple
 import msgspec
 
 from yester.errors import FeedExpired, YesterError
-from yester.faces.http import ledger
-from yester.faces.http.memory_shapes import MemoryWritten
-from yester.faces.http.rows import Rows
 from yester.memory import Memory
 from yester.model import FeedLine, Injection, Item, MemoryChange
+from yester.operations.ledger import describe_injections
+from yester.operations.rows import Rows
 from yester.store.contract import Store
 
 _POLL = 0.25  # seconds
@@ -38,6 +37,14 @@ _KEPT = 1_000  # events in the ring
 _READ = 500  # rows of each kind read at a time
 MOST_MISSED = 2_000  # rows told to a client that comes back
 _CURSOR = re.compile(r"[0-9]{1,15}-[0-9]{1,15}(?:-[0-9]{1,15})?", re.ASCII)
+
+
+class MemoryWritten(msgspec.Struct, kw_only=True):
+    """A memory was written, and what it is by now."""
+
+    id: int
+    status: str
+    version: int
 
 
 class Told(NamedTuple):
@@ -60,8 +67,8 @@ def written(name: str, at: str, value: object) -> Told:
 
 def news(store: Store, lines: Sequence[FeedLine]) -> list[Told]:
     """Lines of the feed as events."""
-    items = Rows(store).of(line.row for line in lines if isinstance(line.row, Item))
-    shown = ledger.shown(store, [one.row for one in lines if isinstance(one.row, Injection)])
+    items = Rows(store).item_rows(line.row for line in lines if isinstance(line.row, Item))
+    shown = describe_injections(store, [one.row for one in lines if isinstance(one.row, Injection)])
     told: dict[tuple[str, int], object] = {("item", row.id): row for row in items}
     told |= {("injection", row.id): row for row in shown}
     found = []

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
-from yester.faces.http import shapes
+from msgspec import Struct
+
 from yester.memory import Memory
+from yester.operate.doctor import examine_quickly
+from yester.operations.request import NoRequest
 from yester.redact import redact
 
 _KEPT = 15.0  # seconds: it looks at many files
@@ -24,39 +27,39 @@ _AREAS: Mapping[str, str] = {
 }  # fmt: skip
 
 
-class Seen(Protocol):
-    """What a doctor has found: `state` is ok, note or problem."""
+class Finding(Struct, kw_only=True):
+    """What the doctor says of one thing."""
 
-    @property
-    def check(self) -> str: ...
-    @property
-    def state(self) -> str: ...
-    @property
-    def text(self) -> str: ...
-    @property
-    def fix(self) -> str: ...
+    area: str
+    name: str
+    state: Literal["ok", "warn", "bad"]
+    text: str
+    fix: str
 
 
-Examine = Callable[[Path, int], Sequence[Seen]]
+class Doctor(Struct, kw_only=True):
+    ok: bool
+    findings: list[Finding]
+    note: str
 
 
-def doctor(memory: Memory, examine: Examine) -> shapes.Doctor:
-    return memory.cached("doctor", _KEPT, lambda: _report(memory, examine))
+def show_health(memory: Memory, request: NoRequest) -> Doctor:  # noqa: ARG001
+    return memory.cached("doctor", _KEPT, lambda: _examine_home(memory))
 
 
-def _report(memory: Memory, examine: Examine) -> shapes.Doctor:
+def _examine_home(memory: Memory) -> Doctor:
     findings = [
-        shapes.Finding(
-            area=_AREAS.get(one.check, "agents"), name=one.check, state=_state(one.state, one.fix),
+        Finding(
+            area=_AREAS.get(one.check, "agents"), name=one.check, state=_judge(one.state, one.fix),
             text=redact(one.text), fix=redact(one.fix),
         )
-        for one in examine(memory.home, memory.now)
+        for one in examine_quickly(memory.home, memory.now)
     ]  # fmt: skip
     ok = all(one.state != "bad" for one in findings)
-    return shapes.Doctor(ok=ok, findings=findings, note=_NOTE.format(home=Path.home()))
+    return Doctor(ok=ok, findings=findings, note=_NOTE.format(home=Path.home()))
 
 
-def _state(state: str, fix: str) -> Literal["ok", "warn", "bad"]:
+def _judge(state: str, fix: str) -> Literal["ok", "warn", "bad"]:
     """A note with something to do is a warning; one without is no more than said."""
     if state == "problem":
         return "bad"

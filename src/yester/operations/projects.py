@@ -1,5 +1,6 @@
-"""Projects renamed and merged by the user's word: in the store, and in [projects] of config.toml so
-that what is captured from now on goes the same way.
+"""Projects: listed, renamed and merged. Their names are the user's word, so the user alone gives
+them: in the store, and in [projects] of config.toml so that what is captured from now on goes the
+same way.
 
 A project the user has named has the key name:NAME. So both projects of a merge get the name of the
 one that stays; their own keys stand in config.toml and lead there.
@@ -8,15 +9,21 @@ one that stays; their own keys stand in config.toml and lead there.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated, TypeVar
+
+from msgspec import Meta, Struct, field
 
 from yester import config
-from yester.errors import UsageError
+from yester.errors import NotYours, UsageError
 from yester.memories.memory import GLOBAL
-from yester.model import Join, Paging, Project
-from yester.project import EXCLUDED, Projects, bare, named, work_tree_place
+from yester.memory import Memory
+from yester.model import Join, Paging
+from yester.model import Project as Place
+from yester.operations.request import Name, NoRequest, Request
+from yester.project import EXCLUDED, bare, named, work_tree_place
+from yester.project import Projects as Naming
+from yester.redact import redact
 from yester.store.contract import Store
 from yester.store.figures import project_parts
 
@@ -24,55 +31,129 @@ R = TypeVar("R")
 _RESERVED = (GLOBAL.name, EXCLUDED.name)
 
 
-@dataclass(frozen=True, slots=True)
-class Moved:
-    """What a merge moves, or would, whatever its status."""
+class RenameRequest(Request, kw_only=True):
+    key: Annotated[Name, Meta(min_length=1, description="The project, by its key or name.")]
+    name: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            max_length=80,
+            pattern=r"^[\w.~/@+-]+( [\w.~/@+-]+)*$",
+            description="What it is called from now on.",
+        ),
+    ]
+
+
+class MergeRequest(Request, kw_only=True):
+    source: Annotated[Name, Meta(min_length=1, description="What is merged, by key or name.")] = (
+        field(name="from")
+    )
+    into: Annotated[Name, Meta(min_length=1, description="What it becomes part of.")]
+    dry_run: Annotated[bool, Meta(description="Only say what would be moved.")] = True
+
+
+class Project(Struct, kw_only=True):
+    name: str
+    key: str
+    root: str
+    parent: str
+    items: int
+    kinds: dict[str, int]
+    sessions: int
+    last: int
+
+
+class Projects(Struct, kw_only=True):
+    projects: list[Project]
+
+
+class Merged(Struct, kw_only=True):
+    """What was moved, or would be."""
 
     items: int
     sessions: int
     memories: int
+    done: bool
+    message: str
 
 
-def rename(home: Path, store: Store, project: Project, name: str) -> Project:
+def list_projects(memory: Memory, request: NoRequest) -> Projects:  # noqa: ARG001
+    return Projects(
+        projects=[
+            Project(
+                name=redact(part.project.name), key=redact(part.project.key),
+                root=part.project.root, parent=part.project.parent,
+                items=sum(part.items.values()), kinds=dict(part.items), sessions=part.sessions,
+                last=part.last,
+            )
+            for part in project_parts(memory.reading)
+        ]
+    )  # fmt: skip
+
+
+def rename_project(memory: Memory, request: RenameRequest) -> Projects:
     """Call it so from now on."""
+    _refuse_programs(memory)
+    project, name = memory.find_project(request.key, "key"), request.name
     _refuse_ours(project)
     if name in _RESERVED:
         raise UsageError(f"{name!r} is a name of yester's own; choose another one")
-    if name == project.name:
-        return project
-    into = named(name, project.root)
-    for other in store.projects():
-        if other.key != project.key and (other.name == name or other.key == into.key):
-            raise UsageError(
-                f"another project is called {name!r} ({other.key}); choose another name, or merge "
-                "the two"
-            )
-    _carry_out(home, store, [project], into)
-    return into
+    if name != project.name:
+        into = named(name, project.root)
+        for other in memory.store.projects():
+            if other.key != project.key and (other.name == name or other.key == into.key):
+                raise UsageError(
+                    f"another project is called {name!r} ({other.key}); choose another name, or "
+                    "merge the two"
+                )
+        _carry_out(memory, [project], into)
+    return list_projects(memory, NoRequest())
 
 
-def merge(
-    home: Path, store: Store, project: Project, into: Project, dry_run: bool = False
-) -> Moved:
+def merge_projects(memory: Memory, request: MergeRequest) -> Merged:
     """Everything of a project becomes another's, also what is captured later."""
+    if not request.dry_run:
+        _refuse_programs(memory)
+    project = memory.find_project(request.source, "from")
+    into = memory.find_project(request.into, "into")
     for one in (project, into):
         _refuse_ours(one)
     if project.key == into.key:
         raise UsageError(f"{project.name!r} cannot be merged into itself; name two projects")
+    store = memory.reading
     part = next(part for part in project_parts(store) if part.project.key == project.key)
     held = dict(store.totals("item", ("kind",), where={"project": project.key}))
-    found = Moved(sum(held.values()), part.sessions, held.get("memory", 0))
-    if not dry_run:
-        _carry_out(home, store, [into, project], named(into.name, into.root))
-    return found
+    items, memories = sum(held.values()), held.get("memory", 0)
+    done, later = "would become", ""
+    if not request.dry_run:
+        _carry_out(memory, [into, project], named(into.name, into.root))
+        done, later = "are now", "; what is captured there later goes the same way (config.toml)"
+    message = (
+        f"{_count(items, 'item')} of {_count(part.sessions, 'session')}, "
+        f"{_count(memories, 'memory', 'memories')} among them (also what is put away), {done} "
+        f"part of {into.name}{later}"
+    )
+    return Merged(
+        items=items, sessions=part.sessions, memories=memories, done=not request.dry_run,
+        message=redact(message),
+    )  # fmt: skip
 
 
-def _refuse_ours(project: Project) -> None:
+def _count(number: int, one: str, many: str = "") -> str:
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def _refuse_programs(memory: Memory) -> None:
+    if memory.origin != "user":
+        raise NotYours("the names of projects are the user's; a program cannot change them")
+
+
+def _refuse_ours(project: Place) -> None:
     if project.key in (GLOBAL.key, EXCLUDED.key):
         raise UsageError(f"{project.name!r} is no project of yours; it stays as it is")
 
 
-def undo_join(home: Path, store: Store, wanted: str, now: int) -> tuple[Project, int]:
+def undo_join(home: Path, store: Store, wanted: str, now: int) -> tuple[Place, int]:
     """What yester has joined by itself becomes a project of its own again, and stays one, since its
     folder stands in [projects] from now on. The project, and how many items it has got back."""
     joined = store.entries(Join, {"undone": 0}, Paging(oldest_first=True))
@@ -120,8 +201,12 @@ def _in_step(home: Path, store: Store, carry_out: Callable[[Path, str], R]) -> R
             raise
 
 
-def _carry_out(home: Path, store: Store, projects: list[Project], into: Project) -> None:
-    _in_step(home, store, lambda path, before: _move(home, path, before, store, projects, into))
+def _carry_out(memory: Memory, projects: list[Place], into: Place) -> None:
+    def carry_out(path: Path, before: str) -> None:
+        _move(memory.home, path, before, memory.store, projects, into)
+
+    _in_step(memory.home, memory.store, carry_out)
+    memory.reload_config()
 
 
 def _by_hand(path: Path, names: Mapping[str, str | None]) -> str:
@@ -132,7 +217,7 @@ def _by_hand(path: Path, names: Mapping[str, str | None]) -> str:
 
 
 def _move(
-    home: Path, path: Path, before: str, store: Store, projects: list[Project], into: Project
+    home: Path, path: Path, before: str, store: Store, projects: list[Place], into: Place
 ) -> None:
     overrides = config.load(home, {}).projects
     names = lines_for(overrides, projects, into.name)
@@ -146,7 +231,7 @@ def _move(
 
 
 def lines_for(
-    overrides: Mapping[str, str], projects: list[Project], name: str
+    overrides: Mapping[str, str], projects: list[Place], name: str
 ) -> dict[str, str | None]:
     """What [projects] must say so that all of these have this name; None: a line goes."""
     own = {f"name:{name}"}
@@ -160,10 +245,10 @@ def lines_for(
 
 
 def _leads_there(
-    before: Mapping[str, str], after: Mapping[str, str], projects: list[Project], key: str
+    before: Mapping[str, str], after: Mapping[str, str], projects: list[Place], key: str
 ) -> bool:
     """Would what is captured in their folders go there?"""
-    old, new = Projects(before), Projects(after)
+    old, new = Naming(before), Naming(after)
     return all(
         new.renamed(one).key == key
         and (not one.root or old.of(one.root).key != one.key or new.of(one.root).key == key)

@@ -1,0 +1,221 @@
+"""What agents were shown, and what came of it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from yester import model
+from yester.deliver.lines import ESTIMATE_NOTE
+from yester.errors import NotFound
+from yester.memory import Memory, join_names
+from yester.model import Filters, Injection, Paging, Session, UseCounts
+from yester.operations.request import LARGEST, MOST_IDS, Id, Name, Request
+from yester.operations.rows import session_filters
+from yester.recall.feedback import GIVEN_BY_HAND, usefulness
+from yester.redact import redact
+from yester.store.contract import Store
+from yester.text.sentences import shorten_text
+
+Came = Literal["", "fetched", "opened", "acted-on", "useful", "useless"]
+_NOTHING = UseCounts(0, 0, {})
+_BEGINNING, _TITLE = 200, 100  # characters of a prompt, of a title
+# What may have come of something, the strongest sign first, and its name here.
+_USES: Sequence[tuple[str, Came]] = (
+    ("useless", "useless"), ("useful", "useful"), ("acted", "acted-on"), ("opened", "opened"),
+    ("fetched", "fetched"),
+)  # fmt: skip
+LineNumber = Annotated[int, Meta(ge=0, le=LARGEST)]
+
+
+class LinesRequest(Request, kw_only=True):
+    before: Annotated[
+        LineNumber, Meta(description="Only lines before this one: the next page.")
+    ] = 0
+    limit: Annotated[int, Meta(ge=1, le=500, description="At most so many lines.")] = 50
+
+
+class LedgerRequest(LinesRequest, kw_only=True):
+    session: Annotated[
+        Name, Meta(description="Only this session: its number, its id, or 6 characters of it.")
+    ] = ""
+    item: Annotated[LineNumber, Meta(description="Only this item.")] = 0
+
+
+class FeedbackRequest(LinesRequest, kw_only=True):
+    item: Annotated[LineNumber, Meta(description="Only of this item.")] = 0
+
+
+class GiveFeedback(Request, kw_only=True):
+    ids: Annotated[list[Id], Meta(min_length=1, max_length=MOST_IDS, description="Items.")]
+    what: Annotated[
+        Literal["useful", "useless", "opened", "undo"],
+        Meta(description="Whether they were of use; opened: looked at; undo: takes a word back."),
+    ]
+
+
+class Shown(Struct, kw_only=True):
+    """A line of the ledger: an item that an agent was shown."""
+
+    id: int
+    epoch: int
+    event: str
+    item: int
+    kind: str
+    type: str
+    title: str
+    project: str
+    session: str
+    session_db_id: int
+    prompt_number: int
+    score: float
+    tokens: Annotated[int, Meta(description="What the line cost to read, about.")]
+    discovery_tokens: Annotated[int, Meta(description="What the item was made from, about.")]
+    reason: str
+    used: Annotated[Came, Meta(description="The most that is known to have come of it.")]
+    prompt: Annotated[str, Meta(description="The beginning of the prompt it was shown for.")]
+
+
+class Ledger(Struct, kw_only=True):
+    count: int
+    injections: list[Shown]
+    next_before: Annotated[int, Meta(description="The next page: before=…; 0: there is none.")]
+    note: str
+
+
+class Told(Struct, kw_only=True):
+    id: int
+    item: int
+    what: str
+    epoch: int
+    session_db_id: int
+
+
+class Feedback(Struct, kw_only=True):
+    count: int
+    feedback: list[Told]
+    next_before: int
+
+
+class Use(Struct, kw_only=True):
+    """What is known of an item's use: from -1 (in the way) over 0 (nothing) to 1."""
+
+    id: int
+    use: float
+    shown: int
+    used_in: int
+    feedback: dict[str, int]
+
+
+class Uses(Struct, kw_only=True):
+    items: list[Use]
+
+
+def list_injections(memory: Memory, request: LedgerRequest) -> Ledger:
+    session = memory.find_session(request.session).id if request.session else 0
+    where = {name: id_ for name, id_ in (("session", session), ("item", request.item)) if id_}
+    page = Paging(request.limit, before=request.before)
+    lines = memory.reading.entries(Injection, where, page)
+    return Ledger(
+        count=len(lines),
+        injections=describe_injections(memory.reading, lines),
+        next_before=lines[-1].id if len(lines) == request.limit else 0,
+        note=ESTIMATE_NOTE,
+    )
+
+
+def describe_injections(store: Store, lines: Sequence[Injection]) -> list[Shown]:
+    items = {item.id: item for item in store.get(sorted({line.item for line in lines}))}
+    names = {project.key: project.name for project in store.projects()}
+    feedback: defaultdict[int, list[model.Feedback]] = defaultdict(list)
+    for one in store.entries(model.Feedback, {"item": list(items)}):
+        feedback[one.item].append(one)
+    sessions = {
+        number: next(iter(store.sessions(Filters(session_id=number))), None)
+        for number in {line.session for line in lines}
+    }
+    prompts = {
+        (number, prompt): _prompt_beginning(store, sessions[number], prompt)
+        for number, prompt in {(line.session, line.prompt_number) for line in lines}
+    }
+    shown = []
+    for line in lines:
+        item, session = items.get(line.item), sessions[line.session]
+        shown.append(
+            Shown(
+                id=line.id, epoch=line.epoch, event=line.event, item=line.item,
+                kind=item.kind if item else "", type=redact(item.type) if item else "",
+                title=shorten_text(redact(item.title or item.body), _TITLE) if item else "(gone)",
+                project=redact(names.get(item.project, item.project)) if item else "",
+                session=session.key if session else "", session_db_id=line.session,
+                prompt_number=line.prompt_number, score=round(line.score, 4), tokens=line.tokens,
+                discovery_tokens=item.discovery_tokens if item else 0,
+                reason=redact(line.reason), used=_strongest_use(line, feedback[line.item]),
+                prompt=prompts[line.session, line.prompt_number],
+            )
+        )  # fmt: skip
+    return shown
+
+
+def _strongest_use(line: Injection, feedback: Sequence[model.Feedback]) -> Came:
+    """What came of it where it was shown; the user's word (of no session) counts everywhere."""
+    known = {one.what for one in feedback if one.session in (0, line.session)}
+    return next((name for what, name in _USES if what in known), "")
+
+
+def _prompt_beginning(store: Store, session: Session | None, number: int) -> str:
+    """The beginning of the prompt of this number in a session."""
+    if session is None or not number:
+        return ""
+    page = Paging(1, number - 1, oldest_first=True)
+    found = store.select(session_filters(session, ("prompt",)), page)
+    return redact(found[0].body)[:_BEGINNING] if found else ""
+
+
+def list_feedback(memory: Memory, request: FeedbackRequest) -> Feedback:
+    where = {"item": request.item} if request.item else {}
+    page = Paging(request.limit, before=request.before)
+    lines = memory.reading.entries(model.Feedback, where, page)
+    return Feedback(
+        count=len(lines),
+        feedback=[
+            Told(
+                id=one.id, item=one.item, what=one.what, epoch=one.epoch, session_db_id=one.session
+            )
+            for one in lines
+        ],
+        next_before=lines[-1].id if len(lines) == request.limit else 0,
+    )
+
+
+def give_feedback(memory: Memory, request: GiveFeedback) -> Uses:
+    """The last word of the user counts; having looked at something adds to what is known."""
+    store, ids = memory.store, list(dict.fromkeys(request.ids))
+    known = {item.id for item in store.get(ids)}
+    if missing := [f"#{id_}" for id_ in ids if id_ not in known]:
+        raise NotFound(
+            f"no item {join_names(missing)}", "a search shows ids",
+            parameter="ids", value=",".join(missing),
+        )  # fmt: skip
+    with store.transaction("ledger"):
+        if request.what != "opened":
+            for id_ in ids:
+                store.retract(model.Feedback, {"item": id_, "what": GIVEN_BY_HAND})
+        if request.what != "undo":
+            store.append([model.Feedback(id_, request.what, memory.now) for id_ in ids])
+    return Uses(items=describe_use(store, ids))
+
+
+def describe_use(store: Store, ids: Sequence[int]) -> list[Use]:
+    known = store.texts(ids).used
+    return [
+        Use(
+            id=id_, use=round(usefulness(one), 4), shown=one.shown, used_in=one.used_in,
+            feedback=dict(one.feedback),
+        )
+        for id_ in ids
+        for one in [known.get(id_, _NOTHING)]
+    ]  # fmt: skip

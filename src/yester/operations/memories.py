@@ -1,0 +1,455 @@
+"""What was remembered for its own sake: listed, shown, changed, put away and brought back.
+
+All of it goes through `yester.memories`: every change has a line in the history that says who and
+why, and what a program must not do it cannot do here either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal, TypeVar
+
+from msgspec import UNSET, Meta, Struct, UnsetType, field
+
+from yester.capture.rules import rules
+from yester.errors import NotFound, NotYours, UsageError
+from yester.memories import lifecycle, remember, review
+from yester.memories.categories import CATEGORIES, LONGEST_TITLE, get_category
+from yester.memories.content import clean_text
+from yester.memories.memory import GLOBAL
+from yester.memories.remember import Draft
+from yester.memories.tags import normalise_tags
+from yester.memory import Memory, unknown_name
+from yester.model import STATUSES, Filters, Memo, Paging, Project
+from yester.operations import memory_rows
+from yester.operations.ledger import Use, describe_use
+from yester.operations.memory_rows import (
+    Action,
+    Changed,
+    Field,
+    MemoryRows,
+    describe_change,
+    list_actions,
+    list_fields,
+)
+from yester.operations.request import (
+    LARGEST,
+    MOST_IDS,
+    Count,
+    DatedRequest,
+    Form,
+    ItemRequest,
+    Name,
+    Names,
+    Offset,
+    ProjectName,
+    Request,
+    Shape,
+    Text,
+    find_project_keys,
+    read_dates,
+)
+from yester.project import Projects, named
+from yester.recall.recall import Asked
+from yester.redact import redact
+from yester.text.sentences import shorten_text
+from yester.text.terms import query_terms, text_terms
+
+LONGEST_TEXT = 20_000  # characters of a memory
+_HISTORY = 200  # changes that are shown
+Act = Literal["CREATE", "UPDATE", "NOOP"]
+_ACTS: dict[str, Act] = {"created": "CREATE", "updated": "UPDATE"}
+T = TypeVar("T")
+
+# --- requests -------------------------------------------------------------------------------------
+
+Category = Literal[
+    "decision", "constraint", "preference", "runbook", "tech_debt", "session_summary", "rule",
+    "note",
+]  # fmt: skip
+assert set(Category.__args__) == set(CATEGORIES)  # type: ignore[attr-defined]
+Kept = Annotated[str, Meta(min_length=1, max_length=LONGEST_TEXT, pattern=r"\w")]
+Title = Annotated[str, Meta(max_length=400, description="A heading.")]
+Why = Annotated[str, Meta(max_length=400, description="The reason, for the history.")]
+FewNames = Annotated[list[Name], Meta(max_length=MOST_IDS)]
+
+
+class MemoriesRequest(DatedRequest, kw_only=True):
+    status: Annotated[
+        Literal["active", "archived", "retired", "superseded", "all"],
+        Meta(description="Only those with this status."),
+    ] = "active"
+    query: Annotated[Text, Meta(description="Words to look for; without, the last written.")] = ""
+    limit: Count = 20
+    offset: Offset = 0
+    format: Shape = "index"
+    project: ProjectName = ""
+    types: Annotated[Names, Meta(description="Only these types: decision, rule …")] = field(
+        default=[], name="type"
+    )
+
+
+class ReviewRequest(Request, kw_only=True):
+    project: ProjectName = ""
+
+
+class CandidateRequest(Request, kw_only=True):
+    type: Annotated[Category, Meta(description="The category it would have.")]
+    text: Annotated[Text, Meta(min_length=1, description="What would be kept.")]
+    title: Annotated[Name, Meta(description="Its heading.")] = ""
+    tags: Annotated[Names, Meta(description="Its tags.")] = field(default_factory=list)
+    project: Annotated[
+        Name,
+        Meta(
+            description="Where it would belong: it is compared with what is there and with what "
+            "holds everywhere; without, with what there is of every project."
+        ),
+    ] = ""
+
+
+class EditRequest(ItemRequest, kw_only=True):
+    version: Annotated[
+        int, Meta(ge=0, le=LARGEST, description="The version that was read; others may write too.")
+    ]
+    title: Annotated[str, Meta(max_length=400, description="Another title.")] | UnsetType = UNSET
+    text: (
+        Annotated[
+            str,
+            Meta(max_length=LONGEST_TEXT, description="The field of the content that is the text."),
+        ]
+        | UnsetType
+    ) = UNSET
+    content: (
+        Annotated[
+            dict[str, Any],
+            Meta(description="Fields of the content that are different; null takes one away."),
+        ]
+        | UnsetType
+    ) = UNSET
+    tags: Annotated[FewNames, Meta(description="All its tags.")] | UnsetType = UNSET
+    files: Annotated[FewNames, Meta(description="All its files.")] | UnsetType = UNSET
+    confidence: Annotated[float, Meta(ge=0, le=1, description="How sure.")] | UnsetType = UNSET
+    why: Why = ""
+
+
+class StepRequest(ItemRequest, kw_only=True):
+    why: Why = ""
+    force: Annotated[bool, Meta(description="Changes nothing here; retiring knows it.")] = False
+
+
+class RetireRequest(ItemRequest, kw_only=True):
+    why: Why = ""
+    force: Annotated[
+        bool, Meta(description="Retire what is otherwise kept for good; the user's alone.")
+    ] = False
+
+
+class SupersedeRequest(ItemRequest, kw_only=True):
+    text: Annotated[Kept, Meta(description="What stands in its place.")]
+    title: Title = ""
+    why: Why = ""
+
+
+class SaveRequest(Request, kw_only=True):
+    text: Annotated[Kept, Meta(description="What to keep.")]
+    type: Annotated[
+        Literal[""] | Category, Meta(description="Its category; without, what it obviously is.")
+    ] = ""
+    tags: Annotated[FewNames, Meta(description="Its tags.")] = field(default_factory=list)
+    files: Annotated[FewNames, Meta(description="Files it is about.")] = field(default_factory=list)
+    title: Title = ""
+    project: Annotated[
+        Name,
+        Meta(
+            description="Where it belongs, by its name or key; without, it is global: it holds "
+            "everywhere."
+        ),
+    ] = ""
+    create: Annotated[bool, Meta(description="Make the project where there is none so called.")] = (
+        False
+    )
+
+
+# --- answers --------------------------------------------------------------------------------------
+
+
+class Memories(Struct, kw_only=True):
+    count: int
+    more: bool
+    format: Form
+    results: list[memory_rows.Memory]
+
+
+class MemoryShown(Struct, kw_only=True):
+    memory: memory_rows.Memory
+    chain: Annotated[
+        list[memory_rows.Memory],
+        Meta(
+            description="What it replaces and is replaced by, in order, itself included; the "
+            "oldest first."
+        ),
+    ]
+    history: Annotated[list[Changed], Meta(description="The newest first.")]
+    use: Use
+    actions: Annotated[list[Action], Meta(description="What you can do with it now.")]
+    fields: list[Field]
+
+
+class Candidate(Struct, kw_only=True):
+    """What would become of a text. CREATE: nothing is like it; NOOP: it is known."""
+
+    action: Literal["CREATE", "UPDATE", "UPDATE_OR_DELETE", "NOOP"]
+    match: memory_rows.Memory | None
+    score: Annotated[int, Meta(description="3 for a tag, 2 for a word of the title, 1 alike.")]
+    reasons: list[str]
+    others: list[memory_rows.Memory]
+    compared: int
+
+
+class Deserving(Struct, kw_only=True):
+    memory: memory_rows.Memory
+    check: str
+    text: str
+    fix: str
+
+
+class Review(Struct, kw_only=True):
+    count: int
+    findings: list[Deserving]
+
+
+class Saved(Struct, kw_only=True):
+    success: bool
+    id: int
+    title: str
+    project: str
+    new: Annotated[bool, Meta(description="false: it was known already.")]
+    message: str
+    type: str
+    action: Annotated[
+        Act,
+        Meta(description="What was done: a new one, tags and files added to a known one, nothing."),
+    ]
+    alike: Annotated[
+        list[int],
+        Meta(description="Memories that are like it and stay as they are; supersede or edit one."),
+    ]
+
+
+# --- reading --------------------------------------------------------------------------------------
+
+
+def list_memories(memory: Memory, request: MemoriesRequest) -> Memories:
+    since, until = read_dates(request, memory.now)
+    projects = find_project_keys(memory, request.project)
+    filters = Filters(projects, ("memory",), tuple(request.types), since=since, until=until)
+    statuses = STATUSES if request.status == "all" else (request.status,)
+    most, offset = request.limit + 1, request.offset
+    if request.query.strip():
+        found = _search_memos(memory, request.query, filters, statuses, offset + most)[offset:]
+    else:
+        found = memory.reading.memos(filters, Paging(most, offset=offset, statuses=statuses))
+    if not found:
+        memory.check_names(filters)
+    rows = MemoryRows(memory.reading, full=request.format == "full")
+    results = rows.memory_rows(found[: request.limit])
+    more = len(found) > request.limit
+    return Memories(count=len(results), more=more, format=request.format, results=results)
+
+
+def _search_memos(
+    memory: Memory, query: str, filters: Filters, statuses: Sequence[str], most: int
+) -> list[Memo]:
+    """The search finds what is active, the best first; of the rest, whatever has all the words."""
+    found: list[Memo] = []
+    if "active" in statuses:
+        hits = memory.answer(Asked(query, filters, most, now=memory.now)).hits
+        found = memory.reading.memos(ids=[hit.id for hit in hits])
+    put_away = tuple(status for status in statuses if status != "active")
+    if put_away and len(found) < most:
+        asked = set(query_terms(query))
+        for memo in memory.reading.memos(filters, Paging(statuses=put_away)):
+            item = memo.item
+            if asked <= set(text_terms(f"{item.title} {item.body} {' '.join(item.tags)}")):
+                found.append(memo)
+    return found[:most]
+
+
+def show_memory(memory: Memory, request: ItemRequest) -> MemoryShown:
+    return _describe_memo(memory, _find_memo(memory, request.id))
+
+
+def _find_memo(memory: Memory, id_: int) -> Memo:
+    for memo in memory.reading.memos(ids=[id_]):
+        return memo
+    for item in memory.reading.get([id_]):
+        raise NotFound(
+            f"item #{id_} is no memory but a {item.kind}", f"GET /api/items/{id_} shows it",
+            parameter="id", value=str(id_),
+        )  # fmt: skip
+    raise NotFound(
+        f"no memory #{id_}", "GET /api/memories?status=all lists them",
+        parameter="id", value=str(id_),
+    )  # fmt: skip
+
+
+def _describe_memo(memory: Memory, memo: Memo) -> MemoryShown:
+    store, rows = memory.reading, MemoryRows(memory.reading)
+    older = lifecycle.list_predecessors(store, memo)[::-1]
+    return MemoryShown(
+        memory=rows.memory_row(memo),
+        chain=rows.memory_rows([*older, memo, *lifecycle.list_successors(store, memo)]),
+        history=[describe_change(one) for one in store.changes(memo.item.id, limit=_HISTORY)],
+        use=describe_use(store, [memo.item.id])[0],
+        actions=list_actions(store, memo, memory.origin),
+        fields=list_fields(memo),
+    )
+
+
+def find_candidate(memory: Memory, request: CandidateRequest) -> Candidate:
+    """What saving a text would meet; nothing is written. A title is looked at where the text alone
+    is like nothing."""
+    category, text = get_category(request.type), clean_text(request.text)
+    tags = normalise_tags(request.tags)
+    where = memory.find_project(request.project).key if request.project else ""
+    choice = remember.find_candidate(memory.reading, category, text, where, tags)
+    if choice.best is None and request.title:
+        text = f"{clean_text(request.title)} {text}"
+        choice = remember.find_candidate(memory.reading, category, text, where, tags)
+    rows, best = MemoryRows(memory.reading, full=False), choice.best
+    action: Any = choice.action
+    return Candidate(
+        action=action,
+        match=rows.memory_row(best.memo) if best else None,
+        score=best.points if best else 0,
+        reasons=[redact(reason) for reason in best.reasons] if best else [],
+        others=rows.memory_rows(other.memo for other in choice.others),
+        compared=choice.compared,
+    )
+
+
+def review_memories(memory: Memory, request: ReviewRequest) -> Review:
+    filters = Filters(find_project_keys(memory, request.project))
+    rows = MemoryRows(memory.reading, full=False)
+    findings = [
+        Deserving(
+            memory=rows.memory_row(one.memo), check=one.check, text=redact(one.text),
+            fix=redact(one.fix),
+        )
+        for one in review.review_memories(memory.reading, filters, memory.now)
+    ]  # fmt: skip
+    return Review(count=len(findings), findings=findings)
+
+
+# --- writing --------------------------------------------------------------------------------------
+
+
+def edit_memory(memory: Memory, request: EditRequest) -> MemoryShown:
+    """What others have changed since the version that was read is kept, where both agree."""
+    memo, store = _find_memo(memory, request.id), memory.store
+    edit = lifecycle.Edit(
+        title=_unless_unset(request.title), text=_unless_unset(request.text),
+        content=_unless_unset(request.content) or {}, tags=_unless_unset(request.tags),
+        files=_unless_unset(request.files), confidence=_unless_unset(request.confidence),
+    )  # fmt: skip
+    base = lifecycle.form_at_version(store, memo, request.version)
+    by = memory.by(request.why)
+    new = lifecycle.edit_memory(store, memo.item.id, edit.apply_to, by, base=base)
+    return _describe_memo(memory, new)
+
+
+def _unless_unset(value: T | UnsetType) -> T | None:
+    return None if isinstance(value, UnsetType) else value
+
+
+def retire_memory(memory: Memory, request: RetireRequest) -> MemoryShown:
+    return _change_status(memory, request, "retire")
+
+
+def archive_memory(memory: Memory, request: StepRequest) -> MemoryShown:
+    return _change_status(memory, request, "archive")
+
+
+def restore_memory(memory: Memory, request: StepRequest) -> MemoryShown:
+    return _change_status(memory, request, "restore")
+
+
+def _change_status(memory: Memory, request: StepRequest | RetireRequest, step: str) -> MemoryShown:
+    id_, by = _find_memo(memory, request.id).item.id, memory.by(request.why)
+    force = isinstance(request, RetireRequest) and request.force
+    return _describe_memo(memory, lifecycle.change_status(memory.store, id_, step, by, force=force))
+
+
+def undo_memory(memory: Memory, request: StepRequest) -> MemoryShown:
+    """Whatever was done together with its last change is taken back as well."""
+    id_ = _find_memo(memory, request.id).item.id
+    if not memory.store.changes(id_, limit=1):
+        raise UsageError(f"nothing has been done to memory #{id_} yet")
+    lifecycle.undo_change(memory.store, memory.by(request.why), id_)
+    return _describe_memo(memory, _find_memo(memory, id_))
+
+
+def supersede_memory(memory: Memory, request: SupersedeRequest) -> MemoryShown:
+    memo, title = _find_memo(memory, request.id), _shorten_title(request.title)
+    kept = remember.remember_instead(
+        memory.store, memo, request.text, memory.by(request.why), title
+    )
+    return _describe_memo(memory, kept.memo)
+
+
+def save_memory(memory: Memory, request: SaveRequest) -> Saved:
+    """Keep something, unless it is known; what is like it is named, and stays as it is."""
+    project, there = _find_place(memory, request.project.strip())
+    allowed = rules(memory.config)
+    if allowed.excludes(project.root, project) or allowed.off(project.root, "", memory.now):
+        raise NotYours(
+            f"nothing is kept of {project.name}: the user has said so (`exclude`, or `yester off`)",
+            "name another project", parameter="project", value=project.name,
+        )  # fmt: skip
+    if not (there or request.create):
+        known = memory.project_names().values()
+        refused = unknown_name("project", request.project, known, "project")
+        refused.fix += "; create: true makes a new one"
+        raise refused
+    draft = Draft(
+        request.text, request.type, _shorten_title(request.title), tags=request.tags,
+        files=request.files, scope="global" if project == GLOBAL else "",
+    )  # fmt: skip
+    kept = remember.remember(memory.store, draft, project, memory.by())
+    item, new = kept.memo.item, kept.done == "created"
+    alike = [
+        other.memo.item.id
+        for other in (kept.choice.best, *kept.choice.others)
+        if other is not None and other.memo.item.id != item.id
+    ]
+    done = {"created": "Saved as", "updated": "Added to"}.get(kept.done, "Known already:")
+    message = f"{done} #{item.id}."
+    if project == GLOBAL:
+        message += " It holds everywhere: no project was named."
+    if alike and new:
+        like = ", ".join(f"#{one}" for one in alike)
+        message += f" Like it: {like}; nothing of that was changed."
+    if redact(request.text) != request.text:
+        message += " Secrets in it were left out."
+    return Saved(
+        success=True, id=item.id, title=redact(item.title), type=item.type,
+        project=redact(memory.project_names().get(item.project, project.name)), new=new,
+        message=message, action=_ACTS.get(kept.done, "NOOP"), alike=alike,
+    )  # fmt: skip
+
+
+def _shorten_title(text: str) -> str:
+    """As long as a title may be, also where something in it has been blackened."""
+    return shorten_text(clean_text(text), LONGEST_TITLE)
+
+
+def _find_place(memory: Memory, name: str) -> tuple[Project, bool]:
+    """The project of this name, and whether it is known; without a name it is true everywhere."""
+    if not name:
+        return GLOBAL, True
+    known = memory.reading.projects()
+    for project in known:
+        if name in (project.name, project.key):
+            return project, True
+    meant = Projects(memory.config.projects).renamed(named(name))
+    return meant, any(project.key == meant.key for project in known)

@@ -1,0 +1,182 @@
+"""Memories as answers: rows, what can be done with one, what of it can be edited."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from yester.deliver.lines import item_icon
+from yester.memories import categories
+from yester.memories.categories import CATEGORIES, category_of
+from yester.memories.lifecycle import STEPS, find_undoable, successor_id
+from yester.model import Change, Memo
+from yester.redact import redact
+from yester.store.contract import Store
+from yester.text.document import reading_cost
+from yester.text.sentences import shorten_text
+
+_BEGINNING = 240  # characters of the text in an index
+Action = Literal["edit", "retire", "archive", "restore", "supersede", "undo"]
+_STEPS: tuple[Action, ...] = ("retire", "archive", "restore")
+FormKind = Literal["text", "long", "list", "number", "choice"]
+# The kinds of fields that are edited one by one. A record in a record is sent as a whole.
+_KINDS: Mapping[str, FormKind] = {
+    "text": "text", "texts": "list", "choice": "choice", "flag": "choice",
+}  # fmt: skip
+
+
+class Memory(Struct, kw_only=True):
+    """In the index form `text` is its beginning and `content` is left out."""
+
+    id: int
+    slug: str
+    title: str
+    type: str
+    icon: str
+    status: str
+    scope: str
+    path: Annotated[str, Meta(description="Of scope path: the files it holds for.")]
+    project: str
+    text: str
+    content: (
+        Annotated[
+            dict[str, Any],
+            Meta(description="By the fields of its type; left out in the index form."),
+        ]
+        | UnsetType
+    ) = UNSET
+    tags: list[str]
+    files: list[str]
+    confidence: float
+    origin: Annotated[str, Meta(description="Whose word it is: user, agent, file, import …")]
+    version: Annotated[int, Meta(description="How often it was written; PATCH wants it back.")]
+    created: int
+    updated: int
+    since: Annotated[int, Meta(description="When its status began.")]
+    reason: Annotated[str, Meta(description="Why it has its status.")]
+    supersedes: Annotated[int, Meta(description="The memory it replaces, or 0.")]
+    superseded_by: Annotated[int, Meta(description="The memory that replaces it, or 0.")]
+    tokens: int
+
+
+class Changed(Struct, kw_only=True):
+    """A line of a memory's history; what was done together has one `act`."""
+
+    id: int
+    act: int
+    epoch: int
+    who: str
+    what: str
+    why: str
+    before: dict[str, Any] | None
+    after: dict[str, Any] | None
+
+
+class Field(Struct, kw_only=True):
+    """Something of a memory that can be edited: part of `content`, or of the memory itself."""
+
+    name: str
+    label: str
+    kind: FormKind
+    choices: list[str]
+    required: bool
+    part: Literal["memory", "content"]
+
+
+class MemoryRows:
+    """Rows of one answer: names are looked up once."""
+
+    def __init__(self, store: Store, full: bool = True) -> None:
+        self._store, self._full = store, full
+        self._names = {project.key: project.name for project in store.projects()}
+
+    def memory_rows(self, memos: Iterable[Memo]) -> list[Memory]:
+        return [self.memory_row(memo) for memo in memos]
+
+    def memory_row(self, memo: Memo) -> Memory:
+        item = memo.item
+        text = redact(item.body)
+        return Memory(
+            id=item.id, slug=redact(memo.slug), title=redact(item.title) or shorten_text(text, 100),
+            type=redact(item.type), icon=item_icon(item.kind, item.type), status=item.status,
+            scope=memo.scope, path=redact(memo.path),
+            project=redact(self._names.get(item.project, item.project)),
+            text=text if self._full else shorten_text(text, _BEGINNING),
+            content=redact_value(memo.content) if self._full else UNSET,
+            tags=[redact(tag) for tag in item.tags], files=[redact(path) for path in item.files],
+            confidence=item.confidence, origin=item.origin, version=memo.version,
+            created=item.epoch, updated=item.updated, since=memo.since,
+            reason=redact(memo.reason), supersedes=item.supersedes,
+            superseded_by=successor_id(self._store, item.id), tokens=reading_cost(item),
+        )  # fmt: skip
+
+
+def redact_value(value: Any) -> Any:
+    """Texts in plain data without secrets; in keys, too."""
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, Mapping):
+        return {redact(str(name)): redact_value(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [redact_value(part) for part in value]
+    return value
+
+
+def describe_change(change: Change) -> Changed:
+    return Changed(
+        id=change.id, act=change.act, epoch=change.epoch, who=redact(change.who),
+        what=change.what, why=redact(change.why), before=redact_value(change.before),
+        after=redact_value(msgspec.to_builtins(change.after)),
+    )  # fmt: skip
+
+
+def list_actions(store: Store, memo: Memo, origin: str) -> list[Action]:
+    """What can be done with it now by whoever has this origin."""
+    type_, status, user = memo.item.type, memo.item.status, origin == "user"
+    if type_ == "rule" and not user:
+        return []
+    found: list[Action] = ["edit"] if type_ in CATEGORIES else []
+    for step in _STEPS:
+        kept = step == "retire" and not category_of(type_).deletable and not user
+        if status in STEPS[step][0] and not kept:
+            found.append(step)
+    if status == "active" and type_ in CATEGORIES:
+        found.append("supersede")
+    last = find_undoable(store, memo.item.id)
+    rules = any(
+        one.item.type == "rule" for one in store.memos(ids=sorted({change.item for change in last}))
+    )
+    if last and (user or not rules):
+        found.append("undo")
+    return found
+
+
+def list_fields(memo: Memo) -> list[Field]:
+    """What of a memory can be edited, as a form shows it."""
+    category = category_of(memo.item.type)
+    return [
+        _own_field("title", "text", required=True),
+        *(_content_field(category, one) for one in category.fields if one.kind in _KINDS),
+        _own_field("tags", "list"),
+        _own_field("confidence", "number"),
+    ]
+
+
+def _own_field(name: str, kind: FormKind, required: bool = False) -> Field:
+    return Field(
+        name=name, label=name.capitalize(), kind=kind, choices=[], required=required, part="memory"
+    )
+
+
+def _content_field(category: categories.Category, one: categories.Field) -> Field:
+    return Field(
+        name=one.name,
+        label=one.name.replace("_", " ").capitalize(),
+        kind="long" if one.name == category.text else _KINDS[one.kind],
+        choices=["true", "false"] if one.kind == "flag" else list(one.choices),
+        required=one.required,
+        part="content",
+    )

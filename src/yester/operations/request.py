@@ -1,0 +1,310 @@
+"""What can be asked of an operation: a Struct for each, whose fields have a type, a default, limits
+and one sentence of help. Every face validates and describes its parameters by these.
+
+Names are those of the seeds where they have one. What does not fit is refused with its name, its
+value and what would be right; so is a name that is not known: a misspelt filter must not look like
+an answer to the question.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from functools import cache
+from inspect import get_annotations
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
+
+import msgspec
+from msgspec import Meta, Struct, field
+from msgspec.structs import FieldInfo, fields
+
+from yester.clock import WRITTEN, parse_bound
+from yester.errors import NotYours, UsageError
+from yester.memory import Memory, quote_value
+from yester.model import KINDS, Filters
+
+MOST_IDS = 100
+LARGEST = 2**53 - 1  # what every JSON reader can count to
+_INTEGER = re.compile(r"-?[0-9]{1,20}")
+
+# --- words parameters are made of -----------------------------------------------------------------
+
+Kind = Literal["message", "prompt", "observation", "summary", "memory", "note"]
+Form = Literal["index", "full"]
+assert set(Kind.__args__) == set(KINDS)  # type: ignore[attr-defined]
+
+Name = Annotated[str, Meta(max_length=400)]
+# Of a list that is written with commas nobody can tell later where a comma was meant as such: any
+# text is one, and the length of a request's head is the limit.
+Names = list[str]
+Text = Annotated[str, Meta(max_length=4_000)]
+Since = Annotated[str, Meta(max_length=40, extra_json_schema={"format": "yester-since"})]
+Until = Annotated[str, Meta(max_length=40, extra_json_schema={"format": "yester-until"})]
+Id = Annotated[int, Meta(ge=1, le=LARGEST)]
+Count = Annotated[int, Meta(ge=1, le=100, description="At most so many.")]
+Offset = Annotated[int, Meta(ge=0, le=1_000_000, description="Leave out the first ones.")]
+Shape = Annotated[
+    Form, Meta(description="index: a row each, ~75 tokens; full: everything, so ask for few.")
+]
+ProjectName = Annotated[Name, Meta(description="Only this project, by its name or key.")]
+AgentName = Annotated[Name, Meta(description="Only this agent, e.g. claude-code.")]
+Kinds = Annotated[list[Kind], Meta(description="Only these kinds.")]
+_TIME = "1h, 3d, 1w, 2m, today, yesterday, 2026-03-01, an ISO time, or seconds or ms since 1970"
+_BRACKETS = Meta(description="The same in bracket form.")
+
+
+class Request(Struct, kw_only=True, forbid_unknown_fields=True):
+    """`refused` are names that exist and are not taken, each with the reason."""
+
+    refused: ClassVar[Mapping[str, str]] = {}
+
+
+class NoRequest(Request):
+    """No parameters."""
+
+
+class DatedRequest(Request, kw_only=True):
+    start: Annotated[Since, Meta(description=f"Not older than this: {_TIME}.")] = field(
+        default="", name="dateStart"
+    )
+    end: Annotated[
+        Until, Meta(description="Not newer than this, written as dateStart; a whole day counts.")
+    ] = field(default="", name="dateEnd")
+    range: Annotated[
+        str,
+        Meta(
+            max_length=200,
+            description='Both at once as JSON: {"start": "2026-03-01", "end": "2026-03-08"}.',
+            extra_json_schema={"format": "yester-range"},
+        ),
+    ] = field(default="", name="dateRange")
+    range_start: Annotated[Since, _BRACKETS] = field(default="", name="dateRange[start]")
+    range_end: Annotated[Until, _BRACKETS] = field(default="", name="dateRange[end]")
+
+
+class FilteredRequest(DatedRequest, kw_only=True):
+    project: ProjectName = ""
+    concepts: Annotated[Names, Meta(description="Only items with one of these concepts.")] = []
+    files: Annotated[
+        Names, Meta(description="Only items about one of these files; the end of a path will do.")
+    ] = []
+    session: Annotated[
+        Name, Meta(description="Only this session: its id, or 6 characters of it.")
+    ] = ""
+    agent: AgentName = ""
+    tool: Annotated[Name, Meta(description="Only calls of this tool, e.g. Bash.")] = ""
+
+
+class FormattedRequest(FilteredRequest, kw_only=True):
+    format: Shape = "index"
+
+
+class ItemRequest(Request, kw_only=True):
+    id: Annotated[Id, Meta(description="The item's id.")]
+
+
+# --- filters --------------------------------------------------------------------------------------
+
+
+def make_filters(memory: Memory, request: FilteredRequest, **more: Any) -> Filters:
+    since, until = read_dates(request, memory.now)
+    filters = Filters(
+        projects=find_project_keys(memory, request.project),
+        concepts=tuple(request.concepts),
+        files=tuple(request.files),
+        session=request.session,
+        agent=request.agent,
+        tool=request.tool,
+        since=since,
+        until=until,
+    )
+    return replace(filters, **more)
+
+
+def find_project_keys(memory: Memory, name: str) -> tuple[str, ...]:
+    """As a filter has them; none where no project is named."""
+    return (memory.find_project(name).key,) if name else ()
+
+
+def read_dates(request: DatedRequest, now: int) -> tuple[int | None, int | None]:
+    """From when to when, in whichever of the three forms it was said."""
+    in_json = _read_range(request.range)
+    start = request.start or request.range_start or in_json[0]
+    end = request.end or request.range_end or in_json[1]
+    since = _read_bound(start, _first_given(request, "start"), now)
+    until = _read_bound(end, _first_given(request, "end"), now, end=True)
+    if since is not None and until is not None and since >= until:
+        raise UsageError(
+            f"dateStart {start!r} is not before dateEnd {end!r}", "exchange them",
+            parameter="dateStart", value=start,
+        )  # fmt: skip
+    return since, until
+
+
+def _first_given(request: DatedRequest, which: str) -> str:
+    """The name of the parameter that gives an end of the range."""
+    if getattr(request, which):
+        return f"date{which.capitalize()}"
+    return f"dateRange[{which}]" if getattr(request, f"range_{which}") else "dateRange"
+
+
+def _read_bound(text: str, parameter: str, now: int, end: bool = False) -> int | None:
+    if not text.strip():
+        return None
+    try:
+        return parse_bound(text, now, option=parameter, end=end)
+    except (UsageError, OverflowError, OSError):
+        raise UsageError(
+            f"{parameter} {quote_value(text)!r} is not a time",
+            f"write {WRITTEN}, or seconds or milliseconds since 1970",
+            parameter=parameter, value=text,
+        ) from None  # fmt: skip
+
+
+class _Range(Struct, forbid_unknown_fields=True):
+    start: str | int | None = None
+    end: str | int | None = None
+
+
+def _read_range(text: str) -> tuple[str, str]:
+    if not text.strip():
+        return "", ""
+    try:
+        found = msgspec.json.decode(text, type=_Range)
+    except msgspec.MsgspecError as error:
+        raise UsageError(
+            f"dateRange is {text!r}, which is not the JSON it must be ({error})",
+            '{"start": "2026-03-01", "end": "2026-03-08"}, or dateStart and dateEnd',
+            parameter="dateRange", value=text,
+        ) from None  # fmt: skip
+    return str(found.start or ""), str(found.end or "")
+
+
+# --- parameters of a request ----------------------------------------------------------------------
+
+R = TypeVar("R", bound=Request)
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One field of a request: how it is called outside, its schema, and whether it is a list."""
+
+    name: str
+    attribute: str
+    type: Any
+    schema: Mapping[str, Any]
+    required: bool
+    default: Any
+
+    @property
+    def is_list(self) -> bool:
+        return self.schema.get("type") == "array"
+
+    @property
+    def help(self) -> str:
+        return str(self.schema.get("description", ""))
+
+
+@cache
+def list_parameters(kind: type[Request]) -> Mapping[str, Parameter]:
+    """By name. What is a request's own comes first, what many share behind it."""
+    known = {one.name: one for one in fields(kind)}
+    requests = [part for part in kind.__mro__ if issubclass(part, Request)]
+    ordered = [name for part in requests for name in get_annotations(part) if name in known]
+    return {one.encode_name: _make_parameter(one) for one in (known[name] for name in ordered)}
+
+
+def _make_parameter(one: FieldInfo) -> Parameter:
+    default = one.default_factory() if callable(one.default_factory) else one.default
+    schema = msgspec.json.schema(one.type)
+    return Parameter(one.encode_name, one.name, one.type, schema, one.required, default)
+
+
+def make_request(kind: type[R], texts: Mapping[str, Any], values: Mapping[str, Any]) -> R:
+    """From what was written as text, where "12" is a number, and from values that have a type."""
+    known = list_parameters(kind)
+    read = {name: _convert_value(kind, name, text, lax=True) for name, text in texts.items()}
+    read |= {name: _convert_value(kind, name, value) for name, value in values.items()}
+    for name, one in known.items():
+        if one.required and name not in read:
+            raise UsageError(
+                f"{name} is missing; it must be {describe_schema(one.schema)}",
+                one.help or f"add {name}", parameter=name,
+            )  # fmt: skip
+    return kind(**{known[name].attribute: value for name, value in read.items()})
+
+
+def _convert_value(kind: type[Request], name: str, value: Any, lax: bool = False) -> Any:
+    one = list_parameters(kind).get(name)
+    if one is None:
+        raise _unknown_parameter(kind, name, value)
+    try:
+        if lax and one.schema.get("type") == "integer" and not _INTEGER.fullmatch(str(value)):
+            raise msgspec.ValidationError
+        return msgspec.convert(value, one.type, strict=not lax)
+    except msgspec.ValidationError:
+        text = value if isinstance(value, str) else _write_value(value)
+        must = describe_schema(one.schema)
+        raise UsageError(
+            f"{name} is {quote_value(text)!r}, but must be {must}", f"{name}: {must}",
+            parameter=name, value=text,
+        ) from None  # fmt: skip
+
+
+def _write_value(value: Any) -> str:
+    if isinstance(value, list) and all(isinstance(part, str) for part in value):
+        return ",".join(value)
+    return msgspec.json.encode(value).decode()
+
+
+def _unknown_parameter(kind: type[Request], name: str, value: Any) -> UsageError:
+    if reason := kind.refused.get(name):
+        return NotYours(reason, "edit config.toml", parameter=name)
+    known = list_parameters(kind)
+    meant = get_close_matches(name, known, 1)
+    there = f"there is {', '.join(known)}" if known else "there is none here"
+    quoted = quote_value(name)
+    return UsageError(
+        f"no parameter is called {quoted!r}", f"did you mean {meant[0]}?" if meant else there,
+        parameter=quoted, value=value if isinstance(value, str) else None,
+    )  # fmt: skip
+
+
+_WORDS = {"object": "an object", "boolean": "true or false"}
+_FORMATS = {
+    "yester-since": "a time", "yester-until": "a time", "yester-folder": "an absolute path",
+}  # fmt: skip
+
+
+def describe_schema(schema: Mapping[str, Any]) -> str:
+    """What a value must be, in words."""
+    if "anyOf" in schema:
+        return " or ".join(dict.fromkeys(describe_schema(one) for one in schema["anyOf"]))
+    if "enum" in schema:
+        return "one of " + ", ".join(str(one) or '""' for one in schema["enum"])
+    kind = schema.get("type", "")
+    if kind in ("integer", "number"):
+        return _describe_number(kind, schema.get("minimum"), schema.get("maximum"))
+    if kind == "array":
+        few = f"at most {most} " if (most := schema.get("maxItems")) else ""
+        each = describe_schema(schema.get("items", {}))
+        values = "texts" if each == "a text" else f"values, each {each}"
+        return f"a list of {few}{values}"
+    if known := _WORDS.get(kind) or _FORMATS.get(schema.get("format", "")):
+        return known
+    if examples := schema.get("examples"):
+        return f"a text such as {' or '.join(examples)}"
+    longest = schema.get("maxLength")
+    not_empty = "not empty, " if schema.get("minLength") else ""
+    return "a text" + (f", {not_empty}of at most {longest:,} characters" if longest else "")
+
+
+def _describe_number(kind: str, least: float | None, most: float | None) -> str:
+    words = "a whole number" if kind == "integer" else "a number"
+    if least is None or most is None:
+        return words
+    if kind == "number":
+        return f"{words} from {least:g} to {most:g}"
+    return f"{words} from {least:,}" + (f" to {most:,}" if most < 10**9 else " on")

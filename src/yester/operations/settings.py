@@ -1,0 +1,115 @@
+"""Settings: shown with secrets masked; those that send nothing and name no path can be changed."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, cast
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
+
+from yester import config
+from yester.config import SETTINGS, Config, Plain, Value
+from yester.errors import UsageError
+from yester.memory import Memory
+from yester.operations.request import NoRequest, Request
+from yester.redact import redact
+
+MASK = "(set, not shown)"
+
+
+class Setting(Struct, kw_only=True):
+    name: str
+    value: bool | int | float | str | list[str]
+    default: bool | int | float | str | list[str]
+    origin: str
+    help: str
+    writable: Annotated[bool, Meta(description="May it be changed here?")]
+    secret: bool
+
+
+class Settings(Struct, kw_only=True):
+    file: str
+    settings: list[Setting]
+
+
+def _value_type(setting: config.Setting) -> Any:
+    """The type of a setting that may be changed, from its row in the table."""
+    match setting.default:
+        case bool():
+            kind: Any = bool
+        case int():
+            least = int(setting.least or 0)
+            kind = Annotated[int, Meta(ge=least, le=int(setting.most or 1_000_000))]
+        case tuple():
+            kind = Annotated[list[Annotated[str, Meta(max_length=200)]], Meta(max_length=100)]
+        case _:
+            raise AssertionError(f"{setting.name} has a type that is not written over HTTP")
+    return Annotated[kind, Meta(description=setting.help)] | UnsetType
+
+
+_REFUSED = {
+    setting.name: f"{setting.name} cannot be changed over HTTP: what sends data, names a path or "
+    "guards what is stored is set in config.toml alone"
+    for setting in SETTINGS
+    if not setting.web
+}
+SettingsRequest = cast(
+    type[Request],
+    defstruct(
+        "SettingsRequest",
+        [(setting.name, _value_type(setting), UNSET) for setting in SETTINGS if setting.web],
+        bases=(Request,),
+        namespace={"refused": _REFUSED},
+        kw_only=True,
+        module=__name__,
+    ),
+)
+
+
+def list_settings(memory: Memory, request: NoRequest) -> Settings:  # noqa: ARG001
+    return Settings(
+        file=str(memory.home / "config.toml"),
+        settings=[_describe_setting(setting, memory.config) for setting in SETTINGS],
+    )
+
+
+def _describe_setting(setting: config.Setting, known: Config) -> Setting:
+    value = known[setting.name]
+    return Setting(
+        name=setting.name,
+        value=(MASK if value else "") if setting.secret else _redact_value(value),
+        default=_redact_value(setting.default),
+        origin=known.origins[setting.name],
+        help=setting.help,
+        writable=setting.web,
+        secret=setting.secret,
+    )
+
+
+def _redact_value(value: Value) -> Plain:
+    """An address may hold a password."""
+    if isinstance(value, tuple):
+        return [redact(part) for part in value]
+    return redact(value) if isinstance(value, str) else value
+
+
+def change_settings(memory: Memory, request: Request) -> Settings:
+    """All that is given, or nothing."""
+    values = {
+        name: value for name, value in msgspec.structs.asdict(request).items() if value is not UNSET
+    }
+    path = config.config_file(memory.home)
+    with config.one_at_a_time:
+        text = config.read_config_text(path)
+        for name, value in values.items():
+            new = config.edit_config_text(text, {name: value})
+            if new is None:
+                raise UsageError(
+                    f"{path} is written in a way that cannot be changed line by line",
+                    "edit it with an editor", parameter=name,
+                )  # fmt: skip
+            text = new
+        if values:
+            config.write_config_text(path, text)
+    memory.reload_config()
+    return list_settings(memory, NoRequest())

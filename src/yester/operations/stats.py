@@ -1,0 +1,269 @@
+"""Numbers: what the memory holds, what was shown, what language models have cost."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from yester.deliver.lines import ESTIMATE_NOTE
+from yester.llm import budget
+from yester.llm.budget import DAY, day_of
+from yester.memory import Memory
+from yester.operations.request import NoRequest, Request
+from yester.redact import redact
+from yester.store.figures import (
+    Middle,
+    capture_lags,
+    content_counts,
+    daily_figures,
+    discovery_totals,
+    filter_facets,
+    project_parts,
+    shown_totals,
+    spending_by_day,
+    spent_since,
+)
+from yester.text.document import tokens_of_length
+
+_COUNTED = 5.0  # seconds for which counts are kept: counting everything reads everything
+_DRAWN = 30.0  # … and for which curves are
+_MOST = 100  # types, concepts
+_LAGS = 1_000
+_CURVES = 20
+
+
+class StatsRequest(Request, kw_only=True):
+    days: Annotated[int, Meta(ge=1, le=3_650, description="How far back, today included.")] = 7
+
+
+class SeriesRequest(Request, kw_only=True):
+    days: Annotated[int, Meta(ge=1, le=366, description="How many days (UTC), today included.")] = (
+        30
+    )
+
+
+# --- what there is --------------------------------------------------------------------------------
+
+
+class Distilled(Struct, kw_only=True):
+    kind: str
+    items: int
+    discovery_tokens: int
+    read_tokens: int
+
+
+class ShownAt(Struct, kw_only=True):
+    event: str
+    times: int
+    items: int
+    tokens: int
+    discovery_tokens: int
+
+
+class Waiting(Struct, kw_only=True):
+    done: int
+    waiting: int
+
+
+class Lag(Struct, kw_only=True):
+    p50: int | None
+    p99: int | None
+
+
+class Stats(Struct, kw_only=True):
+    days: int
+    items: dict[str, int]
+    projects: int
+    sessions: int
+    transcripts: int
+    events: int
+    skipped: dict[str, int]
+    vectors: Waiting
+    lag_ms: Lag
+    bytes: int
+    oldest: int | None
+    newest: int | None
+    distilled: list[Distilled]
+    shown: list[ShownAt]
+    note: str
+
+
+def count_contents(memory: Memory, request: StatsRequest) -> Stats:
+    store = memory.reading
+    counts = memory.cached("counts", _COUNTED, lambda: content_counts(store))
+    lags = sorted(capture_lags(store, _LAGS))
+    since = day_of(memory.now) - (request.days - 1) * DAY
+    return Stats(
+        days=request.days,
+        items=dict(counts.items),
+        projects=counts.projects,
+        sessions=counts.sessions,
+        transcripts=counts.sources,
+        events=counts.events,
+        skipped={redact(reason): number for reason, number in counts.skipped.items()},
+        vectors=Waiting(done=counts.vectors, waiting=counts.unembedded),
+        lag_ms=Lag(
+            p50=lags[len(lags) // 2] if lags else None,
+            p99=lags[len(lags) * 99 // 100] if lags else None,
+        ),
+        bytes=counts.bytes,
+        oldest=counts.oldest,
+        newest=counts.newest,
+        distilled=[
+            Distilled(
+                kind=row.kind, items=row.items, discovery_tokens=row.discovery_tokens,
+                read_tokens=tokens_of_length(row.characters),
+            )
+            for row in discovery_totals(store)
+        ],
+        shown=[ShownAt(**row._asdict()) for row in shown_totals(store, since)],
+        note=ESTIMATE_NOTE,
+    )  # fmt: skip
+
+
+# --- day by day -----------------------------------------------------------------------------------
+
+
+class Middles(Struct, kw_only=True):
+    """Milliseconds for each day; null where nothing was measured."""
+
+    p50: list[int | None]
+    p99: list[int | None]
+
+
+class Series(Struct, kw_only=True):
+    """A number for each of `days` (UTC), the oldest first."""
+
+    days: list[str]
+    items: Annotated[dict[str, list[int]], Meta(description="By type, else by kind.")]
+    shown_tokens: Annotated[list[int], Meta(description="What agents were shown.")]
+    discovered_tokens: Annotated[list[int], Meta(description="What that was made from.")]
+    shown_lines: list[int]
+    lag_ms: Annotated[Middles, Meta(description="From a hook to the store.")]
+    answer_ms: Annotated[Middles, Meta(description="What the worker took to answer a hook.")]
+    spend: Annotated[list[float], Meta(description="Dollars for language models.")]
+    note: str
+
+
+def count_days(memory: Memory, request: SeriesRequest) -> Series:
+    """A number a day; counting is remembered for a while, as curves are drawn again and again."""
+    store, today = memory.reading, memory.now // DAY
+    days = range(today - request.days + 1, today + 1)
+    since = days[0] * DAY
+    daily = memory.cached(f"daily {since}", _DRAWN, lambda: daily_figures(store, since))
+    dollars: Counter[str] = Counter()
+    for row in spending_by_day(store, since):
+        dollars[row.day] += row.cost  # type: ignore[assignment]  # a Counter adds floats as well
+    names = [time.strftime("%Y-%m-%d", time.gmtime(day * 86_400)) for day in days]
+    shown = [daily.shown.get(day, (0, 0, 0)) for day in days]
+    return Series(
+        days=names,
+        items=_largest_curves(daily.items, days),
+        shown_tokens=[tokens for _, tokens, _ in shown],
+        discovered_tokens=[behind for _, _, behind in shown],
+        shown_lines=[lines for lines, _, _ in shown],
+        lag_ms=_make_middles(daily.lags, days),
+        answer_ms=_make_middles(daily.answers, days),
+        spend=[round(dollars[name], 6) for name in names],
+        note=ESTIMATE_NOTE,
+    )
+
+
+def _largest_curves(
+    items: Mapping[str, Mapping[int, int]], days: Sequence[int]
+) -> dict[str, list[int]]:
+    """The most frequent types and kinds, what is left as "other"."""
+    curves = {redact(name): [of.get(day, 0) for day in days] for name, of in items.items()}
+    ranked = sorted(curves, key=lambda name: (-sum(curves[name]), name))
+    found = {name: curves[name] for name in ranked[:_CURVES] if sum(curves[name])}
+    if others := [curves[name] for name in ranked[_CURVES:]]:
+        found["other"] = [sum(numbers) for numbers in zip(*others, strict=True)]
+    return found
+
+
+def _make_middles(found: Mapping[int, Middle], days: Sequence[int]) -> Middles:
+    known = [found.get(day) for day in days]
+    return Middles(
+        p50=[one.p50 if one else None for one in known],
+        p99=[one.p99 if one else None for one in known],
+    )
+
+
+# --- what it has cost -----------------------------------------------------------------------------
+
+
+class Spending(Struct, kw_only=True):
+    day: str
+    model: str
+    purpose: str
+    outcome: str
+    calls: int
+    tokens_in: int
+    tokens_out: int
+    cost: float
+
+
+class Limits(Struct, kw_only=True):
+    dollars: float
+    tokens: int
+    in_flight: int
+
+
+class Today(Struct, kw_only=True):
+    cost: float
+    tokens: int
+    in_flight: int
+
+
+class Spend(Struct, kw_only=True):
+    """What language models have cost; nothing where none is set."""
+
+    days: int
+    provider: str
+    today: Today
+    limits: Limits
+    spend: list[Spending]
+
+
+def count_spending(memory: Memory, request: StatsRequest) -> Spend:
+    store, config, today = memory.reading, memory.config, day_of(memory.now)
+    limits, spent = budget.Limits.from_config(config), spent_since(store, today, memory.now)
+    return Spend(
+        days=request.days,
+        provider=config.text("llm.provider"),
+        today=Today(cost=round(spent.cost, 6), tokens=spent.tokens, in_flight=spent.in_flight),
+        limits=Limits(dollars=limits.dollars, tokens=limits.tokens, in_flight=limits.in_flight),
+        spend=[
+            Spending(**{**row._asdict(), "cost": round(row.cost, 6)})
+            for row in spending_by_day(store, today - (request.days - 1) * DAY)
+        ],
+    )
+
+
+# --- what to filter for ---------------------------------------------------------------------------
+
+
+class Facets(Struct, kw_only=True):
+    """What there is to filter for, and how often; the most frequent first."""
+
+    kinds: dict[str, int]
+    types: dict[str, int]
+    concepts: dict[str, int]
+    agents: dict[str, int]
+    projects: dict[str, int]
+
+
+def list_facets(memory: Memory, request: NoRequest) -> Facets:  # noqa: ARG001
+    found = filter_facets(memory.reading, _MOST)
+    parts = sorted(project_parts(memory.reading), key=lambda part: -sum(part.items.values()))
+    return Facets(
+        kinds=dict(found.kinds),
+        types={redact(name): number for name, number in found.types.items()},
+        concepts={redact(name): number for name, number in found.concepts.items()},
+        agents=dict(found.agents),
+        projects={redact(part.project.name): sum(part.items.values()) for part in parts},
+    )
