@@ -7,48 +7,32 @@ again took two thirds of the time of the tests that call commands.
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import os
+import pkgutil
 import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
-_MODULES = (
-    "yester.faces.cli",
-    "yester.faces.cli.index",
-    "yester.faces.cli.recall",
-    "yester.faces.cli.status",
-    "yester.faces.cli.worker",
-    "yester.faces.cli.doctor",
-    "yester.faces.cli.timeline",
-    "yester.faces.cli.recent",
-    "yester.store.sqlite",
-    "yester.ingest",
-    "yester.operate.backups",
-    "yester.agents.hooks",
-    "yester.recall.recall",
-    "yester.faces.cli.remember",
-    "yester.faces.cli.memory.listing",
-    "yester.memories.review",
-    "yester.faces.cli.memory.sync",
-    "yester.faces.cli.memory.edit",
-    "yester.faces.cli.memory.gc",
-    "yester.faces.cli.show",
-    "yester.faces.cli.stats",
-    "yester.faces.cli.promote",
-    "yester.faces.cli.distil",
-    "yester.faces.cli.backup",
-    "yester.faces.cli.install",
-    "yester.faces.cli.bench",
-    "yester.llm.refine",
-    "yester.llm.budget",
-    "yester.memories.sync",
-    "yester.memories.memory_md",
-    "yester.memory",
-)
+import yester
+
+_NOT_FOR_COMMANDS = ("yester.faces.http", "yester.__main__", "yester.capture.hook")
+
+
+def import_everything() -> None:
+    """What a command may need is there before the fork, and what is read once has been read."""
+    for module in pkgutil.walk_packages(yester.__path__, "yester."):
+        if not module.name.startswith(_NOT_FOR_COMMANDS):
+            importlib.import_module(module.name)
+    from yester.redact import redact
+    from yester.text.query import other_names
+
+    redact("password: hunter2")
+    other_names(("db",))
 
 
 class Zygote:
@@ -107,8 +91,8 @@ def _child(wanted: dict[str, Any]) -> int:
 
 
 def _serve() -> None:
-    for name in _MODULES:
-        importlib.import_module(name)
+    import_everything()
+    gc.freeze()  # a collection in a child would copy every page it looks at
     for line in sys.stdin:
         child = os.fork()
         if child == 0:

@@ -8,9 +8,6 @@ from __future__ import annotations
 
 import pytest
 
-import yester
-from yester.text.terms import text_terms
-
 pytestmark = pytest.mark.requirement("MEM-04")
 
 
@@ -251,21 +248,6 @@ def test_further_weakness_paths_with_spaces_are_whole(memory):
 def test_further_weakness_hyphenated_tags_match_whole_and_in_part(remember):
     memory = remember({"title": "Images", "tags": ["docker-compose"]}, "nothing")
     assert titles(memory.recall("docker-compose")) == titles(memory.recall("compose")) == ["Images"]
-
-
-def test_further_weakness_there_is_one_tokenizer():
-    import ast
-    from pathlib import Path
-
-    source = Path(yester.__file__).parent
-    cutters = {
-        path.name
-        for path in source.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
-        if isinstance(node, ast.Constant) and node.value in (r"\w+", r"[a-z0-9]+", r"[\w.]+")
-    }
-    assert cutters == set()
-    assert list(text_terms("one tokenizer")) == ["one", "token"]
 
 
 def test_further_weakness_retrieval_and_candidates_see_the_same_words(memory):
