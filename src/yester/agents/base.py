@@ -111,9 +111,17 @@ class Reader(ABC):
         return found
 
     def stamp_transcript(self, path: Path) -> tuple[int, int]:
-        """(size, mtime in ns) of what changes whenever there is something new to read."""
-        found = path.stat()
-        return found.st_size, found.st_mtime_ns
+        """(size, mtime in ns) of what changes whenever there is something new to read.
+
+        A database's write-ahead log changes before the database.
+        """
+        return stamp_files(path, path.with_name(f"{path.name}-wal"))
+
+
+def stamp_files(path: Path, *beside: Path) -> tuple[int, int]:
+    """(size, mtime in ns) of a file together with those of the others that are there."""
+    stats = [path.stat(), *(one.stat() for one in beside if one.exists())]
+    return sum(one.st_size for one in stats), max(one.st_mtime_ns for one in stats)
 
 
 def load_reader(agent: str) -> Reader:
@@ -141,12 +149,19 @@ class Tool(msgspec.Struct, frozen=True):
 
 _TABLE = load_table("transcripts")
 TOOLS = {name: row for row in msgspec.convert(_TABLE["tool"], list[Tool]) for name in row.names}
+_UNTITLED = re.compile(_TABLE["untitled"], re.S)
 TODO_TOOLS = frozenset(_TABLE["todo"])
 BOOKKEEPING = TODO_TOOLS.union(_TABLE["bookkeeping"])
 CLIENT_TEXTS: Mapping[str, Mapping[str, list[str]]] = _TABLE["texts"]
 _CLEANINGS = [
     (row, re.compile(row["pattern"].replace("\n", ""), re.S | re.M)) for row in _TABLE["clean"]
 ]
+
+
+def find_title(*names: Any) -> str:
+    """The first that is a title; a client's word for having none is none."""
+    titles = (name.strip() for name in names if isinstance(name, str))
+    return next((one for one in titles if one and not _UNTITLED.fullmatch(one)), "")
 
 
 def treat_text(client: str, text: str) -> str:
@@ -313,10 +328,17 @@ class Conversation:
         return f"hook:{self.state.session}:{digest(self.state.turn, who, role, text.strip())}"
 
     def count_prompt(self, text: str) -> None:
-        """A prompt counts, also one that needs no item any more; the first names the session."""
+        """The first prompt names the session."""
         state = self.state
         title = state.title or ("" if state.prompts else first_line(text))
         self.state = replace(state, prompts=state.prompts + 1, title=title)
+
+    def read_prompt(self, ref: str, text: str, new: bool) -> Iterator[Item]:
+        """A prompt of a conversation that is read again when it grows: an earlier one counts."""
+        if new:
+            yield self.make_prompt(ref, text)
+        elif not self.actor:
+            self.count_prompt(text)
 
     def make_prompt(self, ref: str, text: str, number: int = 0) -> Item:
         """What the user typed; `number` is that of a prompt which is written again.
@@ -401,7 +423,8 @@ class Conversation:
         return key if _RANDOM.search(key) else f"{self.state.session}:{key}"
 
 
-def complete_call(call: Item, output: str, failed: bool) -> Item:
-    """A tool call with its result."""
+def complete_call(call: Item, output: str, failed: bool, changed: tuple[str, ...] = ()) -> Item:
+    """A tool call with its result, which may name files that were changed."""
+    files = tuple(dict.fromkeys(call.files_modified + changed))
     tags = ("error",) if failed else ()
-    return replace(call, body=join_output(call.body, output), tags=tags)
+    return replace(call, body=join_output(call.body, output), tags=tags, files_modified=files)

@@ -20,15 +20,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from yester.agents.base import Reader, Reading, State, load_state
-from yester.agents.cursor_editor import TABLE, find_title, read_conversations, uri_folder
+from yester.agents.base import Reader, Reading, State, find_title, load_state
+from yester.agents.cursor_editor import TABLE, read_conversations, uri_folder
 from yester.agents.databases import (
     Database,
     column_text,
     has_tables,
     is_database,
     read_database,
-    stamp_database,
 )
 from yester.agents.sources import BadLine, Record, Transcript, first_records
 from yester.agents.values import (
@@ -71,9 +70,6 @@ class CursorReader(Reader):
         """Without the transcripts of sessions that have a store: it holds more."""
         stored = {path.parent.name for path in found if path.name == STORE}
         return (path for path in found if path.suffix != ".jsonl" or path.stem not in stored)
-
-    def stamp_transcript(self, path: Path) -> tuple[int, int]:
-        return stamp_database(path) if is_database(path) else super().stamp_transcript(path)
 
     def read_items(self, reading: Reading) -> Iterator[Item | None]:
         if not is_database(reading.path):
@@ -220,7 +216,7 @@ class Store(Chat):
         self.epoch = (
             parse_time(beside.get("createdAtMs"))
             or parse_time(kept.get("createdAt"))
-            or stamp_database(reading.path)[1] // 1_000_000
+            or READER.stamp_transcript(reading.path)[1] // 1_000_000
         )
 
     def _select_blob(self, id_: str) -> bytes:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from yester.agents.base import TODO_TOOLS, Conversation, Reading, State, load_state
+from yester.agents.base import TODO_TOOLS, Conversation, Reading, State, find_title, load_state
 from yester.agents.databases import Database, DatabaseProblem, column_text, read_changed
 from yester.agents.values import (
     decode_json,
@@ -35,7 +35,6 @@ from yester.agents.values import (
 from yester.model import Item
 
 TABLE = "cursorDiskKV"
-UNTITLED = frozenset({"New Agent", "New Chat", "Untitled"})
 
 _USER = 1
 _YEAR_2000 = 946_684_800_000  # a start before it is a duration, to be taken from the end
@@ -146,12 +145,10 @@ class _Composer(Conversation):
         self.epoch = parse_time(bubble.get("createdAt")) or _bubble_time(bubble) or self.epoch
         said = text_at(bubble, "text", "rawText").strip()
         if bubble.get("type") == _USER:
-            if not said:
+            if said:
+                yield from self.read_prompt(ref, said, new)
+            else:
                 self.reading.skip("empty")
-            elif new:
-                yield self.make_prompt(ref, said)
-            elif not self.actor:
-                self.count_prompt(said)
         elif new:
             call = self._find_call(ref, bubble)
             thought = nested_text(bubble.get("thinking")).strip()
@@ -237,12 +234,6 @@ def _bubble_time(bubble: dict[str, Any]) -> int:
         return start
     ends = (parse_time(timing.get(f"client{name}Time")) for name in ("RpcSend", "Settle", "End"))
     return max(0, next(filter(None, ends), start) - start)
-
-
-def find_title(*names: Any) -> str:
-    """The first that is one; the client's word for having none is none."""
-    titles = (name.strip() for name in names if isinstance(name, str))
-    return next((title for title in titles if title and title not in UNTITLED), "")
 
 
 def uri_folder(uri: Any) -> str:

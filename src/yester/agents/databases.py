@@ -163,15 +163,6 @@ def has_tables(path: Path, *tables: str) -> bool:
         return False
 
 
-def stamp_database(path: Path) -> tuple[int, int]:
-    """(size, mtime_ns) of a database with its write-ahead log, which changes before the file."""
-    found = [path.stat()]
-    wal = _path_beside(path, "-wal")
-    if wal.exists():
-        found.append(wal.stat())
-    return sum(one.st_size for one in found), max(one.st_mtime_ns for one in found)
-
-
 def column_text(value: Any) -> str:
     """A text column asked for as a blob: damaged bytes must not cost the row."""
     text = _decode_blob(value)

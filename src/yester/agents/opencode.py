@@ -17,7 +17,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from yester.agents.base import Conversation, Reader, Reading, State, load_state
+from yester.agents.base import (
+    Conversation,
+    Reader,
+    Reading,
+    State,
+    find_title,
+    load_state,
+    stamp_files,
+)
 from yester.agents.databases import (
     Database,
     column_text,
@@ -25,7 +33,6 @@ from yester.agents.databases import (
     is_database,
     read_changed,
     read_database,
-    stamp_database,
 )
 from yester.agents.values import (
     LONGEST_LINE,
@@ -42,9 +49,6 @@ from yester.agents.values import (
 )
 from yester.files import read_bytes
 from yester.model import Item
-
-# Until the title model answers, a session is called after its time.
-UNTITLED = ("New session - ", "Child session - ")
 
 FIRST = ("session", "message", "part")
 SECOND = ("session_v2", "session_message")
@@ -96,7 +100,7 @@ class DatabaseStore:
         self.before = load_state(Progress, reading.state)
         self.since = max(self.before.since - _OVERLAP_MS, 0)
         # No row can be newer than the file: a wrong clock must not hide what comes later.
-        self.latest = stamp_database(reading.path)[1] // 1_000_000
+        self.latest = READER.stamp_transcript(reading.path)[1] // 1_000_000
         self.rows: dict[str, int] = {}
 
     def list_sessions(self) -> dict[str, StoredSession]:
@@ -270,12 +274,10 @@ class OpencodeReader(Reader):
 
     def stamp_transcript(self, path: Path) -> tuple[int, int]:
         if path.suffix != ".json":
-            return stamp_database(path)
-        storage, seen = path.absolute().parents[2], [path]
-        for message in (storage / "message" / path.stem).glob("*.json"):
-            seen += [message, storage / "part" / message.stem]
-        stats = [one.stat() for one in seen if one.exists()]
-        return sum(one.st_size for one in stats), max(one.st_mtime_ns for one in stats)
+            return super().stamp_transcript(path)
+        storage = path.absolute().parents[2]
+        messages = list((storage / "message" / path.stem).glob("*.json"))
+        return stamp_files(path, *messages, *(storage / "part" / one.stem for one in messages))
 
     def read_items(self, reading: Reading) -> Iterator[Item | None]:
         if reading.path.suffix == ".json":
@@ -322,8 +324,7 @@ class _Session(Conversation):
         self, reading: Reading, session: StoredSession, root: str, store: DatabaseStore | FileStore
     ) -> None:
         actor = "" if root == session.id else f"{session.agent or 'sub-agent'}:{session.id}"
-        title = "" if session.title.startswith(UNTITLED) else session.title
-        state = State(session=root, actor=actor, title=title)
+        state = State(session=root, actor=actor, title=find_title(session.title))
         super().__init__(reading, state)
         self.place_session(session.directory)
         self.session = session
@@ -357,11 +358,9 @@ class _Session(Conversation):
         body = _strip_quotes("\n".join(texts).strip())
         if message.new:
             self.reading.skipped.update(left_out)
-            if body:
-                prompt = self.make_prompt(message.id, body)
+        if body:
+            for prompt in self.read_prompt(message.id, body, message.new):
                 yield replace(prompt, files_read=self.file_paths(named))
-        elif body and not self.actor:
-            self.count_prompt(body)
 
     def _read_answer(self, message: Message) -> Iterator[Item]:
         info, parts = message.info, list(self.store.read_parts(message))

@@ -304,9 +304,8 @@ class Transcript(Conversation, ABC):
             )
         else:
             self.reading.messages += 1
-            item = complete_call(call.item, text, failed)
-            modified = tuple(dict.fromkeys(item.files_modified + changed))
-            yield from self.skip_bookkeeping(replace(item, files_modified=modified))
+            item = complete_call(call.item, text, failed, changed)
+            yield from self.skip_bookkeeping(item)
 
 
 # --- Markdown ------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from yester.agents.base import BOOKKEEPING, TODO_TOOLS, Reading, clean_text, treat_text
+from yester.agents.base import BOOKKEEPING, TODO_TOOLS, Reading, clean_text, find_title, treat_text
 from yester.agents.claude_code import read_user_text
 from yester.agents.descriptors import AGENTS, CLAUDE_CODE
 from yester.agents.sources import FileReader, Markdown, MarkdownState
@@ -116,7 +116,8 @@ class History(Markdown):
         number, time = state.messages, header["time"] or state.time
         session = state.session or self.reading.path.stem
         self.state = replace(state, session=session, time=time, messages=number + 1)
-        self.place_session(self.folder)
+        if not state.project:
+            self.place_session(self.folder)
         self.client = CLIENTS.get(_KIND_OF_CLIENT.sub("", state.client), "")
         self.actor = "sub-agent" if header["side"] else ""
         self.epoch = parse_time(time)
@@ -143,7 +144,7 @@ class History(Markdown):
             session=named["id"] if named else "",
             client=named["client"].strip().lower() if named else "",
             time=(named and named["time"]) or (title and title["time"]) or "",
-            title=title["title"].strip() if title and title["title"] != "Untitled" else "",
+            title=find_title(title and title["title"]),
         )
 
     def _read_user(self, ref: str, text: str) -> Iterator[Item]:
