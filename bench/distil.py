@@ -33,7 +33,7 @@ from pathlib import Path
 
 import yester
 from tests.readings import every_item
-from yester.config import load
+from yester.config import load_config
 from yester.distil.dedup import same_insight
 from yester.distil.distil import Report, distil
 from yester.distil.history import Rules, distilled_items
@@ -41,7 +41,7 @@ from yester.distil.turns import BRIEF_CHARS, BRIEF_TOOLS, step_of, views
 from yester.fence import strip_fenced
 from yester.ingest.prepare import prepare_item
 from yester.model import DISTILLED, Filters, Item, Paging, Queue
-from yester.project import named
+from yester.project import named_project
 from yester.redact import redact, strip_private
 from yester.store import open_store
 from yester.store.contract import Store
@@ -218,10 +218,10 @@ class Ours:
         for at in range(0, len(items), 2_000):
             with store.transaction("items"):
                 for _, project, _ in items[at : at + 2_000]:
-                    store.put_project(named(project))
+                    store.put_project(named_project(project))
                 store.put(
                     [
-                        prepare_item(replace(item, project=named(project).key))
+                        prepare_item(replace(item, project=named_project(project).key))
                         for item, project, _ in items[at : at + 2_000]
                     ]
                 )
@@ -352,7 +352,7 @@ def main() -> int:
     home = work / "home"
     if not (home / "yester.db").exists():
         indexed(given.folder / "sessions", home)
-    config = load(home, {})
+    config = load_config(home, {})
     rules = Rules(frozenset(config.texts("skip_tools")), config.number("batch_window_ms"))
     store = open_store(home, now=int(time.time() * 1000))
     for session in store.sessions(

@@ -41,7 +41,7 @@ from yester.deliver.gate import trivial
 from yester.deliver.prompt import Given, Search, at_prompt
 from yester.faces.python import Memory
 from yester.model import Filters, Hit, Probe
-from yester.project import named
+from yester.project import named_project
 from yester.recall.floor import passing_hits
 from yester.recall.rank import FEWEST
 from yester.text.terms import query_terms, text_terms
@@ -277,7 +277,9 @@ def _delivered(
     everywhere: bool = True,
 ) -> tuple[Hit, ...]:
     """What has a line in the text an agent would get for the question as its prompt."""
-    here = next((one for one in memory.store.projects() if one.name == project), named(project))
+    here = next(
+        (one for one in memory.store.projects() if one.name == project), named_project(project)
+    )
     search = Search(
         embedder=memory.embedder, files=question.files if way.files else (), everywhere=everywhere
     )

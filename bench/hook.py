@@ -70,7 +70,7 @@ class Desk:
         self.vectors, self.unembedded = counts.vectors, counts.unembedded
         self.project = project or self._largest(store)
         (self.home / "config.toml").write_text(f'[projects]\n"{self.place}" = "{self.project}"\n')
-        found = Projects({str(self.place): self.project}).of(str(self.place))
+        found = Projects({str(self.place): self.project}).by_folder(str(self.place))
         assert found.key in {one.key for one in store.projects()}, "its memories are found here"
         store.close()
 

@@ -32,7 +32,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from yester.bench import Mean, averaged
+from yester.bench import Mean, bootstrap_mean
 from yester.recall.rank import Weights
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -169,7 +169,7 @@ def over_all(cases: Sequence[Signals], one: PerCase, other: PerCase) -> Mean:
     for case, a, b in zip(cases, one, other, strict=True):
         for qid, gain in zip(case.qids, (a - b) / len(a) / len(cases), strict=True):
             of[qid] = of.get(qid, 0.0) + float(gain)
-    return averaged([gain * len(of) for gain in of.values()])
+    return bootstrap_mean([gain * len(of) for gain in of.values()])
 
 
 def table(cases: Sequence[Signals], now: PerCase, columns: Mapping[str, PerCase]) -> list[str]:
@@ -181,7 +181,7 @@ def table(cases: Sequence[Signals], now: PerCase, columns: Mapping[str, PerCase]
         cells = [one.case.label, f"{len(one.qids):,}", f"{one.case.target:.2f}"]
         cells.append(f"{now[at].mean():.4f}")
         for found in columns.values():
-            gain = averaged((found[at] - now[at]).tolist())
+            gain = bootstrap_mean((found[at] - now[at]).tolist())
             cells += [f"{found[at].mean():.4f}", said(gain)]
         lines.append(f"| {' | '.join(cells)} |")
     cells = ["mean", "", "", f"{np.mean([figures.mean() for figures in now]):.4f}"]

@@ -41,7 +41,7 @@ from pathlib import Path
 from typing import Any
 
 import yester
-from yester.bench import averaged, figures
+from yester.bench import bootstrap_mean, rank_figures
 
 LATER = 2.0**33  # a question that is asked after everything
 METRICS = ("recall@10", "mrr@10", "hit@5", "hit@10", "all@5", "all@10")
@@ -307,7 +307,7 @@ def _asked(memory: Any, question: Question, sessions: bool, options: Options) ->
     took = (time.perf_counter() - began) * 1000
     names = (hit.session if sessions else hit.ref for hit in hits)
     ranked = tuple(dict.fromkeys(names))[:10]
-    return Row(question.qid, ranked, figures(ranked, question.relevant), took)
+    return Row(question.qid, ranked, rank_figures(ranked, question.relevant), took)
 
 
 def percentile(values: Sequence[float], share: float) -> float:
@@ -323,7 +323,7 @@ HEAD = (
 
 
 def summary(name: str, options: Options, rows: Sequence[Row]) -> str:
-    means = {metric: averaged([row.figures[metric] for row in rows]) for metric in METRICS}
+    means = {metric: bootstrap_mean([row.figures[metric] for row in rows]) for metric in METRICS}
     found, rank = means["recall@10"], means["mrr@10"]
     times = [row.ms for row in rows]
     cells = [
@@ -357,7 +357,7 @@ def difference(
         return [f"{name}: the other run has none of these questions"]
     said = []
     for metric in ("recall@10", "mrr@10", "hit@5"):
-        gain = averaged([row.figures[metric] - other[metric] for row, other in both])
+        gain = bootstrap_mean([row.figures[metric] - other[metric] for row, other in both])
         said.append(
             f"{name} {metric}: {gain.mean:+.3f} ({gain.low:+.3f} to {gain.high:+.3f}) "
             f"on {len(both):,} questions"

@@ -39,7 +39,7 @@ class Mean:
     high: float
 
 
-def figures(ranked: Sequence[Hashable], relevant: Collection[Hashable]) -> dict[str, float]:
+def rank_figures(ranked: Sequence[Hashable], relevant: Collection[Hashable]) -> dict[str, float]:
     """What one ranking is worth, by its first ten; nothing stands in it twice."""
     good = [one in relevant for one in ranked[:10]]
     among_five, among_ten = sum(good[:5]), sum(good)
@@ -53,7 +53,7 @@ def figures(ranked: Sequence[Hashable], relevant: Collection[Hashable]) -> dict[
     }
 
 
-def chance(total: int, right: int) -> dict[str, float]:
+def chance_figures(total: int, right: int) -> dict[str, float]:
     """The same figures as they would be on average if `total` were put in any order."""
     five, ten = min(5, total), min(10, total)
     first_at = [comb(total - place, right - 1) / comb(total, right) for place in range(1, ten + 1)]
@@ -64,7 +64,7 @@ def chance(total: int, right: int) -> dict[str, float]:
     }
 
 
-def averaged(values: Sequence[float], rounds: int = 1000, seed: int = 1) -> Mean:
+def bootstrap_mean(values: Sequence[float], rounds: int = 1000, seed: int = 1) -> Mean:
     """Bootstrap over questions; the seed is fixed, so the same values give the same interval."""
     rng, size = random.Random(seed), len(values)  # noqa: S311
     means = sorted(sum(rng.choices(values, k=size)) / size for _ in range(rounds))
@@ -96,7 +96,7 @@ class Question:
     relevant: frozenset[Name]
 
 
-def history(items: Iterable[Item], trivial: Callable[[str], str]) -> list[Past]:
+def read_history(items: Iterable[Item], trivial: Callable[[str], str]) -> list[Past]:
     """The sessions these items are of, by time; `trivial` says why a prompt asks for nothing."""
     begun: dict[tuple[str, Name], int] = {}
     prompts: dict[tuple[str, Name], tuple[int, str]] = {}
@@ -119,14 +119,14 @@ def history(items: Iterable[Item], trivial: Callable[[str], str]) -> list[Past]:
     return sorted(found, key=lambda past: (past.begun, past.project, past.name))
 
 
-def questions(past: Sequence[Past], limit: int) -> list[Question]:
+def make_questions(past: Sequence[Past], limit: int) -> list[Question]:
     """At most `limit`, from the newest sessions backwards. `past` is sorted by time."""
     projects: defaultdict[str, list[Past]] = defaultdict(list)
     asked_first: dict[tuple[str, str], int] = {}
     for one in past:
         projects[one.project].append(one)
-        asked_first.setdefault((one.project, _plain(one.prompt)), one.begun)
-    telling = {project: _telling(sessions) for project, sessions in projects.items()}
+        asked_first.setdefault((one.project, _fold_prompt(one.prompt)), one.begun)
+    telling = {project: _telling_files(sessions) for project, sessions in projects.items()}
     found: list[Question] = []
     for one in reversed(past):
         if len(found) == limit:
@@ -136,7 +136,7 @@ def questions(past: Sequence[Past], limit: int) -> list[Question]:
             continue
         # Word for word the same prompt: a fork of the session, or a routine that is run again.
         # Any search would find it.
-        if asked_first[one.project, _plain(one.prompt)] < one.begun:
+        if asked_first[one.project, _fold_prompt(one.prompt)] < one.begun:
             continue
         earlier = [other for other in projects[one.project] if other.begun < one.begun]
         if len(earlier) < _LEAST_EARLIER:
@@ -144,7 +144,7 @@ def questions(past: Sequence[Past], limit: int) -> list[Question]:
         relevant = frozenset(
             other.name
             for other in earlier
-            if _related(files, _changed(other, one.begun) & telling[one.project])
+            if _is_related(files, _changed_files(other, one.begun) & telling[one.project])
         )
         if relevant:
             names = tuple(other.name for other in reversed(earlier))
@@ -152,23 +152,23 @@ def questions(past: Sequence[Past], limit: int) -> list[Question]:
     return found
 
 
-def _telling(sessions: Sequence[Past]) -> set[str]:
+def _telling_files(sessions: Sequence[Past]) -> set[str]:
     """The files of a project whose change says something about a session."""
     changed = Counter(file for session in sessions for file in session.edits)
     most = max(_COMMON_LEAST, _COMMON_SHARE * len(sessions))
     return {file for file, number in changed.items() if number <= most}
 
 
-def _changed(session: Past, until: int) -> set[str]:
+def _changed_files(session: Past, until: int) -> set[str]:
     return {file for file, epoch in session.edits.items() if epoch < until}
 
 
-def _related(one: Collection[str], other: set[str]) -> bool:
+def _is_related(one: Collection[str], other: set[str]) -> bool:
     shared = len(other.intersection(one))
     return shared > 0 and shared >= _SHARED * min(len(one), len(other))
 
 
-def _plain(prompt: str) -> str:
+def _fold_prompt(prompt: str) -> str:
     return " ".join(prompt.casefold().split())
 
 
@@ -185,15 +185,17 @@ class Report:
     gain: Mapping[str, Mean]  # of recall over the newest first, question by question
 
 
-def measured(asked: Sequence[Question], recall: Callable[[Question], Sequence[Hit]]) -> Report:
+def measure_recall(
+    asked: Sequence[Question], recall: Callable[[Question], Sequence[Hit]]
+) -> Report:
     rows: dict[str, list[dict[str, float]]] = {"recall": [], "newest": [], "random": []}
     for question in asked:
         hits = recall(question)
         ranked = dict.fromkeys((hit.agent, hit.session) for hit in hits if hit.session)
         ranked.pop(question.session, None)
-        rows["recall"].append(figures(list(ranked), question.relevant))
-        rows["newest"].append(figures(question.earlier, question.relevant))
-        rows["random"].append(chance(len(question.earlier), len(question.relevant)))
+        rows["recall"].append(rank_figures(list(ranked), question.relevant))
+        rows["newest"].append(rank_figures(question.earlier, question.relevant))
+        rows["random"].append(chance_figures(len(question.earlier), len(question.relevant)))
     size = len(asked)
     return Report(
         questions=size,
@@ -201,11 +203,11 @@ def measured(asked: Sequence[Question], recall: Callable[[Question], Sequence[Hi
         earlier=sum(len(question.earlier) for question in asked) / size,
         relevant=sum(len(question.relevant) for question in asked) / size,
         rankings={
-            name: {metric: averaged([row[metric] for row in found]) for metric in METRICS}
+            name: {metric: bootstrap_mean([row[metric] for row in found]) for metric in METRICS}
             for name, found in rows.items()
         },
         gain={
-            metric: averaged([
+            metric: bootstrap_mean([
                 ours[metric] - theirs[metric]
                 for ours, theirs in zip(rows["recall"], rows["newest"], strict=True)
             ])

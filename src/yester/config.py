@@ -117,7 +117,7 @@ class Config:
         return value
 
 
-def load(home: Path, environ: Mapping[str, str]) -> Config:
+def load_config(home: Path, environ: Mapping[str, str]) -> Config:
     """Read config.toml and the environment; a bad value is an error that says the fix, a name that
     nobody knows a warning."""
     path = home / "config.toml"
@@ -160,7 +160,7 @@ def _parse_config(text: str, path: Path, environ: Mapping[str, str]) -> Config:
     return Config(path.parent, values, origins, projects, retention, tuple(warnings))
 
 
-def narrowed(config: Config, variables: Mapping[str, str]) -> Config:
+def narrow_config(config: Config, variables: Mapping[str, str]) -> Config:
     """The settings for the answers to one session, whose environment has these variables.
 
     A repository may have set them: they can have less shown, never more, and how soon things are

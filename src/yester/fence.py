@@ -1,7 +1,7 @@
 """What separates injected memory from everything else a model reads, and takes it out again.
 
 A block is opened and closed by a tag of ours and says in its first line what it is. Text inside is
-`neutral`: nothing in it can pass for a tag, so a block ends where we ended it, and what comes back
+neutral: nothing in it can pass for a tag, so a block ends where we ended it, and what comes back
 in a transcript can be cut out by the tags alone (`strip_fenced`). What was injected is never stored
 as something new.
 """
@@ -13,18 +13,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-__all__ = [
-    "KINDS",
-    "MOST_UNITS",
-    "Fence",
-    "escaped",
-    "fenced",
-    "neutral",
-    "strip_fenced",
-    "units",
-    "visible",
-]
-
 # Claude Code and Codex cut an injection at 10,000 characters; they count as JavaScript does.
 MOST_UNITS = 9_500
 
@@ -35,7 +23,7 @@ class Fence:
     sentence: str
 
     @property
-    def close(self) -> str:
+    def closing_tag(self) -> str:
         return f"</{self.tag}>"
 
 
@@ -107,15 +95,15 @@ _INVISIBLE = re.compile(
 _BREAKS_OR_INVISIBLE = re.compile(f"{_BREAKS.pattern}|{_INVISIBLE.pattern}")
 
 
-def neutral(text: str) -> str:
+def neutralize_text(text: str) -> str:
     """The text with nothing left that could pass for a tag, steer a terminal or hide from a reader.
 
     Doing it twice changes nothing. Line breaks of all kinds become newlines, tabs stay.
     """
-    return _DEFUSED.sub(_defused, visible(text))
+    return _DEFUSED.sub(_defuse_tag, strip_hidden(text))
 
 
-def visible(text: str) -> str:
+def strip_hidden(text: str) -> str:
     """The text with nothing left that steers a terminal or hides from a reader; tags stay."""
     text = _ESCAPES.sub("", text)
     text = _BREAKS.sub("\n", text)
@@ -124,27 +112,27 @@ def visible(text: str) -> str:
     return text
 
 
-def escaped(json_text: str) -> str:
-    """JSON in which nothing hides: what `visible` would drop is written as an escape, which says
-    the same. The controls below 0x20 have no other form there."""
+def escape_hidden(json_text: str) -> str:
+    """JSON in which nothing hides: what `strip_hidden` would drop is written as an escape that
+    says the same. The controls below 0x20 have no other form there."""
     if json_text.isascii():
         return json_text.replace("\x7f", "\\u007f")
     return _BREAKS_OR_INVISIBLE.sub(lambda hidden: json.dumps(hidden[0])[1:-1], json_text)
 
 
-def _defused(tag: re.Match[str]) -> str:
+def _defuse_tag(tag: re.Match[str]) -> str:
     return "‹/" if _CLOSING.search(tag["between"]) else "‹"
 
 
-def fenced(kind: str, body: str, note: str = "") -> str:
+def fence_text(kind: str, body: str, note: str = "") -> str:
     """A block: tag, a sentence on what it is, the body made neutral, closing tag.
 
     `note` stands in the opening tag, for a reader of the transcript: what the block is about.
     """
     fence = KINDS[kind]
-    about = " ".join(re.sub(r"[<>\"&%\\‹]", " ", neutral(note)).split())[:_LONGEST_NOTE]
+    about = " ".join(re.sub(r"[<>\"&%\\‹]", " ", neutralize_text(note)).split())[:_LONGEST_NOTE]
     opening = f'<{fence.tag} about="{about}">' if about else f"<{fence.tag}>"
-    return f"{opening}\n{fence.sentence}\n{neutral(body)}\n{fence.close}"
+    return f"{opening}\n{fence.sentence}\n{neutralize_text(body)}\n{fence.closing_tag}"
 
 
 # --- out again ---------------------------------------------------------------------------------
@@ -199,6 +187,6 @@ def _without_blocks(text: str) -> str:
     return "".join(kept)
 
 
-def units(text: str) -> int:
+def count_units(text: str) -> int:
     """The length as clients count it: UTF-16 code units."""
     return len(text.encode("utf-16-le", "surrogatepass")) // 2

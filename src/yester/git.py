@@ -171,36 +171,36 @@ class Signals:
     manifests: tuple[tuple[str, str], ...] = ()  # (file, the project's name in it)
 
 
-def signals(root: str, deadline: float, path: str = PATH) -> Signals:
+def collect_signals(root: str, deadline: float, path: str = PATH) -> Signals:
     """The signals of a folder by `deadline` (time.monotonic()); what is late is left out."""
-    manifests = tuple(_manifests(Path(root)))
-    repository = find(root)
+    manifests = tuple(_read_manifests(Path(root)))
+    repository = find_repository(root)
     if repository is None:
         return Signals(manifests=manifests)
 
     def tell(name: str, *values: int | str) -> bytes:
-        return run(name, repository, *values, deadline=deadline, path=path) or b""
+        return run_command(name, repository, *values, deadline=deadline, path=path) or b""
 
     changed = [name[3:] for name in tell("changed").split(b"\0")]
     changed += tell("untracked").split(b"\0")
     log = tell("history", _RECENT_COMMITS, 0, repository.head) if repository.head else b""
-    recent = (change.path for commit in commits(log) for change in commit.changes)
-    prefix = below(repository, root)
+    recent = (change.path for commit in parse_commits(log) for change in commit.changes)
+    prefix = path_prefix(repository, root)
     return Signals(
         repository.branch,
         repository.head,
-        _names(map(_text, changed), prefix),
-        _names(recent, prefix),
+        _select_names(map(_decode_name, changed), prefix),
+        _select_names(recent, prefix),
         manifests,
     )
 
 
-def _names(names: Iterator[str], prefix: str) -> tuple[str, ...]:
+def _select_names(names: Iterator[str], prefix: str) -> tuple[str, ...]:
     found = (name.removeprefix(prefix) for name in names if name.startswith(prefix))
     return tuple(dict.fromkeys(filter(None, found)))[:_MOST_NAMES]
 
 
-def below(repository: Repository, root: str) -> str:
+def path_prefix(repository: Repository, root: str) -> str:
     """What git's names of the files under `root` begin with."""
     path = os.path.relpath(os.path.realpath(root), os.path.realpath(repository.top))
     return "" if path == "." else f"{path}/"
@@ -209,50 +209,50 @@ def below(repository: Repository, root: str) -> str:
 # --- what can be read without a process ----------------------------------------------------------
 
 
-def find(folder: str) -> Repository | None:
+def find_repository(folder: str) -> Repository | None:
     """The repository a folder is in, if it belongs to this user. A bare one is none."""
     here = Path(folder)
     if not here.is_absolute() or not os.path.isdir(here):  # noqa: PTH112 -- that one never raises
         return None
     for top in (here, *here.parents):
-        found = _folder(top)
+        found = _git_folder(top)
         if found is None:
             continue
-        common = _pointed(found, read_text(found / "commondir")) or found
+        common = _follow_pointer(found, read_text(found / "commondir")) or found
         head = read_text(found / "HEAD").strip()
         if not head:
             continue
-        if not all(_ours(place) for place in (top, top / ".git", found, common)):
+        if not all(_is_ours(place) for place in (top, top / ".git", found, common)):
             return None
         if not head.startswith("ref:"):
             return Repository(top, found, common, "", head if _is_commit(head) else "")
         ref = head.removeprefix("ref:").strip()
         branch = ref.removeprefix("refs/heads/") if ref.startswith("refs/heads/") else ""
-        return Repository(top, found, common, branch, _resolve(found, common, ref))
+        return Repository(top, found, common, branch, _resolve_ref(found, common, ref))
     return None
 
 
-def top(folder: str, root: str) -> str:
+def find_top(folder: str, root: str) -> str:
     """Where a project's files are, seen from a folder: `root` if it is in there, else the work tree
     at hand, which need not be the main one. A linked work tree may lie inside the main one."""
-    repository = find(folder)
+    repository = find_repository(folder)
     linked = repository is not None and repository.folder != repository.common
     if root and Path(folder).is_relative_to(root) and not linked:
         return root
     return str(repository.top) if repository else root
 
 
-def tip(repository: Repository, branch: str) -> str:
+def branch_tip(repository: Repository, branch: str) -> str:
     """The commit a local branch is at, or ""."""
-    return _resolve(repository.folder, repository.common, f"refs/heads/{branch}")
+    return _resolve_ref(repository.folder, repository.common, f"refs/heads/{branch}")
 
 
-def shallow(repository: Repository) -> frozenset[str]:
+def shallow_commits(repository: Repository) -> frozenset[str]:
     """The commits at which a shallow clone ends: they look as if they had added every file."""
     return frozenset(read_text(repository.common / "shallow", 1 << 20).split())
 
 
-def _folder(top: Path) -> Path | None:
+def _git_folder(top: Path) -> Path | None:
     mark = top / ".git"
     try:
         kind = mark.stat().st_mode
@@ -261,10 +261,12 @@ def _folder(top: Path) -> Path | None:
     if stat.S_ISDIR(kind):
         return mark
     text = read_text(mark)
-    return _pointed(top, text.removeprefix("gitdir:")) if text.startswith("gitdir:") else None
+    return (
+        _follow_pointer(top, text.removeprefix("gitdir:")) if text.startswith("gitdir:") else None
+    )
 
 
-def _pointed(base: Path, text: str) -> Path | None:
+def _follow_pointer(base: Path, text: str) -> Path | None:
     """The folder a `.git` or `commondir` file names."""
     name = text.strip()
     if not name or "\0" in name:
@@ -273,28 +275,28 @@ def _pointed(base: Path, text: str) -> Path | None:
     return found if found.is_dir() else None
 
 
-def _ours(path: Path) -> bool:
+def _is_ours(path: Path) -> bool:
     try:
         return path.stat().st_uid == os.getuid()
     except OSError:
         return False
 
 
-def _resolve(folder: Path, common: Path, ref: str) -> str:
+def _resolve_ref(folder: Path, common: Path, ref: str) -> str:
     for _ in range(4):  # a ref may name another
         parts = ref.split("/")
         if parts[0] != "refs" or any(part in ("", ".", "..") for part in parts) or "\0" in ref:
             return ""
         value = (read_text(common / ref) or read_text(folder / ref)).strip()
         if not value:
-            return _packed(common, ref)
+            return _find_packed(common, ref)
         if not value.startswith("ref:"):
             return value if _is_commit(value) else ""
         ref = value.removeprefix("ref:").strip()
     return ""
 
 
-def _packed(common: Path, ref: str) -> str:
+def _find_packed(common: Path, ref: str) -> str:
     text = read_text(common / "packed-refs", 16 << 20)
     end = text.find(f" {ref}\n")
     value = text[:end].rpartition("\n")[2] if end > 0 else ""
@@ -316,7 +318,7 @@ def read_text(path: Path, most: int = 1 << 16) -> str:
 # --- manifests -----------------------------------------------------------------------------------
 
 
-def _manifests(root: Path) -> Iterator[tuple[str, str]]:
+def _read_manifests(root: Path) -> Iterator[tuple[str, str]]:
     for file, name_in in _MANIFESTS.items():
         text = read_text(root / file, 200_000)
         if text:
@@ -326,46 +328,46 @@ def _manifests(root: Path) -> Iterator[tuple[str, str]]:
                     yield file, "".join(filter(str.isprintable, name))[:200]
 
 
-def _at(data: Any, *keys: str) -> str:
+def _value_at(data: Any, *keys: str) -> str:
     for key in keys:
         data = data.get(key) if isinstance(data, dict) else None
     return data if isinstance(data, str) else ""
 
 
-def _pyproject(text: str) -> str:
+def _pyproject_name(text: str) -> str:
     data = tomllib.loads(text)
-    return _at(data, "project", "name") or _at(data, "tool", "poetry", "name")
+    return _value_at(data, "project", "name") or _value_at(data, "tool", "poetry", "name")
 
 
-def _go(text: str) -> str:
+def _go_module(text: str) -> str:
     match = re.search(r"^module[ \t]+(\S+)", text, re.M)
     return match[1].strip('"') if match else ""
 
 
 _MANIFESTS: Mapping[str, Callable[[str], str]] = {
-    "pyproject.toml": _pyproject,
-    "package.json": lambda text: _at(json.loads(text), "name"),
-    "Cargo.toml": lambda text: _at(tomllib.loads(text), "package", "name"),
-    "go.mod": _go,
+    "pyproject.toml": _pyproject_name,
+    "package.json": lambda text: _value_at(json.loads(text), "name"),
+    "Cargo.toml": lambda text: _value_at(tomllib.loads(text), "package", "name"),
+    "go.mod": _go_module,
 }
 
 
 # --- the process ---------------------------------------------------------------------------------
 
 
-def run(
+def run_command(
     name: str, repository: Repository, *values: int | str, deadline: float, path: str = PATH
 ) -> bytes | None:
     """All that a command of the table prints, or None."""
-    answer = ask(name, repository, *values, deadline=deadline, path=path)
+    answer = ask_git(name, repository, *values, deadline=deadline, path=path)
     return answer.out if answer.end == "whole" else None
 
 
-def ask(
+def ask_git(
     name: str, repository: Repository, *values: int | str, deadline: float, path: str = PATH
 ) -> Answer:
     """Run a command of the table until `deadline` (time.monotonic()), 150 ms at most."""
-    words = _fill(COMMANDS[name], [str(value) for value in values])
+    words = _fill_command(COMMANDS[name], [str(value) for value in values])
     program = shutil.which("git", path=path)
     if words is None or program is None:
         return Answer(b"", "failed")
@@ -375,16 +377,16 @@ def ask(
     try:
         # Not where TMPDIR says: a repository may set that, too.
         with tempfile.TemporaryDirectory(prefix="yester-git-", dir="/tmp") as own:
-            environment = _prepare(Path(own), repository)
+            environment = _prepare_folder(Path(own), repository)
             until = min(deadline, time.monotonic() + MOST_SECONDS)
-            return _read([program, *_BEFORE, *words], repository.top, environment, until)
+            return _read_answer([program, *_BEFORE, *words], repository.top, environment, until)
     except (OSError, ValueError):
         return Answer(b"", "failed")
     finally:
         _ONE_AT_A_TIME.release()
 
 
-def _fill(pattern: tuple[str, ...], values: list[str]) -> list[str] | None:
+def _fill_command(pattern: tuple[str, ...], values: list[str]) -> list[str] | None:
     """The command's words with the values in their places, or None if one is not of its kind."""
     words = []
     for word in pattern:
@@ -397,7 +399,7 @@ def _fill(pattern: tuple[str, ...], values: list[str]) -> list[str] | None:
     return words
 
 
-def _prepare(own: Path, repository: Repository) -> dict[str, str]:
+def _prepare_folder(own: Path, repository: Repository) -> dict[str, str]:
     """Make the folder git is to take for the repository's; the environment that shows the rest."""
     (own / "refs").mkdir()
     (own / "HEAD").write_text(f"{repository.head or 'ref: refs/heads/unborn'}\n")
@@ -422,7 +424,7 @@ def _prepare(own: Path, repository: Repository) -> dict[str, str]:
     }
 
 
-def _read(words: list[str], cwd: Path, environment: dict[str, str], until: float) -> Answer:
+def _read_answer(words: list[str], cwd: Path, environment: dict[str, str], until: float) -> Answer:
     process = subprocess.Popen(  # noqa: S603 -- absolute path, arguments from the table
         words,
         stdin=subprocess.DEVNULL,
@@ -436,7 +438,7 @@ def _read(words: list[str], cwd: Path, environment: dict[str, str], until: float
     out = bytearray()
     try:
         with process.stdout as stream:
-            ended = _drain(stream.fileno(), out, until)
+            ended = _read_output(stream.fileno(), out, until)
         if not ended:
             return Answer(bytes(out), "late")
         code = process.wait(max(until - time.monotonic(), 0.001))
@@ -452,7 +454,7 @@ def _read(words: list[str], cwd: Path, environment: dict[str, str], until: float
                 process.wait(0.05)  # longer only if the kernel cannot end it: a dead disk
 
 
-def _drain(file: int, out: bytearray, until: float) -> bool:
+def _read_output(file: int, out: bytearray, until: float) -> bool:
     """Read to the end; False when time or room ran out before."""
     with selectors.DefaultSelector() as selector:
         selector.register(file, selectors.EVENT_READ)
@@ -470,7 +472,7 @@ def _drain(file: int, out: bytearray, until: float) -> bool:
 # --- the form of the log -------------------------------------------------------------------------
 
 
-def commits(out: bytes, whole: bool = True) -> Iterator[Commit]:
+def parse_commits(out: bytes, whole: bool = True) -> Iterator[Commit]:
     """The commits of a log as COMMANDS prints it; of a beginning, those that are surely complete.
 
     ID TIME TIME NUL, then for each file `HOW NUL path NUL`, or `Rnn NUL old NUL new NUL`; the
@@ -485,7 +487,7 @@ def commits(out: bytes, whole: bool = True) -> Iterator[Commit]:
         word = fields[place].lstrip(b"\n").decode("ascii", "replace")
         if word[:1].isupper():
             taken = 3 if word[0] in "RC" else 2
-            names = [_text(name) for name in fields[place + 1 : place + taken]]
+            names = [_decode_name(name) for name in fields[place + 1 : place + taken]]
             if len(names) < taken - 1:
                 return
             if word[0] == "R":
@@ -495,18 +497,18 @@ def commits(out: bytes, whole: bool = True) -> Iterator[Commit]:
             place += taken
             continue
         if heading:
-            yield _commit(heading, changes)
+            yield _make_commit(heading, changes)
         heading, changes = word.split(" "), []
         if len(heading) != 3 or not (heading[1] + heading[2]).isdigit():
             return
         place += 1
     if heading and whole:
-        yield _commit(heading, changes)
+        yield _make_commit(heading, changes)
 
 
-def _commit(heading: list[str], changes: list[Change]) -> Commit:
+def _make_commit(heading: list[str], changes: list[Change]) -> Commit:
     return Commit(heading[0], int(heading[1]) * 1000, int(heading[2]) * 1000, tuple(changes))
 
 
-def _text(name: bytes) -> str:
+def _decode_name(name: bytes) -> str:
     return name.decode("utf-8", "replace")

@@ -173,7 +173,7 @@ class Memory:
     @property
     def config(self) -> Config:
         """As it is now; while the file is wrong or half saved, as it was."""
-        from yester.config import load
+        from yester.config import load_config
         from yester.errors import ConfigError
 
         shared = self._shared
@@ -182,11 +182,11 @@ class Memory:
         except OSError:
             stamp = 0
         if shared.config is None:
-            shared.config = load(self.home, shared.environ)
+            shared.config = load_config(self.home, shared.environ)
             shared.config_stamp = stamp
         elif stamp != shared.config_stamp:
             try:
-                shared.config = load(self.home, shared.environ)
+                shared.config = load_config(self.home, shared.environ)
                 shared.config_stamp = stamp
             except ConfigError:
                 pass
@@ -370,7 +370,7 @@ class Memory:
         """The project of the folder in which questions are asked."""
         from yester.project import Projects
 
-        return Projects(self.config.projects).of(self.cwd)
+        return Projects(self.config.projects).by_folder(self.cwd)
 
     def narrow_filters(self, filters: Filters, query: str) -> Filters:
         """Where a question names no project it means all of them or, where the user has set
@@ -389,7 +389,7 @@ class Memory:
         from yester.recall.beginning import changed_files
 
         project = self.current_project
-        root = git.top(self.cwd, project.root)
+        root = git.find_top(self.cwd, project.root)
         if not query or not root:
             return Here(project, root)
         return Here(project, root, changed_files(self.git_signals(root)))
@@ -400,7 +400,7 @@ class Memory:
 
         if not folder:
             return git.Signals()
-        return git.signals(folder, time.monotonic() + _GIT_PATIENCE)
+        return git.collect_signals(folder, time.monotonic() + _GIT_PATIENCE)
 
     def answer(self, asked: Asked) -> Answer:
         """The worker's answer, else our own. It is ranked for the current project and the files at

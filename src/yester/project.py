@@ -62,18 +62,18 @@ class Projects:
         self._seen: dict[str, Project] = {}
         self._keys: dict[str, Project] = {}
 
-    def of(self, cwd: str) -> Project:
+    def by_folder(self, cwd: str) -> Project:
         if cwd not in self._seen:
-            found = self._seen[cwd] = self._identify(cwd)
+            found = self._seen[cwd] = self._identify_folder(cwd)
             self._keys[found.key] = found
         return self._seen[cwd]
 
     def by_key(self, key: str) -> Project:
         """A project by its key: as it was met, or what the key alone tells."""
-        return self._keys.get(key) or bare(key)
+        return self._keys.get(key) or bare_project(key)
 
-    def _identify(self, cwd: str) -> Project:
-        found = self._by_path(cwd) or self.renamed(identify(cwd))
+    def _identify_folder(self, cwd: str) -> Project:
+        found = self._named_path(cwd) or self.apply_names(identify_project(cwd))
         return EXCLUDED if self._is_refused(cwd, found) else found
 
     def _is_refused(self, cwd: str, found: Project) -> bool:
@@ -81,36 +81,36 @@ class Projects:
         work tree that is its repository's, a number that is called by more of its path."""
         if self._refuses is None:
             return False
-        names = [_pure(cwd).name] if work_tree_place(cwd) else []
-        names += [name for name in (_pure(found.root).name,) if name.isdigit()]
+        names = [_pure_path(cwd).name] if work_tree_place(cwd) else []
+        names += [name for name in (_pure_path(found.root).name,) if name.isdigit()]
         return self._refuses(cwd, found) or any(
             self._refuses(cwd, Project(found.key, name)) for name in names
         )
 
-    def renamed(self, project: Project) -> Project:
+    def apply_names(self, project: Project) -> Project:
         """The project under the name the user gave its key or its folder, else as it is."""
         if project.key in self._names:
-            return named(self._names[project.key], project.root)
-        return (self._by_path(project.root) if project.root else None) or project
+            return named_project(self._names[project.key], project.root)
+        return (self._named_path(project.root) if project.root else None) or project
 
-    def _by_path(self, cwd: str) -> Project | None:
+    def _named_path(self, cwd: str) -> Project | None:
         for path, name in self._paths:
             if Path(cwd) == path or path in Path(cwd).parents:
-                return named(name, str(path))
+                return named_project(name, str(path))
         return None
 
 
-def named(name: str, root: str = "") -> Project:
+def named_project(name: str, root: str = "") -> Project:
     """A project that is nothing but the name a person or program gave it."""
     return Project(f"name:{name}", name, root)
 
 
-def bare(key: str) -> Project:
+def bare_project(key: str) -> Project:
     """A project of which only the key is known."""
-    return Project(key, readable(key.split(":", 1)[-1].rstrip("/").split("/")) or "unknown")
+    return Project(key, readable_name(key.split(":", 1)[-1].rstrip("/").split("/")) or "unknown")
 
 
-def readable(parts: Sequence[str]) -> str:
+def readable_name(parts: Sequence[str]) -> str:
     """The last part of a path, with those before it while it is nothing but a number."""
     for at in reversed(range(len(parts))):
         if not parts[at].isdigit():
@@ -118,35 +118,35 @@ def readable(parts: Sequence[str]) -> str:
     return "/".join(parts)
 
 
-def identify(cwd: str) -> Project:
+def identify_project(cwd: str) -> Project:
     """The project of a folder, which need not exist any more (its nearest repository counts)."""
     if not cwd:
-        return named("unknown")
+        return named_project("unknown")
     here = Path(cwd)
     # A path of another kind of machine is relative here, and must not mean our own folder.
     for folder in (here, *here.parents) if here.is_absolute() else ():
         mark = folder / ".git"
         try:
             if mark.is_dir() and (mark / "HEAD").exists():
-                return _repository(mark, folder)
-            if mark.is_file() and (found := _linked(mark, folder)):
+                return _repository_project(mark, folder)
+            if mark.is_file() and (found := _linked_project(mark, folder)):
                 return found
         except (OSError, ValueError, RuntimeError):  # a name with a NUL, a link in a circle
             continue
     if found := _owner_of_work_tree(cwd):
         return found
-    name = readable(_pure(cwd).parts) if _pure(cwd).name else "unknown"
+    name = readable_name(_pure_path(cwd).parts) if _pure_path(cwd).name else "unknown"
     return Project(f"dir:{here}", name, str(here))
 
 
-def _pure(path: str) -> PurePath:
+def _pure_path(path: str) -> PurePath:
     return PureWindowsPath(path) if _DRIVE.match(path) else Path(path)
 
 
 def work_tree_place(path: str) -> tuple[PurePath, bool] | None:
     """The folder whose work tree a path lies in, as far as the path can tell, and whether nothing
     but a repository has such a folder in it."""
-    for folder in _pure(path).parents:
+    for folder in _pure_path(path).parents:
         above = folder.parent
         if folder.name == ".worktrees":
             return above, True
@@ -185,10 +185,10 @@ def _owner_of_work_tree(path: str) -> Project | None:
             return None
     except OSError:
         return None
-    return identify(str(owner))
+    return identify_project(str(owner))
 
 
-def _linked(mark: Path, folder: Path) -> Project | None:
+def _linked_project(mark: Path, folder: Path) -> Project | None:
     """A `.git` file points to the real folder: of a linked work tree or of a submodule."""
     text = read_text(mark).strip()
     if not text.startswith("gitdir:"):
@@ -197,18 +197,18 @@ def _linked(mark: Path, folder: Path) -> Project | None:
     common = git_dir / "commondir"
     if common.is_file():
         shared = (git_dir / read_text(common).strip()).resolve()
-        return _repository(shared, _work_tree(shared))
+        return _repository_project(shared, _work_tree(shared))
     if not git_dir.is_dir():
         # The main repository is gone or elsewhere: `…/.git/worktrees/NAME` still names it.
         if git_dir.parent.name == "worktrees":
-            return _repository(git_dir.parent.parent, _work_tree(git_dir.parent.parent))
+            return _repository_project(git_dir.parent.parent, _work_tree(git_dir.parent.parent))
         return None
-    project = _repository(git_dir, folder)
+    project = _repository_project(git_dir, folder)
     parts = git_dir.parts
     if ".git" in parts and "modules" in parts[parts.index(".git") :]:
         parent = Path(*parts[: parts.index(".git") + 1])
         return Project(
-            project.key, project.name, project.root, _repository(parent, parent.parent).key
+            project.key, project.name, project.root, _repository_project(parent, parent.parent).key
         )
     return project
 
@@ -217,23 +217,23 @@ def _work_tree(common: Path) -> Path:
     return common.parent if common.name == ".git" else common
 
 
-def _repository(common: Path, root: Path) -> Project:
-    name = readable(root.parts).removesuffix(".git") if root.name else "unknown"
-    url = _origin(common / "config")
+def _repository_project(common: Path, root: Path) -> Project:
+    name = readable_name(root.parts).removesuffix(".git") if root.name else "unknown"
+    url = _origin_url(common / "config")
     if url and (place := normal_remote(url)):
         return Project(f"git:{place}", name, str(root))
     return Project(f"dir:{root}", name, str(root))
 
 
-def _origin(config: Path) -> str:
+def _origin_url(config: Path) -> str:
     try:
-        remotes = dict(reversed(list(_remotes(read_text(config)))))
+        remotes = dict(reversed(list(_read_remotes(read_text(config)))))
     except OSError:
         return ""
     return remotes.get("origin") or next(reversed(remotes.values()), "")
 
 
-def _remotes(text: str) -> Iterator[tuple[str, str]]:
+def _read_remotes(text: str) -> Iterator[tuple[str, str]]:
     current = None
     for line in text.splitlines():
         if line.lstrip().startswith("["):

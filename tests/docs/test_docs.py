@@ -101,10 +101,10 @@ def test_python_in_the_documentation_runs(page, code, sample_store):
 
 @pytest.mark.parametrize(("page", "text"), blocks("toml"))
 def test_settings_in_the_documentation_can_be_loaded(page, text, tmp_path):
-    from yester.config import load
+    from yester.config import load_config
 
     (tmp_path / "config.toml").write_text(text)
-    load(tmp_path, {})
+    load_config(tmp_path, {})
 
 
 def test_every_command_is_documented():

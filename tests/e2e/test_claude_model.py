@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.test_claude_code import CLIENTS, MISSING, RUNNER
-from yester.config import load
+from yester.config import load_config
 from yester.errors import Busy, LlmError
 from yester.llm.budget import open_asker
 from yester.llm.client import open_model
@@ -61,7 +61,7 @@ def settings(home: Path, url: str) -> Any:
         f"[llm]\nprovider = 'claude'\nkey = 'nobodys'\nurl = '{url}'\n"
         f"program = '{RUNNER.find_claude()}'\n"
     )
-    return load(home, {})
+    return load_config(home, {})
 
 
 def test_the_real_program_answers_once_and_leaves_no_transcript(home):

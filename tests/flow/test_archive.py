@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tests.capturing import SESSION, Told, leave, until
 from tests.models import KEY, Reply, serving
 from yester.capture.rules import rules
-from yester.config import load
+from yester.config import load_config
 from yester.distil.distil import Report, distil
 from yester.distil.history import Rules
 from yester.errors import Malformed, SourceError
@@ -183,7 +183,7 @@ class Desk:
         return self.user / ".claude" / "projects" / project_slug(self.told.cwd)
 
     def take(self, *given):
-        config = load(self.home, {})
+        config = load_config(self.home, {})
         Events(self.store, config, rules(config)).take_batch(list(given))
         self.now = self.told.clock + 10_000
         for waiting in self.store.queued_sessions(
@@ -193,7 +193,7 @@ class Desk:
                 pass
 
     def archive(self, asker=None):
-        config = load(self.home, {})
+        config = load_config(self.home, {})
         return [
             archive_session(self.store, config, waiting, asker, self.now)
             for waiting in find_unarchived(self.store, self.now)
@@ -302,7 +302,7 @@ def test_a_model_writes_it_from_the_last_messages_or_what_was_found_is_kept(desk
             "[archive]\non = true\nmessages = 1\n[llm]\n"
             + "\n".join(f"{name} = {json.dumps(value)}" for name, value in llm.items())
         )
-        asker = open_asker(load(desk.home, {}), desk.store)
+        asker = open_asker(load_config(desk.home, {}), desk.store)
         lesson = "The importer writes counts as text"
         server.say(
             Reply(status=404, message="no such model"),
@@ -343,15 +343,15 @@ def test_it_is_off_unless_the_settings_say_otherwise_and_a_failure_is_said(desk,
     desk.take(*events(desk.told))
     archiving = Archiving(desk.store, Log(desk.home / "logs"))
     (desk.home / "config.toml").write_text("")
-    assert not archiving.step(load(desk.home, {}))
+    assert not archiving.step(load_config(desk.home, {}))
     assert list(desk.place.iterdir()) == []
     (desk.home / "config.toml").write_text("[archive]\non = true\n")
     (desk.place / "memory").symlink_to(tmp_path)
-    assert archiving.step(load(desk.home, {}))
+    assert archiving.step(load_config(desk.home, {}))
     assert "leads out of" in (desk.home / "logs" / "worker.log").read_text()
-    assert not archiving.step(load(desk.home, {})), "not again at once"
+    assert not archiving.step(load_config(desk.home, {})), "not again at once"
     (desk.place / "memory").unlink()
-    assert Archiving(desk.store, Log(desk.home / "logs")).step(load(desk.home, {}))
+    assert Archiving(desk.store, Log(desk.home / "logs")).step(load_config(desk.home, {}))
     assert list(desk.place.glob("memory/sessions/*.md"))
 
 
@@ -380,4 +380,6 @@ def test_a_worker_with_a_model_has_it_write_the_archive_too(desk):
 
 def test_the_environment_cannot_switch_it_on(home):
     home.mkdir()
-    assert not load(home, {"YESTER_ARCHIVE.ON": "1", "YESTER_ARCHIVE": "1"}).flag("archive.on")
+    assert not load_config(home, {"YESTER_ARCHIVE.ON": "1", "YESTER_ARCHIVE": "1"}).flag(
+        "archive.on"
+    )

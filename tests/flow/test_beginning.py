@@ -15,14 +15,14 @@ from yester import git
 from yester.deliver.prompt import Search, at_prompt
 from yester.deliver.start import Here, at_start
 from yester.model import Filters
-from yester.project import named
+from yester.project import named_project
 from yester.recall.beginning import MOST_FILES, changed_files, folder_question, relevant_hits
 from yester.recall.recall import Asked, answer_question, recall_hits
 from yester.recall.staleness import GitFacts, Staleness, judge_staleness
 
 NOW = 1_780_000_000_000
 DAY = 86_400_000
-SHOP = named("shop")
+SHOP = named_project("shop")
 
 
 def in_git(folder, *words, when=NOW - 20 * DAY):
@@ -63,7 +63,7 @@ NOTES = (
 
 
 def signals(folder):
-    return git.signals(str(folder), monotonic() + 30)
+    return git.collect_signals(str(folder), monotonic() + 30)
 
 
 # --- the question a folder asks -------------------------------------------------------------------

@@ -6,7 +6,7 @@ import pytest
 
 import yester
 from tests.readings import every_item
-from yester.bench import Past, history, measured, questions
+from yester.bench import Past, make_questions, measure_recall, read_history
 from yester.deliver.gate import trivial
 from yester.model import Hit, Item
 from yester.store.figures import content_counts
@@ -135,7 +135,7 @@ BEFORE = [past(f"old{n}", n, **{f"file{n}": n}) for n in range(12)]
 def asked(*more: Past, limit: int = 99) -> dict[str, set[str]]:
     """Session → the sessions that answer it."""
     ordered = sorted([*BEFORE, *more], key=lambda one: one.begun)
-    found = questions(ordered, limit)
+    found = make_questions(ordered, limit)
     return {q.session[1]: {name for _, name in q.relevant} for q in found}
 
 
@@ -199,11 +199,11 @@ def test_a_session_is_what_its_items_tell():
     expected = Past(
         ("", "s"), "shop", 200, "Why does the parser fail on tabs?", {"a.py": 500, "b.py": 500}
     )
-    assert history(items, trivial) == history(reversed(items), trivial) == [expected]
+    assert read_history(items, trivial) == read_history(reversed(items), trivial) == [expected]
 
 
 def test_hits_count_once_per_session_and_never_for_the_session_that_asks():
-    (question,) = questions([*BEFORE, past("new", 50, file3=51)], 9)
+    (question,) = make_questions([*BEFORE, past("new", 50, file3=51)], 9)
     asked_for = []
 
     def recall(given) -> list[Hit]:
@@ -213,7 +213,7 @@ def test_hits_count_once_per_session_and_never_for_the_session_that_asks():
             for n, name in enumerate(["new", "old1", "old1", "", "old1", "old3", "old3"])
         ]
 
-    report = measured([question], recall)
+    report = measure_recall([question], recall)
     assert asked_for == [question]
     assert report.rankings["recall"]["mrr@10"].mean == 0.5
     assert report.rankings["newest"]["mrr@10"].mean == pytest.approx(1 / 9)

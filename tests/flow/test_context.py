@@ -14,16 +14,16 @@ import yester
 from yester.deliver import prompt as prompts
 from yester.deliver import start
 from yester.deliver.page import Context
-from yester.fence import MOST_UNITS, fenced, units
+from yester.fence import MOST_UNITS, count_units, fence_text
 from yester.ingest.prepare import content_hash, prepare_item
 from yester.model import Entry, Item, Project, Session
-from yester.project import Projects, named
+from yester.project import Projects, named_project
 from yester.recall.floor import worth_showing
 from yester.text.document import estimate_tokens, expand_item
 
 NOW = 1_780_000_000  # 28 May 2026
 DAY = 86_400
-SHOP, BLOG = named("shop"), named("blog")
+SHOP, BLOG = named_project("shop"), named_project("blog")
 HEADS = ("Project ", "Session of ", "Recorded outside", "Found in earlier")
 
 
@@ -108,13 +108,13 @@ def stored_as_it_is(memory, text, **more):
 
 @pytest.mark.requirement("DEL-01")
 def test_an_empty_project_gets_one_line(filled):
-    given = at_start(filled, named("new"))
+    given = at_start(filled, named_project("new"))
     assert given.shown == ()
     assert given.text.splitlines()[2:-1] == [
         "Project new: nothing is recorded yet. What happens in this session will be."
     ]
-    assert at_start(filled, named("new"), of_session=True) == Context()
-    assert at_start(filled, named("new"), again=True) == Context()
+    assert at_start(filled, named_project("new"), of_session=True) == Context()
+    assert at_start(filled, named_project("new"), again=True) == Context()
 
 
 @pytest.mark.requirement("DEL-01")
@@ -381,7 +381,7 @@ def test_operators_in_a_prompt_are_words(filled):
 
 @pytest.mark.requirement("DEL-02")
 def test_what_was_injected_does_not_ask_again(filled):
-    block = fenced("memory", "orders table local time UTC")
+    block = fence_text("memory", "orders table local time UTC")
     assert at_prompt(filled, f"{block}\nwrite a haiku about autumn in Kyoto").text == ""
 
 
@@ -438,7 +438,7 @@ def test_a_secret_that_got_into_the_store_is_not_handed_on(filled):
 
 @pytest.mark.requirement("CAP-11")
 def test_an_old_injection_in_the_store_is_not_given_again(filled):
-    stored_as_it_is(filled, "zebra ledger " + fenced("memory", "stale words of the past"))
+    stored_as_it_is(filled, "zebra ledger " + fence_text("memory", "stale words of the past"))
     for text in (at_start(filled).text, at_prompt(filled, "what about the zebra ledger?").text):
         assert "zebra ledger" in text
         assert "stale words" not in text
@@ -460,7 +460,7 @@ def test_any_content_stays_within_every_limit(memory, texts, budget):
         at_start(memory, budget=budget),
         at_prompt(memory, "zebra " + texts[0], budget=budget, most=50, session_budget=10**6),
     ):
-        assert units(found.text) <= MOST_UNITS
+        assert count_units(found.text) <= MOST_UNITS
         assert estimate_tokens(found.text) <= budget
         assert bool(found.text) == bool(found.shown)
         found.text.encode()
@@ -477,12 +477,12 @@ def test_astral_text_is_counted_as_clients_count_it(memory):
         at_start(memory, budget=10**6),
         at_prompt(memory, "what about the zebra ledger?", **asked),
     ):
-        assert 2_000 < units(found.text) <= MOST_UNITS
+        assert 2_000 < count_units(found.text) <= MOST_UNITS
 
 
 @pytest.mark.requirement("DEL-01")
 def test_the_last_exchange_is_told_where_the_setting_asks_for_it(memory, tmp_path):
-    project = Projects({}).of(str(tmp_path))
+    project = Projects({}).by_folder(str(tmp_path))
     told = {"project": project.key, "session": "s1"}
     items = [
         Item("p", "prompt", role="user", body="And now the retries, please, as we said.", **told),

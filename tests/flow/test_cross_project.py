@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 import yester
-from yester.config import load
+from yester.config import load_config
 from yester.deliver.prompt import at_prompt
 from yester.errors import ConfigError
-from yester.project import named
+from yester.project import named_project
 
 pytestmark = pytest.mark.requirement("REC-06")
 
@@ -52,7 +52,7 @@ def test_a_busy_project_cannot_push_the_own_one_out_of_what_an_agent_gets(memory
         "text": "Since we have the proxy every webhook is refused, no signature matches.",
     }
     memory.add([*busy, own])
-    given = at_prompt(memory.store, PROMPT, named("B"), "now", NOW * 1000)
+    given = at_prompt(memory.store, PROMPT, named_project("B"), "now", NOW * 1000)
     lines = [line for line in given.text.splitlines() if line.startswith("#")]
     assert any("no signature matches" in line and "[from" not in line for line in lines)
 
@@ -95,7 +95,7 @@ def test_with_it_the_command_looks_in_the_current_folders_project(home, run, tra
 
 def test_variables_can_narrow_the_scope_and_never_widen_it(tmp_path):
     def setting(**variables):
-        config = load(tmp_path, variables)
+        config = load_config(tmp_path, variables)
         return config.flag("cross_project"), config.origins["cross_project"]
 
     assert setting() == (True, "default")

@@ -33,10 +33,10 @@ from tests.capturing import (
 )
 from tests.flow.test_worker import Running, context, earlier, recorded
 from yester.capture.question import ask_worker
-from yester.fence import MOST_UNITS, units
+from yester.fence import MOST_UNITS, count_units
 from yester.ingest.transcripts import add_items
 from yester.model import Injection, Item, Paging
-from yester.project import identify
+from yester.project import identify_project
 from yester.store import open_store
 from yester.worker.socket import PATIENCE, Door, Reply
 
@@ -467,7 +467,7 @@ def test_a_session_that_is_off_or_excluded_is_owed_nothing(begun, home, project,
 def test_a_late_block_and_what_fits_the_prompt_stay_within_what_clients_take(
     home, project, worker, env
 ):
-    found = identify(str(project))
+    found = identify_project(str(project))
     store = open_store(made(home), now=1)
     add_items(store, [
         (Item(f"n{n}", "observation", found.key, type="bugfix", epoch=1_770_000_000_000 + n,
@@ -483,7 +483,7 @@ def test_a_late_block_and_what_fits_the_prompt_stay_within_what_clients_take(
     text = until(lambda: prompted(project, env, "was the invoice queue of shard7 drained twice?"))
     assert "Recorded, by day" in text
     assert "Found in earlier sessions for this prompt" in text
-    assert units(text) <= MOST_UNITS
+    assert count_units(text) <= MOST_UNITS
     ids = [line.split(" ", 1)[0] for line in text.splitlines() if line.startswith("#")]
     assert len(ids) == len(set(ids))  # nothing twice
 

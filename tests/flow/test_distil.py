@@ -22,7 +22,7 @@ from tests.readings import every_item
 from yester.agents.base import Options
 from yester.agents.descriptors import AGENTS
 from yester.capture.rules import rules
-from yester.config import load
+from yester.config import load_config
 from yester.distil.dedup import Observed, fold, stored_already
 from yester.distil.distil import Report, distil
 from yester.distil.made import Made
@@ -596,7 +596,7 @@ def test_what_an_agent_repeats_of_what_it_was_shown_is_not_distilled(store):
 
 def read_transcript(home, path):
     store = open_store(home, now=1)
-    config = load(home, {})
+    config = load_config(home, {})
     events = Events(store, config, rules(config))
     ingest = Ingest(store, events.projects, Options(), rules(config))
     ingest.read_transcript(AGENTS["claude-code"], path, lambda _: None)
@@ -639,7 +639,7 @@ def test_hooks_alone_and_the_transcript_alone_give_the_same(tmp_path, transcript
     events = tell(told, t)
     live, later = tmp_path / "live", tmp_path / "later"
     store = open_store(live, now=1)
-    config = load(live, {})
+    config = load_config(live, {})
     Events(store, config, rules(config)).take_batch(events)
     distilled(store, hooked=True)
     read_transcript(later, t.path)
@@ -654,7 +654,7 @@ def test_hooks_alone_and_the_transcript_alone_give_the_same(tmp_path, transcript
 def test_a_session_at_work_is_left_alone_until_its_turn_ends(home):
     told = Told()
     store = open_store(home, now=1)
-    config = load(home, {})
+    config = load_config(home, {})
     events = Events(store, config, rules(config))
     events.take_batch([told.prompt("fix it"), told.ran("pytest -q", "x" * 60)])
     now = told.clock
@@ -701,7 +701,7 @@ def test_in_the_worker_distilling_is_steps_until_nothing_waits(store, home):
     marks = Marks(home / "working", "0", 0.0)
     log = Log(home / "logs")
     distilling = Distilling(store, log, marks, done.append, lambda: story.clock / 1000)
-    config = load(home, {})
+    config = load_config(home, {})
     steps = 0
     while distilling.step(config):
         steps += 1
@@ -809,4 +809,4 @@ def test_removed_items_are_gone_from_rows_and_index(store):
 
 
 def test_the_rules_of_the_settings_are_what_the_distiller_skips_by(home):
-    assert set(load(home, {}).texts("skip_tools")) >= SKIPPED
+    assert set(load_config(home, {}).texts("skip_tools")) >= SKIPPED

@@ -12,7 +12,7 @@ from tests.readings import every_item
 from yester.agents.base import Options
 from yester.agents.descriptors import AGENTS
 from yester.capture.rules import rules
-from yester.config import load
+from yester.config import load_config
 from yester.deliver.prompt import at_prompt
 from yester.deliver.start import Here, at_start
 from yester.ingest.events import Events
@@ -37,7 +37,7 @@ class Desk:
         home.mkdir()
         self.home = home
         self.store = open_store(home, now=1)
-        self.config = load(home, {})
+        self.config = load_config(home, {})
         self.events = Events(self.store, self.config, rules(self.config))
 
     def take(self, *batch):
@@ -155,7 +155,7 @@ def test_an_echo_is_given_to_nobody_and_counts_as_no_use(desk, transcript):
             Injection, {"session": session.id}, Paging(oldest_first=True)
         )
     }
-    project = desk.events.projects.of("/home/sam/code/shop")
+    project = desk.events.projects.by_folder("/home/sam/code/shop")
     here = Here(project, "another session", Told().clock + 60_000)
     asked = "where does the ledger service listen?"
     at_asking = at_prompt(desk.store, asked, project, here.session, here.now)

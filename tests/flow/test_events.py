@@ -18,7 +18,7 @@ from tests.readings import every_item
 from yester.agents.base import Options
 from yester.agents.descriptors import AGENTS
 from yester.capture.rules import pause, resume, rules
-from yester.config import load
+from yester.config import load_config
 from yester.ingest.events import Events
 from yester.ingest.prepare import group_events
 from yester.ingest.transcripts import Ingest
@@ -41,7 +41,7 @@ class Intake:
 
     @property
     def events(self):
-        config = load(self.home, {})
+        config = load_config(self.home, {})
         return Events(self.store, config, rules(config), self.clock)
 
     def take(self, *batch):
@@ -53,7 +53,7 @@ class Intake:
 
     def read(self, path):
         events = self.events
-        ingest = Ingest(self.store, events.projects, Options(), rules(load(self.home, {})))
+        ingest = Ingest(self.store, events.projects, Options(), rules(load_config(self.home, {})))
         ingest.read_transcript(AGENTS["claude-code"], path, lambda _: None)
         ingest.flush()
         return ingest.report

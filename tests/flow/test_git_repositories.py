@@ -104,7 +104,7 @@ def judged(repo: Path, one: Work, cache: GitFacts | None = None) -> Staleness | 
 def patient(name: str, there: git.Repository, *values: int | str) -> git.Answer:
     """An answer, asked for again where a busy machine did not let git finish."""
     for _ in range(50):
-        answer = git.ask(name, there, *values, deadline=soon())
+        answer = git.ask_git(name, there, *values, deadline=soon())
         if answer.end != "late":
             break
     return answer
@@ -112,7 +112,7 @@ def patient(name: str, there: git.Repository, *values: int | str) -> git.Answer:
 
 def patient_signals(folder: Path) -> git.Signals:
     """The fullest of several answers, for the same reason."""
-    tries = [git.signals(str(folder), soon()) for _ in range(5)]
+    tries = [git.collect_signals(str(folder), soon()) for _ in range(5)]
     return max(tries, key=lambda told: (bool(told.recent), len(told.changed), len(told.recent)))
 
 
@@ -160,7 +160,9 @@ def test_a_part_of_a_repository_sees_its_own_files_from_where_it_is(repo):
 @pytest.mark.requirement("REC-07")
 def test_a_folder_without_git_tells_its_manifests_alone(tmp_path):
     (tmp_path / "package.json").write_text('{"name": "shop"}')
-    assert git.signals(str(tmp_path), soon()) == git.Signals(manifests=(("package.json", "shop"),))
+    assert git.collect_signals(str(tmp_path), soon()) == git.Signals(
+        manifests=(("package.json", "shop"),)
+    )
 
 
 def worktree(repo: Path) -> Path:
@@ -579,7 +581,7 @@ def test_no_program_of_a_repository_is_run(repo, tmp_path, build, spring):
     folder = build(repo, trap)
     trap.mark.unlink(missing_ok=True)  # the building may have run it
     found = patient_signals(folder)
-    there = git.find(str(folder))
+    there = git.find_repository(str(folder))
     assert there is not None
     ends = {
         name: patient(name, there, *values).end
@@ -606,7 +608,7 @@ def test_no_program_of_a_repository_is_run(repo, tmp_path, build, spring):
 @pytest.mark.requirement("REC-19")
 def test_a_history_with_missing_contents_is_read_by_name(repo, tmp_path):
     clone = missing_objects(repo, Trap(tmp_path))
-    there = git.find(str(clone))
+    there = git.find_repository(str(clone))
     assert there is not None
     assert patient("history", there, 20, 0, there.head).end == "failed"
     found = judged(clone, made(2.5, read=("src/b.py", "a.txt")))
@@ -691,7 +693,7 @@ def closed(pipe: int) -> bool:
 
 @pytest.mark.requirement("OPS-02")
 def test_a_git_that_hangs_is_ended_with_its_children(repo, tmp_path):
-    there = git.find(str(repo))
+    there = git.find_repository(str(repo))
     assert there is not None
     alive = tmp_path / "alive"
     os.mkfifo(alive)
@@ -704,7 +706,7 @@ def test_a_git_that_hangs_is_ended_with_its_children(repo, tmp_path):
     try:
         for _ in range(50):  # until the machine lets it begin in time
             began = time.monotonic()
-            answer = git.ask("changed", there, deadline=began + LATER, path=path)
+            answer = git.ask_git("changed", there, deadline=began + LATER, path=path)
             took = time.monotonic() - began
             assert answer.end == "late"
             assert took < 2.0  # 150 ms and whatever a busy machine adds; not 300 s, not 10 s
@@ -725,7 +727,7 @@ def test_a_caller_in_a_hurry_is_not_kept_waiting(repo, tmp_path, seconds):
     least = LATER
     for _ in range(5):  # a busy machine adds to some, not to all
         began = time.monotonic()
-        assert git.signals(str(repo), began + seconds / 2, path).changed == ()
+        assert git.collect_signals(str(repo), began + seconds / 2, path).changed == ()
         facts = cache.gather_facts(str(repo), [one], time.monotonic() + seconds / 2)
         least = min(least, time.monotonic() - began)
         assert judge_staleness([one], facts) == {}
@@ -735,7 +737,7 @@ def test_a_caller_in_a_hurry_is_not_kept_waiting(repo, tmp_path, seconds):
 
 @pytest.mark.requirement("OPS-02")
 def test_one_git_runs_at_a_time(repo, tmp_path):
-    there = git.find(str(repo))
+    there = git.find_repository(str(repo))
     assert there is not None
     started = tmp_path / "started"
     os.mkfifo(started)
@@ -743,13 +745,13 @@ def test_one_git_runs_at_a_time(repo, tmp_path):
     second = git.Answer(b"", "")
     for _ in range(50):  # until this thread is quick enough to ask while the first one runs
         first = threading.Thread(
-            target=lambda: git.ask("changed", there, deadline=soon(), path=path)
+            target=lambda: git.ask_git("changed", there, deadline=soon(), path=path)
         )
         pipe = os.open(started, os.O_RDONLY | os.O_NONBLOCK)
         first.start()
         ready, _, _ = select.select([pipe], [], [], 5)
         if ready:
-            second = git.ask("changed", there, deadline=time.monotonic() + 0.01)
+            second = git.ask_git("changed", there, deadline=time.monotonic() + 0.01)
         first.join()
         os.close(pipe)
         if second.end == "not begun":
@@ -759,13 +761,13 @@ def test_one_git_runs_at_a_time(repo, tmp_path):
 
 @pytest.mark.requirement("OPS-02")
 def test_a_git_that_never_stops_talking_is_cut_off(repo, tmp_path):
-    there = git.find(str(repo))
+    there = git.find_repository(str(repo))
     assert there is not None
     path = fake(tmp_path / "bin", "exec yes")
-    answer = git.ask("changed", there, deadline=soon(), path=path)
+    answer = git.ask_git("changed", there, deadline=soon(), path=path)
     assert answer.end == "late"
     assert len(answer.out) < 5 << 20
-    assert git.run("changed", there, deadline=soon(), path=path) is None
+    assert git.run_command("changed", there, deadline=soon(), path=path) is None
 
 
 @pytest.mark.requirement("OPS-02")
@@ -773,7 +775,7 @@ def test_a_pipe_in_the_place_of_the_index_costs_its_deadline_and_no_more(repo):
     (repo / ".git" / "index").unlink()
     os.mkfifo(repo / ".git" / "index")
     began = time.monotonic()
-    assert git.signals(str(repo), began + LATER).changed == ()
+    assert git.collect_signals(str(repo), began + LATER).changed == ()
     assert time.monotonic() - began < 3.0
 
 
@@ -834,11 +836,11 @@ def test_recall_says_what_has_happened_to_the_files_of_a_hit(run, home, tmp_path
     key = f"dir:{folder}"
     with yester.open(home) as memory:
         from yester.model import Item
-        from yester.project import identify
+        from yester.project import identify_project
 
         gone = Item("1", "observation", project=key, epoch=1_000, body="retry the charge",
                     files_modified=("refund.py",))  # fmt: skip
-        add_items(memory.store, [(gone, identify(str(folder)))])
+        add_items(memory.store, [(gone, identify_project(str(folder)))])
     (hit,) = run("recall", "retry charge", "--json", cwd=folder).json["hits"]
     assert "refund.py" in hit["stale"]
     assert f"! {hit['stale']}" in run("recall", "retry charge", cwd=folder).out
@@ -853,15 +855,15 @@ def test_a_question_in_a_linked_work_tree_knows_what_is_changed_there(repo, memo
     plain(repo, "worktree", "add", "-b", "side", place)
     side = (repo / place).resolve()
     (side / "side.txt").write_text("only here\n")
-    project = Projects({}).of(str(side))
+    project = Projects({}).by_folder(str(side))
     notes = [
         Item(name, "observation", project.key, body=f"The till rounds {name} to cents.",
              files_modified=(name,))
         for name in ("side.txt", "a.txt")  # the second is changed in the main one
     ]  # fmt: skip
     add_items(memory.store, [(note, project) for note in notes])
-    assert git.top(str(side), project.root) == str(side)
-    assert git.top(str(side / "src"), project.root) == str(side)
+    assert git.find_top(str(side), project.root) == str(side)
+    assert git.find_top(str(side / "src"), project.root) == str(side)
     for _ in range(50):  # on a busy machine git may be late, and is left out then
         hits = run("recall", "till cents", "--explain", "--json", cwd=side).json["hits"]
         touched = {hit["ref"]: hit["factors"].get("files", 0) > 0 for hit in hits}

@@ -9,7 +9,7 @@ import pytest
 import yester
 from tests.readings import every_item
 from tests.serving import serving
-from yester.config import load
+from yester.config import load_config
 from yester.memories.remember import Draft
 from yester.model import Filters, Paging
 from yester.project import Projects
@@ -90,8 +90,8 @@ def test_a_merge_is_shown_first_and_then_moves_everything_for_good(
     assert set(keys(api)) == {"shop", "notes"}
     found = api.get("/api/search", query="delivery", project="shop")["results"]
     assert found
-    known = Projects(load(home, {}).projects)
-    assert {known.of(folders[name]).key for name in ("shop", "shop-old")} == {"name:shop"}
+    known = Projects(load_config(home, {}).projects)
+    assert {known.by_folder(folders[name]).key for name in ("shop", "shop-old")} == {"name:shop"}
 
 
 def test_reading_every_transcript_again_after_a_merge_adds_nothing(api, home, run):
@@ -122,7 +122,7 @@ def test_a_project_is_renamed_and_keeps_the_name(api, home, folders, run, transc
     assert again.status == 200
     run("index")
     assert set(keys(api)) == {"bazaar", "shop-old", "notes"}
-    assert Projects(load(home, {}).projects).of(folders["shop"]).key == "name:bazaar"
+    assert Projects(load_config(home, {}).projects).by_folder(folders["shop"]).key == "name:bazaar"
 
 
 def test_a_folder_without_a_repository_merges_too_and_names_can_be_used_again(api, home, folders):
@@ -132,8 +132,8 @@ def test_a_folder_without_a_repository_merges_too_and_names_can_be_used_again(ap
     api.send("/api/projects", {"key": "shop", "name": "notes"}, "PATCH", api.sam)
     assert keys(api) == {"notes": "name:notes"}
     api.send("/api/projects", {"key": "notes", "name": "shop"}, "PATCH", api.sam)
-    known = Projects(load(home, {}).projects)
-    assert {known.of(folder).key for folder in folders.values()} == {"name:shop"}
+    known = Projects(load_config(home, {}).projects)
+    assert {known.by_folder(folder).key for folder in folders.values()} == {"name:shop"}
     saved = api.send("/api/memory/save", {"text": "Said by a program", "project": "notes"}).json
     assert saved["project"] == "shop"
 

@@ -16,11 +16,11 @@ from yester.memories.lifecycle import change_status, edit_memory, undo_change
 from yester.memories.memory import Author
 from yester.memories.rules import applicable_rules
 from yester.model import DISTILLED, Filters, Item, Paging, Session
-from yester.project import named
+from yester.project import named_project
 from yester.recall.recall import Asked, recall_hits
 from yester.store import open_store
 
-SHOP = named("shop")
+SHOP = named_project("shop")
 DAY = 86_400_000
 FIRST = 1_770_000_000_000  # 2 February 2026
 BACKFILL = FIRST + 100 * DAY

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import yester
 from yester.errors import UsageError
 from yester.model import Project
-from yester.project import identify
+from yester.project import identify_project
 
 pytestmark = pytest.mark.requirement("DEL-13")
 
@@ -206,7 +206,7 @@ def test_remember_says_what_it_cannot_use(memory, bad):
 def test_the_context_an_agent_would_get(memory, tmp_path):
     folder = tmp_path / "shop"
     folder.mkdir()
-    key = identify(str(folder)).key
+    key = identify_project(str(folder)).key
     assert "nothing is recorded yet" in memory.context(cwd=folder)
     memory.add([{"ref": "1", "project": "shop", "title": "Prices are whole cents",
                  "text": "Floating point lost a penny in March.", "files": ["money.py"]}]
@@ -230,7 +230,7 @@ def test_the_command_shows_it_with_the_reasons(memory, tmp_path, run):
         "Prices are kept as whole cents, since floats lose money.",
         "The price page is yellow."))])  # fmt: skip
     with memory.store.transaction("places"):
-        found = Project(identify(str(folder)).key, "shop", str(folder))
+        found = Project(identify_project(str(folder)).key, "shop", str(folder))
         memory.store.merge_project("name:shop", found)
     memory.close()
     done = run("context", "are prices kept as whole cents or as floats?", "--why", cwd=folder)

@@ -23,7 +23,7 @@ from yester.capture.question import ask_worker
 from yester.deliver.prompt import Given, Search, at_prompt
 from yester.ingest.vectors import embed_waiting, item_parts
 from yester.model import Filters
-from yester.project import named
+from yester.project import named_project
 from yester.recall.rank import TOLD
 from yester.recall.recall import Asked, recall_hits
 from yester.store import open_store
@@ -447,7 +447,9 @@ def test_an_argument_that_is_no_text_is_asked_all_the_same(run, home, opened):
 def given(memory, prompt, session="now", known=()):
     search = Search(embedder=memory.embedder)
     now = int(NOW * 1000)
-    found = at_prompt(memory.store, prompt, named("shop"), session, now, Given(known), search)
+    found = at_prompt(
+        memory.store, prompt, named_project("shop"), session, now, Given(known), search
+    )
     return refs(memory.store.get([one.item for one in found.shown]))
 
 

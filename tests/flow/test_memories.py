@@ -14,7 +14,7 @@ from yester.clock import DAY
 from yester.deliver.prompt import Given, at_prompt
 from yester.deliver.start import Here, at_start
 from yester.errors import NotFound, UsageError
-from yester.fence import visible
+from yester.fence import strip_hidden
 from yester.ingest.prepare import prepare_item
 from yester.memories import lifecycle, rules
 from yester.memories.categories import CATEGORIES
@@ -213,7 +213,7 @@ def test_any_field_may_hold_anything(store, who, why, **given):
     texts = (item.title, item.body, memo.path, memo.slug, *item.tags, *item.files,
              *item.sections.values(), change.who, change.why)  # fmt: skip
     for one in texts:
-        assert visible(one) == one
+        assert strip_hidden(one) == one
         assert "yester-rules" not in one
     assert "\n" not in item.title
     assert (

@@ -11,7 +11,7 @@ import yester
 from tests.written import HOSTILE
 from yester.deliver.prompt import at_prompt
 from yester.deliver.start import Here, at_start
-from yester.project import identify
+from yester.project import identify_project
 
 PAGE = """\
 # Shop
@@ -217,7 +217,7 @@ def test_what_the_agent_loads_by_itself_is_not_injected_again(run, memory_md, ho
         assert at_start(store, Here(here, "s1", now)).text == ""
         prompt = "Does the heron deploy script need VPN or not?"
         assert at_prompt(store, prompt, here, "s1", now).text == ""
-        other = at_prompt(store, prompt, identify("/elsewhere"), "s1", now)
+        other = at_prompt(store, prompt, identify_project("/elsewhere"), "s1", now)
         assert "heron deploy script needs VPN" in other.text
 
 

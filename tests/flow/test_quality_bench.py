@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bench.quality import SETS, NotThere, Options, answered, loaded, main
-from yester.bench import Mean, averaged, chance, figures
+from yester.bench import Mean, bootstrap_mean, chance_figures, rank_figures
 
 ALL = ("hit@5", "hit@10", "all@5", "all@10", "recall@10", "mrr@10")
 
@@ -28,22 +28,22 @@ ALL = ("hit@5", "hit@10", "all@5", "all@10", "recall@10", "mrr@10")
     ],
 )
 def test_the_first_ten_decide_what_a_ranking_is_worth(ranked, relevant, expected):
-    found = figures(ranked, set(relevant))
+    found = rank_figures(ranked, set(relevant))
     assert tuple(found[name] for name in ALL) == pytest.approx(expected)
 
 
 def test_the_bootstrap_gives_the_same_interval_every_time():
     values = [0.0, 1.0, 0.5, 1.0, 0.0, 0.25, 1.0]
-    once = averaged(values)
-    assert once == averaged(values)
-    assert len({averaged(values, rounds=40, seed=seed) for seed in range(5)}) > 1
+    once = bootstrap_mean(values)
+    assert once == bootstrap_mean(values)
+    assert len({bootstrap_mean(values, rounds=40, seed=seed) for seed in range(5)}) > 1
     assert once.mean == pytest.approx(sum(values) / 7)
     assert once.low < once.mean < once.high
-    assert averaged([0.5] * 4) == Mean(0.5, 0.5, 0.5)
+    assert bootstrap_mean([0.5] * 4) == Mean(0.5, 0.5, 0.5)
 
 
 def test_more_questions_make_the_interval_narrower():
-    few, many = averaged([0.0, 1.0] * 5), averaged([0.0, 1.0] * 500)
+    few, many = bootstrap_mean([0.0, 1.0] * 5), bootstrap_mean([0.0, 1.0] * 500)
     assert many.high - many.low < (few.high - few.low) / 5
 
 
@@ -51,8 +51,8 @@ def test_more_questions_make_the_interval_narrower():
 def test_chance_is_the_average_over_every_order(total, right):
     from itertools import combinations
 
-    rows = [figures(range(total), set(places)) for places in combinations(range(total), right)]
-    for name, value in chance(total, right).items():
+    rows = [rank_figures(range(total), set(places)) for places in combinations(range(total), right)]
+    for name, value in chance_figures(total, right).items():
         assert value == pytest.approx(sum(row[name] for row in rows) / len(rows)), name
 
 

@@ -27,7 +27,7 @@ from yester.git import Signals
 from yester.ingest.prepare import content_hash
 from yester.model import Entry, Filters, Item, Paging, Session
 from yester.operations.context import EVENTS, ContextRequest, choose_context
-from yester.project import named as project_named
+from yester.project import named_project as project_named
 from yester.text.document import expand_item
 
 pytestmark = pytest.mark.requirement("DEL-04")
@@ -143,7 +143,7 @@ def check_fence(form: str, text: str) -> list[str]:
     assert text, form
     first, sentence, *lines, last = text.rstrip("\n").split("\n")
     assert first.startswith(f"<{fence.tag}"), form
-    assert (sentence, last) == (fence.sentence, fence.close), form
+    assert (sentence, last) == (fence.sentence, fence.closing_tag), form
     inner = "\n".join(lines)
     assert not TAG.search(inner), form
     assert not any(hidden(char) for char in inner), form

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from tests.models import KEY, Reply, serving
-from yester.config import load
+from yester.config import load_config
 from yester.errors import ConfigError
 from yester.ingest.prepare import Shown
 from yester.llm.budget import open_asker
@@ -87,7 +87,7 @@ class Desk:
                  "price": "1/5", **more}  # fmt: skip
         text = "\n".join(f"{name} = {json.dumps(value)}" for name, value in lines.items())
         (self.home / "config.toml").write_text(f"[llm]\n{text}\n")
-        asker = open_asker(load(self.home, {}), self.store, self.told.append)
+        asker = open_asker(load_config(self.home, {}), self.store, self.told.append)
         return replace(asker, now=lambda: 10**12, clock=lambda: self.time, sleep=self._sleep)
 
     def _sleep(self, seconds):

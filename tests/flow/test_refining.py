@@ -17,7 +17,7 @@ from tests.capturing import SESSION as HOOKED
 from tests.distilling import RULES, SESSION, Story, distilled, fixed_bug, made
 from tests.models import KEY, Reply, serving
 from tests.readings import every_item
-from yester.config import load
+from yester.config import load_config
 from yester.llm.budget import open_asker
 from yester.llm.questions import SECTIONS
 from yester.llm.refine import CUT_SHORT, MEANWHILE, find_unrefined, refine_turns
@@ -84,7 +84,7 @@ class Desk:
         return find_unrefined(self.store, self.session, since, RULES, again)
 
     def refine(self, turns=None, **more):
-        asker = replace(open_asker(load(self.home, {}), self.store), sleep=lambda _: None)
+        asker = replace(open_asker(load_config(self.home, {}), self.store), sleep=lambda _: None)
         turns = self.turns(**more) if turns is None else turns
         return [one.reason for _, one in refine_turns(self.store, asker, self.session, turns)]
 

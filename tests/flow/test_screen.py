@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from yester.faces.cli.screen import harmless
-from yester.fence import escaped
+from yester.fence import escape_hidden
 
 pytestmark = pytest.mark.requirement("DEL-09")
 
@@ -127,4 +127,4 @@ def test_only_our_colours_pass_and_nothing_is_left_after_a_second_time(text):
     assert harmless(passed) == passed
     left = steering(OURS.sub("", passed))
     assert left <= {"\u200d"}  # where it holds two emoji together
-    assert json.loads(escaped(json.dumps(text, ensure_ascii=False))) == text
+    assert json.loads(escape_hidden(json.dumps(text, ensure_ascii=False))) == text

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from yester.deliver.prompt import Search, at_prompt
-from yester.project import named
+from yester.project import named_project
 from yester.recall.beginning import MOST_FILES, changed_files
 from yester.worker.log import Log
 from yester.worker.surroundings import Surroundings
@@ -75,7 +75,7 @@ def test_a_memory_about_the_file_at_hand_comes_first(memory):
         context = at_prompt(
             memory.store,
             asked,
-            named("shop"),
+            named_project("shop"),
             "s",
             now,
             search=Search(files=(f"payments/{first}.py",)),

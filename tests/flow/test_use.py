@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.capturing import Told, leave
 from yester.ingest.transcripts import add_items
 from yester.model import Candidate, Feedback, Injection, Item, Paging, UseCounts
-from yester.project import identify
+from yester.project import identify_project
 from yester.recall.feedback import WORTH, usefulness
 from yester.recall.rank import Ranked, adjust_by_use
 
@@ -127,7 +127,7 @@ def project(tmp_path):
 def test_editing_a_file_that_a_shown_memory_is_about_is_acting_on_it(
     memory, home, own_home, project, run
 ):
-    found = identify(str(project))
+    found = identify_project(str(project))
     note = Item("n", "observation", found.key, title="Stock locks", body="The import locks stock.",
                 files_modified=("stock.py",))  # fmt: skip
     add_items(memory.store, [(note, found)])

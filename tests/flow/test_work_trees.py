@@ -12,7 +12,7 @@ import pytest
 import yester
 from tests.capturing import Told, hook, leave, made, until
 from tests.flow.test_worker import Running
-from yester.config import load
+from yester.config import load_config
 from yester.ingest.projects import join_all
 from yester.ingest.transcripts import add_items
 from yester.memories.remember import Draft
@@ -121,7 +121,7 @@ def test_what_was_joined_is_told_and_one_command_undoes_it_for_good(run, old, sh
         0, "shop/2 is a project of its own again"
     )  # fmt: skip
     place = f"{shop}/.worktrees/2"
-    assert load(old, {}).projects == {place: "shop/2"}
+    assert load_config(old, {}).projects == {place: "shop/2"}
     after = contents(old)
     assert after["shop/2"] == before["2"]  # every item under its id, every session and name
     assert after["shop"][1].keys() == {"both", "else"}

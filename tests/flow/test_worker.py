@@ -27,7 +27,7 @@ from yester.capture.question import ask_worker
 from yester.capture.spool import Spool
 from yester.ingest.transcripts import add_items
 from yester.model import Filters, Injection, Item, Paging
-from yester.project import identify
+from yester.project import identify_project
 from yester.store import open_store
 from yester.store.figures import content_counts, daily_figures
 from yester.worker.log import KEPT, LARGEST, Log
@@ -893,7 +893,7 @@ def test_a_session_is_told_what_an_earlier_one_said_and_it_is_written_down(
 
 def recorded(home, project):
     """An observation about a file, in the project of this folder."""
-    found = identify(str(project))
+    found = identify_project(str(project))
     note = Item(
         "n1", "observation", found.key, session="before", type="bugfix", epoch=1_770_000_000_000,
         title="The import locked the table", files_modified=("jobs/stock.py",),
@@ -937,7 +937,7 @@ WEBHOOKS = "every webhook is refused: the signature does not match since we have
 @pytest.fixture
 def notes_shown(worker, home, env, project):
     """The numbers of the notes that a session with these variables is shown for its prompt."""
-    here, other = identify(str(project)), identify("/home/sam/code/other")
+    here, other = identify_project(str(project)), identify_project("/home/sam/code/other")
 
     def note(number, place, days, text):
         return Item(

@@ -13,14 +13,14 @@ from yester.deliver.start import Here
 from yester.git import Signals
 from yester.model import Item
 from yester.operations.context import EVENTS, ContextRequest, choose_context
-from yester.project import named
+from yester.project import named_project
 from yester.recall.staleness import Staleness
 
 pytestmark = pytest.mark.requirement("DEL-01", "DEL-02", "DEL-03", "DEL-04", "DEL-11")
 
 NOW = 1_780_000_000  # 28 May 2026
 DAY = 86_400
-SHOP = named("shop")
+SHOP = named_project("shop")
 HERE = Path(__file__).parent
 
 

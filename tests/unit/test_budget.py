@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from yester.config import load
+from yester.config import load_config
 from yester.errors import ConfigError, OverBudget
 from yester.llm import budget
 from yester.llm.budget import (
@@ -108,9 +108,9 @@ def test_the_most_a_call_can_cost_counts_a_token_for_every_byte():
 
 
 def test_the_default_is_twenty_cents_a_day(tmp_path):
-    assert Limits.from_config(load(tmp_path, {})) == Limits(0.20, 2_000_000, 1)
+    assert Limits.from_config(load_config(tmp_path, {})) == Limits(0.20, 2_000_000, 1)
     (tmp_path / "config.toml").write_text("[llm]\ndaily_dollars = 1\nin_flight = 3\n")
-    assert Limits.from_config(load(tmp_path, {})) == Limits(1.0, 2_000_000, 3)
+    assert Limits.from_config(load_config(tmp_path, {})) == Limits(1.0, 2_000_000, 3)
 
 
 # --- one process ---------------------------------------------------------------------------------

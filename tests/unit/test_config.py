@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from yester.config import SETTINGS, load
+from yester.config import SETTINGS, load_config
 from yester.errors import ConfigError
 
 
 def test_without_a_file_every_setting_has_its_default(tmp_path):
-    config = load(tmp_path, {})
+    config = load_config(tmp_path, {})
     assert {s.name: config[s.name] for s in SETTINGS} == {s.name: s.default for s in SETTINGS}
     assert set(config.origins.values()) == {"default"}
 
 
 def test_the_file_goes_over_the_default_and_the_variable_over_the_file(tmp_path):
     (tmp_path / "config.toml").write_text("thinking = false\nbackups_kept = 2\n")
-    assert load(tmp_path, {}).flag("thinking") is False
-    config = load(tmp_path, {"YESTER_THINKING": "true"})
+    assert load_config(tmp_path, {}).flag("thinking") is False
+    config = load_config(tmp_path, {"YESTER_THINKING": "true"})
     assert config.flag("thinking") is True
     assert config.origins["thinking"] == "YESTER_THINKING"
     assert config.number("backups_kept") == 2
@@ -26,7 +26,7 @@ def test_the_file_goes_over_the_default_and_the_variable_over_the_file(tmp_path)
 @pytest.mark.requirement("OPS-03")
 @pytest.mark.parametrize("setting", [s for s in SETTINGS if not s.env], ids=lambda s: s.name)
 def test_the_environment_cannot_change_what_is_not_marked_so(tmp_path, setting):
-    config = load(tmp_path, {setting.variable: "7"})
+    config = load_config(tmp_path, {setting.variable: "7"})
     assert config[setting.name] == setting.default
 
 
@@ -60,7 +60,7 @@ def test_nothing_that_sends_data_may_come_from_the_environment():
 def test_a_bad_file_is_named_with_the_value_and_the_fix(tmp_path, text, named):
     (tmp_path / "config.toml").write_text(text)
     with pytest.raises(ConfigError, match=named) as caught:
-        load(tmp_path, {})
+        load_config(tmp_path, {})
     assert str(tmp_path / "config.toml") in str(caught.value)
 
 
@@ -75,7 +75,7 @@ def test_a_bad_file_is_named_with_the_value_and_the_fix(tmp_path, text, named):
 )
 def test_a_name_that_nobody_knows_is_a_warning_and_the_others_count(tmp_path, text, name, meant):
     (tmp_path / "config.toml").write_text(f"thinking = false\n{text}\n")
-    config = load(tmp_path, {})
+    config = load_config(tmp_path, {})
     assert config.flag("thinking") is False
     (warning,) = config.warnings
     assert warning.startswith(f"{tmp_path / 'config.toml'}: no setting is called {name!r}")
@@ -84,7 +84,7 @@ def test_a_name_that_nobody_knows_is_a_warning_and_the_others_count(tmp_path, te
 
 def test_a_bad_variable_is_named(tmp_path):
     with pytest.raises(ConfigError, match="YESTER_THINKING: thinking is 'maybe'"):
-        load(tmp_path, {"YESTER_THINKING": "maybe"})
+        load_config(tmp_path, {"YESTER_THINKING": "maybe"})
 
 
 @pytest.mark.requirement("MEM-05")
@@ -99,7 +99,7 @@ def test_a_bad_variable_is_named(tmp_path):
 def test_max_inject_is_kept_within_0_and_20_and_nonsense_is_5_with_a_warning(
     tmp_path, given, used, told
 ):
-    config = load(tmp_path, {"YESTER_MAX_INJECT": given})
+    config = load_config(tmp_path, {"YESTER_MAX_INJECT": given})
     assert config.number("max_inject") == used
     assert len(config.warnings) == told
     if told:
@@ -111,7 +111,7 @@ def test_max_inject_is_kept_within_0_and_20_and_nonsense_is_5_with_a_warning(
 @pytest.mark.parametrize("given", ["true", '"all"', "[3]", "1979-05-27", "inf"])
 def test_nonsense_for_max_inject_in_the_file_is_no_error_either(tmp_path, given):
     (tmp_path / "config.toml").write_text(f"max_inject = {given}\n")
-    config = load(tmp_path, {})
+    config = load_config(tmp_path, {})
     assert config.number("max_inject") == 5
     assert str(tmp_path / "config.toml") in config.warnings[0]
 
@@ -121,4 +121,4 @@ def test_nonsense_for_max_inject_in_the_file_is_no_error_either(tmp_path, given)
 def test_a_bad_table_of_retention_is_named_with_the_fix(tmp_path, table):
     (tmp_path / "config.toml").write_text(table)
     with pytest.raises(ConfigError, match=r"\[retention\] must map types of memories"):
-        load(tmp_path, {})
+        load_config(tmp_path, {})

@@ -99,4 +99,4 @@ def test_whatever_is_merged_in_whatever_order_leads_to_where_it_was_merged(steps
         known = Projects(overrides)
         for key, at in now.items():
             if key.startswith(("git:", "dir:")):
-                assert known.renamed(Project(key, "")).key == at
+                assert known.apply_names(Project(key, "")).key == at

@@ -18,7 +18,7 @@ import pytest
 
 import yester
 from tests.capturing import answered, made, put_python, worker_that
-from yester.config import load
+from yester.config import load_config
 from yester.operate import install
 from yester.operate.doctor import agents, examine, store, walk_checks, worker
 from yester.operate.doctor import home as folder
@@ -39,7 +39,7 @@ def home(tmp_path):
 
 def examined(home, look, mend=None, fix=False, environ=None, folders=(), **more):
     """What one check finds."""
-    config = load(home, {})
+    config = load_config(home, {})
     case = Examination(home, config, environ or {}, NOW, fix, folders=folders)
     for name, value in more.items():
         case = replace(case, **{name: value})
@@ -249,7 +249,7 @@ def test_a_model_whose_file_was_touched_is_a_problem(home, monkeypatch):
     from yester.text.models import MODELS
     from yester.text.models import model_folder as place
 
-    config = load(home, {})
+    config = load_config(home, {})
     monkeypatch.setitem(config.values, "embedder", "potion-base-8M")
     lacking = only(examined(home, store.look_at_model, config=config))
     assert "No such file" in lacking.text

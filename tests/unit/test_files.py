@@ -15,7 +15,7 @@ from yester.agents.descriptors import AGENTS
 from yester.ingest.transcripts import Ingest
 from yester.memories.folder import narrow_limit
 from yester.memories.places import list_instruction_files
-from yester.project import Projects, identify
+from yester.project import Projects, identify_project
 from yester.store import open_store
 
 pytestmark = pytest.mark.requirement("OPS-02")
@@ -63,16 +63,16 @@ def repository(root: Path) -> Path:
 def test_nothing_in_a_repository_holds_up_who_looks_for_its_project(tmp_path, kind):
     shop = repository(tmp_path / "shop")
     stand(shop / ".git" / "config", kind)
-    assert identify(str(shop / "src")).key == f"dir:{shop}"
+    assert identify_project(str(shop / "src")).key == f"dir:{shop}"
 
     stand(tmp_path / "marked" / ".git", kind)
-    assert identify(str(tmp_path / "marked")).key == f"dir:{tmp_path / 'marked'}"
+    assert identify_project(str(tmp_path / "marked")).key == f"dir:{tmp_path / 'marked'}"
 
     linked = tmp_path / "linked"
     linked.mkdir()
     (linked / ".git").write_text(f"gitdir: {tmp_path / 'admin'}\n")
     stand(tmp_path / "admin" / "commondir", kind)
-    assert identify(str(linked)).name in ("linked", "admin")
+    assert identify_project(str(linked)).name in ("linked", "admin")
 
 
 @pytest.mark.requirement("REC-07")
@@ -88,7 +88,7 @@ def test_nothing_in_a_repository_holds_up_who_asks_about_the_work_at_hand(tmp_pa
         shop = repository(tmp_path / name.replace("/", "-"))
         stand(shop / name, kind)
         began = time.monotonic()
-        assert git.signals(str(shop), began + 0.5).manifests == ()
+        assert git.collect_signals(str(shop), began + 0.5).manifests == ()
         assert time.monotonic() - began < 3
         assert narrow_limit(5, str(shop)) == 5
         assert len(list_instruction_files(shop)) == (name == "CLAUDE.md" and kind == "huge")

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from yester import git
-from yester.git import Change, Commit, Repository, commits, find, signals
+from yester.git import Change, Commit, Repository, collect_signals, find_repository, parse_commits
 
 ID = "a" * 40
 LATER = 10.0  # seconds; no test waits for it
@@ -58,7 +58,7 @@ def test_branch_and_head_are_read_from_files(tmp_path, head, refs, packed, branc
         path.parent.mkdir(exist_ok=True)
         path.write_text(value)
     (folder / "packed-refs").write_text(packed)
-    found = find(str(tmp_path))
+    found = find_repository(str(tmp_path))
     assert found is not None
     assert (found.branch, found.head) == (branch, commit)
 
@@ -66,22 +66,22 @@ def test_branch_and_head_are_read_from_files(tmp_path, head, refs, packed, branc
 def test_a_folder_below_belongs_to_the_repository_above(tmp_path):
     repository(tmp_path)
     (tmp_path / "src" / "deep").mkdir(parents=True)
-    found = find(str(tmp_path / "src" / "deep"))
+    found = find_repository(str(tmp_path / "src" / "deep"))
     assert found is not None
     assert found.top == tmp_path
 
 
 @pytest.mark.parametrize("folder", ["", "src", "/nonexistent/folder", "\0"])
 def test_a_folder_that_is_none_is_in_no_repository(folder):
-    assert find(folder) is None
+    assert find_repository(folder) is None
 
 
 @pytest.mark.requirement("OPS-02")
 def test_a_repository_of_another_user_is_none_of_ours(tmp_path, monkeypatch):
     repository(tmp_path)
-    assert find(str(tmp_path)) is not None
+    assert find_repository(str(tmp_path)) is not None
     monkeypatch.setattr(os, "getuid", lambda: 4_000_000)
-    assert find(str(tmp_path)) is None
+    assert find_repository(str(tmp_path)) is None
 
 
 @pytest.mark.parametrize("name", ["HEAD", "refs/heads/main", "packed-refs", "shallow"])
@@ -89,8 +89,8 @@ def test_a_pipe_in_the_place_of_a_file_does_not_hold_us_up(tmp_path, name):
     folder = repository(tmp_path)
     (folder / name).unlink(missing_ok=True)
     os.mkfifo(folder / name)
-    found = find(str(tmp_path))
-    assert found is None or (found.head == "" and git.shallow(found) == frozenset())
+    found = find_repository(str(tmp_path))
+    assert found is None or (found.head == "" and git.shallow_commits(found) == frozenset())
 
 
 # --- manifests -----------------------------------------------------------------------------------
@@ -109,7 +109,7 @@ def test_a_pipe_in_the_place_of_a_file_does_not_hold_us_up(tmp_path, name):
 )
 def test_a_manifest_names_its_project(tmp_path, file, text, name):
     (tmp_path / file).write_text(text)
-    assert signals(str(tmp_path), soon()).manifests == ((file, name),)
+    assert collect_signals(str(tmp_path), soon()).manifests == ((file, name),)
 
 
 @pytest.mark.parametrize(
@@ -127,12 +127,12 @@ def test_a_manifest_names_its_project(tmp_path, file, text, name):
 )
 def test_a_manifest_that_names_nothing_is_left_out(tmp_path, file, text):
     (tmp_path / file).write_text(text)
-    assert signals(str(tmp_path), soon()) == git.Signals()
+    assert collect_signals(str(tmp_path), soon()) == git.Signals()
 
 
 def test_a_name_in_a_manifest_is_one_short_line(tmp_path):
     (tmp_path / "package.json").write_text('{"name": "a\\nb\\u001b[31m' + "x" * 500 + '"}')
-    ((_, name),) = signals(str(tmp_path), soon()).manifests
+    ((_, name),) = collect_signals(str(tmp_path), soon()).manifests
     assert name.isprintable()
     assert len(name) == 200
 
@@ -169,14 +169,14 @@ def test_a_value_that_could_be_anything_but_a_number_or_a_commit_starts_nothing(
     fake.write_text(f"#!/bin/sh\necho > {started}\n")
     fake.chmod(0o755)
     there = Repository(tmp_path, repository(tmp_path), tmp_path / ".git", "main", ID)
-    answer = git.ask(name, there, *values, deadline=soon(), path=str(tmp_path))
+    answer = git.ask_git(name, there, *values, deadline=soon(), path=str(tmp_path))
     assert answer == git.Answer(b"", "failed")
     assert not started.exists()
 
 
 def test_without_git_there_is_no_answer(tmp_path):
     there = Repository(tmp_path, repository(tmp_path), tmp_path / ".git", "main", ID)
-    assert git.run("changed", there, deadline=soon(), path=str(tmp_path)) is None
+    assert git.run_command("changed", there, deadline=soon(), path=str(tmp_path)) is None
 
 
 # --- the log's form ------------------------------------------------------------------------------
@@ -212,19 +212,19 @@ def printed(log: list[Commit]) -> bytes:
 
 @given(logs)
 def test_a_log_is_read_whatever_the_files_are_called(log):
-    assert list(commits(printed(log))) == log
+    assert list(parse_commits(printed(log))) == log
 
 
 @given(logs, st.data())
 def test_of_a_log_that_was_cut_only_complete_commits_are_taken(log, data):
     out = printed(log)
     cut = out[: data.draw(st.integers(0, len(out)))]
-    found = list(commits(cut, whole=False))
+    found = list(parse_commits(cut, whole=False))
     assert found == log[: len(found)]
     assert len(found) >= len([1 for end in range(len(log)) if printed(log[: end + 1]) in cut]) - 1
 
 
 @given(st.binary())
 def test_no_bytes_upset_the_reader_of_logs(out):
-    list(commits(out))
-    list(commits(out, whole=False))
+    list(parse_commits(out))
+    list(parse_commits(out, whole=False))

@@ -16,7 +16,7 @@ from yester.agents.claude_code import READER
 from yester.agents.hooks import READ_TRANSCRIPT_AFTER, add_items, identify_client, read_payload
 from yester.capture.rules import Rules
 from yester.capture.spool import Spooled
-from yester.config import load
+from yester.config import load_config
 from yester.errors import SourceError
 from yester.ingest.events import Events
 from yester.model import Session
@@ -44,7 +44,7 @@ def made(told, event, options=None, session=None, **more):
     payload = told.payload(event, **more)
     found = read_payload(event, told.cwd, {"CLAUDECODE": "1"}, payload, 5)
     projects = Projects({})
-    project = projects.of(told.cwd)
+    project = projects.by_folder(told.cwd)
     session = session or Session(told.session, "claude-code", project.key, cwd=told.cwd)
     return add_items(found, payload, session, projects, options or Options(), EVENT).items
 
@@ -492,7 +492,7 @@ def spooled(payload):
 @pytest.fixture
 def events(home):
     store = open_store(home, now=1)
-    yield Events(store, load(home, {}), Rules())
+    yield Events(store, load_config(home, {}), Rules())
     store.close()
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import yester
 from tests.capturing import ROOT, answered, made, put_python, waiting, worker_that
 from yester.capture.spool import Spool
-from yester.config import load
+from yester.config import load_config
 from yester.errors import InstallError
 from yester.operate import claude_code as client
 from yester.operate import install
@@ -194,10 +194,10 @@ def test_a_folder_that_cannot_be_written_is_one_sentence(home, tmp_path):
 def test_the_settings_name_the_folder_and_a_repository_cannot(home, monkeypatch):
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", "/srv/of-a-repository")
     monkeypatch.setenv("HOME", "/home/sam")
-    assert install.agent_folders(load(home, os.environ)) == [Path("/home/sam/.claude")]
+    assert install.agent_folders(load_config(home, os.environ)) == [Path("/home/sam/.claude")]
     (home / "config.toml").write_text('claude_code_dirs = ["/a", "~/b", "/a"]\n')
-    assert install.agent_folders(load(home, {})) == [Path("/a"), Path("/home/sam/b")]
-    assert install.agent_folders(load(home, {}), [Path("/c")]) == [Path("/c")]
+    assert install.agent_folders(load_config(home, {})) == [Path("/a"), Path("/home/sam/b")]
+    assert install.agent_folders(load_config(home, {}), [Path("/c")]) == [Path("/c")]
 
 
 def test_a_damaged_record_is_said_and_never_guessed_about(home):

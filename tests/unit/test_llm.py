@@ -7,7 +7,7 @@ import traceback
 import pytest
 
 from tests.models import KEY, Reply, serving
-from yester.config import load
+from yester.config import load_config
 from yester.errors import Busy, ConfigError, LlmError, Malformed, Unreachable
 from yester.llm.client import Anthropic, OpenAi, open_model, read_key, retry_seconds
 from yester.llm.questions import turn_prompt
@@ -263,7 +263,7 @@ def test_plain_http_goes_to_this_machine_only(wire, url, fine):
 def settings(folder, text, environ=None):
     folder.mkdir(exist_ok=True)
     (folder / "config.toml").write_text(text)
-    return load(folder, environ or {})
+    return load_config(folder, environ or {})
 
 
 def test_without_a_setting_there_is_no_model(tmp_path):
@@ -271,7 +271,7 @@ def test_without_a_setting_there_is_no_model(tmp_path):
         "YESTER_LLM_PROVIDER": "anthropic", "YESTER_LLM.PROVIDER": "anthropic",
         "ANTHROPIC_API_KEY": KEY, "OPENAI_API_KEY": KEY, "YESTER_LLM_KEY": KEY,
     }  # fmt: skip
-    assert open_model(load(tmp_path, environ)) is None
+    assert open_model(load_config(tmp_path, environ)) is None
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.models import KEY
-from yester.config import load
+from yester.config import load_config
 from yester.errors import Busy, ConfigError, LlmError, Malformed, Unreachable
 from yester.llm.client import Claude, account_home, find_claude, open_model
 from yester.llm.questions import turn_prompt
@@ -231,10 +231,10 @@ def test_it_is_looked_for_where_installers_put_it_and_not_on_the_path(program, m
     (home / "config.toml").write_text(
         f"[llm]\nprovider = 'claude'\nprogram = '{program.path}'\nkey = 'k'\n"
     )
-    model = open_model(load(home, {}))
+    model = open_model(load_config(home, {}))
     assert (model.name, model.here) == ("claude-haiku-5-5", False)
     (home / "config.toml").write_text(
         f"[llm]\nprovider = 'claude'\nprogram = '{program.path}'\nurl = 'http://example.org'\n"
     )
     with pytest.raises(ConfigError, match="plain http"):
-        open_model(load(home, {}))
+        open_model(load_config(home, {}))

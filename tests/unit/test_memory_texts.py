@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from yester.errors import UsageError
-from yester.fence import visible
+from yester.fence import strip_hidden
 from yester.memories.categories import CATEGORIES, LONGEST_SLUG, LONGEST_TITLE
 from yester.memories.content import (
     check_content,
@@ -91,7 +91,7 @@ def test_a_content_of_hostile_texts_is_harmless_and_stable(drawn):
     row, content = drawn
     found = check_content(row, content)
     for text in (*texts(found), render_content(row, found)):
-        assert visible(text) == text
+        assert strip_hidden(text) == text
         assert "yester-memory" not in text
         assert "AKIAIOSFODNN7EXAMPLE" not in text
         assert "mine" not in text or "<private>" not in "".join(texts(content))
@@ -137,7 +137,7 @@ def test_a_tag_has_one_spelling(text):
     assert normalise_tag(tag) == tag
     assert len(tag) <= LONGEST
     assert not set(tag) & set(" ,;:\n\t\"'[]()<>")
-    assert visible(tag) == tag
+    assert strip_hidden(tag) == tag
     assert normalise_tag(text.upper().lower()) == normalise_tag(text.lower())
 
 

@@ -18,9 +18,9 @@ from yester.capture.rules import (
     rules,
     write_for_hooks,
 )
-from yester.config import load
+from yester.config import load_config
 from yester.model import Project
-from yester.project import identify
+from yester.project import identify_project
 
 pytestmark = pytest.mark.requirement("CAP-14")
 
@@ -59,7 +59,7 @@ EXCLUDED = [
 def settings(home, text=""):
     home.mkdir(parents=True, exist_ok=True)
     (home / "config.toml").write_text(text, "utf-8")
-    return rules(load(home, {}))
+    return rules(load_config(home, {}))
 
 
 def excluding(home, *globs):
@@ -194,7 +194,7 @@ def test_what_happened_within_a_pause_stays_out_and_nothing_else(
         "path": Path(folder).is_relative_to(what),
         "session": session == what,
     }[kind]
-    off = rules(load(home, {})).off(folder, session, epoch)
+    off = rules(load_config(home, {})).off(folder, session, epoch)
     assert off is (concerned and began <= epoch < end)
 
 
@@ -244,7 +244,7 @@ def test_the_command_switches_a_project_off_and_on(run, home, tmp_path):
     assert told(home) is None
     assert run("off", "--list").out == "nothing is switched off\n"
     (one,) = pauses(home)
-    assert (one.kind, one.what) == ("path", identify(str(folder)).root)
+    assert (one.kind, one.what) == ("path", identify_project(str(folder)).root)
     assert one.since < one.until
 
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from yester.errors import Malformed
-from yester.fence import KINDS, fenced, strip_fenced
+from yester.fence import KINDS, fence_text, strip_fenced
 from yester.ingest.prepare import Shown
 from yester.llm import questions
 from yester.llm.questions import (
@@ -315,7 +315,7 @@ def test_a_digest_is_believed_as_far_as_the_items_it_names_bear_it_out():
 def inside(text):
     """What stands in the one fence of a prompt, and what around it."""
     fence = KINDS["memory"]
-    pieces = re.split(rf"<{fence.tag}[^>]*>|{re.escape(fence.close)}", text)
+    pieces = re.split(rf"<{fence.tag}[^>]*>|{re.escape(fence.closing_tag)}", text)
     assert len(pieces) == 3, text
     return pieces[1], pieces[0] + pieces[2]
 
@@ -344,7 +344,7 @@ def test_no_text_can_end_the_fence_it_stands_in(text, title, path):
 
 def test_what_was_injected_and_what_is_secret_is_not_sent():
     secret = "ghp_" + "a1B2c3D4e5" * 4
-    given = f"before {fenced('memory', 'an old memory')} after {secret} <private>mine</private>"
+    given = f"before {fence_text('memory', 'an old memory')} after {secret} <private>mine</private>"
     sent = turn_prompt(given, (), ()).text
     assert "an old memory" not in sent
     assert secret not in sent

@@ -245,7 +245,7 @@ class Conversation:
             self.register_session()
 
     def place_session(self, cwd: str) -> None:
-        project = self.reading.projects.of(cwd)
+        project = self.reading.projects.by_folder(cwd)
         root = files_root(project, cwd)
         self.state = replace(self.state, cwd=cwd, project=project.key, root=root)
 
@@ -311,7 +311,7 @@ class Conversation:
         self.reading.messages += 1
         state = self.state
         return Item(
-            ref=ref, kind=kind, project=state.project or self.reading.projects.of("").key,
+            ref=ref, kind=kind, project=state.project or self.reading.projects.by_folder("").key,
             session=state.session, source=self.agent, agent=self.client or self.agent,
             actor=self.actor, role=role, epoch=self.epoch, body=body,
             alias=self.hook_alias(role, body), **{"prompt_number": state.prompts, **more},

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from yester.clock import Calendar
-from yester.fence import neutral, strip_fenced
+from yester.fence import neutralize_text, strip_fenced
 from yester.model import Hit, Item
 from yester.redact import redact
 from yester.text.document import reading_cost
@@ -69,7 +69,7 @@ def item_icon(kind: str, type_: str = "") -> str:
 
 def clean_text(text: str) -> str:
     """Without secrets, without what we injected ourselves, without anything that could harm."""
-    return neutral(strip_fenced(redact(text)))
+    return neutralize_text(strip_fenced(redact(text)))
 
 
 def one_line(text: str, most: int) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from yester.fence import MOST_UNITS, fenced, units
+from yester.fence import MOST_UNITS, count_units, fence_text
 from yester.text.document import estimate_tokens
 
 
@@ -56,7 +56,7 @@ class Page:
         self._kind, self._note, self._head, self.foot = kind, note, head, foot
         empty = self._text(())
         self._bytes = 4 * budget - len(empty.encode("utf-8", "replace"))
-        self._units = room - units(empty)
+        self._units = room - count_units(empty)
         self._lines: list[_Line] = []
         self._headings: dict[int, str] = {}
         self.shown: list[Shown] = []
@@ -79,11 +79,11 @@ class Page:
         known = not heading or place[0] in self._headings
         added = f"{line}\n" if known else f"{heading}\n{line}\n"
         size = len(added.encode("utf-8", "replace"))
-        if size > self._bytes or units(added) > self._units:
+        if size > self._bytes or count_units(added) > self._units:
             self.left.append(Left(item, score, "no room"))
             return False
         self._bytes -= size
-        self._units -= units(added)
+        self._units -= count_units(added)
         if not known:
             self._headings[place[0]] = heading
         self._lines.append(_Line(place, line))
@@ -105,7 +105,7 @@ class Page:
 
     def _text(self, lines: Iterable[str]) -> str:
         body = "\n".join(filter(None, (self._head, *lines, self.foot)))
-        return fenced(self._kind, body, self._note)
+        return fence_text(self._kind, body, self._note)
 
 
 def join_contexts(*parts: Context) -> Context:

@@ -31,7 +31,7 @@ from yester.deliver.lines import (
     short_name,
 )
 from yester.deliver.page import Context, Page, join_contexts
-from yester.fence import MOST_UNITS, fenced, units
+from yester.fence import MOST_UNITS, count_units, fence_text
 from yester.git import Signals
 from yester.memories.places import is_curated_note
 from yester.model import CURATED, Filters, Item, Paging, Probe, Project, Session
@@ -99,7 +99,7 @@ def at_start(
         if again or of_session:
             return rules
         nothing = f"Project {name}: nothing is recorded yet. What happens in this session will be."
-        return join_contexts(rules, Context(fenced("memory", nothing)))
+        return join_contexts(rules, Context(fence_text("memory", nothing)))
     foot = (
         f'{number:,} items are recorded here. More: yester recall "words"; one as a whole: '
         "yester show ID."
@@ -108,7 +108,8 @@ def at_start(
     page = Page(
         "memory", f"{name}, what happened last",
         f"Project {name}: what happened last, the newest session first.",
-        foot + " " * reserved, budget - estimate_tokens(rules.text), MOST_UNITS - units(rules.text),
+        foot + " " * reserved, budget - estimate_tokens(rules.text),
+        MOST_UNITS - count_units(rules.text),
     )  # fmt: skip
     own = "" if of_session else here.session
     place = _sessions(store, project, own, page, calendar, exchange)
@@ -138,7 +139,7 @@ def for_agent(store: Store, here: Here, budget: int = 400) -> Context:
         return rules
     page = Page(
         "memory", "the work at hand", "", "One as a whole: yester show ID.",
-        budget - estimate_tokens(rules.text), MOST_UNITS - units(rules.text),
+        budget - estimate_tokens(rules.text), MOST_UNITS - count_units(rules.text),
     )  # fmt: skip
     _at_hand(store, here, "", page, calendar, set(), 0)
     return join_contexts(rules, page.finish_page())

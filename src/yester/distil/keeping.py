@@ -20,7 +20,7 @@ from yester.memories.remember import Draft, remember
 from yester.memories.rules import is_same_subject
 from yester.memories.standing import Rule, find_ended_rule, find_rules, find_withdrawals
 from yester.model import Filters, Item, Memo, Paging, Project, Session
-from yester.project import bare
+from yester.project import bare_project
 from yester.recall.recall import Asked, recall_hits
 from yester.store.contract import Store
 
@@ -104,7 +104,7 @@ def _typed_later(store: Store, memo: Memo, prompt: Item, project: Project) -> li
 
 
 def _project(store: Store, key: str) -> Project:
-    return next((one for one in store.projects() if one.key == key), bare(key))
+    return next((one for one in store.projects() if one.key == key), bare_project(key))
 
 
 def _outdated(store: Store, rule: Rule, ref: str, prompt: Item, project: Project) -> bool:

@@ -19,7 +19,7 @@ from yester.memories.remember import Draft
 from yester.memory import Memory
 from yester.model import KINDS, Filters, Hit, Item, Project, Session
 from yester.operations.context import ContextRequest, build_context
-from yester.project import named
+from yester.project import named_project
 from yester.recall.recall import Answer, Asked, make_hit
 from yester.recall.timeline import Timeline, build_timeline, recent_sessions
 
@@ -310,7 +310,7 @@ def _item(given: Mapping[str, Any], projects: dict[str, Project], now: int) -> t
     for name in ("prompt_number", "discovery_tokens"):
         values[name] = int(given.get(name) or 0)
     name = _text("project", given.get("project")) or "unknown"
-    project = projects.setdefault(name, named(name))
+    project = projects.setdefault(name, named_project(name))
     values["project"] = project.key
     values["origin"] = "user" if values["role"] == "user" else "agent"
     item = Item(**values)

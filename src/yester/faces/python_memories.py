@@ -17,7 +17,7 @@ from yester.memories.memory import GLOBAL, Author, plain_form
 from yester.memories.remember import Choice, Draft, Kept, find_candidate, remember
 from yester.memories.sync import ImportReport, SyncReport, import_folder, sync_folder
 from yester.model import STATUSES, Change, Filters, Memo, Paging, Project
-from yester.project import named
+from yester.project import named_project
 from yester.store.contract import Store
 
 # The class has a method called list.
@@ -152,7 +152,7 @@ class Memories:
         for project in self._store.projects():
             if name in (project.name, project.key):
                 return project
-        return named(name)
+        return named_project(name)
 
 
 def _now(by: Author) -> Author:

@@ -109,14 +109,14 @@ class Events:
             return "off"
         if told.session and self._store.entries(Muted, {"session": told.session}):
             return "off"
-        return "excluded" if self.projects.of(told.cwd) == EXCLUDED else ""
+        return "excluded" if self.projects.by_folder(told.cwd) == EXCLUDED else ""
 
     def session_of(self, told: HookEvent) -> Session:
         """The session as it is known, or as it begins: its first folder decides its project."""
         known = self._store.session(told.session, told.agent) if told.session else None
         if known is not None:
             return known
-        project = self.projects.of(told.cwd)
+        project = self.projects.by_folder(told.cwd)
         path = str(told.transcripts[0]) if told.transcripts else ""
         return Session(
             told.session, told.agent, project.key, told.epoch, told.epoch, told.cwd, "", "", path
@@ -206,7 +206,7 @@ class Events:
             if one.skipped in ("off", "excluded") or not told.session:
                 continue
             session = sessions[one.session_key]
-            self._store.put_project(self.projects.of(session.cwd))
+            self._store.put_project(self.projects.by_folder(session.cwd))
             span = replace(session, started=session.started or told.epoch, ended=told.epoch)
             ids[one.session_key] = self._store.put_session(
                 replace(span, title=redact(session.title))

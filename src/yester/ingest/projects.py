@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from yester.model import Join, Project
-from yester.project import EXCLUDED, Projects, bare, work_tree_place
+from yester.project import EXCLUDED, Projects, bare_project, work_tree_place
 from yester.store.contract import Store
 
 
@@ -43,9 +43,9 @@ def _find_joinable(store: Store, projects: Projects) -> Iterator[tuple[Project, 
         path = project.root or project.key.removeprefix("dir:")
         if not project.key.startswith("dir:") or project.key in parted:
             continue
-        if work_tree_place(path) is None or projects.renamed(project) != project:
+        if work_tree_place(path) is None or projects.apply_names(project) != project:
             continue
-        into = projects.of(path)
+        into = projects.by_folder(path)
         if into == EXCLUDED or into.key == project.key or into.root in ("", path):
             continue
         # A repository that is gone as well is known by its remote, if it was met before.
@@ -64,7 +64,9 @@ def describe_joins(store: Store, joins: Sequence[Join]) -> str:
 def _rename_numbers(store: Store) -> None:
     """A project that an older version has called by a number alone gets a name that says more."""
     numbered = [one for one in store.projects() if one.name.isdigit()]
-    better = [one for one in map(bare, (one.key for one in numbered)) if not one.name.isdigit()]
+    better = [
+        one for one in map(bare_project, (one.key for one in numbered)) if not one.name.isdigit()
+    ]
     if better:
         with store.transaction("places"):
             for project in better:
@@ -75,7 +77,7 @@ def apply_names(store: Store, projects: Projects) -> int:
     """Give what is already stored the names the user has set since; the number of items moved."""
     moved = 0
     for project in store.projects():
-        wanted = projects.renamed(project)
+        wanted = projects.apply_names(project)
         if wanted.key != project.key:
             with store.transaction("places"):
                 moved += store.merge_project(project.key, wanted)

@@ -255,7 +255,7 @@ class Ingest:
         key, cwd = state.get("project"), state.get("cwd")
         if not key or not cwd or key in {one.key for one in self._store.projects()}:
             return state
-        return {**state, "project": self._projects.of(cwd).key}
+        return {**state, "project": self._projects.by_folder(cwd).key}
 
     def _note_source(
         self, agent: Agent, reading: Reading, size: int, mtime_ns: int, head: str, whole: bool

@@ -21,7 +21,7 @@ import msgspec
 from msgspec import inspect
 
 from yester.errors import Malformed
-from yester.fence import fenced, neutral, strip_fenced
+from yester.fence import fence_text, neutralize_text, strip_fenced
 from yester.ingest.prepare import Shown, is_repeated
 from yester.model import Hit, Item
 from yester.redact import redact
@@ -159,7 +159,7 @@ def make_prompt(name: str, shape: type, material: str, ahead: str = "") -> Promp
     return Prompt(
         f"{name}/{row['version']}",
         row["system"].format(material=table["material"], concepts=", ".join(CONCEPTS)),
-        ahead + fenced("memory", material, row["label"]),
+        ahead + fence_text("memory", material, row["label"]),
         json_schema(inspect.type_info(shape)),
         row["most_tokens"],
     )
@@ -183,7 +183,7 @@ def digest_prompt(query: str, hits: Sequence[Hit]) -> Prompt:
         paths = f"\nFiles: {', '.join(hit.files[:12])}" if hit.files else ""
         title = f"\n{clean_text(hit.title)[:200]}" if hit.title else ""
         notes.append(f"{head}{title}\n{cut_middle(clean_text(hit.text), MOST_HIT)}{paths}")
-    asked = " ".join(neutral(redact(query)).split())[:MOST_QUERY]
+    asked = " ".join(neutralize_text(redact(query)).split())[:MOST_QUERY]
     ahead = f"The question: {asked or 'what happened here?'}\n\n"
     return make_prompt("digest", Headings, "\n\n".join(notes), ahead)
 
@@ -313,7 +313,7 @@ def is_borne_out(text: str, known: frozenset[str], share: float) -> bool:
 
 def harmless_text(text: str) -> str:
     """Without secrets, without our blocks, without anything that hides or could pass for a tag."""
-    return neutral(strip_fenced(redact(text)))
+    return neutralize_text(strip_fenced(redact(text)))
 
 
 def one_line(text: str, most: int) -> str:

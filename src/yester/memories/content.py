@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from yester.errors import UsageError
-from yester.fence import strip_fenced, visible
+from yester.fence import strip_fenced, strip_hidden
 from yester.memories.categories import UNSTATED, Category, Field
 from yester.redact import redact
 from yester.text.terms import text_terms
@@ -24,7 +24,7 @@ _FLAGS: Mapping[object, bool] = {"true": True, "false": False}
 def clean_text(text: str) -> str:
     """Without what hides or steers, what we injected ourselves, and secrets: in this order, since a
     character nobody sees may stand in the middle of a tag or of a key."""
-    return redact(strip_fenced(visible(drop_surrogates(text)))).strip()
+    return redact(strip_fenced(strip_hidden(drop_surrogates(text)))).strip()
 
 
 def drop_surrogates(text: str) -> str:

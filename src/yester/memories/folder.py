@@ -26,7 +26,7 @@ from typing import Any, TypeVar
 from urllib.parse import quote, unquote
 
 from yester.errors import NotFound, SourceError
-from yester.fence import neutral
+from yester.fence import neutralize_text
 from yester.memories.categories import CATEGORIES
 from yester.memories.disk import make_folder, read_file, remove_file, replace_file
 from yester.memories.files import MemoryFile, parse_memory_file
@@ -227,7 +227,7 @@ def update_index(text: str, wanted: Iterable[IndexLine]) -> str:
 
 def _neutral_words(text: str, most: int) -> str:
     """One visible line without an arrow or a mark of tags."""
-    line = " ".join(neutral(text).split()).replace("->", "→")
+    line = " ".join(neutralize_text(text).split()).replace("->", "→")
     line = " ".join(_TAGS_MARK.sub(r"\1 ", line).split())
     return line if len(line) <= most else line[: most - 1].rstrip() + "…"
 

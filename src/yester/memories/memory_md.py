@@ -16,7 +16,7 @@ from difflib import SequenceMatcher
 from hashlib import blake2b
 
 from yester.errors import UsageError
-from yester.fence import neutral
+from yester.fence import neutralize_text
 from yester.memories.contradiction import find_contradiction, parse_claims
 from yester.text.sentences import first_sentence
 
@@ -410,7 +410,7 @@ def _drop_marks(text: str) -> str:
 def render_line(text: str) -> str:
     """A text as one harmless line of Markdown: it opens no block, ends none, and names no file for
     the client to load (`@path` does)."""
-    line = _join_words(neutral(text)).replace("<!--", "‹!--").replace("-->", "--›")
+    line = _join_words(neutralize_text(text)).replace("<!--", "‹!--").replace("-->", "--›")
     line = re.sub(r"`{3,}", "`", line)
     while (tamed := _tame_line(line)) != line:
         line = tamed  # without one mark the next one leads
@@ -429,7 +429,7 @@ def _tame_line(line: str) -> str:
 
 def lead_sentence(text: str) -> str:
     """What a line of MEMORY.md says of a text: its first sentence, where that comes soon."""
-    return first_sentence(_join_words(_drop_marks(neutral(text))), 160, least=15)
+    return first_sentence(_join_words(_drop_marks(neutralize_text(text))), 160, least=15)
 
 
 def _count_lines(number: int) -> str:

@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from yester.project import identify
+from yester.project import identify_project
 
 MEMORY = "MEMORY.md"
 INSTRUCTIONS = ("CLAUDE.md", ".claude/CLAUDE.md", "CLAUDE.local.md")
@@ -65,7 +65,7 @@ def list_memory_files(configs: Iterable[Path]) -> Iterator[Path]:
 def memory_paths(configs: Iterable[Path], cwd: Path) -> list[Path]:
     """Where the MEMORY.md of a folder may be, there or not, the likeliest first: that of its
     repository's main folder, then its own."""
-    folders = dict.fromkeys(filter(None, (identify(str(cwd)).root, str(cwd))))
+    folders = dict.fromkeys(filter(None, (identify_project(str(cwd)).root, str(cwd))))
     found = []
     for config in configs:
         for folder in folders:

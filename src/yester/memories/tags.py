@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 
-from yester.fence import visible
+from yester.fence import strip_hidden
 from yester.text.query import other_names
 from yester.text.terms import text_terms
 
@@ -20,7 +20,7 @@ _NO_NAMES = frozenset({"index", "main", "init", "__init__", "readme", "mod", "li
 
 def normalise_tag(tag: str) -> str:
     """`Docker Compose`, `docker_compose`, `#docker-compose` are docker-compose; "" is no tag."""
-    folded = unicodedata.normalize("NFKC", visible(tag)).casefold()
+    folded = unicodedata.normalize("NFKC", strip_hidden(tag)).casefold()
     plain = _NOT_IN_A_TAG.sub("-", unicodedata.normalize("NFKC", folded))
     cut = re.sub(r"-{2,}", "-", plain).lstrip("-_#")[:LONGEST]
     end = cut.rstrip("-._")

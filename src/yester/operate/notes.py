@@ -35,7 +35,7 @@ from yester.memories.memory_md import (
 from yester.memories.places import MEMORY, folder_from_slug, note_ref, note_source
 from yester.model import CURATED, Filters, Item, Project, PutCounts, Source
 from yester.project import EXCLUDED, Projects
-from yester.project import named as named_project
+from yester.project import named_project as named_project
 from yester.redact import redact
 from yester.store.contract import Store
 
@@ -144,7 +144,7 @@ def import_notes(
         if data is None:
             continue
         before, folder = find_notes(store, known), file.folder()
-        project = projects.of(folder) if folder else _guess_project(file.path, before)
+        project = projects.by_folder(folder) if folder else _guess_project(file.path, before)
         written = state.st_mtime_ns // 1_000_000
         if project == EXCLUDED or rules.off(folder or project.root, "", written):
             continue

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from yester import git
 from yester.agents.values import relative_path
-from yester.config import narrowed
+from yester.config import narrow_config
 from yester.deliver.page import Context
 from yester.deliver.prompt import Given, Search, at_prompt, at_read
 from yester.deliver.start import Here, at_start, for_agent
@@ -62,9 +62,13 @@ def build_context(memory: Memory, request: ContextRequest) -> Context:
     if request.event not in EVENTS:
         known = ", ".join(EVENTS)
         raise UsageError(f"event is {request.event!r}, but must be one of {known}")
-    config, store, cwd = narrowed(memory.config, request.variables), memory.reading, request.cwd
-    project = request.project or Projects(config.projects).of(cwd)
-    root = git.top(cwd, project.root) if cwd else ""
+    config, store, cwd = (
+        narrow_config(memory.config, request.variables),
+        memory.reading,
+        request.cwd,
+    )
+    project = request.project or Projects(config.projects).by_folder(cwd)
+    root = git.find_top(cwd, project.root) if cwd else ""
     file = relative_path(request.file, root)
     if request.event == "PreToolUse" and file in request.known_files:
         return Context()

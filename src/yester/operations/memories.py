@@ -49,7 +49,7 @@ from yester.operations.request import (
     find_project_keys,
     read_dates,
 )
-from yester.project import Projects, named
+from yester.project import Projects, named_project
 from yester.recall.recall import Asked
 from yester.redact import redact
 from yester.text.sentences import shorten_text
@@ -451,5 +451,5 @@ def _find_place(memory: Memory, name: str) -> tuple[Project, bool]:
     for project in known:
         if name in (project.name, project.key):
             return project, True
-    meant = Projects(memory.config.projects).renamed(named(name))
+    meant = Projects(memory.config.projects).apply_names(named_project(name))
     return meant, any(project.key == meant.key for project in known)

@@ -21,7 +21,7 @@ from yester.memory import Memory
 from yester.model import Join, Paging
 from yester.model import Project as Place
 from yester.operations.request import Name, NoRequest, Request
-from yester.project import EXCLUDED, bare, named, work_tree_place
+from yester.project import EXCLUDED, bare_project, named_project, work_tree_place
 from yester.project import Projects as Naming
 from yester.redact import redact
 from yester.store.contract import Store
@@ -99,7 +99,7 @@ def rename_project(memory: Memory, request: RenameRequest) -> Projects:
     if name in _RESERVED:
         raise UsageError(f"{name!r} is a name of yester's own; choose another one")
     if name != project.name:
-        into = named(name, project.root)
+        into = named_project(name, project.root)
         for other in memory.store.projects():
             if other.key != project.key and (other.name == name or other.key == into.key):
                 raise UsageError(
@@ -126,7 +126,7 @@ def merge_projects(memory: Memory, request: MergeRequest) -> Merged:
     items, memories = sum(held.values()), held.get("memory", 0)
     done, later = "would become", ""
     if not request.dry_run:
-        _carry_out(memory, [into, project], named(into.name, into.root))
+        _carry_out(memory, [into, project], named_project(into.name, into.root))
         done, later = "are now", "; what is captured there later goes the same way (config.toml)"
     message = (
         f"{_count(items, 'item')} of {_count(part.sessions, 'session')}, "
@@ -165,7 +165,7 @@ def undo_join(home: Path, store: Store, wanted: str, now: int) -> tuple[Place, i
         raise UsageError(f"{several} called {wanted!r}; {known}")
     join = found[0]
     path = join.root or join.key.removeprefix("dir:")
-    into = named(_free_name(store, join), path)
+    into = named_project(_free_name(store, join), path)
 
     def carry_out(file: Path, before: str) -> int:
         after = config.edit_config_text(before, {path: into.name}, "projects")
@@ -182,7 +182,7 @@ def _free_name(store: Store, join: Join) -> str:
     """What it was called, unless that was a number or is taken."""
     taken = {name for one in store.projects() for name in (one.name, one.key)}
     place = join.key.removeprefix("dir:")
-    owner, last = work_tree_place(place), bare(join.key).name.rpartition("/")[2]
+    owner, last = work_tree_place(place), bare_project(join.key).name.rpartition("/")[2]
     names = [join.name, f"{owner[0].name}/{last}" if owner else last, place]
     return next(name for name in names if not name.isdigit() and not {name, f"name:{name}"} & taken)
 
@@ -219,7 +219,7 @@ def _by_hand(path: Path, names: Mapping[str, str | None]) -> str:
 def _move(
     home: Path, path: Path, before: str, store: Store, projects: list[Place], into: Place
 ) -> None:
-    overrides = config.load(home, {}).projects
+    overrides = config.load_config(home, {}).projects
     names = lines_for(overrides, projects, into.name)
     after = config.edit_config_text(before, names, "projects")
     kept = {k: v for k, v in {**overrides, **names}.items() if v is not None}
@@ -250,8 +250,12 @@ def _leads_there(
     """Would what is captured in their folders go there?"""
     old, new = Naming(before), Naming(after)
     return all(
-        new.renamed(one).key == key
-        and (not one.root or old.of(one.root).key != one.key or new.of(one.root).key == key)
+        new.apply_names(one).key == key
+        and (
+            not one.root
+            or old.by_folder(one.root).key != one.key
+            or new.by_folder(one.root).key == key
+        )
         for one in projects
         if one.key != key
     )

@@ -268,7 +268,7 @@ class GitFacts:
         branches = {one.branch for one in asked} - {"", "HEAD"}
         if not (files or branches) or not Path(root).is_dir():
             return Facts()
-        repository = git.find(root)
+        repository = git.find_repository(root)
         if repository is None:
             # Without versions there is nothing to know but what is there.
             return Facts(_find_present(root, files, deadline), reach=0)
@@ -280,7 +280,7 @@ class GitFacts:
             history = self._history_of(repository, until)
             if repository.head:
                 self._read_on(history, repository, min(one.epoch for one in asked), until)
-            touches = _find_touches(history, files, git.below(repository, root))
+            touches = _find_touches(history, files, git.path_prefix(repository, root))
             parted = self._find_parted(history, repository, branches, until)
         finally:
             self._lock.release()
@@ -307,34 +307,36 @@ class GitFacts:
         before = next((kept for kept in same if kept.head), None)
         if before is None or before.reach is None:
             return None
-        base = git.run("base", repository, before.head, head, deadline=deadline, path=self._path)
+        base = git.run_command(
+            "base", repository, before.head, head, deadline=deadline, path=self._path
+        )
         if base is None or base.decode().strip() != before.head:
             return None
-        news = git.run(
+        news = git.run_command(
             "news", repository, _PAGE, 0, head, before.head, deadline=deadline, path=self._path
         )
         if news is None:
             return None
-        new = list(git.commits(news))
+        new = list(git.parse_commits(news))
         if len(new) >= _PAGE:
             return None  # there may be more of them than were asked for
         del self._kept[root, before.head]
-        before.add_commits(new, git.shallow(repository))
+        before.add_commits(new, git.shallow_commits(repository))
         before.head, before.parted = head, {}
         return before
 
     def _read_on(
         self, history: _History, repository: git.Repository, oldest: int, deadline: float
     ) -> None:
-        edge = git.shallow(repository)
+        edge = git.shallow_commits(repository)
         while history.wants_more(oldest - MARGIN) and (left := deadline - monotonic()) > 0:
             name = "history by name" if history.by_name else "history"
-            answer = git.ask(
+            answer = git.ask_git(
                 name, repository, _PAGE, history.read, history.start,
                 deadline=deadline, path=self._path,
             )  # fmt: skip
             whole = answer.end == "whole"
-            new = list(git.commits(answer.out, whole))
+            new = list(git.parse_commits(answer.out, whole))
             history.add_commits(new, edge)
             history.read += len(new)
             if new:
@@ -354,11 +356,11 @@ class GitFacts:
         """Of branches that are not merged: since when they have gone their own way."""
         found: dict[str, int] = {}
         for branch in sorted(branches - {repository.branch})[:_MOST_BRANCHES]:
-            tip = git.tip(repository, branch)
+            tip = git.branch_tip(repository, branch)
             if not tip or history.reach is None or tip in history.times:
                 continue  # deleted: usually because it was merged
             if tip not in history.parted:
-                base = git.run(
+                base = git.run_command(
                     "base", repository, tip, repository.head, deadline=deadline, path=self._path
                 )
                 if base is None:

@@ -27,7 +27,7 @@ from yester.clock import DAY
 from yester.config import Config
 from yester.deliver.page import Context, Shown, join_contexts
 from yester.errors import SourceError, StoreError
-from yester.fence import MOST_UNITS, units
+from yester.fence import MOST_UNITS, count_units
 from yester.ingest.events import Events
 from yester.memory import Memory
 from yester.model import ON_REQUEST, Answered, Event, Feedback, Injection, OwedStart
@@ -288,7 +288,7 @@ class Answers:
             known_files={one.reason.removeprefix("file ") for one in shown},
         )
         if block.text:
-            request = replace(request, units=MOST_UNITS - units(block.text) - 1)
+            request = replace(request, units=MOST_UNITS - count_units(block.text) - 1)
         return build_context(self.memory, request)
 
     def _request(self, told: HookEvent) -> ContextRequest:

@@ -96,7 +96,7 @@ class Surroundings:
 
     def _look(self, folder: str) -> git.Signals:
         try:
-            return git.signals(folder, time.monotonic() + _PATIENCE)
+            return git.collect_signals(folder, time.monotonic() + _PATIENCE)
         except Exception as error:  # noqa: BLE001 -- whatever a repository holds, recall goes on
             self._log.failed("asking git", error)
             return _NOTHING

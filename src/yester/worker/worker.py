@@ -21,7 +21,7 @@ import yester
 from yester.capture.homes import is_usual
 from yester.capture.rules import rules, write_for_hooks
 from yester.capture.spool import Spool
-from yester.config import load
+from yester.config import load_config
 from yester.errors import ConfigError, StoreBusy, StoreError, StoreNewer, StoreReplaced
 from yester.ingest.transcripts import rebuild_if_stale
 from yester.operate.backups import before_migration
@@ -57,7 +57,9 @@ class Worker:
         self._hung = hung
         self._log = Log(home / "logs")
         self._stamp = self._settings_stamp()
-        self._config = load(home, os.environ)  # scrubbed: it can only have switched vectors off
+        self._config = load_config(
+            home, os.environ
+        )  # scrubbed: it can only have switched vectors off
         self._log_warnings()
         self._started = time.time()
         self._clock = clock
@@ -264,7 +266,7 @@ class Worker:
             return
         self._stamp = stamp
         try:
-            self._config = load(self.home, os.environ)
+            self._config = load_config(self.home, os.environ)
             self._log_warnings()
         except ConfigError as error:  # half saved, or wrong: the ones we have still hold
             self._log.failed("reading config.toml", error)

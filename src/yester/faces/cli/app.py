@@ -114,7 +114,7 @@ def fenced_for_agents(command: F) -> F:
     def reading(app: App, /, *args: Any, **given: Any) -> Any:
         if given.get("as_json_") or not app.read_by_agent:
             return command(app, *args, **given)
-        from yester.fence import fenced
+        from yester.fence import fence_text
 
         printed = StringIO()
         try:
@@ -122,7 +122,7 @@ def fenced_for_agents(command: F) -> F:
                 return command(app, *args, **given)
         finally:
             if body := printed.getvalue().strip("\n"):
-                click.echo(fenced("memory", body, "printed by yester"))
+                click.echo(fence_text("memory", body, "printed by yester"))
 
     return cast(F, reading)
 
@@ -132,9 +132,9 @@ def count(number: int, thing: str) -> str:
 
 
 def print_json(value: object) -> None:
-    from yester.fence import escaped
+    from yester.fence import escape_hidden
 
-    click.echo(escaped(msgspec.json.encode(value).decode()))
+    click.echo(escape_hidden(msgspec.json.encode(value).decode()))
 
 
 def _with(command: F, options: Sequence[Callable[[F], F]]) -> F:

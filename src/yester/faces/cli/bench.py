@@ -15,9 +15,9 @@ from yester.bench import (
     Mean,
     Question,
     Report,
-    history,
-    measured,
-    questions,
+    make_questions,
+    measure_recall,
+    read_history,
 )
 from yester.faces.cli.app import App, count, filters, pass_app, print_json
 from yester.model import ANYTHING, Hit, Item, Paging
@@ -57,8 +57,8 @@ def self_(app: App, projects: tuple[str, ...], limit: int, as_json_: bool) -> No
     chosen = filters(app, {"projects": projects}).projects
     keys = {key for key, name in app.names.items() if key in chosen or name in chosen}
     items = (item for item in _every_item(app.reading) if not keys or item.project in keys)
-    past = history(items, trivial)
-    asked = questions(past, limit)
+    past = read_history(items, trivial)
+    asked = make_questions(past, limit)
     if len(asked) < LEAST_QUESTIONS:
         if as_json_:
             print_json({"questions": len(asked), "sessions": len(past)})
@@ -74,7 +74,7 @@ def self_(app: App, projects: tuple[str, ...], limit: int, as_json_: bool) -> No
             until=begun, now=begun, explain=False,
         )  # fmt: skip
 
-    report = measured(asked, recall)
+    report = measure_recall(asked, recall)
     waiting = app.reading.totals("unembedded")[0][0]
     if as_json_:
         print_json({**asdict(report), "sessions": len(past), "unembedded": waiting})

@@ -75,7 +75,9 @@ def _off(app: App, folder: str) -> str:
         return "YESTER_OFF is set in this shell. Run: unset YESTER_OFF"
     known = rules.rules(app.config)
     session = detect_session(os.environ)[0]  # an agent's shell may say which it is
-    if replace(known, home="", names=()).excludes(folder, Projects(app.config.projects).of(folder)):
+    if replace(known, home="", names=()).excludes(
+        folder, Projects(app.config.projects).by_folder(folder)
+    ):
         return f"the setting `exclude` names {folder}, or a folder above it"
     for pause in known.pauses:
         if replace(known, pauses=(pause,)).off(folder, session, app.now):

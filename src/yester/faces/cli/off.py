@@ -41,7 +41,10 @@ def command(
         kind, what = "session", session
     else:
         folder = (path or Path.cwd()).resolve()
-        kind, what = "path", Projects(app.config.projects).of(str(folder)).root or str(folder)
+        kind, what = (
+            "path",
+            Projects(app.config.projects).by_folder(str(folder)).root or str(folder),
+        )
     shown = {"all": "everywhere", "session": f"in session {what}"}.get(kind, f"in {what}")
     change = rules.resume if undo else rules.pause
     changed = change(app.home, kind, what, app.now)

@@ -25,10 +25,10 @@ def harmless(text: str) -> str:
     one_line = text.replace("\n", "").replace("\t", "")
     if one_line.isascii() and one_line.isprintable():
         return text  # nearly everything; the patterns below take a while to load
-    from yester.fence import visible
+    from yester.fence import strip_hidden
 
     parts = _OURS.split(text)
-    parts[::2] = map(visible, parts[::2])
+    parts[::2] = map(strip_hidden, parts[::2])
     return "".join(parts)
 
 

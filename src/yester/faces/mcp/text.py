@@ -21,7 +21,7 @@ from yester.deliver.lines import (
     quote_text,
     replace_quotes,
 )
-from yester.fence import fenced
+from yester.fence import fence_text
 from yester.model import Hit, Item, Session
 from yester.text.document import reading_cost
 from yester.text.sentences import find_snippet
@@ -194,7 +194,7 @@ class Page:
 
     def __init__(self, note: str, head: str) -> None:
         self._note, self._rows = note, [head]
-        self._left = MOST - _FOOT - most_tokens(fenced("memory", head, note))
+        self._left = MOST - _FOOT - most_tokens(fence_text("memory", head, note))
         self._foot: list[str] = []
 
     @property
@@ -214,7 +214,9 @@ class Page:
     def finish_page(self, *foot: str) -> str:
         """The whole answer with what is said at its end."""
         told, _ = cut_text("\n".join(filter(None, foot)), _FOOT)
-        return fenced("memory", "\n".join([*self._rows, told] if told else self._rows), self._note)
+        return fence_text(
+            "memory", "\n".join([*self._rows, told] if told else self._rows), self._note
+        )
 
 
 def add_rows(page: Page, rows: Sequence[str]) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from yester.config import Config, load
+from yester.config import Config, load_config
 from yester.errors import YesterError
 from yester.operate.doctor import agents, home, store, worker
 from yester.operate.doctor.finding import (
@@ -58,7 +58,7 @@ def examine(home: Path, now: int, fix: bool = False, thorough: bool = True) -> I
     case = Examination(home, Config(home, {}, {}), os.environ, now, fix, thorough)
     yield from walk_checks(_FIRST, case)
     try:
-        config = load(home, case.environ)
+        config = load_config(home, case.environ)
     except YesterError as error:
         yield explain_error("settings", error, "Correct it there.")
         return

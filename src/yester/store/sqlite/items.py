@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from yester.model import DISTILLED, ECHO, EVERYTHING, Entry, Filters, Item, Paging, PutCounts
-from yester.project import bare
+from yester.project import bare_project
 from yester.store.sqlite import rows
 from yester.store.sqlite.maintenance import explains_errors
 from yester.store.sqlite.places import PlaceRows
@@ -57,7 +57,7 @@ class ItemRows(PlaceRows, VectorRows):
             if same and not lifted:
                 unchanged += 1
                 continue
-            project = self.put_project(bare(item.project))
+            project = self.put_project(bare_project(item.project))
             session = self._session_id(item, project)
             if session and source != DISTILLED and kind != "memory":  # what comes of a session
                 touched[session] = min(item.epoch, touched.get(session, item.epoch))

@@ -16,7 +16,7 @@ from yester.model import (
     Session,
     Waiting,
 )
-from yester.project import bare
+from yester.project import bare_project
 from yester.store.sqlite import rows
 from yester.store.sqlite.ledger import LedgerRows
 from yester.store.sqlite.maintenance import explains_errors
@@ -108,7 +108,7 @@ class PlaceRows(LedgerRows):
         return f"{place}~{number}"
 
     def put_session(self, session: Session) -> int:
-        project = self.put_project(bare(session.project))
+        project = self.put_project(bare_project(session.project))
         self._db.execute(
             "INSERT INTO session(key, agent, project, started, ended, cwd, branch, title,"
             " transcript) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"

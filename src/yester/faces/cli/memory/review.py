@@ -83,7 +83,7 @@ def _pages(app: App, given: dict[str, Any]) -> Iterator[tuple[Path, Noted]]:
 def _folders(app: App, given: dict[str, Any]) -> Iterator[tuple[Path, str]]:
     """(folder, key) of the projects named; of all; else of the current folder."""
     if not given["projects"] and not given["everywhere"]:
-        yield Path.cwd(), Projects(app.config.projects).of(str(Path.cwd())).key
+        yield Path.cwd(), Projects(app.config.projects).by_folder(str(Path.cwd())).key
         return
     for project in app.reading.projects():
         named = given["everywhere"] or {project.name, project.key} & set(given["projects"])

@@ -48,7 +48,9 @@ def here(
         from yester.capture.rules import rules
 
         place = folder or Path.cwd()
-        found = Projects(app.config.projects, refuses=rules(app.config).excludes).of(str(place))
+        found = Projects(app.config.projects, refuses=rules(app.config).excludes).by_folder(
+            str(place)
+        )
         if found.key == EXCLUDED.key:
             raise UsageError(
                 f"{place} is excluded (setting `exclude`), so nothing is kept of it; "

@@ -73,7 +73,7 @@ def command(
 
 def _top(app: App) -> str:
     cwd = str(Path.cwd())
-    return git.top(cwd, here(app).root)
+    return git.find_top(cwd, here(app).root)
 
 
 def _told(app: App, done: SyncReport) -> list[str]:
