@@ -187,16 +187,12 @@ class Connection:
 
     def _count_move(self) -> None:
         """Other processes see by this number that items have changed their project."""
-        moves = self._first_row("SELECT value FROM meta WHERE key = 'moves'")
-        self._set_meta("moves", str(int(moves[0]) + 1 if moves else 1))
+        self._set_meta("moves", str(int(self._get_meta("moves") or 0) + 1))
 
     def _notice_moves(self) -> None:
         """What is remembered of rows goes when somebody, we or others, has moved items or restored
         a backup."""
-        moves = (
-            self._first_row("SELECT value FROM meta WHERE key = 'moves'"),
-            restore_count(self._db),
-        )
+        moves = self._get_meta("moves"), restore_count(self._db)
         if moves != self._moves:
             self._moves = moves
             self._members.forget_marks()
@@ -223,6 +219,19 @@ class Connection:
                 sessions = [row[0] for row in alike]
             sessions = sessions or [NO_SUCH_ID]
         return projects, sessions
+
+    def _get_meta(self, key: str) -> str:
+        row = self._first_row("SELECT value FROM meta WHERE key = ?", key)
+        return str(row[0]) if row else ""
+
+    def _next_id(self, table: str) -> int:
+        """No id is given twice, though the newest row may be gone: what was let go is still named
+        in ledgers, on screens and in memory (`_keep_last_id`)."""
+        (newest,) = self._first_row(f"SELECT coalesce(max(id), 0) FROM {table}")
+        return max(int(newest), int(self._get_meta(f"last_{table}") or 0)) + 1
+
+    def _keep_last_id(self, table: str, last: int) -> None:
+        self._set_meta(f"last_{table}", str(last))
 
     def _set_meta(self, key: str, value: str) -> None:
         self._db.execute(

@@ -35,17 +35,14 @@ class ItemRows(PlaceRows, VectorRows):
         # The same identity twice in one batch: the later one is the truth.
         latest = {(e.item.source, e.item.kind, e.item.ref): e for e in entries}
         unchanged = 0
-        next_id = self._next_id()
+        next_id = self._next_id("item")
         hooked = self._first_row("SELECT 1 FROM event LIMIT 1") is not None
         new: list[tuple[object, ...]] = []
         replaced: list[tuple[object, ...]] = []
         touched: dict[int, int] = {}
         evidence: list[Entry] = []
         for (source, kind, ref), entry in latest.items():
-            old = self._first_row(
-                "SELECT id, hash, project FROM item WHERE ref = ? AND kind = ? AND source = ?",
-                ref, kind, source,
-            )  # fmt: skip
+            old = self._known_row(source, kind, ref)
             item = entry.item
             if old is None and hooked and item.alias:
                 old = self._adopt_row(item)
@@ -84,36 +81,29 @@ class ItemRows(PlaceRows, VectorRows):
     def _put_evidence(self, entries: Iterable[Entry]) -> None:
         for entry in entries:
             item = entry.item
-            (id_,) = self._first_row(
-                "SELECT id FROM item WHERE ref = ? AND kind = ? AND source = ?",
-                item.ref, item.kind, item.source,
-            )  # fmt: skip
+            id_ = self._known_row(item.source, item.kind, item.ref)[0]
             self._db.execute("DELETE FROM item_evidence WHERE item = ?", (id_,))
             self._db.executemany(
                 "INSERT OR IGNORE INTO item_evidence VALUES (?, ?, ?)",
                 [(id_, fact, source) for fact, source in entry.evidence or ()],
             )
 
-    def _next_id(self) -> int:
-        """No id is given twice: what was let go is still named in ledgers and on screens."""
-        row = self._first_row(
-            "SELECT max((SELECT coalesce(max(id), 0) FROM item), coalesce("
-            "(SELECT cast(value AS INTEGER) FROM meta WHERE key = 'last_item'), 0))"
-        )
-        return int(row[0]) + 1
+    def _known_row(self, source: str, kind: str, ref: str) -> Any:
+        """(id, hash, project) of the item with this identity, or None."""
+        return self._first_row(
+            "SELECT id, hash, project FROM item WHERE ref = ? AND kind = ? AND source = ?",
+            ref, kind, source,
+        )  # fmt: skip
 
     def _drop_item(self, id_: int, project: int, kind: str) -> None:
-        self._set_meta("last_item", str(self._next_id() - 1))
+        self._keep_last_id("item", self._next_id("item") - 1)
         self._unlink_item(id_, project, kind)
         self._index.write_batch()
         self._db.execute("DELETE FROM item WHERE id = ?", (id_,))
 
     def _adopt_row(self, item: Item) -> Any:
         """The row a hook made of the same thing, from now on under the transcript's ref."""
-        old = self._first_row(
-            "SELECT id, hash, project FROM item WHERE ref = ? AND kind = ? AND source = ?",
-            item.alias, item.kind, item.source,
-        )  # fmt: skip
+        old = self._known_row(item.source, item.kind, item.alias)
         if old is not None:
             self._db.execute("UPDATE item SET ref = ? WHERE id = ?", (item.ref, old[0]))
         return old

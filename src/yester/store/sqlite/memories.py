@@ -39,10 +39,7 @@ class MemoryRows(ItemRows):
                 "read it again and repeat the change"
             )
         self._put_entries([entry], lifted=True)
-        id_: int = self._first_row(
-            "SELECT id FROM item WHERE ref = ? AND kind = 'memory' AND source = ?",
-            item.ref, item.source,
-        )[0]  # fmt: skip
+        id_: int = self._known_row(item.source, "memory", item.ref)[0]
         self._db.execute(
             "INSERT INTO memory(item, slug, scope, path, content, version, since, reason)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(item) DO UPDATE SET"

@@ -38,8 +38,7 @@ class SqliteStore(JoinRows, SearchRows):
         return maintenance.check(self._db)
 
     def stale(self) -> str:
-        row = self._first_row("SELECT value FROM meta WHERE key = 'tokenizer'")
-        have = row[0] if row else "none"
+        have = self._get_meta("tokenizer") or "none"
         if have == str(tokenizer.VERSION):
             return ""
         return f"indexed with tokenizer version {have}, this yester has {tokenizer.VERSION}"

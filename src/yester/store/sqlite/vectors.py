@@ -100,17 +100,15 @@ class VectorRows(Connection):
                 " AND NOT EXISTS (SELECT 1 FROM vector v WHERE v.item = i.id AND v.model = ?)",
                 (model,),
             )
-            self._db.execute(
-                "INSERT INTO meta VALUES ('embedder', ?)"
-                " ON CONFLICT DO UPDATE SET value = excluded.value",
-                (model,),
-            )
-        return self._unembedded_count()
+            self._set_meta("embedder", model)
+        return int(self._first_row("SELECT count(*) FROM unembedded")[0])
 
     def put_vectors(self, item: int, model: str, vectors: Sequence[Any]) -> None:
         self._forget_vectors(item)
-        ids = self._new_ids(len(vectors))
-        for part, (id_, vector) in enumerate(zip(ids, vectors, strict=True)):
+        first = self._next_id("vector")
+        self._keep_last_id("vector", first + len(vectors) - 1)
+        for part, vector in enumerate(vectors):
+            id_ = first + part
             self._db.execute(
                 "INSERT INTO vector(id, item, part, parts, model, value) VALUES (?, ?, ?, ?, ?, ?)",
                 (id_, item, part, len(vectors), model, pack_vector(vector)),
@@ -120,21 +118,6 @@ class VectorRows(Connection):
                 (id_, item, model, sign_code(vector, model)),
             )
         self._db.execute("DELETE FROM unembedded WHERE item = ?", (item,))
-
-    def _new_ids(self, number: int) -> range:
-        """Ids nobody has had: whoever holds codes in memory knows them by theirs."""
-        row = self._db.execute(
-            "SELECT max((SELECT coalesce(max(id), 0) FROM vector), coalesce("
-            "(SELECT cast(value AS INTEGER) FROM meta WHERE key = 'last_vector'), 0))"
-        ).fetchone()
-        assert row is not None
-        first = row[0] + 1
-        self._db.execute(
-            "INSERT INTO meta VALUES ('last_vector', ?)"
-            " ON CONFLICT DO UPDATE SET value = excluded.value",
-            (str(row[0] + number),),
-        )
-        return range(first, first + number)
 
     def _forget_vectors(self, item: int) -> None:
         self._db.execute(
@@ -146,8 +129,7 @@ class VectorRows(Connection):
 
     @explains_errors
     def model(self) -> str:
-        row = self._db.execute("SELECT value FROM meta WHERE key = 'embedder'").fetchone()
-        return str(row[0]) if row else ""
+        return self._get_meta("embedder")
 
     @explains_errors
     def unembedded(self, limit: int, since: int = 0) -> list[int]:
@@ -249,11 +231,6 @@ class VectorRows(Connection):
         ).fetchall()
         gone = {*wanted} - {row[3] for row in found} if len(found) < len(wanted) else set()
         return _best_parts(vector, found), gone
-
-    def _unembedded_count(self) -> int:
-        row = self._db.execute("SELECT count(*) FROM unembedded").fetchone()
-        assert row is not None
-        return int(row[0])
 
     def _project_mask(self, filters: Filters) -> bytearray | None:
         """Which items pass, for filters that name one project and nothing else."""
