@@ -18,7 +18,6 @@ import msgspec
 
 from yester.clock import DAY
 from yester.model import (
-    Candidate,
     Document,
     Every,
     Expression,
@@ -30,15 +29,13 @@ from yester.model import (
     Without,
     Word,
 )
-from yester.store.sqlite.rows import file_name, rooted_path, same_file
 from yester.text.document import decode_vector
 from yester.text.terms import term_hash
 
-_PROJECT_BITS = 24
+PROJECT_BITS = 24
 # Postings looked at per query: enough for the rarest terms of any question, bounded at any size.
 POSTINGS = 3_500
 _KNOWN_TERMS = 500_000  # bound of the set that saves writing known terms again
-_SHORTEST_PREFIX = 4  # of a term that stands for a longer one
 _PROJECTS_MARKED = 16
 _RARE = 2_000  # postings of a term that is cheaper to read whole than together with a filter
 _LISTS = 32  # terms that choose candidates; all of them score
@@ -151,10 +148,10 @@ class IndexWriter:
         changes: Counter[int] = Counter()
         for project, terms in self._added.items():
             for term, n in terms.items():
-                changes[term_hash(term) << _PROJECT_BITS | project] += n
+                changes[term_hash(term) << PROJECT_BITS | project] += n
         for project, hashes in self._taken.items():
             for number, n in hashes.items():
-                changes[number << _PROJECT_BITS | project] -= n
+                changes[number << PROJECT_BITS | project] -= n
         self._db.executemany(
             "INSERT INTO frequency(key, items) VALUES (?, ?)"
             " ON CONFLICT(key) DO UPDATE SET items = items + excluded.items",
@@ -177,42 +174,6 @@ def _month_of(day: int) -> str:
     """The month of a day counted from 1970, as 202602; absurd days become the nearest sane one."""
     moment = date(1970, 1, 1) + timedelta(days=min(max(day, 0), 2_932_896))
     return f"{moment.year:04d}{moment.month:02d}"
-
-
-def term_frequencies(
-    db: apsw.Connection, terms: Sequence[str], projects: Sequence[int]
-) -> dict[str, int]:
-    found = {}
-    for term in terms:
-        low = term_hash(term) << _PROJECT_BITS
-        if projects:
-            marks = ",".join("?" * len(projects))
-            sql = f"SELECT sum(items) FROM frequency WHERE key IN ({marks})"
-            args: tuple[int, ...] = tuple(low | project for project in projects)
-        else:
-            sql = "SELECT sum(items) FROM frequency WHERE key BETWEEN ? AND ?"
-            args = (low, low | (1 << _PROJECT_BITS) - 1)
-        row = db.execute(sql, args).fetchone()
-        found[term] = (row and row[0]) or 0
-    return found
-
-
-def mean_lengths(
-    db: apsw.Connection, projects: Sequence[int]
-) -> tuple[int, dict[tuple[str, int], float]]:
-    """The number of items, and the mean number of terms by (kind, field)."""
-    within = f" WHERE project IN ({','.join('?' * len(projects))})" if projects else ""
-    items = 0
-    means: dict[tuple[str, int], float] = {}
-    for kind, field, number, total in db.execute(
-        f"SELECT kind, field, sum(items), sum(terms) FROM length{within} GROUP BY kind, field",
-        tuple(projects),
-    ):
-        if field == -1:
-            items += number
-        elif number > 0:
-            means[kind, field] = total / number
-    return items, means
 
 
 def filter_query(filters: Filters, projects: Sequence[int], sessions: Sequence[int]) -> list[str]:
@@ -416,94 +377,3 @@ class _Search:
             (match, *args, most),
         ).fetchone()
         return _decode_ids(row[0] if row else "[]")
-
-
-def find_neighbours(db: apsw.Connection, ids: Sequence[int]) -> dict[int, tuple[int, int]]:
-    def neighbour_query(scope: str, sign: str, order: str) -> str:
-        # `session <> 0` in so many words: only then the index of sessions is used.
-        own = "n.session <> 0" if scope == "session" else "n.session = 0"
-        return (
-            f"(SELECT n.id FROM item n WHERE n.{scope} = c.{scope} AND {own}"
-            " AND n.status = 'active'"
-            f" AND (n.epoch, n.id) {sign} (c.epoch, c.id)"
-            f" ORDER BY n.epoch {order}, n.id {order} LIMIT 1)"
-        )
-
-    found = {}
-    for scope, which in (("session", "c.session <> 0"), ("project", "c.session = 0")):
-        for id_, before, behind in db.execute(
-            f"SELECT c.id, {neighbour_query(scope, '<', 'DESC')},"
-            f" {neighbour_query(scope, '>', 'ASC')}"
-            f" FROM json_each(?) j CROSS JOIN item c ON c.id = j.value WHERE {which}",
-            (str(list(ids)),),
-        ):
-            found[id_] = (before or 0, behind or 0)
-    return found
-
-
-def find_alike_terms(db: apsw.Connection, term: str, most: int) -> list[str]:
-    longer = db.execute(
-        "SELECT text FROM term WHERE text > ? AND text < ? LIMIT ?",
-        (term, term + "\U0010ffff", 20 * most),
-    )
-    shorter = [term[:size] for size in range(len(term) - 1, _SHORTEST_PREFIX - 1, -1)]
-    names = [row[0] for row in longer]
-    held = term_frequencies(db, [*names, *shorter], ())
-    names.sort(key=lambda name: (-held[name], name))
-    return [name for name in (*names, *shorter) if held[name]][:most]
-
-
-def load_candidates(
-    db: apsw.Connection, ids: Sequence[int], exact: tuple[str, tuple[object, ...]] = ("", ())
-) -> list[Candidate]:
-    condition, args = exact
-    rows = db.execute(
-        "SELECT i.id, i.kind, i.role, i.type, i.project, i.session,"
-        # A rule is as old as its words; its `updated` is when it was distilled.
-        " iif(i.kind = 'memory' AND i.type <> 'rule', i.updated, i.epoch), i.hash, t.vector"
-        # CROSS: with filters the planner would walk a whole project to find a few hundred items.
-        " FROM json_each(?) j CROSS JOIN item i ON i.id = j.value"
-        " CROSS JOIN item_terms t ON t.item = i.id" + (f" WHERE {condition}" if condition else ""),
-        (str(list(ids)), *args),
-    )
-    return list(map(Candidate._make, rows))
-
-
-def find_touching(
-    db: apsw.Connection, files: Sequence[str], condition: str, args: tuple[object, ...], limit: int
-) -> dict[int, int]:
-    wanted = [{"name": file_name(path), "path": rooted_path(path)} for path in dict.fromkeys(files)]
-    same = same_file("f.path", "(j.value ->> 'path')")
-    found = db.execute(
-        "SELECT f.item, count(DISTINCT j.key) AS n, i.epoch FROM json_each(?) j"
-        " CROSS JOIN item_file f ON f.name = j.value ->> 'name'"
-        " CROSS JOIN item i ON i.id = f.item"
-        f" WHERE {same} AND {condition} GROUP BY f.item"
-        " ORDER BY n DESC, i.epoch DESC, f.item DESC LIMIT ?",
-        (msgspec.json.encode(wanted).decode(), *args, limit),
-    )
-    return {item: number for item, number, _ in found}
-
-
-def count_concepts(
-    db: apsw.Connection, names: Sequence[str], items: Sequence[int]
-) -> tuple[int, dict[int, int]]:
-    if not names:
-        return 0, {}
-    known = [
-        row[0]
-        for row in db.execute(
-            "SELECT j.value FROM json_each(?) j WHERE EXISTS"
-            " (SELECT 1 FROM item_concept c WHERE c.concept = j.value)",
-            (msgspec.json.encode(list(dict.fromkeys(names))).decode(),),
-        )
-    ]
-    if not known:
-        return 0, {}
-    marks = ",".join("?" * len(known))
-    found = db.execute(
-        "SELECT c.item, count(*) FROM json_each(?) j CROSS JOIN item_concept c"
-        f" ON c.item = j.value AND c.concept IN ({marks}) GROUP BY c.item",
-        (str(list(items)), *known),
-    )
-    return len(known), dict(found)

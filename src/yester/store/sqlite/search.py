@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
+
+import msgspec
 
 from yester.model import (
     ANYTHING,
@@ -23,9 +25,10 @@ from yester.model import (
 from yester.store.sqlite import index, rows
 from yester.store.sqlite.items import ItemRows
 from yester.store.sqlite.maintenance import explains_errors
-from yester.text.terms import inverse_frequency
+from yester.text.terms import inverse_frequency, term_hash
 
 _ALIKE = 12  # known terms that stand for one nobody has
+_SHORTEST_PREFIX = 4  # of a term that stands for a longer one
 
 
 class SearchRows(ItemRows):
@@ -37,18 +40,16 @@ class SearchRows(ItemRows):
         projects, sessions = self._filter_ids(filters)
         items, lengths = self._mean_lengths(tuple(projects))
         shares = dict(probe.terms)
-        held = index.term_frequencies(self._db, list(shares), projects)
+        held = self._term_frequencies(shares, projects)
         alike = {
-            term: index.find_alike_terms(self._db, term, _ALIKE)
+            term: self._find_alike_terms(term)
             for term, share in probe.begin.items()
             if share == 1.0 or not held.get(term)
         }
         for term, names in alike.items():
             for name in names:
                 shares[name] = max(shares.get(name, 0.0), probe.begin[term])
-        held |= index.term_frequencies(
-            self._db, [term for term in shares if term not in held], projects
-        )
+        held |= self._term_frequencies([term for term in shares if term not in held], projects)
         weighted = [
             (term, share * inverse_frequency(held[term], items), held[term])
             for term, share in shares.items()
@@ -65,13 +66,13 @@ class SearchRows(ItemRows):
             near = dict(self._nearest_items(vector, probe.model, filters, probe.nearest))
         touching = self._items_touching(probe.files, filters, probe.most_files)
         named = self._items_touching(probe.paths, filters, probe.most_files)
-        candidates = index.load_candidates(self._db, chosen)
+        candidates = self._load_candidates(chosen, None)
         if probe.must is None:
             words = frozenset(chosen)
             others = dict.fromkeys(id_ for id_ in (*near, *touching, *named) if id_ not in words)
-            candidates += self._load_candidates(list(others))
-        concepts, having = index.count_concepts(
-            self._db, probe.names, [candidate.id for candidate in candidates]
+            candidates += self._load_candidates(others)
+        concepts, having = self._count_concepts(
+            probe.names, [candidate.id for candidate in candidates]
         )
         return ProbeResult(
             Statistics(items, held, lengths), alike, candidates, frozenset(chosen), near, touching,
@@ -83,7 +84,7 @@ class SearchRows(ItemRows):
     def around(
         self, probe: Probe, likeliest: Sequence[int], known: Collection[int], near: Collection[int]
     ) -> Neighbours:
-        pairs = index.find_neighbours(self._db, likeliest)
+        pairs = self._find_neighbours(likeliest)
         seen = frozenset(known)
         missing = sorted({id_ for pair in pairs.values() for id_ in pair if id_} - seen)
         more = self._load_candidates(missing)
@@ -96,7 +97,7 @@ class SearchRows(ItemRows):
         if vector is not None:
             wanted = [id_ for id_ in (*known, *missing) if id_ not in near]
             cosines = self._cosines_of(vector, probe.model, wanted)
-        _, having = index.count_concepts(self._db, probe.names, missing)
+        _, having = self._count_concepts(probe.names, missing)
         return Neighbours(pairs, more, frozenset(one.id for one in passing), cosines, having)
 
     @explains_errors
@@ -139,18 +140,118 @@ class SearchRows(ItemRows):
             self._db, weighted, narrowing, excluded, exact, probe.words, members
         )
 
-    def _load_candidates(self, ids: Sequence[int], filters: Filters = ANYTHING) -> list[Candidate]:
+    def _term_frequencies(self, terms: Iterable[str], projects: Sequence[int]) -> dict[str, int]:
+        """How many items hold each term, of these projects or of all."""
+        keys = ",".join("?" * len(projects))
+        sql = "SELECT sum(items) FROM frequency WHERE key " + (
+            f"IN ({keys})" if projects else "BETWEEN ? AND ?"
+        )
+        found = {}
+        for term in terms:
+            low = term_hash(term) << index.PROJECT_BITS
+            last = low | (1 << index.PROJECT_BITS) - 1
+            args = [low | project for project in projects] or [low, last]
+            found[term] = self._first_row(sql, *args)[0] or 0
+        return found
+
+    def _find_alike_terms(self, term: str) -> list[str]:
+        """Known terms that begin with this one, the most frequent first, then those it begins
+        with."""
+        longer = self._db.execute(
+            "SELECT text FROM term WHERE text > ? AND text < ? LIMIT ?",
+            (term, term + "\U0010ffff", 20 * _ALIKE),
+        )
+        shorter = [term[:size] for size in range(len(term) - 1, _SHORTEST_PREFIX - 1, -1)]
+        names = [row[0] for row in longer]
+        held = self._term_frequencies([*names, *shorter], ())
+        names.sort(key=lambda name: (-held[name], name))
+        return [name for name in (*names, *shorter) if held[name]][:_ALIKE]
+
+    def _find_neighbours(self, ids: Sequence[int]) -> dict[int, tuple[int, int]]:
+        """id → the one before and the one behind it in its session, else in its project."""
+
+        def neighbour_query(scope: str, sign: str, order: str) -> str:
+            # `session <> 0` in so many words: only then the index of sessions is used.
+            own = "n.session <> 0" if scope == "session" else "n.session = 0"
+            return (
+                f"(SELECT n.id FROM item n WHERE n.{scope} = c.{scope} AND {own}"
+                " AND n.status = 'active'"
+                f" AND (n.epoch, n.id) {sign} (c.epoch, c.id)"
+                f" ORDER BY n.epoch {order}, n.id {order} LIMIT 1)"
+            )
+
+        found = {}
+        for scope, which in (("session", "c.session <> 0"), ("project", "c.session = 0")):
+            for id_, before, behind in self._db.execute(
+                f"SELECT c.id, {neighbour_query(scope, '<', 'DESC')},"
+                f" {neighbour_query(scope, '>', 'ASC')}"
+                f" FROM json_each(?) j CROSS JOIN item c ON c.id = j.value WHERE {which}",
+                (str(list(ids)),),
+            ):
+                found[id_] = (before or 0, behind or 0)
+        return found
+
+    def _load_candidates(
+        self, ids: Collection[int], filters: Filters | None = ANYTHING
+    ) -> list[Candidate]:
+        """Those that pass the filters and are in use; None: all."""
         if not ids:
             return []
-        return index.load_candidates(
-            self._db, ids, rows.filter_condition(filters, *self._filter_ids(filters))
+        condition, args = "1", tuple[object, ...]()
+        if filters is not None:
+            condition, args = rows.filter_condition(filters, *self._filter_ids(filters))
+        found = self._db.execute(
+            "SELECT i.id, i.kind, i.role, i.type, i.project, i.session,"
+            # A rule is as old as its words; its `updated` is when it was distilled.
+            " iif(i.kind = 'memory' AND i.type <> 'rule', i.updated, i.epoch), i.hash, t.vector"
+            # CROSS: with filters the planner would walk a whole project to find a few hundred.
+            " FROM json_each(?) j CROSS JOIN item i ON i.id = j.value"
+            f" CROSS JOIN item_terms t ON t.item = i.id WHERE {condition}",
+            (str(list(ids)), *args),
         )
+        return list(map(Candidate._make, found))
 
     def _items_touching(self, files: Sequence[str], filters: Filters, most: int) -> dict[int, int]:
+        """item → how many of the files it is about."""
         if not files:
             return {}
         condition, args = rows.filter_condition(filters, *self._filter_ids(filters))
-        return index.find_touching(self._db, files, condition, args, most)
+        wanted = [
+            {"name": rows.file_name(path), "path": rows.rooted_path(path)}
+            for path in dict.fromkeys(files)
+        ]
+        same = rows.same_file("f.path", "(j.value ->> 'path')")
+        found = self._db.execute(
+            "SELECT f.item, count(DISTINCT j.key) AS n, i.epoch FROM json_each(?) j"
+            " CROSS JOIN item_file f ON f.name = j.value ->> 'name'"
+            " CROSS JOIN item i ON i.id = f.item"
+            f" WHERE {same} AND {condition} GROUP BY f.item"
+            " ORDER BY n DESC, i.epoch DESC, f.item DESC LIMIT ?",
+            (msgspec.json.encode(wanted).decode(), *args, most),
+        )
+        return {item: number for item, number, _ in found}
+
+    def _count_concepts(
+        self, names: Sequence[str], items: Sequence[int]
+    ) -> tuple[int, dict[int, int]]:
+        """How many of the names are concepts, and item → how many of these it has."""
+        known = [
+            row[0]
+            for row in self._db.execute(
+                "SELECT j.value FROM json_each(?) j WHERE EXISTS"
+                " (SELECT 1 FROM item_concept c WHERE c.concept = j.value)",
+                (msgspec.json.encode(list(dict.fromkeys(names))).decode(),),
+            )
+        ]
+        if not known:
+            return 0, {}
+        marks = ",".join("?" * len(known))
+        found = self._db.execute(
+            "SELECT c.item, count(*) FROM json_each(?) j CROSS JOIN item_concept c"
+            f" ON c.item = j.value AND c.concept IN ({marks}) GROUP BY c.item",
+            (str(list(items)), *known),
+        )
+        return len(known), dict(found)
 
     def _project_number(self, name: str) -> int:
         if not name:
@@ -161,13 +262,25 @@ class SearchRows(ItemRows):
     def _mean_lengths(
         self, projects: tuple[int, ...]
     ) -> tuple[int, Mapping[tuple[str, int], float]]:
-        """Remembered until somebody writes: `data_version` tells of others."""
+        """The number of items, and the mean number of terms by (kind, field); remembered until
+        somebody writes: `data_version` tells of others."""
         version = (self._first_row("PRAGMA data_version")[0], self._writes)
         if self._measured[0] != version:
             self._measured = (version, {})
         known = self._measured[1]
         if projects not in known:
-            known[projects] = index.mean_lengths(self._db, projects)
+            within = f" WHERE project IN ({','.join('?' * len(projects))})" if projects else ""
+            items, means = 0, dict[tuple[str, int], float]()
+            for kind, field, number, total in self._db.execute(
+                "SELECT kind, field, sum(items), sum(terms) FROM length"
+                f"{within} GROUP BY kind, field",
+                projects,
+            ):
+                if field == -1:
+                    items += number
+                elif number > 0:
+                    means[kind, field] = total / number
+            known[projects] = items, means
         found: tuple[int, Mapping[tuple[str, int], float]] = known[projects]
         return found
 
