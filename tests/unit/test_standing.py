@@ -18,7 +18,6 @@ from yester.memories.standing import (
     find_rules,
     find_withdrawals,
     is_same_subject,
-    rules_in_force,
 )
 
 pytestmark = pytest.mark.requirement("DIS-07")
@@ -196,8 +195,6 @@ def test_a_newer_rule_takes_the_place_of_one_it_contradicts(newer, older):
     assert is_same_subject(new, old)
     assert is_same_subject(old, new)
     assert contradicts_rule(new, old)
-    assert rules_in_force([old, new]) == [new]
-    assert rules_in_force([new, old]) == [old]
 
 
 @pytest.mark.parametrize(
@@ -215,12 +212,6 @@ def test_a_newer_rule_takes_the_place_of_one_it_contradicts(newer, older):
 def test_rules_that_can_both_be_followed_stand_side_by_side(newer, older):
     new, old = only(newer), only(older)
     assert not contradicts_rule(new, old)
-    assert rules_in_force([old, new]) == [old, new]
-
-
-def test_a_rule_said_again_stands_once_in_its_newest_words():
-    old, new = only("never commit to main"), only("Never commit to main!")
-    assert rules_in_force([old, new]) == [new]
 
 
 # --- any text ------------------------------------------------------------------------------------
@@ -253,19 +244,6 @@ def test_a_rule_is_taken_from_the_prompt_and_found_again_in_itself(prompt):
 @given(PROMPTS.filter(lambda text: "```" not in text))
 def test_nothing_in_a_fence_is_a_rule(prompt):
     assert find_rules(f"Look at this.\n```\n{prompt}\n```\n") == []
-
-
-@given(st.lists(st.sampled_from(EXAMPLES), max_size=6))
-def test_what_is_in_force_is_a_part_in_order_without_contradictions(picked):
-    rules = [rule for _, text in picked for rule in find_rules(text)]
-    standing = rules_in_force(rules)
-    assert rules_in_force(standing) == standing
-    places = [len(rules) - 1 - rules[::-1].index(rule) for rule in standing]
-    assert places == sorted(places)
-    for number, newer in enumerate(standing):
-        assert not any(contradicts_rule(newer, older) for older in standing[:number])
-    if rules:
-        assert standing[-1] == rules[-1]
 
 
 UNITS = (

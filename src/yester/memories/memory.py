@@ -11,7 +11,6 @@ store came to know of it is `updated`, which only its history tells.
 
 from __future__ import annotations
 
-import json
 import re
 import tomllib
 import unicodedata
@@ -250,7 +249,7 @@ def render_edit_form(values: Mapping[str, Any], head: str) -> str:
         if field.fields:
             lines += _toml_table(field, content.get(field.name))
     known = {field.name for field in fields}
-    lines += [f"{json.dumps(k)} = {_toml_value(v)}" for k, v in content.items() if k not in known]
+    lines += [f"{_toml_value(k)} = {_toml_value(v)}" for k, v in content.items() if k not in known]
     return "\n".join(lines) + "\n"
 
 
@@ -287,16 +286,12 @@ def _toml_table(field: Field, value: Any) -> list[str]:
 
 
 def _toml_value(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, list | tuple):
-        if sum(len(str(one)) for one in value) < 60:
-            return "[" + ", ".join(map(_toml_value, value)) + "]"
-        return "[\n" + "".join(f"  {_toml_value(one)},\n" for one in value) + "]"
-    if isinstance(value, str):
-        if "\n" in value or len(value) > 80:
-            text = value.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
-            # A quotation mark at the very end would be taken for one of the closing three.
-            return '"""\n' + (text[:-1] + '\\"' if text.endswith('"') else text) + '"""'
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    return str(value)
+    import tomlkit  # here, since only an editor's form needs it
+    from tomlkit.items import Array
+
+    if isinstance(value, str) and ("\n" in value or len(value) > 80):
+        return tomlkit.string(value, multiline=True).as_string()
+    item = tomlkit.item(list(value) if isinstance(value, tuple) else value)
+    if isinstance(item, Array) and sum(len(str(one)) for one in value) > 60:
+        item.multiline(True)
+    return str(item.as_string())

@@ -12,6 +12,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Any
 
+from yester.agents.values import relative_path
 from yester.memories.memory import GLOBAL
 from yester.model import SCOPES, Filters, Item, Memo, Project
 from yester.store.contract import Store
@@ -46,6 +47,7 @@ def is_same_subject(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 @lru_cache(1_000)
 def _choose_differently(one: str, other: str) -> bool:
     """Do they choose differently: "use pnpm, not npm", "use yarn, not npm"?"""
+    # Here, since its table and patterns take long to put together.
     from yester.memories.standing import contradicts_rule, find_rules
 
     mine, theirs = find_rules(one), find_rules(other)
@@ -71,7 +73,7 @@ def applicable_rules(
     Those for the files that are touched first, then the project's, then those for everywhere; the
     newest first. `files` are relative to the project or absolute below its root.
     """
-    here = [_relative_path(path, project.root) for path in files]
+    here = [relative_path(path, project.root) for path in files]
     applying = [
         memo
         for memo in _active_rules(store, (project.key, GLOBAL.key))
@@ -84,11 +86,9 @@ def applicable_rules(
     for memo in applying:
         if any(is_same_subject(memo.content, other.content) for other in heard):
             continue
-        left -= len(memo.item.body) + 1
-        if left < 0:
-            left += len(memo.item.body) + 1
-            continue
-        heard.append(memo)
+        if (size := len(memo.item.body) + 1) <= left:
+            left -= size
+            heard.append(memo)
     return [memo.item for memo in heard]
 
 
@@ -101,21 +101,16 @@ def _active_rules(store: Store, projects: tuple[str, ...]) -> list[Memo]:
 def match_glob(glob: str, path: str) -> bool:
     """`*` within a folder, `**` over folders; a pattern without a slash fits a name anywhere, and
     what names a folder fits everything in it."""
-    return _match_parts(
-        glob.strip("/").split("/"), path.strip("/").split("/"), "/" not in glob.strip("/")
-    )
+    globs, parts = glob.strip("/").split("/"), path.strip("/").split("/")
+    if len(globs) == 1:
+        return any(fnmatchcase(part, globs[0]) for part in parts)
+    return _match_parts(globs, parts)
 
 
-def _match_parts(glob: Sequence[str], path: Sequence[str], anywhere: bool) -> bool:
-    if anywhere:
-        return any(fnmatchcase(part, glob[0]) for part in path)
-    if not glob:
+def _match_parts(globs: Sequence[str], parts: Sequence[str]) -> bool:
+    if not globs:
         return True
-    if glob[0] == "**":
-        return any(_match_parts(glob[1:], path[at:], False) for at in range(len(path) + 1))
-    return bool(path) and fnmatchcase(path[0], glob[0]) and _match_parts(glob[1:], path[1:], False)
-
-
-def _relative_path(path: str, root: str) -> str:
-    start = root.rstrip("/") + "/"
-    return path[len(start) :] if root and path.startswith(start) else path
+    if globs[0] == "**":
+        return any(_match_parts(globs[1:], parts[at:]) for at in range(len(parts) + 1))
+    fits = bool(parts) and fnmatchcase(parts[0], globs[0])
+    return fits and _match_parts(globs[1:], parts[1:])

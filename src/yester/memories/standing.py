@@ -1,11 +1,10 @@
 """Standing rules: what a user asks for beyond the task at hand, taken from typed prompts.
 
-    rules_in       the rules that stand in one prompt
-    same_subject   are two rules about the same thing
-    contradicts    must the older one give way
-    in_force       what is left of many rules, oldest first: the newest wins
-    withdrawals_in what a prompt takes back: "forget the rule about bun", "we use pnpm again"
-    ended_by       the one rule of many that it ends; None where that is not clear
+    find_rules        the rules that stand in one prompt
+    is_same_subject   are two rules about the same thing
+    contradicts_rule  must the older one give way
+    find_withdrawals  what a prompt takes back: "forget the rule about bun", "we use pnpm again"
+    find_ended_rule   the one rule of many that it ends; None where that is not clear
 
 A rule shown to an agent is obeyed, so a wrong one does harm and a missed one costs a reminder:
 what is not plainly a rule is none. The words are the user's own, taken and never rewritten, and a
@@ -146,15 +145,6 @@ def is_negated(text: str) -> bool:
     return _NEGATED.search(_REASON.split(text.replace("’", "'"), maxsplit=1)[0]) is not None
 
 
-def rules_in_force(rules: Iterable[Rule]) -> list[Rule]:
-    """Oldest first in, oldest first out: without what a newer one contradicts or says again."""
-    standing: list[Rule] = []
-    for rule in rules:
-        gone = [old for old in standing if contradicts_rule(rule, old) or _says_again(rule, old)]
-        standing = [*(old for old in standing if old not in gone), rule]
-    return standing
-
-
 # --- one sentence --------------------------------------------------------------------------------
 
 
@@ -263,11 +253,6 @@ def _share_no_terms(one: str, other: str) -> bool:
 
 def _shares_terms(thing: str, where: str) -> bool:
     return bool(thing and where) and not _share_no_terms(thing, where)
-
-
-def _says_again(newer: Rule, older: Rule) -> bool:
-    reach = (newer.scope, newer.path, newer.polarity) == (older.scope, older.path, older.polarity)
-    return reach and term_overlap(telling_terms(newer.text), telling_terms(older.text)) >= _REPEATED
 
 
 # --- taken back ----------------------------------------------------------------------------------
