@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import subprocess
@@ -26,6 +27,9 @@ from yester.faces.mcp.tools import TOOLS
 from yester.redact import load_rules
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+from tests.layers.test_layers import GROUPS  # noqa: E402
+
 FOLDER = ROOT / "docs" / "reference"
 _NOTE = "<!-- Written by docs/generate.py from the code; change it there. -->\n"
 
@@ -258,6 +262,25 @@ PAGES = {
 }
 
 
+def tree_map(text: str) -> str:
+    """CONTRIBUTING.md with its map of the tree: every package and top-level module in the order of
+    reading, with the first sentence of its docstring."""
+    rows = ["| where | what |", "|---|---|"]
+    for name in (name for group in GROUPS for name in group):
+        place = ROOT.joinpath("src", "yester", *name.split("."))
+        for path in (place.with_suffix(".py"), *sorted(place.rglob("__init__.py"))):
+            if path.exists():
+                where = path.parent if path.name == "__init__.py" else path
+                told = ast.get_docstring(ast.parse(path.read_text("utf-8")))
+                assert told, f"{where} does not say what it is"
+                slash = "/" if where.is_dir() else ""
+                what = re.split(r"(?<=\.)\s", " ".join(told.split()))[0]
+                rows.append(f"| `{where.relative_to(ROOT / 'src' / 'yester')}{slash}` | {what} |")
+    begin, end = "<!-- map -->\n", "<!-- end of the map -->"
+    before, _, rest = text.partition(begin)
+    return before + begin + "\n".join(rows) + "\n" + end + rest.partition(end)[2]
+
+
 def main() -> int:
     FOLDER.mkdir(exist_ok=True)
     wanted = {FOLDER / name: make() for name, make in PAGES.items()}
@@ -265,6 +288,8 @@ def main() -> int:
         home = sample_home(folder)
         for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
             wanted[path] = refreshed(path.read_text("utf-8"), home)
+    contributing = ROOT / "CONTRIBUTING.md"
+    wanted[contributing] = tree_map(contributing.read_text("utf-8"))
     stale = [p for p, text in wanted.items() if not p.exists() or p.read_text("utf-8") != text]
     if "--check" not in sys.argv:
         for path in stale:

@@ -1,0 +1,1 @@
+"""A question into the best answers: candidates, ranking, timeline, staleness."""

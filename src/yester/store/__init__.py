@@ -1,4 +1,4 @@
-"""The store. `open_store` is the only way in; `contract.py` says what a store does.
+"""The store: `open_store` is the only way in, and `contract.py` says what a store does.
 
 Importing this package loads no engine: whoever only asks whether there is a store must not wait.
 """

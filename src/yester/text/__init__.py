@@ -1,0 +1,1 @@
+"""Words: terms, queries, sentences, an item as text, embeddings."""

@@ -1,0 +1,1 @@
+"""The MCP server: tools for a model, JSON-RPC on stdin and stdout."""

@@ -1,0 +1,1 @@
+"""The store on SQLite: one file, full text and vectors beside the items."""
