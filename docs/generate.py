@@ -21,9 +21,8 @@ import msgspec
 from yester.agents.descriptors import AGENTS, CLAUDE_EVENTS
 from yester.config import SETTINGS
 from yester.faces.cli import cli
-from yester.faces.mcp.server import HANDSHAKE, MODERN
+from yester.faces.mcp.server import HANDSHAKE, MODERN, load_tools
 from yester.faces.mcp.text import MOST
-from yester.faces.mcp.tools import TOOLS
 from yester.redact import load_rules
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -171,13 +170,15 @@ def mcp() -> str:
         f"No answer is longer than {MOST:,} tokens: what does not\nfit is counted, and the last "
         "line says how to get it.",
     ]
-    for tool in TOOLS.values():
-        told = "changes nothing" if tool.hints["readOnlyHint"] else "adds, and removes nothing"
-        parts += [f"## {tool.name}", f"{tool.description} ({told.capitalize()}.)"]
+    for name, tool in load_tools().items():
+        reads, schema = tool["annotations"]["readOnlyHint"], tool["inputSchema"]
+        told = "Changes nothing." if reads else "Adds, and removes nothing."
+        parts += [f"## {name}", f"{tool['description']} ({told})"]
+        required = schema.get("required", ())
         rows = [
-            f"| `{name}` | {schema['type']}{' (required)' if name in tool.required else ''} | "
-            f"{_meaning(schema)} |"
-            for name, schema in tool.parameters.items()
+            f"| `{name}` | {one['type']}{' (required)' if name in required else ''} | "
+            f"{_meaning(one)} |"
+            for name, one in schema["properties"].items()
         ]
         if rows:
             parts.append("\n".join(["| parameter | type | meaning |", "|---|---|---|", *rows]))

@@ -15,9 +15,11 @@ from typing import Any
 
 import yester
 from tests.serving import Serving, serving
+from yester.faces.mcp.calls import answer_call
 from yester.faces.mcp.memory import open_for_tools
-from yester.faces.mcp.tools import TOOLS
+from yester.faces.mcp.server import load_tools
 
+TOOLS = load_tools()
 NO_MODEL = {"YESTER_EMBEDDER": "none"}
 DAY = 86_400
 NOON = 1_772_366_400  # 2026-03-01T12:00:00Z
@@ -183,7 +185,7 @@ def ask_http(api: Serving, path: str, query: dict[str, Any]) -> list[int]:
 
 
 def ask_mcp(memory: Any, tool: str, given: dict[str, Any]) -> list[int]:
-    text, failed = TOOLS[tool].answer_call(lambda: memory, given)
+    text, failed = answer_call(TOOLS[tool], lambda: memory, given)
     assert not failed, text
     return [int(found) for found in re.findall(r"^\W*#(\d+)", text, re.MULTILINE)]
 

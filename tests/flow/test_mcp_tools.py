@@ -14,17 +14,17 @@ import pytest
 import yester
 from tests.capturing import answered, made, worker_that
 from yester.distil.titles import TYPES
-from yester.faces.mcp.calls import WORKFLOW
+from yester.faces.mcp.calls import WORKFLOW, answer_call
 from yester.faces.mcp.memory import open_for_tools
-from yester.faces.mcp.server import Server
+from yester.faces.mcp.server import Server, load_tools
 from yester.faces.mcp.text import MOST, most_tokens
-from yester.faces.mcp.tools import TOOLS
 from yester.faces.python import open_memory
 from yester.fence import strip_fenced
 from yester.memories.categories import CATEGORIES
 from yester.model import Filters, Paging
 from yester.store.figures import has_vectors
 
+TOOLS = load_tools()
 T = 1_770_000_000
 Call = Callable[..., str]
 
@@ -57,7 +57,7 @@ def call(home: Path, tmp_path: Path) -> Iterator[Call]:
     memory = open_for_tools(str(home), str(folder), {"YESTER_EMBEDDER": "none"})
 
     def call(name: str, wrong: bool = False, /, **given: Any) -> str:
-        text, failed = TOOLS[name].answer_call(lambda: memory, given)
+        text, failed = answer_call(TOOLS[name], lambda: memory, given)
         assert failed == wrong, text
         assert most_tokens(text) <= MOST
         return text
@@ -333,7 +333,7 @@ def test_where_yester_is_off_nothing_is_shown_and_nothing_kept(home, tmp_path, s
             assert run(*words).code == 0
         memory = open_for_tools(str(home), str(here), env)
         for name, given in (("search", {}), ("save_memory", {"text": "x"})):
-            text, failed = TOOLS[name].answer_call(lambda: memory, given)  # noqa: B023
+            text, failed = answer_call(TOOLS[name], lambda: memory, given)  # noqa: B023
             assert failed
             assert "switched off" in text
         memory.close()
@@ -402,7 +402,8 @@ def test_a_worker_that_runs_is_asked_and_one_that_fails_is_done_without(home, tm
     for body, expected in ((said, 7), (b"{", 5), (b"", 5)):  # noqa: B007
         memory = open_for_tools(str(home), str(tmp_path), {})
         with worker_that(home, say) as asked:
-            text, failed = TOOLS["search"].answer_call(
+            text, failed = answer_call(
+                TOOLS["search"],
                 lambda: memory,  # noqa: B023
                 {"query": "dropped stale prices"},
             )
@@ -421,8 +422,8 @@ def test_without_a_worker_the_server_loads_the_model_itself_and_lets_it_go_again
         assert has_vectors(memory.store)
     memory = open_for_tools(str(home), str(tmp_path), env)
     for _ in range(2):
-        text, failed = TOOLS["search"].answer_call(
-            lambda: memory, {"query": "duplicate payment", "limit": 1}
+        text, failed = answer_call(
+            TOOLS["search"], lambda: memory, {"query": "duplicate payment", "limit": 1}
         )
         assert not failed
         assert ids(text) == [1]

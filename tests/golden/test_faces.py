@@ -13,7 +13,7 @@ import pytest
 
 from yester.faces.http.openapi import make_document
 from yester.faces.http.table import ENDPOINTS
-from yester.faces.mcp.tools import TOOLS
+from yester.faces.mcp.server import load_tools
 
 HERE = Path(__file__).parent
 
@@ -38,4 +38,4 @@ def test_the_http_api_is_the_one_that_was_written_down():
 
 @pytest.mark.requirement("DEL-06")
 def test_the_mcp_tools_are_those_that_were_written_down():
-    assert_golden("mcp-tools.json", as_json([tool.describe_tool() for tool in TOOLS.values()]))
+    assert_golden("mcp-tools.json", as_json([*load_tools().values()]))

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from yester.errors import UsageError
 from yester.faces.mcp.arguments import check_arguments, parse_ids, parse_period, parse_types
-from yester.faces.mcp.tools import TOOLS
+from yester.faces.mcp.server import load_tools
 
+TOOLS = load_tools()
 NOW = int(datetime(2026, 11, 15, 12, tzinfo=UTC).timestamp() * 1000)
 DAY = 86_400_000
 
@@ -131,7 +132,7 @@ SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_
 JSON = SCALARS | st.lists(SCALARS, max_size=2) | st.dictionaries(st.text(max_size=3), SCALARS)
 
 
-@given(st.dictionaries(st.sampled_from([*TOOLS["search"].parameters]), JSON))
+@given(st.dictionaries(st.sampled_from([*TOOLS["search"]["inputSchema"]["properties"]]), JSON))
 def test_anything_is_taken_or_refused(given_):
     try:
         taken = check_arguments(TOOLS["search"], given_)

@@ -10,30 +10,30 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from yester.faces.mcp.memory import ToolMemory, open_for_tools
-from yester.faces.mcp.server import HANDSHAKE, MODERN, Server, read_lines
-from yester.faces.mcp.tools import TOOLS, Tool
+from yester.faces.mcp.calls import answer_call
+from yester.faces.mcp.memory import open_for_tools
+from yester.faces.mcp.server import HANDSHAKE, MODERN, Server, load_tools, read_lines
 
 META = "io.modelcontextprotocol/"
 ENVELOPE = {f"{META}protocolVersion": MODERN[-1], f"{META}clientCapabilities": {}}
 EXACT = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 
 
-def broken(memory: ToolMemory, given: Any) -> str:
+TOOLS = load_tools()
+
+
+def fail_call(*_: Any) -> tuple[str, bool]:
     raise ZeroDivisionError("stored words")
-
-
-BROKEN = Tool("broken", "", "", {}, (), {}, broken)
 
 
 @pytest.fixture
 def ask(tmp_path):
     """What the server sends for some lines; without a store, a worker or a process."""
 
-    def ask(*sent: Any, tools=TOOLS) -> list[Any]:
+    def ask(*sent: Any, call=answer_call) -> list[Any]:
         answers: list[Any] = []
         memory = open_for_tools(str(tmp_path / "home"), str(tmp_path), {}, lambda *_: None)
-        server = Server(tools, lambda: memory, answers.append)
+        server = Server(TOOLS, lambda: memory, answers.append, call)
         for one in sent:
             server.take_line(one if isinstance(one, bytes | None) else json.dumps(one).encode())
         server.finish()
@@ -173,14 +173,14 @@ def test_what_cannot_be_answered_gets_the_error_of_the_protocol(ask, line, expec
         {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": {}}},
         {"jsonrpc": "2.0", "method": "notifications/cancelled"},
         {"jsonrpc": "2.0", "method": "notifications/whatever", "params": [1]},
-        {"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "broken"}},
+        {"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "search"}},
         {"jsonrpc": "2.0", "id": 7, "result": {}},
         {"jsonrpc": "2.0", "id": 7, "error": {"code": 1, "message": "no"}},
     ],
     ids=str,
 )
 def test_notifications_and_answers_get_no_answer(ask, message):
-    assert ask(message, tools={"broken": BROKEN}) == []
+    assert ask(message, call=fail_call) == []
 
 
 def test_blank_lines_are_passed_over(ask):
@@ -189,8 +189,8 @@ def test_blank_lines_are_passed_over(ask):
 
 @pytest.mark.requirement("DEL-06")
 def test_a_failure_nobody_expected_is_an_internal_error_and_not_the_end(ask, capsys):
-    call = {**EXACT, "method": "tools/call", "params": {"name": "broken"}}
-    failed, again = ask(call, call | {"id": 2}, tools={"broken": BROKEN})
+    call = {**EXACT, "method": "tools/call", "params": {"name": "search"}}
+    failed, again = ask(call, call | {"id": 2}, call=fail_call)
     assert code(failed) == code(again) == -32603
     assert "ZeroDivisionError" in failed["error"]["message"]
     assert "stored words" not in json.dumps(failed), "what is stored goes out by tools alone"
@@ -217,16 +217,15 @@ def test_a_batch_is_answered_by_a_batch_without_its_notifications(ask):
 def test_a_call_that_is_cancelled_before_its_turn_is_not_made(ask):
     made: list[int] = []
 
-    def note(memory: ToolMemory, given: Any) -> str:
+    def note(*_: Any) -> tuple[str, bool]:
         made.append(1)
-        return "done"
+        return "done", False
 
-    tools = {"note": Tool("note", "", "", {}, (), {}, note)}
-    call = {**EXACT, "method": "tools/call", "params": {"name": "note"}}
+    call = {**EXACT, "method": "tools/call", "params": {"name": "search"}}
     cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
-    assert ask([call, cancelled], tools=tools) == []
+    assert ask([call, cancelled], call=note) == []
     assert made == []
-    (answer,) = ask(call, tools=tools)
+    (answer,) = ask(call, call=note)
     assert answer["result"]["content"] == [{"type": "text", "text": "done"}]
 
 

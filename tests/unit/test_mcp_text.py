@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from yester.faces.mcp.server import load_tools
 from yester.faces.mcp.text import (
     MOST,
     ROW,
@@ -22,7 +23,6 @@ from yester.faces.mcp.text import (
     most_tokens,
     whole_item,
 )  # fmt: skip
-from yester.faces.mcp.tools import TOOLS
 from yester.fence import KINDS
 from yester.model import Hit, Item
 from yester.text.wordpiece import WordPiece
@@ -52,7 +52,7 @@ def pieces() -> WordPiece:
 
 @pytest.mark.requirement("DEL-06")
 def test_the_tools_together_cost_less_than_900_tokens(pieces):
-    described = [tool.describe_tool() for tool in TOOLS.values()]
+    described = [*load_tools().values()]
     listed = json.dumps(described, separators=(",", ":"), ensure_ascii=False)
     assert len(listed) / 4 < 900
     # What a client hands on to a model; this tokenizer counts every bracket and quotation mark.
@@ -72,15 +72,18 @@ def test_the_tools_have_the_parameters_that_were_promised():
         "get_observations": ("ids",),
         "save_memory": ("text", "title", "project"),
     }  # fmt: skip
-    assert {name: tuple(tool.parameters) for name, tool in TOOLS.items()} == promised
-    assert {name: tool.required for name, tool in TOOLS.items() if tool.required} == {
-        "get_observations": ("ids",),
-        "save_memory": ("text",),
+    tools = load_tools()
+    schemas = {name: tool["inputSchema"] for name, tool in tools.items()}
+    assert {name: tuple(one["properties"]) for name, one in schemas.items()} == promised
+    assert {name: one["required"] for name, one in schemas.items() if "required" in one} == {
+        "get_observations": ["ids"],
+        "save_memory": ["text"],
     }
-    reading = {name for name, tool in TOOLS.items() if tool.hints["readOnlyHint"]}
-    assert reading == set(TOOLS) - {"save_memory"}
-    assert TOOLS["save_memory"].hints["destructiveHint"] is False
-    assert not any(tool.hints["openWorldHint"] for tool in TOOLS.values())
+    hints = {name: tool["annotations"] for name, tool in tools.items()}
+    reading = {name for name, one in hints.items() if one["readOnlyHint"]}
+    assert reading == set(tools) - {"save_memory"}
+    assert hints["save_memory"]["destructiveHint"] is False
+    assert not any(one["openWorldHint"] for one in hints.values())
 
 
 def test_the_count_is_never_below_that_of_a_real_tokenizer_on_real_text(pieces):

@@ -8,33 +8,32 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from yester.clock import parse_bound
 from yester.errors import UsageError
-
-if TYPE_CHECKING:
-    from yester.faces.mcp.tools import Tool
 
 _IDENTITY = re.compile(r"#?(?P<id>\d{1,15})(?:@(?P<start>\d{1,9}))?")
 _SEPARATORS = re.compile(r"[\s,]+")
 
 
-def check_arguments(tool: Tool, given: Mapping[str, Any]) -> dict[str, Any]:
+def check_arguments(tool: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments that are there, each as its schema says."""
+    schema = tool["inputSchema"]
+    parameters = schema["properties"]
     taken = {name: value for name, value in given.items() if value is not None}
     for name in taken:
-        if name not in tool.parameters:
+        if name not in parameters:
             from difflib import get_close_matches
 
-            meant = get_close_matches(name, tool.parameters, 1)
+            meant = get_close_matches(name, parameters, 1)
             hint = f"did you mean {meant[0]}? " if meant else ""
-            there = ", ".join(tool.parameters) or "none"
+            there = ", ".join(parameters) or "none"
             raise UsageError(f"no parameter is called {name!r:.80}; {hint}there is {there}")
-    for name in tool.required:
+    for name in schema.get("required", ()):
         if name not in taken:
             raise UsageError(f"{name} is missing; it is required")
-    return {name: _check_value(name, value, tool.parameters[name]) for name, value in taken.items()}
+    return {name: _check_value(name, value, parameters[name]) for name, value in taken.items()}
 
 
 def _check_value(name: str, value: Any, schema: Mapping[str, Any]) -> Any:

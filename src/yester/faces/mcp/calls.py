@@ -1,4 +1,10 @@
-"""What the tools of the MCP server do: arguments in, text for a model out (see `mcp_tools`).
+"""What the tools of the MCP server do: arguments in, text for a model out.
+
+    search            an index: one row for each hit, with its id and what reading it whole costs
+    timeline          what happened before and after one of them
+    get_observations  some of them whole
+    save_memory       something to be kept
+    __IMPORTANT       how the three belong together
 
 `type` names kinds of items: observations are observations, memories and notes; prompts are prompts;
 without it everything is searched. As long as nothing has been distilled where a question looks, or
@@ -9,13 +15,13 @@ are found by anything that was said in them.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from yester.deliver.lines import one_line, replace_quotes
-from yester.errors import NotFound, UsageError
-from yester.faces.mcp.arguments import parse_ids, parse_period, parse_types
+from yester.errors import NotFound, UsageError, YesterError
+from yester.faces.mcp.arguments import check_arguments, parse_ids, parse_period, parse_types
 from yester.faces.mcp.memory import ToolMemory
 from yester.faces.mcp.text import (
     MARK,
@@ -84,14 +90,29 @@ WORKFLOW = (
 )
 
 
-def important(memory: ToolMemory, given: Arguments) -> str:  # noqa: ARG001
+def answer_call(
+    tool: Mapping[str, Any], open_memory: Callable[[], ToolMemory], given: Arguments
+) -> tuple[str, bool]:
+    """The text for the model, and whether it tells of an error.
+
+    A wrong argument is no error of the protocol: it is the model that can put it right.
+    """
+    try:
+        memory = open_memory()
+        memory.check_allowed()
+        return _CALLS[tool["name"]](memory, check_arguments(tool, given)), False
+    except YesterError as error:
+        return f"{tool['name']}: {one_line(str(error), 600)}", True
+
+
+def explain_workflow(memory: ToolMemory, given: Arguments) -> str:  # noqa: ARG001
     return WORKFLOW
 
 
 # --- search ------------------------------------------------------------------------------------
 
 
-def search(memory: ToolMemory, given: Arguments) -> str:
+def search_memory(memory: ToolMemory, given: Arguments) -> str:
     now, query, wanted = memory.now, given.get("query", "").strip(), given.get("type", "")
     since, until = parse_period(given, now)
     if not memory.exists():
@@ -211,7 +232,7 @@ def _sessions(memory: ToolMemory, asked: Asked) -> tuple[list[str], list[Hit | N
 # --- timeline ----------------------------------------------------------------------------------
 
 
-def timeline(memory: ToolMemory, given: Arguments) -> str:
+def show_timeline(memory: ToolMemory, given: Arguments) -> str:
     query, anchor = given.get("query", ""), given.get("anchor", "").strip() or None
     if anchor is None and not query.strip():
         raise UsageError(
@@ -351,3 +372,12 @@ def _save(memory: ToolMemory, text: str, title: str, project: Project) -> tuple[
     by = Author("mcp", int(time.time() * 1000), "agent")
     kept = remember(store, Draft(text, title=title), project, by)
     return kept.memo.item.id, kept.done == "created"
+
+
+_CALLS: Mapping[str, Callable[[ToolMemory, Arguments], str]] = {
+    "__IMPORTANT": explain_workflow,
+    "search": search_memory,
+    "timeline": show_timeline,
+    "get_observations": get_observations,
+    "save_memory": save_memory,
+}

@@ -8,6 +8,10 @@ Which of the two it is, each request tells; nothing is remembered between them. 
 answered where it is read. Tools are called in a thread of their own, one after the other, so that a
 ping or a cancellation never waits for a search. Importing this module must stay cheap (see
 `yester.__main__`): what a tool needs is imported when it is called.
+
+`tools.json` is what a client is told of the tools. It goes into a model's context in every session
+that uses them: all together they stay under 900 tokens. Types are plain ones, since clients hand
+schemas on to models of all kinds; what a model may write besides is understood by `calls`.
 """
 
 from __future__ import annotations
@@ -27,10 +31,12 @@ if TYPE_CHECKING:
     from typing import Any, BinaryIO, TypeGuard
 
     from yester.faces.mcp.memory import ToolMemory
-    from yester.faces.mcp.tools import Tool
 
     Id = int | str
     Message = dict[str, Any]
+    OpenMemory = Callable[[], ToolMemory]
+    # A tool, the memory and arguments → a text for a model, and whether it tells of an error.
+    AnswerCall = Callable[[Message, OpenMemory, Mapping[str, Any]], tuple[str, bool]]
 
 HANDSHAKE = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 MODERN = ("2026-07-28",)
@@ -53,6 +59,13 @@ _RESTING = 300.0  # seconds without a call, after which what is large is let go
 _RESPONSE = {"result", "error"}
 
 
+def load_tools() -> dict[str, Message]:
+    """By name, as a client is told of them."""
+    path = os.path.join(os.path.dirname(__file__), "tools.json")  # noqa: PTH118, PTH120 -- cheap
+    with open(path, encoding="utf-8") as file:
+        return {tool["name"]: tool for tool in json.load(file)}
+
+
 class RpcError(Exception):
     def __init__(self, code: int, message: str, data: Any = None, id_: Id | None = None) -> None:
         super().__init__(message)
@@ -65,22 +78,23 @@ class RpcError(Exception):
         return {"jsonrpc": "2.0", "id": id_ if self.id is None else self.id, "error": error}
 
 
+# --- the process --------------------------------------------------------------------------------
+
+
 def serve_stdio(home: str | None) -> int:
     """Answer on stdin and stdout until the client leaves (end of input, SIGTERM, a closed pipe)."""
     if sys.stdin is None or sys.stdout is None or sys.stderr is None:
         return 0  # nobody there
     out = os.dup(1)
     os.dup2(2, 1)  # whatever else prints, a library or a child, must not reach the client
-    from yester.faces.mcp.tools import TOOLS
-
-    here = _current_folder()
+    folder = _current_folder()
 
     def open_memory() -> ToolMemory:
         from yester.faces.mcp.memory import open_for_tools
 
-        return open_for_tools(home, here, os.environ)
+        return open_for_tools(home, folder, os.environ)
 
-    server = Server(TOOLS, open_memory, _open_writer(out))
+    server = Server(load_tools(), open_memory, _open_writer(out))
     signal.signal(signal.SIGTERM, _raise_left)
     code = 0
     try:
@@ -116,7 +130,7 @@ def _raise_left(*_: object) -> None:
 def _open_writer(out: int) -> Callable[[Any], None]:
     lock = threading.Lock()
 
-    def write(message: Any) -> None:
+    def write_message(message: Any) -> None:
         data = json.dumps(message, separators=(",", ":")).encode() + b"\n"
         try:
             with lock:
@@ -125,7 +139,7 @@ def _open_writer(out: int) -> Callable[[Any], None]:
         except OSError:  # a closed pipe; the main thread may be waiting for a line
             signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
 
-    return write
+    return write_message
 
 
 def read_lines(source: BinaryIO, longest: int = _LONGEST) -> Iterator[bytes | None]:
@@ -139,17 +153,27 @@ def read_lines(source: BinaryIO, longest: int = _LONGEST) -> Iterator[bytes | No
         yield None
 
 
+def _answer_call(
+    tool: Message, open_memory: OpenMemory, arguments: Mapping[str, Any]
+) -> tuple[str, bool]:
+    from yester.faces.mcp.calls import answer_call
+
+    return answer_call(tool, open_memory, arguments)
+
+
 class Server:
     """Takes lines, sends messages; `finish` it at the end. `open_memory` is called with the first
     tool."""
 
     def __init__(
         self,
-        tools: Mapping[str, Tool],
-        open_memory: Callable[[], ToolMemory],
+        tools: Mapping[str, Message],
+        open_memory: OpenMemory,
         send: Callable[[Any], None],
+        answer_call: AnswerCall = _answer_call,
     ) -> None:
         self._tools, self._open_memory, self._send = tools, open_memory, send
+        self._answer_call = answer_call
         self._memory: ToolMemory | None = None
         self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._cancelled: dict[Id, bool] = {}  # calls that wait or run → is the answer unwanted?
@@ -164,14 +188,14 @@ class Server:
         except RpcError as error:
             self._send(error.to_response(None))
             return
-        if not isinstance(message, list):
-            self._take_message(message)
-        elif message:
-            for one in message:
-                self._note_call(one)
-            self._queue_job(lambda: self._answer_batch(message))
+        batch = isinstance(message, list)
+        messages = message if batch else [message]
+        for one in messages:
+            self._note_call(one)
+        if batch or _is_call(message):
+            self._queue_job(lambda: self._answer_messages(messages, batch))
         else:
-            self._send(RpcError(INVALID, "the batch is empty").to_response(None))
+            self._answer_messages(messages, batch)
 
     def finish(self, patience: float | None = None) -> None:
         """Answer what has been asked, or no more than what is running, if it takes no longer."""
@@ -183,26 +207,18 @@ class Server:
 
     # --- one message ---------------------------------------------------------------------------
 
-    def _take_message(self, message: Any) -> None:
-        self._note_call(message)
-        if isinstance(message, dict) and message.get("method") == "tools/call":
-            self._queue_job(lambda: self._answer_message(message))
-        else:
-            self._answer_message(message)
-
-    def _answer_message(self, message: Any) -> None:
-        if (answer := self._make_response(message)) is not None:
-            self._send(answer)
-        self._write_notes(message)
-
-    def _answer_batch(self, messages: list[Any]) -> None:
-        answers = [self._make_response(one, batch=True) for one in messages]
+    def _answer_messages(self, messages: list[Any], batch: bool) -> None:
+        answers = [self._make_response(one, batch) for one in messages]
         if found := [one for one in answers if one is not None]:
-            self._send(found)
-        self._write_notes(*messages)
+            self._send(found if batch else found[0])
+        if self._memory is not None and any(map(_is_call, messages)):
+            try:  # the answer is out: what it showed is written down, by the thread of the tools
+                self._memory.write_notes()
+            except Exception:  # noqa: BLE001 -- one note less, no call lost
+                _print_failure()
 
-    def _make_response(self, message: Any, batch: bool = False) -> Message | None:
-        """The response; None for what gets none: notifications, responses, cancelled calls."""
+    def _make_response(self, message: Any, batch: bool) -> Message | None:
+        """None for what gets none: notifications, responses, cancelled calls."""
         if isinstance(message, dict) and "method" not in message and _RESPONSE & message.keys():
             return None  # we ask nothing, so it answers nothing
         try:
@@ -222,31 +238,18 @@ class Server:
         except RpcError as error:
             return error.to_response(id_)
         except Exception as error:  # noqa: BLE001 -- one call must not end the others
-            import traceback
-
-            traceback.print_exc()
+            _print_failure()
             failed = f"yester failed ({type(error).__name__}); its stderr tells more"
             return RpcError(INTERNAL, failed).to_response(id_)
-
-    def _write_notes(self, *messages: Any) -> None:
-        """After the answer: what it showed is written down, by the thread that calls tools."""
-        called = any(isinstance(m, dict) and m.get("method") == "tools/call" for m in messages)
-        if called and self._memory is not None:
-            try:
-                self._memory.write_notes()
-            except Exception:  # noqa: BLE001 -- the answer is out; one note less, no call lost
-                import traceback
-
-                traceback.print_exc()
 
     def _note_call(self, message: Any) -> None:
         """Remember a call that will wait, or that one is not wanted any more."""
         if not isinstance(message, dict):
             return
-        method, id_, params = message.get("method"), message.get("id"), message.get("params")
-        if method == "tools/call" and _is_id(id_):
+        id_, params = message.get("id"), message.get("params")
+        if _is_call(message) and _is_id(id_):
             self._cancelled[id_] = False
-        elif method == "notifications/cancelled" and isinstance(params, dict):
+        elif message.get("method") == "notifications/cancelled" and isinstance(params, dict):
             wanted = params.get("requestId")
             if _is_id(wanted) and wanted in self._cancelled:
                 self._cancelled[wanted] = True
@@ -254,9 +257,9 @@ class Server:
     # --- methods -------------------------------------------------------------------------------
 
     def _method_result(self, method: str, params: Message) -> Message:
-        modern = method != "initialize" and names_version(params)
         if method == "initialize":
             return _handshake_result(params)
+        modern = names_version(params)
         if method == "tools/call":
             result = self._call_tool(params)
         elif method == "tools/list":
@@ -264,8 +267,8 @@ class Server:
         elif method == "ping" and not modern:
             result = {}
         elif method == "server/discover":
-            told = {"supportedVersions": list(MODERN), "instructions": _INSTRUCTIONS}
-            result = {**told, "capabilities": _CAPABILITIES, **_FRESH}
+            about = {"supportedVersions": list(MODERN), "instructions": _INSTRUCTIONS}
+            result = {**about, "capabilities": _CAPABILITIES, **_FRESH}
         else:
             known = "initialize, ping, server/discover, tools/list, tools/call"
             raise RpcError(NO_METHOD, f"no method {method[:100]!r}; there is {known}")
@@ -276,16 +279,16 @@ class Server:
     def _list_tools(self, params: Message) -> Message:
         if params.get("cursor") is not None:
             raise RpcError(BAD_PARAMS, "cursor: there is one page of tools; leave it out")
-        return {"tools": [tool.describe_tool() for tool in self._tools.values()]}
+        return {"tools": list(self._tools.values())}
 
     def _call_tool(self, params: Message) -> Message:
-        name, given = params.get("name"), params.get("arguments")
+        name, arguments = params.get("name"), params.get("arguments")
         tool = self._tools.get(name) if isinstance(name, str) else None
         if tool is None:
             raise RpcError(BAD_PARAMS, f"no tool {name!r:.100}; there is {', '.join(self._tools)}")
-        if given is not None and not isinstance(given, dict):
-            raise RpcError(BAD_PARAMS, f"arguments of {tool.name} must be an object")
-        text, failed = tool.answer_call(self._opened_memory, given or {})
+        if arguments is not None and not isinstance(arguments, dict):
+            raise RpcError(BAD_PARAMS, f"arguments of {name} must be an object")
+        text, failed = self._answer_call(tool, self._opened_memory, arguments or {})
         return {"content": [{"type": "text", "text": text}], "isError": failed}
 
     def _opened_memory(self) -> ToolMemory:
@@ -316,25 +319,42 @@ class Server:
             self._memory.close()
 
 
+def _print_failure() -> None:
+    import traceback
+
+    traceback.print_exc()
+
+
+# --- messages -----------------------------------------------------------------------------------
+
+
 def parse_message(line: bytes | None) -> Any:
+    """What a line holds, a message or several; it may be anything but an empty batch."""
     if line is None:
         raise RpcError(INVALID, f"the message is longer than {_LONGEST >> 20} MiB")
     try:
-        return json.loads(line.decode(), parse_constant=_no_number)
+        message = json.loads(line.decode(), parse_constant=_refuse_constant)
     except UnicodeDecodeError:
         raise RpcError(PARSE, "the message is not UTF-8") from None
     except RecursionError:
         raise RpcError(PARSE, "the message is nested too deeply") from None
     except ValueError as error:
         raise RpcError(PARSE, f"the message is not JSON ({error})") from None
+    if message == []:
+        raise RpcError(INVALID, "the batch is empty")
+    return message
 
 
-def _no_number(name: str) -> None:
+def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is no JSON")
 
 
 def _is_id(value: Any) -> TypeGuard[Id]:
     return isinstance(value, int | str) and not isinstance(value, bool)
+
+
+def _is_call(message: Any) -> bool:
+    return isinstance(message, dict) and message.get("method") == "tools/call"
 
 
 def parse_request(message: Any) -> tuple[Id | None, str, Message]:
@@ -377,6 +397,6 @@ def names_version(params: Message) -> bool:
             BAD_PARAMS, f"_meta needs {_META}protocolVersion and {_META}clientCapabilities"
         )
     if asked not in MODERN:
-        told = {"supported": list(MODERN), "requested": asked}
-        raise RpcError(UNSUPPORTED_VERSION, f"no protocol version {asked[:40]!r}", told)
+        known = {"supported": list(MODERN), "requested": asked}
+        raise RpcError(UNSUPPORTED_VERSION, f"no protocol version {asked[:40]!r}", known)
     return True
