@@ -24,7 +24,7 @@ from yester.clock import format_iso, parse_iso
 from yester.errors import SourceError, UsageError
 from yester.fence import strip_fenced
 from yester.memories.categories import CATEGORIES, LONGEST_TITLE, Category, Field
-from yester.memories.content import Content, clean_text
+from yester.memories.content import clean_text
 from yester.memories.memory import Plain, plain_form
 from yester.memories.remember import Draft
 from yester.model import Change, Memo, MemoFile
@@ -239,7 +239,7 @@ def file_from_memory(
     if now["type"] != was["type"]:
         values |= {"category": now["type"], "content": now["content"]}
     elif now["content"] != was["content"]:
-        values["content"] = _change_content(file.content, was["content"], now["content"])
+        values["content"] = _apply_changes(file.content, was["content"], now["content"])
     if (now["status"], now["reason"]) != (was["status"], was["reason"]):
         values |= dict.fromkeys(_STATUS_KEYS) | _status_values(memo, successor)
     return file.with_values(
@@ -261,14 +261,6 @@ def _new_file(memo: Memo, id_: str, changes: Sequence[Change], successor: str) -
         **_status_values(memo, successor), "content": plain_form(memo)["content"],
     }  # fmt: skip
     return MemoryFile({name: value for name, value in values.items() if value is not None})
-
-
-def _change_content(
-    content: Mapping[str, Any], was: Mapping[str, Any], now: Mapping[str, Any]
-) -> dict[str, Any]:
-    """What of a file's content became different in the store; fields of other tools stay."""
-    found = {name: value for name, value in content.items() if name in now or name not in was}
-    return found | {name: value for name, value in now.items() if was.get(name) != value}
 
 
 def _status_values(memo: Memo, successor: str) -> dict[str, Any]:
@@ -334,28 +326,24 @@ def _pick_fields(fields: Sequence[Field], content: Any) -> Any:
     }
 
 
-def apply_file_changes(have: Plain, read: Plain, before: MemoryFile, one: MemoryFile) -> Plain:
-    """A memory's plain form with what a file says otherwise than `before`.
+def apply_file_changes(have: Plain, was: Plain, now: Plain, tagged: bool) -> Plain:
+    """A memory's plain form with what a file says otherwise than before (`was`, `now`). Tags are
+    not taken from a file that is not `tagged`, and no reason for a status that is not the store's.
 
     Field by field: what the store holds in its own words is not replaced by what it was made of."""
-    wanted = dict(have)
-    for name, key in _FIELDS.items():
-        if _differ(one.values, before.values, key) and not (name == "tags" and not one.tags):
-            wanted[name] = read[name]
-    content: Content = {}
-    for field in _category_of(one).fields:
-        source = read if _differ(one.content, before.content, field.name) else have
-        if field.name in source["content"]:
-            content[field.name] = source["content"][field.name]
-    wanted["content"] = content
-    if one.status != before.status:
-        wanted |= {"status": one.status, "reason": read["reason"]}
-    elif have["status"] == one.status and any(
-        _differ(one.values, before.values, f"{status}_reason") for status in ("retired", "archived")
-    ):
-        wanted["reason"] = read["reason"]
-    return wanted
+    usable = {
+        "tags": tagged,
+        "reason": have["status"] == was["status"] or was["status"] != now["status"],
+    }
+    told = [name for name in _TOLD if usable.get(name, True)]
+    before, after = ({name: form[name] for name in told} for form in (was, now))
+    content = _apply_changes(have["content"], was["content"], now["content"])
+    return {**_apply_changes(have, before, after), "content": content}
 
 
-def _differ(one: Mapping[str, Any], other: Mapping[str, Any], name: str) -> bool:
-    return canonical_json(one.get(name)) != canonical_json(other.get(name))
+def _apply_changes(
+    target: Mapping[str, Any], was: Mapping[str, Any], now: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The target with what became different elsewhere; what others have put there stays."""
+    found = {name: value for name, value in target.items() if name in now or name not in was}
+    return found | {name: value for name, value in now.items() if was.get(name) != value}

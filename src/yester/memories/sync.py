@@ -51,20 +51,15 @@ _STEPS = {"active": "restore", "retired": "retire", "archived": "archive"}
 _SUSPICIOUS = 3
 
 
-class Holding(Protocol):
-    """What a side holds, retired and archived memories included. `unread` says what of it could
-    not be read: while there is something, nothing counts as gone, since the missing one may be
-    the unread one."""
-
-    memories: dict[str, MemoryFile]
-    unread: dict[str, str]
-
-
-class Keeper(Holding, Protocol):
-    """One of the two sides; `name` is what to call it in a message. What it holds is what it held
-    when it was opened, with what was put and let go since."""
+class Keeper(Protocol):
+    """One of the two sides; `name` is what to call it in a message. `memories` are those it held
+    when it was opened, retired and archived ones included, with what was put and let go since.
+    `unread` says what could not be read: while there is something, nothing counts as gone, since
+    the missing one may be the unread one."""
 
     name: str
+    memories: dict[str, MemoryFile]
+    unread: dict[str, str]
 
     def put(self, one: MemoryFile, instead_of: str) -> MemoryFile:
         """Keep this version in place of the one with that hash ("": there is none); the version as
@@ -112,7 +107,7 @@ class SyncReport:
 # --- the plan ------------------------------------------------------------------------------------
 
 
-def plan_sync(base: Base, folder: Holding, store: Holding) -> list[Action]:
+def plan_sync(base: Base, folder: Keeper, store: Keeper) -> list[Action]:
     """What must be done, by key. Two equal states give an empty plan, the same states the same."""
     keys = sorted({*base, *folder.memories, *store.memories})
     given: set[str] = set()
@@ -123,7 +118,7 @@ def plan_sync(base: Base, folder: Holding, store: Holding) -> list[Action]:
 
 
 def _plan_memory(
-    key: str, before: tuple[str, str], folder: Holding, store: Holding, given: set[str]
+    key: str, before: tuple[str, str], folder: Keeper, store: Keeper, given: set[str]
 ) -> Action | None:
     here, there = folder.memories.get(key), store.memories.get(key)
     hashes = _hash_of(folder, key), _hash_of(store, key)
@@ -151,12 +146,12 @@ def _plan_memory(
     return Action("write", key, there, why="its file is gone, but it has changed in the store")
 
 
-def _hash_of(side: Holding, key: str) -> str:
+def _hash_of(side: Keeper, key: str) -> str:
     one = side.memories.get(key)
     return one.hash if one else ""
 
 
-def _is_hidden(key: str, before: tuple[str, str], *sides: Holding) -> bool:
+def _is_hidden(key: str, before: tuple[str, str], *sides: Keeper) -> bool:
     """Gone, but perhaps only unreadable: what was known of it is still what is known."""
     return any(
         had and key not in side.memories and side.unread
@@ -164,7 +159,7 @@ def _is_hidden(key: str, before: tuple[str, str], *sides: Holding) -> bool:
     )
 
 
-def _rename_beside(one: MemoryFile, folder: Holding, store: Holding, given: set[str]) -> MemoryFile:
+def _rename_beside(one: MemoryFile, folder: Keeper, store: Keeper, given: set[str]) -> MemoryFile:
     """The version under a name made from its content: the same conflict again gives the same name,
     and a name that holds something else is not taken."""
     mark, number = f"-conflict-{one.hash[:8]}", 1
@@ -376,8 +371,11 @@ class StoreKeeper:
 
     def _change(self, memo: Memo, before: MemoryFile, one: MemoryFile) -> Memo:
         have = plain_form(memo)
-        read, _ = form_from_draft(self._store, draft_from_file(one), self._project, self._by)
-        wanted = apply_file_changes(have, read, before, one)
+        was, now = (
+            form_from_draft(self._store, draft_from_file(file), self._project, self._by)[0]
+            for file in (before, one)
+        )
+        wanted = apply_file_changes(have, was, now, tagged=bool(one.tags))
         what = "update"
         if wanted["status"] != have["status"]:
             what = _STEPS[wanted["status"]]
