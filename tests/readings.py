@@ -61,16 +61,5 @@ def loses_nothing_when_stopped(reader, path):
         assert found | _stored(reader.read_items(resumed(now))) == whole, stop
 
 
-def loses_nothing_when_growing(reader, path):
-    """So do a run over any beginning of a file and the next one over all of it."""
-    raw, whole = path.read_bytes(), _stored(reader.read_items(reading(path)))
-    for cut in range(0, len(raw), 97):
-        path.write_bytes(raw[:cut])
-        now = reading(path)
-        found = _stored(reader.read_items(now))
-        path.write_bytes(raw)
-        assert found | _stored(reader.read_items(resumed(now))) == whole, cut
-
-
 def _stored(found):
     return {(item.kind, item.ref): item for item in found}

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from tests.readings import by_identity, loses_nothing_when_stopped, reading, resumed
+from tests.readings import by_identity, reading, resumed
 from yester.agents.aider import READER
 from yester.agents.base import find_transcripts
 from yester.agents.descriptors import AGENTS
@@ -171,7 +169,7 @@ def test_files_added_to_the_chat_count_as_read(write):
 
 def test_reading_on_gives_what_reading_all_at_once_gives(write):
     whole = by_identity(items(write(HISTORY)))
-    for cut in range(0, len(HISTORY), 5):
+    for cut in range(0, len(HISTORY), 23):
         path = write(HISTORY[:cut])
         first = reading(path)
         list(READER.read_items(first))
@@ -193,10 +191,6 @@ def test_what_an_earlier_run_stored_is_replaced_not_left_behind(write):
     assert stored == whole
 
 
-def test_stopping_at_any_item_loses_nothing(write):
-    loses_nothing_when_stopped(READER, write(HISTORY))
-
-
 def test_a_file_that_was_changed_before_its_end_is_read_again(write):
     path = write(HISTORY)
     first = reading(path)
@@ -213,22 +207,3 @@ def test_only_aiders_own_files_are_found_and_accepted(write, tmp_path):
     other = tmp_path / "notes.md"
     other.write_text("# Notes\n\n# aider chat started at 2026-02-03 10:00:00\n")
     assert not READER.is_transcript(other)
-
-
-@given(junk=st.binary(max_size=400))
-def test_any_bytes_are_read_without_an_error(tmp_path_factory, junk):
-    path = tmp_path_factory.mktemp("junk") / AGENTS["aider"].transcripts[0]
-    path.write_bytes(junk)
-    list(READER.read_items(reading(path)))
-    READER.is_transcript(path)
-
-
-@given(data=st.data())
-def test_mangled_histories_are_read_without_an_error(tmp_path_factory, data):
-    lines = HISTORY.splitlines(keepends=True)
-    picked = data.draw(st.lists(st.sampled_from(lines) | st.text(max_size=20), max_size=60))
-    path = tmp_path_factory.mktemp("mangled") / AGENTS["aider"].transcripts[0]
-    path.write_bytes("".join(picked).encode("utf-8", "surrogatepass"))
-    now = reading(path)
-    assert all(item.body.strip() for item in READER.read_items(now))
-    list(READER.read_items(resumed(now)))

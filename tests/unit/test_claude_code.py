@@ -6,8 +6,6 @@ import json
 from itertools import chain
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.readings import loses_nothing_when_stopped, one, reading, resumed
 from yester.agents.base import CLIENT_TEXTS
@@ -312,43 +310,3 @@ def test_its_files_are_recognised_and_others_are_not(transcript, tmp_path):
     ):
         (tmp_path / name).write_text(text)
         assert not READER.is_transcript(tmp_path / name), name
-
-
-_json = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(
-        st.sampled_from(["type", "text", "content", "message", "name", "input", "id", "uuid",
-                         "tool_use_id", "thinking", "timestamp", "cwd", "x"]), inner, max_size=5),
-    max_leaves=25,
-)  # fmt: skip
-
-
-@given(
-    st.lists(
-        st.builds(
-            lambda kind, content, more: {
-                "type": kind, "sessionId": "s", "uuid": "u", "message": {"content": content}, **more
-            },
-            st.sampled_from(["user", "assistant", "queue-operation", "attachment", "custom-title"]),
-            _json,
-            st.dictionaries(
-                st.sampled_from(["uuid", "timestamp", "cwd", "isMeta", "agentId", "operation",
-                                 "content", "attachment", "planContent", "origin", "gitBranch"]),
-                _json, max_size=4),
-        ),
-        max_size=6,
-    )
-)  # fmt: skip
-def test_no_record_of_any_shape_raises(tmp_path_factory, records):
-    path = tmp_path_factory.mktemp("any") / "any.jsonl"
-    path.write_text("\n".join(map(json.dumps, records)) + "\n")
-    for item in items(path):
-        item.body.encode("utf-8")
-
-
-@given(st.binary(max_size=400))
-def test_no_bytes_raise(tmp_path_factory, data):
-    path = tmp_path_factory.mktemp("bytes") / "bytes.jsonl"
-    path.write_bytes(data)
-    items(path)
-    READER.is_transcript(path)

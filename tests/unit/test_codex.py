@@ -6,19 +6,14 @@ import json
 from collections import Counter
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.readings import (
-    ODD,
     accepted_by,
-    loses_nothing_when_growing,
-    loses_nothing_when_stopped,
     one,
     reading,
 )
 from yester.agents.base import CLIENT_TEXTS, find_transcripts
-from yester.agents.codex import READER, RECORDS
+from yester.agents.codex import READER
 from yester.agents.descriptors import AGENTS
 from yester.config import Config
 
@@ -273,46 +268,6 @@ def test_calls_that_local_models_number_in_every_session_stay_apart(rollout):
     found = items(rollout(records))
     assert [item.body for item in found] == ["ls\n\na", "pwd\n\nb"]
     assert len({item.ref for item in found}) == 2
-
-
-def test_reading_on_after_the_file_grew_gives_what_reading_it_at_once_gives(rollout):
-    loses_nothing_when_growing(READER, rollout(TALK))
-
-
-def test_a_run_stopped_at_any_item_goes_on_there(rollout):
-    loses_nothing_when_stopped(READER, rollout(TALK))
-
-
-@given(st.binary(max_size=80), st.floats(0, 1))
-def test_any_bytes_in_a_file_never_stop_the_run(tmp_path, junk, where):
-    text = "".join(json.dumps(record) + "\n" for record in TALK).encode()
-    at = int(len(text) * where)
-    path = tmp_path / "broken.jsonl"
-    path.write_bytes(text[:at] + junk + text[at:])
-    items(path)
-    READER.is_transcript(path)
-
-
-KINDS = ("message", "reasoning", "function_call", "function_call_output", "local_shell_call",
-         "web_search_call", "custom_tool_call", "custom_tool_call_output")  # fmt: skip
-
-
-@given(st.data())
-def test_values_of_any_type_in_known_fields_never_stop_the_run(tmp_path, data):
-    fields = ("id", "role", "content", "call_id", "name", "arguments", "output", "action", "input",
-              "summary", "cwd", "git", "source", "session_id", "message", "turn_id")  # fmt: skip
-    values = ODD | st.sampled_from(["user", "assistant", "update_plan", SESSION])
-    records = []
-    for _ in range(3):
-        payload = data.draw(st.dictionaries(st.sampled_from(fields), values))
-        payload["type"] = data.draw(st.sampled_from(KINDS) | ODD)
-        record = line(data.draw(st.sampled_from(sorted(RECORDS))), payload)
-        record["timestamp"] = data.draw(ODD)
-        records.append(record)
-    path = tmp_path / "odd.jsonl"
-    path.write_text("".join(json.dumps(record) + "\n" for record in records), "utf-8")
-    items(path)
-    accepted_by(path)
 
 
 def test_a_bad_line_is_named_and_the_others_are_read(rollout):

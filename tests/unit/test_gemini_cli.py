@@ -6,14 +6,9 @@ import json
 from hashlib import sha256
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.readings import (
-    ODD,
     accepted_by,
-    loses_nothing_when_growing,
-    loses_nothing_when_stopped,
     one,
     reading,
     resumed,
@@ -221,40 +216,6 @@ def test_the_project_is_the_folder_the_client_noted_or_else_its_name(tmp_path, s
     assert one(items(path), ref="p1").project == f"dir:{ROOT}"  # its hash is in the head
     (chats.parent / ".project_root").write_text("/home/sam/moved", "utf-8")
     assert one(items(path), ref="p1").project == "dir:/home/sam/moved"
-
-
-def test_reading_on_after_the_file_grew_gives_what_reading_it_at_once_gives(talk):
-    loses_nothing_when_growing(READER, talk)
-
-
-def test_a_run_stopped_at_any_item_goes_on_there(talk):
-    loses_nothing_when_stopped(READER, talk)
-
-
-@given(st.binary(max_size=80), st.floats(0, 1), st.sampled_from([".jsonl", ".json"]))
-def test_any_bytes_in_a_file_never_stop_the_run(tmp_path, junk, where, suffix):
-    text = "".join(json.dumps(record) + "\n" for record in TALK).encode()
-    at = int(len(text) * where)
-    path = tmp_path / f"broken{suffix}"
-    path.write_bytes(text[:at] + junk + text[at:])
-    items(path)
-    READER.is_transcript(path)
-
-
-@given(st.data())
-def test_values_of_any_type_in_known_fields_never_stop_the_run(tmp_path, data):
-    fields = ("id", "timestamp", "content", "displayContent", "thoughts", "toolCalls", "$set",
-              "sessionId", "projectHash", "kind", "directories", "messages")  # fmt: skip
-    call = st.fixed_dictionaries({"name": st.text(max_size=5), "args": ODD, "result": ODD})
-    values = ODD | st.lists(call, max_size=2) | st.just("an-id") | st.just([{"text": 7}])
-    records = []
-    for _ in range(3):
-        record = data.draw(st.dictionaries(st.sampled_from(fields), values))
-        record["type"] = data.draw(st.sampled_from(["user", "gemini"]) | ODD)
-        records.append(record)
-    path = written(tmp_path / "chats" / "session-odd.jsonl", records)
-    items(path)
-    accepted_by(path)
 
 
 def test_a_bad_line_is_named_and_the_others_are_read(talk):

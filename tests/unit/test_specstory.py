@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from tests.readings import by_identity, loses_nothing_when_stopped, reading, resumed
+from tests.readings import by_identity, reading, resumed
 from yester.agents.base import find_transcripts
 from yester.agents.descriptors import AGENTS
 from yester.agents.specstory import READER
@@ -368,7 +366,7 @@ def test_message_ids_are_the_refs_where_they_are_written(write):
 
 def test_reading_on_gives_what_reading_all_at_once_gives(write):
     whole = by_identity(items(write(TALK)))
-    for cut in range(0, len(TALK), 7):
+    for cut in range(0, len(TALK), 31):
         path = write(TALK[:cut])
         first = reading(path)
         list(READER.read_items(first))
@@ -392,10 +390,6 @@ def test_what_an_earlier_run_stored_is_replaced_not_left_behind(write):
         assert stored == whole
 
 
-def test_stopping_at_any_item_loses_nothing(write):
-    loses_nothing_when_stopped(READER, write(EXTENSION + TALK))
-
-
 def test_a_file_written_anew_is_read_from_its_beginning(write):
     path = write(TALK)
     first = reading(path)
@@ -417,23 +411,3 @@ def test_only_specstorys_own_files_are_found_and_accepted(write, tmp_path):
     assert not READER.is_transcript(other)
     assert not READER.is_transcript(tmp_path / "missing.md")
     assert not READER.is_transcript(write(TALK, "copy.txt"))
-
-
-@given(junk=st.binary(max_size=400))
-def test_any_bytes_are_read_without_an_error(tmp_path_factory, junk):
-    path = tmp_path_factory.mktemp("junk") / "a.md"
-    path.write_bytes(junk)
-    list(READER.read_items(reading(path)))
-    READER.is_transcript(path)
-
-
-@given(data=st.data())
-def test_mangled_files_are_read_without_an_error(tmp_path_factory, data):
-    lines = (TALK + EXTENSION + FIRST).splitlines(keepends=True)
-    picked = data.draw(st.lists(st.sampled_from(lines) | st.text(max_size=20), max_size=80))
-    path = tmp_path_factory.mktemp("mangled") / "a.md"
-    path.write_bytes("".join(picked).encode("utf-8", "surrogatepass"))
-    now = reading(path)
-    found = list(READER.read_items(now))
-    assert all(item.body.strip() for item in found)
-    list(READER.read_items(resumed(now)))
