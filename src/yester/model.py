@@ -14,7 +14,6 @@ KINDS = ("message", "prompt", "observation", "summary", "memory", "note")
 STATUSES = ("active", "retired", "archived", "superseded")
 ECHO = "echo"  # the status of what an agent only said again: kept and shown, never ranked
 DISTILLED = "yester"  # the source of what was distilled from other items
-ORIGINS = ("user", "agent", "tool", "file", "import")
 SCOPES = ("global", "project", "path")
 CURATED = ("memory-md", "claude-md")  # sources that are files an agent loads by itself
 
@@ -45,7 +44,7 @@ class Item:
     files_modified: tuple[str, ...] = ()
     sections: Mapping[str, str] = field(default_factory=dict)
     tool: str = ""
-    origin: str = "agent"
+    origin: str = "agent"  # user, agent, tool, file, import
     trust: float = 0.5
     confidence: float = 1.0
     status: str = "active"

@@ -59,7 +59,7 @@ def counting(window):
 @pytest.fixture
 def at(server):
     with yester.open(server.home) as memory:
-        ids = [memory.store.find(f"{kind}-1")[0].id for kind in ("observation", "memory")]
+        ids = [memory.store.find_by_ref(f"{kind}-1")[0].id for kind in ("observation", "memory")]
     session = server.get("/api/sessions")["sessions"][0]["db_id"]
 
     def at(route):

@@ -42,7 +42,7 @@ def home(tmp_path):
             ]  # fmt: skip
             found.append(Item("m1", "message", "name:garden", epoch=now, body="Roses"))
             store.put([prepare_item(one) for one in found])
-            ids = [item.id for item in store.find("r0") + store.find("r1")]
+            ids = [item.id for item in store.find_by_ref("r0") + store.find_by_ref("r1")]
             store.append(
                 [Injection(session, "SessionStart", id_, 0.5, 120, now - DAY) for id_ in ids]
             )

@@ -80,7 +80,7 @@ def _fill(store, number, text, now):
     )  # fmt: skip
     change = Change(0, now, text, "create", text, None, {"title": text, "text": text})
     id_ = store.put_memo(prepare_item(memo.item), memo, change)
-    found = store.find(f"observation-{number}")[0].id
+    found = store.find_by_ref(f"observation-{number}")[0].id
     store.append([
         Injection(session, "UserPromptSubmit", one, 0.5, 20, now, text, 1) for one in (found, id_)
     ])  # fmt: skip
@@ -109,7 +109,7 @@ def numbers(server, place):
     ids = {}
     with yester.open(server.home) as memory:
         for kind in ("observation", "summary", "message", "memory"):
-            ids[kind] = memory.store.find(f"{kind}-{place}")[0].id
+            ids[kind] = memory.store.find_by_ref(f"{kind}-{place}")[0].id
     found = {
         one["session"]: one["db_id"] for one in server.get("/api/sessions", limit=100)["sessions"]
     }

@@ -86,8 +86,8 @@ def filled(tmp_path_factory):
                         title="Ovens")
             )  # fmt: skip
             store.put([prepare_item(one) for one in (*SHORT, OBSERVED, *long_session(), LATER)])
-        ids = {one.ref: store.find(one.ref)[0].id for one in (*SHORT, OBSERVED, LATER)}
-        ids["deep source"] = store.find("long-977")[0].id
+        ids = {one.ref: store.find_by_ref(one.ref)[0].id for one in (*SHORT, OBSERVED, LATER)}
+        ids["deep source"] = store.find_by_ref("long-977")[0].id
         with store.transaction("items"):
             behind = {
                 "seen": ((-1, ids["short-0"]), (0, ids["short-3"])),
@@ -289,7 +289,7 @@ def test_what_a_live_session_says_appears(viewer, home):
         expect(viewer.page.locator("article.entry")).to_have_count(len(SHORT) + 1)
     finally:  # the store is that of all tests here
         with yester.open(home) as memory, memory.store.transaction("items"):
-            memory.store.remove([memory.store.find("short-8")[0].id])
+            memory.store.remove([memory.store.find_by_ref("short-8")[0].id])
 
 
 def test_only_what_was_said_is_a_switch_that_stays_in_the_address(viewer):

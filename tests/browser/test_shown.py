@@ -42,7 +42,7 @@ def fill(home):
                 Session("bbbbbb-2", "claude-code", SHOP.key, NOON, NOON + 9_000)
             )
             store.put([prepare_item(one_) for one_ in ITEMS])
-        ids = {ref: store.find(ref)[0].id for ref in ("key", "utc", "ask")}
+        ids = {ref: store.find_by_ref(ref)[0].id for ref in ("key", "utc", "ask")}
         with store.transaction("items"):
             store.append([
                 Injection(one, "SessionStart", ids["utc"], 0.0, 12, NOON, "newest of the project"),

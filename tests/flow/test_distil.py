@@ -76,7 +76,7 @@ def test_a_typed_decision_is_found_as_one_when_its_session_is_distilled(store):
     (one,) = made(store, "observation")
     assert one.type == "decision"
     assert one.facts == (story.items[0].body,)
-    assert sources_of(store, one)[0] == [store.find(story.items[0].ref)[0].id]
+    assert sources_of(store, one)[0] == [store.find_by_ref(story.items[0].ref)[0].id]
 
 
 def snapshot(store):
@@ -582,7 +582,7 @@ def test_what_an_agent_repeats_of_what_it_was_shown_is_not_distilled(store):
     with store.transaction("items"):
         store.put([prepare_item(known)])
         session = store.session(SESSION, "claude-code")
-        shown = store.find("old")[0].id
+        shown = store.find_by_ref("old")[0].id
         store.append([Injection(session.id, "UserPromptSubmit", shown, 0.9, 20, 5)])
     distilled(store)
     assert made(store, "observation")

@@ -61,7 +61,7 @@ def filled(home):
             )  # fmt: skip
             store.put_session(Session("bbbbbb-2", "claude-code", BAKERY.key, NOON, NOON))
             store.put([prepare_item(one) for one in ITEMS])
-        ids = {ref: store.find(ref)[0].id for ref in "123456"}
+        ids = {ref: store.find_by_ref(ref)[0].id for ref in "123456"}
         with store.transaction("items"):
             store.append([
                 Injection(first, "SessionStart", ids["1"], 0.5, 12, NOON, "timeline"),

@@ -207,7 +207,7 @@ def test_a_content_that_does_not_fit_changes_nothing(api):
 def test_an_item_a_program_stored_as_a_memory_can_be_edited(tmp_path):
     with yester.open(tmp_path / "memory") as memory:
         memory.add([{"ref": "1", "kind": "memory", "type": "preference", "text": "Short names"}])
-        id_ = memory.store.find("1")[0].id
+        id_ = memory.store.find_by_ref("1")[0].id
     with serving(tmp_path / "memory") as api:
         said = api.send(f"/api/memories/{id_}", {"version": 0, "title": "Names"}, "PATCH")
         assert said.status == 200, said.body

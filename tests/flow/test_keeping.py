@@ -266,7 +266,7 @@ def test_a_decision_that_undoes_another_links_to_it_and_only_the_newer_is_found(
             id_ = store.put_session(Session(one.session, "claude-code", SHOP.key, one.epoch))
             store.put([prepare_item(one)])
         sum(link_decisions(store, Session(one.session, "claude-code", SHOP.key, id=id_)))
-    (old,), (new,), (other,) = (store.find(f"d{number}") for number in range(3))
+    (old,), (new,), (other,) = (store.find_by_ref(f"d{number}") for number in range(3))
     assert (old.status, new.status, other.status) == ("superseded", "active", "active")
     assert (new.supersedes, other.supersedes) == (old.id, 0)
     hits = recall_hits(store, Asked("redis sessions", now=new.epoch))

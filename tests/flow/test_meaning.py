@@ -298,7 +298,7 @@ def test_what_is_changed_while_its_vectors_are_made_waits_again(opened, model):
     assert list(steps) == [1]
     assert waiting(memory) == []
     assert memory.recall("what day do we ship to production")[0].ref == "login"
-    (item,) = memory.store.find("login")
+    (item,) = memory.store.find_by_ref("login")
     asked = model.embed_query("users cannot authenticate")
     near = finding.cosines(memory.store, asked, model.sha, [item.id])[item.id]
     assert near.cosine == pytest.approx(float(model.embed([NOTES["deploy"]])[0] @ asked), abs=0.02)

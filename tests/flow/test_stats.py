@@ -83,7 +83,7 @@ def test_what_was_found_out_is_set_against_what_reading_costs(run, store, today)
     with store.transaction("items"):
         store.put([prepare_item(one) for one in items])
         session = store.put_session(Session("s", "claude-code", "name:p"))
-        first, second = (store.find(ref)[0].id for ref in ("o1", "m1"))
+        first, second = (store.find_by_ref(ref)[0].id for ref in ("o1", "m1"))
         store.append(
             [
                 Injection(session, "SessionStart", first, 0.0, 20, today + 1),

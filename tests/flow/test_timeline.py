@@ -31,7 +31,7 @@ def refs(hits):
 
 
 def id_of(memory, ref):
-    (item,) = memory.store.find(ref)
+    (item,) = memory.store.find_by_ref(ref)
     return item.id
 
 
@@ -151,7 +151,7 @@ def test_filters_choose_what_stands_around_and_what_words_find(memory):
 
 
 def test_only_active_items_are_in_the_line(steps):
-    (old,) = steps.store.find("14")
+    (old,) = steps.store.find_by_ref("14")
     with steps.store.transaction("items"):
         steps.store.put([prepare_item(replace(old, status="archived"))])
     assert refs(steps.timeline(id_of(steps, "15"), 2, 0)) == ["12", "13", "15"]
@@ -215,7 +215,7 @@ def test_a_timeline_is_a_slice_of_everything_by_time_however_many_share_a_moment
             {"ref": str(n), "kind": kinds[n], "text": f"step {n}", "epoch": NOON + moment / 1000}
             for n, moment in enumerate(moments)
         )
-        (anchor,) = memory.store.find(str(number))
+        (anchor,) = memory.store.find_by_ref(str(number))
         found = memory.timeline(anchor.id, before, after, kinds=only)
         everything = sorted((item.epoch, item.id, item.kind) for item in every_item(memory.store))
         allowed = [id_ for _, id_, kind in everything if id_ == anchor.id or kind in (only or kind)]

@@ -230,5 +230,5 @@ def test_an_event_of_a_work_tree_that_is_gone_and_its_transcript_agree_on_files(
     assert run("worker", "drain").code == 0
     run("index")
     with yester.open(home) as memory:
-        (item,) = memory.store.find(key)
+        (item,) = memory.store.find_by_ref(key)
     assert item.files_modified == ("src/till.py",)

@@ -45,7 +45,7 @@ def test_an_old_database_opens_keeps_its_rows_and_equals_a_fresh_one(old, tmp_pa
             ("round-the-totals-last", 1, {"text": "Round the totals last"}) for _ in memories
         ]
         assert [change.what for change in store.changes()] == ["create" for _ in memories]
-        assert [i.body for i in store.find("kept")] == ["Use UTC in the orders table"]
+        assert [i.body for i in store.find_by_ref("kept")] == ["Use UTC in the orders table"]
         assert len(finding.by_words(store, ["utc"], Filters(), 5)) == 1
         assert maintenance_of(store).check() == []
         one, two = (apsw.Connection(str(f / "yester.db")) for f in (folder, tmp_path / "fresh"))

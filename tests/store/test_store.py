@@ -123,7 +123,7 @@ def test_an_item_comes_back_as_it_went_in(store):
         tool="Edit", origin="user", trust=0.9, confidence=0.8, supersedes=0, discovery_tokens=77,
     )  # fmt: skip
     assert put(store, whole).added == 1
-    (back,) = store.find("r1")
+    (back,) = store.find_by_ref("r1")
     assert replace(back, id=0) == whole
     assert store.get([back.id]) == [back]
 
@@ -138,7 +138,7 @@ def test_identity_is_source_kind_and_ref(store):
     assert (again.added, again.changed, again.unchanged) == (0, 0, 1)
     new = put(store, item("1", "one, corrected"))
     assert (new.added, new.changed) == (0, 1)
-    assert len(store.find("1")) == 3
+    assert len(store.find_by_ref("1")) == 3
 
 
 @pytest.mark.requirement("STO-02")
@@ -156,7 +156,7 @@ def test_a_changed_item_is_found_by_its_new_words_only(store):
 
 def test_the_same_identity_twice_in_one_batch_keeps_the_later(store):
     assert put(store, item("1", "early"), item("1", "late")).added == 1
-    assert store.find("1")[0].body == "late"
+    assert store.find_by_ref("1")[0].body == "late"
 
 
 @pytest.mark.requirement("STO-01")
@@ -166,7 +166,7 @@ def test_a_failed_batch_leaves_nothing_behind(store):
         store.put_project(Project("name:other", "other"))
         store.put([prepare_item(item("lost", "lost", project="name:other"))])
         raise ZeroDivisionError
-    assert store.find("lost") == []
+    assert store.find_by_ref("lost") == []
     assert [p.name for p in store.projects()] == ["shop"]
     assert put(store, item("new", "new", project="name:other")).added == 1
     assert maintenance_of(store).check() == []
@@ -230,10 +230,10 @@ def test_a_project_with_nothing_to_merge_with_is_only_called_otherwise(store):
     with store.transaction("items"):
         store.put_project(Project("git:x/old", "old", "/code/old"))
         store.put_project(Project("git:x/sub", "sub", parent="git:x/old"))
-    before = store.find("1")[0]
+    before = store.find_by_ref("1")[0]
     with store.transaction("places"):
         assert store.merge_project("git:x/old", Project("name:old", "old")) == 1
-    assert store.find("1")[0] == replace(before, project="name:old")
+    assert store.find_by_ref("1")[0] == replace(before, project="name:old")
     assert Project("name:old", "old") in [replace(p, root="") for p in store.projects()]
     assert {p.key: p.parent for p in store.projects()}["git:x/sub"] == "name:old"
     assert store.select(Filters(projects=("git:x/old",)), Paging(9)) == []
@@ -249,7 +249,7 @@ def test_who_has_remembered_a_project_writes_to_what_it_was_merged_into(open_sto
         two.merge_project("name:old", Project("name:new", "new"))
     put(one, item("3", "apple", project="name:old", session="s"))  # made anew, not a loose end
     assert {p.key for p in one.projects()} == {"name:new", "name:old"}
-    assert one.find("3")[0].project == "name:old"
+    assert one.find_by_ref("3")[0].project == "name:old"
     assert one.check() == []
 
 
@@ -655,8 +655,8 @@ def test_a_transcripts_item_takes_over_what_a_hook_stored(store):
     assert now["uuid-1"] == ids["hook:s:1"]
     assert now["uuid-2"] == ids["hook:s:2"]
     assert len(now) == 3
-    assert store.find("hook:s:1") == store.find("hook:s:2") == []
-    assert store.find("uuid-1")[0].body == "first words, and more"
+    assert store.find_by_ref("hook:s:1") == store.find_by_ref("hook:s:2") == []
+    assert store.find_by_ref("uuid-1")[0].body == "first words, and more"
     assert sorted(found(store, "word")) == ["uuid-1", "uuid-2", "uuid-3"]
     put(store, item("uuid-1", "first words, and more", alias="hook:s:1"))
     assert len(list(every_item(store))) == 3
@@ -782,7 +782,7 @@ def test_a_call_entered_in_a_transaction_that_fails_was_never_entered(store):
 @pytest.mark.requirement("DEL-11")
 def test_what_was_shown_counts_what_it_was_made_from(store):
     put(store, item("a", "one", discovery_tokens=40), item("b", "two"))
-    one, two = (store.find(ref)[0].id for ref in "ab")
+    one, two = (store.find_by_ref(ref)[0].id for ref in "ab")
     with store.transaction("items"):
         store.append(
             [Injection(1, "Start", one, 0.0, 5, 10), Injection(1, "Start", two, 0.0, 6, 10),
@@ -910,7 +910,7 @@ def test_days_say_what_happened_on_them(store):
         item("5", "e", epoch=9 * DAY),
         item("6", "f", epoch=11 * DAY, status="retired"),
     )
-    (id_,) = [one.id for one in store.find("1")]
+    (id_,) = [one.id for one in store.find_by_ref("1")]
     with store.transaction("items"):
         store.append([
             Injection(1, "SessionStart", id_, 0.5, 10, 11 * DAY),
@@ -970,7 +970,7 @@ def test_what_was_made_of_what_is_known_both_ways(store):
 def test_an_echo_is_kept_for_those_who_look_and_found_by_no_search(store):
     put(store, item("a", "the ledger listens on a port"))
     put(store, item("b", "the ledger listens on a port", status=ECHO, session="s1"))
-    (echo,) = store.find("b")
+    (echo,) = store.find_by_ref("b")
     for _ in range(2):
         assert found(store, "ledger") == ["a"]
         assert [one.ref for one in store.select(Filters(), Paging(9))] == ["a"]

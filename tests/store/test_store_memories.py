@@ -149,7 +149,7 @@ def test_what_is_not_active_is_supplied_by_no_way_of_finding(store, status):
     with store.transaction("items"):
         store.use_model("m")
         store.put_vectors(one.item.id, "m", [vector])
-    before, after = (store.find(ref)[0].id for ref in ("before", "after"))
+    before, after = (store.find_by_ref(ref)[0].id for ref in ("before", "after"))
     id_ = one.item.id
     assert found(store, "needl") == ["a"]
     assert finding.nearest(store, vector, "m", Filters(), 9)[0][0] == id_
@@ -200,13 +200,13 @@ def test_what_was_let_go_is_gone_and_does_not_come_back(store):
         store.drop_memo(gone.item.id, 9, "grace over")
     assert store.memos(ids=[gone.item.id]) == []
     assert store.changes(gone.item.id) == []
-    assert store.find("a") == []
+    assert store.find_by_ref("a") == []
     assert found(store, "walrus") == ["kept"]
     assert tag_counts(store) == {}
-    assert store.gone("", "a")
-    assert not store.gone("", "kept")
+    assert store.was_dropped("", "a")
+    assert not store.was_dropped("", "kept")
     assert put(store, memory("a", "walrus")).unchanged == 1
-    assert store.find("a") == []
+    assert store.find_by_ref("a") == []
     assert maintenance_of(store).check() == []
     new = write(store, memo("new", "another"))
     assert new.item.id > gone.item.id > kept.item.id
@@ -220,7 +220,7 @@ def test_no_id_is_given_twice_whoever_opens_the_store(open_store):
     store.close()
     later = open_store()
     put(later, item("b", "second"))
-    assert later.find("b")[0].id > one.item.id
+    assert later.find_by_ref("b")[0].id > one.item.id
 
 
 @pytest.mark.requirement("MEM-01")
@@ -302,13 +302,13 @@ def test_a_project_that_becomes_another_takes_its_memories_along(store):
 def test_the_file_of_a_memory_is_kept_with_the_version_it_was_read_into(open_store):
     store = open_store()
     one, other = write(store, memo("a", "first")), write(store, memo("b", "second"))
-    assert store.files([one.item.id, other.item.id]) == {}
+    assert store.memo_files([one.item.id, other.item.id]) == {}
     with store.transaction("items"):
-        store.put_file(one.item.id, b"\x00{}\xff", "hash")
+        store.put_memo_file(one.item.id, b"\x00{}\xff", "hash")
     write(store, replace(one, reason="other"), "update")
-    assert open_store().files([one.item.id, other.item.id, 99]) == {
+    assert open_store().memo_files([one.item.id, other.item.id, 99]) == {
         one.item.id: (b"\x00{}\xff", "hash", 1)
     }
     with store.transaction("memories"):
         store.drop_memo(one.item.id, 9, "gone")
-    assert store.files([one.item.id]) == {}
+    assert store.memo_files([one.item.id]) == {}

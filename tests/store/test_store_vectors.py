@@ -60,7 +60,7 @@ QUERY = units(99)[0]
 
 def embed(store, vectors, model=MODEL):
     """ref → vectors of its parts"""
-    ids = {ref: store.find(ref)[0].id for ref in vectors}
+    ids = {ref: store.find_by_ref(ref)[0].id for ref in vectors}
     with store.transaction("items"):
         for ref, parts in vectors.items():
             store.put_vectors(ids[ref], model, list(parts))
@@ -248,7 +248,7 @@ def test_a_replaced_item_is_not_found_by_what_it_was(store):
     assert list(nearest(store)) == ["a", "b"]
     put(store, item("a", "something else altogether"))
     assert list(nearest(store)) == ["b"]
-    assert finding.cosines(store, QUERY, MODEL, [store.find("a")[0].id]) == {}
+    assert finding.cosines(store, QUERY, MODEL, [store.find_by_ref("a")[0].id]) == {}
     assert refs(store.get(store.unembedded(9))) == ["a"]
     embed(store, {"a": [towards(QUERY, -0.5)]})
     assert nearest(store) == pytest.approx({"b": 0.3, "a": -0.5}, abs=0.01)
@@ -292,7 +292,7 @@ def test_an_item_written_anew_again_and_again_pushes_no_other_out(open_store):
 
 def test_what_is_rolled_back_is_not_found(store):
     filled(store, {"a": units(1)})
-    id_ = store.find("a")[0].id
+    id_ = store.find_by_ref("a")[0].id
     with pytest.raises(ZeroDivisionError), store.transaction("items"):
         store.put_vectors(id_, MODEL, [QUERY, QUERY])
         raise ZeroDivisionError
@@ -304,7 +304,7 @@ def test_what_is_rolled_back_is_not_found(store):
 def test_what_was_seen_and_rolled_back_does_not_stay(store):
     filled(store, {"a": units(1)})
     put(store, item("b", "text b"))
-    id_ = store.find("b")[0].id
+    id_ = store.find_by_ref("b")[0].id
     with pytest.raises(ZeroDivisionError), store.transaction("items"):
         store.put_vectors(id_, MODEL, [QUERY])
         assert next(iter(nearest(store))) == "b"
@@ -400,15 +400,15 @@ def test_what_became_the_output_of_a_tool_no_longer_waits(store):
 
 @pytest.mark.requirement("REC-04")
 def test_another_model_queues_everything_and_the_old_vectors_serve_until_replaced(store):
-    assert store.model() == ""
+    assert store.wanted_model() == ""
     with store.transaction("items"):
         assert store.use_model(MODEL) == 0
     filled(store, {"a": units(1), "b": units(2), "c": units(3)})
     with store.transaction("items"):
         assert store.use_model(MODEL) == 0  # nothing is queued again
-        assert store.model() == MODEL
+        assert store.wanted_model() == MODEL
         assert store.use_model(OTHER) == 3
-    assert store.model() == OTHER
+    assert store.wanted_model() == OTHER
     assert set(nearest(store)) == {"a", "b", "c"}
     embed(store, {"c": units(4)}, OTHER)
     assert set(nearest(store)) == {"a", "b"}

@@ -116,7 +116,9 @@ def _taken_apart(turn: View, gate: Gate) -> Iterator[None]:
 
 
 def _met_since(store: Store, item: Item) -> bool:
-    return any(old.source == DISTILLED and old.epoch > item.epoch for old in store.find(item.ref))
+    return any(
+        old.source == DISTILLED and old.epoch > item.epoch for old in store.find_by_ref(item.ref)
+    )
 
 
 def _summaries(store: Store, looked: Looked, telling: Sequence[_Telling]) -> Iterator[Made]:

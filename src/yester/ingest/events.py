@@ -231,7 +231,7 @@ class Events:
                     entries.append((one, mark_echo(entry) if echo else entry))
         self._store.put([entry for _, entry in entries])
         for one, entry in entries:
-            stored = self._store.find(entry.item.ref)
+            stored = self._store.find_by_ref(entry.item.ref)
             one.items += [item.id for item in stored if _is_same(item, entry.item)]
         for agent, counts in skipped.items():
             self._store.append([Skipped(agent, reason, n) for reason, n in counts.items()])
@@ -239,7 +239,7 @@ class Events:
     def _find_known(self, item: Item, session: int, epoch: int) -> int:
         """The item as the transcript gave it, if it did; it is the whole truth. A call without its
         result is not."""
-        for old in self._store.find(item.ref):
+        for old in self._store.find_by_ref(item.ref):
             if _is_same(old, item):
                 grown = item.body.startswith(old.body) and len(item.body) > len(old.body)
                 return 0 if grown and item.role == "tool" else old.id

@@ -131,7 +131,7 @@ class Ingest:
             (old.source, old.kind) == (item.source, item.kind)
             and len(old.body) > len(item.body)
             and old.body.startswith(item.body)
-            for old in self._store.find(item.ref)
+            for old in self._store.find_by_ref(item.ref)
         )
 
     @property

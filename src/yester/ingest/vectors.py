@@ -27,7 +27,7 @@ def embed_waiting(
 
     `since` (ms): only what was stored since then.
     """
-    if store.model() != embedder.sha:
+    if store.wanted_model() != embedder.sha:
         with store.transaction("items"):
             store.use_model(embedder.sha)
     while not stop():

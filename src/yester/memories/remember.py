@@ -278,11 +278,11 @@ def _add_to_memory(store: Store, memo: Memo, values: Plain, by: Author, choice: 
 def _deliver_again(store: Store, draft: Draft, values: Plain, by: Author) -> Kept | None:
     """What is known under this ref: taken over where it is active and says something else now."""
     choice = Choice("NOOP")
-    if store.gone(draft.source, draft.ref):
+    if store.was_dropped(draft.source, draft.ref):
         # Nothing of it is left to show but that it was here.
         nothing = Item(draft.ref, "memory", source=draft.source, status="retired")
         return Kept(Memo(nothing), "refused", choice)
-    for item in store.find(draft.ref):
+    for item in store.find_by_ref(draft.ref):
         if item.kind != "memory" or item.source != draft.source:
             continue
         (memo,) = store.memos(ids=[item.id])

@@ -267,7 +267,7 @@ class StoreKeeper:
             memo = self._change(*present, one) if present else self._create(one)
             raw = redact_memory_file(one)
             if raw:
-                self._store.put_file(memo.item.id, raw, one.hash)
+                self._store.put_memo_file(memo.item.id, raw, one.hash)
             return self._hold(one.key, memo)
 
     def let_go(self, key: str, instead_of: str) -> str:
@@ -292,7 +292,7 @@ class StoreKeeper:
         chosen = Filters(projects=(self._project.key,), types=FILED)
         memos = filter(self._holds, self._store.memos(chosen, Paging(statuses=STATUSES)))
         rows = sorted(memos, key=lambda memo: memo.item.id)
-        files = self._store.files([memo.item.id for memo in rows])
+        files = self._store.memo_files([memo.item.id for memo in rows])
         for memo in rows:
             file = files.get(memo.item.id)
             one = self._file_of(memo, file)
@@ -305,7 +305,7 @@ class StoreKeeper:
                 self._files[one.key] = file
 
     def _hold(self, key: str, memo: Memo) -> MemoryFile:
-        file = self._store.files([memo.item.id]).get(memo.item.id)
+        file = self._store.memo_files([memo.item.id]).get(memo.item.id)
         self._ids[key] = memo.item.id
         self.memories[key] = self._file_of(memo, file)
         return self.memories[key]
@@ -330,7 +330,7 @@ class StoreKeeper:
         memo = next(iter(self._store.memos(ids=[id_] if id_ else [])), None)
         if memo is None or not self._holds(memo):
             return None
-        one = self._file_of(memo, self._store.files([memo.item.id]).get(memo.item.id))
+        one = self._file_of(memo, self._store.memo_files([memo.item.id]).get(memo.item.id))
         return memo, one if one.key == key else one.with_values(id=key.partition("/")[2])
 
     def _expect(self, key: str, present: tuple[Memo, MemoryFile] | None, wanted: str) -> None:
@@ -338,7 +338,7 @@ class StoreKeeper:
             raise SourceError(f"{self.name}: {key} is another version by now; it is left as it is")
 
     def _find_new(self, key: str) -> int:
-        for item in self._store.find(self._ref_of(key)):
+        for item in self._store.find_by_ref(self._ref_of(key)):
             if (item.kind, item.source, item.project) == ("memory", SOURCE, self._project.key):
                 return item.id
         name, _, id_ = key.partition("/")
@@ -353,7 +353,7 @@ class StoreKeeper:
 
     def _create(self, one: MemoryFile) -> Memo:
         ref, own = self._ref_of(one.key), f"memo:{self._project.key}#{one.id}"
-        if self._store.gone(SOURCE, ref) or self._store.gone("", own):
+        if self._store.was_dropped(SOURCE, ref) or self._store.was_dropped("", own):
             raise LetGo(
                 "was let go from the store and does not come back by itself; delete the file, or "
                 "give it another id"

@@ -181,7 +181,7 @@ def find_notes(store: Store, source: Source | None) -> list[Item]:
     return [
         item
         for ref in refs
-        for item in store.find(str(ref))
+        for item in store.find_by_ref(str(ref))
         if item.source in CURATED and item.status == "active"
     ]
 

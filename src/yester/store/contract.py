@@ -69,9 +69,9 @@ class Items(Protocol):
         """Insert or replace by (source, kind, ref), rows and index in step.
 
         The same content again is a no-op. An item with an alias takes over the one a hook stored
-        under that ref. Projects and sessions the items name
-        must have been put before; an unknown one is made from its key alone. A structured memory is
-        left as it is (`put_memo`), and so is one that is no longer active or was let go.
+        under that ref. Projects and sessions that the items name are put before; an unknown one is
+        made from its key alone. A structured memory is left as it is (`put_memo`), and so is one
+        that is no longer active or was let go.
         """
 
     def remove(self, ids: Sequence[int]) -> None:
@@ -80,7 +80,7 @@ class Items(Protocol):
     def get(self, ids: Sequence[int]) -> list[Item]:
         """The items with these ids, in this order; unknown ids are left out."""
 
-    def find(self, ref: str) -> list[Item]:
+    def find_by_ref(self, ref: str) -> list[Item]:
         """Items by the caller's own id, over all sources and kinds."""
 
     def select(self, filters: Filters, page: Paging = EVERYTHING) -> list[Item]:
@@ -126,7 +126,7 @@ class Search(Protocol):
         """Items in this order and what is known of the use of these and of others: the last that a
         search asks for."""
 
-    def model(self) -> str:
+    def wanted_model(self) -> str:
         """The model whose vectors are wanted; "" before the first one."""
 
     def use_model(self, model: str) -> int:
@@ -182,8 +182,8 @@ class Memories(Protocol):
         """Write a structured memory, its item and the line of its history together; its id.
 
         `memo` is to be stored with the id and version it was read with (0 and 0: it is new): where
-        the store has another version, StoreChanged. Changes with one `act` (`new_act`) belong
-        together.
+        the store has another version, StoreChanged. Changes with one `act` belong together;
+        without one it begins an act of its own.
         """
 
     def drop_memo(self, item: int, epoch: int, why: str) -> None:
@@ -212,13 +212,13 @@ class Memories(Protocol):
     def free_slug(self, project: str, slug: str) -> str:
         """The slug, with a number where a memory of the project (a key) has or had it."""
 
-    def gone(self, source: str, ref: str) -> bool:
+    def was_dropped(self, source: str, ref: str) -> bool:
         """Was there a memory of this identity that was let go?"""
 
-    def put_file(self, item: int, raw: bytes, hash_: str) -> None:
+    def put_memo_file(self, item: int, raw: bytes, hash_: str) -> None:
         """This is the file a memory, as it is now, was read from."""
 
-    def files(self, items: Sequence[int]) -> dict[int, MemoFile]:
+    def memo_files(self, items: Sequence[int]) -> dict[int, MemoFile]:
         """The files memories were read from; those that never were in one are left out."""
 
 

@@ -79,7 +79,7 @@ def command(
 
 def _item(app: App, text: str) -> Item:
     number = text.removeprefix("#")
-    found = app.reading.get([int(number)]) if number.isdecimal() else app.reading.find(text)
+    found = app.reading.get([int(number)]) if number.isdecimal() else app.reading.find_by_ref(text)
     if not found:
         raise NotFound(f"no item {text}; `yester recall` shows ids")
     if found[0].status != "active":

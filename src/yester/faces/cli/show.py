@@ -29,7 +29,9 @@ def command(app: App, ids: tuple[str, ...], form: str, as_json_: bool) -> None:
     found, missing = [], []
     for text in ids:
         number = text.removeprefix("#")
-        items = app.reading.get([int(number)]) if number.isdigit() else app.reading.find(text)
+        items = (
+            app.reading.get([int(number)]) if number.isdigit() else app.reading.find_by_ref(text)
+        )
         found += items
         if not items:
             missing.append(text)

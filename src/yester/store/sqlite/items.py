@@ -213,7 +213,7 @@ class ItemRows(PlaceRows, VectorRows):
         return [found[id_] for id_ in ids if id_ in found]
 
     @explains_errors
-    def find(self, ref: str) -> list[Item]:
+    def find_by_ref(self, ref: str) -> list[Item]:
         found = self._db.execute(rows.SELECT + " WHERE i.ref = ? ORDER BY i.id", (ref,))
         return [rows.item_of(row) for row in found]
 

@@ -58,7 +58,7 @@ class MemoryRows(ItemRows):
         self._append_row(replace(change, item=id_, act=change.act or self._next_act()))
         return id_
 
-    def put_file(self, item: int, raw: bytes, hash_: str) -> None:
+    def put_memo_file(self, item: int, raw: bytes, hash_: str) -> None:
         self._db.execute(
             "UPDATE memory SET file = ?, file_hash = ?, file_version = version WHERE item = ?",
             (raw, hash_, item),
@@ -137,7 +137,7 @@ class MemoryRows(ItemRows):
         return [by_id[id_] for id_ in ids if id_ in by_id]
 
     @explains_errors
-    def files(self, items: Sequence[int]) -> dict[int, MemoFile]:
+    def memo_files(self, items: Sequence[int]) -> dict[int, MemoFile]:
         found = self._db.execute(
             "SELECT item, file, file_hash, file_version FROM memory"
             " WHERE file IS NOT NULL AND item IN (SELECT value FROM json_each(?))",
@@ -164,7 +164,7 @@ class MemoryRows(ItemRows):
         return self.entries(Change, wanted, Paging(limit))
 
     @explains_errors
-    def gone(self, source: str, ref: str) -> bool:
+    def was_dropped(self, source: str, ref: str) -> bool:
         return self._is_gone(source, ref)
 
 

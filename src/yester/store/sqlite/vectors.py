@@ -88,7 +88,7 @@ class VectorRows(Connection):
 
     def use_model(self, model: str) -> int:
         """Vectors of this model are wanted from now on; the number of items still without them."""
-        if self.model() != model:
+        if self.wanted_model() != model:
             self._db.execute(
                 "DELETE FROM unembedded WHERE EXISTS"
                 " (SELECT 1 FROM vector v WHERE v.item = unembedded.item AND v.model = ?)",
@@ -128,7 +128,7 @@ class VectorRows(Connection):
     # --- reading -----------------------------------------------------------------------------
 
     @explains_errors
-    def model(self) -> str:
+    def wanted_model(self) -> str:
         return self._get_meta("embedder")
 
     @explains_errors
