@@ -17,7 +17,7 @@ from yester.distil.titles import TYPES
 from yester.faces.mcp.calls import WORKFLOW, answer_call
 from yester.faces.mcp.memory import open_for_tools
 from yester.faces.mcp.server import Server, load_tools
-from yester.faces.mcp.text import MOST, most_tokens
+from yester.faces.mcp.text import most_tokens
 from yester.faces.python import open_memory
 from yester.fence import strip_fenced
 from yester.memories.categories import CATEGORIES
@@ -59,7 +59,7 @@ def call(home: Path, tmp_path: Path) -> Iterator[Call]:
     def call(name: str, wrong: bool = False, /, **given: Any) -> str:
         text, failed = answer_call(TOOLS[name], lambda: memory, given)
         assert failed == wrong, text
-        assert most_tokens(text) <= MOST
+        assert most_tokens(text) <= 2_500
         return text
 
     yield call
@@ -381,6 +381,15 @@ def test_a_store_that_a_newer_yester_has_changed_meanwhile_is_refused_in_a_sente
     db.close()
     for name, given in (("search", {"query": "stays"}), ("save_memory", {"text": "Too late"})):
         assert "has schema version 9999, this yester knows up to" in call(name, True, **given)
+
+
+@pytest.mark.requirement("DEL-06")
+def test_an_answer_uses_its_2_500_tokens_and_no_more(call, home):
+    with yester.open(home) as memory:
+        memory.add([item(100, "a long account of the migration of the ledger. " * 900)])
+    text = call("get_observations", ids=[1])
+    assert 2_100 < most_tokens(text) <= 2_500
+    assert "characters of #1 are left" in text
 
 
 # --- the worker, and without one ---------------------------------------------------------------

@@ -100,6 +100,8 @@ def filter_condition(
     add_values("i.kind", filters.kinds)
     if projects and filters.kinds and not sessions and not _TALK & set(filters.kinds):
         parts.append("i.kind NOT IN ('message', 'prompt')")  # again: so their index is used
+    if filters.types and "" not in filters.types:
+        parts.append("i.type <> ''")  # for its index
     add_values("i.type", filters.types, " COLLATE NOCASE")
     add_values("i.agent", [filters.agent] if filters.agent else [], " COLLATE NOCASE")
     add_values("i.tool", [filters.tool] if filters.tool else [], " COLLATE NOCASE")
