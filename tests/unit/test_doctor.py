@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import shutil
 import socket
@@ -12,6 +13,7 @@ import time
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from string import Formatter
 
 import msgspec
 import pytest
@@ -23,6 +25,7 @@ from yester.operate import install
 from yester.operate.doctor import agents, examine, store, walk_checks, worker
 from yester.operate.doctor import home as folder
 from yester.operate.doctor.finding import Check, Examination
+from yester.tables import load_table
 from yester.worker.process import seat_holder, take_seat, worker_command, write_launch
 
 pytestmark = pytest.mark.requirement("OPS-04")
@@ -66,6 +69,34 @@ def mended(home, look, mend, **more):
     assert all(one.state == "ok" for one in done)
     assert all(one.state == "ok" for one in examined(home, look, **more))
     return before
+
+
+# --- what it can say -------------------------------------------------------------------------
+
+
+def test_every_row_is_said_somewhere_and_with_all_that_it_has_in_braces():
+    rows = {
+        f"{check}.{name}": {
+            field.partition("!")[0]
+            for text in row.values()
+            for _, field, _, _ in Formatter().parse(text)
+            if field
+        }
+        for check, names in load_table("doctor").items()
+        for name, row in names.items()
+    }
+    said = set()
+    for path in Path(agents.__file__).parent.glob("*.py"):
+        for node in ast.parse(path.read_text()).body:
+            inner = list(ast.walk(node))
+            texts = {one.value for one in inner if isinstance(one, ast.Constant)}
+            given = {one.arg for one in inner if isinstance(one, ast.keyword)}
+            starts = {text for text in texts if isinstance(text, str) and text.endswith(".")}
+            named = texts & set(rows) | {f"{s}{t}" for s in starts for t in texts} & set(rows)
+            said |= named
+            for name in named:
+                assert rows[name] <= given, f"{path}: {name}"
+    assert said == set(rows)
 
 
 # --- folder ----------------------------------------------------------------------------------

@@ -150,23 +150,20 @@ def _ask_program(program: Path, words: Sequence[str], environ: Mapping[str, str]
 
 # --- hooks and servers on trial ----------------------------------------------------------------
 
-_READ: dict[str, Any] = {
-    "tool_name": "Read", "tool_input": {"file_path": "trial.txt"}, "tool_use_id": "trial",
-}  # fmt: skip
-_FILE: dict[str, Any] = {"filePath": "trial.txt", "content": ""}
-# What the events carry besides what all of them do.
-PAYLOADS: Mapping[str, dict[str, Any]] = {
-    "SessionStart": {"source": "startup"},
-    "UserPromptSubmit": {"prompt": "Do the hooks of yester answer?"},
-    "PreToolUse": _READ,
-    "PostToolUse": {**_READ, "tool_response": {"type": "text", "file": _FILE}},
-    "PostToolUseFailure": {**_READ, "error": "none"},
-    "PreCompact": {"trigger": "manual", "custom_instructions": None},
-    "PostCompact": {"trigger": "manual", "compact_summary": ""},
-    "SubagentStart": {"agent_id": "trial", "agent_type": "trial"},
-    "SubagentStop": {"agent_id": "trial", "agent_type": "trial", "last_assistant_message": ""},
-    "Stop": {"stop_hook_active": False, "last_assistant_message": ""},
-    "SessionEnd": {"reason": "other"},
+# What events carry, each some of it: a hook looks at what its event has.
+_PAYLOAD: Mapping[str, Any] = {
+    "session_id": TRIAL,
+    "source": "startup",
+    "prompt": "Do the hooks of yester answer?",
+    "tool_name": "Read",
+    "tool_input": {"file_path": "trial.txt"},
+    "tool_response": {"type": "text", "file": {"filePath": "trial.txt", "content": ""}},
+    "tool_use_id": "trial",
+    "trigger": "manual",
+    "agent_id": "trial",
+    "agent_type": "trial",
+    "last_assistant_message": "",
+    "reason": "other",
 }
 _INITIALIZE = {
     "jsonrpc": "2.0", "id": 1, "method": "initialize",
@@ -214,7 +211,7 @@ def try_hook(
     """One hook, once, with what Claude Code gives to a hook, for all we know."""
     cwd = home / "run" / "trial"
     cwd.mkdir(mode=0o700, parents=True, exist_ok=True)
-    payload = {"session_id": TRIAL, "cwd": str(cwd), "hook_event_name": event}
+    payload = {**_PAYLOAD, "cwd": str(cwd), "hook_event_name": event}
     given = {
         **environ,
         **dict.fromkeys(CLAUDE_CODE.variables, "1"),
@@ -223,7 +220,7 @@ def try_hook(
         "CLAUDE_PLUGIN_ROOT": str(plugin),
     }
     words = ["/bin/sh", "-c", command]
-    out, seconds, wrong = _time_program(words, payload | PAYLOADS.get(event, {}), cwd, given)
+    out, seconds, wrong = _time_program(words, payload, cwd, given)
     if wrong:
         return Outcome(event, seconds, wrong)
     return Outcome(event, seconds, *_judge_answer(event, out))

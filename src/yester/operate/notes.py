@@ -34,8 +34,7 @@ from yester.memories.memory_md import (
 )
 from yester.memories.places import MEMORY, folder_from_slug, note_ref, note_source
 from yester.model import CURATED, Filters, Item, Project, PutCounts, Source
-from yester.project import EXCLUDED, Projects
-from yester.project import named_project as named_project
+from yester.project import EXCLUDED, Projects, named_project
 from yester.redact import redact
 from yester.store.contract import Store
 

@@ -10,13 +10,7 @@ from pathlib import Path
 from yester.config import Config, load_config
 from yester.errors import YesterError
 from yester.operate.doctor import agents, home, store, worker
-from yester.operate.doctor.finding import (
-    Check,
-    Examination,
-    Finding,
-    explain_error,
-    problem,
-)
+from yester.operate.doctor.finding import Check, Examination, Finding, explain_error
 
 # In the order in which one stands on the other. These need no settings.
 _FIRST = (
@@ -87,8 +81,6 @@ def walk_checks(checks: Sequence[Check], case: Examination) -> Iterator[Finding]
                 yield from step(case) if step else ()
             except OSError as error:
                 where = os.fsdecode(error.filename) if error.filename else "a file"
-                yield problem(
-                    check.name,
-                    f"could not be looked at: {where}: {error.strerror or error}",
-                    f"Make sure that you may read and write {where}, and the folders it lies in.",
-                )
+                text = f"could not be looked at: {where}: {error.strerror or error}"
+                fix = f"Make sure that you may read and write {where}, and the folders it lies in."
+                yield Finding(check.name, "problem", text, fix)

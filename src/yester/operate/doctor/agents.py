@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from yester.agents.descriptors import CLAUDE_CODE
@@ -16,11 +17,9 @@ from yester.capture.spool import Spool
 from yester.errors import InstallError
 from yester.operate import claude_code as client
 from yester.operate import install
-from yester.operate.doctor.finding import FIXING, Examination, Finding, note, ok, problem
+from yester.operate.doctor.finding import Examination, Finding, make_finding
 
 WORKER_SECONDS = 10.0  # that a worker may take to come up on a busy machine
-_AGENT = CLAUDE_CODE.name
-_AGAIN = f"Run: yester install --agent {_AGENT}"
 
 
 def _list_folders(case: Examination) -> list[Path]:
@@ -45,13 +44,11 @@ def look_at_plugin(case: Examination) -> Iterator[Finding]:
         files = install.read_files(install.packaged_folder(), sys.executable)
         stale = install.plan_copy(case.home, files)
     except (InstallError, OSError) as error:
-        yield problem("plugin", str(error), _AGAIN)
+        yield make_finding("plugin.unreadable", error=error)
         return
-    if stale:
-        names = ", ".join(change.path.name for change in stale[:4])
-        yield problem("plugin", f"{copy} is not that of this version: {names}", FIXING)
-    else:
-        yield ok("plugin", f"{copy}, {len(files)} files")
+    names = ", ".join(change.path.name for change in stale[:4])
+    name = "plugin.stale" if stale else "plugin.current"
+    yield make_finding(name, copy=copy, names=names, number=len(files))
 
 
 def mend_plugin(case: Examination) -> Iterator[Finding]:
@@ -61,77 +58,63 @@ def mend_plugin(case: Examination) -> Iterator[Finding]:
         files = install.read_files(install.packaged_folder(), sys.executable)
         if done := install.place_copy(case.home, files):
             names = ", ".join(change.path.name for change in done[:4])
-            yield ok("plugin", f"{install.copy_folder(case.home)} brought up to date: {names}")
+            copy = install.copy_folder(case.home)
+            yield make_finding("plugin.renewed", copy=copy, names=names)
 
 
 def look_at_agents(case: Examination) -> Iterator[Finding]:
     try:
         recorded = install.recorded_folders(case.home)
     except InstallError as error:
-        yield problem(_AGENT, str(error), _AGAIN)
+        yield make_finding("claude-code.record", error=error)
         recorded = []
     for folder in _list_folders(case):
         if install.is_installed(case.home, folder):
             yield from _look_at_client(case, folder)
         elif folder in recorded:
-            yield problem(
-                _AGENT,
-                f"yester was installed in {folder}, but its link is gone: nothing is captured",
-                f"{_AGAIN}, or: yester uninstall --agent {_AGENT}",
-            )
+            yield make_finding("claude-code.lost", folder=folder)
         elif folder.exists():
-            yield note(_AGENT, f"{folder} is there, but has no yester", _AGAIN)
+            yield make_finding("claude-code.absent", folder=folder)
 
 
 def _look_at_client(case: Examination, folder: Path) -> Iterator[Finding]:
     link = install.plugin_link(folder)
     if not case.thorough:
-        yield ok(_AGENT, f"{link} is in place")
+        yield make_finding("claude-code.linked", link=link)
         return
     _, unreadable = client.read_settings(folder / "settings.json")
     if unreadable:
-        fix = "Correct it, or move it away."
-        yield note(_AGENT, f"{unreadable}; Claude Code goes without it", fix)
+        yield make_finding("claude-code.settings", wrong=unreadable)
     path, setting = client.find_hooks_off(folder)
     if path:
-        fix = "Take it out of there; whoever has put it there had a reason."
-        yield problem(_AGENT, f"{setting} in {path} switches off all hooks, ours too", fix)
+        yield make_finding("claude-code.hooks_off", setting=setting, path=path)
     program = client.find_program(case.environ)
     if program is None:
-        text = f"{link} is in place; the program claude is not to be found, so it was not asked"
-        yield note(_AGENT, text, "Start a session: the next doctor shows whether events came.")
+        yield make_finding("claude-code.not_asked", link=link)
         return
     version = client.read_version(program, case.environ, case.home)
     shown = _format_version(version) or "of an unknown version"
+    first, tried = map(_format_version, (CLAUDE_CODE.first_version, CLAUDE_CODE.tried_version))
+    say = partial(make_finding, program=program, version=shown, link=link, plugin=install.PLUGIN)
     if version and version < CLAUDE_CODE.first_version:
-        first = _format_version(CLAUDE_CODE.first_version)
-        copy = install.copy_folder(case.home)
-        fix = f"Run: claude update, or start it with: claude --plugin-dir '{copy}'"
-        yield problem(_AGENT, f"{program} is {shown}; plugins of this kind need {first}", fix)
+        yield say("claude-code.old", first=first, copy=install.copy_folder(case.home))
         return
     if version[:2] != CLAUDE_CODE.tried_version[:2]:
-        tried = _format_version(CLAUDE_CODE.tried_version)
-        yield note(_AGENT, f"{program} is {shown}; yester was tried with {tried}")
+        yield say("claude-code.untried", tried=tried)
     plugins = client.list_plugins(program, folder, case.environ, case.home)
+    why = client.why_not_loaded(plugins or ())
     if plugins is None:
-        fix = f"Look yourself: claude plugin list must show {install.PLUGIN}."
-        yield note(_AGENT, f"{program} does not say which plugins it loads", fix)
-    elif why := client.why_not_loaded(plugins):
-        yield problem(_AGENT, f"{shown} does not load {link}: {why}", _advise_loading(why))
+        yield say("claude-code.no_list")
+    elif not why:
+        yield say("claude-code.loaded")
+    elif "switched off" in why:
+        yield say("claude-code.switched_off", why=why)
     else:
-        yield ok(_AGENT, f"{shown} loads {link}")
+        yield say("claude-code.another" if "instead" in why else "claude-code.not_loaded", why=why)
 
 
 def _format_version(version: tuple[int, ...]) -> str:
     return ".".join(map(str, version))
-
-
-def _advise_loading(why: str) -> str:
-    if "switched off" in why:
-        return f"Run: claude plugin enable {install.PLUGIN}"
-    if "instead" in why:
-        return "Its hooks work as well; keep one of the two: yester uninstall, or /plugin there."
-    return f"{_AGAIN}; if it stays so, your organisation's settings may forbid it."
 
 
 def look_at_hooks(case: Examination, patience: float = WORKER_SECONDS) -> Iterator[Finding]:
@@ -140,17 +123,15 @@ def look_at_hooks(case: Examination, patience: float = WORKER_SECONDS) -> Iterat
     if link is None:
         return
     if any(one.kind == "all" and not one.until for one in pauses(case.home)):
-        fix = "Run: yester off --all --undo"
-        yield note("hooks", "not tried: yester is off everywhere", fix)
+        yield make_finding("hooks.off")
         return
     if case.environ.get("YESTER_OFF", "0").lower() not in ("", "0", "false"):
-        text = "YESTER_OFF is set in this shell, so sessions started from it are not remembered"
-        yield note("hooks", f"not tried: {text}", "Run: unset YESTER_OFF")
+        yield make_finding("hooks.off_here")
         return
     try:
         commands = client.hook_commands(link)
     except (OSError, ValueError, KeyError, TypeError) as error:
-        yield problem("hooks", f"{link}/hooks/hooks.json: {error!r}", _AGAIN)
+        yield make_finding("hooks.unreadable", link=link, error=error)
         return
     slowest = client.Outcome("", 0.0)
     for event, command in commands.items():
@@ -161,10 +142,9 @@ def look_at_hooks(case: Examination, patience: float = WORKER_SECONDS) -> Iterat
             yield _explain_hook(case.home, outcome)
             return
         slowest = max(slowest, outcome, key=lambda one: one.seconds)
-    yield ok(
-        "hooks",
-        f"{len(commands)} of {len(commands)} do what they should, the slowest ({slowest.what}) in"
-        f" {slowest.seconds * 1000:.0f} ms",
+    number, milliseconds = len(commands), slowest.seconds * 1000
+    yield make_finding(
+        "hooks.right", number=number, slowest=slowest.what, milliseconds=milliseconds
     )
 
 
@@ -178,35 +158,22 @@ def _await_worker(home: Path, patience: float) -> bool:
 
 
 def _explain_hook(home: Path, outcome: client.Outcome) -> Finding:
-    text = f"{outcome.what} {outcome.wrong}"
+    say = partial(make_finding, event=outcome.what, wrong=outcome.wrong)
     left = client.clear_trials(Spool(home))
     if not outcome.silent:
-        return problem("hooks", text, f"{FIXING}, and see python3 above.")
-    if ask_worker(home / "run", "GET /health", 1.0) is None:
-        reason = (
-            "its event is in the spool, but no worker came up"
-            if left
-            else "no worker came up, and its event is not in the spool"
-        )
-        log = home / "logs" / "worker.log"
-        fix = f"See {log}, or run the worker in the foreground: yester worker run"
-        return problem("hooks", f"{text}: {reason}", fix)
-    return problem(
-        "hooks",
-        f"{text}, though the worker runs: its event did not reach {home}",
-        f"{FIXING}; the folder must be yours alone, and hooks use it only where it is ~/.yester, or"
-        " YESTER_HOME names it and a command of yours has used it.",
-    )
+        return say("hooks.wrong")
+    if ask_worker(home / "run", "GET /health", 1.0) is not None:
+        return say("hooks.elsewhere", home=home)
+    return say("hooks.no_worker" if left else "hooks.no_event", log=home / "logs" / "worker.log")
 
 
 def look_at_servers(case: Examination) -> Iterator[Finding]:
     link = _find_link(case)
     for name, words in client.server_commands(link).items() if link else ():
         outcome = client.try_server(name, words, case.environ, case.home)
-        if outcome.wrong:
-            yield problem("mcp", f"{name} {outcome.wrong}", _AGAIN)
-        else:
-            yield ok("mcp", f"{name} answers within {outcome.seconds * 1000:.0f} ms")
+        milliseconds = outcome.seconds * 1000
+        row = "mcp.wrong" if outcome.wrong else "mcp.right"
+        yield make_finding(row, name=name, wrong=outcome.wrong, milliseconds=milliseconds)
 
 
 def look_at_path(case: Examination) -> Iterator[Finding]:
@@ -214,8 +181,4 @@ def look_at_path(case: Examination) -> Iterator[Finding]:
     link = _find_link(case)
     lacks = shutil.which("yester", path=case.environ.get("PATH")) is None
     if link and (link / "skills").exists() and lacks:
-        yield note(
-            "path",
-            "yester is not on the PATH, and the skill mem-search calls it",
-            f"Put {Path(sys.executable).parent} on the PATH your agent is started with.",
-        )
+        yield make_finding("path.missing", folder=Path(sys.executable).parent)

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from yester.config import Config
-
-FIXING = "Run: yester doctor --fix"
+from yester.tables import load_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,22 +45,19 @@ class Check(NamedTuple):
     slow: bool = False  # only where the examination is thorough
 
 
-def ok(check: str, text: str) -> Finding:
-    return Finding(check, "ok", text)
-
-
-def note(check: str, text: str, fix: str = "") -> Finding:
-    return Finding(check, "note", text, fix)
-
-
-def problem(check: str, text: str, fix: str) -> Finding:
-    return Finding(check, "problem", text, fix)
+def make_finding(row_name: str, /, **values: object) -> Finding:
+    """A row of `tables/doctor.toml`, which is called CHECK.FINDING, with its braces filled."""
+    check, _, row = row_name.partition(".")
+    texts = {key: text.format_map(values) for key, text in load_table("doctor")[check][row].items()}
+    fix = texts.pop("fix", "")
+    ((state, text),) = texts.items()
+    return Finding(check, state, text, fix)
 
 
 def explain_error(check: str, error: Exception, otherwise: str) -> Finding:
     """Out of an error's sentence, whose fix stands behind a semicolon, or is `otherwise`."""
     text, _, fix = str(error).partition("; ")
-    return problem(check, text, f"{fix[:1].upper()}{fix[1:]}" or otherwise)
+    return Finding(check, "problem", text, f"{fix[:1].upper()}{fix[1:]}" or otherwise)
 
 
 def list_paths(paths: Sequence[Path]) -> str:

@@ -12,15 +12,7 @@ from pathlib import Path
 from yester import __version__
 from yester.agents.base import find_transcripts
 from yester.agents.descriptors import AGENTS, CLAUDE_CODE
-from yester.operate.doctor.finding import (
-    FIXING,
-    Examination,
-    Finding,
-    list_paths,
-    note,
-    ok,
-    problem,
-)
+from yester.operate.doctor.finding import Examination, Finding, list_paths, make_finding
 from yester.store import engine_version, store_files
 
 _LITTLE_SPACE = 500 * 1024 * 1024
@@ -29,23 +21,23 @@ _FOLDERS = ("run", "logs", "spool", "spool/tmp", "spool/new")  # of a home that 
 
 def look_at_versions(_: Examination) -> Iterator[Finding]:
     python = ".".join(map(str, sys.version_info[:3]))
-    yield ok("versions", f"yester {__version__}, Python {python}, {engine_version()}")
+    engine = engine_version()
+    yield make_finding("versions.present", yester=__version__, python=python, engine=engine)
 
 
 def look_at_settings(case: Examination) -> Iterator[Finding]:
     changed = [name for name, origin in case.config.origins.items() if origin != "default"]
-    yield ok("settings", f"changed: {', '.join(changed)}" if changed else "all defaults")
-    yield from (note("settings", warning) for warning in case.config.warnings)
+    name = "settings.changed" if changed else "settings.defaults"
+    yield make_finding(name, names=", ".join(changed))
+    yield from (make_finding("settings.warning", text=text) for text in case.config.warnings)
 
 
 def look_at_disk(case: Examination) -> Iterator[Finding]:
     if not case.home.exists():
-        yield note("home", f"{case.home} does not exist yet", "It is made by: yester index")
+        yield make_finding("home.missing", home=case.home)
         return
     free = shutil.disk_usage(case.home).free
-    text = f"{free / 1e9:.1f} GB free"
-    few = free < _LITTLE_SPACE
-    yield problem("disk", text, "Free some space.") if few else ok("disk", text)
+    yield make_finding("disk.little" if free < _LITTLE_SPACE else "disk.enough", free=free / 1e9)
 
 
 def _closed_paths(home: Path) -> Iterator[tuple[Path, int]]:
@@ -65,14 +57,13 @@ def _closed_paths(home: Path) -> Iterator[tuple[Path, int]]:
 
 def look_at_access(case: Examination) -> Iterator[Finding]:
     if closed := [path for path, _ in _closed_paths(case.home)]:
-        text = f"closed to you, who own it: {list_paths(closed)}"
-        yield problem("permissions", text, f"{FIXING}, or: chmod u+rwx '{closed[0]}'")
+        yield make_finding("permissions.closed", paths=list_paths(closed), first=closed[0])
 
 
 def mend_access(case: Examination) -> Iterator[Finding]:
     for path, mode in _closed_paths(case.home):
         path.chmod(mode)
-        yield ok("permissions", f"{path} opened to you again")
+        yield make_finding("permissions.opened", path=path)
 
 
 def _missing_folders(home: Path) -> list[str]:
@@ -83,7 +74,7 @@ def _missing_folders(home: Path) -> list[str]:
 
 def look_at_folders(case: Examination) -> Iterator[Finding]:
     if missing := _missing_folders(case.home):
-        yield note("folders", f"missing: {', '.join(missing)}", FIXING)
+        yield make_finding("folders.missing", names=", ".join(missing))
 
 
 def mend_folders(case: Examination) -> Iterator[Finding]:
@@ -91,7 +82,7 @@ def mend_folders(case: Examination) -> Iterator[Finding]:
     for name in missing:
         (case.home / name).mkdir(mode=0o700, parents=True)
     if missing:
-        yield ok("folders", f"made: {', '.join(missing)}")
+        yield make_finding("folders.made", names=", ".join(missing))
 
 
 def _exposed_paths(home: Path) -> tuple[list[Path], list[Path]]:
@@ -114,12 +105,12 @@ def _exposed_paths(home: Path) -> tuple[list[Path], list[Path]]:
 def look_at_modes(case: Examination) -> Iterator[Finding]:
     exposed, foreign = _exposed_paths(case.home)
     if foreign:
-        fix = f"Make them yours: sudo chown -R {os.getuid()} '{case.home}'"
-        yield problem("permissions", f"belong to another user: {list_paths(foreign)}", fix)
+        paths, user = list_paths(foreign), os.getuid()
+        yield make_finding("permissions.foreign", paths=paths, user=user, home=case.home)
     if exposed:
-        yield problem("permissions", f"open to other users: {list_paths(exposed)}", FIXING)
+        yield make_finding("permissions.exposed", paths=list_paths(exposed))
     if not foreign and not exposed and case.home.exists():
-        yield ok("permissions", "closed to other users")
+        yield make_finding("permissions.private")
 
 
 def mend_modes(case: Examination) -> Iterator[Finding]:
@@ -127,19 +118,16 @@ def mend_modes(case: Examination) -> Iterator[Finding]:
     for path in exposed:
         path.chmod(0o700 if path.is_dir() else 0o600)
     if exposed:
-        yield ok("permissions", f"closed to other users now: {list_paths(exposed)}")
+        yield make_finding("permissions.hidden", paths=list_paths(exposed))
 
 
 def look_at_transcripts(case: Examination) -> Iterator[Finding]:
     for agent in AGENTS.values():
         number = sum(1 for _ in find_transcripts(agent, case.config))
-        text = f"{agent.label}: {number:,} found"
-        yield ok("transcripts", text) if number else note("transcripts", text)
+        name = "transcripts.present" if number else "transcripts.none"
+        yield make_finding(name, agent=agent.label, number=number)
     other = case.environ.get("CLAUDE_CONFIG_DIR")
     known = [Path(folder).expanduser() for folder in case.config.texts(CLAUDE_CODE.folders)]
     if other and Path(other) not in known:
-        yield note(
-            "transcripts",
-            f"CLAUDE_CONFIG_DIR={other} is not among {CLAUDE_CODE.folders}",
-            f"If its transcripts are yours, add it in {case.home / 'config.toml'}.",
-        )
+        setting, file = CLAUDE_CODE.folders, case.home / "config.toml"
+        yield make_finding("transcripts.elsewhere", folder=other, setting=setting, file=file)

@@ -7,31 +7,26 @@ from contextlib import closing
 from pathlib import Path
 
 from yester.agents.base import Options
-from yester.agents.descriptors import AGENTS, Agent
+from yester.agents.descriptors import AGENTS
 from yester.capture.rules import rules
 from yester.distil.distil import Report, distil
 from yester.distil.history import Rules
 from yester.errors import ModelError, StoreDamaged, YesterError
 from yester.ingest.projects import describe_joins
 from yester.ingest.transcripts import KEEPS_ECHOES, Ingest
-from yester.model import ECHO, Filters, Injection, Join, Paging, Queue, Session, Source
+from yester.model import ECHO, Join, Paging, Queue, Source
 from yester.operate import backups
 from yester.operate.doctor.finding import (
-    FIXING,
     Examination,
     Finding,
     explain_error,
     list_paths,
-    note,
-    ok,
-    problem,
+    make_finding,
 )
 from yester.project import Projects
 from yester.store import maintenance_of, open_store, store_exists, store_location
 from yester.store.contract import Store
 from yester.store.figures import content_counts, project_parts
-
-_PAGE = 5_000
 
 
 def look_at_model(case: Examination) -> Iterator[Finding]:
@@ -41,8 +36,7 @@ def look_at_model(case: Examination) -> Iterator[Finding]:
 
     name = case.config.text("embedder")
     if name == "none":
-        fix = "Run: yester model use yester-embed-1"
-        yield note("model", "none: search goes by words alone", fix)
+        yield make_finding("model.none")
         return
     verified = name in MODELS and case.thorough
     try:
@@ -53,7 +47,7 @@ def look_at_model(case: Examination) -> Iterator[Finding]:
     except ModelError as error:
         yield explain_error("model", error, "Run: yester model list")
     else:
-        yield ok("model", name + (", its files are whole" if verified else ""))
+        yield make_finding("model.whole" if verified else "model.present", name=name)
 
 
 def _open(case: Examination) -> Store:
@@ -65,12 +59,12 @@ def _open(case: Examination) -> Store:
 def look_at_store(case: Examination) -> Iterator[Finding]:
     """Thoroughly is everything read, and tried whether it can be written."""
     if not store_exists(case.home):
-        yield note("store", "nothing is indexed yet", "Run: yester index")
+        yield make_finding("store.none")
         return
     try:
         store = _open(case)
     except StoreDamaged as error:
-        yield problem("store", str(error).split("; ")[0], _advise_repair("", case.home))
+        yield _explain_damage(str(error).split("; ")[0], case.home)
         return
     except YesterError as error:
         yield explain_error("store", error, f"Look at {store_location(case.home)}.")
@@ -90,21 +84,21 @@ def _read_store(store: Store, home: Path) -> Iterator[Finding]:
     care = maintenance_of(store)
     problems = care.check()
     for text in problems:
-        yield problem("store", text, _advise_repair(text, home))
+        yield _explain_damage(text, home)
     if stale := care.stale():
-        yield problem("index", stale, "Run: yester reindex")
+        yield make_finding("index.stale", text=stale)
     if not problems:
         counts = content_counts(store)
         items = sum(counts.items.values())
-        yield ok("store", f"{items:,} items, {counts.bytes / 1e6:,.1f} MB, no damage")
+        yield make_finding("store.whole", items=items, size=counts.bytes / 1e6)
 
 
 def _glance_at_store(store: Store) -> Iterator[Finding]:
     try:
         if stale := maintenance_of(store).stale():
-            yield problem("index", stale, "Run: yester reindex")
+            yield make_finding("index.stale", text=stale)
         items = sum(sum(part.items.values()) for part in project_parts(store))
-        yield ok("store", f"{items:,} items in use")
+        yield make_finding("store.used", items=items)
     except YesterError as error:
         yield explain_error("store", error, "Run: yester doctor")
 
@@ -117,23 +111,14 @@ def _look_at_joins(store: Store) -> Iterator[Finding]:
         return  # the store is damaged, as was said
     if joins:
         items = sum(join.items for join in joins)
-        yield note(
-            "projects",
-            "work trees that are gone are joined with their repositories, "
-            f"{items:,} items: {describe_joins(store, joins)}",
-            "To have one as a project of its own again: yester doctor --undo-join NAME",
-        )
+        yield make_finding("projects.joined", items=items, names=describe_joins(store, joins))
 
 
-def _advise_repair(text: str, home: Path) -> str:
+def _explain_damage(text: str, home: Path) -> Finding:
+    name = "store.restorable" if backups.list_backups(home) else "store.damaged"
     if text.startswith("index:"):
-        return "Run: yester reindex (the items themselves are not affected)"
-    if backups.list_backups(home):
-        return "Bring a backup back: yester restore latest (the present file is moved aside)"
-    return (
-        f"There is no backup. Move {store_location(home)} away and run: yester index"
-        " (the transcripts are read again)"
-    )
+        name = "store.index"
+    return make_finding(name, text=text, file=store_location(home))
 
 
 def mend_index(case: Examination) -> Iterator[Finding]:
@@ -148,7 +133,7 @@ def mend_index(case: Examination) -> Iterator[Finding]:
             if broken and all(text.startswith("index:") for text in problems):
                 with store.transaction("index"):
                     number = care.reindex()
-                yield ok("index", f"built anew over {number:,} items")
+                yield make_finding("index.rebuilt", number=number)
     except YesterError:
         return  # the look that follows says what is wrong
 
@@ -156,30 +141,26 @@ def mend_index(case: Examination) -> Iterator[Finding]:
 def look_at_backups(case: Examination) -> Iterator[Finding]:
     if store_exists(case.home):
         kept = backups.list_backups(case.home)
-        newest = f"{len(kept)}, newest {kept[0].name}" if kept else ""
-        yield ok("backups", newest) if kept else note("backups", "none yet", "Run: yester backup")
+        newest = kept[0].name if kept else ""
+        name = "backups.kept" if kept else "backups.none"
+        yield make_finding(name, number=len(kept), newest=newest)
 
 
 # --- messages that version 0.1 threw away ------------------------------------------------------
 # It dropped those that resembled what the agent had been shown, and counted them (`skipped`, reason
-# echo). Only sessions that were shown something can have lost any. Their transcripts hold them
-# still; one that was read whole since then says so (KEEPS_ECHOES).
+# echo). The transcripts hold them still; one that was read whole since then says so (KEEPS_ECHOES).
 
 
 def look_at_messages(case: Examination) -> Iterator[Finding]:
     if (store := _open_affected(case)) is None:
         return
     with closing(store):
-        transcripts = _list_transcripts(store, _affected_sessions(store))
-    present = [path for path in transcripts if path.exists()]
-    if present:
-        text = f"messages that an earlier yester threw away may stand in {list_paths(present)}"
-        yield problem("messages", text, FIXING)
-    else:
-        yield ok("messages", "none is missing that a transcript has")
-    if gone := [path for path in transcripts if path not in present]:
-        text = "what an earlier yester threw away cannot be read again: there is no more"
-        yield note("messages", f"{text} {list_paths(gone)}")
+        paths = [Path(source.path) for source in _list_unread(store)]
+    present = [path for path in paths if path.exists()]
+    name = "messages.dropped" if present else "messages.none"
+    yield make_finding(name, paths=list_paths(present))
+    if gone := [path for path in paths if path not in present]:
+        yield make_finding("messages.gone", paths=list_paths(gone))
 
 
 def mend_messages(case: Examination) -> Iterator[Finding]:
@@ -187,24 +168,22 @@ def mend_messages(case: Examination) -> Iterator[Finding]:
     if (store := _open_affected(case)) is None:
         return
     with closing(store):
-        sessions = _affected_sessions(store)
-        transcripts = _list_transcripts(store, sessions)
+        unread = [source for source in _list_unread(store) if Path(source.path).exists()]
         kept_out = rules(case.config)
         projects = Projects(case.config.projects, refuses=kept_out.excludes)
         options = Options(case.config.flag("thinking"), case.config.flag("subagents"))
         ingest = Ingest(store, projects, options, kept_out)
-        for path, agent in transcripts.items():
-            if path.exists():
-                ingest.read_again(agent, path)
+        for source in unread:
+            ingest.read_again(AGENTS[source.agent], Path(source.path))
         ingest.flush()
-        yield from (note("messages", text) for text in ingest.report.problems)
-        if not (number := ingest.report.put.added):
-            return
-        for session in sessions:
-            for waiting in store.queued_sessions(Queue("any", key=session.key)):
-                for _ in distil(store, waiting, Rules.of(case.config), Report(), case.now):
-                    pass
-        yield ok("messages", f"{number:,} messages read again from {list_paths([*transcripts])}")
+        yield from (make_finding("messages.unreadable", text=t) for t in ingest.report.problems)
+        if number := ingest.report.put.added:
+            for key in {str(source.state.get("session")) for source in unread}:
+                for waiting in store.queued_sessions(Queue("any", key=key)):
+                    for _ in distil(store, waiting, Rules.of(case.config), Report(), case.now):
+                        pass
+            paths = list_paths([Path(source.path) for source in unread])
+            yield make_finding("messages.read", number=number, paths=paths)
 
 
 def _open_affected(case: Examination) -> Store | None:
@@ -221,32 +200,7 @@ def _open_affected(case: Examination) -> Store | None:
     return None
 
 
-def _affected_sessions(store: Store) -> list[Session]:
-    """Sessions that were shown something."""
-    ids: set[int] = set()
-    before = 0
-    while page := store.entries(Injection, page=Paging(_PAGE, before=before)):
-        ids.update(line.session for line in page)
-        before = page[-1].id
-    return [
-        session
-        for id_ in sorted(ids - {0})
-        for session in list(store.sessions(Filters(session_id=id_)))[:1]
-    ]
-
-
-def _list_transcripts(store: Store, sessions: list[Session]) -> dict[Path, Agent]:
-    """The transcripts of these sessions that were not read whole since; some may be gone."""
-    keys = {(session.agent, session.key) for session in sessions}
-    agents = {
-        session.transcript: AGENTS[session.agent]
-        for session in sessions
-        if session.transcript and session.agent in AGENTS
-    }
-    for agent in AGENTS.values():
-        for source in store.entries(Source, {"agent": agent.name}, Paging(oldest_first=True)):
-            if source.state.get(KEEPS_ECHOES):
-                agents.pop(source.path, None)
-            elif (agent.name, source.state.get("session")) in keys:
-                agents[source.path] = agent
-    return {Path(path): agents[path] for path in sorted(agents)}
+def _list_unread(store: Store) -> list[Source]:
+    """The transcripts that were not read whole since; some may be gone."""
+    sources = store.entries(Source)
+    return [one for one in sources if one.agent in AGENTS and not one.state.get(KEEPS_ECHOES)]

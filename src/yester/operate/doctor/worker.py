@@ -10,6 +10,7 @@ import time
 from calendar import timegm
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from yester import __version__
 from yester.capture.homes import find_python, is_usual, record_home, usual_home
 from yester.capture.question import ask_worker
 from yester.capture.spool import ENDED_WORKER, Spool, age, is_newer, trusted_runtime
-from yester.operate.doctor.finding import FIXING, Examination, Finding, note, ok, problem
+from yester.operate.doctor.finding import Examination, Finding, make_finding
 from yester.redact import redact
 from yester.worker.process import (
     seat_holder,
@@ -43,23 +44,17 @@ _MISSING = "is not there"
 def look_at_python(case: Examination) -> Iterator[Finding]:
     """Hooks are run by the python3 of the agent's PATH."""
     path = shutil.which("python3", path=case.environ.get("PATH"))
-    wanted = ".".join(map(str, OLDEST_PYTHON))
-    fix = f"Put Python {wanted} or newer as python3 on the PATH your agent is started with."
+    oldest = ".".join(map(str, OLDEST_PYTHON))
     if path is None:
-        yield problem("python3", "not on the PATH, so hooks cannot run", fix)
+        yield make_finding("python3.missing", oldest=oldest)
         return
     cwd = case.home if case.home.exists() else Path("/")
     version = _read_python_version(path, case.environ, cwd)
-    shown = f"{path}, {'.'.join(map(str, version))}"
-    if not version:
-        yield problem("python3", f"{path} does not run", fix)
-    elif version < OLDEST_PYTHON:
-        yield problem("python3", f"{shown} is too old for the hooks", fix)
-    elif "/shims/" in path:
-        fix = "Put a real python3 before it on the PATH your agent is started with."
-        yield note("python3", f"{path} is a script that looks for Python at every hook", fix)
-    else:
-        yield ok("python3", shown)
+    name = "usable" if "/shims/" not in path else "shim"
+    if version < OLDEST_PYTHON:
+        name = "old" if version else "broken"
+    shown = ".".join(map(str, version))
+    yield make_finding(f"python3.{name}", path=path, version=shown, oldest=oldest)
 
 
 def _read_python_version(python: str, environ: Mapping[str, str], cwd: Path) -> tuple[int, ...]:
@@ -81,26 +76,21 @@ def look_at_launch(case: Examination) -> Iterator[Finding]:
         return
     path = case.home / "run" / "launch"
     wrong = _find_fault(path, case.home)
-    if not wrong:
-        yield ok("launch", f"sessions start the worker by {path}")
-    elif case.fix:  # in vain
-        yield problem("launch", f"{path} {wrong}", f"Make sure that you may write {path}.")
-    elif wrong == _MISSING:
-        yield note("launch", f"{path} {wrong}", FIXING)
-    else:
-        yield problem("launch", f"{path} {wrong}", FIXING)
+    name = "right"
+    if wrong and case.fix:  # in vain
+        name = "unwritable"
+    elif wrong:
+        name = "missing" if wrong == _MISSING else "wrong"
+    yield make_finding(f"launch.{name}", path=path, wrong=wrong)
 
 
 def _look_at_recorded(case: Examination) -> Finding:
     record = usual_home(case.environ) / "homes"
     python = find_python(case.home, case.environ)
     if python is None:
-        text = f"hooks do not use {case.home}: it is not recorded in {record}"
-        fix = f"In a shell of your own, run: yester --home '{case.home}' status"
-        return problem("launch", text, fix)
-    if not os.access(python, os.X_OK):
-        return problem("launch", f"{record} names a Python that is gone: {python}", FIXING)
-    return ok("launch", f"where YESTER_HOME names it, sessions start it by {python}")
+        return make_finding("launch.unrecorded", home=case.home, record=record)
+    name = "launch.recorded" if os.access(python, os.X_OK) else "launch.gone"
+    return make_finding(name, record=record, python=python)
 
 
 def mend_launch(case: Examination) -> Iterator[Finding]:
@@ -115,7 +105,7 @@ def mend_launch(case: Examination) -> Iterator[Finding]:
             path.unlink(missing_ok=True)
         write_launch(case.home)
         if not _find_fault(path, case.home):
-            yield ok("launch", f"{path} written anew (it {wrong})")
+            yield make_finding("launch.written", path=path, wrong=wrong)
 
 
 def _find_fault(path: Path, home: Path) -> str:
@@ -142,22 +132,20 @@ def _ask_health(home: Path) -> dict[str, Any] | None:
 def look_at_worker(case: Examination) -> Iterator[Finding]:
     path, health = case.home / "run" / "worker.sock", _ask_health(case.home)
     if health is None and (pid := seat_holder(case.home)):
-        yield problem("worker", f"process {pid} does not answer", "Run: yester worker stop")
+        yield make_finding("worker.hangs", pid=pid)
         return
     if health is None:
         has_launch = (case.home / "run" / "launch").exists()
-        how = "The next session or prompt starts it." if has_launch else "Run: yester worker start"
-        yield note("worker", "not running", how)
+        yield make_finding("worker.idle" if has_launch else "worker.stopped")
         if path.is_socket():
-            yield note("socket", f"{path} was left by a worker that was killed", FIXING)
+            yield make_finding("socket.left", path=path)
         return
     version = health["version"]
     if version_numbers(version) < version_numbers(__version__):
-        text = f"runs yester {version}, this is {__version__}"
-        yield problem("worker", text, "Run: yester worker start")
+        yield make_finding("worker.older", version=version, present=__version__)
     size = health["rss_bytes"] / 1e6
-    yield ok("worker", f"pid {health['pid']}, yester {version}, {size:.0f} MB")
-    yield ok("socket", f"{path} answers")
+    yield make_finding("worker.runs", pid=health["pid"], version=version, size=size)
+    yield make_finding("socket.answers", path=path)
     yield look_at_children(health["pid"])
 
 
@@ -167,23 +155,22 @@ def mend_worker(case: Examination) -> Iterator[Finding]:
     if health is None and path.is_socket() and (free := take_seat(case.home)):
         path.unlink(missing_ok=True)
         free.leave()
-        yield ok("socket", f"{path} removed: nobody listened there")
+        yield make_finding("socket.removed", path=path)
     older = health is not None and version_numbers(health["version"]) < version_numbers(__version__)
     if health and older and start_worker(case.home, case.environ):
-        yield ok("worker", f"yester {health['version']} has made room")
+        yield make_finding("worker.replaced", version=health["version"])
 
 
 def look_at_children(pid: int) -> Finding:
     if not Path("/proc/self/task").exists():
-        return note("children", "cannot be seen on this system")
+        return make_finding("children.unseen")
     for _ in range(4):  # one that has only just been started has its parent's name for a moment
         names = sorted(map(_process_name, _child_ids(pid)))
         strange = [name for name in names if name not in _MAY_RUN]
         if not strange:
-            return ok("children", ", ".join(names) or "none")
+            return make_finding("children.right", names=", ".join(names) or "none")
         time.sleep(0.05)
-    fix = "Run: yester worker stop, and report this: it starts nothing but git and claude."
-    return problem("children", f"the worker has started {', '.join(strange)}", fix)
+    return make_finding("children.strange", names=", ".join(strange))
 
 
 def _child_ids(pid: int) -> Iterator[int]:
@@ -212,13 +199,11 @@ def look_at_spool(case: Examination) -> Iterator[Finding]:
     oldest = max((age(path, case.now / 1000) for path in waiting), default=0.0)
     newer = sum(map(is_newer, waiting))
     if newer:
-        text = f"{newer:,} events were left by hooks of a newer yester"
-        yield problem("spool", text, "Update yester: pip install -U yester")
+        yield make_finding("spool.newer", number=newer)
     if len(waiting) > newer and oldest > _OLD_EVENT:
-        text = f"{len(waiting):,} events wait, the oldest for {oldest:,.0f} s"
-        yield problem("spool", text, "Run: yester worker start")
+        yield make_finding("spool.old", number=len(waiting), seconds=oldest)
     elif not newer:
-        yield ok("spool", f"{len(waiting):,} events wait")
+        yield make_finding("spool.waiting", number=len(waiting))
 
 
 def _list_ended(spool: Spool) -> dict[Path, str]:
@@ -234,17 +219,13 @@ def _list_ended(spool: Spool) -> dict[Path, str]:
 def look_at_bad_events(case: Examination) -> Iterator[Finding]:
     spool = _open_spool(case)
     ended, folder = _list_ended(spool), case.home / "spool" / "bad"
-    again = f"Kept in {folder}. To have it tried again, run: yester doctor --fix"
+    say = partial(make_finding, folder=folder)
     for transcript in sorted({*ended.values()} - {""}):
-        text = f"reading {transcript} {ENDED_WORKER}, so the rest of it is not read"
-        yield problem("spool", text, again)
+        yield say("spool.transcript", transcript=transcript, ended=ENDED_WORKER)
     if number := list(ended.values()).count(""):
-        events = "1 event has" if number == 1 else f"{number:,} events have"
-        were = "was" if number == 1 else "were"
-        yield problem("spool", f"{events} ended the worker twice and {were} set aside", again)
+        yield say("spool.event" if number == 1 else "spool.events", number=number)
     if bad := [path for path in spool.bad() if path not in ended]:
-        fix = f"They are kept in {folder}; delete them if you do not want them."
-        yield note("spool", f"{len(bad):,} events could not be understood", fix)
+        yield say("spool.not_understood", number=len(bad))
 
 
 def mend_bad_events(case: Examination) -> Iterator[Finding]:
@@ -259,7 +240,7 @@ def mend_bad_events(case: Examination) -> Iterator[Finding]:
             (case.home / "run" / "working").unlink(missing_ok=True)
             free.leave()
         number = len(spool.put_back())
-    yield ok("spool", f"put back for another try: {number:,} of {len(ended):,} events")
+    yield make_finding("spool.put_back", number=number, ended=len(ended))
 
 
 def _gap_moment(case: Examination) -> str:
@@ -271,17 +252,13 @@ def _gap_moment(case: Examination) -> str:
 
 def look_at_gap(case: Examination) -> Iterator[Finding]:
     if moment := _gap_moment(case):
-        fix = (
-            "Free some space, then: yester index (transcripts have what the hooks could not keep)"
-            " and yester doctor --fix"
-        )
-        yield problem("gap", f"hooks could not write their events, last on {moment}", fix)
+        yield make_finding("gap.open", moment=moment)
 
 
 def mend_gap(case: Examination) -> Iterator[Finding]:
     if moment := _gap_moment(case):
         os.utime(case.home / "run" / "gap", (0, 0))
-        yield ok("gap", f"noted: hooks could not write their events, last on {moment}")
+        yield make_finding("gap.noted", moment=moment)
 
 
 def look_at_log(case: Examination) -> Iterator[Finding]:
@@ -294,9 +271,9 @@ def look_at_log(case: Examination) -> Iterator[Finding]:
     since = case.now / 1000 - _A_DAY
     failures = [line for line in lines if " failed: " in line and _log_moment(line) > since]
     for line in failures[-_LOG_LINES:]:
-        yield note("log", redact(line)[:200], f"The log is {path}")
+        yield make_finding("log.failure", line=redact(line)[:200], path=path)
     if not failures:
-        yield ok("log", "no errors in the last day")
+        yield make_finding("log.quiet")
 
 
 def _log_moment(line: str) -> float:
