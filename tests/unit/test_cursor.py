@@ -411,7 +411,9 @@ def test_cleared_and_bad_rows_are_counted_and_passed(editor):
     editor.put("composerData:bad", b"\xff")
     now = reading(editor.path)
     assert {item.ref for item in READER.read_items(now)} == {"b1", "toolu_0123456789abcdefAB"}
-    assert now.skipped == {"cleared bubble": 1, "unreadable": 2, "empty conversation": 3}
+    assert now.skipped == {
+        "cleared bubble": 1, "cleared conversation": 1, "unreadable": 2, "empty conversation": 3,
+    }  # fmt: skip
 
 
 # --- all of them ---------------------------------------------------------------------------------

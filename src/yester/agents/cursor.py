@@ -8,6 +8,16 @@ None of it is documented. What is read is what at least two independent readers 
 on; the rest is left out and counted by its type. The folder of a transcript is looked for by its
 SLUG, in which every separator has become a dash. Where the CLI has a store for a session, its
 thinner transcript is not looked for.
+
+The editor's database has a table cursorDiskKV:
+
+    composerData:ID        a conversation: title, folder, and the order of its bubbles
+    bubbleId:ID:BUBBLE     a message: text, thinking, or one tool call with its result
+
+Cursor replaces a row to change it, which puts it at the end: the last row of a conversation tells
+whether it is new, and up to which row everything has been read. The table beside it, ItemTable,
+holds the user's tokens among other things and is not looked at; a workspace's own one is asked for
+its list of conversations and nothing else, where these do not say which folder they belong to.
 """
 
 from __future__ import annotations
@@ -19,20 +29,34 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
-from yester.agents.base import Reader, Reading, State, find_title, load_state
-from yester.agents.cursor_editor import TABLE, read_conversations, uri_folder
+from yester.agents.base import (
+    TODO_TOOLS,
+    Conversation,
+    Reader,
+    Reading,
+    State,
+    find_title,
+    load_state,
+)
 from yester.agents.databases import (
     Database,
+    DatabaseProblem,
     column_text,
     has_tables,
     is_database,
+    read_changed,
     read_database,
 )
 from yester.agents.sources import BadLine, Record, Transcript, first_records
 from yester.agents.values import (
+    decode_json,
     decode_object,
     dict_at,
+    dicts_at,
+    input_fields,
+    list_at,
     load_object,
     nested_text,
     parse_time,
@@ -43,6 +67,21 @@ from yester.model import Item
 
 TRANSCRIPTS = "agent-transcripts"
 STORE = "store.db"
+TABLE = "cursorDiskKV"
+
+_USER = 1
+_YEAR_2000 = 946_684_800_000  # a start before it is a duration, to be taken from the end
+
+_CHANGED = f"""
+SELECT CAST(id AS BLOB), max(row) FROM (
+    SELECT rowid AS row, substr(key, 14) AS id FROM {TABLE}
+    WHERE key >= 'composerData:' AND key < 'composerData;'
+    UNION ALL
+    SELECT rowid, substr(key, 10, instr(substr(key, 10), ':') - 1) FROM {TABLE}
+    WHERE key >= 'bubbleId:' AND key < 'bubbleId;'
+) GROUP BY id HAVING max(row) > ? ORDER BY 2
+"""
+
 
 _DASHED = re.compile(r"[^A-Za-z0-9]+")
 
@@ -80,7 +119,7 @@ class CursorReader(Reader):
 
 def _read_tables(reading: Reading, database: Database) -> Iterator[Item | None]:
     if database.table_columns(TABLE):
-        yield from read_conversations(reading, database)
+        yield from read_changed(reading, _read_conversations(reading, database))
     else:
         yield from Store(reading, database).read_items()
 
@@ -288,6 +327,202 @@ def _read_varint(raw: bytes, at: int) -> tuple[int, int]:
         if raw[at - 1] < 0x80:
             break
     return value, at
+
+
+# --- the editor's database -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    row: int = 0  # what changed up to here has been read
+
+
+def _read_conversations(
+    reading: Reading, database: Database
+) -> Iterator[tuple[str, Progress, Iterator[Item]]]:
+    before = reading.state = load_state(Progress, reading.state)
+    workspaces = _Workspaces(reading.path)
+    for raw, row in database.select_rows(_CHANGED, before.row):
+        id_ = column_text(raw)
+        talk = Composer(reading, database, id_, before.row, workspaces)
+        yield f"conversation {id_}", Progress(row), talk.read_items()
+
+
+class Composer(Conversation):
+    """One conversation of the editor, of which everything up to the row `since` has been read."""
+
+    agent = "cursor"
+
+    def __init__(
+        self, reading: Reading, database: Database, id_: str, since: int, workspaces: _Workspaces
+    ) -> None:
+        super().__init__(reading, State(session=id_))
+        self.id, self.database, self.since = id_, database, since
+        self.workspaces = workspaces
+        self.data: dict[str, Any] = {}
+
+    def read_items(self) -> Iterator[Item]:
+        key = f"composerData:{self.id}"
+        row = self.database.select_value(f"SELECT rowid FROM {TABLE} WHERE key = ?", key) or 0
+        self.data = self._select_object("conversation", key, row) or {}
+        self._begin_session()
+        if self.skip_subagent():
+            return
+        if inline := dicts_at(self.data, "conversation"):  # early versions kept all in one row
+            for at, bubble in enumerate(inline):
+                ref = text_at(bubble, "bubbleId") or f"{self.id}:{at}"
+                yield from self._read_bubble(ref, bubble, True)
+            return
+        rows, speakers = self._select_bubbles(), self._list_bubbles()
+        if not rows:
+            self.reading.skip("empty conversation")
+        for ref in dict.fromkeys((*speakers, *rows)):  # some are not listed yet
+            number, speaker = rows.get(ref, 0), speakers.get(ref)
+            if number > self.since or (number and speaker == _USER):
+                found = self._select_object("bubble", f"bubbleId:{self.id}:{ref}", number)
+                if found is not None:
+                    found.setdefault("type", speaker)
+                    yield from self._read_bubble(ref, found, number > self.since)
+        if row > self.since and rows:
+            self.register_session()  # the title may be all that changed
+            yield from self._read_summary()
+
+    def _select_object(self, kind: str, key: str, row: int) -> dict[str, Any] | None:
+        asked = f"SELECT CAST(value AS BLOB) FROM {TABLE} WHERE key = ?"
+        value = self.database.select_value(asked, key)
+        found = decode_object(value)
+        if found is None and value in (None, b"null"):
+            self.reading.skip(f"cleared {kind}")
+        elif found is None:
+            self.reading.report_bad(row, f"{kind} {key.rpartition(':')[2]} is not a JSON object")
+        return found
+
+    def _begin_session(self) -> None:
+        about = dict_at(self.data, "subagentInfo")
+        if about.get("parentComposerId"):
+            self.actor = f"{about.get('subagentTypeName') or 'sub-agent'}:{self.id}"
+        root = self.actor and value_at(about, "rootParentConversationId", "parentComposerId")
+        self.state = State(
+            session=str(root or self.id), actor=self.actor, title=find_title(self.data.get("name"))
+        )
+        self.place_session(_find_cwd(self.data) or self.workspaces.find_folder(self.id))
+        self.epoch = parse_time(value_at(self.data, "createdAt", "lastUpdatedAt"))
+
+    def _select_bubbles(self) -> dict[str, int]:
+        """Bubble → its row, in the order they were written."""
+        prefix = f"bubbleId:{self.id}:"
+        rows = self.database.select_rows(
+            f"SELECT rowid, CAST(key AS BLOB) FROM {TABLE} WHERE key >= ? AND key < ?"
+            " ORDER BY rowid", prefix, f"bubbleId:{self.id};",
+        )  # fmt: skip
+        return {column_text(key)[len(prefix) :]: number for number, key in rows}
+
+    def _list_bubbles(self) -> dict[str, Any]:
+        """Bubble → who speaks, in the order they are shown."""
+        listed = dicts_at(self.data, "fullConversationHeadersOnly")
+        return {ref: one.get("type") for one in listed if (ref := text_at(one, "bubbleId"))}
+
+    def _read_bubble(self, ref: str, bubble: dict[str, Any], new: bool) -> Iterator[Item]:
+        self.epoch = parse_time(bubble.get("createdAt")) or _bubble_time(bubble) or self.epoch
+        said = text_at(bubble, "text", "rawText").strip()
+        if bubble.get("type") == _USER:
+            if said:
+                yield from self.read_prompt(ref, said, new)
+            else:
+                self.reading.skip("empty")
+        elif new:
+            call = self._find_call(ref, bubble)
+            thought = nested_text(bubble.get("thinking")).strip()
+            if thought:
+                yield from self.make_message(f"{ref}:thinking", thought, "thinking")
+            if call:
+                yield from self._read_call(f"{ref}:tool", call)
+            if said or not (thought or call):
+                yield from self.make_message(ref, said)
+
+    def _read_summary(self) -> Iterator[Item]:
+        summary = dict_at(self.data, "latestConversationSummary", "summary").get("summary")
+        summary = summary or dict_at(self.data, "latestConversationSummary").get("summary")
+        if isinstance(summary, str):
+            yield from self.make_summary(f"{self.id}:summary", summary)
+
+    def _find_call(self, ref: str, bubble: dict[str, Any]) -> dict[str, Any] | None:
+        """A bubble's tool call; before version 3 it stands beside the conversation."""
+        call = bubble.get("toolFormerData")
+        if not isinstance(call, dict):
+            maps = (
+                dict_at(one, "data").get("bubbleDataMap")
+                for one in dicts_at(self.data, "capabilities")
+            )
+            calls = (decode_json(one) if isinstance(one, str) else one for one in maps)
+            call = next(filter(None, (dict_at(one, ref) for one in calls)), {})
+        return call if isinstance(call.get("name"), str) else None
+
+    def _read_call(self, ref: str, call: dict[str, Any]) -> Iterator[Item]:
+        given = input_fields(value_at(call, "rawArgs", "params"))
+        result, error = call.get("result"), nested_text(call.get("error"))
+        found = decode_json(result) if isinstance(result, str) else result
+        if call["name"].lower() in TODO_TOOLS:
+            yield from self.make_todo(list_at(found, "finalTodos") or given.get("todos"))
+        output = nested_text(found) or nested_text(result) or error
+        key = next(iter(text_at(call, "toolCallId").split()), None)
+        failed = call.get("status") == "error" or bool(error)
+        yield from self.make_answered_call(ref, key, call["name"], given, output, failed)
+
+
+class _Workspaces:
+    """Which folder a conversation belongs to, as the workspaces of earlier versions list them."""
+
+    def __init__(self, path: Path) -> None:
+        self._storage = path.absolute().parent.parent / "workspaceStorage"
+        self._folders: dict[str, str] | None = None
+
+    def find_folder(self, id_: str) -> str:
+        if self._folders is None:
+            self._folders = {}
+            for file in sorted(self._storage.glob("*/workspace.json")):
+                if folder := uri_folder(text_at(load_object(file), "folder")):
+                    for one in self._list_conversations(file.with_name("state.vscdb")):
+                        self._folders.setdefault(one, folder)
+        return self._folders.get(id_, "")
+
+    def _list_conversations(self, path: Path) -> Iterator[str]:
+        if not path.exists():
+            return
+        try:
+            with Database(path) as database:
+                rows = database.select_rows(
+                    "SELECT CAST(value AS BLOB) FROM ItemTable WHERE key = 'composer.composerData'"
+                )
+        except DatabaseProblem:
+            return
+        for (value,) in rows:
+            for one in dicts_at(decode_object(value), "allComposers"):
+                if isinstance(one.get("composerId"), str):
+                    yield one["composerId"]
+
+
+def _find_cwd(data: dict[str, Any]) -> str:
+    first = next(iter(list_at(data, "trackedGitRepos")), None)
+    folder = text_at(dict_at(data, "workspaceIdentifier", "uri"), "fsPath")
+    return folder or text_at(first, "repoPath")
+
+
+def _bubble_time(bubble: dict[str, Any]) -> int:
+    timing = dict_at(bubble, "timingInfo")
+    start = parse_time(timing.get("clientStartTime"))
+    if start >= _YEAR_2000:
+        return start
+    ends = (parse_time(timing.get(f"client{name}Time")) for name in ("RpcSend", "Settle", "End"))
+    return max(0, next(filter(None, ends), start) - start)
+
+
+def uri_folder(uri: Any) -> str:
+    """A local folder from its URI."""
+    uri = uri.decode("utf-8", "replace") if isinstance(uri, bytes) else uri
+    if not isinstance(uri, str) or not uri.startswith("file:///"):
+        return ""
+    return unquote(uri.removeprefix("file://"))
 
 
 READER = CursorReader()

@@ -12,22 +12,8 @@ from typing import Any
 
 from yester.tables import load_table
 
-# Claude Code's names of events (Codex and Copilot's Claude plugins use them too) → what happened.
-# A name that is not here is remembered as an event and means nothing yet.
-CLAUDE_EVENTS: Mapping[str, str] = {
-    "SessionStart": "start",
-    "UserPromptSubmit": "prompt",
-    "PreToolUse": "read",
-    "SubagentStart": "agent start",
-    "PostToolUse": "tool",
-    "PostToolUseFailure": "failure",
-    "PostCompact": "compaction",
-    "SubagentStop": "agent end",
-    "Stop": "stop",
-    "StopFailure": "stop failure",
-    "Interrupt": "interrupt",
-    "SessionEnd": "end",
-}
+_TABLE = load_table("agents")
+CLAUDE_EVENTS: Mapping[str, str] = _TABLE["claude_events"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +45,7 @@ def _describe_agent(name: str, row: Mapping[str, Any]) -> Agent:
     return Agent(name, **fields)
 
 
-AGENTS = {name: _describe_agent(name, row) for name, row in load_table("agents").items()}
+AGENTS = {name: _describe_agent(name, row) for name, row in _TABLE["agent"].items()}
 CLAUDE_CODE = AGENTS["claude-code"]
 
 
