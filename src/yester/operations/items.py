@@ -71,6 +71,7 @@ class Items(Struct, kw_only=True):
 
 
 def list_items(memory: Memory, request: ItemsRequest) -> Items:
+    """Items by what they are, the newest first."""
     filters = make_filters(memory, request, kinds=tuple(request.kinds), types=tuple(request.types))
     page = Paging(request.limit + 1, request.offset, oldest_first=request.order == "date_asc")
     found = memory.reading.select(replace(filters, echoes=True), page)
@@ -83,6 +84,7 @@ def list_items(memory: Memory, request: ItemsRequest) -> Items:
 
 
 def show_item(memory: Memory, request: ItemRequest) -> Item:
+    """One item whole, and what is known of its use."""
     store, id_ = memory.reading, request.id
     for item in store.get([id_]):
         others = Rows(store)
@@ -105,6 +107,7 @@ def distinct_items(
 
 
 def show_items(memory: Memory, request: BatchRequest) -> Items:
+    """Whole items by their ids."""
     ids = list(dict.fromkeys(int(str(one).removeprefix("#")) for one in request.ids))
     found = memory.reading.get(ids)
     if not found:

@@ -115,6 +115,7 @@ class Uses(Struct, kw_only=True):
 
 
 def list_injections(memory: Memory, request: LedgerRequest) -> Ledger:
+    """What agents were shown, the newest first."""
     session = memory.find_session(request.session).id if request.session else 0
     where = {name: id_ for name, id_ in (("session", session), ("item", request.item)) if id_}
     page = Paging(request.limit, before=request.before)
@@ -176,6 +177,7 @@ def _prompt_beginning(store: Store, session: Session | None, number: int) -> str
 
 
 def list_feedback(memory: Memory, request: FeedbackRequest) -> Feedback:
+    """What came of it, the newest first."""
     where = {"item": request.item} if request.item else {}
     page = Paging(request.limit, before=request.before)
     lines = memory.reading.entries(model.Feedback, where, page)
@@ -192,7 +194,10 @@ def list_feedback(memory: Memory, request: FeedbackRequest) -> Feedback:
 
 
 def give_feedback(memory: Memory, request: GiveFeedback) -> Uses:
-    """The last word of the user counts; having looked at something adds to what is known."""
+    """Say whether items were of use.
+
+    The last word of the user counts; having looked at something adds to what is known.
+    """
     store, ids = memory.store, list(dict.fromkeys(request.ids))
     known = {item.id for item in store.get(ids)}
     if missing := [f"#{id_}" for id_ in ids if id_ not in known]:

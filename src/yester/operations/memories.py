@@ -240,6 +240,7 @@ class Saved(Struct, kw_only=True):
 
 
 def list_memories(memory: Memory, request: MemoriesRequest) -> Memories:
+    """What was remembered for its own sake."""
     since, until = read_dates(request, memory.now)
     projects = find_project_keys(memory, request.project)
     filters = Filters(projects, ("memory",), tuple(request.types), since=since, until=until)
@@ -276,6 +277,7 @@ def _search_memos(
 
 
 def show_memory(memory: Memory, request: ItemRequest) -> MemoryShown:
+    """One memory, its history, and what can be done with it."""
     return _describe_memo(memory, _find_memo(memory, request.id))
 
 
@@ -307,8 +309,10 @@ def _describe_memo(memory: Memory, memo: Memo) -> MemoryShown:
 
 
 def find_candidate(memory: Memory, request: CandidateRequest) -> Candidate:
-    """What saving a text would meet; nothing is written. A title is looked at where the text alone
-    is like nothing."""
+    """What saving a text would meet; writes nothing.
+
+    A title is looked at where the text alone is like nothing.
+    """
     category, text = get_category(request.type), clean_text(request.text)
     tags = normalise_tags(request.tags)
     where = memory.find_project(request.project).key if request.project else ""
@@ -329,6 +333,7 @@ def find_candidate(memory: Memory, request: CandidateRequest) -> Candidate:
 
 
 def review_memories(memory: Memory, request: ReviewRequest) -> Review:
+    """Memories that deserve a look."""
     filters = Filters(find_project_keys(memory, request.project))
     rows = MemoryRows(memory.reading, full=False)
     findings = [
@@ -345,7 +350,10 @@ def review_memories(memory: Memory, request: ReviewRequest) -> Review:
 
 
 def edit_memory(memory: Memory, request: EditRequest) -> MemoryShown:
-    """What others have changed since the version that was read is kept, where both agree."""
+    """Change what it says. 409 where somebody else has changed the same since `version`.
+
+    What others have changed since that version is kept, where both agree.
+    """
     memo, store = _find_memo(memory, request.id), memory.store
     edit = lifecycle.Edit(
         title=_unless_unset(request.title), text=_unless_unset(request.text),
@@ -363,14 +371,17 @@ def _unless_unset(value: T | UnsetType) -> T | None:
 
 
 def retire_memory(memory: Memory, request: RetireRequest) -> MemoryShown:
+    """Take it out of use; it is let go after 30 days."""
     return _change_status(memory, request, "retire")
 
 
 def archive_memory(memory: Memory, request: StepRequest) -> MemoryShown:
+    """Put it away for good, without losing it."""
     return _change_status(memory, request, "archive")
 
 
 def restore_memory(memory: Memory, request: StepRequest) -> MemoryShown:
+    """Bring it back into use."""
     return _change_status(memory, request, "restore")
 
 
@@ -381,7 +392,10 @@ def _change_status(memory: Memory, request: StepRequest | RetireRequest, step: s
 
 
 def undo_memory(memory: Memory, request: StepRequest) -> MemoryShown:
-    """Whatever was done together with its last change is taken back as well."""
+    """Take back the last change; twice brings it back.
+
+    Whatever was done together with it is taken back as well.
+    """
     id_ = _find_memo(memory, request.id).item.id
     if not memory.store.changes(id_, limit=1):
         raise UsageError(f"nothing has been done to memory #{id_} yet")
@@ -390,6 +404,7 @@ def undo_memory(memory: Memory, request: StepRequest) -> MemoryShown:
 
 
 def supersede_memory(memory: Memory, request: SupersedeRequest) -> MemoryShown:
+    """Put another in its place; answers with that."""
     memo, title = _find_memo(memory, request.id), _shorten_title(request.title)
     kept = remember.remember_instead(
         memory.store, memo, request.text, memory.by(request.why), title
@@ -398,7 +413,10 @@ def supersede_memory(memory: Memory, request: SupersedeRequest) -> MemoryShown:
 
 
 def save_memory(memory: Memory, request: SaveRequest) -> Saved:
-    """Keep something, unless it is known; what is like it is named, and stays as it is."""
+    """Keep something.
+
+    Unless it is known; what is like it is named, and stays as it is.
+    """
     project, there = _find_place(memory, request.project.strip())
     allowed = rules(memory.config)
     if allowed.excludes(project.root, project) or allowed.off(project.root, "", memory.now):

@@ -65,11 +65,12 @@ class ContextShown(Struct, kw_only=True):
 
 
 def preview_text(memory: Memory, request: PreviewRequest) -> str:
+    """The text an agent would be given."""
     return _build_preview(memory, request).text
 
 
 def preview_context(memory: Memory, request: PreviewRequest) -> ContextShown:
-    """The text with the reason of each line."""
+    """The same, with the reason of each line."""
     found = _build_preview(memory, request)
     return ContextShown(
         text=found.text,

@@ -78,6 +78,7 @@ class Merged(Struct, kw_only=True):
 
 
 def list_projects(memory: Memory, request: NoRequest) -> Projects:  # noqa: ARG001
+    """Projects, and what there is of each."""
     return Projects(
         projects=[
             Project(
@@ -92,7 +93,7 @@ def list_projects(memory: Memory, request: NoRequest) -> Projects:  # noqa: ARG0
 
 
 def rename_project(memory: Memory, request: RenameRequest) -> Projects:
-    """Call it so from now on."""
+    """Give a project another name, for good; the user's alone."""
     _refuse_programs(memory)
     project, name = memory.find_project(request.key, "key"), request.name
     _refuse_ours(project)
@@ -111,7 +112,7 @@ def rename_project(memory: Memory, request: RenameRequest) -> Projects:
 
 
 def merge_projects(memory: Memory, request: MergeRequest) -> Merged:
-    """Everything of a project becomes another's, also what is captured later."""
+    """Make one project part of another, with what is captured later; the user's alone."""
     if not request.dry_run:
         _refuse_programs(memory)
     project = memory.find_project(request.source, "from")

@@ -53,6 +53,8 @@ class SearchRequest(FormattedRequest, kw_only=True):
 
 
 class EverythingSearch(SearchRequest, kw_only=True):
+    """Search everything, or one kind of thing."""
+
     what: Annotated[What, Meta(description="Only these; without, everything.")] = field(
         default="", name="type"
     )
@@ -63,30 +65,38 @@ class EverythingSearch(SearchRequest, kw_only=True):
 
 
 class ObservationSearch(SearchRequest, kw_only=True):
+    """What was found out, decided, fixed."""
+
     types: Annotated[Names, _ONLY_TYPES] = field(default=[], name="type")
 
 
 class SessionSearch(SearchRequest, kw_only=True):
-    pass
+    """Sessions, by anything said in them."""
 
 
 class PromptSearch(SearchRequest, kw_only=True):
-    pass
+    """What the user typed."""
 
 
 class TypeSearch(SearchRequest, kw_only=True):
+    """Items of one type."""
+
     types: Annotated[
         Name, Meta(min_length=1, description="bugfix, feature, decision … also several.")
     ] = field(name="type")
 
 
 class FileSearch(SearchRequest, kw_only=True):
+    """Items about a file."""
+
     path: Annotated[
         Name, Meta(min_length=1, description="The file; the end of its path will do.")
     ] = field(name="filePath")
 
 
 class ConceptSearch(SearchRequest, kw_only=True):
+    """Items with a concept."""
+
     concept: Annotated[Name, Meta(min_length=1, description="gotcha, pattern … also several.")]
 
 

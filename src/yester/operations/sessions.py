@@ -80,6 +80,7 @@ class Transcript(Struct, kw_only=True):
 
 
 def list_sessions(memory: Memory, request: SessionsRequest) -> Sessions:
+    """Sessions, the newest first."""
     since, until = read_dates(request, memory.now)
     projects = find_project_keys(memory, request.project)
     filters = Filters(projects, agent=request.agent, since=since, until=until)
@@ -92,6 +93,7 @@ def list_sessions(memory: Memory, request: SessionsRequest) -> Sessions:
 
 
 def show_session(memory: Memory, request: SessionRequest) -> SessionShown:
+    """One session with its summary."""
     session = memory.find_session(request.session)
     told = find_summary(memory.reading, session)
     lines = memory.reading.entries(Injection, {"session": session.id})
@@ -104,7 +106,7 @@ def show_session(memory: Memory, request: SessionRequest) -> SessionShown:
 
 
 def show_transcript(memory: Memory, request: TranscriptRequest) -> Transcript:
-    """The oldest first."""
+    """What was recorded of it, in order."""
     store, session = memory.reading, memory.find_session(request.session)
     here = replace(session_filters(session, request.kinds), echoes=True)
     found = store.select(here, Paging(request.limit + 1, request.offset, oldest_first=True))

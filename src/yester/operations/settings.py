@@ -67,6 +67,7 @@ SettingsRequest = cast(
 
 
 def list_settings(memory: Memory, request: NoRequest) -> Settings:  # noqa: ARG001
+    """Every setting; secrets are masked."""
     return Settings(
         file=str(memory.home / "config.toml"),
         settings=[_describe_setting(setting, memory.config) for setting in SETTINGS],
@@ -94,7 +95,10 @@ def _redact_value(value: Value) -> Plain:
 
 
 def change_settings(memory: Memory, request: Request) -> Settings:
-    """All that is given, or nothing."""
+    """Change some; not those that send data or name a path.
+
+    All that is given, or nothing.
+    """
     values = {
         name: value for name, value in msgspec.structs.asdict(request).items() if value is not UNSET
     }

@@ -93,6 +93,7 @@ class Stats(Struct, kw_only=True):
 
 
 def count_contents(memory: Memory, request: StatsRequest) -> Stats:
+    """What the memory holds, what was shown."""
     store = memory.reading
     counts = memory.cached("counts", _COUNTED, lambda: content_counts(store))
     lags = sorted(capture_lags(store, _LAGS))
@@ -150,7 +151,10 @@ class Series(Struct, kw_only=True):
 
 
 def count_days(memory: Memory, request: SeriesRequest) -> Series:
-    """A number a day; counting is remembered for a while, as curves are drawn again and again."""
+    """What happened day by day.
+
+    Counting is remembered for a while, as curves are drawn again and again.
+    """
     store, today = memory.reading, memory.now // DAY
     days = range(today - request.days + 1, today + 1)
     since = days[0] * DAY
@@ -230,6 +234,7 @@ class Spend(Struct, kw_only=True):
 
 
 def count_spending(memory: Memory, request: StatsRequest) -> Spend:
+    """What language models have cost."""
     store, config, today = memory.reading, memory.config, day_of(memory.now)
     limits, spent = budget.Limits.from_config(config), spent_since(store, today, memory.now)
     return Spend(
@@ -258,6 +263,7 @@ class Facets(Struct, kw_only=True):
 
 
 def list_facets(memory: Memory, request: NoRequest) -> Facets:  # noqa: ARG001
+    """What there is to filter for."""
     found = filter_facets(memory.reading, _MOST)
     parts = sorted(project_parts(memory.reading), key=lambda part: -sum(part.items.values()))
     return Facets(

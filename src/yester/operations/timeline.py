@@ -53,6 +53,8 @@ class NeighbourRequest(FormattedRequest, kw_only=True):
 
 
 class TimelineRequest(NeighbourRequest, kw_only=True):
+    """What happened before and after something."""
+
     anchor: Annotated[
         Name,
         Meta(
@@ -70,6 +72,8 @@ class TimelineRequest(NeighbourRequest, kw_only=True):
 
 
 class TimelineByQuery(NeighbourRequest, kw_only=True):
+    """The same around what fits a question best."""
+
     query: Annotated[Text, Meta(min_length=1, description="Words to look for.")]
     anchor: Annotated[
         Literal["", "latest"], Meta(description="latest: the newest that fits well, not the best.")
@@ -182,7 +186,10 @@ class Recent(Struct, kw_only=True):
 
 
 def show_recent(memory: Memory, request: RecentRequest) -> Recent:
-    """The last sessions: the summary of each, and an index of what it left behind."""
+    """The last sessions with their summaries.
+
+    And an index of what each left behind.
+    """
     store = memory.reading
     wanted = Filters(projects=find_project_keys(memory, request.project))
     rows = Rows(store)

@@ -44,6 +44,7 @@ class Doctor(Struct, kw_only=True):
 
 
 def show_health(memory: Memory, request: NoRequest) -> Doctor:  # noqa: ARG001
+    """Is everything as it should be? Nothing is changed."""
     return memory.cached("doctor", _KEPT, lambda: _examine_home(memory))
 
 
