@@ -89,7 +89,7 @@ class Serving:
 
     def user(self) -> str:
         """A bearer of the user's own."""
-        return self._keys.issue()
+        return self._keys.issue_bearer()
 
     @contextmanager
     def stream(self, last: str = "") -> Iterator[Iterator[tuple[str, str, Any]]]:

@@ -347,7 +347,7 @@ def test_what_cannot_be_changed_here_says_how(viewer):
 
 def test_a_secret_is_never_shown(viewer, home):
     home.joinpath("config.toml").write_text('embed.key = "hunter2hunter2"\n')
-    viewer.server.app._home.reload()
+    viewer.server.app._memory.reload_config()
     page = at(viewer, "settings")
     expect(setting(page, "embed.key")).to_contain_text("(set, not shown)")
     assert "hunter2" not in page.content()

@@ -623,11 +623,11 @@ def test_a_home_that_is_gone_is_said_to_be_and_no_new_one_is_made(tmp_path):
     home = tmp_path / "memory"
     with _served(home) as api:
         assert api.get("/api/search", query="webhook")["count"]
-        assert not api.app.lost()
+        assert not api.app.is_lost()
         home.rename(tmp_path / "moved")
         said = api.ask("GET", "/api/search?query=webhook")
         assert (said.status, "is gone" in said.json["detail"]) == (500, True)
-        assert api.app.lost()
+        assert api.app.is_lost()
         assert not home.exists()
         (tmp_path / "moved").rename(home)
         assert api.get("/api/search", query="webhook")["count"]

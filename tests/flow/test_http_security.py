@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import yester
 from tests.serving import serving
 from yester.faces.http.guard import LARGEST_BODY, Slowdown
-from yester.faces.http.login import another_user, new_code
+from yester.faces.http.login import is_another_user, new_code
 from yester.faces.http.table import ENDPOINTS
 from yester.ingest.prepare import prepare_item
 from yester.model import Injection, Item, Project, Session
@@ -154,9 +154,9 @@ def test_the_delay_grows_with_failures_and_is_forgotten_with_time(pauses):
     level = 0.0
     for pause in pauses:
         level = max(0.0, level - pause) + 1
-        assert 0 <= Slowdown.delay(level) <= 5.0
-        assert Slowdown.delay(level) <= Slowdown.delay(level + 1)
-    assert Slowdown.delay(5) == 0.0
+        assert 0 <= Slowdown.delay_for(level) <= 5.0
+        assert Slowdown.delay_for(level) <= Slowdown.delay_for(level + 1)
+    assert Slowdown.delay_for(5) == 0.0
 
 
 # --- Host, Origin ---------------------------------------------------------------------------------
@@ -450,16 +450,16 @@ def test_a_code_brought_by_another_user_of_the_machine_is_seen(tmp_path):
         socket.create_connection(server.getsockname()) as client,
     ):
         own = client.getsockname()
-        assert another_user(own) is False
+        assert is_another_user(own) is False
         table = tmp_path / "tcp"
         numbers = "01 00000000:00000000 00:00000000 00000000"
         table.write_text(
             "  sl  local_address rem_address st queues tr retrnsmt uid\n"
             f"   1: 0100007F:{own[1]:04X} 0100007F:0050 {numbers} 4242 0 1 1\n"
         )
-        assert another_user(own, table) is True
-    assert another_user(None) is False
-    assert another_user(("127.0.0.1", 1), tmp_path / "none") is False
+        assert is_another_user(own, table) is True
+    assert is_another_user(None) is False
+    assert is_another_user(("127.0.0.1", 1), tmp_path / "none") is False
 
 
 # --- garbage --------------------------------------------------------------------------------------

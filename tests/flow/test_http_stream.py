@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import yester
 from tests.serving import serving
-from yester.faces.http.stream import MOST_MISSED, is_cursor, written
+from yester.faces.http.stream import MOST_MISSED, encode_event, is_cursor
 from yester.model import Injection, Session
 
 pytestmark = pytest.mark.requirement("DEL-07")
@@ -121,7 +121,7 @@ def test_the_server_ends_while_clients_listen(tmp_path):
 @given(st.text(max_size=40), st.integers(0, 10**15 - 1), st.integers(0, 10**15 - 1))
 @settings(max_examples=40)
 def test_no_text_can_end_an_event_or_begin_another(text, item, line):
-    told = written("item", f"{item}-{line}", {"title": text, "more": f"\r\n\ndata: {text}"})
+    told = encode_event("item", f"{item}-{line}", {"title": text, "more": f"\r\n\ndata: {text}"})
     lines = told.data.split(b"\n")
     assert len(lines) == 5
     assert [part.partition(b":")[0] for part in lines[:3]] == [b"event", b"id", b"data"]

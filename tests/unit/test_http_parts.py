@@ -20,7 +20,7 @@ from yester.faces.http.manual import (
     render_search_parameters,
 )
 from yester.faces.http.openapi import make_document
-from yester.faces.http.problem import refusal
+from yester.faces.http.problem import describe_error
 from yester.faces.http.request import read_body, read_query
 from yester.faces.http.table import ENDPOINTS
 from yester.operations.items import BatchRequest
@@ -72,7 +72,7 @@ WRONG = [
 def test_what_is_wrong_is_named_with_its_value_and_the_fix(kind, query, parameter, fix):
     with pytest.raises(UsageError) as refused:
         read_query(kind, query, {})
-    problem = refusal(refused.value).problem()
+    problem = describe_error(refused.value)[0]
     assert (problem.status, problem.parameter) == (400, parameter)
     assert fix in problem.fix
 
@@ -90,7 +90,7 @@ def test_a_whole_number_may_be_written_with_a_point_in_json():
      (ConfigError("x"), 500), (YesterError("x"), 500)],
 )  # fmt: skip
 def test_what_yester_raises_becomes_an_answer(error, status):
-    assert refusal(error).status == status
+    assert describe_error(error)[0].status == status
 
 
 # --- the table ------------------------------------------------------------------------------------
@@ -171,20 +171,20 @@ def test_a_code_is_good_for_one_use_within_a_minute(tmp_path):
 def test_a_bearer_lasts_while_it_is_used_and_the_oldest_goes_first():
     now = [0.0]
     keys = login.Keys("t" * 43, lambda: now[0])
-    bearer = keys.issue()
-    assert keys.fits(b"t" * 43)
+    bearer = keys.issue_bearer()
+    assert keys.find_origin(b"t" * 43)
     for _ in range(3):
-        now[0] += keys.lasting - 1
-        assert keys.fits(bearer.encode())
-    now[0] += keys.lasting + 1
-    assert not keys.fits(bearer.encode())
-    first = keys.issue()
+        now[0] += keys.bearer_seconds - 1
+        assert keys.find_origin(bearer.encode())
+    now[0] += keys.bearer_seconds + 1
+    assert not keys.find_origin(bearer.encode())
+    first = keys.issue_bearer()
     for _ in range(100):
         now[0] += 1
-        keys.issue()
-    assert not keys.fits(first.encode())
-    assert not keys.fits(b"")
-    assert not keys.fits("ü".encode())
+        keys.issue_bearer()
+    assert not keys.find_origin(first.encode())
+    assert not keys.find_origin(b"")
+    assert not keys.find_origin("ü".encode())
 
 
 # --- times, files ---------------------------------------------------------------------------------
@@ -211,7 +211,7 @@ def test_any_text_is_a_time_or_a_usage_error(text, end):
 
 
 def test_the_viewer_comes_with_the_package():
-    files = viewer.files()
+    files = viewer.load_files()
     assert files["/"] is files["/index.html"]
     assert files["/"].type == "text/html; charset=utf-8"
 

@@ -16,16 +16,25 @@ from starlette.routing import Route, Router
 from yester import __version__
 from yester.errors import ConfigError, NotYours, UsageError
 from yester.faces.http import viewer
-from yester.faces.http.guard import Asgi, Failed, Guard, Message, Receive, Scope, Send, Slowdown
-from yester.faces.http.login import PROGRAM, USER, Keys, another_user, take_code
+from yester.faces.http.guard import (
+    Asgi,
+    Failed,
+    Guard,
+    Message,
+    Receive,
+    Scope,
+    Send,
+    Slowdown,
+    send_response,
+)
+from yester.faces.http.login import PROGRAM, USER, Keys, is_another_user, take_code
 from yester.faces.http.manual import make_manual
 from yester.faces.http.openapi import make_document
 from yester.faces.http.problem import Refusal
 from yester.faces.http.request import read_body, read_query
-from yester.faces.http.stream import Stream, Told, is_cursor, missed
+from yester.faces.http.stream import Stream, Told, find_missed, is_cursor
 from yester.faces.http.table import ENDPOINTS, EVENTS, Bearer, Endpoint, Health, Login
 from yester.memory import Memory
-from yester.redact import redact
 
 T = TypeVar("T")
 Own = Callable[[Scope, Any], Awaitable[bytes]]
@@ -53,8 +62,8 @@ class Pool:
             )  # fmt: skip
         loop = asyncio.get_running_loop()
         self._waiting += 1
-        future = loop.run_in_executor(self._executor, self._call, call, *args)
-        future.add_done_callback(self._done)
+        future = loop.run_in_executor(self._executor, self._call_here, call, *args)
+        future.add_done_callback(self._forget)
         try:
             return await asyncio.wait_for(asyncio.shield(future), _PATIENCE)
         except TimeoutError:
@@ -62,12 +71,12 @@ class Pool:
                 503, f"there was no answer within {_PATIENCE:g} seconds", fix="ask for less"
             ) from None
 
-    def _done(self, future: asyncio.Future[Any]) -> None:
+    def _forget(self, future: asyncio.Future[Any]) -> None:
         self._waiting -= 1
         if not future.cancelled():
             future.exception()  # nobody may be waiting for it any more
 
-    def _call(self, call: Callable[..., T], *args: Any) -> T:
+    def _call_here(self, call: Callable[..., T], *args: Any) -> T:
         memory = getattr(self._own, "memory", None)
         if memory is None:
             memory = self._own.memory = self._memory.for_thread()
@@ -111,7 +120,7 @@ class Served:
         else:
             origin = scope.get("yester.origin", PROGRAM)
             body = await self._pool.run(_answer_request, endpoint, request, origin)
-        await sent(send, body, endpoint.content)
+        await send_response(send, body, endpoint.content)
 
 
 def _answer_request(memory: Memory, endpoint: Endpoint, request: Any, origin: str) -> bytes:
@@ -128,16 +137,8 @@ def _answer_request(memory: Memory, endpoint: Endpoint, request: Any, origin: st
             raise
         config = isinstance(error, ConfigError)
         fix = "correct config.toml with an editor" if config else error.fix or endpoint.conflict
-        raise Refusal(409, redact(error.what), parameter=error.parameter, fix=fix) from None
+        raise Refusal(409, error.what, fix, parameter=error.parameter) from None
     return answer.encode() if isinstance(answer, str) else msgspec.json.encode(answer)
-
-
-async def sent(
-    send: Send, body: bytes, content: str = "application/json", status: int = 200
-) -> None:
-    headers = [(b"content-type", content.encode()), (b"content-length", b"%d" % len(body))]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
 
 
 class App:
@@ -157,22 +158,22 @@ class App:
         self._memory, self._keys, self._clock = memory, keys, clock
         self._slowdown = slowdown or Slowdown()
         self._pool = Pool(memory)
-        self.stream = Stream(memory, self._missed, failed)
-        self._files = viewer.files(folder)
+        self.stream = Stream(memory, self._find_missed, failed)
+        self._files = viewer.load_files(folder)
         own: dict[str, Own] = {
-            "/health": self._constant(Health(status="ok", version=__version__)),
-            "/api/search/help": self._constant(make_manual(f"http://127.0.0.1:{port}")),
-            "/api/openapi.json": self._constant(make_document(ENDPOINTS)),
-            "/api/login": self._login,
+            "/health": self._make_constant(Health(status="ok", version=__version__)),
+            "/api/search/help": self._make_constant(make_manual(f"http://127.0.0.1:{port}")),
+            "/api/openapi.json": self._make_constant(make_document(ENDPOINTS)),
+            "/api/login": self._log_in,
         }
         by_path: dict[str, dict[str, Endpoint]] = {}
         for one in ENDPOINTS:
             by_path.setdefault(one.path, {})[one.method] = one
         routes = [
-            Route(path, Served(endpoints, self._pool, own, self._events))
+            Route(path, Served(endpoints, self._pool, own, self._send_events))
             for path, endpoints in by_path.items()
         ]
-        router = Router(routes, redirect_slashes=False, default=self._file)
+        router = Router(routes, redirect_slashes=False, default=self._send_file)
         unlocked = {(one.method, one.path) for one in ENDPOINTS if one.open}
         unlocked |= {("GET", name) for name in self._files}
         self.guard = Guard(router, port, keys, unlocked, failed, self._slowdown)
@@ -183,11 +184,11 @@ class App:
     def rest(self) -> None:
         self._memory.rest(time.monotonic())
 
-    def lost(self) -> bool:
+    def is_lost(self) -> bool:
         """Is what was served no longer there? Then nobody could find this server to stop it."""
         return self._memory.lost
 
-    def idle(self) -> float:
+    def idle_seconds(self) -> float:
         """Seconds since something was asked, 0 while somebody listens."""
         return 0.0 if self.stream.clients else time.monotonic() - self.guard.last
 
@@ -200,28 +201,28 @@ class App:
     # --- what needs no store ----------------------------------------------------------------------
 
     @staticmethod
-    def _constant(value: object) -> Own:
+    def _make_constant(value: object) -> Own:
         body = msgspec.json.encode(value)
 
-        async def same(scope: Scope, request: Any) -> bytes:  # noqa: ARG001
+        async def answer_same(scope: Scope, request: Any) -> bytes:  # noqa: ARG001
             return body
 
-        return same
+        return answer_same
 
-    async def _login(self, scope: Scope, request: Login) -> bytes:
-        foreign = another_user(scope.get("client"))
+    async def _log_in(self, scope: Scope, request: Login) -> bytes:
+        foreign = is_another_user(scope.get("client"))
         origin = "" if foreign else take_code(self._memory.home, request.code, self._clock())
         if not origin:
-            await self._slowdown.failed()
+            await self._slowdown.punish()
             raise Refusal(
                 401, "the code is wrong, older than a minute, or was used before",
                 parameter="code", fix="get another one: yester ui",
                 headers={"www-authenticate": 'Bearer realm="yester"'},
             )  # fmt: skip
-        bearer = Bearer(token=self._keys.issue(origin), expires_in=self._keys.lasting)
+        bearer = Bearer(token=self._keys.issue_bearer(origin), expires_in=self._keys.bearer_seconds)
         return msgspec.json.encode(bearer)
 
-    async def _file(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
+    async def _send_file(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
         file = self._files.get(scope["path"])
         if file is None:
             raise Refusal(
@@ -232,25 +233,21 @@ class App:
             raise Refusal(405, "a file can only be read", fix="use GET", headers={"allow": "GET"})
         # The type also of what is still the same: the guard's policy goes by it, and what it says
         # with a 304 takes the place of what the browser has kept.
-        headers = [
-            (b"etag", file.etag.encode()), (b"cache-control", b"no-cache"),
-            (b"content-type", file.type.encode()),
-        ]  # fmt: skip
+        headers = [(b"etag", file.etag.encode()), (b"cache-control", b"no-cache")]
         asked = dict(scope["headers"]).get(b"if-none-match", b"")
         if file.etag.encode() in asked:
+            headers.append((b"content-type", file.type.encode()))
             await send({"type": "http.response.start", "status": 304, "headers": headers})
             await send({"type": "http.response.body", "body": b""})
             return
-        headers.append((b"content-length", b"%d" % len(file.body)))
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
-        await send({"type": "http.response.body", "body": file.body})
+        await send_response(send, file.body, file.type, headers=headers)
 
     # --- the stream -------------------------------------------------------------------------------
 
-    async def _missed(self, since: str, until: str) -> list[Told]:
-        return await self._pool.run(missed, since, until)
+    async def _find_missed(self, since: str, until: str) -> list[Told]:
+        return await self._pool.run(find_missed, since, until)
 
-    async def _events(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _send_events(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self.stream.clients >= MOST_STREAMS:
             raise Refusal(
                 503, f"{MOST_STREAMS} clients are listening already", fix="close some of them",
@@ -270,8 +267,8 @@ class App:
         if scope["method"] == "HEAD":
             await send({"type": "http.response.body", "body": b""})
             return
-        gone = asyncio.ensure_future(_gone(receive))
-        events = self.stream.events(last.strip() or None)
+        gone = asyncio.ensure_future(_wait_for_leaving(receive))
+        events = self.stream.follow(last.strip() or None)
         try:
             while True:
                 coming = asyncio.ensure_future(anext(events))
@@ -289,7 +286,7 @@ class App:
             await events.aclose()
 
 
-async def _gone(receive: Receive) -> None:
+async def _wait_for_leaving(receive: Receive) -> None:
     while True:
         message: Message = await receive()
         if message["type"] == "http.disconnect":

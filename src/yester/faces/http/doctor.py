@@ -51,8 +51,8 @@ def show_health(memory: Memory, request: NoRequest) -> Doctor:  # noqa: ARG001
 def _examine_home(memory: Memory) -> Doctor:
     findings = [
         Finding(
-            area=_AREAS.get(one.check, "agents"), name=one.check, state=_judge(one.state, one.fix),
-            text=redact(one.text), fix=redact(one.fix),
+            area=_AREAS.get(one.check, "agents"), name=one.check,
+            state=_name_state(one.state, one.fix), text=redact(one.text), fix=redact(one.fix),
         )
         for one in examine_quickly(memory.home, memory.now)
     ]  # fmt: skip
@@ -60,7 +60,7 @@ def _examine_home(memory: Memory) -> Doctor:
     return Doctor(ok=ok, findings=findings, note=_NOTE.format(home=Path.home()))
 
 
-def _judge(state: str, fix: str) -> Literal["ok", "warn", "bad"]:
+def _name_state(state: str, fix: str) -> Literal["ok", "warn", "bad"]:
     """A note with something to do is a warning; one without is no more than said."""
     if state == "problem":
         return "bad"

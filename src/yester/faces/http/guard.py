@@ -20,7 +20,7 @@ import msgspec
 
 from yester.errors import YesterError
 from yester.faces.http.login import Keys
-from yester.faces.http.problem import CONTENT_TYPE, Refusal, refusal
+from yester.faces.http.problem import CONTENT_TYPE, Refusal, describe_error
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -63,11 +63,11 @@ class Slowdown:
         self.waiting = 0
 
     @staticmethod
-    def delay(level: float) -> float:
+    def delay_for(level: float) -> float:
         """Seconds for so many failures, of which one is forgotten each second."""
         return 0.0 if level <= 5 else min(0.05 * 2 ** (min(level, 20) - 6), 5.0)
 
-    async def failed(self) -> None:
+    async def punish(self) -> None:
         now = self._clock()
         self._level = max(0.0, self._level - (now - self._at)) + 1
         self._at = now
@@ -78,7 +78,7 @@ class Slowdown:
             )  # fmt: skip
         self.waiting += 1
         try:
-            await self._sleep(self.delay(self._level))
+            await self._sleep(self.delay_for(self._level))
         finally:
             self.waiting -= 1
 
@@ -114,37 +114,32 @@ class Guard:
         self.last = time.monotonic()
         started = False
 
-        async def guarded(message: Message) -> None:
+        async def send_guarded(message: Message) -> None:
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
-                message["headers"] = [*message.get("headers", ()), *_headers(message)]
+                message["headers"] = [*message.get("headers", ()), *_policy_headers(message)]
             await send(message)
 
         counted = scope["path"] != "/stream"
         self._open += counted
         try:
-            try:
-                await self._pass(scope, receive, guarded)
-            except YesterError as error:
-                raise refusal(error) from error
-        except Refusal as error:
+            await self._check_request(scope, receive, send_guarded)
+        except YesterError as error:
             if not started:
-                await respond(guarded, error)
+                await send_problem(send_guarded, error)
         except (asyncio.CancelledError, _GoneError):
             raise
         except Exception as error:  # noqa: BLE001 -- whatever it is, no traceback leaves the house
             self._failed(f"answering {scope['method']}", error)
             if not started:
-                await respond(
-                    guarded,
-                    Refusal(500, "yester failed; its log says where", fix="see logs/serve.log"),
-                )
+                failed = Refusal(500, "yester failed; its log says where", "see logs/serve.log")
+                await send_problem(send_guarded, failed)
         finally:
             self._open -= counted
 
-    async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:
-        found = _wanted(scope["headers"])
+    async def _check_request(self, scope: Scope, receive: Receive, send: Send) -> None:
+        found = _collect_headers(scope["headers"])
         self._check_host(found.get(b"host", ()))
         self._check_origin(scope, found)
         if self._open > _MOST_OPEN:
@@ -152,9 +147,9 @@ class Guard:
                 503, "too much is being asked at once", fix="try again",
                 headers={"retry-after": "1"},
             )  # fmt: skip
-        if (_method(scope), scope["path"]) not in self._unlocked:
+        if (_read_method(scope), scope["path"]) not in self._unlocked:
             scope["yester.origin"] = await self._check_token(found.get(b"authorization", ()))
-        scope["yester.body"] = await _body(scope, found, receive)
+        scope["yester.body"] = await _read_body(scope, found, receive)
         await self._app(scope, receive, send)
 
     def _check_host(self, given: Collection[bytes]) -> None:
@@ -190,9 +185,9 @@ class Guard:
         """Whose word it is."""
         text = next(iter(given), b"") if len(given) == 1 else b""
         kind, _, token = text.partition(b" ")
-        if kind.lower() == b"bearer" and (origin := self._keys.fits(token.strip())):
+        if kind.lower() == b"bearer" and (origin := self._keys.find_origin(token.strip())):
             return origin
-        await self._slowdown.failed()
+        await self._slowdown.punish()
         raise Refusal(
             401, "the token is wrong" if given else "a token is needed",
             parameter="Authorization",
@@ -211,7 +206,7 @@ _WANTED = frozenset(
 )  # fmt: skip
 
 
-def _wanted(headers: Iterable[tuple[bytes, bytes]]) -> dict[bytes, list[bytes]]:
+def _collect_headers(headers: Iterable[tuple[bytes, bytes]]) -> dict[bytes, list[bytes]]:
     found: dict[bytes, list[bytes]] = {}
     for name, value in headers:
         if name in _WANTED:
@@ -219,11 +214,11 @@ def _wanted(headers: Iterable[tuple[bytes, bytes]]) -> dict[bytes, list[bytes]]:
     return found
 
 
-def _method(scope: Scope) -> str:
+def _read_method(scope: Scope) -> str:
     return "GET" if scope["method"] == "HEAD" else str(scope["method"])
 
 
-async def _body(scope: Scope, found: Mapping[bytes, list[bytes]], receive: Receive) -> bytes:
+async def _read_body(scope: Scope, found: Mapping[bytes, list[bytes]], receive: Receive) -> bytes:
     length = found.get(b"content-length", [b"0"])[0]
     if length == b"0" and b"transfer-encoding" not in found:
         return b""
@@ -260,7 +255,7 @@ async def _body(scope: Scope, found: Mapping[bytes, list[bytes]], receive: Recei
         ) from None  # fmt: skip
 
 
-def _headers(message: Message) -> list[tuple[bytes, bytes]]:
+def _policy_headers(message: Message) -> list[tuple[bytes, bytes]]:
     """What every answer says; a page may load what is ours, data nothing at all."""
     given = dict(message.get("headers", ()))
     page = given.get(b"content-type", b"").startswith(b"text/html")
@@ -270,9 +265,20 @@ def _headers(message: Message) -> list[tuple[bytes, bytes]]:
     return found
 
 
-async def respond(send: Send, error: Refusal) -> None:
-    body = msgspec.json.encode(error.problem())
-    headers = [(b"content-type", CONTENT_TYPE.encode()), (b"content-length", b"%d" % len(body))]
-    headers += [(name.encode(), value.encode()) for name, value in error.headers.items()]
-    await send({"type": "http.response.start", "status": error.status, "headers": headers})
+async def send_problem(send: Send, error: YesterError) -> None:
+    problem, headers = describe_error(error)
+    body = msgspec.json.encode(problem)
+    more = [(name.encode(), value.encode()) for name, value in headers.items()]
+    await send_response(send, body, CONTENT_TYPE, problem.status, more)
+
+
+async def send_response(
+    send: Send,
+    body: bytes,
+    content: str = "application/json",
+    status: int = 200,
+    headers: Iterable[tuple[bytes, bytes]] = (),
+) -> None:
+    known = [(b"content-type", content.encode()), (b"content-length", b"%d" % len(body))]
+    await send({"type": "http.response.start", "status": status, "headers": [*known, *headers]})
     await send({"type": "http.response.body", "body": body})

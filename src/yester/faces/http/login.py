@@ -37,7 +37,7 @@ def token(home: Path) -> str:
     """The token of this home; a new one where there is none, or others could have read it."""
     path = home / "token"
     for _ in range(3):
-        found = _read(path)
+        found = _read_token(path)
         if found:
             return found
         path.unlink(missing_ok=True)
@@ -55,7 +55,7 @@ def token(home: Path) -> str:
     raise OSError(f"{path} cannot be made")
 
 
-def _read(path: Path) -> str:
+def _read_token(path: Path) -> str:
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
@@ -78,7 +78,7 @@ def new_code(home: Path, origin: str = USER) -> str:
     folder = home / "run" / "codes"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     code = secrets.token_urlsafe(_TOKEN_BYTES)
-    handle = os.open(folder / _hashed(code), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    handle = os.open(folder / _hash_code(code), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         os.write(handle, origin.encode())
     finally:
@@ -90,8 +90,8 @@ def take_code(home: Path, code: str, now: float) -> str:
     """The origin of a code that is one of ours, still good, and brought for the first time; else
     ""."""
     folder = home / "run" / "codes"
-    _sweep(folder, now)
-    path = folder / _hashed(code)
+    _remove_old_codes(folder, now)
+    path = folder / _hash_code(code)
     try:
         said = path.read_bytes()
         path.unlink()
@@ -100,7 +100,7 @@ def take_code(home: Path, code: str, now: float) -> str:
     return USER if said == USER.encode() else PROGRAM
 
 
-def _sweep(folder: Path, now: float) -> None:
+def _remove_old_codes(folder: Path, now: float) -> None:
     with suppress(OSError):
         for path in folder.iterdir():
             with suppress(OSError):
@@ -108,7 +108,7 @@ def _sweep(folder: Path, now: float) -> None:
                     path.unlink()
 
 
-def _hashed(code: str) -> str:
+def _hash_code(code: str) -> str:
     return hashlib.sha256(code.encode("utf-8", "replace")).hexdigest()
 
 
@@ -125,23 +125,23 @@ class Keys:
         self._bearers: dict[bytes, tuple[float, str]] = {}  # hash → last used, origin
 
     @property
-    def lasting(self) -> int:
+    def bearer_seconds(self) -> int:
         """Seconds."""
         return _BEARER_SECONDS
 
-    def issue(self, origin: str = USER) -> str:
+    def issue_bearer(self, origin: str = USER) -> str:
         bearer = secrets.token_urlsafe(_TOKEN_BYTES)
         with self._lock:
             if len(self._bearers) >= _MOST_BEARERS:
                 del self._bearers[min(self._bearers, key=lambda one: self._bearers[one])]
-            self._bearers[_digest(bearer.encode())] = (self._clock(), origin)
+            self._bearers[_hash_bearer(bearer.encode())] = (self._clock(), origin)
         return bearer
 
-    def fits(self, given: bytes) -> str:
+    def find_origin(self, given: bytes) -> str:
         """Whose word it is that comes with it; "" where it is wrong."""
         if hmac.compare_digest(given, self._token):
             return PROGRAM
-        key = _digest(given)  # looked up by its hash, so that time tells nothing of it
+        key = _hash_bearer(given)  # looked up by its hash, so that time tells nothing of it
         with self._lock:
             used, origin = self._bearers.get(key, (0.0, ""))
             now = self._clock()
@@ -153,14 +153,14 @@ class Keys:
         return origin
 
 
-def _digest(bearer: bytes) -> bytes:
+def _hash_bearer(bearer: bytes) -> bytes:
     return hashlib.sha256(bearer).digest()
 
 
 # --- who is at the other end ----------------------------------------------------------------------
 
 
-def another_user(client: tuple[str, int] | None, table: Path = Path("/proc/net/tcp")) -> bool:
+def is_another_user(client: tuple[str, int] | None, table: Path = Path("/proc/net/tcp")) -> bool:
     """Does the other end of a loopback connection belong to another user of this machine? A link
     can be seen in the list of processes. Where the system does not tell, it is not known."""
     if client is None or ":" in client[0]:

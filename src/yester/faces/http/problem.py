@@ -39,47 +39,42 @@ class Problem(msgspec.Struct, kw_only=True):
     fix: str | UnsetType = UNSET
 
 
-class Refusal(Exception):
-    """Raised wherever a request cannot be answered; it becomes a Problem."""
+class Refusal(YesterError):
+    """What is wrong with a request besides its parameters; it has a status of its own."""
 
     def __init__(
         self,
         status: int,
-        detail: str,
+        what: str,
+        fix: str = "",
         *,
         parameter: str = "",
         value: str | None = None,
-        fix: str = "",
         headers: Mapping[str, str] | None = None,
     ) -> None:
-        super().__init__(detail)
-        self.status, self.detail, self.headers = status, detail, headers or {}
-        self.parameter, self.value, self.fix = parameter, value, fix
-
-    def problem(self) -> Problem:
-        return Problem(
-            title=HTTPStatus(self.status).phrase,
-            status=self.status,
-            detail=self.detail,
-            parameter=self.parameter or UNSET,
-            value=UNSET if self.value is None else quote_value(self.value),
-            fix=self.fix or UNSET,
-        )
+        super().__init__(what, fix, parameter=parameter, value=value)
+        self.status, self.headers = status, headers or {}
 
 
-def refusal(error: YesterError) -> Refusal:
-    """What yester raises on purpose, as an answer."""
-    status, fix, headers = next(
-        (status, fix, headers) for kind, status, fix, headers in _ANSWERS if isinstance(error, kind)
-    )
+def describe_error(error: YesterError) -> tuple[Problem, Mapping[str, str]]:
+    """What yester raises on purpose, as an answer and its headers."""
+    if isinstance(error, Refusal):
+        status, fix, headers = error.status, error.fix, error.headers
+    else:
+        status, fix, headers = next(row[1:] for row in _ANSWERS if isinstance(error, row[0]))
     fix = redact(error.fix or fix)
     guessed = fix.startswith("did you mean")
     if isinstance(error, NotFound) and error.parameter in _LISTS and not guessed:
         fix += f" ({_LISTS[error.parameter]})"
-    return Refusal(
-        status, redact(error.what), parameter=error.parameter, value=error.value, fix=fix,
-        headers=headers,
-    )  # fmt: skip
+    problem = Problem(
+        title=HTTPStatus(status).phrase,
+        status=status,
+        detail=redact(error.what),
+        parameter=error.parameter or UNSET,
+        value=UNSET if error.value is None else quote_value(error.value),
+        fix=fix or UNSET,
+    )
+    return problem, headers
 
 
 # parameter → what lists all it may be

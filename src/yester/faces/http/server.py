@@ -24,7 +24,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from yester.errors import UsageError, YesterError
 from yester.faces.http.app import App
 from yester.faces.http.ports import port_of
-from yester.faces.http.problem import CONTENT_TYPE, Refusal
+from yester.faces.http.problem import CONTENT_TYPE, Refusal, describe_error
 from yester.files import replace_file
 
 ADDRESS = "127.0.0.1"
@@ -69,14 +69,14 @@ class Protocol(H11Protocol):
         self._head = self.loop.call_later(_HEAD_SECONDS, transport.abort)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._in_time()
-        self._taken()
+        self._head_is_there()
+        self._answer_is_taken()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
         if self.conn.their_state is not h11.IDLE:
-            self._in_time()
+            self._head_is_there()
         elif self._head is None and not self.transport.is_closing():
             self._head = self.loop.call_later(_HEAD_SECONDS, self.transport.abort)
 
@@ -86,21 +86,22 @@ class Protocol(H11Protocol):
             self._stalled = self.loop.call_later(_STALLED_SECONDS, self.transport.abort)
 
     def resume_writing(self) -> None:
-        self._taken()
+        self._answer_is_taken()
         super().resume_writing()
 
-    def _in_time(self) -> None:
+    def _head_is_there(self) -> None:
         if self._head is not None:
             self._head.cancel()
             self._head = None
 
-    def _taken(self) -> None:
+    def _answer_is_taken(self) -> None:
         if self._stalled is not None:
             self._stalled.cancel()
             self._stalled = None
 
     def send_400_response(self, msg: str) -> None:
-        body = msgspec.json.encode(Refusal(400, msg, fix="send HTTP/1.1").problem())
+        problem, _ = describe_error(Refusal(400, msg, "send HTTP/1.1"))
+        body = msgspec.json.encode(problem)
         for event in (
             h11.Response(
                 status_code=400,
@@ -123,15 +124,17 @@ class Server(uvicorn.Server):
                 app, http=Protocol, ws="none", lifespan="off", loop="asyncio", log_config=None,
                 log_level="critical", access_log=False, proxy_headers=False, server_header=False,
                 timeout_keep_alive=_KEEP_ALIVE, timeout_graceful_shutdown=2,
-                limit_concurrency=_MOST_CONNECTIONS, callback_notify=self._look,
+                limit_concurrency=_MOST_CONNECTIONS, callback_notify=self._look_after,
                 timeout_notify=_CHECKED, h11_max_incomplete_event_size=16 * 1024,
             )
         )  # fmt: skip
         self._app, self._idle = app, idle
 
-    async def _look(self) -> None:
+    async def _look_after(self) -> None:
         self._app.rest()
-        if self._app.lost() or (self._idle is not None and self._app.idle() > self._idle):
+        if self._app.is_lost() or (
+            self._idle is not None and self._app.idle_seconds() > self._idle
+        ):
             self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:

@@ -59,13 +59,13 @@ def is_cursor(text: str) -> bool:
     return _CURSOR.fullmatch(text.strip()) is not None
 
 
-def written(name: str, at: str, value: object) -> Told:
+def encode_event(name: str, at: str, value: object) -> Told:
     """JSON holds no raw line break, so nothing in it can end an event or begin another."""
     data = msgspec.json.encode(value)
     return Told(at, b"event: %s\nid: %s\ndata: %s\n\n" % (name.encode(), at.encode(), data))
 
 
-def news(store: Store, lines: Sequence[FeedLine]) -> list[Told]:
+def make_events(store: Store, lines: Sequence[FeedLine]) -> list[Told]:
     """Lines of the feed as events."""
     items = Rows(store).item_rows(line.row for line in lines if isinstance(line.row, Item))
     shown = describe_injections(store, [one.row for one in lines if isinstance(one.row, Injection)])
@@ -75,27 +75,27 @@ def news(store: Store, lines: Sequence[FeedLine]) -> list[Told]:
     for cursor, row in lines:
         if isinstance(row, MemoryChange):
             memory = MemoryWritten(id=row.item, status=row.status, version=row.version)
-            found.append(written("memory", cursor, memory))
+            found.append(encode_event("memory", cursor, memory))
         else:
             name = "item" if isinstance(row, Item) else "injection"
-            found.append(written(name, cursor, told[name, row.id]))
+            found.append(encode_event(name, cursor, told[name, row.id]))
     return found
 
 
-def missed(memory: Memory, since: str, until: str) -> list[Told]:
+def find_missed(memory: Memory, since: str, until: str) -> list[Told]:
     """What a client that comes back has not been told; a gap where that would be too much, or it
     comes from before a restored backup."""
     try:
         lines, _ = memory.store.feed(since, MOST_MISSED + 1)
     except FeedExpired:
-        return [written("gap", until, {})]
+        return [encode_event("gap", until, {})]
     if len(lines) > MOST_MISSED:
-        return [written("gap", until, {})]
-    return news(memory.store, lines)
+        return [encode_event("gap", until, {})]
+    return make_events(memory.store, lines)
 
 
 class Stream:
-    """`close` it at the end. `missed` (above) is called through `read`, in a thread of the pool."""
+    """`close` it at the end. `find_missed` is called through `read`, in a thread of the pool."""
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ class Stream:
 
     # --- clients, in the loop -------------------------------------------------------------------
 
-    async def events(self, last: str | None) -> AsyncGenerator[bytes, None]:
+    async def follow(self, last: str | None) -> AsyncGenerator[bytes, None]:
         """What one client is sent, without end."""
         self.clients += 1
         if self.clients == 1:
@@ -125,10 +125,10 @@ class Stream:
         try:
             await self._ready.wait()
             here = self._end if last is None else last
-            yield b"retry: 2000\n" + written("ready", here, {}).data
+            yield b"retry: 2000\n" + encode_event("ready", here, {}).data
             while not self._closed:
                 news = self._news
-                behind = await self._behind(here)
+                behind = await self._events_behind(here)
                 for one in behind:
                     here = one.place
                     yield one.data
@@ -141,7 +141,7 @@ class Stream:
         finally:
             self.clients -= 1
 
-    async def _behind(self, here: str) -> list[Told]:
+    async def _events_behind(self, here: str) -> list[Told]:
         """What comes behind a place: from the ring or, where it does not reach, the store."""
         end = self._end
         if here == end:
@@ -160,15 +160,15 @@ class Stream:
                 self._begin = self._ring[0].place
             self._ring.append(one)
         self._end = told[-1].place
-        self._awake()
+        self._wake_clients()
 
-    def _reset(self, at: str) -> None:
+    def _move_to(self, at: str) -> None:
         self._ring.clear()
         self._begin = self._end = at
         self._ready.set()
-        self._awake()
+        self._wake_clients()
 
-    def _awake(self) -> None:
+    def _wake_clients(self) -> None:
         news, self._news = self._news, asyncio.Event()
         news.set()
 
@@ -176,7 +176,7 @@ class Stream:
         """In the loop: every client's stream ends."""
         self._closed = True
         self._ready.set()
-        self._awake()
+        self._wake_clients()
         self._poke.set()
 
     def _begin_anew(self) -> None:
@@ -184,13 +184,13 @@ class Stream:
         self._ready.clear()
         self._anew = True
         if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="stream", daemon=True)
+            self._thread = threading.Thread(target=self._poll_store, name="stream", daemon=True)
             self._thread.start()
         self._poke.set()
 
     # --- the thread -----------------------------------------------------------------------------
 
-    def _run(self) -> None:
+    def _poll_store(self) -> None:
         memory = self._memory.for_thread()
         known: Store | None = None
         at, said = "", ""
@@ -200,11 +200,11 @@ class Stream:
                 if self._anew or store is not known:
                     self._anew, known = False, store
                     _, at = store.feed()
-                    self._tell(self._reset, at)
+                    self._call_in_loop(self._move_to, at)
                 else:
                     lines, at = store.feed(at, _READ)
                     if lines:
-                        self._tell(self._publish, news(store, lines))
+                        self._call_in_loop(self._publish, make_events(store, lines))
                 said = ""
             except (YesterError, OSError) as error:  # restored, busy, gone for a moment
                 if said != str(error):
@@ -215,7 +215,7 @@ class Stream:
             self._poke.clear()
         memory.close()
 
-    def _tell(self, what: Callable[..., None], *args: object) -> None:
+    def _call_in_loop(self, what: Callable[..., None], *args: object) -> None:
         assert self._loop is not None
         try:
             self._loop.call_soon_threadsafe(what, *args)

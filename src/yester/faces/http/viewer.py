@@ -20,7 +20,7 @@ class File:
     etag: str
 
 
-def files(folder: Path = FOLDER) -> dict[str, File]:
+def load_files(folder: Path = FOLDER) -> dict[str, File]:
     """/path → the file. `index.html` is also `/`. Links and hidden files are left out."""
     found: dict[str, File] = {}
     for path in sorted(folder.rglob("*")):
@@ -31,14 +31,14 @@ def files(folder: Path = FOLDER) -> dict[str, File]:
             continue
         body = path.read_bytes()
         found["/" + "/".join(parts)] = File(
-            body, _type(path), f'"{hashlib.sha256(body).hexdigest()[:24]}"'
+            body, _content_type(path), f'"{hashlib.sha256(body).hexdigest()[:24]}"'
         )
     if "/index.html" in found:
         found["/"] = found["/index.html"]
     return found
 
 
-def _type(path: Path) -> str:
+def _content_type(path: Path) -> str:
     known = _TYPES.get(path.suffix) or mimetypes.guess_type(path.name, strict=True)[0]
     if known is None:
         return "application/octet-stream"
