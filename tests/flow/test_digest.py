@@ -8,9 +8,10 @@ import re
 import pytest
 
 from tests.models import KEY, Reply, serving
-from yester.llm.digest import extract_headings
+from yester.llm.digest import extract_headings, load_signs
 from yester.llm.questions import HEADINGS
 from yester.model import Hit
+from yester.tables import load_table
 
 pytestmark = pytest.mark.requirement("REC-20")
 
@@ -37,6 +38,17 @@ def lines(entries):
 
 
 # --- without a model -----------------------------------------------------------------------------
+
+
+def test_every_row_of_the_table_finds_its_examples_and_no_near_miss():
+    rows, signs = load_table("digest")["signs"], dict(load_signs())
+    assert {*signs, "files"} == {*HEADINGS}
+    for row in rows:
+        sign = signs[row["heading"]]
+        for text in row["examples"]:
+            assert sign.search(text), (row["heading"], text)
+        for text in row["near_misses"]:
+            assert not sign.search(text), (row["heading"], text)
 
 
 def test_sentences_of_the_hits_stand_under_five_headings_with_their_items():

@@ -38,7 +38,7 @@ from yester.llm.questions import (
     MOST_TURN,
     clean_text,
     cut_middle,
-    is_borne_out,
+    keep_borne_out,
     known_terms,
     make_prompt,
     one_line,
@@ -119,13 +119,7 @@ def check_lines(answer: str, given: str) -> Lines:
     lines = parse_answer(answer, Lines)
     known = known_terms((clean_text(given),))
     kept = {
-        name: tuple(
-            dict.fromkeys(
-                text
-                for one in getattr(lines, name)[: 2 * _MOST]
-                if is_borne_out(text := one_line(one, _CHARS), known, FACT_SHARE)
-            )
-        )[:_MOST]
+        name: keep_borne_out(getattr(lines, name)[: 2 * _MOST], known, FACT_SHARE, _CHARS)[:_MOST]
         for name in LABELS
     }
     if lines and not any(kept.values()):

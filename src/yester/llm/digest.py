@@ -8,9 +8,9 @@ for by a person (`yester recall --digest`), never while a prompt waits for its c
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 
 from yester.llm.budget import SECONDS, Asker
 from yester.llm.questions import (
@@ -23,6 +23,7 @@ from yester.llm.questions import (
     one_line,
 )
 from yester.model import Hit
+from yester.tables import load_table
 from yester.text.sentences import split_sentences
 from yester.text.terms import query_terms, text_terms
 
@@ -31,36 +32,6 @@ LONGEST = 260  # characters of a line
 _SCANNED = 12_000  # characters of a hit
 _SHORTEST = 20  # characters of a sentence that says something
 
-# What a sentence says about itself. The first heading that fits takes it, so the sharper signs
-# stand first. Types of observations count like words.
-SIGNS: Mapping[str, re.Pattern[str]] = {
-    "tried": re.compile(
-        r"\b(?:tried|attempt(?:ed|s)?|did(?:n't| not) (?:work|help)|does(?:n't| not) work"
-        r"|fail(?:ed|s)|in vain|gave up|revert(?:ed|ing)?|rolled back|no effect|broke"
-        r"|still (?:fails|wrong))\b",
-        re.I,
-    ),
-    "open": re.compile(
-        r"\b(?:todo(?! list)|fixme|next steps?|still (?:open|to do|missing|needs?)|not yet"
-        r"|unresolved|remain(?:s|ing)?|left to do|follow[- ]up|open question|to be done|unclear"
-        r"|pending)\b",
-        re.I,
-    ),
-    # "Never" is a warning where it tells somebody what to do, not where it says how often.
-    "warnings": re.compile(
-        r"(?:^|[:;,(–—]\s*|\b(?:must|should|please|rule)\s+)(?:never|always)\b"
-        r"|\b(?:beware|careful|warning|caution|gotcha|pitfall|must(?:n't| not)|do not|don't"
-        r"|make sure|watch out|lesson|caveat)\b",
-        re.I,
-    ),
-    "decisions": re.compile(
-        r"\b(?:decid(?:ed|e)|decision|chose|chosen|choose|instead of|rather than|because"
-        r"|we (?:use|will use|went with|settled)|agreed|in favou?r of|dropped|replac(?:ed|es)"
-        r"|reason)\b",
-        re.I,
-    ),
-}
-TYPES = {"decision": "decisions", "gotcha": "warnings", "constraint": "warnings"}
 _BULLET = re.compile(r"^(?:[-*•>#]+|\d+[.)])\s+")
 _PATH = re.compile(r"(?<![\w/.:])(?:[\w.-]{1,60}/){1,12}[\w-]{1,60}(?:\.[A-Za-z]\w{0,7})\b")
 
@@ -117,12 +88,20 @@ def _hit_sentences(hit: Hit) -> list[str]:
     return [part for part in parts if len(part) >= _SHORTEST and " " in part]
 
 
+@cache
+def load_signs() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    """Headings and what a sentence says that belongs there."""
+    rows = load_table("digest")["signs"]
+    return tuple((row["heading"], re.compile(row["pattern"], re.I)) for row in rows)
+
+
 def _find_heading(sentence: str, hit: Hit) -> str:
-    for name, sign in SIGNS.items():
+    for name, sign in load_signs():
         if sign.search(sentence):
             return name
     first = bool(hit.title) and hit.title.startswith(sentence[:40])
-    return TYPES.get(hit.type, "") if first else ""
+    types: dict[str, str] = load_table("digest")["types"]
+    return types.get(hit.type, "") if first else ""
 
 
 def _list_files(hits: Sequence[Hit]) -> tuple[Entry, ...]:

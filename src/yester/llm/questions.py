@@ -248,10 +248,9 @@ def _check_observation(
     title = one_line(one.title, TITLE)
     if not is_borne_out(title, known, _STORY) or is_repeated(title, shown):
         return None
-    facts = (one_line(fact, FACT) for fact in one.facts[: 2 * FACTS])
-    told = [f for f in facts if is_borne_out(f, known, FACT_SHARE) and not is_repeated(f, shown)]
+    facts = keep_borne_out(one.facts[: 2 * FACTS], known, FACT_SHARE, FACT, shown)[:FACTS]
     narrative = _check_story(one.narrative, known, NARRATIVE, shown)
-    if not narrative and not told:
+    if not narrative and not facts:
         return None
     subtitle = one_line(one.subtitle, SUBTITLE)
     named = {concept.strip().lower() for concept in one.concepts}
@@ -260,7 +259,7 @@ def _check_observation(
         title=title,
         subtitle=subtitle if is_borne_out(subtitle, known, _STORY) else "",
         narrative=narrative,
-        facts=tuple(dict.fromkeys(told))[:FACTS],
+        facts=facts,
         concepts=tuple(concept for concept in CONCEPTS if concept in named),
         files=tuple(path for path in files if path in one.files),
     )
@@ -268,9 +267,8 @@ def _check_observation(
 
 def _check_story(text: str, known: frozenset[str], most: int, shown: Sequence[Shown]) -> str:
     """The sentences that are borne out."""
-    sentences = (one_line(part, most) for part in split_sentences(harmless_text(text)))
-    kept = [s for s in sentences if is_borne_out(s, known, _STORY) and not is_repeated(s, shown)]
-    return one_line(" ".join(kept), most)
+    sentences = split_sentences(harmless_text(text))
+    return one_line(" ".join(keep_borne_out(sentences, known, _STORY, most, shown)), most)
 
 
 def check_digest(answer: str, given: Mapping[int, str]) -> Headings:
@@ -309,6 +307,20 @@ def is_borne_out(text: str, known: frozenset[str], share: float) -> bool:
     if any(any(sign.isdigit() for sign in term) for term in strange):
         return False
     return len(told) - len(strange) >= share * len(told)
+
+
+def keep_borne_out(
+    texts: Iterable[str],
+    known: frozenset[str],
+    share: float,
+    most: int,
+    shown: Sequence[Shown] = (),
+) -> tuple[str, ...]:
+    """Those texts, each on one line, that are borne out and were not shown to the agent."""
+    lines = dict.fromkeys(one_line(text, most) for text in texts)
+    return tuple(
+        line for line in lines if is_borne_out(line, known, share) and not is_repeated(line, shown)
+    )
 
 
 def harmless_text(text: str) -> str:

@@ -74,11 +74,9 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Refined:
-    """What to keep of a turn; `model` and `prompt` made it, or `reason` says why none did."""
+    """What to keep of a turn; `reason` says why it is what was found."""
 
     draft: Draft
-    model: str = ""
-    prompt: str = ""
     reason: str = ""
 
 
@@ -102,7 +100,7 @@ def refine_draft(asker: Asker | None, draft: Draft, text: str, seconds: float = 
         observations=_noted_observations(said.value, draft) or draft.observations,
         summary=_noted_summary(said.value, draft.summary),
     )
-    return Refined(noted, asker.model.name, prompt.purpose)
+    return Refined(noted)
 
 
 def _noted_observations(notes: TurnNotes, draft: Draft) -> tuple[Item, ...]:
