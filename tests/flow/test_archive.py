@@ -39,7 +39,7 @@ from yester.operate.notes import read_items as notes
 from yester.store import open_store
 from yester.store.figures import refinement_totals, spending_by_day
 from yester.worker.jobs import Archiving
-from yester.worker.log import Log
+from yester.worker.process import Log
 
 pytestmark = pytest.mark.requirement("DIS-10")
 

@@ -34,7 +34,7 @@ from yester.model import DISTILLED, Filters, Injection, Item, Queue, Turn
 from yester.redact import redact
 from yester.store import maintenance_of, open_store
 from yester.worker.jobs import Distilling
-from yester.worker.log import Log
+from yester.worker.process import Log
 from yester.worker.watchdog import Marks
 
 pytestmark = pytest.mark.requirement("DIS-03")

@@ -10,7 +10,7 @@ import pytest
 from yester.deliver.prompt import Search, at_prompt
 from yester.project import named_project
 from yester.recall.beginning import MOST_FILES, changed_files
-from yester.worker.log import Log
+from yester.worker.process import Log
 from yester.worker.surroundings import Surroundings
 
 pytestmark = pytest.mark.requirement("REC-08", "OPS-02")
@@ -46,8 +46,8 @@ def surroundings(tmp_path):
 
 def test_what_is_changed_is_known_after_the_first_look(repository, surroundings):
     (repository / "payments" / "charge.py").write_text("two\n")
-    assert changed_files(surroundings.seen(str(repository))) == ()  # nobody waits for git
-    seen = surroundings.around(str(repository), patience=30)
+    assert changed_files(surroundings.last_signals(str(repository))) == ()  # nobody waits for git
+    seen = surroundings.current_signals(str(repository), patience=30)
     assert changed_files(seen) == ("payments/charge.py",)
     assert seen.recent == ("payments/charge.py", "payments/refund.py")
 
@@ -59,7 +59,7 @@ def test_a_folder_without_git_or_with_too_many_changes_tells_nothing(
         (repository / "payments" / f"new{number}.py").write_text("x\n")
         git(repository, "add", ".")
     for folder in (str(repository), str(tmp_path), "/nonexistent/place"):
-        assert changed_files(surroundings.around(folder, patience=30)) == ()
+        assert changed_files(surroundings.current_signals(folder, patience=30)) == ()
 
 
 def test_a_memory_about_the_file_at_hand_comes_first(memory):

@@ -31,8 +31,15 @@ from yester.model import Filters, Injection, Item, Paging
 from yester.project import identify_project
 from yester.store import open_store
 from yester.store.figures import content_counts, daily_figures
-from yester.worker.log import KEPT, LARGEST, Log
-from yester.worker.process import clean_environment, seat_holder, version_numbers, write_launch
+from yester.worker.process import (
+    LARGEST_LOG,
+    LOGS_KEPT,
+    Log,
+    clean_environment,
+    seat_holder,
+    version_numbers,
+    write_launch,
+)
 from yester.worker.worker import TICK, Worker
 
 pytestmark = pytest.mark.requirement("OPS-02")
@@ -1288,7 +1295,7 @@ def test_the_log_says_where_something_failed_and_not_what_it_said(tmp_path):
     try:
         raise ValueError("the walrus")
     except ValueError as error:
-        log.failed("taking 1-2-3", error)
+        log.say_failure("taking 1-2-3", error)
     log.say("ended")
     text = (tmp_path / "logs" / "worker.log").read_text()
     first, second = text.splitlines()
@@ -1303,19 +1310,19 @@ def test_the_log_says_where_something_failed_and_not_what_it_said(tmp_path):
 def test_the_log_rotates_and_keeps_only_so_much(tmp_path):
     log = Log(tmp_path / "logs")
     path = tmp_path / "logs" / "worker.log"
-    for number in range(KEPT + 3):
+    for number in range(LOGS_KEPT + 3):
         log.say(f"round {number}")
         with open(path, "a") as file:
-            file.write("x" * LARGEST + "\n")
+            file.write("x" * LARGEST_LOG + "\n")
     log.say("now")
     files = sorted(found.name for found in path.parent.iterdir())
-    assert files == ["worker.log", *(f"worker.log.{n}" for n in range(1, KEPT + 1))]
+    assert files == ["worker.log", *(f"worker.log.{n}" for n in range(1, LOGS_KEPT + 1))]
     assert path.read_text().endswith("now\n")
     assert len(path.read_text()) < 100
-    for number in range(1, KEPT + 1):
+    for number in range(1, LOGS_KEPT + 1):
         older = path.with_name(f"worker.log.{number}")
-        assert f"round {KEPT + 3 - number} " not in older.read_text()
-        assert f"round {KEPT + 3 - number}\n" in older.read_text()
+        assert f"round {LOGS_KEPT + 3 - number} " not in older.read_text()
+        assert f"round {LOGS_KEPT + 3 - number}\n" in older.read_text()
     assert {stat.S_IMODE(found.stat().st_mode) for found in path.parent.iterdir()} == {0o600}
 
 

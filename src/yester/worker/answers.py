@@ -35,7 +35,7 @@ from yester.operations.context import EVENTS, ContextRequest, build_context
 from yester.recall.recall import Asked, Fates, answer_question
 from yester.store.contract import Store
 from yester.store.figures import has_vectors
-from yester.worker.log import Log
+from yester.worker.process import Log
 from yester.worker.surroundings import Surroundings
 
 if TYPE_CHECKING:
@@ -163,14 +163,14 @@ class Answers:
         if self._intake.refusal(told):
             return Delivery(id_, told)
         if self.memory.embedding is not None:
-            self.memory.embedding.want()
+            self.memory.embedding.load_soon()
         start = self._start_to_give(id_, told)
         block = fitting = _NOTHING
         if start is not None:
             block = self._start_block(told, start)
         if told.what != "start":
             fitting = self._context(told, block)
-        self._surroundings.look(told.cwd)
+        self._surroundings.look_again(told.cwd)
         body = render_answer(told.agent, told.name, join_contexts(block, fitting).text)
         lines = [(_START, one) for one in block.shown] + [(told.name, one) for one in fitting.shown]
         delivery = Delivery(id_, told, body, tuple(lines) if body else ())
@@ -223,14 +223,14 @@ class Answers:
         """For the command line, which would have to load the model first."""
         memory = self.memory
         if memory.embedding is not None and memory.search_embedder is None:
-            memory.embedding.want()
+            memory.embedding.load_soon()
             if has_vectors(self._store):
                 return None  # not loaded yet: the command does it itself
         try:
             asked = msgspec.json.decode(text, type=Asked)
         except msgspec.MsgspecError:
             return None
-        fates = partial(self._surroundings.fates, root, patience=_ASKED) if root else None
+        fates = partial(self._surroundings.judge_files, root, patience=_ASKED) if root else None
         found = answer_question(self._store, asked, memory.weights, memory.search_embedder, fates)
         return msgspec.json.encode(found)
 
@@ -330,8 +330,8 @@ class WorkerMemory(Memory):
 
     def git_signals(self, folder: str, wait: bool = True) -> git.Signals:
         if not wait:
-            return self._surroundings.seen(folder)
-        return self._surroundings.around(folder, max(self._patience, _AT_START))
+            return self._surroundings.last_signals(folder)
+        return self._surroundings.current_signals(folder, max(self._patience, _AT_START))
 
     def judge_staleness(self, root: str) -> Fates:
-        return partial(self._surroundings.fates, root, patience=self._patience)
+        return partial(self._surroundings.judge_files, root, patience=self._patience)

@@ -24,7 +24,7 @@ from yester.ingest.transcripts import Ingest
 from yester.model import Source
 from yester.store.contract import Store
 from yester.worker.answers import Answers
-from yester.worker.log import Log
+from yester.worker.process import Log
 from yester.worker.watchdog import TWICE, Marks, Piece, Watchdog
 
 BATCH = 24  # events in one transaction
@@ -41,7 +41,7 @@ class _Due:
 
 
 class Intake:
-    """Give it the settings with `use` before anything is taken in. `stored` is called when
+    """Give it the settings with `use_settings` before anything is taken in. `stored` is called when
     something was."""
 
     def __init__(
@@ -68,7 +68,7 @@ class Intake:
         self._reading: Iterator[None] | None = None
         self._opened = Path()  # the transcript it goes through
 
-    def use(self, config: Config, rules: Rules) -> None:
+    def use_settings(self, config: Config, rules: Rules) -> None:
         self._config, self._rules = config, rules
         self.taker = Events(self._store, config, rules)
         self._answers.use(config, self.taker)
@@ -82,7 +82,7 @@ class Intake:
         """When the next transcript is to be read."""
         return min((due.when for due in self._due.values()), default=None)
 
-    def hurry(self) -> bool:
+    def make_all_due(self) -> bool:
         """Let everything be due now; is there anything?"""
         for due in self._due.values():
             due.when = 0.0
@@ -93,7 +93,7 @@ class Intake:
         self.more = True
         self._left.clear()
 
-    def work(self, until: float) -> None:
+    def work_until(self, until: float) -> None:
         while self.more and self._clock() < until:
             self.more = self._take_batch()
         while not self.more and self._clock() < until and self._read_on():
@@ -127,7 +127,7 @@ class Intake:
             except ValueError:
                 self._set_aside(path, "is not an event")
             except OSError as error:
-                self._leave(path, "reading", error)
+                self._leave_in_spool(path, "reading", error)
         if batch:
             self._store_batch(batch)
             self._marks.settle(*(_event_piece(path) for path, _ in batch))
@@ -155,7 +155,7 @@ class Intake:
                 for one in batch:
                     self._store_batch([one])
                 return
-            self._log.failed(f"taking {batch[0][1].id}", error)
+            self._log.say_failure(f"taking {batch[0][1].id}", error)
             self._set_aside(batch[0][0], "could not be taken in")
             return
         self.events += len(taken.told)
@@ -185,7 +185,7 @@ class Intake:
             self._spool.set_aside(path, why, transcript)
             self._log.say(f"{path.name} {why}; moved to spool/bad")
         except OSError as error:
-            self._leave(path, "setting aside", error)
+            self._leave_in_spool(path, "setting aside", error)
 
     def _let_go(self, paths: Iterable[Path]) -> None:
         """Remove spool files nobody holds any more: all that follows from them is stored."""
@@ -197,12 +197,12 @@ class Intake:
             try:
                 acknowledge(path)
             except OSError as error:
-                self._leave(path, "removing", error)
+                self._leave_in_spool(path, "removing", error)
 
-    def _leave(self, path: Path, what: str, error: OSError) -> None:
+    def _leave_in_spool(self, path: Path, what: str, error: OSError) -> None:
         """A spool file that cannot be handled stays where it is, for later."""
         self._left.add(path.name)
-        self._log.failed(f"{what} {path.name}", error)
+        self._log.say_failure(f"{what} {path.name}", error)
 
     # --- transcripts -------------------------------------------------------------------------
 
@@ -222,7 +222,7 @@ class Intake:
             if ended >= TWICE:
                 self._leave_unread(path, due.files)
                 return True
-            self._reading, self._opened = self._read(path, due), path
+            self._reading, self._opened = self._read_and_release(path, due), path
         self._watchdog.watch()
         self._marks.begin(self._transcript_piece(self._opened))
         for _ in range(20):
@@ -248,7 +248,7 @@ class Intake:
             del self._held[path]
             self._set_aside(path, f"came with a transcript that {ENDED_WORKER}", transcript)
 
-    def _read(self, path: Path, due: _Due) -> Iterator[None]:
+    def _read_and_release(self, path: Path, due: _Due) -> Iterator[None]:
         try:
             yield from self._read_transcript(path, due.told)
         except (StoreError, OSError):

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from importlib import import_module
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar
 
 from yester.config import SETTINGS, Config, Value
 from yester.distil import QUIET
@@ -25,13 +25,14 @@ from yester.project import Projects
 from yester.store import open_store
 from yester.store.contract import Store
 from yester.store.figures import has_vectors
-from yester.worker.log import Log
+from yester.worker.process import Log
 from yester.worker.watchdog import TWICE, Marks, Piece, Watchdog
 
 if TYPE_CHECKING:
     from yester.llm.budget import Asker
     from yester.text.embed import Embedder
 
+T = TypeVar("T", bound="JobThread")
 _NICE = 15
 _BUSY_PAUSE, _ERROR_PAUSE = 0.2, 30.0  # seconds
 _TICK = 30.0  # seconds between looks at what nobody tells of
@@ -78,7 +79,7 @@ class Joining:
         except (StoreBusy, StoreReplaced):
             raise
         except Exception as error:  # noqa: BLE001 -- until the next start: events are worth more
-            self._log.failed("joining work trees", error)
+            self._log.say_failure("joining work trees", error)
         self._done = found is None
         if found is not None:
             self._log.say(f"joined: {describe_joins(self._store, [found])}, {found.items} items")
@@ -109,7 +110,7 @@ class Distilling:
                 waiting = self._next_session()
                 if waiting is None:
                     return False
-                self._steps = self._distil(waiting, config)
+                self._steps = self._distil_session(waiting, config)
             self._marks.begin(self._piece)
             if next(self._steps, self) is self:
                 self._steps = None
@@ -118,7 +119,7 @@ class Distilling:
             self._steps = None  # it waits still, and is begun again
             raise
         except Exception as error:  # noqa: BLE001 -- one session's fault must not stop the worker
-            self._log.failed("distilling a session", error)
+            self._log.say_failure("distilling a session", error)
             self._steps = None
             self._failed.add(self._session)
         return True
@@ -140,7 +141,7 @@ class Distilling:
             return self._next_session()
         return None
 
-    def _distil(self, waiting: Waiting, config: Config) -> Iterator[None]:
+    def _distil_session(self, waiting: Waiting, config: Config) -> Iterator[None]:
         for name in _DISTIL_MODULES:  # their tables are a tenth of a second's work together
             import_module(f"yester.{name}")
             yield
@@ -183,7 +184,7 @@ class Archiving:
                 self._log.say(f"a session was not archived: {error}")
                 self._again[id_] = time.monotonic() + _ARCHIVE_PAUSE
             except Exception as error:  # noqa: BLE001 -- one session's fault must not stop the others
-                self._log.failed("archiving a session", error)
+                self._log.say_failure("archiving a session", error)
                 self._again[id_] = time.monotonic() + _ARCHIVE_PAUSE
             if reason:
                 self._log.say(f"archived as found: {reason}")
@@ -210,7 +211,7 @@ class JobThread:
         self._config, self._log, self._stored = config, log, stored
         self._more, self._ended = threading.Event(), threading.Event()
         self._more.set()
-        self._thread = threading.Thread(target=self._run, name=self.name, daemon=True)
+        self._thread = threading.Thread(target=self._run_thread, name=self.name, daemon=True)
         self._thread.start()
 
     def wake(self) -> None:
@@ -229,7 +230,7 @@ class JobThread:
         """How long it may sleep when nobody wakes it."""
         return None
 
-    def _run(self) -> None:
+    def _run_thread(self) -> None:
         try:
             if hasattr(os, "setpriority"):
                 os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
@@ -238,17 +239,17 @@ class JobThread:
         try:
             store = open_store(self._config.home, now=_now_ms(), patience=self.patience)
         except StoreError as error:
-            self._log.failed(f"opening the store for {self.name}", error)
+            self._log.say_failure(f"opening the store for {self.name}", error)
             return
         try:
             while not self._ended.is_set():
                 self._more.wait(self._idle_seconds())
                 self._more.clear()
-                self._work(store)
+                self._work_off(store)
         finally:
             store.close()
 
-    def _work(self, store: Store) -> None:
+    def _work_off(self, store: Store) -> None:
         try:
             while not self._ended.is_set() and self._work_slice(store):
                 pass
@@ -256,7 +257,7 @@ class JobThread:
             self._ended.wait(_BUSY_PAUSE)
             self._more.set()
         except Exception as error:  # noqa: BLE001 -- a server that is down, a text that breaks it
-            self._log.failed(self.name, error)
+            self._log.say_failure(self.name, error)
             self._ended.wait(_ERROR_PAUSE)
             self._more.set()
 
@@ -273,7 +274,7 @@ class Embedding(JobThread):
     embedder: Embedder | None = None
     _asked = _absent = False
 
-    def want(self) -> None:
+    def load_soon(self) -> None:
         """Questions will be asked: have the model ready, if there is anything to compare with."""
         if self.embedder is None:
             self._asked = True
@@ -314,7 +315,7 @@ class Refining(JobThread):
         self._asker: Asker | None = None
         super().__init__(config, log, stored)
 
-    def tell(self, session: int) -> None:
+    def add_session(self, session: int) -> None:
         """It was distilled."""
         self._due[session] = time.monotonic() + _SETTLE
         self.wake()
@@ -328,7 +329,7 @@ class Refining(JobThread):
 
         recent = Queue("refine", since=_now_ms() - LATELY)
         if self._archiving is None:  # the first time: whatever a worker before us has left
-            self._begin(store)
+            self._open_asker(store)
             for waiting in store.queued_sessions(recent):
                 self._due.setdefault(waiting.session.id, time.monotonic() + _SETTLE)
             self._archiving = Archiving(store, self._log, self._asker, in_thread=True)
@@ -339,14 +340,14 @@ class Refining(JobThread):
         if ready and self._asker is not None:
             for waiting in store.queued_sessions(recent):
                 if waiting.session.id in ready and not self._ended.is_set():
-                    self._refine(store, self._asker, waiting)
+                    self._refine_session(store, self._asker, waiting)
         for id_ in ready:
             when = self._due.pop(id_)
             if when > now:  # it was told of anew meanwhile
                 self._due.setdefault(id_, when)
         return False
 
-    def _begin(self, store: Store) -> None:
+    def _open_asker(self, store: Store) -> None:
         from yester.llm.budget import open_asker
 
         try:
@@ -354,7 +355,7 @@ class Refining(JobThread):
         except ConfigError as error:
             self._log.say(f"no turn is refined: {error}")
 
-    def _refine(self, store: Store, asker: Asker, waiting: Waiting) -> None:
+    def _refine_session(self, store: Store, asker: Asker, waiting: Waiting) -> None:
         from yester.distil.history import Rules
         from yester.llm.refine import LATELY, find_unrefined, refine_turns
 
@@ -373,12 +374,12 @@ class Refining(JobThread):
         except StoreError:
             raise
         except Exception as error:  # noqa: BLE001 -- one session's fault must not stop the others
-            self._log.failed("refining a session", error)
+            self._log.say_failure("refining a session", error)
 
 
 class Background:
-    """The threads. None runs before `use`; `close` it at the end. `refined` is called, by a thread,
-    when a language model's notes of a turn were stored."""
+    """The threads. None runs before `use_settings`; `close` it at the end. `refined` is called, by
+    a thread, when a language model's notes of a turn were stored."""
 
     def __init__(self, log: Log, refined: Callable[[], None]) -> None:
         self._log, self._refined = log, refined
@@ -386,34 +387,31 @@ class Background:
         self.refining: Refining | None = None
         self._used: dict[str, Value] = {}
 
-    def use(self, config: Config) -> None:
+    def use_settings(self, config: Config) -> None:
         """Begin, or begin anew with other settings."""
-        if self._changes(Embedding, self.embedding, config):
-            wanted = config[Embedding.settings[0]] != "none"
-            self.embedding = Embedding(config, self._log, self._refined) if wanted else None
-        if self._changes(Refining, self.refining, config):
-            wanted = config[Refining.settings[0]] != "none"
-            self.refining = Refining(config, self._log, self._refined) if wanted else None
+        self.embedding = self._renew_thread(Embedding, self.embedding, config)
+        self.refining = self._renew_thread(Refining, self.refining, config)
 
-    def _changes(self, kind: type[JobThread], running: JobThread | None, config: Config) -> bool:
-        """Has it other settings than before? Then the one that runs is ended."""
+    def _renew_thread(self, kind: type[T], running: T | None, config: Config) -> T | None:
         settings = {name: config[name] for name in kind.settings}
         if settings.items() <= self._used.items():
-            return False
+            return running
         self._used |= settings
         if running is not None:
             running.close()
-        return True
+        wanted = settings[kind.settings[0]] != "none"
+        return kind(config, self._log, self._refined) if wanted else None
 
-    def stored(self) -> None:
+    def wake_embedding(self) -> None:
         """Items were stored."""
         if self.embedding is not None:
             self.embedding.wake()
 
-    def distilled(self, session: int) -> None:
-        self.stored()
+    def follow_distilled(self, session: int) -> None:
+        """A session was distilled: there may be new items, and turns to be noted."""
+        self.wake_embedding()
         if self.refining is not None:
-            self.refining.tell(session)
+            self.refining.add_session(session)
 
     def close(self) -> None:
         for thread in (self.refining, self.embedding):

@@ -1,4 +1,4 @@
-"""The worker as a process: the one of its home, how it is started, which version it is.
+"""The worker as a process: the one of its home, how it is started, its log, its version.
 
 Being the one worker of a home is an flock on run/worker.lock (and being the one server, on another
 file). The kernel lets go of it when its holder dies, however it dies, so there is no stale lock and
@@ -8,6 +8,9 @@ stop`.
 It is started by a hook of SessionStart or of a prompt, which reads run/launch, or by a command.
 Either way it begins in a session of its own, without our files, folder and environment: a
 repository can put variables into an agent's hooks, and PATH or PYTHONPATH would be enough.
+
+Its log says what it did and where it failed, never what it captured: an exception is logged by its
+kind and the places it went through; its message may quote a text.
 """
 
 from __future__ import annotations
@@ -19,9 +22,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from traceback import extract_tb
 
 import msgspec
 
@@ -34,6 +38,7 @@ from yester.files import replace_file
 
 PATH = "/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin"
 WORKER, SERVER = "worker.lock", "serve.lock"
+LARGEST_LOG, LOGS_KEPT = 1_000_000, 3
 
 
 # --- the seat ------------------------------------------------------------------------------------
@@ -198,6 +203,47 @@ def start_worker(home: Path, environ: Mapping[str, str], patience: float = 10.0)
             return False
         time.sleep(0.01)
     return False
+
+
+# --- the log -------------------------------------------------------------------------------------
+
+
+class Log:
+    def __init__(
+        self, folder: Path, clock: Callable[[], float] = time.time, name: str = "worker.log"
+    ) -> None:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        self._path = folder / name
+        self._clock = clock
+
+    def say(self, text: str) -> None:
+        moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self._clock()))
+        try:
+            self._rotate()
+            with open(self._path, "a", encoding="utf-8", opener=_open_private) as file:
+                file.write(f"{moment} {text}\n")
+        except OSError:
+            pass  # a full disk must not stop the worker
+
+    def say_failure(self, what: str, error: BaseException) -> None:
+        places = " < ".join(
+            f"{Path(frame.filename).name}:{frame.lineno}"
+            for frame in reversed(extract_tb(error.__traceback__))
+        )
+        self.say(f"{what} failed: {type(error).__name__} at {places or 'unknown'}")
+
+    def _rotate(self) -> None:
+        if not self._path.exists() or self._path.stat().st_size < LARGEST_LOG:
+            return
+        for number in range(LOGS_KEPT - 1, 0, -1):
+            older = self._path.with_name(f"{self._path.name}.{number}")
+            if older.exists():
+                older.replace(self._path.with_name(f"{self._path.name}.{number + 1}"))
+        self._path.replace(self._path.with_name(f"{self._path.name}.1"))
+
+
+def _open_private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 # --- versions ------------------------------------------------------------------------------------

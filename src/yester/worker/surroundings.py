@@ -6,14 +6,14 @@ the next time.
 
 from __future__ import annotations
 
-import threading
 import time
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 
 from yester import git
 from yester.recall.staleness import GitFacts, Staleness, Work, judge_staleness
-from yester.worker.log import Log
+from yester.worker.process import Log
 
 _PATIENCE = 0.15  # seconds for all that git is asked about a folder
 _FOLDERS = 32  # remembered
@@ -26,83 +26,58 @@ class Surroundings:
 
     def __init__(self, log: Log) -> None:
         self._log = log
-        self._known: OrderedDict[str, git.Signals] = OrderedDict()
-        self._looks: dict[str, int] = {}
-        self._wanted: dict[str, None] = {}
-        self._changed = threading.Condition()
-        self._thread: threading.Thread | None = None
-        self._ended = False
-        self._cache = GitFacts()
+        self._known: dict[str, git.Signals] = {}  # the one looked at last at the end
+        self._looks: dict[str, Future[None]] = {}  # under way
+        self._thread = ThreadPoolExecutor(1, "git")
+        self._facts = GitFacts()
 
-    def around(self, folder: str, patience: float) -> git.Signals:
+    def current_signals(self, folder: str, patience: float) -> git.Signals:
         """What it looks like, where that is known within `patience` seconds, else looked like."""
-        with self._changed:
-            before = self._looks.get(folder, 0)
-            self._look_again(folder)
-            self._changed.wait_for(lambda: self._looks.get(folder, 0) > before, patience)
-            return self._known.get(folder, _NOTHING)
+        with suppress(TimeoutError):
+            self.look_again(folder).result(patience)
+        return self.last_signals(folder)
 
-    def seen(self, folder: str) -> git.Signals:
+    def last_signals(self, folder: str) -> git.Signals:
         """What it looked like last."""
-        with self._changed:
-            return self._known.get(folder, _NOTHING)
+        return self._known.get(folder, _NOTHING)
 
-    def look(self, folder: str) -> None:
+    def look_again(self, folder: str) -> Future[None]:
         """For the next time. Not while an answer is made: git and Python would slow it down."""
-        with self._changed:
-            self._look_again(folder)
+        under_way = self._looks.get(folder)
+        if under_way is None or under_way.done():
+            self._looks[folder] = under_way = self._thread.submit(self._look_now, folder)
+        return under_way
 
-    def _look_again(self, folder: str) -> None:
-        self._wanted[folder] = None
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="git", daemon=True)
-            self._thread.start()
-        self._changed.notify_all()
-
-    def fates(self, folder: str, works: Sequence[Work], patience: float) -> Mapping[int, Staleness]:
+    def judge_files(
+        self, folder: str, works: Sequence[Work], patience: float
+    ) -> Mapping[int, Staleness]:
         """What has become of these items' files, as far as it is known or quickly found out."""
         try:
-            return judge_staleness(
-                works, self._cache.gather_facts(folder, works, time.monotonic() + patience)
-            )
+            facts = self._facts.gather_facts(folder, works, time.monotonic() + patience)
+            return judge_staleness(works, facts)
         except Exception as error:  # noqa: BLE001 -- whatever a repository holds, recall goes on
-            self._log.failed("asking git", error)
+            self._log.say_failure("asking git", error)
             return {}
 
     def close(self) -> None:
-        with self._changed:
-            self._ended = True
-            self._changed.notify_all()
-        if self._thread is not None:
-            self._thread.join()
+        self._thread.shutdown(cancel_futures=True)
 
-    def _run(self) -> None:
-        while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._ended or self._wanted)
-                if self._ended:
-                    return
-                folder = next(iter(self._wanted))
-                del self._wanted[folder]
-            seen = self._look(folder)
-            with self._changed:
-                self._known[folder] = seen
-                self._known.move_to_end(folder)
-                if len(self._known) > _FOLDERS:
-                    self._looks.pop(self._known.popitem(last=False)[0], None)
-                self._looks[folder] = self._looks.get(folder, 0) + 1
-                self._changed.notify_all()
-            self._read_ahead(folder, seen)
-
-    def _look(self, folder: str) -> git.Signals:
+    def _look_now(self, folder: str) -> None:
+        found = _NOTHING
         try:
-            return git.collect_signals(folder, time.monotonic() + _PATIENCE)
+            found = git.collect_signals(folder, time.monotonic() + _PATIENCE)
         except Exception as error:  # noqa: BLE001 -- whatever a repository holds, recall goes on
-            self._log.failed("asking git", error)
-            return _NOTHING
-
-    def _read_ahead(self, folder: str, seen: git.Signals) -> None:
-        """The history, before a hook needs it to judge what it found."""
-        if seen.head and seen.recent:
+            self._log.say_failure("asking git", error)
+        known = {key: value for key, value in self._known.items() if key != folder}
+        if len(known) >= _FOLDERS:
+            oldest = next(iter(known))
+            del known[oldest]
+            self._looks.pop(oldest, None)
+        self._known = {**known, folder: found}  # at once: the worker's thread reads it
+        if (
+            found.head and found.recent
+        ):  # the history, before a hook needs it to judge what it found
             since = int(time.time() * 1000) - _BACK
-            self.fates(folder, [Work(0, since, seen.recent[:1])], _PATIENCE)
+            ahead = [Work(0, since, found.recent[:1])]
+            with suppress(RuntimeError):  # it was closed meanwhile
+                self._thread.submit(self.judge_files, folder, ahead, _PATIENCE)

@@ -55,7 +55,7 @@ class Watchdog:
         """From now on a step may take so long; 0: any time."""
         self._seconds = seconds
         if seconds:
-            signal.signal(signal.SIGALRM, self._tick)
+            signal.signal(signal.SIGALRM, self._count_tick)
             flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
             with suppress(OSError):  # a full disk: it ends without a word
                 self._log = os.open(self._path, flags, 0o600)
@@ -89,7 +89,7 @@ class Watchdog:
             os.close(self._log)
         self._log, self._seconds = -1, 0.0
 
-    def _tick(self, number: int, _: FrameType | None) -> None:
+    def _count_tick(self, number: int, _: FrameType | None) -> None:
         self._ticks += 1
         if self._ticks >= _TICKS:
             if self._log >= 0:
@@ -122,8 +122,8 @@ class Marks:
         self._handle = self._faults = -1
         with suppress(OSError):  # a full disk: then nothing is suspected
             self._handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            self._load(now)
-            self._write()
+            self._load_marks(now)
+            self._write_marks()
 
     def close(self) -> None:
         if self._faults >= 0:
@@ -147,19 +147,19 @@ class Marks:
                 if self._ended.pop(piece[:2], None) and number:
                     self._ended[piece[:2]] = piece, number
             self._at = pieces
-            self._write()
+            self._write_marks()
 
     def rest(self) -> None:
         self.begin()
 
     def settle(self, *pieces: Piece) -> None:
         if [piece for piece in pieces if self._ended.pop(piece[:2], None)]:
-            self._write()
+            self._write_marks()
 
     def forget(self) -> None:
         """All that is known of before: it may be tried again."""
         self._ended.clear()
-        self._write()
+        self._write_marks()
 
     def end_marking(self) -> None:
         """It has been told to end: whoever kills it from now on does not find it too slow at a
@@ -176,9 +176,9 @@ class Marks:
 
     def leave_word(self, error: BaseException) -> None:
         """Leave word that it was not killed from outside."""
-        self._write(f"{_BY_ITSELF[0]}{type(error).__name__}\n")
+        self._write_marks(f"{_BY_ITSELF[0]}{type(error).__name__}\n")
 
-    def _load(self, now: float) -> None:
+    def _load_marks(self, now: float) -> None:
         found = os.fstat(self._handle)
         text = os.pread(self._handle, found.st_size, 0).decode("utf-8", "replace")
         head, *lines = text.split("\n")
@@ -203,7 +203,7 @@ class Marks:
                     self._ended[piece[:2]] = piece, number
         self.found = tuple(at)
 
-    def _write(self, last: str = "") -> None:
+    def _write_marks(self, last: str = "") -> None:
         pieces = {piece[:2]: (">", piece, self.ended_workers(piece)) for piece in self._at}
         for key, (piece, number) in self._ended.items():
             pieces.setdefault(key, (" ", piece, number))

@@ -29,8 +29,7 @@ from yester.store import open_store
 from yester.worker.answers import Answers
 from yester.worker.intake import Intake
 from yester.worker.jobs import Archiving, Background, Distilling, Job, Joining
-from yester.worker.log import Log
-from yester.worker.process import installed_version, version_numbers
+from yester.worker.process import Log, installed_version, version_numbers
 from yester.worker.socket import Door, Fifo, Reply, Signals
 from yester.worker.watchdog import HUNG, Marks, Watchdog
 
@@ -75,7 +74,7 @@ class Worker:
         self._fifo, self._signals = Fifo(home / "run" / "wake"), Signals()
         self._selector.register(self._fifo, selectors.EVENT_READ, self._hear_poke)
         self._selector.register(self._signals, selectors.EVENT_READ, self._hear_signal)
-        self._door = Door(home / "run", self._selector, self._answer, clock)
+        self._door = Door(home / "run", self._selector, self._answer_request, clock)
         _mark_no_gap(home / "run" / "gap")
         self._watchdog = Watchdog(home / "logs" / "worker.log")
         self._marks = Marks(home / "run" / "working", yester.__version__, time.time())
@@ -97,7 +96,7 @@ class Worker:
         # What nobody waits for, in this order.
         self._jobs: tuple[Job, ...] = (
             Joining(self._store, self._log, self._watchdog, lambda: self._intake.taker.projects),
-            Distilling(self._store, self._log, self._marks, self._background.distilled),
+            Distilling(self._store, self._log, self._marks, self._background.follow_distilled),
             Archiving(self._store, self._log),
         )
         self._use_settings()
@@ -122,7 +121,7 @@ class Worker:
             until = self._clock() + SLICE
             self._take_in(until)
             self._run_jobs(until)
-            self._tick()
+            self._look_around()
         self._marks.end_marking()
         self._door.await_acknowledgements()  # else it would be told once more
         self.drain()
@@ -142,7 +141,7 @@ class Worker:
         """Take in everything the spool and the transcripts hold now; the number of events."""
         before = self._intake.events
         self.resting, self._intake.more = 0.0, True
-        while self._intake.hurry() and not self.resting:
+        while self._intake.make_all_due() and not self.resting:
             self._take_in(self._clock() + 1.0)
         return self._intake.events - before
 
@@ -157,7 +156,7 @@ class Worker:
                 self._refresh_settings()
                 with self._watchdog.asleep():  # over all items, in one transaction
                     rebuild_if_stale(self._store)
-                self._intake.work(until)
+                self._intake.work_until(until)
             except (StoreError, OSError):
                 raise
             except BaseException as error:
@@ -187,7 +186,7 @@ class Worker:
             self.leaving = self.leaving or "new version"
             self.resting = self._clock() + _BUSY_PAUSE
         except (StoreError, OSError) as error:
-            self._log.failed(what, error)
+            self._log.say_failure(what, error)
             self.resting = self._clock() + _ERROR_PAUSE
         self._marks.rest()
 
@@ -200,7 +199,7 @@ class Worker:
         due = self._intake.next_due()
         return max(0.0, min(TICK, self._idle, TICK if due is None else due - now))
 
-    def _tick(self) -> None:
+    def _look_around(self) -> None:
         now = self._clock()
         if now - self._intake.last >= self._idle and not self.leaving:
             self.leaving = "idle"
@@ -228,11 +227,11 @@ class Worker:
 
     def _items_stored(self) -> None:
         self._jobs_wait = True
-        self._background.stored()
+        self._background.wake_embedding()
 
     def _notes_stored(self) -> None:
         """By a thread: the session of a turn is to be summed up anew."""
-        self._background.stored()
+        self._background.wake_embedding()
         self._fifo.poke()
 
     # --- settings ----------------------------------------------------------------------------
@@ -252,12 +251,12 @@ class Worker:
 
     def _use_settings(self) -> None:
         found = rules(self._config)
-        self._intake.use(self._config, found)
+        self._intake.use_settings(self._config, found)
         write_for_hooks(self.home, found)
 
     def _use_threads(self) -> None:
         if self._running:
-            self._background.use(self._config)
+            self._background.use_settings(self._config)
             self._answers.memory.embedding = self._background.embedding
 
     def _refresh_settings(self) -> None:
@@ -269,13 +268,13 @@ class Worker:
             self._config = load_config(self.home, os.environ)
             self._log_warnings()
         except ConfigError as error:  # half saved, or wrong: the ones we have still hold
-            self._log.failed("reading config.toml", error)
+            self._log.say_failure("reading config.toml", error)
         self._use_settings()
         self._use_threads()
 
     # --- answers -----------------------------------------------------------------------------
 
-    def _answer(self, request: str, given: dict[str, str]) -> Reply | None:
+    def _answer_request(self, request: str, given: dict[str, str]) -> Reply | None:
         if request == "POST /hook":
             return self._answer_hook(given.get("id", ""))
         if request == "POST /recall":
@@ -316,7 +315,7 @@ class Worker:
             self._refresh_settings()
             return self._answers.recall(text, root)
         except Exception as error:  # noqa: BLE001 -- who asks can search alone; others still need us
-            self._log.failed("recalling", error)
+            self._log.say_failure("recalling", error)
             return None
 
     def _answer_hook(self, id_: str) -> Reply:
@@ -330,7 +329,7 @@ class Worker:
                 self._look_for_new_version()
             delivery = self._answers.hook(id_, told)
         except Exception as error:  # noqa: BLE001 -- the agent goes on without us, whatever it is
-            self._log.failed("answering", error)
+            self._log.say_failure("answering", error)
             return Reply(b"")
 
         def settle(arrived: bool) -> None:

@@ -76,7 +76,7 @@ def _serve(home: Path, port: int, exactly: bool, idle: float | None) -> None:
     from yester.faces.http.login import PROGRAM, Keys, token
     from yester.faces.http.server import listening, serve
     from yester.memory import Memory
-    from yester.worker.log import Log
+    from yester.worker.process import Log
 
     os.umask(0o077)
     log = Log(home / "logs", name="serve.log")
@@ -85,7 +85,7 @@ def _serve(home: Path, port: int, exactly: bool, idle: float | None) -> None:
     memory = Memory(home, os.environ, who="http", origin=PROGRAM, recreates=False)
 
     def made(port: int) -> Served:
-        return Served(memory, keys, port, log.failed)
+        return Served(memory, keys, port, log.say_failure)
 
     number = sock.getsockname()[1]
     click.echo(f"http://127.0.0.1:{number}  (token: {home / 'token'}; viewer: yester ui)")
@@ -93,7 +93,7 @@ def _serve(home: Path, port: int, exactly: bool, idle: float | None) -> None:
     try:
         serve(home / "run", made, sock, idle)
     except Exception as error:  # whatever it is, it is written down before it goes on
-        log.failed("serving", error)
+        log.say_failure("serving", error)
         raise
     finally:
         log.say("ended")

@@ -94,7 +94,7 @@ def run(app: App, idle: float | None, hung: float | None) -> None:
 def _say_why(home: Path, error: YesterError | OSError) -> None:
     """Nobody sees what a worker prints that a hook has started."""
     from yester.redact import redact
-    from yester.worker.log import Log
+    from yester.worker.process import Log
 
     reason = redact(str(error))
     with suppress(OSError):
