@@ -42,6 +42,7 @@ _RESTING = 300.0  # seconds without a question, after which our own model is let
 _LISTED_NAMES = 8  # in a message
 _LONGEST_REQUEST = 16_000  # characters of a question to the worker
 _WORKER_PATIENCE = 2.0  # seconds
+_TRANSCRIPT_TYPES = ("todo", "compact", "first_prompt", "session", "turn")
 
 
 def ask_recall(home: Path, asked: Asked, root: str) -> Answer | None:
@@ -323,7 +324,8 @@ class Memory:
                 f"no call of a tool {quote_value(tool)!r} is recorded",
                 "its name as the agent writes it, e.g. Bash", parameter="tool", value=tool,
             )  # fmt: skip
-        usual = {*IMPORTANCE, *CATEGORIES}  # known before anything has them
+        # Known before anything has them.
+        usual = {*filter(None, IMPORTANCE), *CATEGORIES, *_TRANSCRIPT_TYPES}
         for one in filters.types:
             if one not in usual and is_unused(Filters(types=(one,))):
                 known = sorted({*usual, *filter_facets(store, 200).types})

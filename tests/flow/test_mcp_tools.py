@@ -117,7 +117,7 @@ def test_filters_say_what_may_be_found(call, store):
 @pytest.mark.requirement("DEL-06", "REC-09")
 def test_a_type_that_nothing_can_have_is_an_error_and_one_that_nothing_has_is_not(call, store):
     wrong = call("search", True, obs_type="plan,bogus")
-    assert "obs_type has 'bogus', but must be one of decision, bugfix" in wrong
+    assert "no type is called 'bogus'" in wrong
     for known in (*TYPES, *CATEGORIES, "todo", "compact"):
         assert "No items" in call("search", obs_type=known), known
     fill(store, item(10, "Somebody's own", type="bogus"))
@@ -128,7 +128,7 @@ def test_a_type_that_nothing_can_have_is_an_error_and_one_that_nothing_has_is_no
 def test_as_long_as_nothing_is_distilled_messages_stand_for_observations(call, store):
     text = call("search", query="redis", type="observations")
     assert sorted(ids(text)) == [2, 4, 5]
-    assert "Nothing is distilled yet: messages stand for observations." in text
+    assert "Nothing is distilled here yet: messages stand for observations." in text
 
 
 @pytest.mark.requirement("DEL-06")
@@ -295,8 +295,8 @@ def test_what_is_saved_is_found_again_in_the_project_at_hand(call, home):
 
 @pytest.mark.requirement("DEL-06")
 def test_saving_names_what_is_wrong(call, store):
-    assert "text is empty" in call("save_memory", True, text="  ")
-    assert "20,001 characters" in call("save_memory", True, text="x" * 20_001)
+    assert "text is '', but must be a text, not empty" in call("save_memory", True, text="  ")
+    assert "at most 20,000 characters" in call("save_memory", True, text="x" * 20_001)
     assert "no project is called 'nowhere'" in call(
         "save_memory", True, text="x", project="nowhere"
     )

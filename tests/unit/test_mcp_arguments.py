@@ -9,12 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from yester.errors import UsageError
-from yester.faces.mcp.arguments import check_arguments, parse_ids, parse_period, parse_types
+from yester.faces.mcp.calls import answer_call, parse_ids, read_arguments
+from yester.faces.mcp.memory import open_for_tools
 from yester.faces.mcp.server import load_tools
+from yester.operations.request import make_request, read_dates
+from yester.operations.search import EverythingSearch
 
 TOOLS = load_tools()
 NOW = int(datetime(2026, 11, 15, 12, tzinfo=UTC).timestamp() * 1000)
 DAY = 86_400_000
+
+
+def search_request(given_):
+    return make_request(EverythingSearch, read_arguments(TOOLS["search"], given_), {})
 
 
 @pytest.mark.parametrize(
@@ -25,12 +32,13 @@ DAY = 86_400_000
         ({"limit": "5"}, {"limit": 5}),
         ({"limit": 5.0}, {"limit": 5}),
         ({"query": 42}, {"query": "42"}),
-        ({"type": "prompts", "orderBy": "date_asc"}, {"type": "prompts", "orderBy": "date_asc"}),
+        ({"type": "prompts", "orderBy": "date_asc"}, {"what": "prompts", "order": "date_asc"}),
         ({"query": "half \ud800 a pair"}, {"query": "half ? a pair"}),
     ],
 )
 def test_what_is_meant_is_taken(given_, taken):
-    assert check_arguments(TOOLS["search"], given_) == taken
+    request = search_request(given_)
+    assert request == EverythingSearch(**taken)
 
 
 @pytest.mark.requirement("DEL-06")
@@ -40,25 +48,26 @@ def test_what_is_meant_is_taken(given_, taken):
         ("search", {"limit": 0}, ("limit", "0", "from 1 to 100")),
         ("search", {"limit": 101}, ("limit", "101", "from 1 to 100")),
         ("search", {"limit": "many"}, ("limit", "'many'", "whole number")),
-        ("search", {"limit": True}, ("limit", "True", "whole number")),
+        ("search", {"limit": True}, ("limit", "true", "whole number")),
         ("search", {"limit": 2.5}, ("limit", "2.5", "whole number")),
-        ("search", {"offset": -1}, ("offset", "-1", "0 or more")),
-        ("search", {"query": ["a"]}, ("query", "['a']", "a text")),
-        ("search", {"type": "bugs"}, ("type", "'bugs'", "observations, sessions, prompts")),
+        ("search", {"offset": -1}, ("offset", "-1", "from 0 to 1,000,000")),
+        ("search", {"query": ["a"]}, ("query", "'a'", "a text")),
+        ("search", {"type": "bugs"}, ("type", "'bugs'", "observations, prompts, sessions")),
         ("search", {"orderBy": "newest"}, ("orderBy", "'newest'", "date_desc")),
         ("search", {"qurey": "x"}, ("'qurey'", "did you mean query?", "offset")),
         ("__IMPORTANT", {"x": 1}, ("'x'", "there is none")),
-        ("timeline", {"depth_before": 51}, ("depth_before", "51", "from 0 to 50")),
+        ("timeline", {"depth_before": 101}, ("depth_before", "101", "from 0 to 100")),
         ("get_observations", {}, ("ids", "missing")),
         ("save_memory", {"title": "t"}, ("text", "missing")),
-        ("save_memory", {"text": {"a": 1}}, ("text", "{'a': 1}", "a text")),
+        ("save_memory", {"text": {"a": 1}}, ("text", '{"a":1}', "a text")),
     ],
 )
-def test_what_is_wrong_is_named_with_its_value_and_the_fix(tool, given_, names):
-    with pytest.raises(UsageError) as error:
-        check_arguments(TOOLS[tool], given_)
+def test_what_is_wrong_is_named_with_its_value_and_the_fix(tmp_path, tool, given_, names):
+    memory = open_for_tools(str(tmp_path / "home"), str(tmp_path), {}, lambda *_: None)
+    text, failed = answer_call(TOOLS[tool], lambda: memory, given_)
+    assert failed
     for name in names:
-        assert name in str(error.value)
+        assert name in text
 
 
 @pytest.mark.parametrize(
@@ -74,7 +83,7 @@ def test_what_is_wrong_is_named_with_its_value_and_the_fix(tool, given_, names):
     ],
 )
 def test_ids_are_understood_as_models_write_them(written, meant):
-    assert parse_ids(written, 100) == meant
+    assert parse_ids(written) == meant
 
 
 @pytest.mark.parametrize(
@@ -82,7 +91,7 @@ def test_ids_are_understood_as_models_write_them(written, meant):
 )
 def test_ids_that_are_none_are_refused_with_an_example(written):
     with pytest.raises(UsageError, match="ids has"):
-        parse_ids(written, 100)
+        parse_ids(written)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +114,7 @@ def test_dates_are_understood_and_a_day_that_ends_a_range_is_part_of_it(given_, 
     import time
 
     time.tzset()  # UTC, see conftest.py
-    assert parse_period(given_, NOW) == (since, until)
+    assert read_dates(search_request(given_), NOW) == (since, until)
 
 
 @pytest.mark.parametrize(
@@ -118,14 +127,9 @@ def test_dates_are_understood_and_a_day_that_ends_a_range_is_part_of_it(given_, 
 )
 def test_dates_that_are_none_are_named(given_, names):
     with pytest.raises(UsageError) as error:
-        parse_period(given_, NOW)
+        read_dates(search_request(given_), NOW)
     for name in names:
         assert name in str(error.value)
-
-
-def test_several_types_are_parted_by_commas():
-    assert parse_types({"obs_type": "decision, bugfix,"}) == ("decision", "bugfix")
-    assert parse_types({}) == ()
 
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9)
@@ -135,7 +139,7 @@ JSON = SCALARS | st.lists(SCALARS, max_size=2) | st.dictionaries(st.text(max_siz
 @given(st.dictionaries(st.sampled_from([*TOOLS["search"]["inputSchema"]["properties"]]), JSON))
 def test_anything_is_taken_or_refused(given_):
     try:
-        taken = check_arguments(TOOLS["search"], given_)
+        request = search_request(given_)
     except UsageError:
         return
-    assert all(isinstance(value, str | int) for value in taken.values())
+    assert 1 <= request.limit <= 100

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from yester.deliver.lines import quote_lines
 from yester.faces.mcp.server import load_tools
 from yester.faces.mcp.text import (
     MOST,
@@ -18,7 +19,6 @@ from yester.faces.mcp.text import (
     add_rows,
     cut_text,
     hit_row,
-    indented,
     item_heading,
     most_tokens,
     whole_item,
@@ -166,7 +166,7 @@ def test_hostile_text_can_neither_leave_its_line_nor_pass_for_ours():
         subtitle=HOSTILE, body=HOSTILE, facts=(HOSTILE,), concepts=(HOSTILE,), tool=HOSTILE,
         sections={HOSTILE: HOSTILE}, files_read=(HOSTILE,), role="tool", id=8,
     )  # fmt: skip
-    page.add_row(f"{item_heading(item, HOSTILE)}\n{indented(whole_item(item))}")
+    page.add_row(f"{item_heading(item, HOSTILE)}\n{quote_lines(whole_item(item))}")
     answer = page.finish_page("foot")
     assert [line.split(" ")[0] for line in _ours(answer)] == ["head", "#7", "#8", "foot"]
     assert answer.count("<") == 2, "the fence's own tags"

@@ -412,14 +412,17 @@ def supersede_memory(memory: Memory, request: SupersedeRequest) -> MemoryShown:
     return _describe_memo(memory, kept.memo)
 
 
-def save_memory(memory: Memory, request: SaveRequest) -> Saved:
+def save_memory(memory: Memory, request: SaveRequest, place: Project | None = None) -> Saved:
     """Keep something.
 
-    Unless it is known; what is like it is named, and stays as it is.
+    Unless it is known; what is like it is named, and stays as it is. It belongs to the `place`,
+    else to the project that the request names.
     """
-    project, there = _find_place(memory, request.project.strip())
+    project, there = (place, True) if place else _find_place(memory, request.project.strip())
     allowed = rules(memory.config)
-    if allowed.excludes(project.root, project) or allowed.off(project.root, "", memory.now):
+    folders = dict.fromkeys((memory.cwd or project.root, project.root))
+    excluded = any(allowed.excludes(folder, project) for folder in folders)
+    if excluded or allowed.off(project.root, "", memory.now):
         raise NotYours(
             f"nothing is kept of {project.name}: the user has said so (`exclude`, or `yester off`)",
             "name another project", parameter="project", value=project.name,

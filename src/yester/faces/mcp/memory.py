@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from yester.memory import AskWorker
-    from yester.model import Project
 
 _PATIENCE_TO_WRITE = 0.03  # seconds; the next question may be waiting
 _MOST_OWED = 500  # lines that are still to be written down
@@ -58,24 +57,6 @@ class ToolMemory(Memory):
         self.write_notes()
         super().close()
 
-    def find_place(self, name: str | None) -> Project:
-        """Where something new belongs: here, or in a project that is known."""
-        here = self.current_project
-        if name and name not in (here.name, here.key):
-            if not self.exists():
-                raise UsageError(
-                    f"project is {name!r}, but nothing is recorded yet; leave it out for the "
-                    f"current one, {here.name}"
-                )
-            here = self.find_project(name)
-        from yester.capture.rules import rules
-
-        if rules(self.config).excludes(self.cwd, here):
-            raise UsageError(
-                f"nothing is kept of {here.name}: the user's setting `exclude` says so"
-            )
-        return here
-
     def check_allowed(self) -> None:
         """Raises where the user has switched yester off for this place or session."""
         from yester.capture.rules import rules
@@ -91,14 +72,13 @@ class ToolMemory(Memory):
     # --- what was shown --------------------------------------------------------------------------
 
     def note_lines(self, why: str, lines: Iterable[tuple[int, float, int]]) -> None:
-        """An answer has these lines: item, score, tokens. Written down by `settle`."""
+        """An answer has these lines: item, score, tokens."""
         now = self.now
         self._listed += tuple(Line(item, now, score, tokens, why) for item, score, tokens in lines)
 
-    def note_reading(self, items: Iterable[int]) -> None:
-        """Somebody wants more of these than a line."""
-        now = self.now
-        self._read += tuple(Line(item, now) for item in items)
+    def note_reading(self, item: int) -> None:
+        """Somebody wants more of this than a line."""
+        self._read += (Line(item, self.now),)
 
     def write_notes(self) -> None:
         """Write down what was listed and read. Called when the answer is out: nobody waits for it,

@@ -16,14 +16,13 @@ from yester.deliver.lines import (
     clean_text,
     item_icon,
     one_line,
-    quote_lines,
     quote_name,
     quote_text,
     replace_quotes,
 )
 from yester.fence import fence_text
 from yester.model import Hit, Item, Session
-from yester.text.document import reading_cost
+from yester.text.document import item_text, reading_cost
 from yester.text.sentences import find_snippet
 
 MOST = 2_500  # tokens of an answer
@@ -162,14 +161,16 @@ def item_heading(item: Item, project: str) -> str:
 
 
 def whole_item(item: Item) -> str:
-    """All there is of an item."""
-    body = clean_text(item.body)
+    """All there is of an item: its text, and what stands beside it."""
+    text = clean_text(item_text(item))
+    sections = {name_within(name): clean_text(part) for name, part in item.sections.items()}
+    subtitle, facts = one_line(item.subtitle, 300), map(clean_text, item.facts)
     parts = [
-        "" if body.lstrip("# ").startswith(item.title.rstrip("…")) else one_line(item.title, 300),
-        one_line(item.subtitle, 300),
-        body,
-        *(f"{name_within(part)}: {clean_text(one)}" for part, one in item.sections.items() if one),
-        "\n".join(f"- {clean_text(fact)}" for fact in item.facts),
+        "" if text.lstrip("# ").startswith(item.title.rstrip("…")) else one_line(item.title, 300),
+        subtitle if subtitle not in text else "",
+        text,
+        *(f"{name}: {part}" for name, part in sections.items() if part not in text),
+        *(f"- {fact}" for fact in facts if fact not in text),
         _join_values("concepts", item.concepts),
         _join_values("files changed", item.files_modified),
         _join_values("files read", item.files_read),
@@ -179,11 +180,6 @@ def whole_item(item: Item) -> str:
 
 def _join_values(what: str, values: Sequence[str]) -> str:
     return f"{what}: {one_line(', '.join(values), 900)}" if values else ""
-
-
-def indented(text: str) -> str:
-    """Words of others that have lines of their own."""
-    return quote_lines(text)
 
 
 # --- an answer ---------------------------------------------------------------------------------
