@@ -1,26 +1,15 @@
 """Everything yester raises on purpose.
 
     YesterError                 exit code 3
-    ├── UsageError              exit code 2   a value the caller gave cannot be used
-    │   ├── ConfigError                       … and it stands in config.toml or a variable
-    │   └── NotYours                          … because it is the user's alone to give it
-    ├── NotFound                exit code 1   what was asked for is not in the store
-    ├── SourceError                           a transcript or import cannot be read at all
-    ├── InstallError                          yester cannot be put into an agent, or taken out
-    ├── ModelError                            an embedding model cannot be fetched, read or run
-    ├── LlmError                              a language model gave nothing that can be used
-    │   ├── Busy                              it asks to be left alone for a while
-    │   ├── Refused                           it will not answer this
-    │   ├── Truncated                         the answer ends in the middle
-    │   ├── Malformed                         the answer is not of the shape asked for
-    │   ├── Unreachable                       no answer came
-    │   └── OverBudget                        the day's money, tokens or calls are used up
-    └── StoreError                            the store cannot be used
-        ├── StoreNewer                        written by a newer yester
-        ├── StoreDamaged                      not a database, or a broken one
-        ├── StoreBusy                         another process keeps the write lock
-        ├── StoreChanged                      what was read has been written anew since
-        └── StoreReplaced                     another file is in its place: open it anew
+    ├── UsageError              exit code 2
+    │   ├── ConfigError
+    │   └── NotYours
+    ├── NotFound                exit code 1
+    ├── SourceError, InstallError, ModelError
+    ├── LlmError
+    │   └── Busy, Refused, Truncated, Malformed, Unreachable, OverBudget
+    └── StoreError
+        └── StoreNewer, StoreDamaged, StoreBusy, StoreChanged, StoreReplaced, FeedExpired
 
 Messages are one sentence for the person who must act: the thing, the value, the fix.
 The library raises; only the command line prints.
@@ -40,35 +29,40 @@ class YesterError(Exception):
 
 
 class UsageError(YesterError):
+    """A value the caller gave cannot be used."""
+
     exit_code = 2
 
 
 class ConfigError(UsageError):
-    pass
+    """A value in config.toml or in a variable cannot be used."""
 
 
 class NotYours(UsageError):
-    pass
+    """It is the user's alone to give this value."""
 
 
 class NotFound(YesterError):
+    """What was asked for is not in the store."""
+
     exit_code = 1
 
 
 class SourceError(YesterError):
-    pass
+    """A transcript or an import cannot be read at all."""
 
 
 class InstallError(YesterError):
-    pass
+    """yester cannot be put into an agent, or taken out."""
 
 
 class ModelError(YesterError):
-    pass
+    """An embedding model cannot be fetched, read or run."""
 
 
 class LlmError(YesterError):
-    """`sent`: the question may have been read, and then it may have to be paid."""
+    """A language model gave nothing that can be used. `sent`: the question may have been read, and
+    then it may have to be paid."""
 
     def __init__(self, text: str, sent: bool = False) -> None:
         super().__init__(text)
@@ -76,7 +70,7 @@ class LlmError(YesterError):
 
 
 class Busy(LlmError):
-    """`retry_after` are the seconds it asks for, None where it did not say."""
+    """It asks to be left alone for `retry_after` seconds, None where it did not say."""
 
     def __init__(self, text: str, retry_after: float | None = None) -> None:
         super().__init__(text)
@@ -84,43 +78,43 @@ class Busy(LlmError):
 
 
 class Refused(LlmError):
-    pass
+    """It will not answer this."""
 
 
 class Truncated(LlmError):
-    pass
+    """The answer ends in the middle."""
 
 
 class Malformed(LlmError):
-    pass
+    """The answer is not of the shape asked for."""
 
 
 class Unreachable(LlmError):
-    pass
+    """No answer came."""
 
 
 class OverBudget(LlmError):
-    pass
+    """The day's money, tokens or calls are used up."""
 
 
 class StoreError(YesterError):
-    pass
+    """The store cannot be used."""
 
 
 class StoreNewer(StoreError):
-    pass
+    """It was written by a newer yester."""
 
 
 class StoreDamaged(StoreError):
-    pass
+    """It is not a database, or a broken one."""
 
 
 class StoreBusy(StoreError):
-    pass
+    """Another process keeps the write lock."""
 
 
 class StoreChanged(StoreError):
-    pass
+    """What was read has been written anew since."""
 
 
 class FeedExpired(StoreError):
@@ -128,4 +122,4 @@ class FeedExpired(StoreError):
 
 
 class StoreReplaced(StoreError):
-    pass
+    """Another file is in its place: open it anew."""

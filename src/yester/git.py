@@ -54,54 +54,29 @@ PATH = os.pathsep.join(
 
 # Second lines of defence, should a version of git look elsewhere than at the folder it is given;
 # and two settings that keep mere differences between file systems from looking like changes.
-_SETTINGS = (
-    "core.fsmonitor=false",
-    "core.hooksPath=/dev/null",
-    "core.attributesFile=/dev/null",
-    "core.pager=cat",
-    "protocol.allow=never",
-    "credential.helper=",
-    "core.fileMode=false",
-    "core.precomposeUnicode=true",
-)
-_BEFORE = (
-    "--no-pager",
-    "--no-replace-objects",
-    "--literal-pathspecs",
-    "--no-optional-locks",
-    *(word for setting in _SETTINGS for word in ("-c", setting)),
-)
-_LOG = (
-    "log",
-    "-z",
-    "--name-status",
-    "--format=%H %ct %at",
-    "--no-color",
-    "--no-decorate",
-    "--no-notes",
-    "--no-mailmap",
-    "--no-show-signature",
-    "--no-ext-diff",
-    "--no-textconv",
-    "--max-count={number}",
-    "--skip={number}",
-)
+_BEFORE = """
+    --no-pager --no-replace-objects --literal-pathspecs --no-optional-locks
+    -c core.fsmonitor=false -c core.hooksPath=/dev/null -c core.attributesFile=/dev/null
+    -c core.pager=cat -c protocol.allow=never -c credential.helper=
+    -c core.fileMode=false -c core.precomposeUnicode=true
+"""
+_LOG = """
+    log -z --name-status --format=%H%x20%ct%x20%at --no-color --no-decorate --no-notes --no-mailmap
+    --no-show-signature --no-ext-diff --no-textconv --max-count={number} --skip={number}
+"""
 # `git diff` is not here: it takes the index's lock even when told not to. Submodules are not looked
 # into: git would start itself in them, with their configuration.
-COMMANDS: Mapping[str, tuple[str, ...]] = {
+COMMANDS: Mapping[str, str] = {
     "changed": (
-        "status", "--porcelain=v1", "-z", "--untracked-files=no", "--no-renames",
-        "--ignore-submodules=all",
+        "status -z --porcelain=v1 --untracked-files=no --no-renames --ignore-submodules=all"
     ),
-    "untracked": (
-        "ls-files", "-z", "--others", "--exclude-standard", "--directory", "--no-empty-directory",
-    ),
-    "history": (*_LOG, "-M", "-l50", "{commit}", "--"),
+    "untracked": "ls-files -z --others --exclude-standard --directory --no-empty-directory",
+    "history": _LOG + "-M -l50 {commit} --",
     # without reading the contents of files, which may be many or not there
-    "history by name": (*_LOG, "-M100%", "{commit}", "--"),
-    "news": (*_LOG, "-M", "-l50", "{commit}", "^{commit}", "--"),
-    "base": ("merge-base", "{commit}", "{commit}"),
-}  # fmt: skip
+    "history by name": _LOG + "-M100% {commit} --",
+    "news": _LOG + "-M -l50 {commit} ^{commit} --",
+    "base": "merge-base {commit} {commit}",
+}
 # Values are numbers and commit ids and nothing else, so none can be read as an option.
 _VALUES = {
     "{number}": re.compile(r"[0-9]{1,9}", re.A),
@@ -379,17 +354,19 @@ def ask_git(
         with tempfile.TemporaryDirectory(prefix="yester-git-", dir="/tmp") as own:
             environment = _prepare_folder(Path(own), repository)
             until = min(deadline, time.monotonic() + MOST_SECONDS)
-            return _read_answer([program, *_BEFORE, *words], repository.top, environment, until)
+            return _read_answer(
+                [program, *_BEFORE.split(), *words], repository.top, environment, until
+            )
     except (OSError, ValueError):
         return Answer(b"", "failed")
     finally:
         _ONE_AT_A_TIME.release()
 
 
-def _fill_command(pattern: tuple[str, ...], values: list[str]) -> list[str] | None:
+def _fill_command(pattern: str, values: list[str]) -> list[str] | None:
     """The command's words with the values in their places, or None if one is not of its kind."""
     words = []
-    for word in pattern:
+    for word in pattern.split():
         if place := _PLACE.search(word):
             value = values.pop(0)
             if not _VALUES[place[0]].fullmatch(value):

@@ -675,24 +675,9 @@ def judge_key_block(raw: bytes, m: re.Match[bytes]) -> bool:
     return any(_DIGIT.search(run) or not run.isupper() for run in _PEM_RUN.findall(body))
 
 
+# A row of the table names its judge without the prefix.
 _JUDGES: dict[str, Judge] = {
-    judge.__name__.removeprefix("judge_"): judge
-    for judge in (
-        judge_connection_password,
-        judge_cookie,
-        judge_curl_password,
-        judge_dense,
-        judge_element,
-        judge_env_variable,
-        judge_header,
-        judge_key_block,
-        judge_literal,
-        judge_login,
-        judge_opaque,
-        judge_option,
-        judge_passphrase,
-        judge_random,
-        judge_url_password,
-        judge_vendor_key,
-    )
+    name.removeprefix("judge_"): judge
+    for name, judge in globals().items()
+    if name.startswith("judge_")
 }
