@@ -20,7 +20,7 @@ import msgspec
 
 from yester.agents.descriptors import AGENTS, CLAUDE_EVENTS
 from yester.config import SETTINGS
-from yester.faces.cli import cli
+from yester.faces.cli.commands import cli
 from yester.faces.mcp.server import HANDSHAKE, MODERN, load_tools
 from yester.faces.mcp.text import MOST
 from yester.redact import load_rules
@@ -54,9 +54,14 @@ def commands() -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _help(command: click.Command, name: str) -> str:
-    with click.Context(command, info_name=name, terminal_width=96, max_content_width=96) as context:
-        return command.get_help(context) + "\n"
+def _help(command: click.Command, name: str, width: int = 96) -> str:
+    with click.Context(command, info_name=name, terminal_width=width, max_content_width=96) as one:
+        return command.get_help(one) + "\n"
+
+
+def help_page() -> str:
+    """What `yester --help` prints on a terminal of 80 columns and more."""
+    return _help(cli, "yester", 78)
 
 
 def settings() -> str:
@@ -285,6 +290,7 @@ def tree_map(text: str) -> str:
 def main() -> int:
     FOLDER.mkdir(exist_ok=True)
     wanted = {FOLDER / name: make() for name, make in PAGES.items()}
+    wanted[ROOT / "src" / "yester" / "faces" / "cli" / "help.txt"] = help_page()
     with tempfile.TemporaryDirectory() as folder:
         home = sample_home(folder)
         for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):

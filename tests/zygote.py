@@ -72,7 +72,7 @@ def _child(wanted: dict[str, Any]) -> int:
     sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", encoding="utf-8", buffering=1, closefd=False)  # noqa: SIM115
     sys.argv = ["yester", *wanted["words"]]
-    from yester.faces.cli import main
+    from yester.faces.cli.commands import main
 
     try:
         main()

@@ -1,24 +1,37 @@
 """The front door: the command `yester`, and `python -m yester`.
 
-`yester mcp` goes in here and not through the command line: the first turn of an agent waits for it,
-and importing the libraries of the command line takes longer than the server needs to answer.
+What is asked most often is answered before anything is imported: loading the libraries of the
+command line takes longer than all else. `--version` and `--help` are a line and a page that is
+written beforehand (docs/generate.py), the first turn of an agent waits for `yester mcp`, and
+`yester recall --json` is what the worker says it would print, where there is one. `yester status`
+needs no options, and so no command line.
 """
 
 from __future__ import annotations
 
+import os
 import sys
+
+_HELP = os.path.join(os.path.dirname(__file__), "faces", "cli", "help.txt")  # noqa: PTH118, PTH120
+_WIDTH = 80  # columns; the help page of a narrower terminal is wrapped anew
+_PATIENCE = 2.0  # seconds for the worker
+_MOST_BYTES = 16_000  # of a request, as the worker reads them
 
 
 def main() -> None:
-    home, rest = _home(sys.argv[1:])
-    if rest == ["mcp"]:
+    home, words = _split_home(sys.argv[1:])
+    if words == ["mcp"]:
         sys.exit(serve_mcp(home))
-    from yester.faces.cli import main as command_line
+    printed = None if "_YESTER_COMPLETE" in os.environ else _answer_at_once(home, words)
+    if printed is not None:
+        _print_bytes(printed)
+        return
+    from yester.faces.cli.commands import main as command_line
 
     command_line()
 
 
-def _home(words: list[str]) -> tuple[str | None, list[str]]:
+def _split_home(words: list[str]) -> tuple[str | None, list[str]]:
     """`--home FOLDER` before the command, and the words behind it."""
     if words[:1] == ["--home"] and len(words) > 1:
         return words[1], words[2:]
@@ -32,6 +45,98 @@ def serve_mcp(home: str | None) -> int:
     from yester.faces.mcp.server import serve_stdio
 
     return serve_stdio(home)
+
+
+def _answer_at_once(home: str | None, words: list[str]) -> bytes | None:
+    if words in (["--version"], ["-V"]):
+        from yester import __version__
+
+        return f"yester, version {__version__}\n".encode()
+    if words in (["--help"], ["-h"]) and _terminal_width() >= _WIDTH:
+        with open(_HELP, "rb") as file:
+            return file.read()
+    if home is None and words == ["status"]:
+        return _print_status()
+    if home is None and words[:1] in (["recall"], ["search"]) and "--json" in words:
+        return _ask_worker(words[1:])
+    return None
+
+
+def _terminal_width() -> int:
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns):
+        return int(columns)
+    try:
+        return os.get_terminal_size(1).columns or _WIDTH
+    except OSError:
+        return _WIDTH
+
+
+def _usual_home() -> str:
+    """The account's own home folder, where nothing but the user has a say in that; "" elsewhere,
+    and where the environment may change an answer. The command line then finds out."""
+    if any(name.startswith(("YESTER_", "CLAUDE_MEM_")) for name in os.environ):
+        return ""
+    from yester.capture import ask
+
+    env = dict(os.environb)
+    try:
+        account = next(ask.find_accounts(env, ask.find_projects(env)), b"")
+    except OSError:
+        return ""
+    known = account and account == env.get(b"HOME")
+    return os.fsdecode(account) + "/.yester" if known else ""
+
+
+def _ask_worker(words: list[str]) -> bytes | None:
+    """What the worker would have `recall` print here. None: the command is to do it itself."""
+    home = _usual_home()
+    if not home:
+        return None
+    from yester.capture.question import ask_worker
+
+    try:
+        place = _quote_bytes(os.getcwdb())  # noqa: PTH109
+    except OSError:
+        return None
+    quoted = "%00".join(_quote_bytes(os.fsencode(word)) for word in words)
+    request = f"POST /recall/print?cwd={place}&words={quoted}"
+    return ask_worker(f"{home}/run", request, _PATIENCE) if len(request) < _MOST_BYTES else None
+
+
+def _print_status() -> bytes | None:
+    """What `status` prints. None where the command line has more to say."""
+    home = _usual_home()
+    if not home:
+        return None
+    from pathlib import Path
+
+    from yester.errors import YesterError
+    from yester.faces.cli.screen import harmless
+    from yester.faces.cli.status import describe_status, status_lines
+    from yester.memory import Memory
+
+    try:
+        with Memory(Path(home), os.environ) as memory:
+            if memory.config.warnings or not memory.exists():
+                return None
+            lines = list(status_lines(memory, describe_status(memory)))
+    except (YesterError, OSError):
+        return None
+    return harmless("\n".join([*lines, ""])).encode()
+
+
+def _quote_bytes(text: bytes) -> str:
+    """As urllib.parse would, which takes as long to import as all of this."""
+    return "".join(chr(one) if chr(one).isalnum() and one < 128 else f"%{one:02x}" for one in text)
+
+
+def _print_bytes(printed: bytes) -> None:
+    try:
+        while printed:
+            printed = printed[os.write(1, printed) :]
+    except BrokenPipeError:
+        pass  # the reader has had enough
 
 
 if __name__ == "__main__":

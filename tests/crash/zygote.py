@@ -18,8 +18,7 @@ from pathlib import Path
 
 def main() -> None:
     import yester.faces.cli.index
-    import yester.faces.cli.restore
-    import yester.faces.cli.status
+    import yester.faces.cli.install
     import yester.faces.cli.worker
     import yester.worker.worker  # noqa: F401
 
@@ -55,7 +54,7 @@ def child(wanted: dict) -> None:
             open_home(wanted["open"], wanted["steps"])
             code = 0
         else:
-            from yester.faces.cli import main as yester
+            from yester.faces.cli.commands import main as yester
 
             sys.argv = ["yester", *wanted["words"]]
             yester()

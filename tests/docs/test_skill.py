@@ -13,7 +13,7 @@ import pytest
 import yester
 from tests.zygote import Zygote
 from yester.deliver.lines import ICONS
-from yester.faces.cli import COMMANDS
+from yester.faces.cli.commands import COMMANDS
 from yester.text.wordpiece import WordPiece
 
 ROOT = Path(__file__).parent.parent.parent
@@ -134,7 +134,7 @@ def test_the_skill_may_run_what_reads_and_nothing_else():
 
 @pytest.mark.requirement("DEL-08")
 def test_every_sign_of_a_row_is_explained_in_the_skill_and_in_the_help():
-    help_page = importlib.import_module("yester.faces.cli.recall").command.help
+    help_page = importlib.import_module("yester.faces.cli.recall").recall_command.help
     for explained in (text(HUB), help_page):
         for kind, sign in ICONS.items():
             name = {"note": "plan", "observation": "any other"}.get(kind, kind)

@@ -240,7 +240,7 @@ def test_the_first_answer_loads_neither_the_command_line_nor_the_store(tmp_path)
 def test_the_command_line_leads_to_the_same_server(start, store, run):
     assert "MCP server" in run("mcp", "--help").out
     done = subprocess.run(
-        [sys.executable, "-c", "import sys; from yester.faces.cli import main; main()",
+        [sys.executable, "-c", "import sys; from yester.faces.cli.commands import main; main()",
          "--home", str(store), "mcp"],
         input=b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}\n', capture_output=True,
     )  # fmt: skip

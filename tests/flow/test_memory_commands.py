@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from yester.faces.cli.memory import COMMANDS
+from yester.faces.cli.commands import MEMORY_COMMANDS
 
 pytestmark = pytest.mark.requirement("MEM-01")
 
@@ -314,7 +314,7 @@ def test_of_an_excluded_folder_nothing_is_remembered_unasked(run, home, tmp_path
     assert remember(run, "x", "--global", cwd=secret)["scope"] == "global"
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", MEMORY_COMMANDS)
 def test_every_command_says_what_it_does(run, name):
     ran = run("memory", name, "--help")
     assert ran.code == 0

@@ -90,7 +90,7 @@ def test_full_form_and_raw_show_the_whole_text(filled):
         (("--file", "orders.py"), {"shop"}),
         (("--session", "bbbbbb"), {"blog"}),
         (("--since", "2026-03-01"), {"blog"}),
-        (("--until", "2026-03-01"), {"shop"}),
+        (("--until", "2026-02-28"), {"shop"}),
         (("--agent", "claude-code"), {"shop", "blog"}),
         (("--type", "first_prompt"), {"shop", "blog"}),
     ],

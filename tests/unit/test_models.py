@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from yester.errors import ModelError, UsageError
 from yester.faces.cli.app import App
-from yester.faces.cli.model import command
+from yester.faces.cli.settings import model_command
 from yester.recall.rank import cosine_closeness
 from yester.text.models import (
     MODELS,
@@ -170,7 +170,7 @@ def test_closeness_lies_between_nought_and_one_and_never_falls(one, two, model):
 
 
 def called(home, *words):
-    return CliRunner().invoke(command, words, obj=App(home))
+    return CliRunner().invoke(model_command, words, obj=App(home))
 
 
 def test_the_list_shows_what_is_here_and_what_is_in_use(home, monkeypatch):

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from yester.clock import parse_time
+from yester.clock import parse_bound
 from yester.errors import UsageError
 from yester.model import Candidate, Filters, Hit, Item, Paging
 from yester.recall.candidates import (
@@ -256,7 +256,7 @@ def narrow_filters(filters: Filters, query: Query, now: int) -> Filters:
     changes: dict[str, Any] = {}
     for name, value in query.filters:
         if name in ("since", "until"):
-            changes[name] = parse_time(value, now, option=f"{name}:")
+            changes[name] = parse_bound(value, now, option=f"{name}:", end=name == "until")
         elif name in ("session", "agent", "tool"):
             changes[name] = value
         else:

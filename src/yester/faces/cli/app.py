@@ -1,31 +1,26 @@
-"""What every command shares: the home folder, its settings, the open store, the clock, printing."""
+"""What every command shares: the home folder, its settings, the opened memory, and printing."""
 
 from __future__ import annotations
 
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import redirect_stdout
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import cached_property, wraps
-from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 import click
-import msgspec
 
-from yester.capture.homes import home_folder, record_home
-from yester.clock import parse_time
-from yester.config import Config
-from yester.errors import UsageError
 from yester.memory import Memory
-from yester.model import KINDS, Filters
 
 if TYPE_CHECKING:
+    from yester.config import Config
+    from yester.memories.memory import Author
+    from yester.model import Project
     from yester.store.contract import Store
 
-_PATIENCE = 0.15  # seconds for git; what is late is left out
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -36,26 +31,30 @@ class App:
         self.now = int(time.time() * 1000)
 
     @property
-    def given(self) -> str | None:
+    def named_home(self) -> str | None:
         """The home as the caller named it; None: not at all."""
         return None if self._home is None else str(self._home)
 
     @cached_property
     def home(self) -> Path:
-        home = home_folder(self._home, os.environ, Path.cwd(), self.inside_agent)
+        from yester.capture.homes import home_folder
+
+        home = home_folder(self._home, os.environ, Path.cwd(), self.agent != "")
         self._record(home)
         return home
 
     def _record(self, home: Path) -> None:
         """From now on hooks may use this home, as the user does; an agent's word is not enough."""
-        if self.records and not self.inside_agent:
+        from yester.capture.homes import record_home
+
+        if self.records and not self.agent:
             record_home(home, os.environ, sys.executable)
 
     @cached_property
     def memory(self) -> Memory:
         memory = Memory(self.home, os.environ, cwd=str(Path.cwd()), who="cli")
         for warning in memory.config.warnings:
-            click.echo(f"yester: {warning}", err=True)
+            warn(warning)
         click.get_current_context().call_on_close(memory.close)
         return memory
 
@@ -65,42 +64,79 @@ class App:
 
     @cached_property
     def store(self) -> Store:
+        """To write to, made where there is none. From now on a session can start the worker, and
+        hooks know what to keep out; a command that only reads changes nothing of that."""
         from yester.capture.rules import rules, write_for_hooks
         from yester.worker.process import write_launch
 
         store = self.memory.store
         self._record(self.home)  # it may have been made only now
-        write_launch(self.home)  # from now on a session can start the worker
+        write_launch(self.home)
         write_for_hooks(self.home, rules(self.config))
         return store
 
     @property
     def reading(self) -> Store:
-        """The store to read from. Reading makes nothing: where there is none, an empty one."""
-        return self.store if self.memory.exists() else self.memory.reading
+        return self.memory.reading
 
     @property
     def terminal(self) -> bool:
         return sys.stdout.isatty()
 
     @cached_property
-    def read_by_agent(self) -> bool:
-        """Is this an agent's shell? It reads what is printed as it reads everything else."""
-        return not self.terminal and self.inside_agent
-
-    @cached_property
-    def inside_agent(self) -> bool:
+    def agent(self) -> str:
+        """The agent whose shell this is; "" for a person."""
         from yester.agents.descriptors import detect_agent
 
-        return detect_agent(os.environ) != ""
+        return detect_agent(os.environ)
 
     @cached_property
-    def names(self) -> Mapping[str, str]:
+    def read_by_agent(self) -> bool:
+        """Does an agent read what is printed, as it reads everything else?"""
+        return not self.terminal and self.agent != ""
+
+    @cached_property
+    def names(self) -> dict[str, str]:
         """project key → readable name"""
         return self.memory.project_names()
 
-    def parse_time(self, text: str | None, option: str) -> int | None:
-        return None if text is None else parse_time(text, self.now, option=option)
+    def by(self, why: str = "") -> Author:
+        """Who gives this command: the user, or the agent whose shell this is."""
+        from yester.memories.memory import Author
+
+        if self.agent:  # it may remember, but not speak for its user
+            return Author(self.agent, self.now, "agent", why)
+        import getpass
+
+        try:
+            who = getpass.getuser()
+        except (KeyError, OSError):  # a user id without a name
+            who = "user"
+        return Author(who, self.now, "user", why)
+
+    def find_project(
+        self, name: str | None, folder: Path | None = None, instead: str = "--global, or "
+    ) -> Project:
+        """The project of this name, else of the folder (by default the current one)."""
+        if name is not None:
+            return self.memory.find_project(name)
+        from yester.capture.rules import rules
+        from yester.errors import UsageError
+        from yester.project import EXCLUDED, Projects
+
+        place = folder or Path.cwd()
+        found = Projects(self.config.projects, refuses=rules(self.config).excludes).by_folder(
+            str(place)
+        )
+        if found.key == EXCLUDED.key:
+            raise UsageError(
+                f"{place} is excluded (setting `exclude`), so nothing is kept of it; "
+                f"say {instead}--project NAME"
+            )
+        return found
+
+    def claude_folders(self) -> list[Path]:
+        return [Path(text).expanduser() for text in self.config.texts("claude_code_dirs")]
 
 
 pass_app = click.make_pass_decorator(App)
@@ -111,9 +147,12 @@ def fenced_for_agents(command: F) -> F:
     programs and stays as it is. Goes under `pass_app`."""
 
     @wraps(command)
-    def reading(app: App, /, *args: Any, **given: Any) -> Any:
-        if given.get("as_json_") or not app.read_by_agent:
+    def print_fenced(app: App, /, *args: Any, **given: Any) -> Any:
+        if given.get("as_json") or not app.read_by_agent:
             return command(app, *args, **given)
+        from contextlib import redirect_stdout
+        from io import StringIO
+
         from yester.fence import fence_text
 
         printed = StringIO()
@@ -124,85 +163,81 @@ def fenced_for_agents(command: F) -> F:
             if body := printed.getvalue().strip("\n"):
                 click.echo(fence_text("memory", body, "printed by yester"))
 
-    return cast(F, reading)
+    return cast(F, print_fenced)
 
 
-def count(number: int, thing: str) -> str:
-    return f"{number:,} {thing}" + ("" if number == 1 else "s")
+# --- printing -------------------------------------------------------------------------------------
 
 
-def print_json(value: object) -> None:
+def render_json(value: object) -> str:
+    import msgspec
+
     from yester.fence import escape_hidden
 
-    click.echo(escape_hidden(msgspec.json.encode(value).decode()))
+    return escape_hidden(msgspec.json.encode(value).decode())
 
 
-def _with(command: F, options: Sequence[Callable[[F], F]]) -> F:
-    for option in reversed(options):  # click shows the last one applied first
-        command = option(command)
-    return command
+def print_result(as_json: bool, value: object, lines: Iterable[str] = ()) -> None:
+    """The same for a program and for a person. `lines` are made only for a person."""
+    if as_json:
+        click.echo(render_json(value))
+        return
+    for line in lines:
+        click.echo(line)
 
 
-def filter_options(command: F) -> F:
-    """The filters every reading command takes."""
-    options = (
-        click.option("--project", "-p", "projects", multiple=True, metavar="NAME",
-                     help="Only this project (repeatable)."),
-        click.option("--all-projects", "everywhere", is_flag=True, help="All projects."),
-        click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS),
-                     help="Only this kind (repeatable)."),
-        click.option("--type", "types", multiple=True, metavar="TYPE",
-                     help="Only this type, e.g. plan or compact (repeatable)."),
-        click.option("--concept", "concepts", multiple=True, metavar="NAME",
-                     help="Only items with this concept (repeatable)."),
-        click.option("--file", "files", multiple=True, metavar="PATH",
-                     help="Only items about this file; the end of a path will do (repeatable)."),
-        click.option("--session", metavar="ID",
-                     help="Only this session; 6 characters of its id will do."),
-        click.option("--agent", metavar="NAME", help="Only this agent, e.g. claude-code."),
-        click.option("--tool", metavar="NAME", help="Only calls of this tool, e.g. Bash."),
-        click.option("--since", metavar="WHEN",
-                     help="Not older than 1h, 3d, 1w, 2m, today, yesterday, a date, an ISO time."),
-        click.option("--until", metavar="WHEN", help="Older than this."),
-    )  # fmt: skip
-    return _with(command, options)
+def warn(text: str) -> None:
+    click.echo(f"yester: {text}", err=True)
 
 
-def session_options(command: F) -> F:
-    """The filters of commands that list sessions."""
-    options = (
-        click.option("--project", "-p", "projects", multiple=True, metavar="NAME",
-                     help="Only this project (repeatable)."),
-        click.option("--agent", metavar="NAME", help="Only this agent, e.g. claude-code."),
-        click.option("--since", metavar="WHEN",
-                     help="Still going on then: 1h, 3d, 1w, today, a date …"),
-        click.option("--until", metavar="WHEN", help="Begun before then."),
-    )  # fmt: skip
-    return _with(command, options)
+def leave(code: int, said: str = "") -> NoReturn:
+    """End with this exit code; what is said goes to people, not into what a program reads."""
+    if said:
+        click.echo(said, err=True)
+    click.get_current_context().exit(code)
 
 
-def searched(app: App, given: Mapping[str, Any], query: str) -> Filters:
-    """The filters of a question. One that names no project means all of them or, where the user has
-    set `cross_project` to false, that of the current folder."""
-    if given["everywhere"] and given["projects"]:
-        raise UsageError("--project and --all-projects exclude each other; leave out one of them")
-    chosen = filters(app, given)
-    return chosen if given["everywhere"] else app.memory.narrow_filters(chosen, query)
+def bold(text: str) -> str:
+    return click.style(text, bold=True)
 
 
-def filters(app: App, given: Mapping[str, Any]) -> Filters:
-    for name in given.get("projects", ()):
-        if app.memory.exists():
-            app.memory.find_project(name)
-    return Filters(
-        projects=given.get("projects", ()),
-        kinds=given.get("kinds", ()),
-        types=given.get("types", ()),
-        concepts=given.get("concepts", ()),
-        files=given.get("files", ()),
-        session=given.get("session") or "",
-        agent=given.get("agent") or "",
-        tool=given.get("tool") or "",
-        since=app.parse_time(given.get("since"), "--since"),
-        until=app.parse_time(given.get("until"), "--until"),
+# --- long runs ------------------------------------------------------------------------------------
+
+
+@contextmanager
+def stoppable() -> Iterator[None]:
+    """SIGTERM ends a run like Ctrl-C does: the batch at hand is still written."""
+    import signal
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    former = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, former)
+
+
+@contextmanager
+def progress_bar(label: str, total: int, in_bytes: bool = False) -> Iterator[Callable[[int], None]]:
+    """A bar with the time left on a terminal, nothing elsewhere."""
+    if not sys.stderr.isatty() or not total:
+        yield lambda _: None
+        return
+    from rich import progress
+    from rich.console import Console
+
+    counting = (
+        (progress.DownloadColumn(), progress.TransferSpeedColumn())
+        if in_bytes
+        else (progress.MofNCompleteColumn(),)
     )
+    columns = (
+        progress.TextColumn(label), progress.BarColumn(), *counting, progress.TimeRemainingColumn()
+    )  # fmt: skip
+    # The stream behind the screen: a bar moves the cursor.
+    console = Console(file=sys.__stderr__)
+    with progress.Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("", total=total)
+        yield lambda size: bar.advance(task, size)

@@ -1,4 +1,4 @@
-"""`yester context`: what an agent would be given here and now, and why."""
+"""The commands about what an agent is given: context, and feedback on what came of it."""
 
 from __future__ import annotations
 
@@ -14,62 +14,56 @@ from yester.capture import rules
 from yester.clock import format_minute
 from yester.deliver.lines import ESTIMATE_NOTE
 from yester.deliver.page import Context, Shown
-from yester.faces.cli.app import App, count, pass_app, print_json
-from yester.faces.cli.feedback import history
-from yester.model import UseCounts
+from yester.errors import NotFound, UsageError
+from yester.faces.cli.app import App, leave, pass_app, print_result
+from yester.faces.cli.options import AS_JSON, add_options, flag
+from yester.faces.cli.screen import count_noun
+from yester.model import Feedback, UseCounts
 from yester.operations.context import EVENTS, ContextRequest, build_context
 from yester.project import Projects
-from yester.recall.feedback import usefulness
+from yester.recall.feedback import GIVEN_BY_HAND, WORTH, usefulness
 from yester.text.document import estimate_tokens, reading_cost
+
+_UNUSED = UseCounts(0, 0, {})
 
 
 @click.command("context")
 @click.argument("prompt", nargs=-1)
-@click.option("--event", type=click.Choice(list(EVENTS)), default=None,
-              help="What happens; UserPromptSubmit where there is a PROMPT, else SessionStart."
-              )  # fmt: skip
-@click.option("--file", "file", metavar="PATH", help="The file about to be read (PreToolUse).")
-@click.option("--cwd", metavar="FOLDER", type=click.Path(file_okay=False, path_type=Path),
-              help="Where; the current folder by default.")  # fmt: skip
-@click.option("--budget", type=click.IntRange(1), default=2_000, show_default=True,
-              help="Tokens at a session's start.")  # fmt: skip
-@click.option(
-    "--why", is_flag=True, help="Also what each line is there for, and what was left out."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print text, lines and what was left out.")
+@add_options(
+    click.option("--event", type=click.Choice(list(EVENTS)), default=None, help="What happens; "
+                 "UserPromptSubmit where there is a PROMPT, else SessionStart."),
+    click.option("--file", "file", metavar="PATH", help="The file about to be read (PreToolUse)."),
+    click.option("--cwd", metavar="FOLDER", type=click.Path(file_okay=False, path_type=Path),
+                 help="Where; the current folder by default."),
+    click.option("--budget", type=click.IntRange(1), default=2_000, show_default=True,
+                 help="Tokens at a session's start."),
+    flag("--why", "Also what each line is there for, and what was left out."), AS_JSON,
+)  # fmt: skip
 @pass_app
-def command(
+def context_command(
     app: App, /, prompt: tuple[str, ...], event: str | None, file: str | None, cwd: Path | None,
     budget: int, why: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Show what an agent would be given at a session's start or for PROMPT; it is not recorded as
     given. Where yester is switched off that is nothing, and it says why."""
     text = " ".join(prompt)
-    folder = str((cwd or Path.cwd()).resolve())
-    if off := _off(app, folder):
-        if as_json:
-            print_json({"text": "", "shown": [], "left": [], "note": ESTIMATE_NOTE, "off": off})
-        else:
-            click.echo(f"An agent is given nothing here: {off}", err=True)
-        click.get_current_context().exit(1)
+    if off := _explain_off(app, str((cwd or Path.cwd()).resolve())):
+        nothing = {"text": "", "shown": [], "left": [], "note": ESTIMATE_NOTE, "off": off}
+        print_result(as_json, nothing)
+        leave(1, "" if as_json else f"An agent is given nothing here: {off}")
     chosen = event or ("PreToolUse" if file else "UserPromptSubmit" if text else "SessionStart")
     request = ContextRequest(chosen, str(cwd or Path.cwd()), text, file or "", budget)
     given = build_context(app.memory, request)
-    lines = _lines(app, given)
-    if as_json:
-        print_json({"text": given.text, "shown": lines, "left": given.left, "note": ESTIMATE_NOTE})
-    else:
-        if given.text:
-            click.echo(given.text)
-        if why:
-            _print_why(lines, given)
+    lines = _describe_lines(app, given)
+    value = {"text": given.text, "shown": lines, "left": given.left, "note": ESTIMATE_NOTE}
+    print_result(as_json, value, filter(None, [given.text]))
+    if why and not as_json:
+        _print_why(lines, given)
     if not given.text:
-        if not as_json:
-            click.echo("Nothing would be given.", err=True)
-        click.get_current_context().exit(1)
+        leave(1, "" if as_json else "Nothing would be given.")
 
 
-def _off(app: App, folder: str) -> str:
+def _explain_off(app: App, folder: str) -> str:
     """Why the user's own switches keep everything from an agent in this folder; "" if none does."""
     if os.environ.get("YESTER_OFF", "0").lower() not in ("", "0", "false"):
         return "YESTER_OFF is set in this shell. Run: unset YESTER_OFF"
@@ -104,21 +98,22 @@ class _Line:
     known: str
 
 
-def _lines(app: App, given: Context) -> list[_Line]:
+def _describe_lines(app: App, given: Context) -> list[_Line]:
     ids = [one.item for one in given.shown]
     items = {item.id: item for item in app.reading.get(ids)}
     used = app.reading.texts(ids).used
 
-    def line(one: Shown) -> _Line:
-        item, known = items.get(one.item), used.get(one.item, UseCounts(0, 0, {}))
+    def describe(one: Shown) -> _Line:
+        item, known = items.get(one.item), used.get(one.item, _UNUSED)
         # A rule is always shown, as it must be; that nothing came of it says nothing.
         judged = known._replace(shown=0) if one.reason == "rule" else known
         return _Line(
             one.item, one.score, one.tokens, one.reason, reading_cost(item) if item else 0,
-            item.discovery_tokens if item else 0, round(usefulness(judged), 4), history(known),
+            item.discovery_tokens if item else 0, round(usefulness(judged), 4),
+            _describe_use(known),
         )  # fmt: skip
 
-    return [line(one) for one in given.shown]
+    return [describe(one) for one in given.shown]
 
 
 def _print_why(lines: list[_Line], given: Context) -> None:
@@ -135,10 +130,74 @@ def _print_why(lines: list[_Line], given: Context) -> None:
         click.echo(f"left out #{left.item}  {score}{left.why}", err=True)
     if lines:
         spent = sum(one.discovery_tokens for one in lines)
+        work = f" and were made from ~{spent:,}t of work" if spent else ""
         click.echo(
-            f"This injection: {count(len(lines), 'line')}, ~{estimate_tokens(given.text):,}t with "
-            "all that is around them; the items are "
-            f"~{sum(one.read_tokens for one in lines):,}t to read"
-            + (f" and were made from ~{spent:,}t of work" if spent else "") + f". {ESTIMATE_NOTE}",
+            f"This injection: {count_noun(len(lines), 'line')}, ~{estimate_tokens(given.text):,}t "
+            f"with all that is around them; the items are "
+            f"~{sum(one.read_tokens for one in lines):,}t to read{work}. {ESTIMATE_NOTE}",
             err=True,
-        )  # fmt: skip
+        )
+
+
+# --- feedback -------------------------------------------------------------------------------------
+
+
+@click.command("feedback")
+@click.argument("ids", nargs=-1, required=True, metavar="ID...")
+@add_options(
+    flag("--useful", "It helped: it rises."), flag("--useless", "It was in the way: it sinks."),
+    flag("--undo", "Take back what you said."),
+    flag("--reset", "Take back all that came of it, noticed or said; it stands as if never used."),
+    AS_JSON,
+)  # fmt: skip
+@pass_app
+def feedback_command(
+    app: App, /, ids: tuple[str, ...], useful: bool, useless: bool, undo: bool, reset: bool,
+    as_json: bool,
+) -> None:  # fmt: skip
+    """Say whether items (#12 or 12) were of use; without an option, show what is known.
+
+    What was shown to an agent and then fetched (`yester show`, MCP), opened or acted on rises a
+    little by itself; what is shown again and again and never used sinks a little. Lines an agent
+    got because it had searched ("listed") do neither.
+    """
+    if useful + useless + undo + reset > 1:
+        raise UsageError(
+            "--useful, --useless, --undo and --reset exclude each other; leave out the others"
+        )
+    numbers = [_parse_id(text) for text in ids]
+    known = {item.id for item in app.reading.get(numbers)}
+    if missing := [f"#{number}" for number in numbers if number not in known]:
+        raise NotFound(f"no item {', '.join(missing)}; `yester recall` shows ids")
+    if useful or useless or undo or reset:
+        with app.store.transaction("ledger"):
+            for number in numbers:
+                # The last word counts.
+                taken_back = tuple(WORTH) if reset else GIVEN_BY_HAND
+                app.store.retract(Feedback, {"item": number, "what": taken_back})
+            if useful or useless:
+                what = "useful" if useful else "useless"
+                app.store.append([Feedback(number, what, app.now) for number in numbers])
+    found = app.reading.texts(numbers).used
+    used = [(number, found.get(number, _UNUSED)) for number in numbers]
+    value = [
+        {"id": number, "shown": one.shown, "used_in": one.used_in, "listed": one.listed,
+         "feedback": one.feedback, "use": round(usefulness(one), 4)}
+        for number, one in used
+    ]  # fmt: skip
+    lines = (f"#{id_}  use {usefulness(one):+.2f}  {_describe_use(one)}" for id_, one in used)
+    print_result(as_json, value, lines)
+
+
+def _describe_use(one: UseCounts) -> str:
+    """shown in 3 sessions, listed 1 time, fetched 2"""
+    listed = f"listed {count_noun(one.listed, 'time')}" if one.listed else ""
+    came = (f"{what} {times}" for what, times in sorted(one.feedback.items()))
+    return ", ".join(filter(None, (f"shown in {count_noun(one.shown, 'session')}", listed, *came)))
+
+
+def _parse_id(text: str) -> int:
+    number = text.removeprefix("#")
+    if not number.isdecimal():
+        raise UsageError(f"{text!r} is no id; `yester recall` shows them, e.g. #12")
+    return int(number)

@@ -1,12 +1,10 @@
-"""`yester index`: read the transcripts the agents have written."""
+"""The commands that take in what there is: index, distil, reindex."""
 
 from __future__ import annotations
 
 import gc
-import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,25 +13,53 @@ import click
 from yester.agents.base import Options, find_transcripts, load_reader
 from yester.agents.descriptors import AGENTS, CLAUDE_CODE, Agent
 from yester.capture.rules import Rules, rules
-from yester.errors import SourceError
-from yester.faces.cli.app import App, count, pass_app, print_json
-from yester.faces.cli.imports import notes_json, notes_said
-from yester.faces.cli.stopping import stoppable
+from yester.clock import parse_time
+from yester.distil import QUIET
+from yester.distil.distil import Report as DistilReport
+from yester.distil.distil import distil
+from yester.distil.history import Rules as DistilRules
+from yester.distil.history import distilled_items
+from yester.errors import NotFound, SourceError, UsageError
+from yester.faces.cli.app import (
+    App,
+    bold,
+    leave,
+    pass_app,
+    print_result,
+    progress_bar,
+    stoppable,
+    warn,
+)
+from yester.faces.cli.notes import notes_as_json, summarise_notes
+from yester.faces.cli.options import AS_JSON, add_options, flag
+from yester.faces.cli.screen import count_noun
 from yester.ingest.projects import apply_names, describe_joins, join_all
 from yester.ingest.transcripts import Ingest, Report, rebuild_if_stale
+from yester.llm.budget import open_asker
+from yester.llm.refine import LATELY, find_unrefined, refine_turns
 from yester.memories.places import MEMORY, list_memory_files
+from yester.model import Item, Queue, Session, Waiting
 from yester.operate.notes import NotesReport, client_note_file, import_notes, retire_vanished
 from yester.project import Projects
+from yester.store import maintenance_of
+from yester.store.contract import Store
+from yester.store.figures import Refinements
+
+_MANY = 1_000_000_000
+_MOST_PROBLEMS = 20  # are printed
 
 
 @click.command("index")
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--since", metavar="WHEN", help="Only transcripts written to since then (1d, 1w, …).")
-@click.option("--agent", "only", multiple=True, type=click.Choice(list(AGENTS)),
-              help="Only this agent's transcripts (repeatable).")  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@add_options(
+    click.option("--since", metavar="WHEN",
+                 help="Only transcripts written to since then (1d, 1w, …)."),
+    click.option("--agent", "only", multiple=True, type=click.Choice(list(AGENTS)),
+                 help="Only this agent's transcripts (repeatable)."),
+    AS_JSON,
+)  # fmt: skip
 @pass_app
-def command(
+def index_command(
     app: App, paths: tuple[Path, ...], since: str | None, only: tuple[str, ...], as_json: bool
 ) -> None:
     """Index transcripts: those the agents keep, or the files and folders named by PATHS.
@@ -42,16 +68,16 @@ def command(
     run goes on where it ended. The notes in Claude Code's MEMORY.md files are indexed beside them.
     """
     agents = [AGENTS[name] for name in only] or list(AGENTS.values())
-    found = list(_named(paths, agents) if paths else _kept(app, agents))
-    oldest = app.parse_time(since, "--since")
-    if oldest is not None:
-        found = [(agent, path) for agent, path in found if _changed(path) >= oldest]
+    found = list(_find_named(paths, agents)) if paths else [
+        (agent, path) for agent in agents for path in find_transcripts(agent, app.config)
+    ]  # fmt: skip
+    oldest = 0 if since is None else parse_time(since, app.now, option="--since")
+    found = [(agent, path) for agent, path in found if not oldest or _changed_at(path) >= oldest]
     kept_out = rules(app.config)
     projects = Projects(app.config.projects, refuses=kept_out.excludes)
     if rebuilt := rebuild_if_stale(app.store):
-        click.echo(
-            f"words are taken apart in a new way; {count(rebuilt, 'item')} indexed anew", err=True
-        )
+        items = count_noun(rebuilt, "item")
+        click.echo(f"words are taken apart in a new way; {items} indexed anew", err=True)
     apply_names(app.store, projects)
     if joins := join_all(app.store, projects, app.now):
         click.echo(
@@ -62,60 +88,30 @@ def command(
     gc.set_threshold(100_000)  # nothing here makes cycles, and looking for them costs a tenth
     ingest = Ingest(app.store, projects, options, kept_out)
     began = time.monotonic()
-    with _progress(found) as advance, stoppable():
+    total = sum(path.stat().st_size for _, path in found if path.exists())
+    with progress_bar("indexing", total, in_bytes=True) as advance, stoppable():
         try:
             for agent, path in found:
                 ingest.read_transcript(agent, path, advance)
         finally:
             ingest.flush()
-    report, notes = ingest.report, _notes(app, paths, only, projects, kept_out, oldest)
-    if as_json:
-        print_json({**_as_json(report), "notes": notes_json(notes)})
-    else:
-        _say(report, len(found), time.monotonic() - began, notes)
+    report, notes = ingest.report, _index_notes(app, paths, only, projects, kept_out, oldest)
+    problems = report.problems + notes.problems
+    for problem in problems[:_MOST_PROBLEMS] if not as_json else ():
+        warn(problem)
+    if len(problems) > _MOST_PROBLEMS and not as_json:
+        warn(f"… and {len(problems) - _MOST_PROBLEMS} more")
+    print_result(
+        as_json, {**_index_as_json(report), "notes": notes_as_json(notes)},
+        _index_lines(report, len(found), time.monotonic() - began, notes),
+    )  # fmt: skip
     if found and report.failed == len(found):
         raise SourceError(f"none of the {len(found)} transcripts could be read; see above")
     if not (found or notes.files or notes.unchanged):
-        click.get_current_context().exit(1)
+        leave(1)
 
 
-def _notes(
-    app: App,
-    paths: tuple[Path, ...],
-    only: tuple[str, ...],
-    projects: Projects,
-    kept_out: Rules,
-    oldest: int | None,
-) -> NotesReport:
-    """The curated notes: of all of Claude Code's projects, or of those below the folders named."""
-    if only and CLAUDE_CODE.name not in only:
-        return NotesReport()
-    configs = [Path(text).expanduser() for text in app.config.texts("claude_code_dirs")]
-    found = list(_notes_below(paths) if paths else list_memory_files(configs))
-    fresh = (file for file in found if oldest is None or _changed(file) >= oldest)
-    report = import_notes(
-        app.store, (client_note_file(file, app.store) for file in fresh), projects, kept_out
-    )
-    if not paths:
-        report.gone += retire_vanished(app.store, configs)
-    return report
-
-
-def _notes_below(paths: tuple[Path, ...]) -> Iterator[Path]:
-    """A MEMORY.md counts where transcripts lie beside its folder: then it is the client's."""
-    for path in paths:
-        for file in sorted(path.resolve().rglob(f"memory/{MEMORY}")) if path.is_dir() else ():
-            if any(file.parent.parent.glob("*.jsonl")):
-                yield file
-
-
-def _kept(app: App, agents: list[Agent]) -> Iterator[tuple[Agent, Path]]:
-    for agent in agents:
-        for path in find_transcripts(agent, app.config):
-            yield agent, path
-
-
-def _named(paths: tuple[Path, ...], agents: list[Agent]) -> Iterator[tuple[Agent, Path]]:
+def _find_named(paths: tuple[Path, ...], agents: list[Agent]) -> Iterator[tuple[Agent, Path]]:
     for path in paths:
         if not path.exists():
             raise SourceError(
@@ -127,85 +123,262 @@ def _named(paths: tuple[Path, ...], agents: list[Agent]) -> Iterator[tuple[Agent
             if agent is not None:
                 yield agent, file.resolve()
             elif not path.is_dir():
-                raise SourceError(
-                    f"{file}: not a transcript of {', '.join(a.label for a in agents)}"
-                )
+                labels = ", ".join(one.label for one in agents)
+                raise SourceError(f"{file}: not a transcript of {labels}")
 
 
-def _changed(path: Path) -> float:
+def _changed_at(path: Path) -> float:
     try:
         return path.stat().st_mtime * 1000
     except OSError:
         return 0.0
 
 
-@contextmanager
-def _progress(found: list[tuple[Agent, Path]]) -> Iterator[Callable[[int], None]]:
-    """A bar with rate and time left on a terminal, nothing elsewhere."""
-    if not sys.stderr.isatty() or not found:
-        yield lambda _: None
-        return
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        DownloadColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-        TransferSpeedColumn,
+def _index_notes(
+    app: App,
+    paths: tuple[Path, ...],
+    only: tuple[str, ...],
+    projects: Projects,
+    kept_out: Rules,
+    oldest: int,
+) -> NotesReport:
+    """The curated notes: of all of Claude Code's projects, or of those below the folders named."""
+    if only and CLAUDE_CODE.name not in only:
+        return NotesReport()
+    found = list(_notes_below(paths) if paths else list_memory_files(app.claude_folders()))
+    files = (
+        client_note_file(file, app.store)
+        for file in found
+        if not oldest or _changed_at(file) >= oldest
     )
-
-    columns = (
-        TextColumn("indexing"),
-        BarColumn(),
-        DownloadColumn(),
-        TransferSpeedColumn(),
-        TimeRemainingColumn(),
-    )
-    total = sum(path.stat().st_size for _, path in found if path.exists())
-    with Progress(*columns, console=Console(file=sys.__stderr__), transient=True) as bar:
-        task = bar.add_task("", total=total)
-        yield lambda size: bar.advance(task, size)
+    report = import_notes(app.store, files, projects, kept_out)
+    if not paths:
+        report.gone += retire_vanished(app.store, app.claude_folders())
+    return report
 
 
-def _as_json(report: Report) -> dict[str, Any]:
+def _notes_below(paths: tuple[Path, ...]) -> Iterator[Path]:
+    """A MEMORY.md counts where transcripts lie beside its folder: then it is the client's."""
+    for path in paths:
+        for file in sorted(path.resolve().rglob(f"memory/{MEMORY}")) if path.is_dir() else ():
+            if any(file.parent.parent.glob("*.jsonl")):
+                yield file
+
+
+def _index_as_json(report: Report) -> dict[str, Any]:
     return {
-        "files": report.files,
-        "unchanged": report.unchanged,
-        "failed": report.failed,
-        "bytes": report.bytes,
-        "messages": report.messages,
-        "added": report.put.added,
-        "changed": report.put.changed,
-        "skipped": dict(report.skipped.most_common()),
+        "files": report.files, "unchanged": report.unchanged, "failed": report.failed,
+        "bytes": report.bytes, "messages": report.messages, "added": report.put.added,
+        "changed": report.put.changed, "skipped": dict(report.skipped.most_common()),
         "problems": report.problems,
-    }
+    }  # fmt: skip
 
 
-def _say(report: Report, found: int, seconds: float, notes: NotesReport) -> None:
-    problems = report.problems + notes.problems
-    for problem in problems[:20]:
-        click.echo(f"yester: {problem}", err=True)
-    if len(problems) > 20:
-        click.echo(f"yester: … and {len(problems) - 20} more", err=True)
-    if said := notes_said(notes):
-        click.echo(said)
+def _index_lines(report: Report, found: int, seconds: float, notes: NotesReport) -> Iterator[str]:
+    if said := summarise_notes(notes):
+        yield said
     if not found:
         if not (notes.files or notes.unchanged):
-            click.echo("No transcripts found. Name a folder: yester index PATH")
+            yield "No transcripts found. Name a folder: yester index PATH"
         return
     if not report.files and not report.failed:
-        click.echo(f"nothing new in {count(report.unchanged, 'transcript')}")
+        yield f"nothing new in {count_noun(report.unchanged, 'transcript')}"
         return
+    new, files = count_noun(report.put.added, "new item"), count_noun(report.files, "transcript")
     parts = [
-        f"{count(report.put.added, 'new item')} and {report.put.changed:,} changed from "
-        f"{count(report.files, 'transcript')} ({report.bytes / 1e6:,.1f} MB) in {seconds:.1f} s",
-        f"{count(sum(report.skipped.values()), 'record')} left out",
+        f"{new} and {report.put.changed:,} changed from {files} ({report.bytes / 1e6:,.1f} MB) "
+        f"in {seconds:.1f} s",
+        f"{count_noun(sum(report.skipped.values()), 'record')} left out",
     ]
     if unreadable := report.skipped["unreadable"]:
         parts.append(f"{unreadable:,} of them unreadable")
     if report.unchanged:
-        parts.append(f"{count(report.unchanged, 'transcript')} unchanged")
+        parts.append(f"{count_noun(report.unchanged, 'transcript')} unchanged")
     if report.failed:
-        parts.append(f"{count(report.failed, 'transcript')} could not be read")
-    click.echo("; ".join(parts))
+        parts.append(f"{count_noun(report.failed, 'transcript')} could not be read")
+    yield "; ".join(parts)
+
+
+@click.command("reindex")
+@pass_app
+def reindex_command(app: App) -> None:
+    """Build the search index anew from the stored items.
+
+    Nothing is lost whatever happens to it: the items stay untouched, and until the new index is
+    complete the old one stays in place.
+    """
+    with app.store.transaction("index"):
+        number = maintenance_of(app.store).reindex()
+    click.echo(f"{count_noun(number, 'item')} indexed anew")
+
+
+# --- observations and summaries -------------------------------------------------------------------
+
+
+@click.command("distil")
+@add_options(
+    flag("--backfill", "Indexed sessions, too, that no hook has told of."),
+    flag("--again", "With --backfill: those that are done as well."),
+    click.option("--session", metavar="ID",
+                 help="This session, done or not; 6 characters will do."),
+    flag("--refine",
+         "Have the language model of [llm] note what was distilled, within its budget."),
+    flag("--show", "With --session: print what it was distilled into."), AS_JSON,
+)  # fmt: skip
+@pass_app
+def distil_command(
+    app: App, backfill: bool, again: bool, session: str | None, refine: bool, show: bool,
+    as_json: bool,
+) -> None:  # fmt: skip
+    """Distil sessions: observations of what was done, found and decided, and summaries.
+
+    No model is asked: every fact is a sentence of the session itself. The worker does this by
+    itself after each turn; sessions from before there were hooks want --backfill, once. Stopping
+    it loses nothing: the next run goes on where it ended.
+
+    With --refine, the turns of the last day, or of --session, are noted by the language model that
+    is set. The worker does this, too, once for each turn; here those it could not note come again.
+    """
+    if refine and backfill:
+        raise UsageError("--refine is for the last day, or for one session with --session ID")
+    if show and session is None:
+        raise UsageError("--show prints one session; name it with --session ID")
+    if again and not backfill:
+        raise UsageError(
+            "--again belongs to --backfill; one session is `yester distil --session ID`"
+        )
+    store = app.store
+    rebuild_if_stale(store)
+    if again:
+        with store.transaction("work"):
+            store.queue_sessions()
+    found = _find_waiting(app, session, backfill)
+    chosen, report = DistilRules.of(app.config), DistilReport()
+    gc.set_threshold(100_000)
+    began = time.monotonic()
+    with progress_bar("distilling", len(found)) as advance, stoppable():
+        for one in found:
+            for _ in distil(store, one, chosen, report, app.now):
+                pass
+            advance(1)
+    sessions = [one.session for one in found]
+    noted = _refine_sessions(app, chosen, sessions if session else None) if refine else None
+    items = [item for one in sessions for item in distilled_items(store, one.id)] if show else []
+    if as_json:
+        value = _distil_as_json(report)
+        value |= {"refined": noted._asdict()} if noted else {}
+        value |= {"items": [_item_as_json(store, item) for item in items]} if show else {}
+        print_result(True, value)
+        return
+    for item in items:
+        _print_item(item)
+    _print_distilled(app, report, found, time.monotonic() - began, backfill)
+    if noted is not None:
+        reason = f": {noted.reason}" if noted.reason else ""
+        click.echo(
+            f"{count_noun(noted.turns, 'turn')} refined, {noted.kept:,} kept as found{reason}"
+        )
+
+
+def _find_waiting(app: App, session: str | None, backfill: bool) -> list[Waiting]:
+    if session is None:
+        return app.store.queued_sessions(
+            Queue("distil", hooked=not backfill, quiet_since=app.now - QUIET, limit=_MANY)
+        )
+    found = app.store.queued_sessions(Queue("any", key=session))
+    if not found:
+        raise NotFound(f"no session {session}; `yester sessions` lists them")
+    return found
+
+
+def _refine_sessions(app: App, chosen: DistilRules, sessions: list[Session] | None) -> Refinements:
+    """Ask about the turns of these sessions, or of those of the last day that hooks told of."""
+    since = 0 if sessions is not None else app.now - LATELY
+    if sessions is None:
+        sessions = [one.session for one in app.store.queued_sessions(Queue("refine", since=since))]
+    estimates: list[str] = []
+
+    def tell_estimate(estimate: str) -> None:
+        if not estimates:
+            click.echo(f"{count_noun(number, 'turn')} to refine; {estimate}", err=True)
+        estimates.append(estimate)
+
+    asker = open_asker(app.config, app.store, tell_estimate)
+    if asker is None:
+        raise NotFound("no language model is set; name one in [llm] of config.toml (llm.provider)")
+    todo = [(one, find_unrefined(app.store, one, since, chosen, again=True)) for one in sessions]
+    number = sum(len(turns) for _, turns in todo)
+    refined, kept, reason = 0, 0, ""
+    with stoppable():
+        for one, turns in todo:
+            ended = 0
+            for _, done in refine_turns(app.store, asker, one, turns):
+                ended += 1
+                refined, kept = refined + (not done.reason), kept + bool(done.reason)
+                reason = done.reason or reason
+            if ended < len(turns):
+                kept, reason = kept + len(turns) - ended, "another call is under way; try again"
+            for waiting in app.store.queued_sessions(Queue("any", key=one.key)):
+                if waiting.session.id == one.id and waiting.changes:
+                    for _ in distil(app.store, waiting, chosen, DistilReport()):
+                        pass
+    return Refinements(refined, kept, reason)
+
+
+def _distil_as_json(report: DistilReport) -> dict[str, Any]:
+    return {
+        "sessions": report.sessions, "turns": report.turns, "tool_events": report.steps,
+        "observations": report.observations, "summaries": report.summaries,
+        "repeated": report.repeated, "rules": report.rules, "links": report.links,
+        "added": report.put.added, "changed": report.put.changed,
+    }  # fmt: skip
+
+
+def _item_as_json(store: Store, item: Item) -> dict[str, Any]:
+    evidence = store.evidence([item.id]).get(item.id, ())
+    return {
+        "id": item.id, "kind": item.kind, "type": item.type, "title": item.title,
+        "subtitle": item.subtitle, "narrative": item.body,
+        "facts": [
+            {"text": text, "sources": _sources_of(evidence, at)}
+            for at, text in enumerate(item.facts)
+        ],
+        "concepts": item.concepts, "files_read": item.files_read,
+        "files_modified": item.files_modified, "sections": dict(item.sections), "tags": item.tags,
+        "discovery_tokens": item.discovery_tokens, "session": item.session,
+        "prompt_number": item.prompt_number, "epoch": item.epoch / 1000,
+    }  # fmt: skip
+
+
+def _sources_of(evidence: Iterable[tuple[int, int]], fact: int) -> list[int]:
+    return sorted(source for number, source in evidence if number == fact)
+
+
+def _print_item(item: Item) -> None:
+    click.echo(bold(f"#{item.id} {item.type or item.kind}: {item.title}"))
+    for text in filter(None, (item.subtitle, item.body)):
+        click.echo(f"  {text}")
+    for fact in item.facts:
+        click.echo(f"  - {fact}")
+    for name, text in item.sections.items():
+        lines = text.split("\n")
+        click.echo(f"  {name.replace('_', ' ')}: " + "\n    ".join(lines))
+    if item.files:
+        click.echo(f"  files: {', '.join(item.files[:6])}{' …' if len(item.files) > 6 else ''}")
+    click.echo("")
+
+
+def _print_distilled(
+    app: App, report: DistilReport, found: list[Waiting], seconds: float, backfill: bool
+) -> None:
+    if not found:
+        click.echo("nothing waits to be distilled")
+    else:
+        observations = count_noun(report.observations, "observation")
+        summaries, sessions = (
+            count_noun(report.summaries, "summary"), count_noun(report.sessions, "session")
+        )  # fmt: skip
+        click.echo(f"{observations} and {summaries} of {sessions} in {seconds:.1f} s")
+    if not backfill and (left := app.store.totals("undistilled")[0][0]):
+        sessions = count_noun(left, "indexed session")
+        click.echo(f"{sessions} not distilled yet: yester distil --backfill")

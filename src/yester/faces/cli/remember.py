@@ -1,8 +1,10 @@
-"""`yester remember`: keep something for good."""
+"""The commands that write down what a memory says: remember, memory edit, memory supersede."""
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,60 +12,54 @@ from typing import Any
 import click
 
 from yester.errors import NotFound, UsageError, YesterError
-from yester.faces.cli.app import App, pass_app, print_json
-from yester.faces.cli.memory.editor import edited, text_of
-from yester.faces.cli.memory.said import by, here, line, row, why_option
+from yester.faces.cli.app import App, leave, pass_app, print_result
+from yester.faces.cli.memories import format_memo, memo_as_json, print_change
+from yester.faces.cli.options import AS_JSON, PROJECT, WHY, add_options, flag, many
+from yester.memories import lifecycle
 from yester.memories.categories import CATEGORIES, get_category
 from yester.memories.content import draft_content, parse_settings
-from yester.memories.lifecycle import find_memory
-from yester.memories.memory import EDIT_KEYS, GLOBAL, parse_edit_form, render_edit_form
-from yester.memories.remember import Draft, Kept, remember
+from yester.memories.memory import (
+    EDIT_KEYS,
+    EDITABLE,
+    GLOBAL,
+    parse_edit_form,
+    plain_form,
+    render_edit_form,
+)
+from yester.memories.remember import Draft, Kept, Likeness, remember, remember_instead
+from yester.model import Memo
 
 _DONE = {
     "created": "remembered", "updated": "added to", "known": "known already:",
     "refused": "stays as it is:",
 }  # fmt: skip
+_EDITORS = ("nano", "vim", "vi")
 
 
 @click.command("remember")
 @click.argument("text", nargs=-1)
-@click.option(
-    "--type",
-    "type_",
-    metavar="TYPE",
-    default="",
-    help=f"{', '.join(CATEGORIES)}; without it, what the text obviously is, else a note.",
-)
-@click.option("--title", metavar="TEXT", default="", help="The title (default: first sentence).")
-@click.option("--tags", multiple=True, metavar="A,B", help="Tags (repeatable).")
-@click.option(
-    "--file", "files", multiple=True, metavar="PATH", help="A file it is about (repeatable)."
-)
-@click.option("--global", "everywhere", is_flag=True, help="It holds in all projects.")
-@click.option(
-    "--path",
-    metavar="GLOB",
-    default="",
-    help="It holds for these files of the project, e.g. src/db/** or *.sql.",
-)
-@click.option("--project", "-p", metavar="NAME", help="Not that of the current folder.")
-@click.option(
-    "--set",
-    "settings",
-    multiple=True,
-    metavar="FIELD=VALUE",
-    help="A field of the type's content (repeatable; lists grow).",
-)
-@click.option("--confidence", type=float, default=1.0, metavar="0..1", help="How sure it is.")
-@click.option("--update", metavar="MEMORY", help="Put it into this memory.")
-@click.option("--supersedes", metavar="MEMORY", help="Let it take the place of this memory.")
-@click.option("--edit", "in_editor", is_flag=True, help="Fill in the form in $EDITOR first.")
-@why_option
-@click.option("--json", "as_json_", is_flag=True, help="Print as JSON.")
+@add_options(
+    click.option("--type", "type_", metavar="TYPE", default="", help=f"{', '.join(CATEGORIES)}; "
+                 "without it, what the text obviously is, else a note."),
+    click.option("--title", metavar="TEXT", default="",
+                 help="The title (default: first sentence)."),
+    many("--tags", "tags", "A,B", "Tags (repeatable)."),
+    many("--file", "files", "PATH", "A file it is about (repeatable)."),
+    flag("--global", "It holds in all projects.", "everywhere"),
+    click.option("--path", metavar="GLOB", default="",
+                 help="It holds for these files of the project, e.g. src/db/** or *.sql."),
+    PROJECT,
+    many("--set", "settings", "FIELD=VALUE",
+         "A field of the type's content (repeatable; lists grow)."),
+    click.option("--confidence", type=float, default=1.0, metavar="0..1", help="How sure it is."),
+    click.option("--update", metavar="MEMORY", help="Put it into this memory."),
+    click.option("--supersedes", metavar="MEMORY", help="Let it take the place of this memory."),
+    flag("--edit", "Fill in the form in $EDITOR first.", "in_editor"), WHY, AS_JSON,
+)  # fmt: skip
 @pass_app
-def command(
+def remember_command(
     app: App, /, text: tuple[str, ...], project: str | None, everywhere: bool, update: str | None,
-    supersedes: str | None, in_editor: bool, why: str, as_json_: bool, **given: Any,
+    supersedes: str | None, in_editor: bool, why: str, as_json: bool, **given: Any,
 ) -> None:  # fmt: skip
     """Remember TEXT: a decision, a rule for your agents, anything that must not be lost.
 
@@ -72,7 +68,7 @@ def command(
     preference. What follows "because" is kept as the reason.
     """
     draft = Draft(
-        _said(text, in_editor), given["type_"], given["title"], tags=given["tags"],
+        _read_words(text, in_editor), given["type_"], given["title"], tags=given["tags"],
         files=given["files"], scope="global" if everywhere else "", path=given["path"],
         confidence=given["confidence"],
     )  # fmt: skip
@@ -82,13 +78,16 @@ def command(
         draft = replace(draft, content=parse_settings(get_category(draft.type), given["settings"]))
     file: Path | None = None
     if in_editor or not (text or draft.text or draft.content):
-        draft, file = _by_form(app, draft)
+        draft, file = _fill_in_form(app, draft)
+
+    def find_id(name: str | None) -> int:
+        return lifecycle.find_memory(app.store, name).item.id if name else 0
+
     try:
+        place = GLOBAL if draft.scope == "global" else app.find_project(project)
         kept = remember(
-            app.store, draft, GLOBAL if draft.scope == "global" else here(app, project),
-            by(app, why),
-            update=find_memory(app.store, update).item.id if update else 0,
-            supersedes=find_memory(app.store, supersedes).item.id if supersedes else 0,
+            app.store, draft, place, app.by(why), update=find_id(update),
+            supersedes=find_id(supersedes),
         )  # fmt: skip
     except YesterError as error:
         if file is None:
@@ -96,23 +95,23 @@ def command(
         raise type(error)(f"{error}; your text is kept in {file}") from None
     if file is not None:
         file.unlink()
-    _print(app, kept, as_json_)
+    _print_kept(app, kept, as_json)
     if kept.done == "refused":
-        click.get_current_context().exit(1)
+        leave(1)
 
 
-def _said(words: tuple[str, ...], in_editor: bool) -> str:
+def _read_words(words: tuple[str, ...], in_editor: bool) -> str:
     if words and words != ("-",):
         return " ".join(words)
     if in_editor or (not words and sys.stdin.isatty()):
         return ""
-    text = text_of("-")
+    text = _read_source("-")
     if not text.strip():
         raise UsageError('there is nothing to remember; say it: yester remember "…"')
     return text
 
 
-def _by_form(app: App, draft: Draft) -> tuple[Draft, Path]:
+def _fill_in_form(app: App, draft: Draft) -> tuple[Draft, Path]:
     category = get_category(draft.type or "note")
     content = draft_content(category, draft.text, draft.content)
     empty = {
@@ -121,11 +120,9 @@ def _by_form(app: App, draft: Draft) -> tuple[Draft, Path]:
         "scope": draft.scope or ("path" if draft.path else "project"), "path": draft.path,
         "content": {category.text: "", **content},
     }  # fmt: skip
-    (app.home / "run").mkdir(mode=0o700, parents=True, exist_ok=True)
-    before = render_edit_form(
-        empty, f"A new {category.name}: {category.help}.\nClose it unchanged, and nothing happens."
-    )
-    text, file = edited(app.home, before)
+    head = f"A new {category.name}: {category.help}.\nClose it unchanged, and nothing happens."
+    before = render_edit_form(empty, head)
+    text, file = _open_editor(app.home, before)
     if not text.strip() or text == before:
         file.unlink()
         raise NotFound("nothing was written, so nothing is remembered")
@@ -137,30 +134,194 @@ def _by_form(app: App, draft: Draft) -> tuple[Draft, Path]:
     return new, file
 
 
-def _print(app: App, kept: Kept, as_json_: bool) -> None:
+def _print_kept(app: App, kept: Kept, as_json: bool) -> None:
     choice = kept.choice
     alike = [one for one in (choice.best, *choice.others) if one and one.memo != kept.memo]
-    if as_json_:
-        print_json({
-            "done": kept.done, "action": choice.action, "compared": choice.compared,
-            "replaced": kept.replaced.item.id if kept.replaced else 0,
-            "alike": [one.memo.item.id for one in alike], "suggested_tags": kept.suggested,
-            **row(app, kept.memo),
-        })  # fmt: skip
-        return
-    click.echo(f"{_DONE[kept.done]} {line(app, kept.memo)}")
+    value = {
+        "done": kept.done, "action": choice.action, "compared": choice.compared,
+        "replaced": kept.replaced.item.id if kept.replaced else 0,
+        "alike": [one.memo.item.id for one in alike], "suggested_tags": kept.suggested,
+        **memo_as_json(app, kept.memo),
+    }  # fmt: skip
+    print_result(as_json, value, _kept_lines(app, kept, alike))
+
+
+def _kept_lines(app: App, kept: Kept, alike: list[Likeness]) -> Iterator[str]:
+    id_ = kept.memo.item.id
+    yield f"{_DONE[kept.done]} {format_memo(app, kept.memo)}"
     if kept.replaced:
-        click.echo(f"    replaces {line(app, kept.replaced)}")
+        yield f"    replaces {format_memo(app, kept.replaced)}"
     for tag, other in kept.suggested.items():
-        id_ = kept.memo.item.id
-        click.echo(
+        yield (
             f"    tag {other} is in use; to take it instead of {tag}: "
             f"yester memory edit {id_} --tag {other} --untag {tag}"
         )
     replaced = kept.replaced.item.id if kept.replaced else 0
-    for one in [] if kept.done != "created" else alike:
-        if one.memo.item.id != replaced:
-            click.echo(f"    like {line(app, one.memo)}")
-    if kept.done == "created" and any(one.memo.item.id != replaced for one in alike):
-        old, new = alike[0].memo.item.id, kept.memo.item.id
-        click.echo(f"    if it takes the place of one: yester memory supersede {old} {new}")
+    others = [one.memo for one in alike if one.memo.item.id != replaced]
+    if kept.done == "created" and others:
+        yield from (f"    like {format_memo(app, memo)}" for memo in others)
+        old = alike[0].memo.item.id
+        yield f"    if it takes the place of one: yester memory supersede {old} {id_}"
+
+
+# --- changing one that is there -------------------------------------------------------------------
+
+
+@click.command("edit")
+@click.argument("memory")
+@add_options(
+    click.option("--title", metavar="TEXT", help="Another title."),
+    click.option("--type", "type_", metavar="TYPE", help="Another category."),
+    many("--set", "settings", "FIELD=VALUE",
+         "A field of the content (repeatable; a list takes all values given)."),
+    many("--tag", "tags", "NAME", "Add a tag (repeatable)."),
+    many("--untag", "untags", "NAME", "Take a tag away."),
+    many("--file", "files", "PATH", "Add a file (repeatable)."),
+    many("--unfile", "unfiles", "PATH", "Take a file away."),
+    click.option("--confidence", type=float, metavar="0..1", help="How sure it is."),
+    flag("--global", "Let it hold everywhere.", "everywhere"),
+    click.option("--project", "-p", metavar="NAME", help="Let it hold in this project."),
+    click.option("--path", metavar="GLOB", help="Let it hold for these files of its project."),
+    click.option("--from", "source", metavar="FILE",
+                 help="The whole in the form an editor gets it; - is the standard input."),
+    WHY, AS_JSON,
+)  # fmt: skip
+@pass_app
+def edit_command(
+    app: App, /, memory: str, source: str | None, why: str, as_json: bool, **given: Any
+) -> None:
+    """Change MEMORY by options or, without any, in $EDITOR. Unchanged, nothing is written.
+
+    What somebody else changes meanwhile is kept; where both have changed the same, you are told.
+    """
+    memo = lifecycle.find_memory(app.store, memory)
+    if any(given.values()):
+        if source:
+            raise UsageError("--from has the whole; leave out the other options")
+        edit = lifecycle.Edit(
+            title=given["title"] or None, type=given["type_"], settings=given["settings"],
+            confidence=given["confidence"], add_tags=given["tags"], drop_tags=given["untags"],
+            add_files=given["files"], drop_files=given["unfiles"],
+            place=_choose_place(app, memo.item.project, given),
+        )  # fmt: skip
+        new = lifecycle.edit_memory(app.store, memo.item.id, edit.apply_to, app.by(why))
+    else:
+        new = _edit_form(app, memo, source, why)
+    what = "unchanged" if new.version == memo.version else "changed"
+    print_change(app, new, what, as_json)
+
+
+def _choose_place(app: App, own: str, given: Mapping[str, Any]) -> Mapping[str, str]:
+    project, path = given["project"], given["path"] or ""
+    if given["everywhere"] and (project or path):
+        raise UsageError("--global and --project or --path exclude each other; name one of them")
+    if given["everywhere"]:
+        return {"scope": "global", "path": "", "project": GLOBAL.key}
+    if not (project or path):
+        return {}
+    if project or own == GLOBAL.key:
+        own = app.find_project(project).key
+    return {"scope": "path" if path else "project", "path": path, "project": own}
+
+
+def _edit_form(app: App, memo: Memo, source: str | None, why: str) -> Memo:
+    have = plain_form(memo)
+    base = {name: have[name] for name in EDITABLE}
+    head = (
+        f"Memory #{memo.item.id}. Save and close to keep your changes; close it unchanged, or "
+        "empty,\nand nothing happens."
+    )
+    before = render_edit_form(base, head)
+    file: Path | None = None
+    if source:
+        text = _read_source(source)
+    else:
+        text, file = _open_editor(app.home, before)
+    new = memo
+    if text.strip() and text != before:
+        try:
+            mine = parse_edit_form(text, source or "the text")
+            if mine.get("scope", have["scope"]) != have["scope"]:
+                everywhere = mine["scope"] == "global"
+                mine["project"] = GLOBAL.key if everywhere else app.find_project(None).key
+            new = lifecycle.edit_memory(
+                app.store, memo.item.id, lambda _: mine, app.by(why), base=base
+            )
+        except YesterError as error:
+            if file is None:
+                raise
+            again = f"your text is kept: yester memory edit {memo.item.id} --from {file}"
+            raise type(error)(f"{error}; {again}") from None
+    if file:
+        file.unlink()
+    return new
+
+
+@click.command("supersede")
+@click.argument("old")
+@click.argument("new", nargs=-1, required=True)
+@add_options(WHY, AS_JSON)
+@pass_app
+def supersede_command(app: App, old: str, new: tuple[str, ...], why: str, as_json: bool) -> None:
+    """Put NEW in the place of OLD: a memory there is, or the text of one, which then has the type,
+    scope, tags and files of OLD. OLD stays as history of NEW."""
+    memo = lifecycle.find_memory(app.store, old)
+    text = " ".join(new)
+    known = _find_memo(app, text)
+    if known is not None:
+        _, newer = lifecycle.supersede_memory(app.store, memo.item.id, known.item.id, app.by(why))
+    else:
+        newer = remember_instead(app.store, memo, text, app.by(why)).memo
+    print_change(app, newer, f"superseded #{memo.item.id}:", as_json)
+
+
+def _find_memo(app: App, text: str) -> Memo | None:
+    """The memory that is named; None where it is the text of a new one."""
+    if " " in text:
+        return None
+    try:
+        return lifecycle.find_memory(app.store, text)
+    except NotFound:
+        if text.removeprefix("#").isdecimal():
+            raise
+        return None
+
+
+# --- the user's editor ----------------------------------------------------------------------------
+
+
+def _open_editor(home: Path, text: str) -> tuple[str, Path]:
+    """What the user has made of a text, and the file it stands in, which nobody else can read."""
+    import shlex
+    import shutil
+    import subprocess
+    import tempfile
+
+    words = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "")
+    if not words and sys.stdin.isatty():
+        words = [name for name in _EDITORS if shutil.which(name)][:1]
+    if not words:
+        raise UsageError("there is no editor; set EDITOR, or use the options of this command")
+    (home / "run").mkdir(mode=0o700, parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(".toml", "memory-", home / "run")  # mode 0600
+    path = Path(name)
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(text)
+    try:
+        code = subprocess.run([*words, name], check=False).returncode  # noqa: S603
+    except OSError as error:
+        path.unlink()
+        raise UsageError(f"EDITOR={words[0]} cannot be started ({error.strerror})") from None
+    if code:
+        path.unlink()
+        raise UsageError(f"EDITOR={words[0]} ended with code {code}; nothing was changed")
+    return path.read_text("utf-8", "replace"), path
+
+
+def _read_source(source: str) -> str:
+    """The text of a file, or of the standard input (-)."""
+    try:
+        data = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
+    except OSError as error:
+        raise UsageError(f"{source} cannot be read ({error.strerror})") from None
+    return data.decode("utf-8", "replace")

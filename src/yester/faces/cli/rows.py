@@ -1,4 +1,4 @@
-"""Hits and items on the terminal, as plain text, and as JSON: the index form and the full form."""
+"""Hits on the terminal, as plain text and as JSON: a line each, or everything there is of them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from yester.deliver.lines import (
     replace_quotes,
     short_name,
 )
-from yester.faces.cli.app import App
+from yester.faces.cli.app import App, bold
 from yester.model import Hit
 from yester.recall.rank import TOLD
 from yester.recall.recall import Answer, group_by_session
@@ -27,27 +27,22 @@ from yester.text.terms import query_terms
 
 NO_WEIGHTS: Mapping[str, float] = {}
 MARK = "▶"  # the one that was asked for, among others
+RULE = "\n" + "─" * 72 + "\n"  # between two that are shown whole
+Highlight = Callable[[str], str] | None
+_FULL = ("text", "role", "tool", "agent", "files", "prompt_number", "duplicates")
 
 
-def as_json(hit: Hit, asked: Collection[str], full: bool) -> dict[str, Any]:
+def hit_as_json(hit: Hit, terms: Collection[str] = (), full: bool = False) -> dict[str, Any]:
     row: dict[str, Any] = {
         "id": hit.id, "ref": hit.ref, "kind": hit.kind, "type": hit.type, "project": hit.project,
-        "session": hit.session, "title": hit.title, "snippet": find_snippet(hit.text, asked),
+        "session": hit.session, "title": hit.title, "snippet": find_snippet(hit.text, terms),
         "epoch": hit.epoch, "score": round(hit.score, 4), "factors": hit.factors,
     }  # fmt: skip
-    if hit.stale:
-        row["stale"] = hit.stale
-    if hit.arms:
-        row["arms"] = hit.arms
-    if full:
-        row |= {
-            "text": hit.text, "role": hit.role, "tool": hit.tool, "agent": hit.agent,
-            "files": hit.files, "prompt_number": hit.prompt_number, "duplicates": hit.duplicates,
-        }  # fmt: skip
-    return row
+    row |= {name: value for name in ("stale", "arms") if (value := getattr(hit, name))}
+    return row | {name: getattr(hit, name) for name in _FULL if full}
 
 
-def as_explained(answer: Answer) -> dict[str, Any]:
+def explanation_as_json(answer: Answer) -> dict[str, Any]:
     return {
         "arms": answer.arms, "weights": answer.weights,
         "cut": [{"id": one.item, "score": round(one.score, 4), "why": one.why}
@@ -56,7 +51,7 @@ def as_explained(answer: Answer) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _explained(hit: Hit, weights: Mapping[str, float]) -> Iterator[str]:
+def explain_score(hit: Hit, weights: Mapping[str, float]) -> Iterator[str]:
     """Who found it, what each factor added of what it could have, and what else is known of it."""
     if hit.arms:
         yield f"found by {', '.join(hit.arms)}"
@@ -64,91 +59,97 @@ def _explained(hit: Hit, weights: Mapping[str, float]) -> Iterator[str]:
         if factor not in TOLD:
             most = f" of {weights[factor]:.3f}" if factor in weights else ""
             yield f"{factor} {value:.3f}{most}"
-    facts = [f"{told} {hit.factors[told]:.3f}" for told in TOLD if told in hit.factors]
+    facts = [f"{factor} {hit.factors[factor]:.3f}" for factor in TOLD if factor in hit.factors]
     if facts:
         yield f"({', '.join(facts)})"
 
 
-def print_explained(answer: Answer) -> None:
+def explain_omissions(answer: Answer) -> Iterator[str]:
     """What was looked at and left out."""
-    found = ", ".join(f"{name} {number}" for name, number in answer.arms.items())
+    found = ", ".join(f"{arm} {number}" for arm, number in answer.arms.items())
     if found:
-        click.echo(f"\nCandidates: {found}")
+        yield f"\nCandidates: {found}"
     for one in answer.cut:
-        click.echo(f"left out #{one.item}  {one.score:.2f}  {one.why}")
+        yield f"left out #{one.item}  {one.score:.2f}  {one.why}"
     if answer.more:
-        click.echo(f"left out {answer.more} more that fit less")
+        yield f"left out {answer.more} more that fit less"
 
 
-def _mark(app: App) -> Callable[[str], str] | None:
-    return (lambda word: click.style(word, bold=True, fg="yellow")) if app.terminal else None
+def join_names(app: App, *names: str) -> str:
+    """shop · 0b5f92c4 · claude-code"""
+    return " · ".join(filter(None, map(short_name, names) if app.read_by_agent else names))
 
 
-def title(
-    app: App, hit: Hit, asked: Collection[str], mark: Callable[[str], str] | None = None
+def _excerpt(
+    app: App, hit: Hit, terms: Collection[str], most: int, highlight: Highlight = None
+) -> str:
+    if app.read_by_agent:
+        return quote_text(find_snippet(clean_text(hit.text), terms, most))
+    return find_snippet(hit.text, terms, most, highlight)
+
+
+def format_title(
+    app: App, hit: Hit, terms: Collection[str] = (), highlight: Highlight = None
 ) -> str:
     """One line that stands for the item: its title, else the part of its text that answers."""
-    if app.read_by_agent:
-        text = one_line(hit.title, 200) or find_snippet(clean_text(hit.text), asked, 110)
-        return (f"{short_name(hit.tool)}: " if hit.tool else "") + quote_text(text)
-    head = f"{hit.tool}: " if hit.tool else ""
-    return head + (hit.title or find_snippet(hit.text, asked, 110, mark) or "(empty)")
+    title = quote_text(one_line(hit.title, 200)) if app.read_by_agent and hit.title else hit.title
+    tool = short_name(hit.tool) if app.read_by_agent else hit.tool
+    head = f"{tool}: " if tool else ""
+    return head + (title or _excerpt(app, hit, terms, 110, highlight) or "(empty)")
 
 
-def names(app: App, *given: str) -> str:
-    """shop · 0b5f92c4 · claude-code"""
-    return " · ".join(filter(None, map(short_name, given) if app.read_by_agent else given))
+def format_hit(
+    app: App,
+    hit: Hit,
+    terms: Collection[str] = (),
+    highlight: Highlight = None,
+    clock: bool = False,
+) -> str:
+    """`❯ #12  2026-05-19 08:36  0.71  Drop redis  ~40t`; with `clock`, the time of day alone."""
+    when = format_minute(int(hit.epoch * 1000))
+    score = f"{hit.score:.2f}  " if hit.score and not clock else ""
+    title = format_title(app, hit, terms, highlight)
+    more = f"  (+{hit.duplicates} alike)" if hit.duplicates else ""
+    return (
+        f"{item_icon(hit.kind, hit.type)} #{hit.id}  {when[11:] if clock else when}  {score}{title}"
+        f"  ~{reading_cost(hit)}t{more}"
+    )
 
 
-def print_index(
-    app: App, hits: Sequence[Hit], query: str, weights: Mapping[str, float] = NO_WEIGHTS
+def print_hits(
+    app: App, hits: Sequence[Hit], query: str = "", weights: Mapping[str, float] = NO_WEIGHTS
 ) -> None:
     """A line or two per hit, under the session it comes from."""
-    asked, mark = query_terms(query), _mark(app)
+    terms = query_terms(query)
+    highlight = (lambda word: click.style(word, bold=True, fg="yellow")) if app.terminal else None
     for number, (session, group) in enumerate(group_by_session(hits)):
         first = group[0]
-        head = names(app, first.project, session[:8] if first.session else "", first.agent)
-        click.echo(("\n" if number else "") + click.style(head, bold=True))
+        head = join_names(app, first.project, session[:8] if first.session else "", first.agent)
+        click.echo(("\n" if number else "") + bold(head))
         for hit in group:
-            score = f"{hit.score:.2f}  " if hit.score else ""
-            more = f"  (+{hit.duplicates} alike)" if hit.duplicates else ""
-            click.echo(
-                f"  {item_icon(hit.kind, hit.type)} #{hit.id}  "
-                f"{format_minute(int(hit.epoch * 1000))}  {score}"
-                f"{title(app, hit, asked, mark)}  ~{reading_cost(hit)}t{more}"
-            )
-            if hit.title and not _repeats(hit.title, hit.text):
-                click.echo(f"      {_words(app, hit, asked, mark)}")
+            click.echo(f"  {format_hit(app, hit, terms, highlight)}")
+            if hit.title and " ".join(hit.text.split()).strip("# ") != hit.title:
+                click.echo(f"      {_excerpt(app, hit, terms, 160, highlight)}")
             if hit.stale:
                 click.echo(f"      ! {hit.stale}")
-            for told in _explained(hit, weights):
-                click.echo(f"      {told}")
+            for reason in explain_score(hit, weights):
+                click.echo(f"      {reason}")
 
 
-def _words(app: App, hit: Hit, asked: Collection[str], mark: Callable[[str], str] | None) -> str:
-    if app.read_by_agent:
-        return quote_text(find_snippet(clean_text(hit.text), asked, 160))
-    return find_snippet(hit.text, asked, 160, mark)
-
-
-def _repeats(title: str, text: str) -> bool:
-    return " ".join(text.split()).strip("# ") == title
-
-
-def print_full(
+def print_whole_hits(
     app: App, hits: Sequence[Hit], marked: int = 0, weights: Mapping[str, float] = NO_WEIGHTS
 ) -> None:
     """Everything there is of each hit."""
     for number, hit in enumerate(hits):
         if number:
-            click.echo("\n" + "─" * 72 + "\n")
+            click.echo(RULE)
         text = clean_text(hit.text) if app.read_by_agent else hit.text
         day = format_minute(int(hit.epoch * 1000))
-        facts = names(app, hit.project, hit.kind, hit.type, hit.role, hit.tool)
-        id_ = f"{MARK} #{hit.id}  " if hit.id == marked else f"#{hit.id}  "
-        click.echo(click.style(id_, bold=True) + " · ".join(filter(None, (facts, day))))
+        facts = join_names(app, hit.project, hit.kind, hit.type, hit.role, hit.tool)
+        mark = f"{MARK} " if hit.id == marked else ""
+        click.echo(bold(f"{mark}#{hit.id}  ") + " · ".join(filter(None, (facts, day))))
         if hit.session:
-            click.echo(f"session {names(app, hit.session)}, prompt {hit.prompt_number}")
+            click.echo(f"session {join_names(app, hit.session)}, prompt {hit.prompt_number}")
         if hit.files:
             files = ", ".join(hit.files)
             click.echo(
@@ -156,12 +157,12 @@ def print_full(
             )
         if hit.stale:
             click.echo(f"! {hit.stale}")
-        for told in _explained(hit, weights):
-            click.echo(told)
+        for reason in explain_score(hit, weights):
+            click.echo(reason)
         click.echo("")
         if hit.title and not hit.text.lstrip("# ").startswith(hit.title.rstrip("…")):
             if app.read_by_agent:
                 text = f"{one_line(hit.title, 300)}\n\n{text}"
             else:
-                click.echo(click.style(hit.title, bold=True) + "\n")
+                click.echo(bold(hit.title) + "\n")
         click.echo(quote_lines(text) if app.read_by_agent else text)

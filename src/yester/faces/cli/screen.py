@@ -66,3 +66,15 @@ def screened() -> Iterator[None]:
         yield
     finally:
         sys.stdout, sys.stderr = streams
+
+
+def count_noun(number: int, noun: str) -> str:
+    """1 item, 1,200 items, 2 memories"""
+    if number != 1:
+        noun = f"{noun[:-1]}ies" if noun.endswith("ry") else f"{noun}s"
+    return f"{number:,} {noun}"
+
+
+def join_counts(*parts: tuple[int, str]) -> str:
+    """What is not zero, in a line."""
+    return ", ".join(text for number, text in parts if number)

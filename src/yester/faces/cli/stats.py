@@ -1,39 +1,37 @@
-"""`yester stats`: what there is, what language models cost, what was shown to agents."""
+"""The commands that count and measure: stats, bench."""
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
 from typing import Any
 
 import click
 
+from yester import bench
 from yester.deliver.lines import ESTIMATE_NOTE
 from yester.errors import ConfigError
-from yester.faces.cli.app import App, count, pass_app, print_json
+from yester.faces.cli.app import App, leave, pass_app, print_result
+from yester.faces.cli.options import AS_JSON, PROJECTS, add_options, choose_filters, flag, limit
+from yester.faces.cli.screen import count_noun
 from yester.llm.budget import DAY, Limits, day_of, known_prices, price_of
-from yester.store.figures import (
-    Discovered,
-    Refinements,
-    Shown,
-    Spending,
-    Spent,
-    discovery_totals,
-    refinement_totals,
-    shown_totals,
-    spending_by_day,
-    spent_since,
-)
+from yester.model import ANYTHING, Hit, Item, Paging
+from yester.store import figures
+from yester.store.contract import Store
 from yester.tables import load_table
 from yester.text.document import tokens_of_length
 
 
 @click.command("stats")
-@click.option("--days", type=click.IntRange(1, 3650), default=7, show_default=True,
-              help="How far back, today included.")  # fmt: skip
-@click.option("--prices", is_flag=True, help="Show the prices that are known, and nothing else.")
-@click.option("--json", "as_json_", is_flag=True, help="Print as JSON.")
+@add_options(
+    click.option("--days", type=click.IntRange(1, 3650), default=7, show_default=True,
+                 help="How far back, today included."),
+    flag("--prices", "Show the prices that are known, and nothing else."), AS_JSON,
+)  # fmt: skip
 @pass_app
-def command(app: App, days: int, prices: bool, as_json_: bool) -> None:
+def stats_command(app: App, days: int, prices: bool, as_json: bool) -> None:
     """Show what the memory holds, what language models have cost, and what agents were shown.
 
     Costs are by day (UTC), model and purpose (with the version of what is asked); calls that were
@@ -41,145 +39,236 @@ def command(app: App, days: int, prices: bool, as_json_: bool) -> None:
     made from, read tokens what it costs to read.
     """
     if prices:
-        _prices(as_json_)
+        _print_prices(as_json)
         return
-    since = day_of(app.now) - (days - 1) * DAY
-    store = app.reading
-    limits = Limits.from_config(app.config)
-    today = spent_since(store, day_of(app.now), app.now)
-    told: dict[str, Any] = {
+    store, since = app.reading, day_of(app.now) - (days - 1) * DAY
+    limits, today = (
+        Limits.from_config(app.config),
+        figures.spent_since(store, day_of(app.now), app.now),
+    )
+    refined, spent = figures.refinement_totals(store, since), figures.spending_by_day(store, since)
+    distilled, shown = figures.discovery_totals(store), figures.shown_totals(store, since)
+    value: dict[str, Any] = {
         "days": days,
         "items": dict(store.totals("item", by=("kind",))),
-        "llm": _llm(app),
+        "llm": _describe_llm(app),
         "limits": {
-            "dollars": limits.dollars,
-            "tokens": limits.tokens,
-            "in_flight": limits.in_flight,
+            "dollars": limits.dollars, "tokens": limits.tokens, "in_flight": limits.in_flight,
         },
-        "today": _rounded(today),
-        "refined": refinement_totals(store, since)._asdict(),
-        "spend": [_rounded(row) for row in spending_by_day(store, since)],
-        "distilled": [_read(row) for row in discovery_totals(store)],
-        "shown": [row._asdict() for row in shown_totals(store, since)],
-    }
-    if as_json_:
-        print_json(told)
-        return
-    items = told["items"]
-    kinds = ", ".join(f"{number:,} {kind}" for kind, number in sorted(items.items()))
-    click.echo(f"items      {sum(items.values()):,}" + (f" ({kinds})" if kinds else ""))
-    _print_llm(told["llm"])
-    if told["llm"]["provider"] != "none" or today.tokens:
-        click.echo(
-            f"today      ${today.cost:.4f} of ${limits.dollars:.2f}, {today.tokens:,} of "
-            f"{limits.tokens:,} tokens"
-        )
-    _print_refined(refinement_totals(store, since), days)
-    _print_spending(spending_by_day(store, since), days)
-    _print_economics(discovery_totals(store), shown_totals(store, since), days)
+        "today": _round_cost(today),
+        "refined": refined._asdict(),
+        "spend": [_round_cost(row) for row in spent],
+        "distilled": [
+            {"kind": row.kind, "items": row.items, "discovery_tokens": row.discovery_tokens,
+             "read_tokens": tokens_of_length(row.characters)}
+            for row in distilled
+        ],
+        "shown": [row._asdict() for row in shown],
+    }  # fmt: skip
+    print_result(as_json, value, () if as_json else [
+        *_total_lines(value, today, limits), *_refined_lines(refined, days),
+        *_spending_lines(spent, days), *_economics_lines(distilled, shown, days),
+    ])  # fmt: skip
 
 
-def _rounded(row: Spent | Spending) -> dict[str, Any]:
+def _round_cost(row: figures.Spent | figures.Spending) -> dict[str, Any]:
     return {**row._asdict(), "cost": round(row.cost, 6)}
 
 
-def _llm(app: App) -> dict[str, Any]:
+def _total_lines(value: dict[str, Any], today: figures.Spent, limits: Limits) -> Iterator[str]:
+    items, llm = value["items"], value["llm"]
+    kinds = ", ".join(f"{number:,} {kind}" for kind, number in sorted(items.items()))
+    yield f"items      {sum(items.values()):,}" + (f" ({kinds})" if kinds else "")
+    if llm["provider"] == "none":
+        yield "llm        none is set; nothing is sent and nothing costs anything"
+    else:
+        model, price = f", {llm['model']}" if llm["model"] else "", llm["price"]
+        cost = (
+            f" (${price.read:.2f} in and ${price.written:.2f} out per million tokens)"
+            if price
+            else ""
+        )
+        yield f"llm        {llm['provider']}{model}{cost}"
+    if llm["problem"]:
+        yield f"           not used: {llm['problem']}"
+    if llm["provider"] != "none" or today.tokens:
+        yield (
+            f"today      ${today.cost:.4f} of ${limits.dollars:.2f}, {today.tokens:,} of "
+            f"{limits.tokens:,} tokens"
+        )
+
+
+def _describe_llm(app: App) -> dict[str, Any]:
     """What is set, and what is wrong with it: nothing is asked to find out."""
-    told: dict[str, Any] = {
+    found: dict[str, Any] = {
         "provider": app.config["llm.provider"], "model": None, "price": None, "problem": None,
     }  # fmt: skip
-    if told["provider"] == "none":
-        return told
+    if found["provider"] == "none":
+        return found
     from yester.llm.client import open_model
 
     try:
         model = open_model(app.config)
         if model is not None:
-            told["model"] = model.name
-            told["price"] = price_of(model, app.config.text("llm.price"))
+            found["model"] = model.name
+            found["price"] = price_of(model, app.config.text("llm.price"))
     except ConfigError as error:
-        told["problem"] = str(error)
-    return told
+        found["problem"] = str(error)
+    return found
 
 
-def _print_llm(llm: dict[str, Any]) -> None:
-    if llm["provider"] == "none":
-        click.echo("llm        none is set; nothing is sent and nothing costs anything")
-        return
-    price = llm["price"]
-    click.echo(
-        f"llm        {llm['provider']}" + (f", {llm['model']}" if llm["model"] else "")
-        + (f" (${price.read:.2f} in and ${price.written:.2f} out per million tokens)"
-           if price else "")
-    )  # fmt: skip
-    if llm["problem"]:
-        click.echo(f"           not used: {llm['problem']}")
-
-
-def _print_refined(refined: Refinements, days: int) -> None:
+def _refined_lines(refined: figures.Refinements, days: int) -> Iterator[str]:
     if not refined.turns and not refined.kept:
         return
-    click.echo(
-        f"refined    {count(refined.turns, 'turn')} in {count(days, 'day')}, {refined.kept:,} kept "
-        "as found"
-    )
+    turns, span = count_noun(refined.turns, "turn"), count_noun(days, "day")
+    yield f"refined    {turns} in {span}, {refined.kept:,} kept as found"
     if refined.reason:
-        click.echo(f"           the last of these: {refined.reason}")
+        yield f"           the last of these: {refined.reason}"
 
 
-def _print_spending(rows: list[Spending], days: int) -> None:
-    if not rows:
-        return
-    click.echo(f"\nspent in {count(days, 'day')} (UTC)")
-    groups: defaultdict[tuple[str, str, str], list[Spending]] = defaultdict(list)
+def _spending_lines(rows: list[figures.Spending], days: int) -> Iterator[str]:
+    if rows:
+        yield f"\nspent in {count_noun(days, 'day')} (UTC)"
+    groups: defaultdict[tuple[str, str, str], list[figures.Spending]] = defaultdict(list)
     for row in rows:
         groups[row.day, row.model, row.purpose].append(row)
     for (day, model, purpose), same in groups.items():
-        calls = sum(row.calls for row in same)
+        calls = count_noun(sum(row.calls for row in same), "call")
         read, written = sum(r.tokens_in for r in same), sum(r.tokens_out for r in same)
-        click.echo(
-            f"  {day}  {model}  {purpose}  {count(calls, 'call')}, {read:,} tokens in, "
-            f"{written:,} out, ${sum(row.cost for row in same):.4f}"
+        yield (
+            f"  {day}  {model}  {purpose}  {calls}, {read:,} tokens in, {written:,} out, "
+            f"${sum(row.cost for row in same):.4f}"
         )
         wasted = [f"{r.calls:,} {r.outcome or 'under way'}" for r in same if r.outcome != "ok"]
         if wasted:
-            click.echo(f"              of these {', '.join(wasted)}")
+            yield f"              of these {', '.join(wasted)}"
 
 
-def _read(row: Discovered) -> dict[str, Any]:
-    return {
-        "kind": row.kind, "items": row.items, "discovery_tokens": row.discovery_tokens,
-        "read_tokens": tokens_of_length(row.characters),
-    }  # fmt: skip
-
-
-def _print_economics(distilled: list[Discovered], shown: list[Shown], days: int) -> None:
+def _economics_lines(
+    distilled: list[figures.Discovered], shown: list[figures.Shown], days: int
+) -> Iterator[str]:
     if distilled:
-        click.echo("\nmade from what was found out, and what reading it costs")
+        yield "\nmade from what was found out, and what reading it costs"
     for row in distilled:
         read = tokens_of_length(row.characters)
-        click.echo(
-            f"  {row.kind:<12} {count(row.items, 'item')}: {row.discovery_tokens:,} discovery "
+        yield (
+            f"  {row.kind:<12} {count_noun(row.items, 'item')}: {row.discovery_tokens:,} discovery "
             f"tokens, {read:,} to read; {row.discovery_tokens // row.items:,} and "
             f"{read // row.items:,} each"
         )
     if shown:
-        click.echo(f"\nshown to agents in {count(days, 'day')}")
+        yield f"\nshown to agents in {count_noun(days, 'day')}"
     for one in shown:
-        click.echo(
-            f"  {one.event:<16} {count(one.times, 'time')}, {count(one.items, 'line')}: "
+        yield (
+            f"  {one.event:<16} {count_noun(one.times, 'time')}, {count_noun(one.items, 'line')}: "
             f"{one.tokens:,} tokens read, of items made from {one.discovery_tokens:,}; "
             f"{one.tokens // one.times:,} and {one.discovery_tokens // one.times:,} each time"
         )
     if distilled or shown:
-        click.echo(ESTIMATE_NOTE)
+        yield ESTIMATE_NOTE
 
 
-def _prices(as_json_: bool) -> None:
+def _print_prices(as_json: bool) -> None:
     prices, as_of = known_prices(), load_table("prices")["as_of"]
-    if as_json_:
-        print_json({"as_of": as_of, "dollars_per_million": prices})
-        return
-    click.echo(f"dollars for a million tokens in and out, as of {as_of}; llm.price goes over it")
-    for name, price in prices.items():
-        click.echo(f"  {name:<24} {price.read:>6.2f} {price.written:>7.2f}")
+    lines = [f"dollars for a million tokens in and out, as of {as_of}; llm.price goes over it"]
+    lines += [
+        f"  {name:<24} {price.read:>6.2f} {price.written:>7.2f}" for name, price in prices.items()
+    ]
+    print_result(as_json, {"as_of": as_of, "dollars_per_million": prices}, lines)
+
+
+# --- how well recall does on what is really stored here -------------------------------------------
+
+_PAGE = 2_000  # items read at a time
+_ROWS = {"recall": "recall", "newest": "newest first", "random": "random"}
+_NOT_MEASURED = """\
+A right answer is an earlier session that changed the same files: two sessions may share a file and
+no topic, and a session may help that changed none of them. So compare the rows with each other,
+and recall with itself before and after a change. Not measured: whether an answer helped, questions
+in the middle of a session, what other projects know, and when to show nothing at all."""
+
+
+@click.group("bench")
+def bench_command() -> None:
+    """Measure recall on your own history."""
+
+
+@bench_command.command("self")
+@add_options(
+    PROJECTS, limit(200, 100_000, "At most this many questions.", least=bench.LEAST_QUESTIONS),
+    AS_JSON,
+)  # fmt: skip
+@pass_app
+def self_command(app: App, projects: tuple[str, ...], limit: int, as_json: bool) -> None:
+    """Ask the first prompts of past sessions again, as of the moment each session began.
+
+    Right answers are earlier sessions of the project that changed the same files. Beside recall
+    stand the newest sessions first, and the average of all orders there are. It only reads, and
+    nothing leaves this machine.
+    """
+    from yester.deliver.gate import trivial
+    from yester.faces.python import OpenMemory
+
+    chosen = choose_filters(app.memory, {"projects": projects}).projects
+    keys = {key for key, name in app.names.items() if key in chosen or name in chosen}
+    items = (item for item in _every_item(app.reading) if not keys or item.project in keys)
+    past = bench.read_history(items, trivial)
+    asked = bench.make_questions(past, limit)
+    if len(asked) < bench.LEAST_QUESTIONS:
+        print_result(as_json, {"questions": len(asked), "sessions": len(past)})
+        leave(1, "" if as_json else _too_few(len(asked), len(past)))
+    memory = OpenMemory(app.home, os.environ, ask_worker=None)
+
+    def recall(question: bench.Question) -> Sequence[Hit]:
+        begun = question.begun / 1000
+        return memory.recall(
+            question.prompt, bench.DEPTH, project=question.project, scope="project",
+            until=begun, now=begun, explain=False,
+        )  # fmt: skip
+
+    report = bench.measure_recall(asked, recall)
+    waiting = app.reading.totals("unembedded")[0][0]
+    value = {**asdict(report), "sessions": len(past), "unembedded": waiting}
+    print_result(as_json, value, _report_lines(report, len(past), waiting))
+
+
+def _too_few(asked: int, sessions: int) -> str:
+    return (
+        f"Not enough history: {count_noun(asked, 'question')} from "
+        f"{count_noun(sessions, 'session')}, and {bench.LEAST_QUESTIONS} are needed.\nA question "
+        "is a session that begins with a prompt which says something and changes files\nthat one "
+        "of at least eleven earlier sessions of the project had changed."
+    )
+
+
+def _report_lines(report: bench.Report, sessions: int, waiting: int) -> Iterator[str]:
+    yield (
+        f"{count_noun(report.questions, 'question')} from {count_noun(sessions, 'session')} "
+        f"in {count_noun(report.projects, 'project')}; on average {report.relevant:.1f} of "
+        f"{report.earlier:.0f} earlier sessions are right\n"
+    )
+    yield " " * 14 + "".join(f"{metric:<24}" for metric in bench.METRICS).rstrip()
+    for name, label in _ROWS.items():
+        cells = (f"{_format_mean(report.rankings[name][one]):<24}" for one in bench.METRICS)
+        yield f"{label:<14}{''.join(cells)}".rstrip()
+    gain = report.gain["recall@10"]
+    verdict = "more" if gain.low > 0 else "less" if gain.high < 0 else "no clear difference"
+    yield (
+        f"\nRecall against newest first, recall@10: {_format_mean(gain, '+')}: {verdict}.\n"
+        "In brackets: 95 % intervals (bootstrap over the questions)."
+    )
+    if waiting:
+        yield f"{count_noun(waiting, 'item')} wait for vectors: found by words alone until then."
+    yield f"\n{_NOT_MEASURED}"
+
+
+def _format_mean(mean: bench.Mean, sign: str = "") -> str:
+    return f"{mean.mean:{sign}.3f} ({mean.low:{sign}.3f} to {mean.high:{sign}.3f})"
+
+
+def _every_item(store: Store) -> Iterator[Item]:
+    """Page by page: all of it at once may be more than there is memory."""
+    page = Paging(_PAGE, oldest_first=True, by_id=True)
+    while found := store.select(ANYTHING, page):
+        yield from found
+        page = replace(page, after=found[-1].id)

@@ -1,0 +1,331 @@
+"""The commands about what others have written down: import, memory sync, promote."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict
+from difflib import unified_diff
+from pathlib import Path
+from typing import Any
+
+import click
+
+from yester import git
+from yester.capture.rules import rules
+from yester.errors import NotFound, SourceError, UsageError
+from yester.faces.cli.app import (
+    App,
+    leave,
+    pass_app,
+    print_result,
+    warn,
+)
+from yester.faces.cli.options import AS_JSON, DRY_RUN, add_options, flag
+from yester.faces.cli.screen import count_noun, join_counts
+from yester.ingest.transcripts import rebuild_if_stale
+from yester.memories.disk import make_folder, read_file, replace_file
+from yester.memories.folder import find_folder, locate_folder
+from yester.memories.memory import Author
+from yester.memories.memory_md import MOST_LINES, NEARLY_FULL, add_line, lead_sentence
+from yester.memories.places import MEMORY, list_instruction_files, memory_paths
+from yester.memories.sync import SyncReport, import_folder, sync_folder
+from yester.model import Item, Project
+from yester.operate.notes import (
+    NoteFile,
+    NotesReport,
+    client_note_file,
+    import_notes,
+    project_note_file,
+)
+from yester.project import Projects
+from yester.redact import redact
+from yester.store.lock import write_lock
+
+_SYNC_PATIENCE = 60.0  # seconds for another sync
+_DONE: Mapping[str, str] = {
+    "write": "written", "take": "taken", "delete": "deleted", "retire": "put away",
+    "conflict": "conflict",
+}  # fmt: skip
+_FOLDER = click.argument("folder", required=False, metavar="[DIR]", type=click.Path(path_type=Path))
+
+
+@click.group("import")
+def import_command() -> None:
+    """Import what other programs and people have written down.
+
+    Importing the same again changes nothing; what has changed since is brought up to date.
+    """
+
+
+@import_command.command("notes")
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+@AS_JSON
+@pass_app
+def notes_command(app: App, paths: tuple[Path, ...], as_json: bool) -> None:
+    """Import the notes in Markdown files: MEMORY.md, CLAUDE.md and the like.
+
+    PATHS are files, or projects' folders whose CLAUDE.md files and MEMORY.md are meant; without
+    any it is the current folder. Each list item and each paragraph is a note. Run it again after
+    an edit: an edited note is updated, and one that was taken out is not found any more.
+    """
+    files = [file for path in paths or (Path(),) for file in _find_note_files(app, path)]
+    if not files:
+        where = ", ".join(map(str, paths)) or "this folder"
+        leave(1, f"No CLAUDE.md and no {MEMORY} for {where}. Name a file.")
+    rebuild_if_stale(app.store)
+    kept_out = rules(app.config)
+    projects = Projects(app.config.projects, refuses=kept_out.excludes)
+    report = import_notes(app.store, files, projects, kept_out, again=True)
+    said = summarise_notes(report) or f"nothing new in {count_noun(report.files, 'file')}"
+    _print_report(as_json, notes_as_json(report), report.problems, said)
+    if report.problems and not report.files:
+        raise SourceError("no file could be read; see above")
+
+
+def _print_report(as_json: bool, value: object, problems: list[str], said: str) -> None:
+    for problem in problems if not as_json else ():
+        warn(problem)
+    print_result(as_json, value, [said])
+
+
+def _find_note_files(app: App, path: Path) -> list[NoteFile]:
+    whole = path.absolute()
+    if whole.is_dir():
+        places = memory_paths(app.claude_folders(), whole)
+        kept = [place for place in places if place.is_file()]
+        own = [project_note_file(file) for file in list_instruction_files(whole)]
+        return own + [NoteFile(place, lambda: str(whole)) for place in kept[:1]]
+    if not whole.exists():
+        raise SourceError(f"{path}: no such file or folder")
+    if whole.suffix != ".md":
+        raise SourceError(f"{path}: is not a Markdown file (.md)")
+    kept_by_client = whole.name == MEMORY and whole.parent.parent.parent.name == "projects"
+    return [client_note_file(whole, app.store) if kept_by_client else project_note_file(whole)]
+
+
+def notes_as_json(report: NotesReport) -> dict[str, Any]:
+    names = ("files", "unchanged", "added", "changed", "gone", "problems")
+    return {name: getattr(report, name) for name in names}
+
+
+def summarise_notes(report: NotesReport) -> str:
+    """What a run did, in a line; "" where nothing."""
+    said = join_counts(
+        (report.added, count_noun(report.added, "new note")),
+        (report.changed, f"{report.changed:,} changed"),
+        (report.gone, f"{report.gone:,} gone"),
+    )
+    return f"{said} in {count_noun(report.files, 'file')}" if said and report.files else said
+
+
+@import_command.command("claude-memory")
+@_FOLDER
+@click.option("--project", "-p", metavar="NAME", help="Into this project, not the folder's own.")
+@AS_JSON
+@pass_app
+def claude_memory_command(
+    app: App, folder: Path | None, project: str | None, as_json: bool
+) -> None:
+    """Import the memories of a `.claude/memory` folder; nothing is written there.
+
+    DIR is the folder or the project that has it; without DIR, the current one. Run it again after
+    a change: what has changed is updated, and what you have retired stays retired. To keep both
+    sides in step use `yester memory sync`.
+
+    Exit code 1 when there is no memory in it, 3 when none could be read.
+    """
+    place = folder or Path()
+    if not place.is_dir():
+        raise SourceError(f"{place}: no such folder; name a project or its .claude/memory")
+    root, owner = locate_folder(place)
+    if not root.is_dir():
+        raise NotFound(f"{place}: has no .claude/memory; name the folder")
+    whose = app.find_project(project, owner if owner != root else None, instead="")
+    by = Author("import", app.now, "import", f"from {root}")
+    report = import_folder(app.store, root, whose, by)
+    said = join_counts(
+        (report.added, f"{report.added:,} new"),
+        (report.changed, f"{report.changed:,} changed"),
+        (report.stayed, f"{report.stayed:,} left as they are (retired or let go here)"),
+    )
+    said = said or f"nothing new in {count_noun(report.files, 'memory file')}"
+    _print_report(as_json, asdict(report), report.problems, said)
+    if not report.files:
+        if report.problems:
+            raise SourceError("no memory could be read; see above")
+        leave(1)
+
+
+# --- both ways ------------------------------------------------------------------------------------
+
+
+@click.command("sync")
+@_FOLDER
+@add_options(
+    click.option("--project", "-p", metavar="NAME",
+                 help="Memories of this project, not DIR's own."),
+    DRY_RUN, flag("--emptied", "All memories are gone from one side on purpose."), AS_JSON,
+)  # fmt: skip
+@pass_app
+def sync_command(
+    app: App, folder: Path | None, project: str | None, dry_run: bool, emptied: bool, as_json: bool
+) -> None:
+    """Keep the memory files in DIR and the store in step, both ways.
+
+    DIR is a folder of JSON files as in `.claude/memory`, or a project that has one; without DIR,
+    that of the current project if it is there. What changed on one side goes over, and what was
+    deleted on one side is retired or archived in the store, or deleted in DIR. Where both have
+    changed a memory both versions stay, and you are told. Rules and notes have no files.
+
+    Exit code 3 when there was a conflict, or something could not be done.
+    """
+    if folder is None:
+        top = git.find_top(str(Path.cwd()), app.find_project(None).root)
+        folder = find_folder(Path.cwd(), top)
+    root, owner = locate_folder(folder)
+    whose = app.find_project(project, owner if owner != root else None, instead="")
+    by = Author("sync", app.now, "file", f"from {root}")
+    if dry_run:
+        done = sync_folder(app.reading, root, whose, by, emptied=emptied, dry_run=True)
+    else:
+        store = app.store
+        with write_lock(app.home / "run" / "sync.lock", _SYNC_PATIENCE):
+            done = sync_folder(store, root, whose, by, emptied=emptied)
+    notes = [*done.config.warnings, *_retention_hints(app, done)]
+    for note in (*done.problems, *notes) if not as_json else ():
+        warn(note)
+    lines = [
+        f"{_DONE[action.what]:9}{action.key}{f': {action.why}' if action.why else ''}"
+        for action in done.done
+    ]
+    lines.append(_summarise_sync(done, dry_run))
+    print_result(as_json, _sync_as_json(done, whose, dry_run, notes), lines)
+    if done.problems or done.conflicts:
+        leave(3)
+
+
+def _retention_hints(app: App, done: SyncReport) -> list[str]:
+    """A repository deletes nothing of the user's: what its configuration asks for is only told."""
+    return [
+        f"{done.folder}: its memory-config.json wants {name} kept for {days} days; "
+        f"that is yours to decide: [retention] {name} = {days} in config.toml"
+        for name, days in done.config.retention_days.items()
+        if days and name not in app.config.retention
+    ]
+
+
+def _summarise_sync(done: SyncReport, dry_run: bool) -> str:
+    if not done.done:
+        return f"nothing to do in {done.folder} ({count_noun(done.memories, 'memory file')})"
+    numbers = Counter(_DONE[action.what] for action in done.done)
+    said = ", ".join(f"{number:,} {name}" for name, number in numbers.items())
+    return f"{'would be: ' if dry_run else ''}{said} ({done.folder})"
+
+
+def _sync_as_json(
+    done: SyncReport, project: Project, dry_run: bool, notes: list[str]
+) -> dict[str, Any]:
+    return {
+        "folder": str(done.folder), "project": project.name, "dry_run": dry_run,
+        "done": [
+            {"what": one.what, "key": one.key, "why": one.why,
+             "copy": one.other.key if one.other else ""}
+            for one in done.done
+        ],
+        "conflicts": done.conflicts, "problems": done.problems, "notes": notes,
+        "memories": done.memories,
+    }  # fmt: skip
+
+
+# --- a line for MEMORY.md, which the agent reads at the start of every session --------------------
+
+
+@click.command("promote")
+@click.argument("item_id", metavar="ID")
+@add_options(
+    click.option("--as", "words", metavar="TEXT", help="The line, in your own words."),
+    click.option("--under", metavar="HEADING", default="From earlier sessions", show_default=True,
+                 help="The section it goes into; made at the end if it is not there."),
+    click.option("--to", "file", type=click.Path(path_type=Path, dir_okay=False),
+                 help=f"This file instead of the project's {MEMORY}."),
+    flag("--create", "Make the file if it is not there."),
+    DRY_RUN,
+)  # fmt: skip
+@pass_app
+def promote_command(
+    app: App, item_id: str, words: str | None, under: str, file: Path | None, create: bool,
+    dry_run: bool,
+) -> None:  # fmt: skip
+    """Add item ID as one line to the MEMORY.md of the current project.
+
+    The line is a memory's title, of anything else the first sentence. One line is added and nothing
+    else is touched. MEMORY.md is loaded up to line 200; where there is no room it is left alone.
+    """
+    item = _find_active_item(app, item_id)
+    path = file.absolute() if file else _find_memory_file(app, Path.cwd(), create)
+    real = path.resolve()
+    present = read_file(real)
+    if present is None and not create:
+        raise NotFound(f"{path} is not there; to make it: --create")
+    before = (present or b"").decode("utf-8", "surrogateescape")
+    if "\0" in before:
+        raise SourceError(f"{path}: is not a text file")
+    # The title of a note or a prompt only says where it stood.
+    titled = item.kind in ("memory", "observation") and item.title
+    line = words if words is not None else titled or lead_sentence(item.body) or item.title
+    try:
+        found = add_line(before, redact(line), under)
+    except UsageError as error:
+        raise UsageError(f"{path}: {error}") from None
+    if dry_run:
+        click.echo(_format_diff(path, before, found.text), nl=False)
+        return
+    if present is None:
+        make_folder(real.parent, "")
+    if not replace_file(real, found.text.encode("utf-8", "surrogateescape"), present):
+        raise SourceError(f"{path}: has changed while it was looked at; run it again")
+    shown = found.text.split("\n")[found.line - 1].strip("\ufeff\r")
+    click.echo(f"{path}:{found.line}: {shown}")
+    if found.lines >= NEARLY_FULL:
+        warn(f"{found.lines} of the {MOST_LINES} lines that are loaded")
+
+
+def _find_active_item(app: App, text: str) -> Item:
+    from yester.faces.cli.recall import find_items
+
+    found = find_items(app, text)
+    if not found:
+        raise NotFound(f"no item {text}; `yester recall` shows ids")
+    if found[0].status != "active":
+        raise UsageError(f"item {text} is {found[0].status}; only active ones can be promoted")
+    return found[0]
+
+
+def _find_memory_file(app: App, cwd: Path, create: bool) -> Path:
+    """The project's MEMORY.md, or where it would be.
+
+    $CLAUDE_CONFIG_DIR chooses among the folders the user has told of; a repository can set it, so
+    it cannot name another one."""
+    configs = app.claude_folders()
+    if other := os.environ.get("CLAUDE_CONFIG_DIR"):
+        if Path(other) not in configs:
+            raise UsageError(
+                f"CLAUDE_CONFIG_DIR={other} is not among claude_code_dirs; add it in "
+                f"{app.home / 'config.toml'}, or name the file with --to"
+            )
+        configs = [Path(other)]
+    places = memory_paths(configs, cwd)
+    there = next((place for place in places if place.is_file()), None)
+    if there or (create and places):
+        return there or places[0]
+    raise NotFound(f"{cwd} has no {MEMORY} in {configs[0]}; to make it: --create; or name it: --to")
+
+
+def _format_diff(path: Path, before: str, after: str) -> str:
+    lines = unified_diff(
+        before.splitlines(keepends=True), after.splitlines(keepends=True), str(path), str(path)
+    )
+    text = "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
+    return text.encode("utf-8", "replace").decode()

@@ -1,0 +1,103 @@
+"""The options that several commands take, each written once, and the filters they mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from yester.errors import UsageError
+from yester.memory import Memory
+
+if TYPE_CHECKING:
+    from yester.model import Filters
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def add_options(*options: Callable[[F], F]) -> Callable[[F], F]:
+    """Decorates a command with options, in the order of its help page."""
+
+    def decorate(command: F) -> F:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def flag(name: str, help_: str, parameter: str = "") -> Callable[[F], F]:
+    return click.option(name, *filter(None, [parameter]), is_flag=True, help=help_)
+
+
+def many(name: str, parameter: str, metavar: str, help_: str) -> Callable[[F], F]:
+    return click.option(name, parameter, multiple=True, metavar=metavar, help=help_)
+
+
+def limit(
+    default: int, most: int | None = None, help_: str = "At most so many.", least: int = 0
+) -> Callable[[F], F]:
+    return click.option(
+        "--limit", "-n", type=click.IntRange(least, most), default=default, show_default=True,
+        help=help_,
+    )  # fmt: skip
+
+
+def form(default: str, of: str) -> Callable[[F], F]:
+    return click.option(
+        "--format", "form", type=click.Choice(["index", "full"]), default=default,
+        show_default=True, help=f"A line per {of}, or everything.",
+    )  # fmt: skip
+
+
+AS_JSON = flag("--json", "Print as JSON.", "as_json")
+DRY_RUN = flag("--dry-run", "Show what would be done, and do nothing.")
+OFFSET = click.option(
+    "--offset", type=click.IntRange(0), default=0, help="Leave out the first ones."
+)
+WHY = click.option("--why", default="", metavar="TEXT", help="The reason, for the history.")
+PROJECT = click.option("--project", "-p", metavar="NAME", help="Not that of the current folder.")
+PROJECTS = click.option(
+    "--project", "-p", "projects", multiple=True, metavar="NAME",
+    help="Only this project (repeatable).",
+)  # fmt: skip
+EVERYWHERE = flag("--all-projects", "All projects.", "everywhere")
+FILES = many(
+    "--file", "files", "PATH", "Only those about this file; the end of a path will do (repeatable)."
+)
+AGENT = click.option("--agent", metavar="NAME", help="Only this agent, e.g. claude-code.")
+SINCE = click.option(
+    "--since", metavar="WHEN",
+    help="Not older than 1h, 3d, 1w, 2m, today, yesterday, a date, an ISO time.",
+)  # fmt: skip
+UNTIL = click.option("--until", metavar="WHEN", help="Not newer; a whole day is included.")
+SESSION_FILTERS = add_options(PROJECTS, AGENT, SINCE, UNTIL)
+
+
+def choose_filters(memory: Memory, given: Mapping[str, Any]) -> Filters:
+    """The filters that the options name; a project that nobody knows is an error."""
+    from yester.clock import parse_bound
+    from yester.model import Filters
+
+    for name in given.get("projects", ()):
+        if memory.exists():
+            memory.find_project(name)
+
+    def parse_end(name: str) -> int | None:
+        text = given.get(name)
+        return text and parse_bound(text, memory.now, option=f"--{name}", end=name == "until")
+
+    listed = ("projects", "kinds", "types", "concepts", "files")
+    lists: dict[str, Any] = {name: given.get(name, ()) for name in listed}
+    words: dict[str, Any] = {name: given.get(name) or "" for name in ("session", "agent", "tool")}
+    return Filters(**lists, **words, since=parse_end("since"), until=parse_end("until"))
+
+
+def choose_search_filters(memory: Memory, given: Mapping[str, Any], query: str) -> Filters:
+    """The same for a question. One that names no project means all of them or, where the user has
+    set `cross_project` to false, that of the current folder."""
+    if given["everywhere"] and given["projects"]:
+        raise UsageError("--project and --all-projects exclude each other; leave out one of them")
+    chosen = choose_filters(memory, given)
+    return chosen if given["everywhere"] else memory.narrow_filters(chosen, query)

