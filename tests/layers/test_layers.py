@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import ast
+import os
+import socket
+import subprocess
+import sys
+import threading
 from functools import cache
 from pathlib import Path
+
+import pytest
 
 SOURCE = Path(__file__).parent.parent.parent / "src" / "yester"
 
@@ -90,9 +97,6 @@ def test_a_module_imports_only_from_groups_above_it():
 
 
 def test_importing_yester_loads_nothing_else():
-    import subprocess
-    import sys
-
     code = (
         "import sys, yester; print([m for m in sys.modules if m.startswith('yester.')"
         " or m in ('apsw', 'click', 'rich', 'msgspec')])"
@@ -102,9 +106,6 @@ def test_importing_yester_loads_nothing_else():
 
 
 def test_asking_who_the_agents_are_loads_no_reader():
-    import subprocess
-    import sys
-
     code = (
         "import sys, yester.agents.descriptors\n"
         "print([m for m in sys.modules if m.startswith('yester.') or m in ('apsw', 'msgspec')])"
@@ -113,18 +114,55 @@ def test_asking_who_the_agents_are_loads_no_reader():
     assert done.stdout.strip() == "['yester.agents', 'yester.tables', 'yester.agents.descriptors']"
 
 
-def test_a_plain_answer_does_not_load_rich():
-    import subprocess
-    import sys
-
+def loaded_by(words: list[str], home: Path) -> tuple[str, set[str]]:
+    """What `yester WORDS` prints, and the modules that were loaded in the end."""
     code = (
-        "import sys\nsys.argv = ['yester', '--version']\n"
-        "from yester.faces.cli import main\n"
-        "try:\n    main()\nexcept SystemExit: pass\n"
-        "print('rich' in sys.modules, 'apsw' in sys.modules)"
+        f"import sys\nsys.argv = ['yester', *{words!r}]\n"
+        "from yester.__main__ import main\n"
+        "main()\nsys.stderr.write(' '.join(sys.modules))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "False False"
+    place = home / "project"
+    place.mkdir()
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", code], capture_output=True, text=True, check=True, cwd=place,
+        env={"HOME": str(home), "PYTHONPATH": os.pathsep.join(sys.path)},
+    )  # fmt: skip
+    return done.stdout, set(done.stderr.split())
+
+
+HEAVY = {"click", "msgspec", "apsw", "json", "pathlib", "typing", "dataclasses"}
+
+
+@pytest.mark.parametrize("words", [["--version"], ["--help"]])
+def test_version_and_help_load_nothing(words, tmp_path):
+    printed, modules = loaded_by(words, tmp_path)
+    assert "yester" in printed
+    assert not modules & HEAVY
+
+
+def test_recall_with_a_worker_loads_nothing(tmp_path, monkeypatch):
+    run = tmp_path / ".yester" / "run"
+    run.mkdir(parents=True)
+    monkeypatch.chdir(run)  # a socket's name must be short
+    with socket.socket(socket.AF_UNIX) as worker:
+        worker.bind("worker.sock")
+        worker.listen(1)
+        requests: list[bytes] = []
+
+        def answer() -> None:
+            client, _ = worker.accept()
+            with client:
+                requests.append(client.recv(1 << 16))
+                client.sendall(b'HTTP/1.0 200 OK\r\n\r\n{"hits":[1]}\n')
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        printed, modules = loaded_by(["recall", "--json", "why redis?"], tmp_path)
+        thread.join()
+    assert printed == '{"hits":[1]}\n'
+    assert requests[0].startswith(b"POST /recall/print?cwd=%2f")
+    assert b"words=%2d%2djson%00why%20redis%3f " in requests[0]
+    assert not modules & HEAVY
 
 
 def reached(module: str, seen: dict[str, None]) -> dict[str, None]:

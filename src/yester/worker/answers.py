@@ -234,6 +234,18 @@ class Answers:
         found = answer_question(self._store, asked, memory.weights, memory.search_embedder, fates)
         return msgspec.json.encode(found)
 
+    def print_recall(self, words: Sequence[str], cwd: str) -> bytes | None:
+        """What `yester recall WORDS` prints in this folder. None: the command does it itself, as it
+        must where something is to be said besides."""
+        own = self.memory
+        if own.search_embedder is None or own.config.warnings:
+            return None
+        from yester.faces.cli.recall import print_recall
+
+        memory = WorkerMemory(own.home, self._store, self._surroundings, _ASKED, cwd)
+        memory.settings, memory.embedding = own.settings, own.embedding
+        return print_recall(memory, words)
+
     def write_down(self, left: Container[str]) -> None:
         """The ledger of what was shown; written after the event, since only then the session is
         sure to be known, and the agent does not wait for it. `left`: files that stay in the spool.

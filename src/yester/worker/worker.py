@@ -277,8 +277,8 @@ class Worker:
     def _answer_request(self, request: str, given: dict[str, str]) -> Reply | None:
         if request == "POST /hook":
             return self._answer_hook(given.get("id", ""))
-        if request == "POST /recall":
-            body = self._answer_recall(given.get("asked", ""), given.get("root", ""))
+        if request.startswith("POST /recall"):
+            body = self._answer_recall(request, given)
         else:
             told = self._answer_command(request, given)
             body = None if told is None else msgspec.json.encode(told)
@@ -310,10 +310,13 @@ class Worker:
             return {"leaving": newer}
         return None
 
-    def _answer_recall(self, text: str, root: str) -> bytes | None:
+    def _answer_recall(self, request: str, given: dict[str, str]) -> bytes | None:
         try:
             self._refresh_settings()
-            return self._answers.recall(text, root)
+            if request == "POST /recall/print":
+                words = given.get("words", "").split("\0")
+                return self._answers.print_recall(words, given.get("cwd", ""))
+            return self._answers.recall(given.get("asked", ""), given.get("root", ""))
         except Exception as error:  # noqa: BLE001 -- who asks can search alone; others still need us
             self._log.say_failure("recalling", error)
             return None
