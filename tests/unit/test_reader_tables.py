@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from yester.agents.base import BOOKKEEPING, TOOLS, clean_text
+from yester.agents.base import BOOKKEEPING, TOOLS, strip_client_text
 from yester.agents.descriptors import AGENTS
 from yester.tables import load_table
 
@@ -23,4 +23,4 @@ def test_texts_are_cleaned_as_the_examples_of_each_row_say():
         assert row["client"] in AGENTS
         for of in row["of"]:
             for before, after in row["examples"]:
-                assert clean_text(row["client"], of, before, row.get("tool", "")) == after
+                assert strip_client_text(row["client"], of, before, row.get("tool", "")) == after

@@ -170,7 +170,7 @@ def treat_text(client: str, text: str) -> str:
     return next((what for what, starts in rows if text.startswith(tuple(starts))), "")
 
 
-def clean_text(client: str, of: str, text: str, tool: str = "") -> str:
+def strip_client_text(client: str, of: str, text: str, tool: str = "") -> str:
     """A prompt, answer, result or summary without what the client has put into it."""
     for row, pattern in _CLEANINGS:
         if row["client"] == client and of in row["of"] and row.get("tool", tool) == tool:

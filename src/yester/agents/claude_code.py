@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from yester.agents.base import Conversation, Reading, State, clean_text, treat_text
+from yester.agents.base import Conversation, Reading, State, strip_client_text, treat_text
 from yester.agents.descriptors import CLAUDE_CODE
 from yester.agents.sources import FileReader, Transcript
 from yester.agents.values import digest, load_object, nested_text, text_at, todo_text
@@ -81,9 +81,9 @@ class ClaudeCode(Transcript):
             if self.skip_subagent():
                 return
             if kind == "user":
-                yield from self._read_user(line, content)
+                yield from self._read_user_line(line, content)
             else:
-                yield from self._read_assistant(line, content)
+                yield from self._read_assistant_line(line, content)
         elif kind == "queue-operation":
             yield from self._read_queue(line)
         elif kind == "custom-title" and (title := text_at(line, "customTitle")):
@@ -108,7 +108,7 @@ class ClaudeCode(Transcript):
 
     # --- what the user said ------------------------------------------------------------------
 
-    def _read_user(self, line: Line, content: list[Any]) -> Iterator[Item]:
+    def _read_user_line(self, line: Line, content: list[Any]) -> Iterator[Item]:
         texts = []
         for block in content:
             kind = block.get("type") if isinstance(block, dict) else None
@@ -124,16 +124,14 @@ class ClaudeCode(Transcript):
             yield self.make_plan(plan)
         if not texts:
             return
-        text = clean_text(self.agent, "prompt", "\n".join(texts)).strip()
+        text = strip_client_text(self.agent, "prompt", "\n".join(texts)).strip()
         if line.get("isMeta") or line.get("sourceToolUseID"):
             self.reading.skip("client's own text")
         elif not isinstance(ref := line.get("uuid"), str):
             self.reading.report_bad(self.number, "user record without a uuid")
-        elif not text:
-            self.reading.skip("reminder")
         elif line.get("isCompactSummary"):
-            yield from self.make_summary(ref, clean_text(CLAUDE_CODE.name, "summary", text))
-        elif treat_text(self.agent, text) in ("", "command") and not _is_typed(line):
+            yield from self.make_summary(ref, strip_client_text(CLAUDE_CODE.name, "summary", text))
+        elif text and treat_text(self.agent, text) in ("", "command") and not _is_typed(line):
             yield from self.make_notice(ref, text, "Task")
         else:
             yield from read_user_text(self, ref, text)
@@ -158,7 +156,7 @@ class ClaudeCode(Transcript):
         self.reading.skip("queue-operation")
 
     def _make_queued_prompt(self, text: str) -> Iterator[Item]:
-        text = clean_text(self.agent, "prompt", text).strip()
+        text = strip_client_text(self.agent, "prompt", text).strip()
         mark = digest(text)
         # Newer clients write the same prompt twice, as queue record and as attachment.
         if not text or not self.state.project or mark in self.state.busy:
@@ -169,7 +167,7 @@ class ClaudeCode(Transcript):
 
     # --- what the agent said and did ---------------------------------------------------------
 
-    def _read_assistant(self, line: Line, content: list[Any]) -> Iterator[Item]:
+    def _read_assistant_line(self, line: Line, content: list[Any]) -> Iterator[Item]:
         if line.get("isApiErrorMessage") or line["message"].get("model") == "<synthetic>":
             self.reading.skip("client's own text")
             return
@@ -196,7 +194,7 @@ class ClaudeCode(Transcript):
     def read_result(self, key: Any, text: str, failed: bool) -> Iterator[Item]:
         call = self.waiting.get(key) if isinstance(key, str) else None
         tool = call.item.tool if call else ""
-        text = clean_text(self.agent, "result", text, tool)
+        text = strip_client_text(self.agent, "result", text, tool)
         if call and tool == "TaskCreate" and (match := _TASK_NUMBER.search(text)):
             task = (match[1], call.item.title, "pending")
             self.state = replace(self.state, tasks=(*self.state.tasks, task)[-200:])
@@ -206,10 +204,12 @@ class ClaudeCode(Transcript):
 def read_user_text(talk: Conversation, ref: str, text: str) -> Iterator[Item]:
     """What a text in a user message is: typed, or written by the client."""
     treatment = treat_text(CLAUDE_CODE.name, text)
-    if treatment.startswith("skip "):
+    if not text:
+        talk.reading.skip("reminder")
+    elif treatment.startswith("skip "):
         talk.reading.skip(treatment.removeprefix("skip "))
     elif treatment == "compaction":
-        yield from talk.make_summary(ref, clean_text(CLAUDE_CODE.name, "summary", text))
+        yield from talk.make_summary(ref, strip_client_text(CLAUDE_CODE.name, "summary", text))
     elif treatment == "shell":
         body = "\n".join(match["text"].strip() for match in _TAG.finditer(text)).strip()
         yield from talk.make_notice(ref, body, "Bash", origin="user")

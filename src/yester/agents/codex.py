@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from yester.agents.base import State, clean_text, complete_call, treat_text
+from yester.agents.base import State, complete_call, strip_client_text, treat_text
 from yester.agents.sources import FileReader, Transcript
 from yester.agents.values import (
     decode_json,
@@ -136,7 +136,7 @@ class Rollout(Transcript):
             else:
                 self.reading.skip("encrypted reasoning")
         elif kind in ("function_call", "custom_tool_call", "local_shell_call"):
-            yield from self._read_call(payload)
+            yield from self._read_tool_call(payload)
         elif kind in ("function_call_output", "custom_tool_call_output"):
             yield from self.add_result(payload.get("call_id"), *_read_output(payload.get("output")))
         elif kind == "web_search_call" and isinstance(action := payload.get("action"), dict):
@@ -150,7 +150,7 @@ class Rollout(Transcript):
     def _read_message(self, payload: Mapping[str, Any]) -> Iterator[Item]:
         role = payload.get("role")
         if role == "user":
-            yield from self._read_user(payload)
+            yield from self._read_user_message(payload)
         elif role == "assistant":
             text = nested_text(payload.get("content"))
             ref = self.make_ref(payload.get("id"), text)
@@ -161,7 +161,7 @@ class Rollout(Transcript):
         else:
             self.reading.skip(f"{role} message")
 
-    def _read_user(self, payload: Mapping[str, Any]) -> Iterator[Item]:
+    def _read_user_message(self, payload: Mapping[str, Any]) -> Iterator[Item]:
         texts = []
         for text in _user_texts(payload.get("content")):
             treatment = treat_text(self.agent, text)
@@ -171,7 +171,7 @@ class Rollout(Transcript):
                 ref = self.make_ref(payload.get("id"), text)
                 yield from self.make_notice(ref, text, "spawn_agent")
             elif not treatment:
-                texts.append(clean_text(self.agent, "prompt", text))
+                texts.append(strip_client_text(self.agent, "prompt", text))
             else:
                 self.reading.skip(treatment.removeprefix("skip "))
                 if match := _CWD.search(text):
@@ -191,7 +191,7 @@ class Rollout(Transcript):
             yield said.item
 
     def _read_compaction(self, payload: Mapping[str, Any]) -> Iterator[Item]:
-        text = clean_text(self.agent, "summary", text_at(payload, "message")).strip()
+        text = strip_client_text(self.agent, "summary", text_at(payload, "message")).strip()
         said = self.waiting.get(_LAST_SAID)
         if said and said.item.body == text:
             del self.waiting[_LAST_SAID]
@@ -204,7 +204,7 @@ class Rollout(Transcript):
 
     # --- what was done -----------------------------------------------------------------------
 
-    def _read_call(self, payload: Mapping[str, Any]) -> Iterator[Item]:
+    def _read_tool_call(self, payload: Mapping[str, Any]) -> Iterator[Item]:
         given = input_fields(value_at(payload, "action", "arguments", "input"))
         tool, space = text_at(payload, "name") or "local_shell", text_at(payload, "namespace")
         if space.startswith("mcp__"):

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from yester.agents.base import State, clean_text
+from yester.agents.base import State, strip_client_text
 from yester.agents.sources import FileReader, Transcript
 from yester.agents.values import dict_at, dicts_at, input_fields, nested_text, text_at
 from yester.files import read_text
@@ -61,10 +61,10 @@ class EventLog(Transcript):
         if kind.startswith("subagent."):
             self._note_subagent(record, data)
         handler = {
-            "user.message": self._read_user,
-            "assistant.message": self._read_assistant,
-            "tool.execution_start": self._read_call,
-            "tool.execution_complete": self._read_result,
+            "user.message": self._read_user_event,
+            "assistant.message": self._read_assistant_event,
+            "tool.execution_start": self._read_tool_start,
+            "tool.execution_complete": self._read_tool_end,
             "session.compaction_complete": self._read_compaction,
         }.get(kind)
         if handler is None:
@@ -93,8 +93,8 @@ class EventLog(Transcript):
 
     # --- what was said -----------------------------------------------------------------------
 
-    def _read_user(self, record: Record, data: Record) -> Iterator[Item]:
-        text = clean_text(self.agent, "prompt", nested_text(data.get("content"))).strip()
+    def _read_user_event(self, record: Record, data: Record) -> Iterator[Item]:
+        text = strip_client_text(self.agent, "prompt", nested_text(data.get("content"))).strip()
         ref, source = self.make_ref(record.get("id"), text), data.get("source")
         if not text:
             self.reading.skip("empty")
@@ -103,7 +103,7 @@ class EventLog(Transcript):
         else:
             self.reading.skip("client's own text")
 
-    def _read_assistant(self, record: Record, data: Record) -> Iterator[Item]:
+    def _read_assistant_event(self, record: Record, data: Record) -> Iterator[Item]:
         text, thought = nested_text(data.get("content")), data.get("reasoningText")
         ref = self.make_ref(data.get("messageId") or record.get("id"), text)
         if thought:
@@ -117,7 +117,7 @@ class EventLog(Transcript):
 
     # --- what was done -----------------------------------------------------------------------
 
-    def _read_call(self, _: Record, data: Record) -> Iterator[Item]:
+    def _read_tool_start(self, _: Record, data: Record) -> Iterator[Item]:
         key, tool = data.get("toolCallId"), text_at(data, "toolName")
         if not tool:
             self.reading.report_bad(self.number, "tool execution without a tool")
@@ -130,12 +130,12 @@ class EventLog(Transcript):
         else:
             yield from self.read_call(key, tool, given)
 
-    def _read_result(self, _: Record, data: Record) -> Iterator[Item]:
+    def _read_tool_end(self, _: Record, data: Record) -> Iterator[Item]:
         result = data.get("result")
         text = nested_text(result) or nested_text(dict_at(data, "result").get("detailedContent"))
         if isinstance(error := dict_at(data, "error").get("message"), str):
             text = f"{text}\n{error}"
-        text = clean_text(self.agent, "result", text)
+        text = strip_client_text(self.agent, "result", text)
         code = dict_at(data, "shellExecution").get("exitCode")
         if match := _EXITED.search(text):
             text = text[: match.start()]

@@ -189,13 +189,13 @@ class Chat(Transcript):
             texts = [block for block in blocks if text_at(block, "type") == "text"]
             blocks = [block for block in blocks if text_at(block, "type") != "text"]
             said = "\n".join(map(nested_text, texts))
-            yield from self._read_user(ref, said, options.get("isSummary") is True)
+            yield from self._read_query(ref, said, options.get("isSummary") is True)
         for at, block in enumerate(blocks):
             if failed and isinstance(block, dict):
                 block["isError"] = True
             yield from self.read_block(f"{ref}:{at}" if at else ref, block)
 
-    def _read_user(self, ref: str, said: str, summary: bool) -> Iterator[Item]:
+    def _read_query(self, ref: str, said: str, summary: bool) -> Iterator[Item]:
         """What was typed stands in a tag of its own, between what the client knows."""
         self.epoch = _parse_prompt_time(said) or self.epoch
         queries = [query.strip() for query in _QUERY.findall(said)]
@@ -436,7 +436,7 @@ class Composer(Conversation):
             if thought:
                 yield from self.make_message(f"{ref}:thinking", thought, "thinking")
             if call:
-                yield from self._read_call(f"{ref}:tool", call)
+                yield from self._read_tool_bubble(f"{ref}:tool", call)
             if said or not (thought or call):
                 yield from self.make_message(ref, said)
 
@@ -458,7 +458,7 @@ class Composer(Conversation):
             call = next(filter(None, (dict_at(one, ref) for one in calls)), {})
         return call if isinstance(call.get("name"), str) else None
 
-    def _read_call(self, ref: str, call: dict[str, Any]) -> Iterator[Item]:
+    def _read_tool_bubble(self, ref: str, call: dict[str, Any]) -> Iterator[Item]:
         given = input_fields(value_at(call, "rawArgs", "params"))
         result, error = call.get("result"), nested_text(call.get("error"))
         found = decode_json(result) if isinstance(result, str) else result

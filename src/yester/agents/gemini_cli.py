@@ -17,7 +17,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from yester.agents.base import Reading, State, clean_text, complete_call
+from yester.agents.base import Reading, State, complete_call, strip_client_text
 from yester.agents.sources import BadLine, FileReader, Record, Transcript
 from yester.agents.values import (
     LONGEST_LINE,
@@ -146,11 +146,11 @@ class Chat(Transcript):
         elif self.skip_subagent():
             return
         elif kind == "user":
-            yield from self._read_user(own, message)
+            yield from self._read_user_message(own, message)
         else:
             if own != self.current:
                 self.current, self.given = own, {}
-            for item in self._read_answer(own, message):
+            for item in self._read_gemini_message(own, message):
                 key = (item.kind, item.ref)
                 if self.given.get(key) == item:
                     self.reading.skip("message written again")
@@ -160,9 +160,9 @@ class Chat(Transcript):
 
     # --- what was said -----------------------------------------------------------------------
 
-    def _read_user(self, own: str, message: Mapping[str, Any]) -> Iterator[Item]:
+    def _read_user_message(self, own: str, message: Mapping[str, Any]) -> Iterator[Item]:
         typed = nested_text(message.get("displayContent")) or _message_text(message.get("content"))
-        text = clean_text(self.agent, "prompt", typed).strip()
+        text = strip_client_text(self.agent, "prompt", typed).strip()
         if not text:
             self.reading.skip("injected context" if typed.strip() else "tool result repeated")
         elif _is_snapshot(message):
@@ -180,29 +180,29 @@ class Chat(Transcript):
             self.state = replace(self.state, recent=(*self.state.recent, own)[-_PROMPTS_KEPT:])
             yield self.make_prompt(own, text)
 
-    def _read_answer(self, own: str, message: Mapping[str, Any]) -> Iterator[Item]:
+    def _read_gemini_message(self, own: str, message: Mapping[str, Any]) -> Iterator[Item]:
         content = message.get("content")
         thought = join_output(_thought_text(message), _message_text(content, thought=True))
         if thought:
             yield from self.make_message(f"{own}:thoughts", thought, "thinking")
-        text = clean_text(self.agent, "answer", _message_text(content))
+        text = strip_client_text(self.agent, "answer", _message_text(content))
         if text.strip():
             yield from self.make_message(own, text)
         for call in list_at(message, "toolCalls"):
             if isinstance(call, dict) and isinstance(call.get("name"), str):
-                yield from self._read_call(own, call)
+                yield from self._read_tool_call(own, call)
             else:
                 self.reading.report_bad(self.number, "tool call without a name")
 
-    def _read_call(self, own: str, call: Mapping[str, Any]) -> Iterator[Item]:
+    def _read_tool_call(self, own: str, call: Mapping[str, Any]) -> Iterator[Item]:
         tool, given = call["name"], input_fields(call.get("args"))
         if tool == "write_todos":
             yield from self.make_todo(given.get("todos"))
         self.place_record(call.get("timestamp"))
         item = self.make_call(call.get("id"), tool, given, within=own)
-        output, failed = _read_result(call.get("result"))
+        output, failed = _read_responses(call.get("result"))
         output = output or text_at(call, "resultDisplay")
-        output = clean_text(self.agent, "result", output, tool)
+        output = strip_client_text(self.agent, "result", output, tool)
         exited = tool == "run_shell_command" and _EXIT.search(output)
         failed = failed or bool(exited) or call.get("status") == "error"
         yield from self.skip_bookkeeping(complete_call(item, output, failed))
@@ -236,7 +236,7 @@ def _is_snapshot(message: Mapping[str, Any]) -> bool:
     return _message_text(message.get("content")).lstrip().startswith("<state_snapshot>")
 
 
-def _read_result(result: Any) -> tuple[str, bool]:
+def _read_responses(result: Any) -> tuple[str, bool]:
     """(text, did it fail) of a call's result, which are parts for the model."""
     texts: list[str] = []
     failed = False

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from yester.agents.base import Options, Reading, clean_text
-from yester.agents.claude_code import ClaudeCode, ClaudeCodeState, Line
+from yester.agents.base import Options, Reading, strip_client_text
+from yester.agents.claude_code import ClaudeCode, ClaudeCodeState, read_user_text
 from yester.agents.descriptors import AGENTS, CLAUDE_CODE, CLAUDE_EVENTS
-from yester.agents.values import nested_text, text_at, to_text
+from yester.agents.values import input_fields, nested_text, text_at, to_text
 from yester.model import Item, Session
 from yester.project import Projects, files_root
 
@@ -28,7 +28,7 @@ READ_TRANSCRIPT_AFTER = frozenset({"compaction", "agent end", "stop", "stop fail
 TRIAL = "yester-trial"
 
 _CLIENT_NAME = re.compile(r"[a-z][a-z0-9-]{1,30}")
-_MADE_UP = "hook"  # the id of records that we make of payloads
+_MADE_UP = "hook"  # the ref of what only the transcript has an id for
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +118,9 @@ def read_payload(
         actor=actor if text_at(payload, "agent_id") else "",
         tool=text_at(payload, "tool_name") if about_tool else "",
         failed=what == "failure",
-        interrupted=payload.get("is_interrupt") is True,
+        interrupted=about_tool and payload.get("is_interrupt") is True,
         size=sum(map(_count_characters, used)),
-        lasted=_read_duration(payload),
+        lasted=_read_duration(payload) if about_tool else 0,
         prompt=text_at(payload, "prompt") if what == "prompt" else "",
         source=text_at(payload, "source"),
         file=text_at(payload.get("tool_input"), "file_path") if what == "read" else "",
@@ -136,8 +136,8 @@ def add_items(
     options: Options,
     fallback: str,
 ) -> HookEvent:
-    """The same with its items, made by the transcript's own reader from the records the client
-    would have written. `fallback` identifies a tool call that has no id."""
+    """The same with its items, made by the transcript's own reader as if the client had written it
+    down. `fallback` identifies a tool call that has no id."""
     reading = Reading(Path(event.session or "hook"), projects, options)
     reading.state = ClaudeCodeState(
         session=event.session, actor=event.actor, cwd=session.cwd, project=session.project,
@@ -149,8 +149,7 @@ def add_items(
     reader.epoch = event.epoch - event.lasted
     found = [
         replace(item, source=event.agent, agent=event.agent)
-        for record in _write_records(event, payload, fallback)
-        for item in reader.read_record(record)
+        for item in _read_event(reader, event, payload, fallback)
     ]
     items = [
         replace(item, ref=item.alias, alias="") if item.ref == _MADE_UP else item
@@ -160,31 +159,27 @@ def add_items(
     return replace(event, items=tuple(items), skipped=dict(reading.skipped))
 
 
-def _write_records(event: HookEvent, payload: Mapping[str, Any], fallback: str) -> Iterator[Line]:
-    """What Claude Code writes into its transcript when this happens."""
-
-    def make_record(role: str, content: Any, **more: Any) -> Line:
-        return {
-            "type": role, "uuid": _MADE_UP, "sessionId": event.session,
-            "message": {"content": content}, "isSidechain": bool(event.actor), **more,
-        }  # fmt: skip
-
+def _read_event(
+    reader: ClaudeCode, event: HookEvent, payload: Mapping[str, Any], fallback: str
+) -> Iterator[Item]:
+    if reader.skip_subagent():
+        return
     if event.what == "prompt":
-        yield make_record("user", event.prompt)
+        prompt = strip_client_text(CLAUDE_CODE.name, "prompt", event.prompt).strip()
+        yield from read_user_text(reader, _MADE_UP, prompt)
     elif event.what in ("tool", "failure"):
         key = text_at(payload, "tool_use_id") or fallback
-        given = payload.get("tool_input")
-        call = {"type": "tool_use", "id": key, "name": event.tool, "input": given}
-        yield make_record("assistant", [call])
+        yield from reader.read_call(key, event.tool, input_fields(payload.get("tool_input")))
         response = payload.get("tool_response", payload.get("tool_result"))
         text = text_at(payload, "error") if event.failed else result_text(event.tool, response)
-        result = {"type": "tool_result", "tool_use_id": key, "content": text}
-        yield make_record("user", [{**result, "is_error": event.failed}])
+        yield from reader.read_result(key, text, event.failed)
     elif event.what in ("stop", "agent end"):
-        yield make_record("assistant", text_at(payload, "last_assistant_message"))
+        yield from reader.make_message(_MADE_UP, text_at(payload, "last_assistant_message"))
     elif event.what == "compaction":
-        summary = clean_text(CLAUDE_CODE.name, "summary", text_at(payload, "compact_summary"))
-        yield make_record("user", summary, isCompactSummary=True)
+        summary = strip_client_text(
+            CLAUDE_CODE.name, "summary", text_at(payload, "compact_summary")
+        )
+        yield from reader.make_summary(_MADE_UP, summary)
 
 
 def result_text(tool: str, response: Any) -> str:

@@ -339,7 +339,7 @@ class _Session(Conversation):
             if message.kind == "user":
                 yield from self._read_prompt(message)
             elif message.new:
-                yield from self._read_answer(message)
+                yield from self._read_other_message(message)
         if message:
             self.register_session()  # the title may be all that changed
             yield from self.make_todo(self.store.read_todos(self.session))
@@ -362,7 +362,7 @@ class _Session(Conversation):
             for prompt in self.read_prompt(message.id, body, message.new):
                 yield replace(prompt, files_read=self.file_paths(named))
 
-    def _read_answer(self, message: Message) -> Iterator[Item]:
+    def _read_other_message(self, message: Message) -> Iterator[Item]:
         info, parts = message.info, list(self.store.read_parts(message))
         if info.get("summary") is True or message.kind == "compaction":
             texts = [nested_text(part) for _, part in parts if part.get("type") == "text"]
@@ -383,7 +383,7 @@ class _Session(Conversation):
     def _read_part(self, ref: str, part: dict[str, Any]) -> Iterator[Item]:
         kind = part.get("type")
         if kind == "tool":
-            yield from self._read_call(ref, part)
+            yield from self._read_tool_part(ref, part)
         elif kind == "reasoning":
             yield from self.make_message(ref, part.get("text"), "thinking")
         elif reason := _skip_reason(part):
@@ -391,7 +391,7 @@ class _Session(Conversation):
         else:
             yield from self.make_message(ref, part.get("text"))
 
-    def _read_call(self, ref: str, part: dict[str, Any]) -> Iterator[Item]:
+    def _read_tool_part(self, ref: str, part: dict[str, Any]) -> Iterator[Item]:
         """Version 1: tool, callID, state.output; version 2: name, id, state.content."""
         state = dict_at(part, "state")
         code, error = dict_at(state, "metadata").get("exit"), state.get("error")

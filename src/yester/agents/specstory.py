@@ -15,7 +15,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from yester.agents.base import BOOKKEEPING, TODO_TOOLS, Reading, clean_text, find_title, treat_text
+from yester.agents.base import (
+    BOOKKEEPING,
+    TODO_TOOLS,
+    Reading,
+    find_title,
+    strip_client_text,
+    treat_text,
+)
 from yester.agents.claude_code import read_user_text
 from yester.agents.descriptors import AGENTS, CLAUDE_CODE
 from yester.agents.sources import FileReader, Markdown, MarkdownState
@@ -127,15 +134,15 @@ class History(Markdown):
         if self.skip_subagent():
             return
         if header["who"] == "User":
-            yield from self._read_user(
-                ref, _strip_rules(clean_text(CLAUDE_CODE.name, "prompt", body)).strip()
+            yield from self._read_user_block(
+                ref, _strip_rules(strip_client_text(CLAUDE_CODE.name, "prompt", body)).strip()
             )
         elif header["model"] == "<synthetic>" or body.lstrip().startswith(_TO_COMPACT):
             self.reading.skip("client's own text")
         elif self.actor and not header["model"]:  # no model wrote it: the agent that asked did
             yield from self.make_message(ref, _strip_rules(body), "task")
         else:
-            yield from self._read_answer(ref, body)
+            yield from self._read_agent_block(ref, body)
 
     def _read_preamble(self, text: str) -> None:
         named, title = _SESSION.search(text), _TITLE.search(text)
@@ -147,7 +154,7 @@ class History(Markdown):
             title=find_title(title and title["title"]),
         )
 
-    def _read_user(self, ref: str, text: str) -> Iterator[Item]:
+    def _read_user_block(self, ref: str, text: str) -> Iterator[Item]:
         treatment = treat_text(CLAUDE_CODE.name, text)
         expands, now = self.state.expands, self.state.time if treatment == "command" else ""
         self.state = replace(self.state, expands=now)
@@ -162,7 +169,7 @@ class History(Markdown):
 
     # --- what the agent said and did ---------------------------------------------------------
 
-    def _read_answer(self, ref: str, body: str) -> Iterator[Item]:
+    def _read_agent_block(self, ref: str, body: str) -> Iterator[Item]:
         """The parts of a message in order; its first one has the message's ref."""
         number = at = 0
         for part in (*_PART.finditer(body), None):
@@ -178,11 +185,11 @@ class History(Markdown):
                 elif found["think"] is not None:
                     yield from self.make_message(own, _strip_details(found["think"])[1], "thinking")
                 else:
-                    yield from self._read_call(own, found)
+                    yield from self._read_tool_use(own, found)
         if not number:
             self.reading.skip("empty")
 
-    def _read_call(self, ref: str, part: re.Match[str]) -> Iterator[Item]:
+    def _read_tool_use(self, ref: str, part: re.Match[str]) -> Iterator[Item]:
         about = dict(_ABOUT.findall(part["about"] or ""))
         name = part["bare"] or about.get("name", "")
         summary, text = _strip_details(part["tool"] if part["bare"] is None else part["rest"])
