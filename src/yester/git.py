@@ -153,12 +153,12 @@ def collect_signals(root: str, deadline: float, path: str = PATH) -> Signals:
     if repository is None:
         return Signals(manifests=manifests)
 
-    def tell(name: str, *values: int | str) -> bytes:
+    def run_here(name: str, *values: int | str) -> bytes:
         return run_command(name, repository, *values, deadline=deadline, path=path) or b""
 
-    changed = [name[3:] for name in tell("changed").split(b"\0")]
-    changed += tell("untracked").split(b"\0")
-    log = tell("history", _RECENT_COMMITS, 0, repository.head) if repository.head else b""
+    changed = [name[3:] for name in run_here("changed").split(b"\0")]
+    changed += run_here("untracked").split(b"\0")
+    log = run_here("history", _RECENT_COMMITS, 0, repository.head) if repository.head else b""
     recent = (change.path for commit in parse_commits(log) for change in commit.changes)
     prefix = path_prefix(repository, root)
     return Signals(
@@ -354,7 +354,7 @@ def ask_git(
         with tempfile.TemporaryDirectory(prefix="yester-git-", dir="/tmp") as own:
             environment = _prepare_folder(Path(own), repository)
             until = min(deadline, time.monotonic() + MOST_SECONDS)
-            return _read_answer(
+            return _collect_answer(
                 [program, *_BEFORE.split(), *words], repository.top, environment, until
             )
     except (OSError, ValueError):
@@ -401,7 +401,9 @@ def _prepare_folder(own: Path, repository: Repository) -> dict[str, str]:
     }
 
 
-def _read_answer(words: list[str], cwd: Path, environment: dict[str, str], until: float) -> Answer:
+def _collect_answer(
+    words: list[str], cwd: Path, environment: dict[str, str], until: float
+) -> Answer:
     process = subprocess.Popen(  # noqa: S603 -- absolute path, arguments from the table
         words,
         stdin=subprocess.DEVNULL,

@@ -35,7 +35,7 @@ from yester.llm.archive import (
 from yester.memories.disk import append_to_file
 from yester.memories.places import project_slug
 from yester.model import Archived, Item, Queue
-from yester.operate.notes import read_items as notes
+from yester.operate.notes import make_note_items as notes
 from yester.store import open_store
 from yester.store.figures import refinement_totals, spending_by_day
 from yester.worker.jobs import Archiving

@@ -144,7 +144,7 @@ def test_what_others_put_into_a_folder_we_made_stays(home, tmp_path):
     (folder / "settings.json").write_text("{}")
     install.uninstall_link(home, folder)
     assert set(tree(folder)) == {"skills", "skills/mine", "settings.json"}
-    assert install.read_record(home) == []
+    assert install.read_installed(home) == []
 
 
 def test_folders_behind_links_are_followed_and_stay_links(home, tmp_path):
@@ -203,7 +203,7 @@ def test_the_settings_name_the_folder_and_a_repository_cannot(home, monkeypatch)
 def test_a_damaged_record_is_said_and_never_guessed_about(home):
     (home / "installed.json").write_text('[{"agent": 3}]')
     with pytest.raises(InstallError, match=r"installed\.json cannot be understood"):
-        install.read_record(home)
+        install.read_installed(home)
 
 
 # --- what the client says --------------------------------------------------------------------

@@ -138,14 +138,9 @@ def _ask_program(program: Path, words: Sequence[str], environ: Mapping[str, str]
         for name, value in environ.items()
         if not name.startswith(("CLAUDECODE", "CLAUDE_CODE_"))
     }
-    try:
-        done = subprocess.run(  # noqa: S603 -- the user's own program, words of ours
-            [str(program), *words], capture_output=True, text=True, errors="replace",
-            stdin=subprocess.DEVNULL, cwd=cwd, env={**clean, **_QUIET}, timeout=_ASKED_SECONDS,
-        )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout if done.returncode == 0 else ""
+    words = [str(program), *words]
+    out, _, wrong = time_program(words, b"", cwd, {**clean, **_QUIET}, _ASKED_SECONDS)
+    return "" if wrong else out.decode("utf-8", "replace")
 
 
 # --- hooks and servers on trial ----------------------------------------------------------------
@@ -220,7 +215,7 @@ def try_hook(
         "CLAUDE_PLUGIN_ROOT": str(plugin),
     }
     words = ["/bin/sh", "-c", command]
-    out, seconds, wrong = _time_program(words, payload, cwd, given)
+    out, seconds, wrong = time_program(words, msgspec.json.encode(payload), cwd, given)
     if wrong:
         return Outcome(event, seconds, wrong)
     return Outcome(event, seconds, *_judge_answer(event, out))
@@ -248,7 +243,7 @@ def _judge_answer(event: str, out: bytes) -> tuple[str, bool]:
 
 def try_server(name: str, words: list[str], environ: Mapping[str, str], cwd: Path) -> Outcome:
     """Does an MCP server answer the first request a client makes?"""
-    out, seconds, wrong = _time_program(words, _INITIALIZE, cwd, environ)
+    out, seconds, wrong = time_program(words, msgspec.json.encode(_INITIALIZE), cwd, environ)
     for line in out.splitlines():
         with suppress(msgspec.MsgspecError):
             answer = msgspec.json.decode(line, type=dict[str, Any])
@@ -257,18 +252,22 @@ def try_server(name: str, words: list[str], environ: Mapping[str, str], cwd: Pat
     return Outcome(name, seconds, wrong or "gave no answer")
 
 
-def _time_program(
-    words: list[str], sent: Mapping[str, Any], cwd: Path, environ: Mapping[str, str]
+def time_program(
+    words: Sequence[str],
+    sent: bytes,
+    cwd: Path,
+    environ: Mapping[str, str],
+    patience: float = _TRIED_SECONDS,
 ) -> tuple[bytes, float, str]:
-    """What a program of our plugin prints, the seconds it takes, and what goes wrong."""
+    """What a program prints, the seconds it takes, and what goes wrong."""
     began = time.monotonic()
     try:
-        done = subprocess.run(  # noqa: S603 -- the command of our own plugin
-            words, input=msgspec.json.encode(sent) + b"\n", capture_output=True, cwd=cwd,
-            env=dict(environ), timeout=_TRIED_SECONDS,
+        done = subprocess.run(  # noqa: S603 -- of our own plugin, or the user's with our words
+            words, input=sent + b"\n", capture_output=True, cwd=cwd, env=dict(environ),
+            timeout=patience,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
-        return b"", _TRIED_SECONDS, f"did not answer and end within {_TRIED_SECONDS:g} s"
+        return b"", patience, f"did not answer and end within {patience:g} s"
     except OSError as error:
         return b"", 0.0, f"{words[0]} cannot be run ({error.strerror})"
     wrong = ""

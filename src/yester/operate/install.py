@@ -153,12 +153,12 @@ class Installed(msgspec.Struct, frozen=True):
     made: tuple[str, ...] = ()  # folders that were not there before, outermost first
 
 
-def _record_file(home: Path) -> Path:
+def _installed_file(home: Path) -> Path:
     return home / "installed.json"
 
 
-def read_record(home: Path) -> list[Installed]:
-    path = _record_file(home)
+def read_installed(home: Path) -> list[Installed]:
+    path = _installed_file(home)
     try:
         return msgspec.json.decode(path.read_bytes(), type=list[Installed])
     except FileNotFoundError:
@@ -170,22 +170,22 @@ def read_record(home: Path) -> list[Installed]:
 
 
 def recorded_folders(home: Path) -> list[Path]:
-    return [Path(row.folder) for row in read_record(home) if row.agent == CLAUDE_CODE.name]
+    return [Path(row.folder) for row in read_installed(home) if row.agent == CLAUDE_CODE.name]
 
 
-def _split_record(home: Path, folder: Path) -> tuple[list[Installed], list[Installed]]:
+def _split_installed(home: Path, folder: Path) -> tuple[list[Installed], list[Installed]]:
     """The rows of other folders, and those of this one."""
-    rows = read_record(home)
+    rows = read_installed(home)
     own = [row for row in rows if (row.agent, row.folder) == (CLAUDE_CODE.name, str(folder))]
     return [row for row in rows if row not in own], own
 
 
-def _write_record(home: Path, rows: Sequence[Installed]) -> None:
+def _write_installed(home: Path, rows: Sequence[Installed]) -> None:
     if rows:
         text = msgspec.json.format(msgspec.json.encode(rows), indent=2).decode()
-        replace_file(_record_file(home), text + "\n")
+        replace_file(_installed_file(home), text + "\n")
     else:
-        _record_file(home).unlink(missing_ok=True)
+        _installed_file(home).unlink(missing_ok=True)
 
 
 # --- the link ----------------------------------------------------------------------------------
@@ -236,10 +236,10 @@ def install_link(home: Path, folder: Path) -> list[Change]:
         missing = [path for path in (link.parent, *link.parent.parents) if not path.exists()][::-1]
         for path in missing:
             path.mkdir(mode=0o700)
-        others, own = _split_record(home, folder)
+        others, own = _split_installed(home, folder)
         # Folders made before stay ours: the second time they are there already.
         made = dict.fromkeys([*(path for row in own for path in row.made), *map(str, missing)])
-        _write_record(home, [*others, Installed(CLAUDE_CODE.name, str(folder), tuple(made))])
+        _write_installed(home, [*others, Installed(CLAUDE_CODE.name, str(folder), tuple(made))])
         for step in steps:
             link.unlink(missing_ok=True)
             link.symlink_to(step.target or "")
@@ -253,7 +253,7 @@ def uninstall_link(home: Path, folder: Path) -> list[Change]:
         if is_installed(home, folder):
             link.unlink()
             done.append(Change("-", link))
-        others, own = _split_record(home, folder)
+        others, own = _split_installed(home, folder)
         for path in reversed([Path(path) for row in own for path in row.made]):
             with suppress(OSError):  # others have put something there meanwhile, or removed it
                 path.rmdir()
@@ -261,5 +261,5 @@ def uninstall_link(home: Path, folder: Path) -> list[Change]:
         with suppress(OSError):  # made by the client for our plugin, which keeps nothing there
             (folder / "plugins" / "data" / "yester-skills-dir").rmdir()
         if own:
-            _write_record(home, others)
+            _write_installed(home, others)
     return done

@@ -72,7 +72,7 @@ class NoteFile:
     folder: Callable[[], str]
 
 
-def read_items(
+def make_note_items(
     text: str, path: str, project: str, written: int, known: Sequence[Item] = ()
 ) -> tuple[list[Item], list[Item]]:
     """The notes of a file as items, and those of `known` (its active items) that are gone, retired.
@@ -148,7 +148,7 @@ def import_notes(
         if project == EXCLUDED or rules.off(folder or project.root, "", written):
             continue
         text = data.decode("utf-8", "replace")
-        now, gone = read_items(text, path, project.key, written, before)
+        now, gone = make_note_items(text, path, project.key, written, before)
         source = _make_source(path, now, state.st_size, state.st_mtime_ns)
         report.files += 1
         report.add_put(_put_items(store, [*now, *gone], project, source), len(gone))

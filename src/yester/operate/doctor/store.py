@@ -50,7 +50,7 @@ def look_at_model(case: Examination) -> Iterator[Finding]:
         yield make_finding("model.whole" if verified else "model.present", name=name)
 
 
-def _open(case: Examination) -> Store:
+def _open_store(case: Examination) -> Store:
     kept = case.config.number("backups_kept")
     copy = backups.before_migration(case.home, kept, case.now)
     return open_store(case.home, now=case.now, before_migration=copy)
@@ -62,7 +62,7 @@ def look_at_store(case: Examination) -> Iterator[Finding]:
         yield make_finding("store.none")
         return
     try:
-        store = _open(case)
+        store = _open_store(case)
     except StoreDamaged as error:
         yield _explain_damage(str(error).split("; ")[0], case.home)
         return
@@ -126,7 +126,7 @@ def mend_index(case: Examination) -> Iterator[Finding]:
     if not store_exists(case.home):
         return
     try:
-        with closing(_open(case)) as store:
+        with closing(_open_store(case)) as store:
             care = maintenance_of(store)
             problems = care.check()
             broken = bool(problems) or bool(care.stale())

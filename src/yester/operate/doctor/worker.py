@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 import time
 from calendar import timegm
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -20,6 +19,7 @@ from yester import __version__
 from yester.capture.homes import find_python, is_usual, record_home, usual_home
 from yester.capture.question import ask_worker
 from yester.capture.spool import ENDED_WORKER, Spool, age, is_newer, trusted_runtime
+from yester.operate.claude_code import time_program
 from yester.operate.doctor.finding import Examination, Finding, make_finding
 from yester.redact import redact
 from yester.worker.process import (
@@ -49,24 +49,15 @@ def look_at_python(case: Examination) -> Iterator[Finding]:
         yield make_finding("python3.missing", oldest=oldest)
         return
     cwd = case.home if case.home.exists() else Path("/")
-    version = _read_python_version(path, case.environ, cwd)
+    # As a hook would be run.
+    words = [path, "-I", "-S", "-c", "import sys; print(*sys.version_info[:3])"]
+    out, _, _ = time_program(words, b"", cwd, case.environ)
+    version = tuple(int(word) for word in out.split() if word.isdigit())
     name = "usable" if "/shims/" not in path else "shim"
     if version < OLDEST_PYTHON:
         name = "old" if version else "broken"
     shown = ".".join(map(str, version))
     yield make_finding(f"python3.{name}", path=path, version=shown, oldest=oldest)
-
-
-def _read_python_version(python: str, environ: Mapping[str, str], cwd: Path) -> tuple[int, ...]:
-    code = "import sys; print(*sys.version_info[:3])"
-    try:
-        done = subprocess.run(  # noqa: S603 -- as a hook would be run
-            [python, "-I", "-S", "-c", code], capture_output=True, text=True, cwd=cwd,
-            env=dict(environ), timeout=15,
-        )  # fmt: skip
-        return tuple(int(word) for word in done.stdout.split())
-    except (OSError, ValueError, subprocess.TimeoutExpired):
-        return ()
 
 
 def look_at_launch(case: Examination) -> Iterator[Finding]:
