@@ -599,7 +599,7 @@ def read_transcript(home, path):
     config = load_config(home, {})
     events = Events(store, config, rules(config))
     ingest = Ingest(store, events.projects, Options(), rules(config))
-    ingest.read_transcript(AGENTS["claude-code"], path, lambda _: None)
+    ingest.read_transcript(AGENTS["claude-code"], path)
     ingest.flush()
     store.close()
 

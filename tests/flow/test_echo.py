@@ -46,7 +46,7 @@ class Desk:
 
     def read(self, path):
         ingest = Ingest(self.store, self.events.projects, Options(), rules(self.config))
-        ingest.read_transcript(AGENTS["claude-code"], path, lambda _: None)
+        ingest.read_transcript(AGENTS["claude-code"], path)
         ingest.flush()
 
     def tell(self, text, cwd="/home/sam/code/shop"):

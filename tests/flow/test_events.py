@@ -54,7 +54,7 @@ class Intake:
     def read(self, path):
         events = self.events
         ingest = Ingest(self.store, events.projects, Options(), rules(load_config(self.home, {})))
-        ingest.read_transcript(AGENTS["claude-code"], path, lambda _: None)
+        ingest.read_transcript(AGENTS["claude-code"], path)
         ingest.flush()
         return ingest.report
 

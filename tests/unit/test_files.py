@@ -105,7 +105,7 @@ def test_nothing_an_agent_names_as_its_transcript_holds_up_its_reader(tmp_path, 
             ingest = Ingest(store, Projects({}), Options())
             for path in paths:
                 assert not load_reader(agent.name).is_transcript(path)
-                ingest.read_transcript(agent, path, lambda _: None)
+                ingest.read_transcript(agent, path)
             assert ingest.report.failed == len(paths)
     finally:
         store.close()
@@ -122,7 +122,7 @@ def test_nothing_beside_a_transcript_holds_up_its_reader(tmp_path, transcript, k
     store = open_store(tmp_path / "home", now=1)
     try:
         ingest = Ingest(store, Projects({}), Options())
-        ingest.read_transcript(AGENTS["claude-code"], path, lambda _: None)
+        ingest.read_transcript(AGENTS["claude-code"], path)
         assert (ingest.report.failed, ingest.report.files) == (0, 1)
     finally:
         store.close()

@@ -66,6 +66,18 @@ class Report:
     problems: list[str] = field(default_factory=list)
 
 
+@dataclass(slots=True)
+class _Pending:
+    """What is collected for the next batch."""
+
+    entries: list[Entry] = field(default_factory=list)
+    text: int = 0  # characters
+    unanswered: set[str] = field(default_factory=set)  # refs of calls whose result is not there yet
+    projects: dict[str, Project] = field(default_factory=dict)
+    sessions: dict[tuple[str, str], Session] = field(default_factory=dict)
+    sources: dict[str, tuple[Source, Counter[str]]] = field(default_factory=dict)
+
+
 class Ingest:
     """Collects prepared items and writes them in batches sized to keep the lock short."""
 
@@ -88,22 +100,17 @@ class Ingest:
         self._clock = clock
         self._before_storing = before_storing  # it may then have to wait for other writers
         self._size = 1_000
-        self._entries: list[Entry] = []
-        self._unanswered: set[str] = set()
-        self._text = 0
-        self._seen_projects: dict[str, Project] = {}
-        self._sessions: dict[tuple[str, str], Session] = {}
-        self._sources: dict[str, tuple[Source, Counter[str]]] = {}
+        self._pending = _Pending()
         self.report = Report()
 
     def add_item(self, item: Item, project: Project | None = None) -> None:
         if project is not None:
-            self._seen_projects[project.key] = project
+            self._pending.projects[project.key] = project
         self._collect(prepare_item(item))
 
     def _collect(self, entry: Entry) -> None:
-        self._entries.append(entry)
-        self._text += len(entry.item.body)
+        self._pending.entries.append(entry)
+        self._pending.text += len(entry.item.body)
 
     def _refusal(self, item: Item) -> str:
         """Why this may not be kept, or ""."""
@@ -127,7 +134,7 @@ class Ingest:
     def _is_outdated(self, item: Item) -> bool:
         """Is a call without its result stored with it? A hook told it before the client had written
         it down; the transcript may not be read again for long (a sub-agent's is not)."""
-        return item.ref in self._unanswered and any(
+        return item.ref in self._pending.unanswered and any(
             (old.source, old.kind) == (item.source, item.kind)
             and len(old.body) > len(item.body)
             and old.body.startswith(item.body)
@@ -136,44 +143,43 @@ class Ingest:
 
     @property
     def is_full(self) -> bool:
-        return len(self._entries) >= self._size or self._text >= _LARGEST_TEXT
+        return len(self._pending.entries) >= self._size or self._pending.text >= _LARGEST_TEXT
 
     def flush(self) -> PutCounts:
         """Write what has been collected; all of it or, on an error, nothing."""
-        if not (self._entries or self._sources):
+        pending = self._pending
+        if not (pending.entries or pending.sources):
             return PutCounts()
         self._before_storing()
         began = self._clock()
         with self._store.transaction("items"):
-            for project in self._seen_projects.values():
+            for project in pending.projects.values():
                 self._store.put_project(project)
-            for session in self._sessions.values():
+            for session in pending.sessions.values():
                 self._store.put_session(session)
-            entries = [entry for entry in self._entries if not self._is_outdated(entry.item)]
+            entries = [entry for entry in pending.entries if not self._is_outdated(entry.item)]
             result = self._store.put(entries)
-            for source, skipped in self._sources.values():
+            for source, skipped in pending.sources.values():
                 left_out = [Skipped(source.agent, why, n) for why, n in skipped.items()]
                 self._store.append([source, *left_out])
-        if self._entries:
+        if pending.entries:
             pace = _LOCK_SECONDS / max(self._clock() - began, 0.001)
-            fitting = int(len(self._entries) * pace)
+            fitting = int(len(pending.entries) * pace)
             self._size = min(max(fitting, _SMALLEST), _LARGEST)
         self.report.put += result
-        self._entries, self._text, self._unanswered = [], 0, set()
-        self._seen_projects, self._sessions, self._sources = {}, {}, {}
+        self._pending = _Pending()
         return result
 
-    def read_transcript(self, agent: Agent, path: Path, progress: Callable[[int], None]) -> None:
+    def read_transcript(self, agent: Agent, path: Path) -> None:
         """Read a transcript from where the last run ended; an unchanged one costs a stat."""
-        for _ in self.read_slices(agent, path, progress):
+        for _ in self.read_slices(agent, path):
             pass
 
-    def read_slices(
-        self, agent: Agent, path: Path, progress: Callable[[int], None] = lambda _: None
-    ) -> Iterator[None]:
-        """The same in small steps, for a caller that has other things to do between them."""
+    def read_slices(self, agent: Agent, path: Path) -> Iterator[int]:
+        """The same in small steps, for a caller that has other things to do between them; yields
+        how many bytes of the file each has dealt with."""
         try:
-            yield from self._read(agent, path, progress)
+            yield from self._read_file(agent, path)
         except OSError as error:
             self.report.failed += 1
             self.report.problems.append(f"{path}: cannot be read ({error.strerror or error})")
@@ -189,9 +195,9 @@ class Ingest:
         with self._store.transaction("places"):
             if known := next(iter(self._store.entries(Source, {"path": str(path)})), None):
                 self._store.append([replace(known, size=-1, head=_NO_HEAD)])
-        self.read_transcript(agent, path, lambda _: None)
+        self.read_transcript(agent, path)
 
-    def _read(self, agent: Agent, path: Path, progress: Callable[[int], None]) -> Iterator[None]:
+    def _read_file(self, agent: Agent, path: Path) -> Iterator[int]:
         found = path.stat()
         if not S_ISREG(found.st_mode):
             raise OSError(EINVAL, "not a regular file")
@@ -203,7 +209,7 @@ class Ingest:
             known = None  # the user has changed what is excluded: begin again
         if known and (known.size, known.mtime_ns) == (size, mtime_ns):
             self.report.unchanged += 1
-            progress(found.st_size)
+            yield found.st_size
             return
         reading = Reading(path, self._projects, self._options)
         if known and found.st_size >= known.offset and _head_hash(path, known.head) == known.head:
@@ -214,15 +220,15 @@ class Ingest:
             whole = True
         head = _head_hash(path)
         begun = shown = reading.offset
-        progress(begun)
         self.report.files += 1
+        yield begun
 
         def remember(size: int, mtime_ns: int) -> None:
             self._note_source(agent, reading, size, mtime_ns, head, whole)
 
         for item in reader.read_items(reading):
             if item is None:
-                yield
+                yield 0
                 continue
             if reason := self._refusal(item):
                 reading.skip(reason)
@@ -233,21 +239,19 @@ class Ingest:
                 entry = prepare_item(item)
                 self._collect(mark_echo(entry) if self._is_echo(entry.item) else entry)
                 if item.ref in reading.unanswered:
-                    self._unanswered.add(entry.item.ref)
-            yield
-            if reading.offset > shown:
-                progress(reading.offset - shown)
-                shown = reading.offset
+                    self._pending.unanswered.add(entry.item.ref)
+            before, shown = shown, max(shown, reading.offset)
+            yield shown - before
             if self.is_full:
                 remember(-1, 0)  # unfinished: no size can match it
                 self.flush()
         remember(size, mtime_ns)
-        progress(found.st_size - shown)
         self.report.bytes += found.st_size - begun
         self.report.messages += reading.messages
         self.report.problems += reading.problems
         if self.is_full:
             self.flush()
+        yield found.st_size - shown
 
     def _in_present_project(self, state: Mapping[str, Any]) -> Mapping[str, Any]:
         """A session's project may have been renamed or joined since its transcript was last read:
@@ -272,7 +276,7 @@ class Ingest:
             str(reading.path), agent.name, size, mtime_ns, reading.offset, reading.line, head,
             redact_value(state) or state,
         )  # fmt: skip
-        self._sources[source.path] = (source, reading.skipped)
+        self._pending.sources[source.path] = (source, reading.skipped)
         self.report.skipped += reading.skipped
         reading.skipped = Counter()
         for session in reading.sessions():
@@ -280,8 +284,8 @@ class Ingest:
                 continue
             title = "" if session.key in silent else redact(session.title)
             clean = replace(session, title=title, branch=redact(session.branch))
-            self._sessions[session.key, session.agent] = clean
-            self._seen_projects[session.project] = self._projects.by_key(session.project)
+            self._pending.sessions[session.key, session.agent] = clean
+            self._pending.projects[session.project] = self._projects.by_key(session.project)
 
 
 def _head_hash(path: Path, like: str = "") -> str:

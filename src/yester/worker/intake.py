@@ -268,7 +268,8 @@ class Intake:
         ingest = Ingest(
             self._store, self.taker.projects, options, self._rules, before_storing=self._marks.rest
         )
-        yield from ingest.read_slices(agent, path)
+        for _ in ingest.read_slices(agent, path):
+            yield
         ingest.flush()
         self._marks.rest()
         self.taker.find_prompts(told.session, told.agent)

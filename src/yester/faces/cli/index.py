@@ -92,7 +92,8 @@ def index_command(
     with progress_bar("indexing", total, in_bytes=True) as advance, stoppable():
         try:
             for agent, path in found:
-                ingest.read_transcript(agent, path, advance)
+                for done in ingest.read_slices(agent, path):
+                    advance(done)
         finally:
             ingest.flush()
     report, notes = ingest.report, _index_notes(app, paths, only, projects, kept_out, oldest)
