@@ -192,11 +192,11 @@ class CachedEmbedder:
         )
 
     def embed_query(self, text: str, most_tokens: int = QUERY_TOKENS) -> Vectors:
-        def ask(_: Sequence[str]) -> Vectors:
+        def embed_question(_: Sequence[str]) -> Vectors:
             row: Vectors = self._inner.embed_query(text, most_tokens)[None]
             return row
 
-        vector: Vectors = self._cached_rows([text], f"query {most_tokens}", ask)[0]
+        vector: Vectors = self._cached_rows([text], f"query {most_tokens}", embed_question)[0]
         return vector
 
     def _cached_rows(

@@ -86,7 +86,7 @@ def glimpse_finder(asked: Collection[str]) -> Callable[[str, int], str]:
     Tokenizing the texts would be a quarter of what a list of twenty hits costs."""
     wanted = [_cut_stem(term) for term in asked]
 
-    def glimpse(text: str, most: int) -> str:
+    def find_glimpse(text: str, most: int) -> str:
         scanned = text[:_SCANNED]
         low = scanned.lower()
         found = sorted(
@@ -94,7 +94,7 @@ def glimpse_finder(asked: Collection[str]) -> Callable[[str, int], str]:
         )
         return _render_window(text, scanned, found, most, None)
 
-    return glimpse
+    return find_glimpse
 
 
 def _term_spans(text: str, term: str) -> Iterator[tuple[int, int]]:

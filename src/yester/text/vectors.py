@@ -87,8 +87,8 @@ def differing_bits(codes: Any, wanted: bytes) -> Any:
     differing = codes ^ np.frombuffer(wanted, codes.dtype)
     if hasattr(np, "bitwise_count"):
         return np.bitwise_count(differing).sum(axis=1, dtype=np.uint16)
-    return _BITS(np)[differing.view(np.uint8)].sum(axis=1, dtype=np.uint16)
+    return _bit_counts(np)[differing.view(np.uint8)].sum(axis=1, dtype=np.uint16)
 
 
-def _BITS(np: Any) -> Any:  # noqa: N802 -- a table, made where numpy is there
+def _bit_counts(np: Any) -> Any:
     return np.array([bin(byte).count("1") for byte in range(256)], np.uint8)

@@ -213,7 +213,7 @@ def explains_errors(read: Callable[Concatenate[Any, P], R]) -> Callable[Concaten
     """A reading method of a store whose database errors come out as sentences."""
 
     @wraps(read)
-    def method(store: Any, /, *args: P.args, **more: P.kwargs) -> R:
+    def read_explained(store: Any, /, *args: P.args, **more: P.kwargs) -> R:
         with explain_errors(store._path):
             try:
                 return read(store, *args, **more)
@@ -221,4 +221,4 @@ def explains_errors(read: Callable[Concatenate[Any, P], R]) -> Callable[Concaten
                 check_version(store._db, store._version, str(store._path))
                 raise
 
-    return method
+    return read_explained
