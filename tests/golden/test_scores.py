@@ -98,7 +98,7 @@ def items():
     for ref, body in {
         "name.own": "database", "name.other": "db", "begins": "zebu", "side": "brown bear",
         "close": "brown is the bear", "apart": f"brown {chatter('apart')} bear",
-        "long": "ibex " * 3 + " ".join(map(chatter, "abcd")),        "short": "ibex", "part.one": "quail", "unembedded": "quail quail",
+        "long": "ibex " * 3 + " ".join(map(chatter, "abcd")),        "short": "ibex", "part.one": "quail", "unembedded": "quail quail", "far": chatter("far"), "nearer": chatter("nearer"),
     }.items():  # fmt: skip
         yield Item(ref, "message", "name:shop", body=body, epoch=NOW)
     yield Item(
@@ -124,6 +124,10 @@ def store(tmp_path_factory):
         opened.put_vectors(one.id, "fixed", [VECTOR[2], near, VECTOR[3]])
         (one,) = opened.find_by_ref("short")
         opened.put_vectors(one.id, "fixed", [near])
+        for ref, cosine in (("far", 0.29), ("nearer", 0.32)):
+            (one,) = opened.find_by_ref(ref)
+            vector = cosine * VECTOR[0] + np.sqrt(1 - cosine**2) * VECTOR[4]
+            opened.put_vectors(one.id, "fixed", [vector])
         (shown,) = opened.find_by_ref("role.user")
         opened.append([Injection(n, "SessionStart", shown.id, 0.5, 9, NOW) for n in (7, 8, 9)])
         (used,) = opened.find_by_ref("role.tool")
