@@ -145,7 +145,7 @@ QUESTIONS = [
         None,
         ("/api/search", {"dateEnd": "2026-03-04"}),
         ("search", {"dateEnd": "2026-03-04"}),
-        None,
+        lambda memory: memory.recall("", until="2026-03-04"),
     ),
     Question(
         "timeline around an item",

@@ -1,47 +1,70 @@
-"""The Python interface: `yester.open()` gives a Memory. Everything runs in process."""
+"""The Python interface: `yester.open()` gives a memory. Everything runs in process.
+
+Names, defaults and dates are those of the command line and of HTTP: an end that is a day belongs to
+the range, a project goes by its name or key.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypedDict, Unpack
 
-from yester.clock import DAY, parse_time
+from yester.clock import parse_bound
 from yester.errors import UsageError
-from yester.faces.python_memories import Memories
 from yester.ingest.prepare import content_hash
 from yester.ingest.transcripts import add_items
-from yester.memories.memory import Author
-from yester.memories.remember import Draft
+from yester.memories import lifecycle
+from yester.memories.categories import get_category
+from yester.memories.content import clean_text
+from yester.memories.folder import locate_folder
+from yester.memories.memory import GLOBAL, Author, plain_form
+from yester.memories.remember import Choice, Draft, Kept, find_candidate, remember
+from yester.memories.sync import ImportReport, SyncReport, import_folder, sync_folder
 from yester.memory import Memory
-from yester.model import KINDS, Filters, Hit, Item, Project, Session
+from yester.model import (
+    KINDS,
+    STATUSES,
+    Change,
+    Filters,
+    Hit,
+    Item,
+    Memo,
+    Paging,
+    Project,
+    Session,
+)  # fmt: skip
 from yester.operations.context import ContextRequest, build_context
+from yester.operations.timeline import find_neighbours
 from yester.project import named_project
 from yester.recall.recall import Answer, Asked, make_hit
-from yester.recall.timeline import Timeline, build_timeline, recent_sessions
-
-if TYPE_CHECKING:
-    from yester.store.contract import Store
+from yester.recall.timeline import Timeline, recent_sessions
+from yester.store.contract import Store
 
 Time = float | int | datetime | str | None
+_NOBODY = Author("python", 0)
 
-# What `add` takes, and what of it becomes which field of an item.
-_TEXTS = ("ref", "title", "subtitle", "type", "session", "role", "source", "agent", "tool")
-_LISTS = ("facts", "concepts", "tags", "files_read", "files_modified")
-_OTHERS = (
-    "kind",
-    "project",
-    "text",
-    "files",
-    "epoch",
-    "sections",
-    "prompt_number",
-    "discovery_tokens",
-)
-_KNOWN = frozenset((*_TEXTS, *_LISTS, *_OTHERS))
+# The class `Memories` has a method called list.
+_Memos = list[Memo]
+_Changes = list[Change]
+_Dues = list[lifecycle.Due]
+
+
+class Narrowing(TypedDict, total=False):
+    """What a question may be narrowed by. Times are seconds, datetimes or texts such as "3d"."""
+
+    kinds: Sequence[str]
+    types: Sequence[str]
+    concepts: Sequence[str]
+    session: str | None
+    agent: str | None
+    tool: str | None
+    since: Time
+    until: Time
 
 
 class Explained(list[Hit]):
@@ -51,9 +74,8 @@ class Explained(list[Hit]):
 
     def __init__(self, found: Answer) -> None:
         super().__init__(found.hits)
-        self.arms, self.weights, self.cut, self.more = (
-            found.arms, found.weights, found.cut, found.more,
-        )  # fmt: skip
+        self.arms, self.weights = found.arms, found.weights
+        self.cut, self.more = found.cut, found.more
 
 
 class OpenMemory(Memory):
@@ -71,16 +93,16 @@ class OpenMemory(Memory):
         Idempotent by (source, kind, ref); without a ref the content is its own identity. `embed`
         is "now" or "later" and matters where an embedding model is present.
         """
-        _check_embed(embed)
+        _check_choice("embed", embed, "now", "later")
         projects = {project.name: project for project in self.store.projects()}
-        now = int(time.time() * 1000)
-        converted = (_item(given, projects, now) for given in items)
+        now = self.now
+        converted = (_make_item(given, projects, now) for given in items)
         written = add_items(self.store, converted).total_written
         if written:
-            self._embed(embed, now)
+            self._embed_new(embed, now)
         return written
 
-    def _embed(self, when: str, since: int) -> None:
+    def _embed_new(self, when: str, since: int) -> None:
         if when == "now" and self.embedder is not None:
             from yester.ingest.vectors import embed_waiting
 
@@ -95,40 +117,23 @@ class OpenMemory(Memory):
         project: str | None = None,
         scope: str | None = None,
         files: Sequence[str] = (),
-        kinds: Sequence[str] = (),
-        types: Sequence[str] = (),
-        concepts: Sequence[str] = (),
-        session: str | None = None,
-        agent: str | None = None,
-        tool: str | None = None,
-        since: Time = None,
-        until: Time = None,
         now: float | None = None,
         order: str = "relevance",
         offset: int = 0,
         explain: bool = False,
+        **narrowing: Unpack[Narrowing],
     ) -> list[Hit]:
         """The best k answers. `scope="project"` looks in `project` alone, "all" everywhere; without
         it the setting `cross_project` decides. `files` are what the caller is touching, not a
-        filter; times are seconds, datetimes or texts such as "3d". With `explain` every hit has its
-        factors, and the list says what was left out (`Explained`)."""
+        filter; what is one see `Narrowing`. With `explain` every hit has its factors, and the list
+        says what was left out (`Explained`)."""
         if scope is None:
             scope = "all" if self.config.flag("cross_project") or not project else "project"
-        _check_scope(scope)
+        _check_choice("scope", scope, "all", "project")
         if scope == "project" and not project:
             raise UsageError('scope="project" needs the name of a project')
-        present = _present(now)
-        filters = Filters(
-            projects=(project,) if project and scope == "project" else (),
-            kinds=_kinds(kinds),
-            types=tuple(types),
-            concepts=tuple(concepts),
-            session=session or "",
-            agent=agent or "",
-            tool=tool or "",
-            since=_moment(since, present, "since"),
-            until=_moment(until, present, "until"),
-        )
+        present = _to_milliseconds(now)
+        filters = _make_filters(project if scope == "project" else None, present, narrowing)
         asked = Asked(
             query, filters, k, offset, order, explain, present, project=project or "",
             files=tuple(files),
@@ -145,43 +150,24 @@ class OpenMemory(Memory):
         query: str = "",
         project: str | None = None,
         scope: str = "project",
-        kinds: Sequence[str] = (),
-        types: Sequence[str] = (),
-        concepts: Sequence[str] = (),
-        session: str | None = None,
-        agent: str | None = None,
-        tool: str | None = None,
-        since: Time = None,
-        until: Time = None,
         now: float | None = None,
+        **narrowing: Unpack[Narrowing],
     ) -> Timeline:
-        """What happened around an item (its id), the first item of a session ("S" and its id), a
-        time, the "latest" item, or what fits a text best.
+        """What happened around an item (its id), the first item of a session ("S" and its id or
+        number), a time, the "latest" item, or what fits a text best.
 
         With `query` and "latest" it is the newest item that fits the query well. The neighbours are
         of `project`, else of the anchor's own; of all projects with `scope="all"`. The timeline is
         an iterable of hits, the oldest first, with `.before`, `.anchor` and `.after`.
         """
-        _check_scope(scope)
-        present = _present(now)
+        _check_choice("scope", scope, "all", "project")
+        present = _to_milliseconds(now)
         if isinstance(anchor, datetime):
             anchor = anchor.astimezone().isoformat()
-        filters = Filters(
-            projects=(project,) if project else (),
-            kinds=_kinds(kinds),
-            types=tuple(types),
-            concepts=tuple(concepts),
-            session=session or "",
-            agent=agent or "",
-            tool=tool or "",
-            since=_moment(since, present, "since"),
-            until=_moment(until, present, "until"),
+        filters = _make_filters(project, present, narrowing)
+        return find_neighbours(
+            self, anchor, before, after, filters, query, scope == "all", now=present
         )
-        return build_timeline(
-            self.store, anchor, before, after, filters, present,
-            query=query, everywhere=scope == "all", answer=self.answer,
-            window=self.config.number("recency_window_days") * DAY,
-        )  # fmt: skip
 
     def recent(
         self, limit: int = 3, project: str | None = None, rows: int = 12
@@ -220,14 +206,15 @@ class OpenMemory(Memory):
         rule, note); without one, what the text obviously is. `content` gives its fields one by one.
         Without a project it holds everywhere. `memory.memories` changes what is there.
         """
-        _check_embed(embed)
-        by = Author(who, _present(None), origin, why)
+        _check_choice("embed", embed, "now", "later")
+        by = Author(who, self.now, origin, why)
+        text, title = _check_text("text", text), _check_text("title", title)
         draft = Draft(
-            _text("text", text), type, _text("title", title), content or {}, tags, files,
-            scope=scope, path=path, confidence=confidence,
+            text, type, title, content or {}, tags, files, scope=scope, path=path,
+            confidence=confidence,
         )  # fmt: skip
         kept = self.memories.keep(draft, project, by, update=update, supersedes=supersedes)
-        self._embed(embed, by.now)
+        self._embed_new(embed, by.now)
         return kept.memo.item.id
 
     @cached_property
@@ -256,70 +243,45 @@ class OpenMemory(Memory):
         return [make_hit(item, names) for item in self.store.get(ids)]
 
 
-def _present(now: float | None) -> int:
+def _to_milliseconds(now: float | None) -> int:
     return int((time.time() if now is None else now) * 1000)
 
 
-def _check_embed(embed: str) -> None:
-    if embed not in ("now", "later"):
-        raise UsageError(f'embed is {embed!r}, but must be "now" or "later"')
+def _make_filters(project: str | None, now: int, narrowing: Narrowing) -> Filters:
+    given: dict[str, Any] = {name: value for name, value in narrowing.items() if value is not None}
+    for name in ("kinds", "types", "concepts"):
+        given[name] = tuple(given.get(name, ()))
+    for kind in given["kinds"]:
+        _check_kind("kind", kind)
+    for name in ("since", "until"):
+        if name in given:
+            given[name] = _read_bound(name, given[name], now)
+    return Filters(projects=(project,) if project else (), **given)
 
 
-def _check_scope(scope: str) -> None:
-    if scope not in ("all", "project"):
-        raise UsageError(f'scope is {scope!r}, but must be "all" or "project"')
-
-
-def _kinds(kinds: Sequence[str]) -> tuple[str, ...]:
-    for kind in kinds:
-        if kind not in KINDS:
-            raise UsageError(f"kind {kind!r} is not known; the kinds are {', '.join(KINDS)}")
-    return tuple(kinds)
-
-
-def _moment(value: Time, now: int, option: str) -> int | None:
-    if value is None:
-        return None
+def _read_bound(name: str, value: Time, now: int) -> int:
     if isinstance(value, str):
-        return parse_time(value, now, option=option)
+        return parse_bound(value, now, option=name, end=name == "until")
+    assert value is not None
     return int((value.timestamp() if isinstance(value, datetime) else value) * 1000)
 
 
-def _item(given: Mapping[str, Any], projects: dict[str, Project], now: int) -> tuple[Item, Project]:
-    unknown = given.keys() - _KNOWN
-    if unknown:
-        raise UsageError(
-            f"an item has no field {min(unknown)!r}; the fields are {', '.join(sorted(_KNOWN))}"
-        )
-    values: dict[str, Any] = {}
-    for name in _TEXTS:
-        values[name] = _text(name, given.get(name))
-    for name in _LISTS:
-        values[name] = _list(name, given.get(name))
-    values["files_read"] += _list("files", given.get("files"))
-    (values["kind"],) = _kinds([given.get("kind") or "observation"])
-    values["body"] = _text("text", given.get("text"))
-    epoch = given.get("epoch")
-    if epoch is not None and (isinstance(epoch, bool) or not isinstance(epoch, int | float)):
-        raise UsageError(f"epoch is {epoch!r}, but must be seconds since 1970 as a number")
-    values["epoch"] = now if epoch is None else int(epoch * 1000)
-    sections = given.get("sections") or {}
-    if not isinstance(sections, Mapping):
-        raise UsageError(f"sections is {sections!r}, but must map names to texts")
-    values["sections"] = {str(name): _text(name, text) for name, text in sections.items()}
-    for name in ("prompt_number", "discovery_tokens"):
-        values[name] = int(given.get(name) or 0)
-    name = _text("project", given.get("project")) or "unknown"
-    project = projects.setdefault(name, named_project(name))
-    values["project"] = project.key
-    values["origin"] = "user" if values["role"] == "user" else "agent"
-    item = Item(**values)
-    if not item.ref:
-        item = Item(**{**values, "ref": "sha:" + content_hash(item).hex()})
-    return item, project
+# --- what `add` takes ----------------------------------------------------------------------------
 
 
-def _text(name: str, value: Any) -> str:
+def _check_choice(name: str, value: str, *choices: str) -> None:
+    if value not in choices:
+        allowed = " or ".join(f'"{choice}"' for choice in choices)
+        raise UsageError(f"{name} is {value!r}, but must be {allowed}")
+
+
+def _check_kind(name: str, value: Any) -> str:
+    if value not in KINDS:
+        raise UsageError(f"{name} {value!r} is not known; the kinds are {', '.join(KINDS)}")
+    return str(value)
+
+
+def _check_text(name: str, value: Any) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
@@ -327,12 +289,197 @@ def _text(name: str, value: Any) -> str:
     return value if value.isascii() else value.encode("utf-8", "replace").decode()
 
 
-def _list(name: str, value: Any) -> tuple[str, ...]:
+def _check_list(name: str, value: Any) -> tuple[str, ...]:
     if value is None:
         return ()
     if isinstance(value, str) or not isinstance(value, Iterable):
         raise UsageError(f"{name} is {value!r}, but must be a list of texts")
-    return tuple(_text(name, part) for part in value)
+    return tuple(_check_text(name, part) for part in value)
+
+
+def _check_sections(name: str, value: Any) -> dict[str, str]:
+    sections = value or {}
+    if not isinstance(sections, Mapping):
+        raise UsageError(f"{name} is {sections!r}, but must map names to texts")
+    return {str(section): _check_text(section, text) for section, text in sections.items()}
+
+
+def _check_seconds(name: str, value: Any) -> float | None:
+    if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
+        return value
+    raise UsageError(f"{name} is {value!r}, but must be seconds since 1970 as a number")
+
+
+def _check_number(name: str, value: Any) -> int:  # noqa: ARG001
+    return int(value or 0)
+
+
+_TEXTS = (
+    "ref", "title", "subtitle", "type", "session", "role", "source", "agent", "tool", "text",
+    "project",
+)  # fmt: skip
+_LISTS = ("facts", "concepts", "tags", "files_read", "files_modified", "files")
+_CHECKS: Mapping[str, Callable[[str, Any], Any]] = {
+    **dict.fromkeys(_TEXTS, _check_text),
+    **dict.fromkeys(_LISTS, _check_list),
+    **dict.fromkeys(("prompt_number", "discovery_tokens"), _check_number),
+    "kind": _check_kind,
+    "epoch": _check_seconds,
+    "sections": _check_sections,
+}
+
+
+def _make_item(
+    given: Mapping[str, Any], projects: dict[str, Project], now: int
+) -> tuple[Item, Project]:
+    if unknown := given.keys() - _CHECKS.keys():
+        fields = ", ".join(sorted(_CHECKS))
+        raise UsageError(f"an item has no field {min(unknown)!r}; the fields are {fields}")
+    given = {**given, "kind": given.get("kind") or "observation"}
+    values = {name: check(name, given.get(name)) for name, check in _CHECKS.items()}
+    values["body"] = values.pop("text")
+    values["files_read"] += values.pop("files")
+    epoch, name = values["epoch"], values["project"] or "unknown"
+    values["epoch"] = now if epoch is None else int(epoch * 1000)
+    project = projects.setdefault(name, named_project(name))
+    values["project"] = project.key
+    values["origin"] = "user" if values["role"] == "user" else "agent"
+    item = Item(**values)
+    return item if item.ref else replace(item, ref="sha:" + content_hash(item).hex()), project
+
+
+# --- memories ------------------------------------------------------------------------------------
+
+
+class Memories:
+    """Structured memories; every change goes into the history. A memory is named by its id or its
+    slug; `by` says who changes it (default: the user)."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def list(
+        self,
+        project: str | None = None,
+        *,
+        types: Sequence[str] = (),
+        status: str = "active",
+        tags: Sequence[str] = (),
+        limit: int = -1,
+    ) -> _Memos:
+        """Memories, the last changed first; `status` may be "all"."""
+        filters = Filters(projects=(project,) if project else (), types=tuple(types))
+        statuses = STATUSES if status == "all" else (status,)
+        return self._store.memos(filters, Paging(limit, statuses=statuses), tags=tags)
+
+    def get(self, name: int | str) -> Memo:
+        return lifecycle.find_memory(self._store, str(name))
+
+    def keep(
+        self,
+        draft: Draft,
+        project: str | None = None,
+        by: Author = _NOBODY,
+        *,
+        update: int = 0,
+        supersedes: int = 0,
+    ) -> Kept:
+        """What `remember` does, with everything that came of it. Without a project it holds
+        everywhere."""
+        where = GLOBAL if draft.scope == "global" or not project else self._find_project(project)
+        if where is GLOBAL and not (draft.scope or draft.path):
+            draft = replace(draft, scope="global")
+        return remember(self._store, draft, where, _stamp(by), update=update, supersedes=supersedes)
+
+    def candidate(
+        self,
+        text: str,
+        type: str,  # noqa: A002 -- the word of the data model
+        project: str | None = None,
+        tags: Sequence[str] = (),
+    ) -> Choice:
+        """What would become of a text; nothing is written."""
+        where = self._find_project(project) if project else GLOBAL
+        return find_candidate(self._store, get_category(type), clean_text(text), where.key, tags)
+
+    def edit(self, name: int | str, changes: Mapping[str, Any], by: Author = _NOBODY) -> Memo:
+        """Change title, tags, files, confidence, scope, path, type or fields of the content."""
+        memo = self.get(name)
+
+        def changed(have: dict[str, Any]) -> dict[str, Any]:
+            new = dict(changes)
+            if "content" in new and new.get("type", have["type"]) == have["type"]:
+                new["content"] = {**have["content"], **new["content"]}
+            return new
+
+        return lifecycle.edit_memory(self._store, memo.item.id, changed, _stamp(by))
+
+    def retire(self, name: int | str, by: Author = _NOBODY, *, force: bool = False) -> Memo:
+        return self._change_status(name, "retire", by, force)
+
+    def archive(self, name: int | str, by: Author = _NOBODY) -> Memo:
+        return self._change_status(name, "archive", by)
+
+    def restore(self, name: int | str, by: Author = _NOBODY) -> Memo:
+        return self._change_status(name, "restore", by)
+
+    def supersede(self, old: int | str, new: int | str, by: Author = _NOBODY) -> Memo:
+        """Let `new` stand in the place of `old`; what is new."""
+        ids = self.get(old).item.id, self.get(new).item.id
+        return lifecycle.supersede_memory(self._store, *ids, _stamp(by))[1]
+
+    def undo(self, name: int | str = 0, by: Author = _NOBODY) -> _Memos:
+        """Take back the last change, of this memory or at all."""
+        return lifecycle.undo_change(self._store, _stamp(by), self.get(name).item.id if name else 0)
+
+    def history(self, name: int | str = 0, limit: int = -1) -> _Changes:
+        return self._store.changes(self.get(name).item.id if name else 0, limit=limit)
+
+    def gc(self, rules: Mapping[str, lifecycle.RetentionRule], *, dry_run: bool = True) -> _Dues:
+        """What is due by these rules (`yester.memories.lifecycle.parse_retention`) and by grace."""
+        now = _stamp(_NOBODY).now
+        if dry_run:
+            return list(lifecycle.find_due(self._store, rules, now))
+        return lifecycle.collect_due(self._store, rules, now)
+
+    def sync(
+        self,
+        folder: str | Path,
+        project: str,
+        *,
+        emptied: bool = False,
+        dry_run: bool = False,
+    ) -> SyncReport:
+        """Bring the files in a `.claude/memory` folder and a project's memories into step."""
+        by = Author("sync", _stamp(_NOBODY).now, "file", f"from {folder}")
+        root, _ = locate_folder(Path(folder))
+        where = self._find_project(project)
+        return sync_folder(self._store, root, where, by, emptied=emptied, dry_run=dry_run)
+
+    def take(self, folder: str | Path, project: str) -> ImportReport:
+        """Import the memories in a `.claude/memory` folder; nothing is written there."""
+        root, _ = locate_folder(Path(folder))
+        by = Author("import", _stamp(_NOBODY).now, "import", f"from {folder}")
+        return import_folder(self._store, root, self._find_project(project), by)
+
+    def _change_status(self, name: int | str, what: str, by: Author, force: bool = False) -> Memo:
+        id_ = self.get(name).item.id
+        return lifecycle.change_status(self._store, id_, what, _stamp(by), force=force)
+
+    @staticmethod
+    def plain(memo: Memo) -> dict[str, Any]:
+        """A memory as plain values."""
+        return plain_form(memo)
+
+    def _find_project(self, name: str) -> Project:
+        for project in self._store.projects():
+            if name in (project.name, project.key):
+                return project
+        return named_project(name)
+
+
+def _stamp(by: Author) -> Author:
+    return by if by.now else Author(by.who, int(time.time() * 1000), by.origin, by.why)
 
 
 def open_memory(home: Path, environ: Mapping[str, str]) -> OpenMemory:

@@ -94,18 +94,21 @@ class Timeline(Struct, kw_only=True):
 
 def find_neighbours(
     memory: Memory,
-    anchor: str | None,
+    anchor: int | str | None,
     before: int,
     after: int,
     filters: Filters,
     query: str = "",
     everywhere: bool = False,
+    now: int = 0,
 ) -> timeline.Timeline:
     """What happened before and after an anchor, which may also be a session's number (S12)."""
+    if isinstance(anchor, str):
+        anchor = _first_of_session(memory, anchor) or anchor
     return timeline.build_timeline(
-        memory.reading, _first_of_session(memory, anchor or "") or anchor or None, before, after,
-        filters, memory.now, query=query, everywhere=everywhere,
-        window=memory.config.number("recency_window_days") * DAY, answer=memory.answer,
+        memory.reading, anchor or None, before, after, filters, now or memory.now, query=query,
+        everywhere=everywhere, window=memory.config.number("recency_window_days") * DAY,
+        answer=memory.answer,
     )  # fmt: skip
 
 
