@@ -107,7 +107,7 @@ def rename_project(memory: Memory, request: RenameRequest) -> Projects:
                     f"another project is called {name!r} ({other.key}); choose another name, or "
                     "merge the two"
                 )
-        _carry_out(memory, [project], into)
+        _move_items(memory, [project], into)
     return list_projects(memory, NoRequest())
 
 
@@ -127,7 +127,7 @@ def merge_projects(memory: Memory, request: MergeRequest) -> Merged:
     items, memories = sum(held.values()), held.get("memory", 0)
     done, later = "would become", ""
     if not request.dry_run:
-        _carry_out(memory, [into, project], named_project(into.name, into.root))
+        _move_items(memory, [into, project], named_project(into.name, into.root))
         done, later = "are now", "; what is captured there later goes the same way (config.toml)"
     message = (
         f"{_count(items, 'item')} of {_count(part.sessions, 'session')}, "
@@ -168,15 +168,11 @@ def undo_join(home: Path, store: Store, wanted: str, now: int) -> tuple[Place, i
     path = join.root or join.key.removeprefix("dir:")
     into = named_project(_free_name(store, join), path)
 
-    def carry_out(file: Path, before: str) -> int:
-        after = config.edit_config_text(before, {path: into.name}, "projects")
-        if after is None:
-            raise UsageError(_by_hand(file, {path: into.name}))
-        moved = store.part_project(join, into, now)
-        config.write_config_text(file, after)
-        return moved
+    def move() -> int:
+        return store.part_project(join, into, now)
 
-    return into, _in_step(home, store, carry_out)
+    with config.one_at_a_time:
+        return into, _change_names(home, store, {path: into.name}, move)
 
 
 def _free_name(store: Store, join: Join) -> str:
@@ -188,47 +184,49 @@ def _free_name(store: Store, join: Join) -> str:
     return next(name for name in names if not name.isdigit() and not {name, f"name:{name}"} & taken)
 
 
-def _in_step(home: Path, store: Store, carry_out: Callable[[Path, str], R]) -> R:
-    """The file is replaced just before the store commits: both, or neither."""
-    path = config.config_file(home)
+def _move_items(memory: Memory, projects: list[Place], into: Place) -> None:
+    store = memory.store
+
+    def move() -> None:
+        for project in projects:
+            store.merge_project(project.key, into)
+
     with config.one_at_a_time:
-        before = config.read_config_text(path)
-        try:
-            with store.transaction("places"):
-                return carry_out(path, before)
-        except BaseException:
-            if config.read_config_text(path) != before:
-                config.write_config_text(path, before)
-            raise
-
-
-def _carry_out(memory: Memory, projects: list[Place], into: Place) -> None:
-    def carry_out(path: Path, before: str) -> None:
-        _move(memory.home, path, before, memory.store, projects, into)
-
-    _in_step(memory.home, memory.store, carry_out)
+        overrides = config.load_config(memory.home, {}).projects
+        names = lines_for(overrides, projects, into.name)
+        kept = {key: name for key, name in {**overrides, **names}.items() if name is not None}
+        if not _leads_there(overrides, kept, projects, into.key):
+            raise _unchangeable(config.config_file(memory.home), names)
+        _change_names(memory.home, store, names, move)
     memory.reload_config()
 
 
-def _by_hand(path: Path, names: Mapping[str, str | None]) -> str:
-    return (
-        f"{path} is written in a way that cannot be changed line by line; put "
-        f"{_told(names)} into [projects] yourself, then run: yester index"
-    )
-
-
-def _move(
-    home: Path, path: Path, before: str, store: Store, projects: list[Place], into: Place
-) -> None:
-    overrides = config.load_config(home, {}).projects
-    names = lines_for(overrides, projects, into.name)
+def _change_names(
+    home: Path, store: Store, names: Mapping[str, str | None], move: Callable[[], R]
+) -> R:
+    """The file is replaced just before the store commits: both, or neither."""
+    path = config.config_file(home)
+    before = config.read_config_text(path)
     after = config.edit_config_text(before, names, "projects")
-    kept = {k: v for k, v in {**overrides, **names}.items() if v is not None}
-    if after is None or not _leads_there(overrides, kept, projects, into.key):
-        raise UsageError(_by_hand(path, names))
-    for project in projects:
-        store.merge_project(project.key, into)
-    config.write_config_text(path, after)
+    if after is None:
+        raise _unchangeable(path, names)
+    try:
+        with store.transaction("places"):
+            moved = move()
+            config.write_config_text(path, after)
+            return moved
+    except BaseException:
+        if config.read_config_text(path) != before:
+            config.write_config_text(path, before)
+        raise
+
+
+def _unchangeable(path: Path, names: Mapping[str, str | None]) -> UsageError:
+    lines = ", ".join(f'"{key}" = "{name}"' for key, name in names.items() if name is not None)
+    return UsageError(
+        f"{path} is written in a way that cannot be changed line by line; put {lines} into "
+        "[projects] yourself, then run: yester index"
+    )
 
 
 def lines_for(
@@ -260,7 +258,3 @@ def _leads_there(
         for one in projects
         if one.key != key
     )
-
-
-def _told(names: Mapping[str, str | None]) -> str:
-    return ", ".join(f'"{key}" = "{name}"' for key, name in names.items() if name is not None)
