@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+import pytest
 
 import yester
 from tests.serving import Serving, serving
@@ -142,7 +144,7 @@ QUESTIONS = [
     ),
     Question(
         "search until a day, which belongs to it",
-        None,
+        ("recall", "--until", "2026-03-04"),
         ("/api/search", {"dateEnd": "2026-03-04"}),
         ("search", {"dateEnd": "2026-03-04"}),
         lambda memory: memory.recall("", until="2026-03-04"),
@@ -179,37 +181,192 @@ QUESTIONS = [
 ]  # fmt: skip
 
 
-def ask_http(api: Serving, path: str, query: dict[str, Any]) -> list[int]:
-    answer = api.get(path, **query)
-    return [row["id"] for row in answer.get("results") or answer["timeline"] if row["id"]]
+class Faces:
+    """The four faces of one memory."""
+
+    def __init__(self, run: Callable[..., Any], api: Serving, tools: Any, memory: Any) -> None:
+        self._run, self._api, self._tools, self.memory = run, api, tools, memory
+
+    def cli(self, *words: str) -> Any:
+        return self._run(*words, "--json").json
+
+    def http(self, path: str, **query: Any) -> Any:
+        return self._api.get(path, **query)
+
+    def post(self, path: str, **table: Any) -> Any:
+        return self._api.send(path, table, token=self._api.user()).json
+
+    def mcp(self, tool: str, **given: Any) -> str:
+        text, failed = answer_call(TOOLS[tool], lambda: self._tools, given)
+        assert not failed, text
+        return text
+
+    def mcp_ids(self, tool: str, **given: Any) -> list[int]:
+        text = self.mcp(tool, **given)
+        return [int(found) for found in re.findall(r"^\W*#(\d+)", text, re.MULTILINE)]
 
 
-def ask_mcp(memory: Any, tool: str, given: dict[str, Any]) -> list[int]:
-    text, failed = answer_call(TOOLS[tool], lambda: memory, given)
-    assert not failed, text
-    return [int(found) for found in re.findall(r"^\W*#(\d+)", text, re.MULTILINE)]
-
-
-def test_the_same_question_has_the_same_answer_at_every_face(home, run, tmp_path):
+@pytest.fixture
+def faces(home, run, tmp_path) -> Iterator[Faces]:
     with yester.open(home) as memory:
         memory.add(ITEMS)
         assert [hit.title for hit in memory.get([3])] == ["No redis any more"]
-    answers: dict[str, dict[str, list[int]]] = {}
-    with serving(home) as api, yester.open(home) as opened:
+        memory.remember("We decided to keep prices in cents.", type="decision", project="shop")
+        memory.remember("Use British spelling.", type="preference")
+    with serving(home) as api, yester.open(home) as memory:
         tools = open_for_tools(str(home), str(tmp_path), NO_MODEL)
-        for one in QUESTIONS:
-            found = answers[one.name] = {}
-            if one.cli:
-                found["cli"] = [hit["id"] for hit in run(*one.cli, "--json").json["hits"]]
-            if one.http:
-                found["http"] = ask_http(api, *one.http)
-            if one.mcp:
-                found["mcp"] = ask_mcp(tools, *one.mcp)
-            if one.python:
-                found["python"] = [hit.id for hit in one.python(opened)]
+        yield Faces(run, api, tools, memory)
         tools.close()
+
+
+def ids_of(rows: Iterable[Any]) -> list[int]:
+    return [row["id"] if isinstance(row, dict) else row.id for row in rows]
+
+
+def assert_agree(answers: Mapping[str, Mapping[str, Any]]) -> None:
+    """All of a question are the same, and something was found."""
     differing = {
-        name: found for name, found in answers.items() if len(set(map(tuple, found.values()))) != 1
+        name: found
+        for name, found in answers.items()
+        if any(one != next(iter(found.values())) for one in found.values())
     }
-    assert not differing, json.dumps(differing, indent=1)
-    assert all(next(iter(found.values())) for found in answers.values())
+    assert not differing, json.dumps(differing, indent=1, default=str)
+    empty = [name for name, found in answers.items() if not next(iter(found.values()))]
+    assert not empty
+
+
+def test_the_same_question_has_the_same_answer_at_every_face(faces):
+    answers: dict[str, dict[str, list[int]]] = {}
+    for one in QUESTIONS:
+        found = answers[one.name] = {}
+        if one.cli:
+            found["cli"] = ids_of(faces.cli(*one.cli)["hits"])
+        if one.http:
+            path, query = one.http
+            answer = faces.http(path, **query)
+            rows = answer.get("results") or answer["timeline"]
+            found["http"] = [id_ for id_ in ids_of(rows) if id_]  # an anchor's place has none
+        if one.mcp:
+            tool, given = one.mcp
+            found["mcp"] = faces.mcp_ids(tool, **given)
+        if one.python:
+            found["python"] = ids_of(one.python(faces.memory))
+    assert_agree(answers)
+
+
+# What is asked in other words at each face: name → face → the answer, brought to one form.
+READING: Mapping[str, Mapping[str, Callable[[Faces], Any]]] = {
+    "items by id": {
+        "cli": lambda faces: ids_of(faces.cli("show", "3", "1")["hits"]),
+        "http": lambda faces: ids_of(
+            faces.post("/api/observations/batch", ids=[3, 1])["results"]
+        ),
+        "mcp": lambda faces: faces.mcp_ids("get_observations", ids=[3, 1]),
+        "python": lambda faces: ids_of(faces.memory.get([3, 1])),
+    },
+    "sessions": {
+        "cli": lambda faces: [one["session"] for one in faces.cli("sessions")["sessions"]],
+        "http": lambda faces: [one["session"] for one in faces.http("/api/sessions")["sessions"]],
+        "mcp": lambda faces: re.findall(
+            r"^\W*S(\S+)", faces.mcp("search", type="sessions"), re.MULTILINE
+        ),
+    },
+    "sessions by what was said in them": {
+        "http": lambda faces: [
+            row["session"]
+            for row in faces.http("/api/search/sessions", query="redis")["results"]
+        ],
+        "mcp": lambda faces: re.findall(
+            r"^\W*S(\S+)", faces.mcp("search", type="sessions", query="redis"), re.MULTILINE
+        ),
+    },
+    "the last sessions": {
+        "cli": lambda faces: [
+            (one["session"], ids_of(one["hits"]))
+            for one in faces.cli("recent", "--rows", "3")["sessions"]
+        ],
+        "http": lambda faces: [
+            (one["session"]["session"], ids_of(one["observations"]))
+            for one in faces.http("/api/search/recent-context", rows=3)["sessions"]
+        ],
+        "python": lambda faces: [
+            (session.key, ids_of(hits)) for session, hits in faces.memory.recent(3, rows=3)
+        ],
+    },
+    "memories": {
+        "cli": lambda faces: ids_of(faces.cli("memory", "list", "--all-projects")["hits"]),
+        "http": lambda faces: ids_of(faces.http("/api/memories")["results"]),
+        "python": lambda faces: [memo.item.id for memo in faces.memory.memories.list()],
+    },
+    "memories of a type": {
+        "cli": lambda faces: ids_of(
+            faces.cli("memory", "list", "--all-projects", "--type", "decision")["hits"]
+        ),
+        "http": lambda faces: ids_of(faces.http("/api/memories", type="decision")["results"]),
+        "python": lambda faces: [
+            memo.item.id for memo in faces.memory.memories.list(types=["decision"])
+        ],
+    },
+    "a memory": {
+        "cli": lambda faces: faces.cli("memory", "show", "7")["hits"][0]["content"],
+        "http": lambda faces: faces.http("/api/memories/7")["memory"]["content"],
+        "python": lambda faces: dict(faces.memory.memories.get(7).content),
+    },
+    "its history": {
+        "cli": lambda faces: [
+            (one["id"], one["what"]) for one in faces.cli("memory", "history", "7")["changes"]
+        ],
+        "http": lambda faces: [
+            (one["id"], one["what"]) for one in faces.http("/api/memories/7")["history"]
+        ],
+        "python": lambda faces: [
+            (one.id, one.what) for one in faces.memory.memories.history(7)
+        ],
+    },
+    "what a text would meet": {
+        "cli": lambda faces: faces.cli(
+            "memory", "candidate", "--type", "decision", "--project", "shop",
+            "We decided to keep prices in cents.",
+        )["action"],
+        "http": lambda faces: faces.http(
+            "/api/memory/candidate", type="decision", project="shop",
+            text="We decided to keep prices in cents.",
+        )["action"],
+        "python": lambda faces: faces.memory.memories.candidate(
+            "We decided to keep prices in cents.", "decision", "shop"
+        ).action,
+    },
+    "numbers": {
+        "cli": lambda faces: faces.cli("stats")["items"],
+        "http": lambda faces: faces.http("/api/stats")["items"],
+    },
+    "limits": {
+        "cli": lambda faces: faces.cli("stats")["limits"],
+        "http": lambda faces: faces.http("/api/spend")["limits"],
+    },
+    "a context": {
+        "cli": lambda faces: faces.cli("context", "--cwd", "/tmp")["text"],
+        "http": lambda faces: faces.http("/api/context/preview", cwd="/tmp")["text"],
+        "python": lambda faces: faces.memory.context(cwd="/tmp"),
+    },
+}  # fmt: skip
+
+
+def test_what_is_asked_in_other_words_has_the_same_answer(faces):
+    assert_agree({
+        name: {face: ask(faces) for face, ask in asked.items()} for name, asked in READING.items()
+    })  # fmt: skip
+
+
+def test_what_is_said_at_one_face_is_known_at_the_others(faces):
+    """Kept once, whoever keeps it again; and the last word on its use counts."""
+    text, project = "We decided to ship on Fridays.", {"project": "shop"}
+    kept = faces.post("/api/memory/save", text=text, **project)["id"]
+    assert faces.cli("remember", text, "--project", "shop")["id"] == kept
+    assert f"#{kept}" in faces.mcp("save_memory", text=text, **project)
+    assert faces.memory.remember(text, **project) == kept
+    faces.cli("feedback", str(kept), "--useless")
+    (use,) = faces.post("/api/feedback", ids=[kept], what="useful")["items"]
+    (known,) = faces.cli("feedback", str(kept))
+    assert (known["use"], known["feedback"]) == (use["use"], use["feedback"])
+    assert use["feedback"] == {"useful": 1}
