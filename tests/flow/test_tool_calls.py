@@ -8,7 +8,7 @@ from tests.serving import serving
 from tests.tool_calls import NEW_TEXT, SCRIPT, make_calls
 from yester.agents.base import TOOLS
 from yester.agents.values import input_text, join_output
-from yester.deliver.tool_call import split_call
+from yester.operations.rows import split_call
 
 pytestmark = pytest.mark.requirement("DEL-10")
 

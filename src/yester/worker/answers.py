@@ -74,7 +74,7 @@ class Delivery:
     """An answer, and what is to be written down once it has arrived."""
 
     id: str  # of the event that is answered
-    told: HookEvent
+    event: HookEvent
     body: bytes = b""
     lines: tuple[tuple[str, Shown], ...] = ()  # by the event they belong to
     start: str = ""  # the SessionStart whose block it brings
@@ -94,7 +94,7 @@ class Answers:
         self._surroundings = Surroundings(log)
         self.memory = WorkerMemory(home, store, self._surroundings, _AT_PROMPT)
 
-    def use(self, config: Config, intake: Events) -> None:
+    def use_settings(self, config: Config, intake: Events) -> None:
         self.memory.settings, self._intake = config, intake
 
     def close(self) -> None:
@@ -103,17 +103,17 @@ class Answers:
             with suppress(StoreError, OSError), self._store.transaction("ledger"):
                 self._store.append(self._took)
 
-    def remember(self, id_: str, told: HookEvent) -> None:
+    def remember_event(self, id_: str, event: HookEvent) -> None:
         """An event that has left the spool; its hook may yet ask."""
-        if told.what in ASKING:
-            self._recent[id_] = told
+        if event.what in ASKING:
+            self._recent[id_] = event
             if len(self._recent) > _RECENT:
                 self._recent.popitem(last=False)
 
-    def noticed(self, told: Sequence[HookEvent]) -> None:
+    def note_edits(self, events: Sequence[HookEvent]) -> None:
         """An edited file that something shown in this session is about: it was acted on."""
         rows = []
-        for one in told:
+        for one in events:
             edited = {name for item in one.items for name in item.files_modified}
             session = self._store.session(one.session, one.agent) if edited else None
             if session is None:
@@ -129,7 +129,7 @@ class Answers:
             with self._store.transaction("ledger"):
                 self._store.append(rows)
 
-    def told(self, id_: str) -> HookEvent | None:
+    def find_event(self, id_: str) -> HookEvent | None:
         """What the asking hook has told: still in the spool, or just taken in."""
         if id_ in self._recent:
             return self._recent[id_]
@@ -139,68 +139,70 @@ class Answers:
         except (OSError, ValueError, NewerFormat, SourceError):
             return None
 
-    def hook(self, id_: str, told: HookEvent) -> Delivery:
-        """What the hook prints; `settle` it when it is known whether it has. May raise anything:
-        the caller answers nothing then."""
-        if told.session == TRIAL:
-            body = render_answer(told.agent, told.name, f"yester {__version__} answers")
-            return Delivery(id_, told, body)
+    def answer_hook(self, id_: str, event: HookEvent) -> Delivery:
+        """What the hook prints; `settle_delivery` when it is known whether it has. May raise
+        anything: the caller answers nothing then."""
+        if event.session == TRIAL:
+            body = render_answer(event.agent, event.name, f"yester {__version__} answers")
+            return Delivery(id_, event, body)
         began = time.perf_counter()
         try:
-            return self._deliver(id_, told)
+            return self._make_delivery(id_, event)
         finally:
             ms = round((time.perf_counter() - began) * 1000)
-            self._took.append(Answered(told.epoch // DAY, ms))
+            self._took.append(Answered(event.epoch // DAY, ms))
 
-    def settle(self, delivery: Delivery, arrived: bool) -> None:
+    def settle_delivery(self, delivery: Delivery, arrived: bool) -> None:
         """The hook has printed it, or it has not."""
         if arrived and (delivery.lines or delivery.start):
             self._arrived.append(delivery)
         else:
             self._starts.discard(delivery.start)
 
-    def _deliver(self, id_: str, told: HookEvent) -> Delivery:
-        if self._intake.refusal(told):
-            return Delivery(id_, told)
+    def _make_delivery(self, id_: str, event: HookEvent) -> Delivery:
+        if self._intake.refusal(event):
+            return Delivery(id_, event)
         if self.memory.embedding is not None:
             self.memory.embedding.load_soon()
-        start = self._start_to_give(id_, told)
+        start = self._start_to_give(id_, event)
         block = fitting = _NOTHING
         if start is not None:
-            block = self._start_block(told, start)
-        if told.what != "start":
-            fitting = self._context(told, block)
-        self._surroundings.look_again(told.cwd)
-        body = render_answer(told.agent, told.name, join_contexts(block, fitting).text)
-        lines = [(_START, one) for one in block.shown] + [(told.name, one) for one in fitting.shown]
-        delivery = Delivery(id_, told, body, tuple(lines) if body else ())
+            block = self._start_block(event, start)
+        if event.what != "start":
+            fitting = self._event_context(event, block)
+        self._surroundings.look_again(event.cwd)
+        body = render_answer(event.agent, event.name, join_contexts(block, fitting).text)
+        lines = [(_START, one) for one in block.shown] + [
+            (event.name, one) for one in fitting.shown
+        ]
+        delivery = Delivery(id_, event, body, tuple(lines) if body else ())
         if start is None or (block.text and not body):  # (this client takes no text here)
             return delivery
         self._starts.add(start.event)
         if not block.text:  # nothing to say is owed to nobody, whatever becomes of the rest
-            self._arrived.append(Delivery(id_, told, start=start.event))
+            self._arrived.append(Delivery(id_, event, start=start.event))
             return delivery
         return replace(delivery, start=start.event)
 
-    def _start_to_give(self, id_: str, told: HookEvent) -> OwedStart | None:
+    def _start_to_give(self, id_: str, event: HookEvent) -> OwedStart | None:
         """The start whose block is to be given now. What a sub-agent is told only it reads."""
-        if told.what not in ("start", "prompt", "read") or told.actor or not told.session:
+        if event.what not in ("start", "prompt", "read") or event.actor or not event.session:
             return None
-        session = self._intake.session_of(told)
+        session = self._intake.session_of(event)
         known = self._owed_start(session.id) if session.id else None
         if known is not None and known.event in self._starts:
             known = None
-        if told.what == "start":
-            new: OwedStart | None = OwedStart(id_, told.source, told.epoch)
+        if event.what == "start":
+            new: OwedStart | None = OwedStart(id_, event.source, event.epoch)
         else:
-            new = self._start_in_spool(id_, told)
+            new = self._start_in_spool(id_, event)
         return known.followed_by(new) if known and new else new or known
 
     def _owed_start(self, session: int) -> OwedStart | None:
         """The start whose block the session has not got, as far as is known."""
         return next(iter(self._store.entries(OwedStart, {"session": session})), None)
 
-    def _start_in_spool(self, id_: str, told: HookEvent) -> OwedStart | None:
+    def _start_in_spool(self, id_: str, event: HookEvent) -> OwedStart | None:
         """A start of the same session that has not been taken in: nobody was there, or too busy."""
         before = [path for path in self._spool.waiting() if path.name < id_]
         for path in reversed(before[-_LOOKED_THROUGH:]):
@@ -211,7 +213,7 @@ class Answers:
                 start, _ = self._intake.read_event(spooled)
             except (OSError, ValueError, NewerFormat, SourceError):
                 continue
-            if (start.session, start.agent) != (told.session, told.agent):
+            if (start.session, start.agent) != (event.session, event.agent):
                 continue
             settled = path.name in self._starts or self._store.entries(Event, {"id": path.name})
             if settled or spooled.off or self._intake.refusal(start):
@@ -219,7 +221,7 @@ class Answers:
             return OwedStart(path.name, start.source, start.epoch)
         return None
 
-    def recall(self, text: str, root: str) -> bytes | None:
+    def answer_recall(self, text: str, root: str) -> bytes | None:
         """For the command line, which would have to load the model first."""
         memory = self.memory
         if memory.embedding is not None and memory.search_embedder is None:
@@ -246,7 +248,7 @@ class Answers:
         memory.settings, memory.embedding = own.settings, own.embedding
         return print_recall(memory, words)
 
-    def write_down(self, left: Container[str]) -> None:
+    def write_ledger(self, left: Container[str]) -> None:
         """The ledger of what was shown; written after the event, since only then the session is
         sure to be known, and the agent does not wait for it. `left`: files that stay in the spool.
         """
@@ -255,16 +257,16 @@ class Answers:
         ]
         rows, starts = [], []
         for delivery in stored:
-            told = delivery.told
-            session = self._store.session(told.session, told.agent)
+            event = delivery.event
+            session = self._store.session(event.session, event.agent)
             if session is None:
                 continue
             rows += [
                 Injection(
-                    session.id, event, one.item, one.score, one.tokens, told.epoch, one.reason,
+                    session.id, name, one.item, one.score, one.tokens, event.epoch, one.reason,
                     session.prompts,
                 )
-                for event, one in delivery.lines
+                for name, one in delivery.lines
             ]  # fmt: skip
             if delivery.start:
                 starts.append((session.id, delivery.start))
@@ -279,19 +281,19 @@ class Answers:
             self._arrived.remove(delivery)
             self._starts.discard(delivery.start)
 
-    def _start_block(self, told: HookEvent, start: OwedStart) -> Context:
+    def _start_block(self, event: HookEvent, start: OwedStart) -> Context:
         """What this start should have been answered; as of then, where it is late."""
-        request = replace(self._request(told), event=_START, source=start.source)
-        if told.what != "start":
+        request = replace(self._make_request(event), event=_START, source=start.source)
+        if event.what != "start":
             request = replace(request, now=start.epoch, budget=_LATE_START)
         return build_context(self.memory, request)
 
-    def _context(self, told: HookEvent, block: Context) -> Context:
+    def _event_context(self, event: HookEvent, block: Context) -> Context:
         """What is given for an event; `block`: what the same answer brings besides."""
-        request = self._request(told)
-        session = self._intake.session_of(told)
+        request = self._make_request(event)
+        session = self._intake.session_of(event)
         shown = []
-        if session.id and told.what in ("prompt", "read"):
+        if session.id and event.what in ("prompt", "read"):
             shown = self._store.entries(Injection, {"session": session.id})
         request = replace(
             request,
@@ -303,11 +305,11 @@ class Answers:
             request = replace(request, units=MOST_UNITS - count_units(block.text) - 1)
         return build_context(self.memory, request)
 
-    def _request(self, told: HookEvent) -> ContextRequest:
-        project = self._intake.projects.by_key(self._intake.session_of(told).project)
+    def _make_request(self, event: HookEvent) -> ContextRequest:
+        project = self._intake.projects.by_key(self._intake.session_of(event).project)
         return ContextRequest(
-            _EVENT_NAMES[told.what], told.cwd, told.prompt, told.file, project=project,
-            session=told.session, source=told.source, variables=told.hints,
+            _EVENT_NAMES[event.what], event.cwd, event.prompt, event.file, project=project,
+            session=event.session, source=event.source, variables=event.hints,
         )  # fmt: skip
 
 

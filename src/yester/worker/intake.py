@@ -71,7 +71,7 @@ class Intake:
     def use_settings(self, config: Config, rules: Rules) -> None:
         self._config, self._rules = config, rules
         self.taker = Events(self._store, config, rules)
-        self._answers.use(config, self.taker)
+        self._answers.use_settings(config, self.taker)
 
     @property
     def at_work(self) -> bool:
@@ -132,7 +132,7 @@ class Intake:
             self._store_batch(batch)
             self._marks.settle(*(_event_piece(path) for path, _ in batch))
         self._marks.rest()
-        self._answers.write_down(self._left)
+        self._answers.write_ledger(self._left)
         return bool(now)  # until a new listing has nothing: more may have come meanwhile
 
     def _next_batch(self) -> list[Path]:
@@ -162,7 +162,7 @@ class Intake:
         self.last = self._clock()
         self._stored()
         told = {**taken.told, **taken.again}
-        self._answers.noticed(list(taken.told.values()))
+        self._answers.note_edits(list(taken.told.values()))
         for path, spooled in batch:
             if spooled.id in taken.unreadable:
                 self._set_aside(path, "is not a JSON object")
@@ -174,7 +174,7 @@ class Intake:
 
     def _follow_up(self, path: Path, id_: str, told: HookEvent) -> None:
         """What follows from an event: its hook may yet ask, its transcript has something new."""
-        self._answers.remember(id_, told)
+        self._answers.remember_event(id_, told)
         if told.what in READ_TRANSCRIPT_AFTER:
             for transcript in told.transcripts:
                 self._held[path] += 1

@@ -316,7 +316,7 @@ class Worker:
             if request == "POST /recall/print":
                 words = given.get("words", "").split("\0")
                 return self._answers.print_recall(words, given.get("cwd", ""))
-            return self._answers.recall(given.get("asked", ""), given.get("root", ""))
+            return self._answers.answer_recall(given.get("asked", ""), given.get("root", ""))
         except Exception as error:  # noqa: BLE001 -- who asks can search alone; others still need us
             self._log.say_failure("recalling", error)
             return None
@@ -325,18 +325,18 @@ class Worker:
         self._intake.more = True  # a hook that asks does not poke: its event lies in the spool
         try:
             self._refresh_settings()
-            told = self._answers.told(id_)
+            told = self._answers.find_event(id_)
             if told is None:
                 return Reply(b"")
             if told.what == "start":
                 self._look_for_new_version()
-            delivery = self._answers.hook(id_, told)
+            delivery = self._answers.answer_hook(id_, told)
         except Exception as error:  # noqa: BLE001 -- the agent goes on without us, whatever it is
             self._log.say_failure("answering", error)
             return Reply(b"")
 
         def settle(arrived: bool) -> None:
-            self._answers.settle(delivery, arrived)
+            self._answers.settle_delivery(delivery, arrived)
             self._intake.more = True  # it is to be written down
 
         return Reply(delivery.body, settle)
