@@ -15,7 +15,7 @@ from yester.memory import Memory, join_names
 from yester.model import Filters, Injection, Paging, Session, UseCounts
 from yester.operations.request import LARGEST, MOST_IDS, Id, Name, Request
 from yester.operations.rows import session_filters
-from yester.recall.feedback import GIVEN_BY_HAND, usefulness
+from yester.recall.feedback import GIVEN_BY_HAND, WORTH, usefulness
 from yester.redact import redact
 from yester.store.contract import Store
 from yester.text.sentences import shorten_text
@@ -198,20 +198,29 @@ def give_feedback(memory: Memory, request: GiveFeedback) -> Uses:
 
     The last word of the user counts; having looked at something adds to what is known.
     """
-    store, ids = memory.store, list(dict.fromkeys(request.ids))
-    known = {item.id for item in store.get(ids)}
+    ids = list(dict.fromkeys(request.ids))
+    record_feedback(memory, ids, request.what)
+    return Uses(items=describe_use(memory.store, ids))
+
+
+def record_feedback(memory: Memory, ids: Sequence[int], what: str) -> None:
+    """What the user says of items, or takes back: by `undo` his own word, by `reset` all that came
+    of them. With what="" it only makes sure that they are there."""
+    known = {item.id for item in memory.reading.get(ids)}
     if missing := [f"#{id_}" for id_ in ids if id_ not in known]:
         raise NotFound(
             f"no item {join_names(missing)}", "a search shows ids",
             parameter="ids", value=",".join(missing),
         )  # fmt: skip
-    with store.transaction("ledger"):
-        if request.what != "opened":
+    if not what:
+        return
+    with memory.store.transaction("ledger"):
+        if what != "opened":
+            taken_back = tuple(WORTH) if what == "reset" else GIVEN_BY_HAND
             for id_ in ids:
-                store.retract(model.Feedback, {"item": id_, "what": GIVEN_BY_HAND})
-        if request.what != "undo":
-            store.append([model.Feedback(id_, request.what, memory.now) for id_ in ids])
-    return Uses(items=describe_use(store, ids))
+                memory.store.retract(model.Feedback, {"item": id_, "what": taken_back})
+        if what not in ("undo", "reset"):
+            memory.store.append([model.Feedback(id_, what, memory.now) for id_ in ids])
 
 
 def describe_use(store: Store, ids: Sequence[int]) -> list[Use]:

@@ -15,6 +15,7 @@ from yester.llm.budget import DAY, day_of
 from yester.memory import Memory
 from yester.operations.request import NoRequest, Request
 from yester.redact import redact
+from yester.store.contract import Store
 from yester.store.figures import (
     Middle,
     capture_lags,
@@ -114,16 +115,21 @@ def count_contents(memory: Memory, request: StatsRequest) -> Stats:
         bytes=counts.bytes,
         oldest=counts.oldest,
         newest=counts.newest,
-        distilled=[
-            Distilled(
-                kind=row.kind, items=row.items, discovery_tokens=row.discovery_tokens,
-                read_tokens=tokens_of_length(row.characters),
-            )
-            for row in discovery_totals(store)
-        ],
+        distilled=list_distilled(store),
         shown=[ShownAt(**row._asdict()) for row in shown_totals(store, since)],
         note=ESTIMATE_NOTE,
-    )  # fmt: skip
+    )
+
+
+def list_distilled(store: Store) -> list[Distilled]:
+    """What was made from what was found out, by kind, and what reading it costs."""
+    return [
+        Distilled(
+            kind=row.kind, items=row.items, discovery_tokens=row.discovery_tokens,
+            read_tokens=tokens_of_length(row.characters),
+        )
+        for row in discovery_totals(store)
+    ]  # fmt: skip
 
 
 # --- day by day -----------------------------------------------------------------------------------

@@ -14,14 +14,15 @@ from yester.capture import rules
 from yester.clock import format_minute
 from yester.deliver.lines import ESTIMATE_NOTE
 from yester.deliver.page import Context, Shown
-from yester.errors import NotFound, UsageError
+from yester.errors import UsageError
 from yester.faces.cli.app import App, leave, pass_app, print_result
 from yester.faces.cli.options import AS_JSON, add_options, flag
 from yester.faces.cli.screen import count_noun
-from yester.model import Feedback, UseCounts
+from yester.model import UseCounts
 from yester.operations.context import EVENTS, ContextRequest, build_context
+from yester.operations.ledger import record_feedback
 from yester.project import Projects
-from yester.recall.feedback import GIVEN_BY_HAND, WORTH, usefulness
+from yester.recall.feedback import usefulness
 from yester.text.document import estimate_tokens, reading_cost
 
 _UNUSED = UseCounts(0, 0, {})
@@ -165,19 +166,9 @@ def feedback_command(
         raise UsageError(
             "--useful, --useless, --undo and --reset exclude each other; leave out the others"
         )
+    given = {"useful": useful, "useless": useless, "undo": undo, "reset": reset}
     numbers = [_parse_id(text) for text in ids]
-    known = {item.id for item in app.reading.get(numbers)}
-    if missing := [f"#{number}" for number in numbers if number not in known]:
-        raise NotFound(f"no item {', '.join(missing)}; `yester recall` shows ids")
-    if useful or useless or undo or reset:
-        with app.store.transaction("ledger"):
-            for number in numbers:
-                # The last word counts.
-                taken_back = tuple(WORTH) if reset else GIVEN_BY_HAND
-                app.store.retract(Feedback, {"item": number, "what": taken_back})
-            if useful or useless:
-                what = "useful" if useful else "useless"
-                app.store.append([Feedback(number, what, app.now) for number in numbers])
+    record_feedback(app.memory, numbers, next((name for name, on in given.items() if on), ""))
     found = app.reading.texts(numbers).used
     used = [(number, found.get(number, _UNUSED)) for number in numbers]
     value = [

@@ -16,12 +16,19 @@ from yester.errors import ConfigError
 from yester.faces.cli.app import App, leave, pass_app, print_result
 from yester.faces.cli.options import AS_JSON, PROJECTS, add_options, choose_filters, flag, limit
 from yester.faces.cli.screen import count_noun
-from yester.llm.budget import DAY, Limits, day_of, known_prices, price_of
+from yester.llm.budget import DAY, day_of, known_prices, price_of
 from yester.model import ANYTHING, Hit, Item, Paging
+from yester.operations.stats import (
+    Distilled,
+    Spend,
+    Spending,
+    StatsRequest,
+    count_spending,
+    list_distilled,
+)
 from yester.store import figures
 from yester.store.contract import Store
 from yester.tables import load_table
-from yester.text.document import tokens_of_length
 
 
 @click.command("stats")
@@ -42,41 +49,28 @@ def stats_command(app: App, days: int, prices: bool, as_json: bool) -> None:
         _print_prices(as_json)
         return
     store, since = app.reading, day_of(app.now) - (days - 1) * DAY
-    limits, today = (
-        Limits.from_config(app.config),
-        figures.spent_since(store, day_of(app.now), app.now),
-    )
-    refined, spent = figures.refinement_totals(store, since), figures.spending_by_day(store, since)
-    distilled, shown = figures.discovery_totals(store), figures.shown_totals(store, since)
+    spend = count_spending(app.memory, StatsRequest(days=days))
+    refined, shown = figures.refinement_totals(store, since), figures.shown_totals(store, since)
+    distilled = list_distilled(store)
     value: dict[str, Any] = {
         "days": days,
         "items": dict(store.totals("item", by=("kind",))),
         "llm": _describe_llm(app),
-        "limits": {
-            "dollars": limits.dollars, "tokens": limits.tokens, "in_flight": limits.in_flight,
-        },
-        "today": _round_cost(today),
+        "limits": spend.limits,
+        "today": spend.today,
         "refined": refined._asdict(),
-        "spend": [_round_cost(row) for row in spent],
-        "distilled": [
-            {"kind": row.kind, "items": row.items, "discovery_tokens": row.discovery_tokens,
-             "read_tokens": tokens_of_length(row.characters)}
-            for row in distilled
-        ],
+        "spend": spend.spend,
+        "distilled": distilled,
         "shown": [row._asdict() for row in shown],
-    }  # fmt: skip
+    }
     print_result(as_json, value, () if as_json else [
-        *_total_lines(value, today, limits), *_refined_lines(refined, days),
-        *_spending_lines(spent, days), *_economics_lines(distilled, shown, days),
+        *_total_lines(value, spend), *_refined_lines(refined, days),
+        *_spending_lines(spend.spend, days), *_economics_lines(distilled, shown, days),
     ])  # fmt: skip
 
 
-def _round_cost(row: figures.Spent | figures.Spending) -> dict[str, Any]:
-    return {**row._asdict(), "cost": round(row.cost, 6)}
-
-
-def _total_lines(value: dict[str, Any], today: figures.Spent, limits: Limits) -> Iterator[str]:
-    items, llm = value["items"], value["llm"]
+def _total_lines(value: dict[str, Any], spend: Spend) -> Iterator[str]:
+    items, llm, today, limits = value["items"], value["llm"], spend.today, spend.limits
     kinds = ", ".join(f"{number:,} {kind}" for kind, number in sorted(items.items()))
     yield f"items      {sum(items.values()):,}" + (f" ({kinds})" if kinds else "")
     if llm["provider"] == "none":
@@ -126,10 +120,10 @@ def _refined_lines(refined: figures.Refinements, days: int) -> Iterator[str]:
         yield f"           the last of these: {refined.reason}"
 
 
-def _spending_lines(rows: list[figures.Spending], days: int) -> Iterator[str]:
+def _spending_lines(rows: list[Spending], days: int) -> Iterator[str]:
     if rows:
         yield f"\nspent in {count_noun(days, 'day')} (UTC)"
-    groups: defaultdict[tuple[str, str, str], list[figures.Spending]] = defaultdict(list)
+    groups: defaultdict[tuple[str, str, str], list[Spending]] = defaultdict(list)
     for row in rows:
         groups[row.day, row.model, row.purpose].append(row)
     for (day, model, purpose), same in groups.items():
@@ -145,12 +139,12 @@ def _spending_lines(rows: list[figures.Spending], days: int) -> Iterator[str]:
 
 
 def _economics_lines(
-    distilled: list[figures.Discovered], shown: list[figures.Shown], days: int
+    distilled: list[Distilled], shown: list[figures.Shown], days: int
 ) -> Iterator[str]:
     if distilled:
         yield "\nmade from what was found out, and what reading it costs"
     for row in distilled:
-        read = tokens_of_length(row.characters)
+        read = row.read_tokens
         yield (
             f"  {row.kind:<12} {count_noun(row.items, 'item')}: {row.discovery_tokens:,} discovery "
             f"tokens, {read:,} to read; {row.discovery_tokens // row.items:,} and "
