@@ -32,7 +32,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from yester.bench import Mean, bootstrap_mean
+from yester.operate.bench import Mean, bootstrap_mean
 from yester.recall.rank import Weights
 
 sys.path.insert(0, str(Path(__file__).parent))

@@ -41,7 +41,7 @@ from pathlib import Path
 from typing import Any
 
 import yester
-from yester.bench import bootstrap_mean, rank_figures
+from yester.operate.bench import bootstrap_mean, rank_figures
 
 LATER = 2.0**33  # a question that is asked after everything
 METRICS = ("recall@10", "mrr@10", "hit@5", "hit@10", "all@5", "all@10")

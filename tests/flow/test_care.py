@@ -340,7 +340,7 @@ def test_backups_that_are_made_at_once_are_all_there(run, home, transcript):
     transcript().talk(1)
     run("index")
     db = apsw.Connection(str(home / "yester.db"))
-    db.execute("INSERT INTO meta VALUES ('large', randomblob(60000000))")  # it takes a moment
+    db.execute("INSERT INTO meta VALUES ('large', randomblob(8000000))")  # it takes a moment
     db.close()
     words = [sys.executable, "-P", "-m", "yester", "--home", str(home), "backup"]
     making = [subprocess.Popen(words, stdout=subprocess.PIPE, text=True) for _ in range(4)]
@@ -350,5 +350,5 @@ def test_backups_that_are_made_at_once_are_all_there(run, home, transcript):
         "000001", "000002", "000003", "000004"
     ]  # fmt: skip
     assert sorted((home / "backups").iterdir()) == made
-    for path in made:
+    for path in (made[0], made[-1]):
         assert run("restore", str(path)).code == 0

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bench.quality import SETS, NotThere, Options, answered, loaded, main
-from yester.bench import Mean, bootstrap_mean, chance_figures, rank_figures
+from yester.operate.bench import Mean, bootstrap_mean, chance_figures, rank_figures
 
 ALL = ("hit@5", "hit@10", "all@5", "all@10", "recall@10", "mrr@10")
 

@@ -39,7 +39,7 @@ GROUPS = (
     ("memories",),
     ("distil",),
     ("llm",),
-    ("bench", "operate.backups", "operate.notes"),
+    ("operate.backups", "operate.bench", "operate.notes"),
     ("memory",),
     ("deliver",),
     ("operations",),

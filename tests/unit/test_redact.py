@@ -181,7 +181,7 @@ SURROUNDINGS = {
     "after a tab and before a carriage return": lambda text: f"\t{text}\r\nnext",
     "between other scripts": lambda text: f"Пароль: 密码 😀 {text} — конец",
     "in brackets": lambda text: f"[{text}] ({text})",
-    "in a long text": lambda text: f"{'word and ' * 1200}\n{text}\n{'more text ' * 900}",
+    "in a long text": lambda text: f"{'word and ' * 300}\n{text}\n{'more text ' * 200}",
     "in colour": lambda text: f"\x1b[31m{text}\x1b[0m",
     "twice": lambda text: f"{text}\n{text}",
 }  # fmt: skip
@@ -227,20 +227,20 @@ fragments = st.one_of(
 mixtures = st.lists(fragments, max_size=8).map("".join)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=150)
 @given(mixtures)
 def test_redacting_twice_changes_nothing(text: str) -> None:
     once = redact(text)
     assert redact(once) == once
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=120)
 @given(mixtures)
 def test_what_is_left_was_there_before_and_in_the_same_order(text: str) -> None:
+    assume("private" not in text.lower())  # a dropped tag joins what stood around it
+    assume(not PLACEHOLDER.search(text))
     position = 0
     for kept in PLACEHOLDER.split(redact(text)):
-        assume("private" not in text.lower())  # a dropped tag joins what stood around it
-        assume(not PLACEHOLDER.search(text))
         found = text.find(kept, position)
         assert found >= 0
         position = found + len(kept)

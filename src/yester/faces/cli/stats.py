@@ -10,7 +10,6 @@ from typing import Any
 
 import click
 
-from yester import bench
 from yester.deliver.lines import ESTIMATE_NOTE
 from yester.errors import ConfigError
 from yester.faces.cli.app import App, leave, pass_app, print_result
@@ -18,6 +17,7 @@ from yester.faces.cli.options import AS_JSON, PROJECTS, add_options, choose_filt
 from yester.faces.cli.screen import count_noun
 from yester.llm.budget import DAY, day_of, known_prices, price_of
 from yester.model import ANYTHING, Hit, Item, Paging
+from yester.operate import bench
 from yester.operations.stats import (
     Distilled,
     Spend,
