@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,17 @@ import msgspec
 from yester.agents.descriptors import AGENTS, CLAUDE_EVENTS
 from yester.config import SETTINGS
 from yester.faces.cli.commands import cli
+from yester.faces.http.manual import SEARCH, SHARED, write_default
+from yester.faces.http.table import ENDPOINTS
 from yester.faces.mcp.server import HANDSHAKE, MODERN, load_tools
 from yester.faces.mcp.text import MOST
+from yester.operations.request import (
+    FilteredRequest,
+    Parameter,
+    describe_schema,
+    list_parameters,
+)
+from yester.operations.search import SearchRequest
 from yester.redact import load_rules
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -236,9 +245,56 @@ def sample_home(folder: str) -> Path:
     return home
 
 
-def http() -> str:
-    from yester.faces.http import manual
+def _render_endpoints() -> str:
+    groups = dict.fromkeys(one.group for one in ENDPOINTS)
+    return "\n\n".join(part for group in groups for part in _render_group(group)) + "\n"
 
+
+def _render_group(group: str) -> Iterator[str]:
+    yield f"## {group}"
+    for one in ENDPOINTS:
+        if one.group != group:
+            continue
+        yield f"### {one.method} {one.path}"
+        yield one.does + (" No token is needed." if one.open else "")
+        searches = issubclass(one.request, SearchRequest)
+        shared = SHARED | SEARCH if searches else SHARED
+        where = "body" if one.has_body else "query"
+        rows = [_render_row(p, "path") for p in one.in_path.values()]
+        rows += [_render_row(p, where) for p in one.others.values() if p.attribute not in shared]
+        if rows:
+            yield _render_table(rows)
+        others = [f"`{n}`" for n, p in one.others.items() if p.attribute in SHARED]
+        if searches:
+            yield "And the parameters of [every search](#searches) and [filters](#filters)."
+        elif others:
+            yield f"And [filters](#filters): {', '.join(others)}."
+        if one.example and one.has_body:
+            yield f"```json\n{one.example}\n```"
+
+
+def _render_search_parameters() -> str:
+    found = list_parameters(SearchRequest).values()
+    return _render_table([_render_row(one, "query") for one in found if one.attribute in SEARCH])
+
+
+def _render_filters() -> str:
+    return _render_table(
+        [_render_row(one, "query") for one in list_parameters(FilteredRequest).values()]
+    )
+
+
+def _render_table(rows: list[str]) -> str:
+    return "\n".join(["| parameter | in | must be | default | |", "|---|---|---|---|---|", *rows])
+
+
+def _render_row(one: Parameter, where: str) -> str:
+    default = "required" if one.required else write_default(one)
+    cells = (f"`{one.name}`", where, describe_schema(one.schema), default, one.help)
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def http() -> str:
     return (
         f"# HTTP API\n\n{_NOTE}\n"
         "`yester serve` answers on `http://127.0.0.1:36363` (setting `http_port`; the next free"
@@ -251,9 +307,9 @@ def http() -> str:
         "\na setting that is not changed here, or what is the user's alone), 404, 405, 408 and 413"
         "\n(a body that is late or over 256 KB), 409 (it cannot be done to what is there now), 415,"
         "\n421 (Host), 429 (many wrong tokens), 503 (busy).\n\n"
-        f"## Searches\n\n{manual.render_search_parameters()}\n\n"
-        f"## Filters\n\nLists are written with commas.\n\n{manual.render_filters()}\n\n"
-        f"{manual.render_endpoints()}"
+        f"## Searches\n\n{_render_search_parameters()}\n\n"
+        f"## Filters\n\nLists are written with commas.\n\n{_render_filters()}\n\n"
+        f"{_render_endpoints()}"
     )
 
 

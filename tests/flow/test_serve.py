@@ -12,7 +12,7 @@ import pytest
 
 import yester
 from yester.errors import UsageError
-from yester.faces.http.ports import port_of
+from yester.faces.http.login import read_port
 from yester.faces.http.server import listening
 from yester.worker.process import SERVER, seat_holder, take_seat
 
@@ -38,7 +38,7 @@ def test_the_server_runs_in_the_background_opens_for_a_link_and_ends(run, home):
     began = run("serve", "--background")
     assert began.code == 0, began.err
     try:
-        port = port_of(home / "run")
+        port = read_port(home / "run")
         assert began.out.strip() == f"http://127.0.0.1:{port}"
         for name in ("token", "run/port", "run/serve.lock", "logs/serve.log"):
             assert (home / name).stat().st_mode & 0o777 == 0o600, name
@@ -65,7 +65,7 @@ def test_the_server_runs_in_the_background_opens_for_a_link_and_ends(run, home):
     finally:
         ended = run("serve", "--stop")
     assert "has ended" in ended.out
-    assert port_of(home / "run") == 0
+    assert read_port(home / "run") == 0
     assert run("serve", "--stop").out == "no server is running\n"
 
 
@@ -102,4 +102,4 @@ def test_a_port_that_is_taken_is_passed_over_unless_it_was_asked_for():
 @pytest.mark.parametrize("text", ["", "x", "-1", "ü"])
 def test_a_port_file_that_is_none_is_no_port(tmp_path, text):
     (tmp_path / "port").write_text(text)
-    assert port_of(tmp_path) == 0
+    assert read_port(tmp_path) == 0

@@ -141,9 +141,9 @@ def mcp_command(app: App) -> None:
 def server_port(home: Path) -> int:
     """The port of the server of this home, or 0. The file alone proves nothing: after a crash
     another program may have the port, and it must not be sent a token."""
-    from yester.faces.http.ports import port_of
+    from yester.faces.http.login import read_port
 
-    return port_of(home / "run") if seat_holder(home, SERVER) else 0
+    return read_port(home / "run") if seat_holder(home, SERVER) else 0
 
 
 def start_server(app: App, port: int | None = None) -> int:

@@ -1,6 +1,8 @@
-"""Who may ask: the token of the home, and bearers that a browser gets for a one-time code.
+"""Where the server is, and who may ask: the token of the home, and bearers that a browser gets for
+a one-time code.
 
     token        in yester's home, 0600, made when first wanted; for programs of this user
+    run/port     where the server says it is; whoever reads it looks at the server's seat as well
     run/codes/   a file per code, named by its hash: `yester ui` makes it, whoever brings the code
                  first removes it, and the removing is what counts; good for a minute. It holds who
                  made it: the user, or an agent in whose shell `yester ui` was run
@@ -67,6 +69,15 @@ def _read_token(path: Path) -> str:
     finally:
         os.close(handle)
     return text if closed and stat.S_ISREG(about.st_mode) and len(text) >= _TOKEN_BYTES else ""
+
+
+def read_port(run: Path) -> int:
+    """The port, or 0."""
+    try:
+        text = (run / "port").read_text("ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        return 0
+    return int(text) if text.isdigit() else 0
 
 
 # --- one-time codes -------------------------------------------------------------------------------

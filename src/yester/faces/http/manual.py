@@ -1,8 +1,6 @@
-"""How to use the API: for a model (`/api/search/help`) and, in Markdown, for people."""
+"""How to use the API, for a model: `/api/search/help`. For people, docs/generate.py writes it."""
 
 from __future__ import annotations
-
-from collections.abc import Iterator
 
 from msgspec import UNSET
 
@@ -48,10 +46,10 @@ _HEADERS = (
     "application/json, else 415"
 )
 _OBVIOUS = ("a text", "a list of texts", "a time")
-_NONE = "–"
+NONE = "–"
 _BRACKETS = ("dateRange[start]", "dateRange[end]")
-_SHARED = frozenset(FilteredRequest.__struct_fields__)
-_SEARCH = frozenset(SearchRequest.__struct_fields__) - _SHARED
+SHARED = frozenset(FilteredRequest.__struct_fields__)
+SEARCH = frozenset(SearchRequest.__struct_fields__) - SHARED
 
 
 def make_manual(base: str) -> Manual:
@@ -64,7 +62,7 @@ def make_manual(base: str) -> Manual:
         search={
             name: _describe_parameter(p)
             for name, p in list_parameters(SearchRequest).items()
-            if p.attribute in _SEARCH
+            if p.attribute in SEARCH
         },
         filters={
             name: _describe_parameter(p)
@@ -77,12 +75,14 @@ def make_manual(base: str) -> Manual:
 
 
 def _describe_operation(one: Endpoint, base: str) -> Operation:
-    searches, filtered = (
-        issubclass(one.request, SearchRequest),
-        issubclass(one.request, FilteredRequest),
-    )
-    shared = (_SEARCH if searches else frozenset()) | (_SHARED if filtered else frozenset())
-    also = [name for name, yes in (("search", searches), ("filters", filtered)) if yes]
+    shared, also = set[str](), []
+    for kind, name, known in (
+        (SearchRequest, "search", SEARCH),
+        (FilteredRequest, "filters", SHARED),
+    ):
+        if issubclass(one.request, kind):
+            shared |= known
+            also.append(name)
     return Operation(
         endpoint=f"{one.method} {one.path}",
         does=one.does,
@@ -102,11 +102,11 @@ def _curl_command(one: Endpoint, base: str) -> str:
 
 def _describe_parameter(one: Parameter) -> str:
     """What it is for, what may stand there, and what does where it is left out."""
-    must, default = describe_schema(one.schema), _write_default(one)
+    must, default = describe_schema(one.schema), write_default(one)
     told = (
         one.help.rstrip("."),
         "" if must.startswith(_OBVIOUS) else must,
-        "required" if one.required else "" if default == _NONE else f"default {default}",
+        "required" if one.required else "" if default == NONE else f"default {default}",
     )
     return "; ".join(filter(None, told))
 
@@ -115,59 +115,7 @@ def _example_address(one: Endpoint, base: str) -> str:
     return base + (one.example if one.example.startswith("/") else one.path + one.example)
 
 
-# --- for people -----------------------------------------------------------------------------------
-
-
-def render_endpoints() -> str:
-    groups = dict.fromkeys(one.group for one in ENDPOINTS)
-    return "\n\n".join(part for group in groups for part in _render_group(group)) + "\n"
-
-
-def _render_group(group: str) -> Iterator[str]:
-    yield f"## {group}"
-    for one in ENDPOINTS:
-        if one.group != group:
-            continue
-        yield f"### {one.method} {one.path}"
-        yield one.does + (" No token is needed." if one.open else "")
-        searches = issubclass(one.request, SearchRequest)
-        shared = _SHARED | _SEARCH if searches else _SHARED
-        where = "body" if one.has_body else "query"
-        rows = [_render_row(p, "path") for p in one.in_path.values()]
-        rows += [_render_row(p, where) for p in one.others.values() if p.attribute not in shared]
-        if rows:
-            yield _render_table(rows)
-        others = [f"`{n}`" for n, p in one.others.items() if p.attribute in _SHARED]
-        if searches:
-            yield "And the parameters of [every search](#searches) and [filters](#filters)."
-        elif others:
-            yield f"And [filters](#filters): {', '.join(others)}."
-        if one.example and one.has_body:
-            yield f"```json\n{one.example}\n```"
-
-
-def render_search_parameters() -> str:
-    found = list_parameters(SearchRequest).values()
-    return _render_table([_render_row(one, "query") for one in found if one.attribute in _SEARCH])
-
-
-def render_filters() -> str:
-    return _render_table(
-        [_render_row(one, "query") for one in list_parameters(FilteredRequest).values()]
-    )
-
-
-def _render_table(rows: list[str]) -> str:
-    return "\n".join(["| parameter | in | must be | default | |", "|---|---|---|---|---|", *rows])
-
-
-def _render_row(one: Parameter, where: str) -> str:
-    default = "required" if one.required else _write_default(one)
-    cells = (f"`{one.name}`", where, describe_schema(one.schema), default, one.help)
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
-
-
-def _write_default(one: Parameter) -> str:
+def write_default(one: Parameter) -> str:
     if one.default in ("", []) or one.default is UNSET:
-        return _NONE
+        return NONE
     return f"`{str(one.default).lower() if isinstance(one.default, bool) else one.default}`"

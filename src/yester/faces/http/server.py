@@ -23,7 +23,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from yester.errors import UsageError, YesterError
 from yester.faces.http.app import App
-from yester.faces.http.ports import port_of
+from yester.faces.http.login import read_port
 from yester.faces.http.problem import CONTENT_TYPE, Refusal, describe_error
 from yester.files import replace_file
 
@@ -157,5 +157,5 @@ def serve(
         Server(made, idle).run(sockets=[sock])
     finally:
         made.end()
-        if port_of(run) == port:
+        if read_port(run) == port:
             (run / "port").unlink(missing_ok=True)
