@@ -17,7 +17,7 @@ from yester.memories.standing import (
     find_ended_rule,
     find_rules,
     find_withdrawals,
-    is_same_subject,
+    rules_share_subject,
 )
 
 pytestmark = pytest.mark.requirement("DIS-07")
@@ -192,8 +192,8 @@ def test_how_far_a_rule_reaches(prompt, scope, path):
 )
 def test_a_newer_rule_takes_the_place_of_one_it_contradicts(newer, older):
     new, old = only(newer), only(older)
-    assert is_same_subject(new, old)
-    assert is_same_subject(old, new)
+    assert rules_share_subject(new, old)
+    assert rules_share_subject(old, new)
     assert contradicts_rule(new, old)
 
 

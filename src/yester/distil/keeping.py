@@ -17,7 +17,7 @@ from yester.ingest.prepare import prepare_item
 from yester.memories.lifecycle import change_status
 from yester.memories.memory import GLOBAL, Author, shorten_reason
 from yester.memories.remember import Draft, remember
-from yester.memories.rules import is_same_subject
+from yester.memories.rules import contents_share_subject
 from yester.memories.standing import Rule, find_ended_rule, find_rules, find_withdrawals
 from yester.model import Filters, Item, Memo, Paging, Project, Session
 from yester.project import bare_project
@@ -113,7 +113,9 @@ def _outdated(store: Store, rule: Rule, ref: str, prompt: Item, project: Project
     known = store.memos(Filters(projects=(project.key, GLOBAL.key), types=("rule",)))
     return any(
         memo.item.ref == ref
-        or (memo.item.project == where and is_same_subject(memo.content, {"rule": rule.text}))
+        or (
+            memo.item.project == where and contents_share_subject(memo.content, {"rule": rule.text})
+        )
         for memo in known
         if memo.item.epoch > prompt.epoch
     )

@@ -21,10 +21,15 @@ def get_part(name: str) -> str:
     if name == "THING":
         things = sorted(THINGS, key=lambda thing: (-len(thing), thing))
         return rf"`?{_any_of(map(re.escape, things))}`?(?![\w-])"
-    if texts := _TABLE["words"].get(name):
-        parts = (part for text in texts for part in text.split("," if "," in text else None))
-        return _any_of(part.strip() for part in parts)
+    if name in _TABLE["words"]:
+        return _any_of(get_words(name))
     return join_pieces(_TABLE["parts"][name])
+
+
+def get_words(name: str) -> list[str]:
+    """A row of words: those of a text with spaces, or with commas the phrases."""
+    texts = _TABLE["words"][name]
+    return [word.strip() for text in texts for word in text.split("," if "," in text else None)]
 
 
 def join_pieces(pieces: Sequence[str]) -> str:

@@ -37,7 +37,7 @@ def rule_subject(content: Mapping[str, Any]) -> frozenset[str]:
     return said if named else (said - _CUES or said)
 
 
-def is_same_subject(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+def contents_share_subject(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     if _choose_differently(str(one.get("rule", "")), str(other.get("rule", ""))):
         return True
     mine, theirs = rule_subject(one), rule_subject(other)
@@ -60,7 +60,9 @@ def find_same_rule(store: Store, values: Mapping[str, Any]) -> Memo | None:
         return None
     scope = values["scope"], values["path"]
     for memo in _active_rules(store, (values["project"],)):
-        if (memo.scope, memo.path) == scope and is_same_subject(memo.content, values["content"]):
+        if (memo.scope, memo.path) == scope and contents_share_subject(
+            memo.content, values["content"]
+        ):
             return memo
     return None
 
@@ -84,7 +86,7 @@ def applicable_rules(
     heard: list[Memo] = []
     left = 4 * budget  # characters
     for memo in applying:
-        if any(is_same_subject(memo.content, other.content) for other in heard):
+        if any(contents_share_subject(memo.content, other.content) for other in heard):
             continue
         if (size := len(memo.item.body) + 1) <= left:
             left -= size

@@ -1,10 +1,10 @@
 """Standing rules: what a user asks for beyond the task at hand, taken from typed prompts.
 
-    find_rules        the rules that stand in one prompt
-    is_same_subject   are two rules about the same thing
-    contradicts_rule  must the older one give way
-    find_withdrawals  what a prompt takes back: "forget the rule about bun", "we use pnpm again"
-    find_ended_rule   the one rule of many that it ends; None where that is not clear
+    find_rules           the rules that stand in one prompt
+    rules_share_subject  are two rules about the same thing
+    contradicts_rule     must the older one give way
+    find_withdrawals     what a prompt takes back: "forget the rule about bun", "we use pnpm again"
+    find_ended_rule      the one rule of many that it ends; None where that is not clear
 
 A rule shown to an agent is obeyed, so a wrong one does harm and a missed one costs a reminder:
 what is not plainly a rule is none. The words are the user's own, taken and never rewritten, and a
@@ -21,7 +21,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from yester.memories.own_words import MASK, own_sentences
-from yester.memories.phrases import CUES, VETOES, WITHDRAWALS, Cue, get_part
+from yester.memories.phrases import CUES, VETOES, WITHDRAWALS, Cue, get_part, get_words
 from yester.memories.subject import (
     named_thing,
     shared_choice,
@@ -38,53 +38,20 @@ _REPEATED = 0.75  # and from which they are about nothing else
 
 _LEAD = re.compile(get_part("LEAD"), re.I)
 _SPACE = re.compile(r"\s+")
-_NEGATED = re.compile(
-    r"\b(?:never|don't|dont|do not|stop|quit|avoid|refrain|no|must not|may not|not allowed|not to"
-    r"|should not|shouldn't|mustn't|cannot|can't|not|nie|niemals|keine?|nunca|jamais|no longer"
-    rf"|keep {get_part('TO_LEAVE')})\b",
-    re.I,
-)
-_REASON = re.compile(
-    r"\s(?:because|since|so that|in order to|to avoid|as (?:it|that|this|they|we)|due to)\s|[(–]"
-    r"|,\s(?=(?:it|this|that|they|as|so|like|you|we|i|i'm|even|especially|to|while|which|and|but"
-    r"|not|[a-z]+ing)\b)",
-    re.I,
-)
-_CHOSEN = re.compile(
-    r"\b(?:use|using|uses|prefer|with|stick to|stick with)\s(?:the\s)?"
-    rf"(?:(?P<x>{get_part('SOME')}){get_part('OVER')}(?P<y>{get_part('SOME')})(?=[\s,;.!]|\Z)|(?P<x2>{get_part('THING')})(?=\s?(?:[,.;!]|\Z)"
-    r"|\s(?:for|in|as|to|on|and|when|here|everywhere|because|since|with)\b)"
-    r"|(?P<x3>(?:us|uk|british|american)\s(?:english|spelling)))",
-    re.I,
-)
-_EVERYWHERE = re.compile(
-    r"\b(?:in|across|for) (?:all|every|each|any) (?:of )?(?:my |our |the )?"
-    r"(?:projects?|repos?|repositor\w+)\b|\bglobally\b",
-    re.I,
-)
-_HERE = re.compile(r"\b(?:this|our) (?:repo(?:sitory)?|project|code ?base|monorepo)\b", re.I)
-_PATH = re.compile(
-    r"(?<![\w/:.@*~-])`?(?P<path>(?:\.{1,2}/|~/|/)?(?:[\w.*@-]{1,60}/){1,12}[\w.*@-]{0,80}"
-    r"|\*\.\w{1,10}|[\w-]{1,60}\.(?:py|tsx?|jsx?|go|rs|mdx?|json|ya?ml|toml|sql|css|html|sh|rb"
-    r"|java|kt|cpp|cs|php|lock|proto))(?![\w/])`?"
-)
-_FOLDERS = frozenset(
-    """
-    src lib test tests spec specs docs doc cmd pkg packages apps app scripts internal examples bench
-    tools config migrations components pages api web server client vendor public assets fixtures
-    """.split()  # noqa: SIM905 -- a table of words reads better as words
-)
-_NO_FILES = frozenset(
-    {"node.js", "next.js", "vue.js", "nuxt.js", "express.js", "three.js", "d3.js"}
-)
+_NEGATED = re.compile(get_part("NEGATED"), re.I)
+_REASON = re.compile(get_part("REASON"), re.I)
+_CHOSEN = re.compile(get_part("CHOSEN"), re.I)
+_EVERYWHERE = re.compile(get_part("EVERYWHERE"), re.I)
+_HERE = re.compile(get_part("IN_THIS_REPO"), re.I)
+_PATH = re.compile(get_part("PATH"))
+_FOLDERS = frozenset(get_words("FOLDERS"))  # usual ones
+_NO_FILES = frozenset(get_words("NO_FILES"))
 _ABOUT_PLACES = frozenset({"where things live", "written down"})  # a path is what they say
 _LONGEST_WITHDRAWAL = 300  # characters of a sentence that takes something back
 _AGAIN = re.compile(r"\b(?:again|back)\b", re.I)
 _PART = re.compile(r"[,;]\s+(?:and |but |so )?|\s[–—-]\s|\.\s")
 # Said of less than the rule speaks of.
-_ONLY = re.compile(
-    r"\b(?:only|once|just (?:this|here)|here|unless|except|for the|in the|temporarily)\b", re.I
-)
+_ONLY = re.compile(get_part("ONLY_HERE"), re.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +85,7 @@ def find_rules(prompt: str) -> list[Rule]:
     return list(found.values())
 
 
-def is_same_subject(one: Rule, other: Rule) -> bool:
+def rules_share_subject(one: Rule, other: Rule) -> bool:
     if one.subject == other.subject:
         return True
     if shared_choice(one.prefers, one.over) or shared_choice(other.prefers, other.over):
@@ -128,7 +95,9 @@ def is_same_subject(one: Rule, other: Rule) -> bool:
 
 def contradicts_rule(newer: Rule, older: Rule) -> bool:
     """Can one not follow both? Rules of different reach stand side by side."""
-    if (newer.scope, newer.path) != (older.scope, older.path) or not is_same_subject(newer, older):
+    if (newer.scope, newer.path) != (older.scope, older.path) or not rules_share_subject(
+        newer, older
+    ):
         return False
     if newer.prefers and older.prefers:
         same = named_thing(newer.prefers) == named_thing(older.prefers)

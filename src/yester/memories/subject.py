@@ -11,21 +11,15 @@ import re
 from yester.tables import load_table
 from yester.text.terms import query_terms
 
+_TABLE = load_table("standing")
 # the choice → what can be chosen; a thing may stand in several, a pair decides which is meant
 CHOICES: dict[str, frozenset[str]] = {
-    name: frozenset(things.split()) for name, things in load_table("standing")["choices"].items()
+    name: frozenset(things.split()) for name, things in _TABLE["choices"].items()
 }
 THINGS = frozenset().union(*CHOICES.values())
 
 # Words that say how a thing is ruled or decided, not what it is.
-_MANNER = frozenset(
-    """
-    alway never prefer instead rather not dont don longer anymor again ever onli also just rememb
-    now going forward futur time sure ensur avoid stop wherev everywher possibl decid decis chose
-    choos chosen pick select switch switch adopt revert back replac drop abandon use run keep
-    here repo project codebas everi each whenev thing way new old realli general
-    """.split()  # noqa: SIM905 -- a table of words reads better as words
-)
+_MANNER = frozenset(" ".join(_TABLE["words"]["MANNER"]).split())
 # Many of the things are everyday words: "tabs", "tabs for code", but not "make small steps".
 _NAMED = re.compile(
     r"\W{0,3}(?:(?P<thing>[a-z][\w.+-]*)(?=\W*\Z|\W+(?:for|in|as|to|on|when|and|with|everywhere)\b)"
