@@ -24,6 +24,7 @@ from yester.faces.mcp.server import load_tools
 TOOLS = load_tools()
 NO_MODEL = {"YESTER_EMBEDDER": "none"}
 DAY = 86_400
+PROMPT = "why did we drop redis, were the prices stale?"
 NOON = 1_772_366_400  # 2026-03-01T12:00:00Z
 
 
@@ -202,8 +203,7 @@ class Faces:
         return text
 
     def mcp_ids(self, tool: str, **given: Any) -> list[int]:
-        text = self.mcp(tool, **given)
-        return [int(found) for found in re.findall(r"^\W*#(\d+)", text, re.MULTILINE)]
+        return ids_in(self.mcp(tool, **given))
 
 
 @pytest.fixture
@@ -217,6 +217,11 @@ def faces(home, run, tmp_path) -> Iterator[Faces]:
         tools = open_for_tools(str(home), str(tmp_path), NO_MODEL)
         yield Faces(run, api, tools, memory)
         tools.close()
+
+
+def ids_in(text: str) -> list[int]:
+    """Of the lines of a text for a model."""
+    return [int(found) for found in re.findall(r"^\W*#(\d+)", text, re.MULTILINE)]
 
 
 def ids_of(rows: Iterable[Any]) -> list[int]:
@@ -348,6 +353,17 @@ READING: Mapping[str, Mapping[str, Callable[[Faces], Any]]] = {
         "cli": lambda faces: faces.cli("context", "--cwd", "/tmp")["text"],
         "http": lambda faces: faces.http("/api/context/preview", cwd="/tmp")["text"],
         "python": lambda faces: faces.memory.context(cwd="/tmp"),
+    },
+    "a context for a prompt": {
+        "cli": lambda faces: ids_in(faces.cli("context", "--cwd", "/tmp", PROMPT)["text"]),
+        "http": lambda faces: ids_in(
+            faces.http(
+                "/api/context/preview", cwd="/tmp", event="UserPromptSubmit", prompt=PROMPT
+            )["text"]
+        ),
+        "python": lambda faces: ids_in(
+            faces.memory.context("UserPromptSubmit", "/tmp", PROMPT)
+        ),
     },
 }  # fmt: skip
 

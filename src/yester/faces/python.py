@@ -389,7 +389,9 @@ class Memories:
         where = GLOBAL if draft.scope == "global" or not project else self._find_project(project)
         if where is GLOBAL and not (draft.scope or draft.path):
             draft = replace(draft, scope="global")
-        return remember(self._store, draft, where, _stamp(by), update=update, supersedes=supersedes)
+        return remember(
+            self._store, draft, where, _stamp_author(by), update=update, supersedes=supersedes
+        )
 
     def candidate(
         self,
@@ -406,13 +408,13 @@ class Memories:
         """Change title, tags, files, confidence, scope, path, type or fields of the content."""
         memo = self.get(name)
 
-        def changed(have: dict[str, Any]) -> dict[str, Any]:
+        def merge_changes(have: dict[str, Any]) -> dict[str, Any]:
             new = dict(changes)
             if "content" in new and new.get("type", have["type"]) == have["type"]:
                 new["content"] = {**have["content"], **new["content"]}
             return new
 
-        return lifecycle.edit_memory(self._store, memo.item.id, changed, _stamp(by))
+        return lifecycle.edit_memory(self._store, memo.item.id, merge_changes, _stamp_author(by))
 
     def retire(self, name: int | str, by: Author = _NOBODY, *, force: bool = False) -> Memo:
         return self._change_status(name, "retire", by, force)
@@ -426,18 +428,20 @@ class Memories:
     def supersede(self, old: int | str, new: int | str, by: Author = _NOBODY) -> Memo:
         """Let `new` stand in the place of `old`; what is new."""
         ids = self.get(old).item.id, self.get(new).item.id
-        return lifecycle.supersede_memory(self._store, *ids, _stamp(by))[1]
+        return lifecycle.supersede_memory(self._store, *ids, _stamp_author(by))[1]
 
     def undo(self, name: int | str = 0, by: Author = _NOBODY) -> _Memos:
         """Take back the last change, of this memory or at all."""
-        return lifecycle.undo_change(self._store, _stamp(by), self.get(name).item.id if name else 0)
+        return lifecycle.undo_change(
+            self._store, _stamp_author(by), self.get(name).item.id if name else 0
+        )
 
     def history(self, name: int | str = 0, limit: int = -1) -> _Changes:
         return self._store.changes(self.get(name).item.id if name else 0, limit=limit)
 
     def gc(self, rules: Mapping[str, lifecycle.RetentionRule], *, dry_run: bool = True) -> _Dues:
         """What is due by these rules (`yester.memories.lifecycle.parse_retention`) and by grace."""
-        now = _stamp(_NOBODY).now
+        now = _stamp_author(_NOBODY).now
         if dry_run:
             return list(lifecycle.find_due(self._store, rules, now))
         return lifecycle.collect_due(self._store, rules, now)
@@ -451,7 +455,7 @@ class Memories:
         dry_run: bool = False,
     ) -> SyncReport:
         """Bring the files in a `.claude/memory` folder and a project's memories into step."""
-        by = Author("sync", _stamp(_NOBODY).now, "file", f"from {folder}")
+        by = Author("sync", _stamp_author(_NOBODY).now, "file", f"from {folder}")
         root, _ = locate_folder(Path(folder))
         where = self._find_project(project)
         return sync_folder(self._store, root, where, by, emptied=emptied, dry_run=dry_run)
@@ -459,12 +463,12 @@ class Memories:
     def take(self, folder: str | Path, project: str) -> ImportReport:
         """Import the memories in a `.claude/memory` folder; nothing is written there."""
         root, _ = locate_folder(Path(folder))
-        by = Author("import", _stamp(_NOBODY).now, "import", f"from {folder}")
+        by = Author("import", _stamp_author(_NOBODY).now, "import", f"from {folder}")
         return import_folder(self._store, root, self._find_project(project), by)
 
     def _change_status(self, name: int | str, what: str, by: Author, force: bool = False) -> Memo:
         id_ = self.get(name).item.id
-        return lifecycle.change_status(self._store, id_, what, _stamp(by), force=force)
+        return lifecycle.change_status(self._store, id_, what, _stamp_author(by), force=force)
 
     @staticmethod
     def plain(memo: Memo) -> dict[str, Any]:
@@ -478,7 +482,7 @@ class Memories:
         return named_project(name)
 
 
-def _stamp(by: Author) -> Author:
+def _stamp_author(by: Author) -> Author:
     return by if by.now else Author(by.who, int(time.time() * 1000), by.origin, by.why)
 
 

@@ -301,7 +301,7 @@ def get_observations(memory: ToolMemory, given: Arguments) -> str:
             again = f"call get_observations with ids=[{_join_first(waiting)}]"
             return page.finish_page(f"{len(waiting)} more not shown: {again}.", unknown)
         # Larger than an answer: its beginning, and how to go on.
-        shown, end = cut_text(text, page.left - most_tokens(head) - 4, per_line=PER_LINE)
+        shown, end = cut_text(text, page.tokens_left - most_tokens(head) - 4, per_line=PER_LINE)
         fits = page.add_row(f"{head}\n{quote_lines(shown)}")
         assert fits
         _note_whole(memory, item, shown)

@@ -3,11 +3,13 @@ the answers told."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from yester.errors import UsageError
+from yester.errors import UsageError, YesterError
 from yester.memory import Memory, ask_recall
+from yester.model import ON_REQUEST, Feedback, Injection
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -16,16 +18,6 @@ if TYPE_CHECKING:
 
 _PATIENCE_TO_WRITE = 0.03  # seconds; the next question may be waiting
 _MOST_OWED = 500  # lines that are still to be written down
-
-
-class Line(NamedTuple):
-    """What an answer told of an item, until it is written down."""
-
-    item: int
-    epoch: int
-    score: float = 0.0
-    tokens: int = 0
-    why: str = ""
 
 
 def open_for_tools(
@@ -39,8 +31,9 @@ def open_for_tools(
 
 
 class ToolMemory(Memory):
-    _listed: tuple[Line, ...] = ()
-    _read: tuple[Line, ...] = ()
+    # Until they are written down, when the session is known.
+    _listed: tuple[Injection, ...] = ()
+    _read: tuple[Feedback, ...] = ()
 
     def rest(self, now: float | None = None) -> bool:
         """Give the memory back as well: it is most of what we have."""
@@ -74,11 +67,13 @@ class ToolMemory(Memory):
     def note_lines(self, why: str, lines: Iterable[tuple[int, float, int]]) -> None:
         """An answer has these lines: item, score, tokens."""
         now = self.now
-        self._listed += tuple(Line(item, now, score, tokens, why) for item, score, tokens in lines)
+        self._listed += tuple(
+            Injection(0, ON_REQUEST, item, score, tokens, now, why) for item, score, tokens in lines
+        )
 
     def note_reading(self, item: int) -> None:
         """Somebody wants more of this than a line."""
-        self._read += (Line(item, self.now),)
+        self._read += (Feedback(item, "fetched", self.now),)
 
     def write_notes(self) -> None:
         """Write down what was listed and read. Called when the answer is out: nobody waits for it,
@@ -87,24 +82,19 @@ class ToolMemory(Memory):
         if store is None or not (self._listed or self._read):
             return
         from yester.agents.descriptors import detect_session
-        from yester.errors import YesterError
-        from yester.model import ON_REQUEST, Feedback, Injection
 
         try:
             key, agent = detect_session(self.environ)
             session = store.session(key, agent) if key else None
             number, prompt = (session.id, session.prompts) if session else (0, 0)
-            # Lines come first: what was listed in one answer may be read in the next.
-            lines = [
-                Injection(number, ON_REQUEST, one.item, one.score, one.tokens, one.epoch, one.why,
-                          prompt)
-                for one in self._listed
-            ]  # fmt: skip
             with store.transaction("ledger", patience=_PATIENCE_TO_WRITE):
-                store.append(lines)
+                # Lines come first: what was listed in one answer may be read in the next.
+                store.append([
+                    replace(one, session=number, prompt_number=prompt) for one in self._listed
+                ])  # fmt: skip
                 known = store.texts([one.item for one in self._read]).used
                 store.append([
-                    Feedback(one.item, "fetched", one.epoch, number)
+                    replace(one, session=number)
                     for one in self._read
                     if (used := known.get(one.item)) and (used.shown or used.listed)
                 ])  # fmt: skip

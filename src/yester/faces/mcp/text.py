@@ -15,6 +15,7 @@ from yester.clock import format_day, format_minute
 from yester.deliver.lines import (
     clean_text,
     item_icon,
+    join_title,
     one_line,
     quote_name,
     quote_text,
@@ -110,10 +111,7 @@ def hit_row(hit: Hit, asked: Collection[str], clock: bool = False, mark: str = "
         f"~{reading_cost(hit)}t", f"{hit.duplicates} more alike" if hit.duplicates else "",
         f"since then: {_stale_note(hit.stale)}" if hit.stale else "",
     ]  # fmt: skip
-    title = one_line(hit.title, _TITLE)
-    text = find_snippet(clean_text(hit.text), asked, _SNIPPET)
-    if title and not text.lstrip("# ").startswith(title.rstrip("…")):
-        text = f"{title}: {text}" if text else title
+    text = join_title(hit.title, find_snippet(clean_text(hit.text), asked, _SNIPPET))
     head = f"{mark}#{hit.id} {item_icon(hit.kind, hit.type)} {', '.join(filter(None, facts))}: "
     return _fit_row(head, text)
 
@@ -190,29 +188,21 @@ class Page:
 
     def __init__(self, note: str, head: str) -> None:
         self._note, self._rows = note, [head]
-        self._left = MOST - _FOOT - most_tokens(fence_text("memory", head, note))
-        self._foot: list[str] = []
-
-    @property
-    def left(self) -> int:
-        """Tokens."""
-        return self._left
+        self.tokens_left = MOST - _FOOT - most_tokens(fence_text("memory", head, note))
 
     def add_row(self, text: str, first: bool = False) -> bool:
         """Put it at the end (or behind the head), if it fits."""
         cost = most_tokens(text) + 1
-        if cost > self._left:
+        if cost > self.tokens_left:
             return False
-        self._left -= cost
+        self.tokens_left -= cost
         self._rows.insert(1 if first else len(self._rows), text)
         return True
 
     def finish_page(self, *foot: str) -> str:
         """The whole answer with what is said at its end."""
-        told, _ = cut_text("\n".join(filter(None, foot)), _FOOT)
-        return fence_text(
-            "memory", "\n".join([*self._rows, told] if told else self._rows), self._note
-        )
+        end, _ = cut_text("\n".join(filter(None, foot)), _FOOT)
+        return fence_text("memory", "\n".join([*self._rows, *filter(None, [end])]), self._note)
 
 
 def add_rows(page: Page, rows: Sequence[str]) -> int:
