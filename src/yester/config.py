@@ -297,7 +297,7 @@ def config_file(home: Path) -> Path:
 
 def read_config_text(path: Path) -> str:
     try:
-        return path.read_text("utf-8")
+        return path.read_bytes().decode()  # line ends stay as they are
     except FileNotFoundError:
         return ""
 
