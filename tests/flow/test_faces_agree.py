@@ -151,6 +151,20 @@ QUESTIONS = [
         lambda memory: memory.recall("", until="2026-03-04"),
     ),
     Question(
+        "search with the dates in the question",
+        ("recall", "redis since:2026-03-02 until:2026-03-04"),
+        ("/api/search", {"query": "redis since:2026-03-02 until:2026-03-04"}),
+        ("search", {"query": "redis since:2026-03-02 until:2026-03-04"}),
+        lambda memory: memory.recall("redis since:2026-03-02 until:2026-03-04"),
+    ),
+    Question(
+        "items by their id",
+        ("show", "5", "2"),
+        None,
+        ("get_observations", {"ids": [5, 2]}),
+        lambda memory: memory.get([5, 2]),
+    ),
+    Question(
         "timeline around an item",
         ("timeline", "3", "-b", "2", "-a", "1"),
         ("/api/timeline", {"anchor": "3", "depth_before": 2, "depth_after": 1}),

@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import quote
 
 import apsw
 import pytest
@@ -616,6 +617,16 @@ def test_a_worker_embeds_what_hooks_bring_and_answers_as_one_would_in_process(
     )
     assert through[0]["factors"]["vector"] > 0
     assert [hit["id"] for hit in with_words] != [hit["id"] for hit in through]
+
+    words = "%00".join(map(quote, ("--json", "--explain", question)))
+    request = f"POST /recall/print?cwd={quote(str(Path.cwd()))}&words={words}"
+    printed = json.loads(ask_worker(home / "run", request, 5.0))["hits"]
+    assert [(hit["id"], hit["title"]) for hit in printed] == [
+        (hit["id"], hit["title"]) for hit in through
+    ], "what it would print for the command, which then loads nothing"
+    for words in ("--json%00--no-such-option", "teal", "--help", "--json%00pterodactyl%00-p%00no"):
+        request = f"POST /recall/print?cwd=/&words={words}"
+        assert ask_worker(home / "run", request, 5.0) is None, "left to the command"
 
     resident = Path(f"/proc/{worker.pid}/statm")
     if resident.exists():
