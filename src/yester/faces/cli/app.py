@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
+from yester.errors import UsageError, YesterError
 from yester.memory import Memory
 
 if TYPE_CHECKING:
@@ -121,7 +122,6 @@ class App:
         if name is not None:
             return self.memory.find_project(name)
         from yester.capture.rules import rules
-        from yester.errors import UsageError
         from yester.project import EXCLUDED, Projects
 
         place = folder or Path.cwd()
@@ -142,28 +142,70 @@ class App:
 pass_app = click.make_pass_decorator(App)
 
 
-def fenced_for_agents(command: F) -> F:
-    """What a command prints of the memory stands in the fence where an agent reads it; JSON is for
-    programs and stays as it is. Goes under `pass_app`."""
+class Several(tuple[object, ...]):
+    """Values that are printed one by one, each on a line of its own."""
 
-    @wraps(command)
-    def print_fenced(app: App, /, *args: Any, **given: Any) -> Any:
-        if given.get("as_json") or not app.read_by_agent:
-            return command(app, *args, **given)
-        from contextlib import redirect_stdout
-        from io import StringIO
+    __slots__ = ()
 
-        from yester.fence import fence_text
 
-        printed = StringIO()
-        try:
-            with redirect_stdout(printed):
-                return command(app, *args, **given)
-        finally:
-            if body := printed.getvalue().strip("\n"):
-                click.echo(fence_text("memory", body, "printed by yester"))
+class Output(NamedTuple):
+    """What a command answers: a value for programs, lines for people, made when they are read.
 
-    return cast(F, print_fenced)
+    Where there is `nothing` to show, that is said to people, and the exit code is 1; an `error` is
+    raised when the rest has been printed.
+    """
+
+    value: object
+    lines: Iterable[str] = ()
+    nothing: str = ""
+    code: int = 0
+    error: YesterError | None = None
+
+
+def command(
+    name: str,
+    *options: Callable[[Any], Any],
+    fenced: bool = False,
+    group: click.Group | None = None,
+) -> Callable[[Callable[..., Output]], click.Command]:
+    """A command with these arguments and options that answers for people or, with --json, for
+    programs. What is `fenced` stands in the fence where an agent reads it: it is memory."""
+
+    def decorate(answer: Callable[..., Output]) -> click.Command:
+        @wraps(answer)
+        def run(app: App, /, as_json: bool, **given: Any) -> None:
+            output = answer(app, **given)
+            if as_json:
+                values = output.value if isinstance(output.value, Several) else (output.value,)
+                for value in values:
+                    click.echo(render_json(value))
+            else:
+                _print_lines(app, output.lines, fenced)
+            if output.error is not None:
+                raise output.error
+            if output.nothing and not as_json:
+                click.echo(output.nothing, err=True)
+            if output.nothing or output.code:
+                click.get_current_context().exit(output.code or 1)
+
+        as_json = click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+        made = click.command(name)(add_options(*options, as_json)(pass_app(run)))
+        if group is not None:
+            group.add_command(made)
+        return made
+
+    return decorate
+
+
+def add_options(*options: Callable[[F], F]) -> Callable[[F], F]:
+    """Decorates a command with arguments and options, in the order of its help page."""
+
+    def decorate(function: F) -> F:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
 
 
 # --- printing -------------------------------------------------------------------------------------
@@ -177,24 +219,20 @@ def render_json(value: object) -> str:
     return escape_hidden(msgspec.json.encode(value).decode())
 
 
-def print_result(as_json: bool, value: object, lines: Iterable[str] = ()) -> None:
-    """The same for a program and for a person. `lines` are made only for a person."""
-    if as_json:
-        click.echo(render_json(value))
+def _print_lines(app: App, lines: Iterable[str], fenced: bool) -> None:
+    """One at a time: some take a while, and what was found before a failure is not lost."""
+    if not (fenced and app.read_by_agent):
+        for line in lines:
+            click.echo(line)
         return
-    for line in lines:
-        click.echo(line)
+    from yester.fence import fence_text
+
+    if body := "\n".join(lines).strip("\n"):
+        click.echo(fence_text("memory", body, "printed by yester"))
 
 
 def warn(text: str) -> None:
     click.echo(f"yester: {text}", err=True)
-
-
-def leave(code: int, said: str = "") -> NoReturn:
-    """End with this exit code; what is said goes to people, not into what a program reads."""
-    if said:
-        click.echo(said, err=True)
-    click.get_current_context().exit(code)
 
 
 def bold(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,8 +16,8 @@ from yester.clock import format_minute
 from yester.deliver.lines import ESTIMATE_NOTE
 from yester.deliver.page import Context, Shown
 from yester.errors import UsageError
-from yester.faces.cli.app import App, leave, pass_app, print_result
-from yester.faces.cli.options import AS_JSON, add_options, flag
+from yester.faces.cli.app import App, Output, command
+from yester.faces.cli.options import flag
 from yester.faces.cli.screen import count_noun
 from yester.model import UseCounts
 from yester.operations.context import EVENTS, ContextRequest, build_context
@@ -28,9 +29,8 @@ from yester.text.document import estimate_tokens, reading_cost
 _UNUSED = UseCounts(0, 0, {})
 
 
-@click.command("context")
-@click.argument("prompt", nargs=-1)
-@add_options(
+@command(
+    "context", click.argument("prompt", nargs=-1),
     click.option("--event", type=click.Choice(list(EVENTS)), default=None, help="What happens; "
                  "UserPromptSubmit where there is a PROMPT, else SessionStart."),
     click.option("--file", "file", metavar="PATH", help="The file about to be read (PreToolUse)."),
@@ -38,30 +38,32 @@ _UNUSED = UseCounts(0, 0, {})
                  help="Where; the current folder by default."),
     click.option("--budget", type=click.IntRange(1), default=2_000, show_default=True,
                  help="Tokens at a session's start."),
-    flag("--why", "Also what each line is there for, and what was left out."), AS_JSON,
+    flag("--why", "Also what each line is there for, and what was left out."),
 )  # fmt: skip
-@pass_app
 def context_command(
     app: App, /, prompt: tuple[str, ...], event: str | None, file: str | None, cwd: Path | None,
-    budget: int, why: bool, as_json: bool,
-) -> None:  # fmt: skip
+    budget: int, why: bool,
+) -> Output:  # fmt: skip
     """Show what an agent would be given at a session's start or for PROMPT; it is not recorded as
     given. Where yester is switched off that is nothing, and it says why."""
     text = " ".join(prompt)
     if off := _explain_off(app, str((cwd or Path.cwd()).resolve())):
         nothing = {"text": "", "shown": [], "left": [], "note": ESTIMATE_NOTE, "off": off}
-        print_result(as_json, nothing)
-        leave(1, "" if as_json else f"An agent is given nothing here: {off}")
+        return Output(nothing, (), f"An agent is given nothing here: {off}")
     chosen = event or ("PreToolUse" if file else "UserPromptSubmit" if text else "SessionStart")
     request = ContextRequest(chosen, str(cwd or Path.cwd()), text, file or "", budget)
     given = build_context(app.memory, request)
     lines = _describe_lines(app, given)
     value = {"text": given.text, "shown": lines, "left": given.left, "note": ESTIMATE_NOTE}
-    print_result(as_json, value, filter(None, [given.text]))
-    if why and not as_json:
-        _print_why(lines, given)
-    if not given.text:
-        leave(1, "" if as_json else "Nothing would be given.")
+
+    def text_lines() -> Iterator[str]:
+        if given.text:
+            yield given.text
+        if why:
+            for line in _why_lines(lines, given):
+                click.echo(line, err=True)
+
+    return Output(value, text_lines(), "" if given.text else "Nothing would be given.")
 
 
 def _explain_off(app: App, folder: str) -> str:
@@ -117,45 +119,39 @@ def _describe_lines(app: App, given: Context) -> list[_Line]:
     return [describe(one) for one in given.shown]
 
 
-def _print_why(lines: list[_Line], given: Context) -> None:
+def _why_lines(lines: list[_Line], given: Context) -> Iterator[str]:
     for one in lines:
         score = f"{one.score:.2f}  " if one.score else ""
         work = f", made from ~{one.discovery_tokens:,}t" if one.discovery_tokens else ""
-        click.echo(
+        yield (
             f"shown #{one.item}  {score}{one.reason}  ~{one.tokens:,}t of ~{one.read_tokens:,}t"
-            f"{work}  use {one.use:+.2f} ({one.known})",
-            err=True,
+            f"{work}  use {one.use:+.2f} ({one.known})"
         )
     for left in given.left:
         score = f"{left.score:.2f}  " if left.score else ""
-        click.echo(f"left out #{left.item}  {score}{left.why}", err=True)
+        yield f"left out #{left.item}  {score}{left.why}"
     if lines:
         spent = sum(one.discovery_tokens for one in lines)
         work = f" and were made from ~{spent:,}t of work" if spent else ""
-        click.echo(
+        yield (
             f"This injection: {count_noun(len(lines), 'line')}, ~{estimate_tokens(given.text):,}t "
             f"with all that is around them; the items are "
-            f"~{sum(one.read_tokens for one in lines):,}t to read{work}. {ESTIMATE_NOTE}",
-            err=True,
+            f"~{sum(one.read_tokens for one in lines):,}t to read{work}. {ESTIMATE_NOTE}"
         )
 
 
 # --- feedback -------------------------------------------------------------------------------------
 
 
-@click.command("feedback")
-@click.argument("ids", nargs=-1, required=True, metavar="ID...")
-@add_options(
+@command(
+    "feedback", click.argument("ids", nargs=-1, required=True, metavar="ID..."),
     flag("--useful", "It helped: it rises."), flag("--useless", "It was in the way: it sinks."),
     flag("--undo", "Take back what you said."),
     flag("--reset", "Take back all that came of it, noticed or said; it stands as if never used."),
-    AS_JSON,
 )  # fmt: skip
-@pass_app
 def feedback_command(
-    app: App, /, ids: tuple[str, ...], useful: bool, useless: bool, undo: bool, reset: bool,
-    as_json: bool,
-) -> None:  # fmt: skip
+    app: App, /, ids: tuple[str, ...], useful: bool, useless: bool, undo: bool, reset: bool
+) -> Output:
     """Say whether items (#12 or 12) were of use; without an option, show what is known.
 
     What was shown to an agent and then fetched (`yester show`, MCP), opened or acted on rises a
@@ -177,7 +173,7 @@ def feedback_command(
         for number, one in used
     ]  # fmt: skip
     lines = (f"#{id_}  use {usefulness(one):+.2f}  {_describe_use(one)}" for id_, one in used)
-    print_result(as_json, value, lines)
+    return Output(value, lines)
 
 
 def _describe_use(one: UseCounts) -> str:

@@ -22,16 +22,16 @@ from yester.distil.history import distilled_items
 from yester.errors import NotFound, SourceError, UsageError
 from yester.faces.cli.app import (
     App,
+    Output,
     bold,
-    leave,
+    command,
     pass_app,
-    print_result,
     progress_bar,
     stoppable,
     warn,
 )
 from yester.faces.cli.notes import notes_as_json, summarise_notes
-from yester.faces.cli.options import AS_JSON, add_options, flag
+from yester.faces.cli.options import flag
 from yester.faces.cli.screen import count_noun
 from yester.ingest.projects import apply_names, describe_joins, join_all
 from yester.ingest.transcripts import Ingest, Report, rebuild_if_stale
@@ -49,19 +49,16 @@ _MANY = 1_000_000_000
 _MOST_PROBLEMS = 20  # are printed
 
 
-@click.command("index")
-@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
-@add_options(
+@command(
+    "index", click.argument("paths", nargs=-1, type=click.Path(path_type=Path)),
     click.option("--since", metavar="WHEN",
                  help="Only transcripts written to since then (1d, 1w, …)."),
     click.option("--agent", "only", multiple=True, type=click.Choice(list(AGENTS)),
                  help="Only this agent's transcripts (repeatable)."),
-    AS_JSON,
 )  # fmt: skip
-@pass_app
 def index_command(
-    app: App, paths: tuple[Path, ...], since: str | None, only: tuple[str, ...], as_json: bool
-) -> None:
+    app: App, paths: tuple[Path, ...], since: str | None, only: tuple[str, ...]
+) -> Output:
     """Index transcripts: those the agents keep, or the files and folders named by PATHS.
 
     Only what is new is read, so run it as often as you like. Stopping it loses nothing: the next
@@ -97,19 +94,12 @@ def index_command(
         finally:
             ingest.flush()
     report, notes = ingest.report, _index_notes(app, paths, only, projects, kept_out, oldest)
-    problems = report.problems + notes.problems
-    for problem in problems[:_MOST_PROBLEMS] if not as_json else ():
-        warn(problem)
-    if len(problems) > _MOST_PROBLEMS and not as_json:
-        warn(f"… and {len(problems) - _MOST_PROBLEMS} more")
-    print_result(
-        as_json, {**_index_as_json(report), "notes": notes_as_json(notes)},
-        _index_lines(report, len(found), time.monotonic() - began, notes),
-    )  # fmt: skip
+    lines = _index_lines(report, len(found), time.monotonic() - began, notes)
+    value = {**_index_as_json(report), "notes": notes_as_json(notes)}
     if found and report.failed == len(found):
-        raise SourceError(f"none of the {len(found)} transcripts could be read; see above")
-    if not (found or notes.files or notes.unchanged):
-        leave(1)
+        error = SourceError(f"none of the {len(found)} transcripts could be read; see above")
+        return Output(value, lines, error=error)
+    return Output(value, lines, code=int(not (found or notes.files or notes.unchanged)))
 
 
 def _find_named(paths: tuple[Path, ...], agents: list[Agent]) -> Iterator[tuple[Agent, Path]]:
@@ -176,6 +166,11 @@ def _index_as_json(report: Report) -> dict[str, Any]:
 
 
 def _index_lines(report: Report, found: int, seconds: float, notes: NotesReport) -> Iterator[str]:
+    problems = report.problems + notes.problems
+    for problem in problems[:_MOST_PROBLEMS]:
+        warn(problem)
+    if len(problems) > _MOST_PROBLEMS:
+        warn(f"… and {len(problems) - _MOST_PROBLEMS} more")
     if said := summarise_notes(notes):
         yield said
     if not found:
@@ -216,21 +211,19 @@ def reindex_command(app: App) -> None:
 # --- observations and summaries -------------------------------------------------------------------
 
 
-@click.command("distil")
-@add_options(
+@command(
+    "distil",
     flag("--backfill", "Indexed sessions, too, that no hook has told of."),
     flag("--again", "With --backfill: those that are done as well."),
     click.option("--session", metavar="ID",
                  help="This session, done or not; 6 characters will do."),
     flag("--refine",
          "Have the language model of [llm] note what was distilled, within its budget."),
-    flag("--show", "With --session: print what it was distilled into."), AS_JSON,
+    flag("--show", "With --session: print what it was distilled into."),
 )  # fmt: skip
-@pass_app
 def distil_command(
-    app: App, backfill: bool, again: bool, session: str | None, refine: bool, show: bool,
-    as_json: bool,
-) -> None:  # fmt: skip
+    app: App, backfill: bool, again: bool, session: str | None, refine: bool, show: bool
+) -> Output:
     """Distil sessions: observations of what was done, found and decided, and summaries.
 
     No model is asked: every fact is a sentence of the session itself. The worker does this by
@@ -265,20 +258,20 @@ def distil_command(
     sessions = [one.session for one in found]
     noted = _refine_sessions(app, chosen, sessions if session else None) if refine else None
     items = [item for one in sessions for item in distilled_items(store, one.id)] if show else []
-    if as_json:
-        value = _distil_as_json(report)
-        value |= {"refined": noted._asdict()} if noted else {}
-        value |= {"items": [_item_as_json(store, item) for item in items]} if show else {}
-        print_result(True, value)
-        return
-    for item in items:
-        _print_item(item)
-    _print_distilled(app, report, found, time.monotonic() - began, backfill)
-    if noted is not None:
-        reason = f": {noted.reason}" if noted.reason else ""
-        click.echo(
-            f"{count_noun(noted.turns, 'turn')} refined, {noted.kept:,} kept as found{reason}"
-        )
+    seconds = time.monotonic() - began
+    value = _distil_as_json(report)
+    value |= {"refined": noted._asdict()} if noted else {}
+    value |= {"items": [_item_as_json(store, item) for item in items]} if show else {}
+
+    def lines() -> Iterator[str]:
+        for item in items:
+            yield from _item_lines(item)
+        yield from _distilled_lines(app, report, found, seconds, backfill)
+        if noted is not None:
+            turns, reason = count_noun(noted.turns, "turn"), f": {noted.reason}"
+            yield f"{turns} refined, {noted.kept:,} kept as found{reason if noted.reason else ''}"
+
+    return Output(value, lines())
 
 
 def _find_waiting(app: App, session: str | None, backfill: bool) -> list[Waiting]:
@@ -355,31 +348,29 @@ def _sources_of(evidence: Iterable[tuple[int, int]], fact: int) -> list[int]:
     return sorted(source for number, source in evidence if number == fact)
 
 
-def _print_item(item: Item) -> None:
-    click.echo(bold(f"#{item.id} {item.type or item.kind}: {item.title}"))
+def _item_lines(item: Item) -> Iterator[str]:
+    yield bold(f"#{item.id} {item.type or item.kind}: {item.title}")
     for text in filter(None, (item.subtitle, item.body)):
-        click.echo(f"  {text}")
+        yield f"  {text}"
     for fact in item.facts:
-        click.echo(f"  - {fact}")
+        yield f"  - {fact}"
     for name, text in item.sections.items():
-        lines = text.split("\n")
-        click.echo(f"  {name.replace('_', ' ')}: " + "\n    ".join(lines))
+        yield f"  {name.replace('_', ' ')}: " + "\n    ".join(text.split("\n"))
     if item.files:
-        click.echo(f"  files: {', '.join(item.files[:6])}{' …' if len(item.files) > 6 else ''}")
-    click.echo("")
+        yield f"  files: {', '.join(item.files[:6])}{' …' if len(item.files) > 6 else ''}"
+    yield ""
 
 
-def _print_distilled(
+def _distilled_lines(
     app: App, report: DistilReport, found: list[Waiting], seconds: float, backfill: bool
-) -> None:
+) -> Iterator[str]:
     if not found:
-        click.echo("nothing waits to be distilled")
+        yield "nothing waits to be distilled"
     else:
         observations = count_noun(report.observations, "observation")
-        summaries, sessions = (
-            count_noun(report.summaries, "summary"), count_noun(report.sessions, "session")
-        )  # fmt: skip
-        click.echo(f"{observations} and {summaries} of {sessions} in {seconds:.1f} s")
+        summaries = count_noun(report.summaries, "summary")
+        sessions = count_noun(report.sessions, "session")
+        yield f"{observations} and {summaries} of {sessions} in {seconds:.1f} s"
     if not backfill and (left := app.store.totals("undistilled")[0][0]):
         sessions = count_noun(left, "indexed session")
-        click.echo(f"{sessions} not distilled yet: yester distil --backfill")
+        yield f"{sessions} not distilled yet: yester distil --backfill"

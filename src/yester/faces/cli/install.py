@@ -11,9 +11,9 @@ import click
 
 from yester.agents.descriptors import CLAUDE_CODE
 from yester.capture.homes import home_folder
-from yester.errors import InstallError, UsageError
-from yester.faces.cli.app import App, leave, pass_app, print_result
-from yester.faces.cli.options import AS_JSON, DRY_RUN, add_options, flag
+from yester.errors import InstallError, NotFound, UsageError
+from yester.faces.cli.app import App, Output, add_options, command, pass_app
+from yester.faces.cli.options import DRY_RUN, flag
 from yester.faces.cli.screen import count_noun
 from yester.faces.cli.worker import end_worker, replace_older_worker
 from yester.operate import backups, install
@@ -165,40 +165,36 @@ def uninstall_command(
         )
 
 
-@click.command("doctor")
-@add_options(
-    flag("--fix", "Put right what can be put right safely."),
+@command(
+    "doctor", flag("--fix", "Put right what can be put right safely."),
     click.option("--undo-join", "joined", metavar="NAME",
                  help="Make a work tree that was joined with its repository a project of its own."),
-    AS_JSON,
 )  # fmt: skip
-@pass_app
-def doctor_command(app: App, fix: bool, joined: str | None, as_json: bool) -> None:
+def doctor_command(app: App, fix: bool, joined: str | None) -> Output:
     """Check the installation and the store; exit code 3 when something is wrong.
 
     Where yester is installed in an agent, its hooks are run with made-up events, of which nothing
     is kept, and the agent itself is asked whether it loads them.
     """
     if joined is not None:
-        _undo_join(app, joined, as_json)
-        return
+        return _undo_join(app, joined)
     findings: list[Finding] = []
+    print_now = not click.get_current_context().params["as_json"]
     for finding in examine(app.home, app.now, fix):
         findings.append(finding)
-        if not as_json:
-            _print_finding(finding)  # at once: some take seconds, and nothing found is lost
+        if print_now:  # some take seconds, and nothing found is lost
+            _print_finding(finding)
     rows = [{"check": f.check, "state": f.state, "text": f.text, "fix": f.fix} for f in findings]
-    print_result(as_json, {"findings": rows})
-    if any(finding.state == "problem" for finding in findings):
-        leave(3)
+    wrong = any(finding.state == "problem" for finding in findings)
+    return Output({"findings": rows}, code=3 * wrong)
 
 
-def _undo_join(app: App, joined: str, as_json: bool) -> None:
+def _undo_join(app: App, joined: str) -> Output:
     from yester.operations.projects import undo_join
 
     project, moved = undo_join(app.home, app.store, joined, app.now)
-    print_result(
-        as_json, {"project": project.name, "key": project.key, "items": moved},
+    return Output(
+        {"project": project.name, "key": project.key, "items": moved},
         [f"{project.name} is a project of its own again, with {count_noun(moved, 'item')}; "
          "[projects] in config.toml keeps it so"],
     )  # fmt: skip
@@ -225,7 +221,7 @@ def backup_command(app: App, listing: bool) -> None:
     for path in found:
         click.echo(f"{path.name}  {path.stat().st_size / 1e6:,.1f} MB")
     if not found:
-        leave(1, "No backups. Make one: yester backup")
+        raise NotFound("no backups; make one: yester backup")
 
 
 @click.command("restore")

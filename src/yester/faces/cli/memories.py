@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -15,23 +15,14 @@ import msgspec
 
 from yester.clock import format_minute
 from yester.deliver.lines import clean_text, item_icon, one_line, quote_lines, quote_text
-from yester.faces.cli.app import (
-    App,
-    bold,
-    fenced_for_agents,
-    leave,
-    pass_app,
-    print_result,
-)
+from yester.faces.cli.app import App, Output, Several, add_options, bold, command
 from yester.faces.cli.options import (
-    AS_JSON,
     EVERYWHERE,
     FILES,
     OFFSET,
     PROJECT,
     PROJECTS,
     WHY,
-    add_options,
     choose_search_filters,
     flag,
     form,
@@ -97,25 +88,30 @@ def _indented_body(memo: Memo, width: int) -> str:
     return "".join(f"{' ' * width}{text}\n" for text in memo.item.body.splitlines())
 
 
-def print_memos(app: App, memos: Sequence[Memo], form: str, as_json: bool, query: str = "") -> None:
-    if as_json:
-        rows = [memo_as_json(app, memo, form == "full") for memo in memos]
-        print_result(True, {"query": query, "hits": rows, "took_ms": 0})
-        return
-    if form == "full":
-        for number, memo in enumerate(memos):
-            whole = "\n".join(_page_lines(app, memo))
-            if app.read_by_agent:
-                whole = f"#{memo.item.id}\n{quote_lines(clean_text(whole))}"
-            click.echo((RULE if number else "") + whole)
-        return
+def show_memos(
+    app: App, memos: Sequence[Memo], form: str, query: str = "", nothing: str = ""
+) -> Output:
+    full = form == "full"
+    rows = [memo_as_json(app, memo, full) for memo in memos]
+    lines = _whole_lines(app, memos) if full else _memo_lines(app, memos)
+    return Output({"query": query, "hits": rows, "took_ms": 0}, lines, nothing)
+
+
+def _memo_lines(app: App, memos: Sequence[Memo]) -> Iterator[str]:
     groups: defaultdict[str, list[Memo]] = defaultdict(list)
     for memo in memos:
         groups[memo.item.project].append(memo)
     for project, group in groups.items():
-        click.echo(bold(app.names.get(project, project)))
-        for memo in group:
-            click.echo(f"  {format_memo(app, memo)}")
+        yield bold(app.names.get(project, project))
+        yield from (f"  {format_memo(app, memo)}" for memo in group)
+
+
+def _whole_lines(app: App, memos: Sequence[Memo]) -> Iterator[str]:
+    for number, memo in enumerate(memos):
+        whole = "\n".join(_page_lines(app, memo))
+        if app.read_by_agent:
+            whole = f"#{memo.item.id}\n{quote_lines(clean_text(whole))}"
+        yield (RULE if number else "") + whole
 
 
 def _page_lines(app: App, memo: Memo) -> list[str]:
@@ -175,27 +171,25 @@ def _field_lines(name: str, value: object) -> list[str]:
     return [f"{label}: {value}"]
 
 
-def print_change(app: App, memo: Memo, what: str, as_json: bool) -> None:
+def show_change(app: App, memo: Memo, what: str) -> Output:
     """What a change has made of a memory, in a line."""
-    print_result(
-        as_json,
-        {"done": what, **memo_as_json(app, memo)} if as_json else None,
-        [] if as_json else [f"{what} {format_memo(app, memo)}"],
-    )
+    lines = (f"{what} {format_memo(app, one)}" for one in (memo,))
+    return Output({"done": what, **memo_as_json(app, memo)}, lines)
 
 
 # --- looking --------------------------------------------------------------------------------------
 
 
-def _add_global(chosen: Filters, given: Mapping[str, Any]) -> Filters:
+def _choose_filters(app: App, given: Mapping[str, Any]) -> Filters:
     """Where the current project was meant without being named, what holds everywhere as well."""
+    chosen = choose_search_filters(app.memory, given, "")
     if chosen.projects and not given["projects"]:
         return replace(chosen, projects=(*chosen.projects, GLOBAL.key))
     return chosen
 
 
-@click.command("list")
-@add_options(
+@command(
+    "list",
     click.option("--project", "-p", "projects", multiple=True, metavar="NAME",
                  help="Only this project (repeatable); `global` for what holds everywhere."),
     EVERYWHERE,
@@ -204,57 +198,55 @@ def _add_global(chosen: Filters, given: Mapping[str, Any]) -> Filters:
     FILES,
     click.option("--status", type=click.Choice([*STATUSES, "all"]), default="active",
                  show_default=True, help="In use, or put away."),
-    limit(50), OFFSET, form("index", "memory"), AS_JSON,
+    limit(50), OFFSET, form("index", "memory"), fenced=True,
 )  # fmt: skip
-@pass_app
-@fenced_for_agents
 def list_command(
     app: App, /, tags: tuple[str, ...], status: str, limit: int, offset: int, form: str,
-    as_json: bool, **given: Any,
-) -> None:  # fmt: skip
+    **given: Any,
+) -> Output:  # fmt: skip
     """List memories, the last changed first."""
     given["types"] = tuple(get_category(name).name for name in given["types"])
-    chosen = _add_global(choose_search_filters(app.memory, given, ""), given)
+    chosen = _choose_filters(app, given)
     statuses, wanted = (STATUSES if status == "all" else (status,)), normalise_tags(tags)
     memos = app.reading.memos(chosen, Paging(limit, offset=offset, statuses=statuses), tags=wanted)
-    print_memos(app, memos, form, as_json)
-    if not as_json and given["projects"] and not {GLOBAL.name, GLOBAL.key} & {*given["projects"]}:
-        # Named, a project is listed alone; what else holds in it must not look as if it did not.
-        more = replace(chosen, projects=(GLOBAL.key,))
-        if number := len(app.reading.memos(more, Paging(statuses=statuses), tags=wanted)):
-            verb = "holds" if number == 1 else "hold"
-            click.echo(f"{number} more {verb} everywhere: yester memory list -p global", err=True)
-    if not memos:
-        leave(1, "" if as_json else 'No memories. Keep one: yester remember "…"')
+    shown = show_memos(app, memos, form)
+
+    def lines() -> Iterator[str]:
+        yield from shown.lines
+        if given["projects"] and not {GLOBAL.name, GLOBAL.key} & {*given["projects"]}:
+            # Named, a project is listed alone; what else holds in it must not look as if it did
+            # not.
+            more = replace(chosen, projects=(GLOBAL.key,))
+            if number := len(app.reading.memos(more, Paging(statuses=statuses), tags=wanted)):
+                verb = "holds" if number == 1 else "hold"
+                said = f"{number} more {verb} everywhere: yester memory list -p global"
+                click.echo(said, err=True)
+
+    return Output(
+        shown.value, lines(), "" if memos else 'No memories. Keep one: yester remember "…"'
+    )
 
 
-@click.command("show")
-@MEMORIES
-@add_options(form("full", "memory"), AS_JSON)
-@pass_app
-@fenced_for_agents
-def show_command(app: App, memories: tuple[str, ...], form: str, as_json: bool) -> None:
+@command("show", MEMORIES, form("full", "memory"), fenced=True)
+def show_command(app: App, memories: tuple[str, ...], form: str) -> Output:
     """Show memories with all their fields, whatever their status, and what they replace."""
     memos = [lifecycle.find_memory(app.reading, name) for name in memories]
-    print_memos(app, memos, form, as_json, " ".join(memories))
+    return show_memos(app, memos, form, " ".join(memories))
 
 
-@click.command("history")
-@click.argument("memory", required=False)
-@add_options(limit(20, help_="At most so many changes.", least=1), form("index", "memory"), AS_JSON)
-@pass_app
-@fenced_for_agents
-def history_command(app: App, memory: str | None, limit: int, form: str, as_json: bool) -> None:
+@command(
+    "history", click.argument("memory", required=False),
+    limit(20, help_="At most so many changes.", least=1), form("index", "memory"), fenced=True,
+)  # fmt: skip
+def history_command(app: App, memory: str | None, limit: int, form: str) -> Output:
     """Show the changes of MEMORY, or of all memories, the newest first."""
     item = lifecycle.find_memory(app.reading, memory).item.id if memory else 0
     changes = app.reading.changes(item, limit=limit)
-    print_result(
-        as_json,
+    return Output(
         {"changes": [_change_as_json(change) for change in changes]},
         (line for change in changes for line in _change_lines(change, form)),
+        "" if changes else "No changes.",
     )
-    if not changes:
-        leave(1, "" if as_json else "No changes.")
 
 
 def _change_as_json(change: Change) -> dict[str, Any]:
@@ -279,21 +271,18 @@ def _change_lines(change: Change, form: str) -> Iterator[str]:
         yield f"    {name}: {show(before)} → {show(value)}"
 
 
-@click.command("candidate")
-@click.argument("text", nargs=-1, required=True)
-@add_options(
+@command(
+    "candidate", click.argument("text", nargs=-1, required=True),
     click.option("--type", "type_", required=True, metavar="TYPE",
                  help=f"The category it would have: {', '.join(CATEGORIES)}."),
     many("--tags", "tags", "A,B", "Its tags (repeatable)."),
     many("--file", "files", "PATH", "A file (repeatable)."), PROJECT,
-    flag("--global", "Among what holds everywhere.", "everywhere"),
-    form("index", "memory"), AS_JSON,
+    flag("--global", "Among what holds everywhere.", "everywhere"), form("index", "memory"),
 )  # fmt: skip
-@pass_app
 def candidate_command(
     app: App, text: tuple[str, ...], type_: str, tags: tuple[str, ...], files: tuple[str, ...],
-    project: str | None, everywhere: bool, form: str, as_json: bool,
-) -> None:  # fmt: skip
+    project: str | None, everywhere: bool, form: str,
+) -> Output:  # fmt: skip
     """Say what TEXT would do among the memories of its category, and what it was compared with.
 
     CREATE: nothing is like it. UPDATE, UPDATE_OR_DELETE: there is one about the same. NOOP: it is
@@ -311,14 +300,17 @@ def candidate_command(
         "candidate": rows[0] if rows else None, "others": rows[1:], "compared": choice.compared,
         "deletable": category.deletable, "took_ms": round((time.perf_counter() - began) * 1000, 2),
     }  # fmt: skip
-    compared = count_noun(choice.compared, "memory")
-    lines = [f"{choice.action}  (compared with {compared} of this category)"]
-    for one in found:
-        lines.append(f"  {format_memo(app, one.memo)}")
-        lines.append(f"      {one.points} points: {'; '.join(one.reasons)}")
-        if form == "full":
-            lines.append(_indented_body(one.memo, 6))
-    print_result(as_json, value, lines)
+
+    def lines() -> Iterator[str]:
+        compared = count_noun(choice.compared, "memory")
+        yield f"{choice.action}  (compared with {compared} of this category)"
+        for one in found:
+            yield f"  {format_memo(app, one.memo)}"
+            yield f"      {one.points} points: {'; '.join(one.reasons)}"
+            if form == "full":
+                yield _indented_body(one.memo, 6)
+
+    return Output(value, lines())
 
 
 def _likeness_as_json(one: Likeness) -> dict[str, Any]:
@@ -335,29 +327,23 @@ _REVIEW_OPTIONS = add_options(
     PROJECTS, EVERYWHERE,
     click.option("--format", "form", type=click.Choice(["index", "full"]), default="index",
                  show_default=True, help="A line per finding; with the memory's text."),
-    AS_JSON,
 )  # fmt: skip
 
 
-@click.command("review")
-@_REVIEW_OPTIONS
-@pass_app
-def review_command(app: App, /, form: str, as_json: bool, **given: Any) -> None:
+@command("review", _REVIEW_OPTIONS)
+def review_command(app: App, /, form: str, **given: Any) -> Output:
     """Show what deserves a look: unsure, expired or settled ones, ones alike, and what goes soon.
 
     Exit code 1 when there is nothing.
     """
-    chosen = _add_global(choose_search_filters(app.memory, given, ""), given)
-    found = reviewing.review_memories(app.reading, chosen, app.now)
-    _print_findings(app, found, form, as_json)
-    if not found:
-        leave(1, "" if as_json else "Nothing to look at.")
+    found = reviewing.review_memories(app.reading, _choose_filters(app, given), app.now)
+    rows = [_finding_as_json(one) for one in found]
+    nothing = "" if found else "Nothing to look at."
+    return Output({"findings": rows}, _finding_lines(app, found, form), nothing)
 
 
-@click.command("lint")
-@_REVIEW_OPTIONS
-@pass_app
-def lint_command(app: App, /, form: str, as_json: bool, **given: Any) -> None:
+@command("lint", _REVIEW_OPTIONS)
+def lint_command(app: App, /, form: str, **given: Any) -> Output:
     """Check memories in use against the form of their category, and for contradictions.
 
     The project's MEMORY.md is looked over too: lines beyond the 200 that are loaded, what it says
@@ -365,14 +351,35 @@ def lint_command(app: App, /, form: str, as_json: bool, **given: Any) -> None:
 
     Exit code 3 when something is not as it should be.
     """
-    chosen = _add_global(choose_search_filters(app.memory, given, ""), given)
-    found = reviewing.lint_memories(app.reading, chosen)
+    found = reviewing.lint_memories(app.reading, _choose_filters(app, given))
     notes = list(_lint_notes(app, given))
-    _print_findings(app, found, form, as_json, notes)
-    if found or notes:
-        leave(3)
-    if not as_json:
-        click.echo("All memories are as they should be.")
+    rows = [_finding_as_json(one) for one in found]
+    rows += [
+        {"file": str(path), "line": one.line, "check": one.what, "text": one.text}
+        for path, one in notes
+    ]
+    if not rows:
+        return Output({"findings": rows}, ["All memories are as they should be."])
+    lines = [
+        *_finding_lines(app, found, form),
+        *(f"{path}:{one.line}: {one.what}: {one.text}" for path, one in notes),
+    ]
+    return Output({"findings": rows}, lines, code=3)
+
+
+def _finding_as_json(one: reviewing.Finding) -> dict[str, Any]:
+    memo = one.memo
+    return {
+        "id": memo.item.id, "slug": memo.slug, "check": one.check, "text": one.text, "fix": one.fix,
+    }  # fmt: skip
+
+
+def _finding_lines(app: App, found: Sequence[reviewing.Finding], form: str) -> Iterator[str]:
+    for one in found:
+        yield format_memo(app, one.memo)
+        yield f"    {one.check}: {one.text}; {one.fix}"
+        if form == "full":
+            yield _indented_body(one.memo, 4)
 
 
 def _lint_notes(app: App, given: Mapping[str, Any]) -> Iterator[tuple[Path, PageFinding]]:
@@ -394,39 +401,12 @@ def _chosen_folders(app: App, given: Mapping[str, Any]) -> Iterator[tuple[Path, 
             yield Path(project.root), project.key
 
 
-def _print_findings(
-    app: App,
-    found: Sequence[reviewing.Finding],
-    form: str,
-    as_json: bool,
-    notes: Sequence[tuple[Path, PageFinding]] = (),
-) -> None:
-    rows: list[dict[str, Any]] = [
-        {"id": one.memo.item.id, "slug": one.memo.slug, "check": one.check, "text": one.text,
-         "fix": one.fix}
-        for one in found
-    ]  # fmt: skip
-    rows += [
-        {"file": str(path), "line": one.line, "check": one.what, "text": one.text}
-        for path, one in notes
-    ]
-    lines: list[str] = []
-    for one in found if not as_json else ():
-        lines += [format_memo(app, one.memo), f"    {one.check}: {one.text}; {one.fix}"]
-        if form == "full":
-            lines.append(_indented_body(one.memo, 4))
-    lines += [f"{path}:{one.line}: {one.what}: {one.text}" for path, one in notes]
-    print_result(as_json, {"findings": rows}, lines)
-
-
 _WOULD = {"retire": "would retire", "archive": "would archive", "drop": "would let go"}
 _DONE = {"retire": "retired", "archive": "archived", "drop": "let go"}
 
 
-@click.command("gc")
-@add_options(flag("--apply", "Do it; without this it is only shown.", "really"), AS_JSON)
-@pass_app
-def gc_command(app: App, really: bool, as_json: bool) -> None:
+@command("gc", flag("--apply", "Do it; without this it is only shown.", "really"))
+def gc_command(app: App, really: bool) -> Output:
     """Let go of what was retired more than 30 days ago, and apply your rules of [retention].
 
     Without --apply nothing is changed. Nothing goes that was not retired: by you, by a memory file
@@ -443,72 +423,57 @@ def gc_command(app: App, really: bool, as_json: bool) -> None:
          "title": one.memo.item.title, "what": one.what, "why": one.why}
         for one in found
     ]  # fmt: skip
-    words = _DONE if really else _WOULD
-    print_result(
-        as_json, {"applied": really, "due": rows},
-        (f"{words[one.what]} {format_memo(app, one.memo)}\n    {one.why}" for one in found),
-    )  # fmt: skip
-    if not found:
-        leave(1, "" if as_json else "Nothing is due.")
-    if not really and not as_json:
-        click.echo("Nothing has been changed. To do it: yester memory gc --apply", err=True)
+
+    def lines() -> Iterator[str]:
+        words = _DONE if really else _WOULD
+        for one in found:
+            yield f"{words[one.what]} {format_memo(app, one.memo)}\n    {one.why}"
+        if found and not really:
+            said = "Nothing has been changed. To do it: yester memory gc --apply"
+            click.echo(said, err=True)
+
+    return Output({"applied": really, "due": rows}, lines(), "" if found else "Nothing is due.")
 
 
 # --- another status -------------------------------------------------------------------------------
 
 
-def _change_status(
-    app: App, memories: Sequence[str], step: str, why: str, as_json: bool, force: bool = False
-) -> None:
-    for name in memories:
-        memo = lifecycle.find_memory(app.store, name)
-        new = lifecycle.change_status(app.store, memo.item.id, step, app.by(why), force=force)
-        print_change(app, new, f"{step}d", as_json)
+def _status_command(step: str, *options: Callable[[Any], Any], help_: str) -> click.Command:
+    def change_status(app: App, memories: tuple[str, ...], why: str, force: bool = False) -> Output:
+        ids = [lifecycle.find_memory(app.store, name).item.id for name in memories]
+        memos = [
+            lifecycle.change_status(app.store, id_, step, app.by(why), force=force) for id_ in ids
+        ]
+        rows = ({"done": f"{step}d", **memo_as_json(app, memo)} for memo in memos)
+        return Output(Several(rows), (f"{step}d {format_memo(app, memo)}" for memo in memos))
+
+    change_status.__doc__ = help_
+    return command(step, MEMORIES, *options, WHY)(change_status)
 
 
-@click.command("retire")
-@MEMORIES
-@flag("--force", "Also what is otherwise never deleted: a decision, a preference, a session's "
-      "summary.")  # fmt: skip
-@add_options(WHY, AS_JSON)
-@pass_app
-def retire_command(
-    app: App, memories: tuple[str, ...], force: bool, why: str, as_json: bool
-) -> None:
-    """Take memories out of use. After 30 days `yester memory gc` lets them go."""
-    _change_status(app, memories, "retire", why, as_json, force)
+retire_command = _status_command(
+    "retire",
+    flag("--force", "Also what is otherwise never deleted: a decision, a preference, a session's "
+         "summary."),
+    help_="Take memories out of use. After 30 days `yester memory gc` lets them go.",
+)  # fmt: skip
+archive_command = _status_command(
+    "archive", help_="Put memories away: never found or shown any more, and never let go."
+)
+restore_command = _status_command(
+    "restore", help_="Bring retired or archived memories back into use."
+)
 
 
-@click.command("archive")
-@MEMORIES
-@add_options(WHY, AS_JSON)
-@pass_app
-def archive_command(app: App, memories: tuple[str, ...], why: str, as_json: bool) -> None:
-    """Put memories away: never found or shown any more, and never let go."""
-    _change_status(app, memories, "archive", why, as_json)
-
-
-@click.command("restore")
-@MEMORIES
-@add_options(WHY, AS_JSON)
-@pass_app
-def restore_command(app: App, memories: tuple[str, ...], why: str, as_json: bool) -> None:
-    """Bring retired or archived memories back into use."""
-    _change_status(app, memories, "restore", why, as_json)
-
-
-@click.command("undo")
-@click.argument("memory", required=False)
-@add_options(WHY, AS_JSON)
-@pass_app
-def undo_command(app: App, memory: str | None, why: str, as_json: bool) -> None:
+@command("undo", click.argument("memory", required=False), WHY)
+def undo_command(app: App, memory: str | None, why: str) -> Output:
     """Undo the last change of MEMORY, or the last change of any; undoing twice redoes it.
 
     What was just remembered is retired again; what it replaced is back.
     """
     id_ = lifecycle.find_memory(app.store, memory).item.id if memory else 0
     memos = lifecycle.undo_change(app.store, app.by(why), id_)
-    print_result(
-        as_json, {"done": "undone", "hits": [memo_as_json(app, memo) for memo in memos]},
+    return Output(
+        {"done": "undone", "hits": [memo_as_json(app, memo) for memo in memos]},
         (f"undone {format_memo(app, memo)}" for memo in memos),
-    )  # fmt: skip
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from difflib import unified_diff
 from pathlib import Path
@@ -15,14 +15,8 @@ import click
 from yester import git
 from yester.capture.rules import rules
 from yester.errors import NotFound, SourceError, UsageError
-from yester.faces.cli.app import (
-    App,
-    leave,
-    pass_app,
-    print_result,
-    warn,
-)
-from yester.faces.cli.options import AS_JSON, DRY_RUN, add_options, flag
+from yester.faces.cli.app import App, Output, add_options, command, pass_app, warn
+from yester.faces.cli.options import DRY_RUN, flag
 from yester.faces.cli.screen import count_noun, join_counts
 from yester.ingest.transcripts import rebuild_if_stale
 from yester.memories.disk import make_folder, read_file, replace_file
@@ -59,11 +53,11 @@ def import_command() -> None:
     """
 
 
-@import_command.command("notes")
-@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
-@AS_JSON
-@pass_app
-def notes_command(app: App, paths: tuple[Path, ...], as_json: bool) -> None:
+@command(
+    "notes", click.argument("paths", nargs=-1, type=click.Path(path_type=Path)),
+    group=import_command,
+)  # fmt: skip
+def notes_command(app: App, paths: tuple[Path, ...]) -> Output:
     """Import the notes in Markdown files: MEMORY.md, CLAUDE.md and the like.
 
     PATHS are files, or projects' folders whose CLAUDE.md files and MEMORY.md are meant; without
@@ -73,21 +67,21 @@ def notes_command(app: App, paths: tuple[Path, ...], as_json: bool) -> None:
     files = [file for path in paths or (Path(),) for file in _find_note_files(app, path)]
     if not files:
         where = ", ".join(map(str, paths)) or "this folder"
-        leave(1, f"No CLAUDE.md and no {MEMORY} for {where}. Name a file.")
+        raise NotFound(f"no CLAUDE.md and no {MEMORY} for {where}; name a file")
     rebuild_if_stale(app.store)
     kept_out = rules(app.config)
     projects = Projects(app.config.projects, refuses=kept_out.excludes)
     report = import_notes(app.store, files, projects, kept_out, again=True)
     said = summarise_notes(report) or f"nothing new in {count_noun(report.files, 'file')}"
-    _print_report(as_json, notes_as_json(report), report.problems, said)
-    if report.problems and not report.files:
-        raise SourceError("no file could be read; see above")
+    failed = report.problems and not report.files
+    error = SourceError("no file could be read; see above") if failed else None
+    return Output(notes_as_json(report), _report_lines(report.problems, said), error=error)
 
 
-def _print_report(as_json: bool, value: object, problems: list[str], said: str) -> None:
-    for problem in problems if not as_json else ():
+def _report_lines(problems: list[str], said: str) -> Iterator[str]:
+    for problem in problems:
         warn(problem)
-    print_result(as_json, value, [said])
+    yield said
 
 
 def _find_note_files(app: App, path: Path) -> list[NoteFile]:
@@ -120,14 +114,13 @@ def summarise_notes(report: NotesReport) -> str:
     return f"{said} in {count_noun(report.files, 'file')}" if said and report.files else said
 
 
-@import_command.command("claude-memory")
-@_FOLDER
-@click.option("--project", "-p", metavar="NAME", help="Into this project, not the folder's own.")
-@AS_JSON
-@pass_app
-def claude_memory_command(
-    app: App, folder: Path | None, project: str | None, as_json: bool
-) -> None:
+@command(
+    "claude-memory", _FOLDER,
+    click.option("--project", "-p", metavar="NAME",
+                 help="Into this project, not the folder's own."),
+    group=import_command,
+)  # fmt: skip
+def claude_memory_command(app: App, folder: Path | None, project: str | None) -> Output:
     """Import the memories of a `.claude/memory` folder; nothing is written there.
 
     DIR is the folder or the project that has it; without DIR, the current one. Run it again after
@@ -151,27 +144,24 @@ def claude_memory_command(
         (report.stayed, f"{report.stayed:,} left as they are (retired or let go here)"),
     )
     said = said or f"nothing new in {count_noun(report.files, 'memory file')}"
-    _print_report(as_json, asdict(report), report.problems, said)
-    if not report.files:
-        if report.problems:
-            raise SourceError("no memory could be read; see above")
-        leave(1)
+    failed = report.problems and not report.files
+    error = SourceError("no memory could be read; see above") if failed else None
+    lines = _report_lines(report.problems, said)
+    return Output(asdict(report), lines, code=int(not report.files), error=error)
 
 
 # --- both ways ------------------------------------------------------------------------------------
 
 
-@click.command("sync")
-@_FOLDER
-@add_options(
+@command(
+    "sync", _FOLDER,
     click.option("--project", "-p", metavar="NAME",
                  help="Memories of this project, not DIR's own."),
-    DRY_RUN, flag("--emptied", "All memories are gone from one side on purpose."), AS_JSON,
+    DRY_RUN, flag("--emptied", "All memories are gone from one side on purpose."),
 )  # fmt: skip
-@pass_app
 def sync_command(
-    app: App, folder: Path | None, project: str | None, dry_run: bool, emptied: bool, as_json: bool
-) -> None:
+    app: App, folder: Path | None, project: str | None, dry_run: bool, emptied: bool
+) -> Output:
     """Keep the memory files in DIR and the store in step, both ways.
 
     DIR is a folder of JSON files as in `.claude/memory`, or a project that has one; without DIR,
@@ -194,16 +184,16 @@ def sync_command(
         with write_lock(app.home / "run" / "sync.lock", _SYNC_PATIENCE):
             done = sync_folder(store, root, whose, by, emptied=emptied)
     notes = [*done.config.warnings, *_retention_hints(app, done)]
-    for note in (*done.problems, *notes) if not as_json else ():
-        warn(note)
-    lines = [
-        f"{_DONE[action.what]:9}{action.key}{f': {action.why}' if action.why else ''}"
-        for action in done.done
-    ]
-    lines.append(_summarise_sync(done, dry_run))
-    print_result(as_json, _sync_as_json(done, whose, dry_run, notes), lines)
-    if done.problems or done.conflicts:
-        leave(3)
+
+    def lines() -> Iterator[str]:
+        for note in (*done.problems, *notes):
+            warn(note)
+        for action in done.done:
+            yield f"{_DONE[action.what]:9}{action.key}{f': {action.why}' if action.why else ''}"
+        yield _summarise_sync(done, dry_run)
+
+    wrong = bool(done.problems or done.conflicts)
+    return Output(_sync_as_json(done, whose, dry_run, notes), lines(), code=3 * wrong)
 
 
 def _retention_hints(app: App, done: SyncReport) -> list[str]:

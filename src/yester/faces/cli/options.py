@@ -8,23 +8,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from yester.errors import UsageError
+from yester.faces.cli.app import add_options
 from yester.memory import Memory
 
 if TYPE_CHECKING:
     from yester.model import Filters
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-def add_options(*options: Callable[[F], F]) -> Callable[[F], F]:
-    """Decorates a command with options, in the order of its help page."""
-
-    def decorate(command: F) -> F:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return decorate
 
 
 def flag(name: str, help_: str, parameter: str = "") -> Callable[[F], F]:
@@ -51,7 +41,6 @@ def form(default: str, of: str) -> Callable[[F], F]:
     )  # fmt: skip
 
 
-AS_JSON = flag("--json", "Print as JSON.", "as_json")
 DRY_RUN = flag("--dry-run", "Show what would be done, and do nothing.")
 OFFSET = click.option(
     "--offset", type=click.IntRange(0), default=0, help="Leave out the first ones."

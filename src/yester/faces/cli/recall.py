@@ -5,29 +5,27 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from yester.agents.descriptors import detect_session
 from yester.clock import DAY, format_minute
 from yester.deliver.lines import one_line, quote_text
-from yester.errors import ConfigError, NotFound, StoreError, UsageError
+from yester.errors import ConfigError, NotFound, UsageError
 from yester.faces.cli.app import (
     App,
     F,
+    Output,
+    add_options,
     bold,
-    fenced_for_agents,
-    leave,
-    pass_app,
-    print_result,
+    command,
     render_json,
     warn,
 )
 from yester.faces.cli.options import (
     AGENT,
-    AS_JSON,
     EVERYWHERE,
     FILES,
     OFFSET,
@@ -35,7 +33,6 @@ from yester.faces.cli.options import (
     SESSION_FILTERS,
     SINCE,
     UNTIL,
-    add_options,
     choose_filters,
     choose_search_filters,
     flag,
@@ -49,13 +46,14 @@ from yester.faces.cli.rows import (
     explanation_as_json,
     format_hit,
     hit_as_json,
+    hit_lines,
     join_names,
-    print_hits,
-    print_whole_hits,
+    whole_lines,
 )
 from yester.faces.cli.screen import count_noun
 from yester.memory import Memory
-from yester.model import ECHO, KINDS, Feedback, Filters, Hit, Item, Paging, Session
+from yester.model import ECHO, KINDS, Filters, Hit, Item, Paging, Session
+from yester.operations.items import record_fetched
 from yester.recall.recall import ORDERS, Answer, Asked, make_hit
 from yester.recall.timeline import Timeline, build_timeline, recent_sessions
 from yester.redact import redact
@@ -71,7 +69,6 @@ _REACHED = {
     "meaning": "None of these has such a word; they are nearest in meaning:",
     "recent": "The question names nothing to look for; the newest:",
 }
-_WRITER_PATIENCE = 0.2  # seconds for another writer
 _NO_SESSIONS = "No sessions. Run: yester index"
 ITEM_FILTERS = add_options(
     PROJECTS, EVERYWHERE,
@@ -88,21 +85,17 @@ ITEM_FILTERS = add_options(
 )  # fmt: skip
 
 
-@click.command("recall")
-@click.argument("query", nargs=-1)
-@ITEM_FILTERS
-@add_options(
+@command(
+    "recall", click.argument("query", nargs=-1), ITEM_FILTERS,
     limit(10, 1000, "At most this many hits."), OFFSET,
     click.option("--order", type=click.Choice(ORDERS), default="relevance", show_default=True),
     form("index", "hit"),
     flag("--raw", "Hits with their full text, as --format full; never a digest."),
     flag("--digest", "First what the hits say together: decisions, attempts, files, warnings, what "
          "is open. A language model is asked only if config.toml names one."),
-    AS_JSON, flag("--explain", "Show the factors of every score, and what was left out."),
+    flag("--explain", "Show the factors of every score, and what was left out."), fenced=True,
 )  # fmt: skip
-@pass_app
-@fenced_for_agents
-def recall_command(app: App, /, as_json: bool, **given: Any) -> None:
+def recall_command(app: App, /, **given: Any) -> Output:
     """Search everything that was said and done; without QUERY, the newest that pass the filters.
 
     A row shows what it is (❯ prompt, · message, ▤ plan or todo list, Σ summary, ★ memory; of
@@ -114,22 +107,18 @@ def recall_command(app: App, /, as_json: bool, **given: Any) -> None:
         raise UsageError("--raw and --digest exclude each other; leave out one of them")
     began = time.perf_counter()
     query, filters, answer = _recall(app.memory, given)
-    hits = answer.hits
     if outdated := maintenance_of(app.reading).stale():
         warn(f"{outdated}; run: yester reindex")
-    digest = _make_digest(app, query, hits) if given["digest"] else None
-    if as_json:
-        print_result(True, _recall_as_json(query, answer, given, began, digest))
-    else:
-        _print_answer(app, query, answer, given, digest)
-    if hits:
-        return
+    digest = _make_digest(app, query, answer.hits) if given["digest"] else None
+    value = _recall_as_json(query, answer, given, began, digest)
+    lines = _answer_lines(app, query, answer, given, digest)
+    if answer.hits:
+        return Output(value, lines)
     empty = not app.reading.totals("item")[0][0]
     own = filters.projects and not given["projects"]
-    leave(
-        1,
-        "" if as_json
-        else "Nothing is indexed yet. Run: yester index" if empty
+    return Output(
+        value, lines,
+        "Nothing is indexed yet. Run: yester index" if empty
         else "Nothing found in this project. To look in all of them: --all-projects" if own
         else "Nothing found. Try fewer or other words, or fewer filters.",
     )  # fmt: skip
@@ -180,20 +169,20 @@ def print_recall(memory: Memory, words: Sequence[str]) -> bytes | None:
     return harmless(render_json(_recall_as_json(query, answer, given, began)) + "\n").encode()
 
 
-def _print_answer(
+def _answer_lines(
     app: App, query: str, answer: Answer, given: Mapping[str, Any], digest: Digest | None
-) -> None:
+) -> Iterator[str]:
     hits = answer.hits
     if digest is not None and hits:
-        _print_digest(app, digest)
+        yield from _digest_lines(app, digest)
     if reached := _REACHED.get(answer.reach):
         click.echo(reached, err=True)
     if given["raw"] or given["form"] == "full":
-        print_whole_hits(app, hits, weights=answer.weights)
+        yield from whole_lines(app, hits, weights=answer.weights)
     else:
-        print_hits(app, hits, query, answer.weights)
-    for told in explain_omissions(answer) if given["explain"] else ():
-        click.echo(told)
+        yield from hit_lines(app, hits, query, answer.weights)
+    if given["explain"]:
+        yield from explain_omissions(answer)
 
 
 # --- a digest -------------------------------------------------------------------------------------
@@ -218,20 +207,20 @@ def _make_digest(app: App, query: str, hits: Sequence[Hit]) -> Digest:
     return digest
 
 
-def _print_digest(app: App, digest: Digest) -> None:
+def _digest_lines(app: App, digest: Digest) -> Iterator[str]:
     from yester.llm.questions import HEADINGS
 
     for name, heading in HEADINGS.items():
         entries = getattr(digest.headings, name)
         if entries:
-            click.echo(bold(heading))
+            yield bold(heading)
         for entry in entries:
             numbers = " ".join(f"#{item}" for item in entry.items[:6])
             text = quote_text(one_line(entry.text, 600)) if app.read_by_agent else entry.text
-            click.echo(f"  - {text}  {click.style(numbers, dim=True)}")
+            yield f"  - {text}  {click.style(numbers, dim=True)}"
     if not digest.headings:
-        click.echo("No sentence of the hits tells of a decision, an attempt or a warning.")
-    click.echo("")
+        yield "No sentence of the hits tells of a decision, an attempt or a warning."
+    yield ""
 
 
 # --- items by their id ----------------------------------------------------------------------------
@@ -243,49 +232,34 @@ def find_items(app: App, text: str) -> list[Item]:
     return app.reading.get([int(number)]) if number.isdecimal() else app.reading.find_by_ref(text)
 
 
-@click.command("show")
-@click.argument("ids", nargs=-1, required=True, metavar="ID...")
-@add_options(form("full", "item"), AS_JSON)
-@pass_app
-@fenced_for_agents
-def show_command(app: App, ids: tuple[str, ...], form: str, as_json: bool) -> None:
+@command(
+    "show", click.argument("ids", nargs=-1, required=True, metavar="ID..."), form("full", "item"),
+    fenced=True,
+)  # fmt: skip
+def show_command(app: App, ids: tuple[str, ...], form: str) -> Output:
     """Show items by ID, as `yester recall` prints them (#12 or 12), or by the client's own id."""
     by_text = {text: find_items(app, text) for text in dict.fromkeys(ids)}
     items = [item for text in ids for item in by_text[text]]
     hits = [make_hit(item, app.names) for item in items]
     full = form == "full"
     if full:
-        _note_fetched(app, [one.id for one in hits])
-    if as_json:
-        rows = [hit_as_json(one, full=full) for one in hits]
-        print_result(True, {"query": " ".join(ids), "hits": rows, "took_ms": 0})
-    elif full:
-        print_whole_hits(app, hits)
-    else:
-        print_hits(app, hits)
+        # An agent's shell may say which session it is.
+        session = app.reading.session(*detect_session(os.environ))
+        number = session.id if session else 0
+        record_fetched(app.reading, [one.id for one in hits], app.now, number)
     for item in items:
         if item.status == ECHO:
             said = "repeats what the agent was shown: kept, and found by no search"
             click.echo(f"#{item.id} {said}", err=True)
         elif item.status != "active":
             click.echo(f"#{item.id} is {item.status}: yester memory show {item.id}", err=True)
-    if missing := [text for text, found in by_text.items() if not found]:
-        raise NotFound(f"no item {', '.join(missing)}; `yester recall` shows ids")
-
-
-def _note_fetched(app: App, ids: list[int]) -> None:
-    """Of what an agent was shown, somebody wanted the whole: it was of use. Not worth waiting for,
-    and no reason to fail where nothing can be written."""
-    from yester.agents.descriptors import detect_session
-
-    store = app.reading
-    shown = [id_ for id_, used in store.texts(ids).used.items() if used.shown or used.listed]
-    if not shown:
-        return
-    session = store.session(*detect_session(os.environ))  # an agent's shell may say which it is
-    number = session.id if session else 0
-    with suppress(StoreError, OSError), store.transaction("ledger", patience=_WRITER_PATIENCE):
-        store.append([Feedback(id_, "fetched", app.now, number) for id_ in shown])
+    missing = ", ".join(text for text, found in by_text.items() if not found)
+    rows = [hit_as_json(one, full=full) for one in hits]
+    return Output(
+        {"query": " ".join(ids), "hits": rows, "took_ms": 0},
+        whole_lines(app, hits) if full else hit_lines(app, hits),
+        error=NotFound(f"no item {missing}; `yester recall` shows ids") if missing else None,
+    )
 
 
 # --- what happened around something ---------------------------------------------------------------
@@ -298,20 +272,17 @@ def _around(name: str, help_: str) -> Callable[[F], F]:
     )  # fmt: skip
 
 
-@click.command("timeline")
-@click.argument("anchor", nargs=-1)
-@click.option("--query", metavar="TEXT",
-              help="Around what fits this best; with `latest`, the newest that fits.")  # fmt: skip
-@_around("before", "How many items before it.")
-@_around("after", "How many items after it.")
-@ITEM_FILTERS
-@add_options(form("index", "item"), AS_JSON)
-@pass_app
-@fenced_for_agents
+@command(
+    "timeline", click.argument("anchor", nargs=-1),
+    click.option("--query", metavar="TEXT",
+                 help="Around what fits this best; with `latest`, the newest that fits."),
+    _around("before", "How many items before it."), _around("after", "How many items after it."),
+    ITEM_FILTERS, form("index", "item"), fenced=True,
+)  # fmt: skip
 def timeline_command(
     app: App, /, anchor: tuple[str, ...], query: str | None, before: int, after: int, form: str,
-    as_json: bool, **given: Any,
-) -> None:  # fmt: skip
+    **given: Any,
+) -> Output:  # fmt: skip
     """Show what happened before and after ANCHOR, in its project.
 
     ANCHOR is an item's id (12 or #12), S and the id of a session (its first item), a time (3d,
@@ -334,16 +305,12 @@ def timeline_command(
             everywhere=given["everywhere"], window=app.config.number("recency_window_days") * DAY,
             answer=app.memory.answer,
         )  # fmt: skip
-    except NotFound:
-        if as_json:
-            print_result(True, as_value(None))
-        raise
-    if full and not as_json:
-        print_whole_hits(app, list(found), found.anchor.id if found.anchor else 0)
-    else:
-        print_result(as_json, as_value(found), _timeline_lines(app, found))
-    if not found:
-        leave(1, "" if as_json else "Nothing around it. Try other filters, or --all-projects.")
+    except NotFound as error:
+        return Output(as_value(None), error=error)
+    marked = found.anchor.id if found.anchor else 0
+    lines = whole_lines(app, list(found), marked) if full else _timeline_lines(app, found)
+    nothing = "" if found else "Nothing around it. Try other filters, or --all-projects."
+    return Output(as_value(found), lines, nothing)
 
 
 def _timeline_lines(app: App, found: Timeline) -> Iterator[str]:
@@ -370,24 +337,20 @@ def _day_lines(app: App, hits: Sequence[Hit], anchor: Hit | None) -> Iterator[st
 # --- sessions -------------------------------------------------------------------------------------
 
 
-@click.command("sessions")
-@SESSION_FILTERS
-@add_options(limit(20, 10_000, least=1), OFFSET, form("index", "session"), AS_JSON)
-@pass_app
-@fenced_for_agents
-def sessions_command(
-    app: App, /, limit: int, offset: int, form: str, as_json: bool, **given: Any
-) -> None:
+@command(
+    "sessions", SESSION_FILTERS, limit(20, 10_000, least=1), OFFSET, form("index", "session"),
+    fenced=True,
+)  # fmt: skip
+def sessions_command(app: App, /, limit: int, offset: int, form: str, **given: Any) -> Output:
     """List sessions, newest first. JSON always tells everything."""
     found = app.reading.sessions(choose_filters(app.memory, given), Paging(limit, offset))
-    show = _format_session if form == "index" else _format_whole_session
-    print_result(
-        as_json, {"sessions": [_session_as_json(app, session) for session in found]},
-        (("\n" if number and form == "full" else "") + show(app, session)
-         for number, session in enumerate(found)),
-    )  # fmt: skip
-    if not found:
-        leave(1, "" if as_json else _NO_SESSIONS)
+    whole = form == "full"
+    show = _format_whole_session if whole else _format_session
+    return Output(
+        {"sessions": [_session_as_json(app, session) for session in found]},
+        (("\n" if number and whole else "") + show(app, one) for number, one in enumerate(found)),
+        "" if found else _NO_SESSIONS,
+    )
 
 
 def _format_session(app: App, session: Session) -> str:
@@ -430,37 +393,31 @@ def _session_as_json(app: App, session: Session) -> dict[str, Any]:
     }  # fmt: skip
 
 
-@click.command("recent")
-@SESSION_FILTERS
-@add_options(
-    limit(3, 100, "How many sessions.", least=1),
+@command(
+    "recent", SESSION_FILTERS, limit(3, 100, "How many sessions.", least=1),
     click.option("--rows", type=click.IntRange(1, 1000), default=12, show_default=True,
                  help="How many rows of each."),
-    form("index", "item"), AS_JSON,
+    form("index", "item"), fenced=True,
 )  # fmt: skip
-@pass_app
-@fenced_for_agents
-def recent_command(
-    app: App, /, limit: int, rows: int, form: str, as_json: bool, **given: Any
-) -> None:
+def recent_command(app: App, /, limit: int, rows: int, form: str, **given: Any) -> Output:
     """Show the last sessions: summary, prompts and closing message, and what they left behind.
 
     A summary speaks for the prompts before it.
     """
     full = form == "full"
-    sessions = recent_sessions(app.reading, choose_filters(app.memory, given), limit, rows)
-    if as_json:
-        value = [
-            {"session": session.key, "title": session.title, "started": session.started / 1000,
-             "project": session.project, "hits": [hit_as_json(one, full=full) for one in hits]}
-            for session, hits in sessions
-        ]  # fmt: skip
-        print_result(True, {"sessions": value})
-    for number, (session, hits) in enumerate(sessions if not as_json else ()):
-        click.echo(("\n" if number else "") + bold(_format_session(app, session)))
-        if full:
-            print_whole_hits(app, hits)
-        for one in hits if not full else ():
-            click.echo(f"  {format_hit(app, one)}")
-    if not sessions:
-        leave(1, "" if as_json else _NO_SESSIONS)
+    found = recent_sessions(app.reading, choose_filters(app.memory, given), limit, rows)
+    value = [
+        {"session": session.key, "title": session.title, "started": session.started / 1000,
+         "project": session.project, "hits": [hit_as_json(one, full=full) for one in hits]}
+        for session, hits in found
+    ]  # fmt: skip
+
+    def lines() -> Iterator[str]:
+        for number, (session, hits) in enumerate(found):
+            yield ("\n" if number else "") + bold(_format_session(app, session))
+            if full:
+                yield from whole_lines(app, hits)
+            else:
+                yield from (f"  {format_hit(app, one)}" for one in hits)
+
+    return Output({"sessions": value}, lines(), "" if found else _NO_SESSIONS)

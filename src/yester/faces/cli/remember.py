@@ -12,9 +12,9 @@ from typing import Any
 import click
 
 from yester.errors import NotFound, UsageError, YesterError
-from yester.faces.cli.app import App, leave, pass_app, print_result
-from yester.faces.cli.memories import format_memo, memo_as_json, print_change
-from yester.faces.cli.options import AS_JSON, PROJECT, WHY, add_options, flag, many
+from yester.faces.cli.app import App, Output, command
+from yester.faces.cli.memories import format_memo, memo_as_json, show_change
+from yester.faces.cli.options import PROJECT, WHY, flag, many
 from yester.memories import lifecycle
 from yester.memories.categories import CATEGORIES, get_category
 from yester.memories.content import draft_content, parse_settings
@@ -36,9 +36,8 @@ _DONE = {
 _EDITORS = ("nano", "vim", "vi")
 
 
-@click.command("remember")
-@click.argument("text", nargs=-1)
-@add_options(
+@command(
+    "remember", click.argument("text", nargs=-1),
     click.option("--type", "type_", metavar="TYPE", default="", help=f"{', '.join(CATEGORIES)}; "
                  "without it, what the text obviously is, else a note."),
     click.option("--title", metavar="TEXT", default="",
@@ -54,13 +53,12 @@ _EDITORS = ("nano", "vim", "vi")
     click.option("--confidence", type=float, default=1.0, metavar="0..1", help="How sure it is."),
     click.option("--update", metavar="MEMORY", help="Put it into this memory."),
     click.option("--supersedes", metavar="MEMORY", help="Let it take the place of this memory."),
-    flag("--edit", "Fill in the form in $EDITOR first.", "in_editor"), WHY, AS_JSON,
+    flag("--edit", "Fill in the form in $EDITOR first.", "in_editor"), WHY,
 )  # fmt: skip
-@pass_app
 def remember_command(
     app: App, /, text: tuple[str, ...], project: str | None, everywhere: bool, update: str | None,
-    supersedes: str | None, in_editor: bool, why: str, as_json: bool, **given: Any,
-) -> None:  # fmt: skip
+    supersedes: str | None, in_editor: bool, why: str, **given: Any,
+) -> Output:  # fmt: skip
     """Remember TEXT: a decision, a rule for your agents, anything that must not be lost.
 
     Without TEXT it is read from the standard input; on a terminal, $EDITOR opens. "Always …" and
@@ -95,9 +93,15 @@ def remember_command(
         raise type(error)(f"{error}; your text is kept in {file}") from None
     if file is not None:
         file.unlink()
-    _print_kept(app, kept, as_json)
-    if kept.done == "refused":
-        leave(1)
+    choice = kept.choice
+    alike = [one for one in (choice.best, *choice.others) if one and one.memo != kept.memo]
+    value = {
+        "done": kept.done, "action": choice.action, "compared": choice.compared,
+        "replaced": kept.replaced.item.id if kept.replaced else 0,
+        "alike": [one.memo.item.id for one in alike], "suggested_tags": kept.suggested,
+        **memo_as_json(app, kept.memo),
+    }  # fmt: skip
+    return Output(value, _kept_lines(app, kept, alike), code=int(kept.done == "refused"))
 
 
 def _read_words(words: tuple[str, ...], in_editor: bool) -> str:
@@ -134,18 +138,6 @@ def _fill_in_form(app: App, draft: Draft) -> tuple[Draft, Path]:
     return new, file
 
 
-def _print_kept(app: App, kept: Kept, as_json: bool) -> None:
-    choice = kept.choice
-    alike = [one for one in (choice.best, *choice.others) if one and one.memo != kept.memo]
-    value = {
-        "done": kept.done, "action": choice.action, "compared": choice.compared,
-        "replaced": kept.replaced.item.id if kept.replaced else 0,
-        "alike": [one.memo.item.id for one in alike], "suggested_tags": kept.suggested,
-        **memo_as_json(app, kept.memo),
-    }  # fmt: skip
-    print_result(as_json, value, _kept_lines(app, kept, alike))
-
-
 def _kept_lines(app: App, kept: Kept, alike: list[Likeness]) -> Iterator[str]:
     id_ = kept.memo.item.id
     yield f"{_DONE[kept.done]} {format_memo(app, kept.memo)}"
@@ -167,9 +159,8 @@ def _kept_lines(app: App, kept: Kept, alike: list[Likeness]) -> Iterator[str]:
 # --- changing one that is there -------------------------------------------------------------------
 
 
-@click.command("edit")
-@click.argument("memory")
-@add_options(
+@command(
+    "edit", click.argument("memory"),
     click.option("--title", metavar="TEXT", help="Another title."),
     click.option("--type", "type_", metavar="TYPE", help="Another category."),
     many("--set", "settings", "FIELD=VALUE",
@@ -184,12 +175,9 @@ def _kept_lines(app: App, kept: Kept, alike: list[Likeness]) -> Iterator[str]:
     click.option("--path", metavar="GLOB", help="Let it hold for these files of its project."),
     click.option("--from", "source", metavar="FILE",
                  help="The whole in the form an editor gets it; - is the standard input."),
-    WHY, AS_JSON,
+    WHY,
 )  # fmt: skip
-@pass_app
-def edit_command(
-    app: App, /, memory: str, source: str | None, why: str, as_json: bool, **given: Any
-) -> None:
+def edit_command(app: App, /, memory: str, source: str | None, why: str, **given: Any) -> Output:
     """Change MEMORY by options or, without any, in $EDITOR. Unchanged, nothing is written.
 
     What somebody else changes meanwhile is kept; where both have changed the same, you are told.
@@ -208,7 +196,7 @@ def edit_command(
     else:
         new = _edit_form(app, memo, source, why)
     what = "unchanged" if new.version == memo.version else "changed"
-    print_change(app, new, what, as_json)
+    return show_change(app, new, what)
 
 
 def _choose_place(app: App, own: str, given: Mapping[str, Any]) -> Mapping[str, str]:
@@ -257,12 +245,8 @@ def _edit_form(app: App, memo: Memo, source: str | None, why: str) -> Memo:
     return new
 
 
-@click.command("supersede")
-@click.argument("old")
-@click.argument("new", nargs=-1, required=True)
-@add_options(WHY, AS_JSON)
-@pass_app
-def supersede_command(app: App, old: str, new: tuple[str, ...], why: str, as_json: bool) -> None:
+@command("supersede", click.argument("old"), click.argument("new", nargs=-1, required=True), WHY)
+def supersede_command(app: App, old: str, new: tuple[str, ...], why: str) -> Output:
     """Put NEW in the place of OLD: a memory there is, or the text of one, which then has the type,
     scope, tags and files of OLD. OLD stays as history of NEW."""
     memo = lifecycle.find_memory(app.store, old)
@@ -272,7 +256,7 @@ def supersede_command(app: App, old: str, new: tuple[str, ...], why: str, as_jso
         _, newer = lifecycle.supersede_memory(app.store, memo.item.id, known.item.id, app.by(why))
     else:
         newer = remember_instead(app.store, memo, text, app.by(why)).memo
-    print_change(app, newer, f"superseded #{memo.item.id}:", as_json)
+    return show_change(app, newer, f"superseded #{memo.item.id}:")
 
 
 def _find_memo(app: App, text: str) -> Memo | None:

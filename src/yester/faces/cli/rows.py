@@ -116,53 +116,49 @@ def format_hit(
     )
 
 
-def print_hits(
+def hit_lines(
     app: App, hits: Sequence[Hit], query: str = "", weights: Mapping[str, float] = NO_WEIGHTS
-) -> None:
+) -> Iterator[str]:
     """A line or two per hit, under the session it comes from."""
     terms = query_terms(query)
     highlight = (lambda word: click.style(word, bold=True, fg="yellow")) if app.terminal else None
     for number, (session, group) in enumerate(group_by_session(hits)):
         first = group[0]
         head = join_names(app, first.project, session[:8] if first.session else "", first.agent)
-        click.echo(("\n" if number else "") + bold(head))
+        yield ("\n" if number else "") + bold(head)
         for hit in group:
-            click.echo(f"  {format_hit(app, hit, terms, highlight)}")
+            yield f"  {format_hit(app, hit, terms, highlight)}"
             if hit.title and " ".join(hit.text.split()).strip("# ") != hit.title:
-                click.echo(f"      {_excerpt(app, hit, terms, 160, highlight)}")
+                yield f"      {_excerpt(app, hit, terms, 160, highlight)}"
             if hit.stale:
-                click.echo(f"      ! {hit.stale}")
-            for reason in explain_score(hit, weights):
-                click.echo(f"      {reason}")
+                yield f"      ! {hit.stale}"
+            yield from (f"      {reason}" for reason in explain_score(hit, weights))
 
 
-def print_whole_hits(
+def whole_lines(
     app: App, hits: Sequence[Hit], marked: int = 0, weights: Mapping[str, float] = NO_WEIGHTS
-) -> None:
+) -> Iterator[str]:
     """Everything there is of each hit."""
     for number, hit in enumerate(hits):
         if number:
-            click.echo(RULE)
+            yield RULE
         text = clean_text(hit.text) if app.read_by_agent else hit.text
         day = format_minute(int(hit.epoch * 1000))
         facts = join_names(app, hit.project, hit.kind, hit.type, hit.role, hit.tool)
         mark = f"{MARK} " if hit.id == marked else ""
-        click.echo(bold(f"{mark}#{hit.id}  ") + " · ".join(filter(None, (facts, day))))
+        yield bold(f"{mark}#{hit.id}  ") + " · ".join(filter(None, (facts, day)))
         if hit.session:
-            click.echo(f"session {join_names(app, hit.session)}, prompt {hit.prompt_number}")
+            yield f"session {join_names(app, hit.session)}, prompt {hit.prompt_number}"
         if hit.files:
             files = ", ".join(hit.files)
-            click.echo(
-                f"files {replace_quotes(one_line(files, 900)) if app.read_by_agent else files}"
-            )
+            yield f"files {replace_quotes(one_line(files, 900)) if app.read_by_agent else files}"
         if hit.stale:
-            click.echo(f"! {hit.stale}")
-        for reason in explain_score(hit, weights):
-            click.echo(reason)
-        click.echo("")
+            yield f"! {hit.stale}"
+        yield from explain_score(hit, weights)
+        yield ""
         if hit.title and not hit.text.lstrip("# ").startswith(hit.title.rstrip("…")):
             if app.read_by_agent:
                 text = f"{one_line(hit.title, 300)}\n\n{text}"
             else:
-                click.echo(bold(hit.title) + "\n")
-        click.echo(quote_lines(text) if app.read_by_agent else text)
+                yield bold(hit.title) + "\n"
+        yield quote_lines(text) if app.read_by_agent else text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -9,41 +10,34 @@ import click
 from yester.capture import rules
 from yester.clock import format_minute
 from yester.config import (
-    SETTINGS,
-    Setting,
-    Value,
     config_file,
     edit_config_text,
     read_config_text,
     write_config_text,
 )
 from yester.errors import ConfigError, UsageError
-from yester.faces.cli.app import App, pass_app, print_result
-from yester.faces.cli.options import AS_JSON, add_options, flag
+from yester.faces.cli.app import App, Output, command, pass_app
+from yester.faces.cli.options import flag
+from yester.operations.request import NoRequest
+from yester.operations.settings import list_settings
 from yester.project import Projects
 from yester.text.embed import NAMES, why_not
 from yester.text.models import DEFAULT, MODELS, fetch_model, find_model, missing_file
 
 
-@click.command("config")
-@AS_JSON
-@pass_app
-def config_command(app: App, as_json: bool) -> None:
+@command("config")
+def config_command(app: App) -> Output:
     """Show every setting with its value, where that comes from, and what it does."""
-    file, config = app.home / "config.toml", app.config
-    rows = [
-        (one, _hide_secret(one, config[one.name]), config.origins[one.name]) for one in SETTINGS
-    ]
-    values = {one.name: {"value": value, "from": origin} for one, value, origin in rows}
-    lines = [f"file  {file}"]
-    for one, value, origin in rows:
-        shown = ", ".join(value) if isinstance(value, tuple) else str(value).lower()
-        lines.append(f"\n{one.name} = {shown}  ({origin})\n    {one.help}")
-    print_result(as_json, {"file": str(file), "settings": values}, lines)
+    known = list_settings(app.memory, NoRequest())
 
+    def lines() -> Iterator[str]:
+        yield f"file  {known.file}"
+        for one in known.settings:
+            shown = ", ".join(one.value) if isinstance(one.value, list) else str(one.value).lower()
+            yield f"\n{one.name} = {shown}  ({one.origin})\n    {one.help}"
 
-def _hide_secret(setting: Setting, value: Value) -> Value:
-    return "(set, not shown)" if setting.secret and value else value
+    values = {one.name: {"value": one.value, "from": one.origin} for one in known.settings}
+    return Output({"file": known.file, "settings": values}, lines())
 
 
 # --- which model turns texts into vectors ---------------------------------------------------------
@@ -54,10 +48,8 @@ def model_command() -> None:
     """The models that find texts by meaning: list them, fetch one, choose one."""
 
 
-@model_command.command("list")
-@AS_JSON
-@pass_app
-def list_models_command(app: App, as_json: bool) -> None:
+@command("list", group=model_command)
+def list_models_command(app: App) -> Output:
     """Show the models, whether they are here, and which one is in use."""
     chosen = app.config.values.get("embedder", DEFAULT)
     rows, lines = [], []
@@ -73,7 +65,7 @@ def list_models_command(app: App, as_json: bool) -> None:
         )
     if chosen not in MODELS:
         lines.append(f"* {chosen}")
-    print_result(as_json, {"embedder": chosen, "models": rows}, lines)
+    return Output({"embedder": chosen, "models": rows}, lines)
 
 
 @model_command.command("fetch")
@@ -109,27 +101,23 @@ def use_model_command(app: App, name: str) -> None:
 # --- switched off ---------------------------------------------------------------------------------
 
 
-@click.command("off")
-@click.argument("path", required=False, type=click.Path(path_type=Path))
-@add_options(
+@command(
+    "off", click.argument("path", required=False, type=click.Path(path_type=Path)),
     flag("--all", "Everywhere.", "everything"),
     click.option("--session", metavar="ID", help="This session of an agent."),
     flag("--undo", "Switch it on again; what happened meanwhile stays out."),
-    flag("--list", "Show what is switched off.", "listing"), AS_JSON,
+    flag("--list", "Show what is switched off.", "listing"),
 )  # fmt: skip
-@pass_app
 def off_command(
-    app: App, path: Path | None, everything: bool, session: str | None, undo: bool,
-    listing: bool, as_json: bool,
-) -> None:  # fmt: skip
+    app: App, path: Path | None, everything: bool, session: str | None, undo: bool, listing: bool
+) -> Output:
     """Switch yester off: nothing is captured, nothing is shown to the agent.
 
     For the project of PATH (default: the current folder), for a session, or everywhere. For one
     session of an agent you can also start it with YESTER_OFF=1.
     """
     if listing:
-        _print_pauses(app, as_json)
-        return
+        return _show_pauses(app)
     if sum((path is not None, everything, session is not None)) > 1:
         raise UsageError("name one of PATH, --all and --session")
     if everything:
@@ -147,14 +135,14 @@ def off_command(
     changed = change(app.home, kind, what, app.now)
     rules.write_for_hooks(app.home, rules.rules(app.config))
     state = "on" if undo else "off"
-    print_result(
-        as_json, {"kind": kind, "what": what, "state": state, "changed": changed},
+    return Output(
+        {"kind": kind, "what": what, "state": state, "changed": changed},
         [f"yester is {state} {shown}" + ("" if changed else ", as it was")],
     )  # fmt: skip
 
 
-def _print_pauses(app: App, as_json: bool) -> None:
+def _show_pauses(app: App) -> Output:
     found = [one for one in rules.pauses(app.home) if not one.until]
     rows = [{"kind": one.kind, "what": one.what, "since": one.since} for one in found]
     lines = [f"off since {format_minute(one.since)}: {one.what or 'everything'}" for one in found]
-    print_result(as_json, {"off": rows}, lines or ["nothing is switched off"])
+    return Output({"off": rows}, lines or ["nothing is switched off"])

@@ -6,14 +6,15 @@ import os
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
+from itertools import chain
 from typing import Any
 
 import click
 
 from yester.deliver.lines import ESTIMATE_NOTE
 from yester.errors import ConfigError
-from yester.faces.cli.app import App, leave, pass_app, print_result
-from yester.faces.cli.options import AS_JSON, PROJECTS, add_options, choose_filters, flag, limit
+from yester.faces.cli.app import App, Output, command
+from yester.faces.cli.options import PROJECTS, choose_filters, flag, limit
 from yester.faces.cli.screen import count_noun
 from yester.llm.budget import DAY, day_of, known_prices, price_of
 from yester.model import ANYTHING, Hit, Item, Paging
@@ -31,14 +32,13 @@ from yester.store.contract import Store
 from yester.tables import load_table
 
 
-@click.command("stats")
-@add_options(
+@command(
+    "stats",
     click.option("--days", type=click.IntRange(1, 3650), default=7, show_default=True,
                  help="How far back, today included."),
-    flag("--prices", "Show the prices that are known, and nothing else."), AS_JSON,
+    flag("--prices", "Show the prices that are known, and nothing else."),
 )  # fmt: skip
-@pass_app
-def stats_command(app: App, days: int, prices: bool, as_json: bool) -> None:
+def stats_command(app: App, days: int, prices: bool) -> Output:
     """Show what the memory holds, what language models have cost, and what agents were shown.
 
     Costs are by day (UTC), model and purpose (with the version of what is asked); calls that were
@@ -46,8 +46,7 @@ def stats_command(app: App, days: int, prices: bool, as_json: bool) -> None:
     made from, read tokens what it costs to read.
     """
     if prices:
-        _print_prices(as_json)
-        return
+        return _show_prices()
     store, since = app.reading, day_of(app.now) - (days - 1) * DAY
     spend = count_spending(app.memory, StatsRequest(days=days))
     refined, shown = figures.refinement_totals(store, since), figures.shown_totals(store, since)
@@ -63,10 +62,10 @@ def stats_command(app: App, days: int, prices: bool, as_json: bool) -> None:
         "distilled": distilled,
         "shown": [row._asdict() for row in shown],
     }
-    print_result(as_json, value, () if as_json else [
-        *_total_lines(value, spend), *_refined_lines(refined, days),
-        *_spending_lines(spend.spend, days), *_economics_lines(distilled, shown, days),
-    ])  # fmt: skip
+    return Output(value, chain(
+        _total_lines(value, spend), _refined_lines(refined, days),
+        _spending_lines(spend.spend, days), _economics_lines(distilled, shown, days),
+    ))  # fmt: skip
 
 
 def _total_lines(value: dict[str, Any], spend: Spend) -> Iterator[str]:
@@ -162,13 +161,13 @@ def _economics_lines(
         yield ESTIMATE_NOTE
 
 
-def _print_prices(as_json: bool) -> None:
+def _show_prices() -> Output:
     prices, as_of = known_prices(), load_table("prices")["as_of"]
     lines = [f"dollars for a million tokens in and out, as of {as_of}; llm.price goes over it"]
     lines += [
         f"  {name:<24} {price.read:>6.2f} {price.written:>7.2f}" for name, price in prices.items()
     ]
-    print_result(as_json, {"as_of": as_of, "dollars_per_million": prices}, lines)
+    return Output({"as_of": as_of, "dollars_per_million": prices}, lines)
 
 
 # --- how well recall does on what is really stored here -------------------------------------------
@@ -187,13 +186,12 @@ def bench_command() -> None:
     """Measure recall on your own history."""
 
 
-@bench_command.command("self")
-@add_options(
-    PROJECTS, limit(200, 100_000, "At most this many questions.", least=bench.LEAST_QUESTIONS),
-    AS_JSON,
+@command(
+    "self", PROJECTS,
+    limit(200, 100_000, "At most this many questions.", least=bench.LEAST_QUESTIONS),
+    group=bench_command,
 )  # fmt: skip
-@pass_app
-def self_command(app: App, projects: tuple[str, ...], limit: int, as_json: bool) -> None:
+def self_command(app: App, projects: tuple[str, ...], limit: int) -> Output:
     """Ask the first prompts of past sessions again, as of the moment each session began.
 
     Right answers are earlier sessions of the project that changed the same files. Beside recall
@@ -209,8 +207,8 @@ def self_command(app: App, projects: tuple[str, ...], limit: int, as_json: bool)
     past = bench.read_history(items, trivial)
     asked = bench.make_questions(past, limit)
     if len(asked) < bench.LEAST_QUESTIONS:
-        print_result(as_json, {"questions": len(asked), "sessions": len(past)})
-        leave(1, "" if as_json else _too_few(len(asked), len(past)))
+        value = {"questions": len(asked), "sessions": len(past)}
+        return Output(value, (), _too_few(len(asked), len(past)))
     memory = OpenMemory(app.home, os.environ, ask_worker=None)
 
     def recall(question: bench.Question) -> Sequence[Hit]:
@@ -222,8 +220,10 @@ def self_command(app: App, projects: tuple[str, ...], limit: int, as_json: bool)
 
     report = bench.measure_recall(asked, recall)
     waiting = app.reading.totals("unembedded")[0][0]
-    value = {**asdict(report), "sessions": len(past), "unembedded": waiting}
-    print_result(as_json, value, _report_lines(report, len(past), waiting))
+    return Output(
+        {**asdict(report), "sessions": len(past), "unembedded": waiting},
+        _report_lines(report, len(past), waiting),
+    )
 
 
 def _too_few(asked: int, sessions: int) -> str:

@@ -15,8 +15,7 @@ import click
 
 from yester.capture.question import ask_worker
 from yester.errors import StoreBusy, YesterError
-from yester.faces.cli.app import App, leave, pass_app, print_result
-from yester.faces.cli.options import AS_JSON
+from yester.faces.cli.app import App, Output, command, pass_app
 from yester.faces.cli.screen import count_noun
 from yester.faces.cli.status import ask_health, describe_status, describe_worker, status_lines
 from yester.worker import process
@@ -191,10 +190,8 @@ def _has_ended(home: Path, pid: int, patience: float, killed: bool = False) -> b
     return False
 
 
-@worker_command.command("status")
-@AS_JSON
-@pass_app
-def worker_status_command(app: App, as_json: bool) -> None:
+@command("status", group=worker_command)
+def worker_status_command(app: App) -> Output:
     """Say whether the worker is running. Exit code 1: it is not."""
     from yester.clock import format_minute
 
@@ -210,15 +207,11 @@ def worker_status_command(app: App, as_json: bool) -> None:
         line = f"does not answer (pid {found['pid']}); end it with: yester worker stop"
     else:
         line = "not running; the next session or prompt starts it, or: yester worker start"
-    print_result(as_json, found, [line])
-    if not found["running"]:
-        leave(1)
+    return Output(found, [line], code=int(not found["running"]))
 
 
-@worker_command.command("drain")
-@AS_JSON
-@pass_app
-def drain_command(app: App, as_json: bool) -> None:
+@command("drain", group=worker_command)
+def drain_command(app: App) -> Output:
     """Take in what the spool holds, now and in the foreground, and end."""
     events = 0
     deadline = time.monotonic() + 600
@@ -242,7 +235,7 @@ def drain_command(app: App, as_json: bool) -> None:
         if time.monotonic() > deadline:
             raise StoreBusy(f"{app.home}: the store could not be written to for 10 minutes")
         time.sleep(0.05)
-    print_result(as_json, {"events": events}, [f"{count_noun(events, 'event')} taken in"])
+    return Output({"events": events}, [f"{count_noun(events, 'event')} taken in"])
 
 
 def _drain_spool(app: App, deadline: float) -> tuple[int, bool]:
@@ -263,10 +256,8 @@ def _drain_spool(app: App, deadline: float) -> tuple[int, bool]:
         os.chdir(here)
 
 
-@click.command("status")
-@AS_JSON
-@pass_app
-def status_command(app: App, as_json: bool) -> None:
+@command("status")
+def status_command(app: App) -> Output:
     """Show what the memory holds, how big it is and what waits to be taken in."""
     status = describe_status(app.memory)
-    print_result(as_json, status, status_lines(app.memory, status))
+    return Output(status, status_lines(app.memory, status))
