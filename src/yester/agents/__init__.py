@@ -1,1 +1,1 @@
-"""What coding agents have written down, as items: one module an agent, described in descriptors."""
+"""What coding agents have written down, as items: a row in tables/agents.toml and a module each."""
