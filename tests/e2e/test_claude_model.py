@@ -18,6 +18,7 @@ from yester.config import load_config
 from yester.errors import Busy, LlmError
 from yester.llm.budget import open_asker
 from yester.llm.client import open_model
+from yester.llm.questions import Prompt
 from yester.llm.refine import Draft, refine_draft
 from yester.model import Item
 from yester.store import open_store
@@ -105,12 +106,13 @@ def test_the_real_programs_failures_are_told_apart(home, step, kind):
     (home / "run").mkdir()
     model = open_model(config)
     assert model is not None
+    prompt = Prompt("turn/1", "s", "t", {}, 500)
     try:
         if isinstance(kind, str):
-            assert model.complete("s", "t", {}, 500, 60).stop == kind
+            assert model.complete(prompt, 60).stop == kind
         else:
             with pytest.raises(kind):
-                model.complete("s", "t", {}, 500, 60)
+                model.complete(prompt, 60)
     finally:
         server.shutdown()
         server.server_close()

@@ -13,7 +13,7 @@ from yester.errors import ConfigError
 from yester.ingest.prepare import Shown
 from yester.llm.budget import open_asker
 from yester.llm.questions import SECTIONS
-from yester.llm.refine import NO_MODEL, Draft, refine_draft, summary_text
+from yester.llm.refine import Draft, refine_draft, summary_text
 from yester.model import Item, Spend
 from yester.store import open_store
 from yester.store.figures import spending_by_day, spent_since
@@ -150,8 +150,7 @@ def test_no_observation_from_the_model_keeps_those_that_were_seen(desk):
     assert refined.reason == ""
 
 
-def test_without_a_model_or_without_a_text_nothing_is_asked(desk):
-    assert refine_draft(None, FOUND, TEXT).reason == NO_MODEL
+def test_without_a_text_or_a_draft_nothing_is_asked(desk):
     assert desk.refine(text=" \n").reason == "there is nothing to refine"
     assert desk.refine(draft=Draft()).reason == "there is nothing to refine"
     assert desk.server.asked == []

@@ -28,6 +28,7 @@ from yester.llm.budget import (
     settle_call,
 )
 from yester.llm.client import Answer
+from yester.llm.questions import Prompt
 from yester.model import Spend
 from yester.store import open_store
 from yester.store.figures import spending_by_day, spent_since
@@ -57,6 +58,10 @@ def call(cost=0.01, tokens=(100, 10), epoch=NOON, until=None, model="m", purpose
     return Spend(
         epoch, model, purpose, *tokens, cost, until=epoch + 60_000 if until is None else until
     )
+
+
+def prompt(text, most_tokens):
+    return Prompt("turn/1", "", text, {}, most_tokens)
 
 
 # --- prices --------------------------------------------------------------------------------------
@@ -99,11 +104,11 @@ def test_the_setting_goes_over_the_table_and_a_model_here_costs_nothing():
 
 
 def test_the_most_a_call_can_cost_counts_a_token_for_every_byte():
-    spend = costliest_call(Named("m"), Price(1, 5), "turn/1", "é" * 1000, 400, NOON, 30)
-    assert spend.tokens_in == 2000 + 2000
-    assert spend.cost == pytest.approx((4000 * 1 + 400 * 5) / 1e6)
+    spend = costliest_call(Named("m"), Price(1, 5), prompt("é" * 1000, 400), NOON, 30)
+    assert spend.tokens_in == 2000 + 2 + 2000
+    assert spend.cost == pytest.approx((4002 * 1 + 400 * 5) / 1e6)
     assert spend.until == NOON + 35_000
-    often = costliest_call(Named("m", calls=6), Price(1, 5), "turn/1", "é" * 1000, 400, NOON, 30)
+    often = costliest_call(Named("m", calls=6), Price(1, 5), prompt("é" * 1000, 400), NOON, 30)
     assert often.cost == pytest.approx(6 * spend.cost)
 
 
@@ -175,7 +180,7 @@ def test_a_call_is_settled_by_what_is_known_of_it(store, answer, cost, tokens):
 
 
 def test_what_it_will_cost_is_said_beforehand(store):
-    spend = costliest_call(Named("m", calls=2), Price(1, 5), "turn/1", "x" * 2000, 400, NOON, 30)
+    spend = costliest_call(Named("m", calls=2), Price(1, 5), prompt("x" * 2000, 400), NOON, 30)
     said = budget.forecast_cost(store, Limits(), Named("m", calls=2), Price(1, 5), spend)
     assert said == (
         "asking m (turn/1): about 1,100 tokens and $0.0015, at most $0.0120; "
@@ -234,6 +239,7 @@ from pathlib import Path
 from yester.llm.budget import Limits, Price, day_of, reserve_call, settle_call
 from yester.llm.client import Answer
 from yester.errors import OverBudget
+from yester.llm.questions import Prompt
 from yester.model import Spend
 from yester.store import open_store
 from yester.store.figures import spent_since

@@ -10,7 +10,7 @@ from tests.models import KEY, Reply, serving
 from yester.config import load_config
 from yester.errors import Busy, ConfigError, LlmError, Malformed, Unreachable
 from yester.llm.client import Anthropic, OpenAi, open_model, read_key, retry_seconds
-from yester.llm.questions import turn_prompt
+from yester.llm.questions import Prompt, turn_prompt
 
 TURN_SCHEMA = turn_prompt("", (), ()).schema
 pytestmark = pytest.mark.requirement("DIS-04")
@@ -37,7 +37,7 @@ def model(server):
 
 
 def ask(model, seconds=5.0):
-    return model.complete("what to do", TEXT, TURN_SCHEMA, 500, seconds)
+    return model.complete(Prompt("turn/1", "what to do", TEXT, TURN_SCHEMA, 500), seconds)
 
 
 def test_an_answer_comes_with_what_it_cost(model, server):

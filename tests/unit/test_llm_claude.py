@@ -14,7 +14,7 @@ from tests.models import KEY
 from yester.config import load_config
 from yester.errors import Busy, ConfigError, LlmError, Malformed, Unreachable
 from yester.llm.client import Claude, account_home, find_claude, open_model
-from yester.llm.questions import turn_prompt
+from yester.llm.questions import Prompt, turn_prompt
 from yester.store.lock import write_lock
 
 TURN_SCHEMA = turn_prompt("", (), ()).schema
@@ -79,7 +79,8 @@ def claude(program, home):
 
 
 def ask(claude, seconds=20.0):
-    return claude.complete("what to do", "the words of the turn", TURN_SCHEMA, 500, seconds)
+    prompt = Prompt("turn/1", "what to do", "the words of the turn", TURN_SCHEMA, 500)
+    return claude.complete(prompt, seconds)
 
 
 def gone(pid: int) -> bool:

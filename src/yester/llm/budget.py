@@ -116,14 +116,13 @@ class Limits:
         )
 
 
-def costliest_call(
-    model: Model, price: Price, purpose: str, text: str, most_out: int, now: int, seconds: float
-) -> Spend:
+def costliest_call(model: Model, price: Price, prompt: Prompt, now: int, seconds: float) -> Spend:
     """A call at the most it can cost: no token is shorter than a byte."""
-    read = model.calls * (len(text.encode("utf-8", "replace")) + _OVERHEAD)
-    written = model.calls * most_out
+    words = (prompt.system + prompt.text).encode("utf-8", "replace")
+    read = model.calls * (len(words) + len(msgspec.json.encode(prompt.schema)) + _OVERHEAD)
+    written = model.calls * prompt.most_tokens
     return Spend(
-        now, model.name, purpose, read, written, dollar_cost(price, read, written),
+        now, model.name, prompt.purpose, read, written, dollar_cost(price, read, written),
         until=now + int(seconds * 1000) + _SLACK,
     )  # fmt: skip
 
@@ -244,10 +243,7 @@ class Asker:
     def _ask_once(self, prompt: Prompt, check: Callable[[str], T], seconds: float) -> T:
         if seconds < _SHORTEST:
             raise Unreachable("the time is over")
-        sent = prompt.system + prompt.text + msgspec.json.encode(prompt.schema).decode()
-        call = costliest_call(
-            self.model, self.price, prompt.purpose, sent, prompt.most_tokens, self.now(), seconds
-        )
+        call = costliest_call(self.model, self.price, prompt, self.now(), seconds)
         if self.tell is not None:
             self.tell(forecast_cost(self.store, self.limits, self.model, self.price, call))
         number = reserve_call(self.store, self.limits, call)
@@ -257,9 +253,7 @@ class Asker:
         answer: Answer | None = unknown
         outcome = "failed"
         try:
-            answer = self.model.complete(
-                prompt.system, prompt.text, prompt.schema, prompt.most_tokens, seconds
-            )
+            answer = self.model.complete(prompt, seconds)
             value = check(_finished_text(answer))
             outcome = "ok"
             return value

@@ -27,6 +27,7 @@ import msgspec
 
 from yester.config import Config
 from yester.errors import Busy, ConfigError, LlmError, Malformed, StoreBusy, Unreachable
+from yester.llm.questions import Prompt
 from yester.redact import redact
 from yester.store.lock import write_lock
 from yester.text.post import Reply, Unanswered, parse_address, post_body, sendable_text
@@ -44,6 +45,7 @@ CLAUDE_PLACES = (
 _CLAUDE_PATH = "/usr/local/bin:/opt/homebrew/bin:/usr/bin:/bin"
 _CUT_OFF = "output token maximum"  # claude says so in words alone
 _BUSY = (429, 503, 529)
+_Request = tuple[str, dict[str, str], dict[str, Any]]  # path, headers, body
 _LONGEST_KEY = 4096
 _LONGEST_MESSAGE = 200  # characters of what a server says about a failure
 _LONGEST_WAIT = 1e9  # seconds; more than anybody waits
@@ -71,14 +73,12 @@ class Model(Protocol):
     here: bool  # does it answer on this machine, where nobody is paid?
     calls: int  # how many times the price of one request a question may cost
 
-    def complete(
-        self, system: str, text: str, schema: Mapping[str, Any], most_tokens: int, seconds: float
-    ) -> Answer:
-        """The answer to a text, if it comes within `seconds`.
+    def complete(self, prompt: Prompt, seconds: float) -> Answer:
+        """The answer to a question, if it comes within `seconds`.
 
-        `schema` is asked for where the provider can be; the answer may differ all the same. Raises
-        Busy, Unreachable or Malformed, or a plain LlmError where asking again is no use. No error
-        quotes the key or the text.
+        Its schema is asked for where the provider can be; the answer may differ all the same.
+        Raises Busy, Unreachable or Malformed, or a plain LlmError where asking again is no use. No
+        error quotes the key or the text.
         """
 
 
@@ -137,12 +137,8 @@ class _Server:
         self.here = self._to.here
         self._asks_format, self._asks_effort = True, self.thinks.search(model) is not None
 
-    def complete(
-        self, system: str, text: str, schema: Mapping[str, Any], most_tokens: int, seconds: float
-    ) -> Answer:
-        path, headers, body = self._write_request(
-            sendable_text(system), sendable_text(text), schema, most_tokens
-        )
+    def complete(self, prompt: Prompt, seconds: float) -> Answer:
+        path, headers, body = self._write_request(prompt)
         sent = msgspec.json.encode({"model": self.name, **body})
         try:
             reply = post_body(self._to, self._to.path_below(path), sent, headers, seconds)
@@ -154,10 +150,7 @@ class _Server:
         except (KeyError, IndexError, TypeError, AttributeError):
             raise protocol_error(self._to.host) from None
 
-    def _write_request(
-        self, system: str, text: str, schema: Mapping[str, Any], most_tokens: int
-    ) -> tuple[str, dict[str, str], dict[str, Any]]:
-        """Path, headers and body of a question."""
+    def _write_request(self, prompt: Prompt) -> _Request:
         raise NotImplementedError
 
     def _read_answer(self, found: dict[str, Any]) -> Answer:
@@ -209,18 +202,16 @@ class Anthropic(_Server):
         if not key and not self.here:
             raise ConfigError("llm.provider anthropic needs llm.key")
 
-    def _write_request(
-        self, system: str, text: str, schema: Mapping[str, Any], most_tokens: int
-    ) -> tuple[str, dict[str, str], dict[str, Any]]:
+    def _write_request(self, prompt: Prompt) -> _Request:
         config: dict[str, Any] = {}
         if self._asks_format:
-            config["format"] = {"type": "json_schema", "schema": schema}
+            config["format"] = {"type": "json_schema", "schema": prompt.schema}
         if self._asks_effort:
             config["effort"] = "low"
         body = {
-            "max_tokens": most_tokens,
-            "system": system,
-            "messages": [{"role": "user", "content": text}],
+            "max_tokens": prompt.most_tokens,
+            "system": sendable_text(prompt.system),
+            "messages": [{"role": "user", "content": sendable_text(prompt.text)}],
             **({"output_config": config} if config else {}),
         }
         # The version that its own client sends, and that compatible servers know.
@@ -256,13 +247,12 @@ class OpenAi(_Server):
         self._limit = "max_completion_tokens" if own else "max_tokens"
         self._asks_effort = own and self._asks_effort
 
-    def _write_request(
-        self, system: str, text: str, schema: Mapping[str, Any], most_tokens: int
-    ) -> tuple[str, dict[str, str], dict[str, Any]]:
-        messages = [{"role": "system", "content": system}, {"role": "user", "content": text}]
-        body: dict[str, Any] = {self._limit: most_tokens, "messages": messages}
+    def _write_request(self, prompt: Prompt) -> _Request:
+        parts = {"system": prompt.system, "user": prompt.text}
+        messages = [{"role": role, "content": sendable_text(text)} for role, text in parts.items()]
+        body: dict[str, Any] = {self._limit: prompt.most_tokens, "messages": messages}
         if self._asks_format:
-            named = {"name": "answer", "strict": True, "schema": schema}
+            named = {"name": "answer", "strict": True, "schema": prompt.schema}
             body["response_format"] = {"type": "json_schema", "json_schema": named}
         if self._asks_effort:
             body["reasoning_effort"] = "low"
@@ -382,16 +372,15 @@ class Claude:
             parse_address(url, "llm.url")
         self._folder = folders[0] if folders else ""
 
-    def complete(
-        self, system: str, text: str, schema: Mapping[str, Any], most_tokens: int, seconds: float
-    ) -> Answer:
+    def complete(self, prompt: Prompt, seconds: float) -> Answer:
         # The shape is asked for in words: its option for that costs another round.
-        asked = f"{system}\n\nThe answer is one JSON object of this schema and nothing else:\n"
+        shape = "The answer is one JSON object of this schema and nothing else:"
+        asked = f"{prompt.system}\n\n{shape}\n{msgspec.json.encode(prompt.schema).decode()}"
         words = [
             str(self._program), "--bare" if self._key else "--safe-mode", "-p",
             "--output-format", "json", "--model", self.name, "--effort", "low", "--tools", "",
             "--no-session-persistence", "--strict-mcp-config", "--disable-slash-commands",
-            "--system-prompt", asked + msgspec.json.encode(schema).decode(),
+            "--system-prompt", asked,
         ]  # fmt: skip
         run = self._home / "run"
         until = time.monotonic() + seconds
@@ -399,9 +388,8 @@ class Claude:
             with write_lock(run / "claude.lock", 0.0):
                 folder = run / "claude"
                 folder.mkdir(mode=0o700, exist_ok=True)
-                printed = _run_program(
-                    words, text, self._make_environment(folder, most_tokens), folder, until
-                )
+                environ = self._make_environment(folder, prompt.most_tokens)
+                printed = _run_program(words, prompt.text, environ, folder, until)
         except StoreBusy:
             raise Busy("claude is answering another question") from None
         except OSError as error:

@@ -37,7 +37,6 @@ from yester.store.figures import spent_since
 LATELY = 86_400_000  # ms; older turns are not asked about unless somebody names their session
 CUT_SHORT = "cut short: it was asked, and nobody was there for the answer"
 MEANWHILE = "the turn went on meanwhile"
-NO_MODEL = "no language model is set"
 _STEP_CHARS = 1_500  # of what a tool was given and gave
 
 
@@ -83,10 +82,8 @@ class Refined:
 # --- one turn ------------------------------------------------------------------------------------
 
 
-def refine_draft(asker: Asker | None, draft: Draft, text: str, seconds: float = SECONDS) -> Refined:
+def refine_draft(asker: Asker, draft: Draft, text: str, seconds: float = SECONDS) -> Refined:
     """The notes of a turn from its text, which is what is new since the last one; never raises."""
-    if asker is None:
-        return Refined(draft, reason=NO_MODEL)
     if not draft.items or not text.strip():
         return Refined(draft, reason="there is nothing to refine")
     prompt = turn_prompt(text, draft.observations, draft.files)
