@@ -13,6 +13,8 @@ import yester
 from tests.readings import every_item
 from yester.errors import NotFound, UsageError
 from yester.ingest.prepare import prepare_item
+from yester.recall.recall import Answer, make_hit
+from yester.recall.timeline import build_timeline
 
 pytestmark = pytest.mark.requirement("REC-11")
 
@@ -319,3 +321,11 @@ def test_filters_are_taken(filled):
     rows = filled("timeline", "4", "--kind", "note", "--json").json["hits"]
     assert [hit["id"] for hit in rows] == [4, 5]
     assert filled("timeline", "4", "--project", "nowhere").code == 1
+
+
+def test_the_newest_that_fits_is_at_least_half_as_good_as_the_best(steps):
+    items = steps.store.get([id_of(steps, ref) for ref in ("3", "5", "7")])
+    scores = (1.0, 0.55, 0.45)
+    hits = [make_hit(item, {}, score) for item, score in zip(items, scores, strict=True)]
+    found = build_timeline(steps.store, "latest", 0, 0, query="step", answer=lambda _: Answer(hits))
+    assert found.anchor.ref == "5"

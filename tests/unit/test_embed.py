@@ -440,3 +440,9 @@ def test_every_part_fits_what_the_embedder_reads():
     assert (
         max(len(PIECES.encode_text(part, 10_000)) for part in split_parts(text)) <= DOCUMENT_TOKENS
     )
+
+
+@pytest.mark.parametrize(("words", "read"), [(45, True), (58, False)])
+def test_a_question_is_read_to_its_sixty_fourth_token(embedder, words, read):
+    one, other = (embedder.embed_query("cat " * words + end) for end in ("cat", "quantum"))
+    assert (not np.array_equal(one, other)) is read

@@ -119,3 +119,14 @@ def test_any_mixture_of_operators_is_a_query_the_store_can_run(tmp_path_factory,
     with yester.open(tmp_path_factory.getbasetemp() / "query-store") as memory:
         memory.add([{"ref": "1", "text": "redis cache a b x"}, {"ref": "2", "text": "cache"}])
         assert all(0 <= hit.score <= 1 for hit in memory.recall(text))
+
+
+@pytest.mark.parametrize(("stem", "prefixes"), [("ab*", ("ab",)), ("a*", ())])
+def test_a_beginning_has_at_least_two_letters(stem, prefixes):
+    assert parse_query(stem).prefixes == prefixes
+
+
+@pytest.mark.parametrize(("words", "restricts"), [(12, True), (13, False)])
+def test_whoever_writes_more_than_twelve_words_is_not_using_operators(words, restricts):
+    question = " ".join(["redis", "AND", *(f"word{n}" for n in range(words - 2))])
+    assert (parse_query(question).must is not None) is restricts

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from yester.ingest.prepare import prepare_item
 from yester.model import KINDS, Candidate, Item, Statistics
+from yester.recall.candidates import adjacent_share
 from yester.recall.rank import FIELD_WEIGHTS, Question, Ranked, Wanted, Weights, lower_outdated
-from yester.recall.recall import collapse_duplicates
+from yester.recall.recall import collapse_duplicates, same_words
 
 pytestmark = pytest.mark.requirement("REC-15")
 
@@ -115,3 +116,22 @@ def test_the_more_outdated_the_lower_and_never_below_what_the_weight_allows(
     )
     assert lower_outdated(ranked, high, weight).score >= score * (1 - weight) - 1e-9
     assert lower_outdated(ranked, 0.0, weight) is ranked
+
+
+@pytest.mark.parametrize(("common", "same"), [(18, True), (17, False)])
+def test_texts_that_share_nine_tenths_of_their_terms_say_the_same(common, same):
+    assert same_words(set(range(20)), set(range(common))) is same
+
+
+@pytest.mark.parametrize(("terms", "same"), [(8, True), (7, False)])
+def test_of_a_few_terms_nothing_can_be_told(terms, same):
+    assert same_words(set(range(terms)), set(range(terms))) is same
+
+
+@pytest.mark.parametrize(
+    ("between", "share"), [("", 1.0), ("x", 0.5), ("x y z", 0.5), ("x y z w", 0.0)]
+)
+def test_words_asked_side_by_side_count_half_within_four_places(between, share):
+    words = between.replace("x", "one").replace("y", "two").replace("z", "three")
+    item = Item("r", "message", body=f"brown {words.replace('w', 'four')} bear")
+    assert adjacent_share(item, ["brown", "bear"], {"brown": 1.0, "bear": 1.0}) == share

@@ -58,3 +58,16 @@ def test_a_glimpse_of_any_text_is_one_line_of_it(text, query, most):
     assert "\n" not in shown
     assert len(shown) <= most + 5
     assert shown.strip("… ") in " ".join(text.split())
+
+
+@pytest.mark.parametrize(("before", "found"), [(9_900, True), (10_900, False)])
+def test_only_the_beginning_of_a_very_long_text_is_looked_through(before, found):
+    assert ("walrus" in find_snippet("x " * before + "walrus", ["walrus"])) is found
+
+
+def test_a_glimpse_looks_at_six_places_of_a_term():
+    far = "filler " * 60
+    text = "".join(f"walrus {far}" for _ in range(6))
+    find_glimpse = glimpse_finder(["walrus", "heron"])
+    assert find_glimpse("heron walrus" + far + text, 80).startswith("heron walrus")
+    assert "heron" not in find_glimpse(text + "heron walrus", 80)  # its walrus is the seventh

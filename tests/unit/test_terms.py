@@ -106,3 +106,14 @@ def test_plain_text_beside_other_scripts_is_cut_alike(text):
 
 def test_stop_words_are_lower_case_words():
     assert all(word.isalpha() and word.islower() for word in STOP)
+
+
+@pytest.mark.parametrize(("length", "terms"), [(64, 1), (65, 0)])
+def test_a_run_longer_than_any_word_is_no_term(length, terms):
+    assert len(list(expanded("x" * length))) == terms
+
+
+@pytest.mark.parametrize(("name", "several"), [("aa1gg2cc3hh", True), ("aa1gg2cc3hh4", False)])
+def test_the_parts_of_a_random_name_are_no_terms(name, several):
+    """Seven parts may be an identifier; eight are the id of something."""
+    assert (len(list(expanded(name))) > 1) is several
