@@ -263,7 +263,7 @@ def distil_command(
     value |= {"refined": noted._asdict()} if noted else {}
     value |= {"items": [_item_as_json(store, item) for item in items]} if show else {}
 
-    def lines() -> Iterator[str]:
+    def distil_lines() -> Iterator[str]:
         for item in items:
             yield from _item_lines(item)
         yield from _distilled_lines(app, report, found, seconds, backfill)
@@ -271,7 +271,7 @@ def distil_command(
             turns, reason = count_noun(noted.turns, "turn"), f": {noted.reason}"
             yield f"{turns} refined, {noted.kept:,} kept as found{reason if noted.reason else ''}"
 
-    return Output(value, lines())
+    return Output(value, distil_lines())
 
 
 def _find_waiting(app: App, session: str | None, backfill: bool) -> list[Waiting]:

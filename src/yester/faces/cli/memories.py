@@ -211,7 +211,7 @@ def list_command(
     memos = app.reading.memos(chosen, Paging(limit, offset=offset, statuses=statuses), tags=wanted)
     shown = show_memos(app, memos, form)
 
-    def lines() -> Iterator[str]:
+    def list_lines() -> Iterator[str]:
         yield from shown.lines
         if given["projects"] and not {GLOBAL.name, GLOBAL.key} & {*given["projects"]}:
             # Named, a project is listed alone; what else holds in it must not look as if it did
@@ -223,7 +223,7 @@ def list_command(
                 click.echo(said, err=True)
 
     return Output(
-        shown.value, lines(), "" if memos else 'No memories. Keep one: yester remember "…"'
+        shown.value, list_lines(), "" if memos else 'No memories. Keep one: yester remember "…"'
     )
 
 
@@ -301,7 +301,7 @@ def candidate_command(
         "deletable": category.deletable, "took_ms": round((time.perf_counter() - began) * 1000, 2),
     }  # fmt: skip
 
-    def lines() -> Iterator[str]:
+    def candidate_lines() -> Iterator[str]:
         compared = count_noun(choice.compared, "memory")
         yield f"{choice.action}  (compared with {compared} of this category)"
         for one in found:
@@ -310,7 +310,7 @@ def candidate_command(
             if form == "full":
                 yield _indented_body(one.memo, 6)
 
-    return Output(value, lines())
+    return Output(value, candidate_lines())
 
 
 def _likeness_as_json(one: Likeness) -> dict[str, Any]:
@@ -424,7 +424,7 @@ def gc_command(app: App, really: bool) -> Output:
         for one in found
     ]  # fmt: skip
 
-    def lines() -> Iterator[str]:
+    def due_lines() -> Iterator[str]:
         words = _DONE if really else _WOULD
         for one in found:
             yield f"{words[one.what]} {format_memo(app, one.memo)}\n    {one.why}"
@@ -432,7 +432,7 @@ def gc_command(app: App, really: bool) -> Output:
             said = "Nothing has been changed. To do it: yester memory gc --apply"
             click.echo(said, err=True)
 
-    return Output({"applied": really, "due": rows}, lines(), "" if found else "Nothing is due.")
+    return Output({"applied": really, "due": rows}, due_lines(), "" if found else "Nothing is due.")
 
 
 # --- another status -------------------------------------------------------------------------------

@@ -185,7 +185,7 @@ def sync_command(
             done = sync_folder(store, root, whose, by, emptied=emptied)
     notes = [*done.config.warnings, *_retention_hints(app, done)]
 
-    def lines() -> Iterator[str]:
+    def sync_lines() -> Iterator[str]:
         for note in (*done.problems, *notes):
             warn(note)
         for action in done.done:
@@ -193,7 +193,7 @@ def sync_command(
         yield _summarise_sync(done, dry_run)
 
     wrong = bool(done.problems or done.conflicts)
-    return Output(_sync_as_json(done, whose, dry_run, notes), lines(), code=3 * wrong)
+    return Output(_sync_as_json(done, whose, dry_run, notes), sync_lines(), code=3 * wrong)
 
 
 def _retention_hints(app: App, done: SyncReport) -> list[str]:

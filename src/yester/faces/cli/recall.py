@@ -412,7 +412,7 @@ def recent_command(app: App, /, limit: int, rows: int, form: str, **given: Any) 
         for session, hits in found
     ]  # fmt: skip
 
-    def lines() -> Iterator[str]:
+    def recent_lines() -> Iterator[str]:
         for number, (session, hits) in enumerate(found):
             yield ("\n" if number else "") + bold(_format_session(app, session))
             if full:
@@ -420,4 +420,4 @@ def recent_command(app: App, /, limit: int, rows: int, form: str, **given: Any) 
             else:
                 yield from (f"  {format_hit(app, one)}" for one in hits)
 
-    return Output({"sessions": value}, lines(), "" if found else _NO_SESSIONS)
+    return Output({"sessions": value}, recent_lines(), "" if found else _NO_SESSIONS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from yester.memories.memory import (
     EDIT_KEYS,
     EDITABLE,
     GLOBAL,
+    Plain,
     parse_edit_form,
     plain_form,
     render_edit_form,
@@ -74,25 +76,20 @@ def remember_command(
         if not draft.type:
             raise UsageError("--set needs --type: fields belong to a category")
         draft = replace(draft, content=parse_settings(get_category(draft.type), given["settings"]))
-    file: Path | None = None
-    if in_editor or not (text or draft.text or draft.content):
-        draft, file = _fill_in_form(app, draft)
 
     def find_id(name: str | None) -> int:
         return lifecycle.find_memory(app.store, name).item.id if name else 0
 
-    try:
-        place = GLOBAL if draft.scope == "global" else app.find_project(project)
-        kept = remember(
-            app.store, draft, place, app.by(why), update=find_id(update),
-            supersedes=find_id(supersedes),
-        )  # fmt: skip
-    except YesterError as error:
-        if file is None:
-            raise
-        raise type(error)(f"{error}; your text is kept in {file}") from None
-    if file is not None:
-        file.unlink()
+    by_form = in_editor or not (text or draft.text or draft.content)
+    with _fill_in_draft(app, draft) if by_form else nullcontext(draft) as filled:
+        if filled is not None:
+            place = GLOBAL if filled.scope == "global" else app.find_project(project)
+            kept = remember(
+                app.store, filled, place, app.by(why), update=find_id(update),
+                supersedes=find_id(supersedes),
+            )  # fmt: skip
+    if filled is None:
+        raise NotFound("nothing was written, so nothing is remembered")
     choice = kept.choice
     alike = [one for one in (choice.best, *choice.others) if one and one.memo != kept.memo]
     value = {
@@ -115,7 +112,8 @@ def _read_words(words: tuple[str, ...], in_editor: bool) -> str:
     return text
 
 
-def _fill_in_form(app: App, draft: Draft) -> tuple[Draft, Path]:
+@contextmanager
+def _fill_in_draft(app: App, draft: Draft) -> Iterator[Draft | None]:
     category = get_category(draft.type or "note")
     content = draft_content(category, draft.text, draft.content)
     empty = {
@@ -125,17 +123,12 @@ def _fill_in_form(app: App, draft: Draft) -> tuple[Draft, Path]:
         "content": {category.text: "", **content},
     }  # fmt: skip
     head = f"A new {category.name}: {category.help}.\nClose it unchanged, and nothing happens."
-    before = render_edit_form(empty, head)
-    text, file = _open_editor(app.home, before)
-    if not text.strip() or text == before:
-        file.unlink()
-        raise NotFound("nothing was written, so nothing is remembered")
-    try:
-        values = parse_edit_form(text)
-    except UsageError as error:
-        raise UsageError(f"{error}; your text is kept in {file}") from None
-    new = Draft(**{name: values[name] for name in (*EDIT_KEYS, "content") if name in values})
-    return new, file
+    with _edit_form(app, render_edit_form(empty, head), " in {}") as values:
+        if values is None:
+            yield None
+        else:
+            keys = (*EDIT_KEYS, "content")
+            yield Draft(**{name: values[name] for name in keys if name in values})
 
 
 def _kept_lines(app: App, kept: Kept, alike: list[Likeness]) -> Iterator[str]:
@@ -194,7 +187,7 @@ def edit_command(app: App, /, memory: str, source: str | None, why: str, **given
         )  # fmt: skip
         new = lifecycle.edit_memory(app.store, memo.item.id, edit.apply_to, app.by(why))
     else:
-        new = _edit_form(app, memo, source, why)
+        new = _change_by_form(app, memo, source, why)
     what = "unchanged" if new.version == memo.version else "changed"
     return show_change(app, new, what)
 
@@ -212,37 +205,23 @@ def _choose_place(app: App, own: str, given: Mapping[str, Any]) -> Mapping[str, 
     return {"scope": "path" if path else "project", "path": path, "project": own}
 
 
-def _edit_form(app: App, memo: Memo, source: str | None, why: str) -> Memo:
+def _change_by_form(app: App, memo: Memo, source: str | None, why: str) -> Memo:
     have = plain_form(memo)
     base = {name: have[name] for name in EDITABLE}
     head = (
         f"Memory #{memo.item.id}. Save and close to keep your changes; close it unchanged, or "
         "empty,\nand nothing happens."
     )
-    before = render_edit_form(base, head)
-    file: Path | None = None
-    if source:
-        text = _read_source(source)
-    else:
-        text, file = _open_editor(app.home, before)
-    new = memo
-    if text.strip() and text != before:
-        try:
-            mine = parse_edit_form(text, source or "the text")
-            if mine.get("scope", have["scope"]) != have["scope"]:
-                everywhere = mine["scope"] == "global"
-                mine["project"] = GLOBAL.key if everywhere else app.find_project(None).key
-            new = lifecycle.edit_memory(
-                app.store, memo.item.id, lambda _: mine, app.by(why), base=base
-            )
-        except YesterError as error:
-            if file is None:
-                raise
-            again = f"your text is kept: yester memory edit {memo.item.id} --from {file}"
-            raise type(error)(f"{error}; {again}") from None
-    if file:
-        file.unlink()
-    return new
+    again = f": yester memory edit {memo.item.id} --from {{}}"
+    with _edit_form(app, render_edit_form(base, head), again, source) as values:
+        if values is None:
+            return memo
+        if values.get("scope", have["scope"]) != have["scope"]:
+            everywhere = values["scope"] == "global"
+            values["project"] = GLOBAL.key if everywhere else app.find_project(None).key
+        return lifecycle.edit_memory(
+            app.store, memo.item.id, lambda _: values, app.by(why), base=base
+        )
 
 
 @command("supersede", click.argument("old"), click.argument("new", nargs=-1, required=True), WHY)
@@ -272,6 +251,28 @@ def _find_memo(app: App, text: str) -> Memo | None:
 
 
 # --- the user's editor ----------------------------------------------------------------------------
+
+
+@contextmanager
+def _edit_form(
+    app: App, before: str, again: str, source: str | None = None
+) -> Iterator[Plain | None]:
+    """The values as the user leaves them in the editor, or has them in a file; None: unchanged.
+    Where something goes wrong with them the text is kept, and the error says where (`again`)."""
+    file: Path | None = None
+    if source:
+        text = _read_source(source)
+    else:
+        text, file = _open_editor(app.home, before)
+    try:
+        changed = text.strip() and text != before
+        yield parse_edit_form(text, source or "the text") if changed else None
+    except YesterError as error:
+        if file is None:
+            raise
+        raise type(error)(f"{error}; your text is kept{again.format(file)}") from None
+    if file is not None:
+        file.unlink()
 
 
 def _open_editor(home: Path, text: str) -> tuple[str, Path]:

@@ -30,14 +30,14 @@ def config_command(app: App) -> Output:
     """Show every setting with its value, where that comes from, and what it does."""
     known = list_settings(app.memory, NoRequest())
 
-    def lines() -> Iterator[str]:
+    def setting_lines() -> Iterator[str]:
         yield f"file  {known.file}"
         for one in known.settings:
             shown = ", ".join(one.value) if isinstance(one.value, list) else str(one.value).lower()
             yield f"\n{one.name} = {shown}  ({one.origin})\n    {one.help}"
 
     values = {one.name: {"value": one.value, "from": one.origin} for one in known.settings}
-    return Output({"file": known.file, "settings": values}, lines())
+    return Output({"file": known.file, "settings": values}, setting_lines())
 
 
 # --- which model turns texts into vectors ---------------------------------------------------------
