@@ -112,7 +112,7 @@ def _print_status() -> bytes | None:
     from pathlib import Path
 
     from yester.errors import YesterError
-    from yester.faces.cli.screen import harmless
+    from yester.faces.cli.screen import strip_steering
     from yester.faces.cli.status import describe_status, status_lines
     from yester.memory import Memory
 
@@ -123,7 +123,7 @@ def _print_status() -> bytes | None:
             lines = list(status_lines(memory, describe_status(memory)))
     except (YesterError, OSError):
         return None
-    return harmless("\n".join([*lines, ""])).encode()
+    return strip_steering("\n".join([*lines, ""])).encode()
 
 
 def _quote_bytes(text: bytes) -> str:

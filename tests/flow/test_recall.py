@@ -102,6 +102,18 @@ def test_filters_alone_list_the_newest(filled, options, expected):
     assert epochs == sorted(epochs, reverse=True)
 
 
+def test_a_command_that_only_reads_makes_no_file(filled, home):
+    (home / "run" / "launch").unlink()
+    before = sorted(home.rglob("*"))
+    commands = ("recall utc", "status", "sessions", "recent", "timeline", "show 1", "stats",
+                "memory list", "memory history", "context", "config", "feedback 1")  # fmt: skip
+    for words in commands:
+        filled(*words.split())
+    assert sorted(home.rglob("*")) == before
+    assert filled("remember", "Orders keep UTC.").code == 0
+    assert (home / "run" / "launch").exists(), "from now on a session can start the worker"
+
+
 @pytest.mark.requirement("REC-09")
 def test_order_limit_and_offset(filled):
     everything = filled("recall", "--order", "date_asc", "--json").json["hits"]

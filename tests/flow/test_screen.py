@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yester.faces.cli.screen import harmless
+from yester.faces.cli.screen import strip_steering
 from yester.fence import escape_hidden
 
 pytestmark = pytest.mark.requirement("DEL-09")
@@ -103,7 +103,7 @@ def test_nothing_recorded_steers_a_terminal_or_a_pipe(hostile, home, tmp_path, z
         coloured += len(OURS.findall(shown))
         seen += "quokka" in piped.out
     assert coloured > 20  # our own colours are still there
-    assert seen > 15  # and what is harmless of what was recorded
+    assert seen > 15  # and what is strip_steering of what was recorded
 
 
 def test_json_says_it_all_and_steers_nothing(hostile):
@@ -123,8 +123,8 @@ marks = st.sampled_from([
 
 @given(st.lists(marks, max_size=12).map("".join) | st.text(max_size=40))
 def test_only_our_colours_pass_and_nothing_is_left_after_a_second_time(text):
-    passed = harmless(text)
-    assert harmless(passed) == passed
+    passed = strip_steering(text)
+    assert strip_steering(passed) == passed
     left = steering(OURS.sub("", passed))
     assert left <= {"\u200d"}  # where it holds two emoji together
     assert json.loads(escape_hidden(json.dumps(text, ensure_ascii=False))) == text

@@ -55,7 +55,7 @@ class App:
     def memory(self) -> Memory:
         memory = Memory(self.home, os.environ, cwd=str(Path.cwd()), who="cli")
         for warning in memory.config.warnings:
-            warn(warning)
+            print_warning(warning)
         click.get_current_context().call_on_close(memory.close)
         return memory
 
@@ -231,11 +231,11 @@ def _print_lines(app: App, lines: Iterable[str], fenced: bool) -> None:
         click.echo(fence_text("memory", body, "printed by yester"))
 
 
-def warn(text: str) -> None:
+def print_warning(text: str) -> None:
     click.echo(f"yester: {text}", err=True)
 
 
-def bold(text: str) -> str:
+def make_bold(text: str) -> str:
     return click.style(text, bold=True)
 
 
@@ -243,7 +243,7 @@ def bold(text: str) -> str:
 
 
 @contextmanager
-def stoppable() -> Iterator[None]:
+def stop_on_sigterm() -> Iterator[None]:
     """SIGTERM ends a run like Ctrl-C does: the batch at hand is still written."""
     import signal
 

@@ -16,7 +16,7 @@ import click
 from yester import __version__
 from yester.errors import YesterError
 from yester.faces.cli.app import App
-from yester.faces.cli.screen import screened
+from yester.faces.cli.screen import screen_streams
 
 # command → its module in this package, where it is called NAME_command; in the order of the help
 # page. Generated from all this: help.txt, which answers `yester --help` without any of it.
@@ -88,7 +88,7 @@ def cli(ctx: click.Context, home: Path | None) -> None:
 
 
 def main() -> None:
-    with screened():
+    with screen_streams():
         code = _run_to_code()
     sys.exit(code)
 

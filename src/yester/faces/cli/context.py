@@ -17,7 +17,7 @@ from yester.deliver.lines import ESTIMATE_NOTE
 from yester.deliver.page import Context, Shown
 from yester.errors import UsageError
 from yester.faces.cli.app import App, Output, command
-from yester.faces.cli.options import flag
+from yester.faces.cli.options import flag_option
 from yester.faces.cli.screen import count_noun
 from yester.model import UseCounts
 from yester.operations.context import EVENTS, ContextRequest, build_context
@@ -38,7 +38,7 @@ _UNUSED = UseCounts(0, 0, {})
                  help="Where; the current folder by default."),
     click.option("--budget", type=click.IntRange(1), default=2_000, show_default=True,
                  help="Tokens at a session's start."),
-    flag("--why", "Also what each line is there for, and what was left out."),
+    flag_option("--why", "Also what each line is there for, and what was left out."),
 )  # fmt: skip
 def context_command(
     app: App, /, prompt: tuple[str, ...], event: str | None, file: str | None, cwd: Path | None,
@@ -145,9 +145,11 @@ def _why_lines(lines: list[_Line], given: Context) -> Iterator[str]:
 
 @command(
     "feedback", click.argument("ids", nargs=-1, required=True, metavar="ID..."),
-    flag("--useful", "It helped: it rises."), flag("--useless", "It was in the way: it sinks."),
-    flag("--undo", "Take back what you said."),
-    flag("--reset", "Take back all that came of it, noticed or said; it stands as if never used."),
+    flag_option("--useful", "It helped: it rises."),
+    flag_option("--useless", "It was in the way: it sinks."),
+    flag_option("--undo", "Take back what you said."),
+    flag_option("--reset",
+                "Take back all that came of it, noticed or said; it stands as if never used."),
 )  # fmt: skip
 def feedback_command(
     app: App, /, ids: tuple[str, ...], useful: bool, useless: bool, undo: bool, reset: bool

@@ -23,15 +23,15 @@ from yester.errors import NotFound, SourceError, UsageError
 from yester.faces.cli.app import (
     App,
     Output,
-    bold,
     command,
+    make_bold,
     pass_app,
+    print_warning,
     progress_bar,
-    stoppable,
-    warn,
+    stop_on_sigterm,
 )
 from yester.faces.cli.notes import notes_as_json, summarise_notes
-from yester.faces.cli.options import flag
+from yester.faces.cli.options import flag_option
 from yester.faces.cli.screen import count_noun
 from yester.ingest.projects import apply_names, describe_joins, join_all
 from yester.ingest.transcripts import Ingest, Report, rebuild_if_stale
@@ -86,7 +86,7 @@ def index_command(
     ingest = Ingest(app.store, projects, options, kept_out)
     began = time.monotonic()
     total = sum(path.stat().st_size for _, path in found if path.exists())
-    with progress_bar("indexing", total, in_bytes=True) as advance, stoppable():
+    with progress_bar("indexing", total, in_bytes=True) as advance, stop_on_sigterm():
         try:
             for agent, path in found:
                 for done in ingest.read_slices(agent, path):
@@ -168,9 +168,9 @@ def _index_as_json(report: Report) -> dict[str, Any]:
 def _index_lines(report: Report, found: int, seconds: float, notes: NotesReport) -> Iterator[str]:
     problems = report.problems + notes.problems
     for problem in problems[:_MOST_PROBLEMS]:
-        warn(problem)
+        print_warning(problem)
     if len(problems) > _MOST_PROBLEMS:
-        warn(f"… and {len(problems) - _MOST_PROBLEMS} more")
+        print_warning(f"… and {len(problems) - _MOST_PROBLEMS} more")
     if said := summarise_notes(notes):
         yield said
     if not found:
@@ -213,13 +213,13 @@ def reindex_command(app: App) -> None:
 
 @command(
     "distil",
-    flag("--backfill", "Indexed sessions, too, that no hook has told of."),
-    flag("--again", "With --backfill: those that are done as well."),
+    flag_option("--backfill", "Indexed sessions, too, that no hook has told of."),
+    flag_option("--again", "With --backfill: those that are done as well."),
     click.option("--session", metavar="ID",
                  help="This session, done or not; 6 characters will do."),
-    flag("--refine",
+    flag_option("--refine",
          "Have the language model of [llm] note what was distilled, within its budget."),
-    flag("--show", "With --session: print what it was distilled into."),
+    flag_option("--show", "With --session: print what it was distilled into."),
 )  # fmt: skip
 def distil_command(
     app: App, backfill: bool, again: bool, session: str | None, refine: bool, show: bool
@@ -250,7 +250,7 @@ def distil_command(
     chosen, report = DistilRules.of(app.config), DistilReport()
     gc.set_threshold(100_000)
     began = time.monotonic()
-    with progress_bar("distilling", len(found)) as advance, stoppable():
+    with progress_bar("distilling", len(found)) as advance, stop_on_sigterm():
         for one in found:
             for _ in distil(store, one, chosen, report, app.now):
                 pass
@@ -303,7 +303,7 @@ def _refine_sessions(app: App, chosen: DistilRules, sessions: list[Session] | No
     todo = [(one, find_unrefined(app.store, one, since, chosen, again=True)) for one in sessions]
     number = sum(len(turns) for _, turns in todo)
     refined, kept, reason = 0, 0, ""
-    with stoppable():
+    with stop_on_sigterm():
         for one, turns in todo:
             ended = 0
             for _, done in refine_turns(app.store, asker, one, turns):
@@ -349,7 +349,7 @@ def _sources_of(evidence: Iterable[tuple[int, int]], fact: int) -> list[int]:
 
 
 def _item_lines(item: Item) -> Iterator[str]:
-    yield bold(f"#{item.id} {item.type or item.kind}: {item.title}")
+    yield make_bold(f"#{item.id} {item.type or item.kind}: {item.title}")
     for text in filter(None, (item.subtitle, item.body)):
         yield f"  {text}"
     for fact in item.facts:

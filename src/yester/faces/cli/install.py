@@ -13,7 +13,7 @@ from yester.agents.descriptors import CLAUDE_CODE
 from yester.capture.homes import home_folder
 from yester.errors import InstallError, NotFound, UsageError
 from yester.faces.cli.app import App, Output, add_options, command, pass_app
-from yester.faces.cli.options import DRY_RUN, flag
+from yester.faces.cli.options import DRY_RUN, flag_option
 from yester.faces.cli.screen import count_noun
 from yester.faces.cli.worker import end_worker, replace_older_worker
 from yester.operate import backups, install
@@ -166,7 +166,7 @@ def uninstall_command(
 
 
 @command(
-    "doctor", flag("--fix", "Put right what can be put right safely."),
+    "doctor", flag_option("--fix", "Put right what can be put right safely."),
     click.option("--undo-join", "joined", metavar="NAME",
                  help="Make a work tree that was joined with its repository a project of its own."),
 )  # fmt: skip
@@ -208,7 +208,7 @@ def _print_finding(finding: Finding) -> None:
 
 
 @click.command("backup")
-@flag("--list", "Show the backups there are.", "listing")
+@flag_option("--list", "Show the backups there are.", "listing")
 @pass_app
 def backup_command(app: App, listing: bool) -> None:
     """Copy the store to `backups/`; the oldest beyond the setting `backups_kept` are let go."""

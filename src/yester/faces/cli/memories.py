@@ -15,7 +15,7 @@ import msgspec
 
 from yester.clock import format_minute
 from yester.deliver.lines import clean_text, item_icon, one_line, quote_lines, quote_text
-from yester.faces.cli.app import App, Output, Several, add_options, bold, command
+from yester.faces.cli.app import App, Output, Several, add_options, command, make_bold
 from yester.faces.cli.options import (
     EVERYWHERE,
     FILES,
@@ -24,10 +24,10 @@ from yester.faces.cli.options import (
     PROJECTS,
     WHY,
     choose_search_filters,
-    flag,
-    form,
-    limit,
-    many,
+    flag_option,
+    form_option,
+    limit_option,
+    list_option,
 )
 from yester.faces.cli.rows import RULE, hit_as_json
 from yester.faces.cli.screen import count_noun
@@ -102,7 +102,7 @@ def _memo_lines(app: App, memos: Sequence[Memo]) -> Iterator[str]:
     for memo in memos:
         groups[memo.item.project].append(memo)
     for project, group in groups.items():
-        yield bold(app.names.get(project, project))
+        yield make_bold(app.names.get(project, project))
         yield from (f"  {format_memo(app, memo)}" for memo in group)
 
 
@@ -119,10 +119,10 @@ def _page_lines(app: App, memo: Memo) -> list[str]:
     item = memo.item
     where = {"path": f"for {memo.path}", "global": "holds everywhere"}.get(memo.scope, "")
     facts = (app.names.get(item.project, item.project), item.type, memo.slug, where)
-    lines = [bold(f"#{item.id}  ") + " · ".join(filter(None, facts))]
+    lines = [make_bold(f"#{item.id}  ") + " · ".join(filter(None, facts))]
     if status := _format_status(memo):
         lines.append(status.strip("()"))
-    lines += ["", bold(item.title), *_content_lines(memo), ""]
+    lines += ["", make_bold(item.title), *_content_lines(memo), ""]
     if item.tags:
         lines.append(f"tags        {', '.join(item.tags)}")
     if item.files:
@@ -193,12 +193,12 @@ def _choose_filters(app: App, given: Mapping[str, Any]) -> Filters:
     click.option("--project", "-p", "projects", multiple=True, metavar="NAME",
                  help="Only this project (repeatable); `global` for what holds everywhere."),
     EVERYWHERE,
-    many("--type", "types", "TYPE", "Only this category, e.g. decision (repeatable)."),
-    many("--tag", "tags", "NAME", "Only those with this tag (repeatable)."),
+    list_option("--type", "types", "TYPE", "Only this category, e.g. decision (repeatable)."),
+    list_option("--tag", "tags", "NAME", "Only those with this tag (repeatable)."),
     FILES,
     click.option("--status", type=click.Choice([*STATUSES, "all"]), default="active",
                  show_default=True, help="In use, or put away."),
-    limit(50), OFFSET, form("index", "memory"), fenced=True,
+    limit_option(50), OFFSET, form_option("index", "memory"), fenced=True,
 )  # fmt: skip
 def list_command(
     app: App, /, tags: tuple[str, ...], status: str, limit: int, offset: int, form: str,
@@ -227,7 +227,7 @@ def list_command(
     )
 
 
-@command("show", MEMORIES, form("full", "memory"), fenced=True)
+@command("show", MEMORIES, form_option("full", "memory"), fenced=True)
 def show_command(app: App, memories: tuple[str, ...], form: str) -> Output:
     """Show memories with all their fields, whatever their status, and what they replace."""
     memos = [lifecycle.find_memory(app.reading, name) for name in memories]
@@ -236,7 +236,8 @@ def show_command(app: App, memories: tuple[str, ...], form: str) -> Output:
 
 @command(
     "history", click.argument("memory", required=False),
-    limit(20, help_="At most so many changes.", least=1), form("index", "memory"), fenced=True,
+    limit_option(20, help_="At most so many changes.", least=1), form_option("index", "memory"),
+    fenced=True,
 )  # fmt: skip
 def history_command(app: App, memory: str | None, limit: int, form: str) -> Output:
     """Show the changes of MEMORY, or of all memories, the newest first."""
@@ -275,9 +276,10 @@ def _change_lines(change: Change, form: str) -> Iterator[str]:
     "candidate", click.argument("text", nargs=-1, required=True),
     click.option("--type", "type_", required=True, metavar="TYPE",
                  help=f"The category it would have: {', '.join(CATEGORIES)}."),
-    many("--tags", "tags", "A,B", "Its tags (repeatable)."),
-    many("--file", "files", "PATH", "A file (repeatable)."), PROJECT,
-    flag("--global", "Among what holds everywhere.", "everywhere"), form("index", "memory"),
+    list_option("--tags", "tags", "A,B", "Its tags (repeatable)."),
+    list_option("--file", "files", "PATH", "A file (repeatable)."), PROJECT,
+    flag_option("--global", "Among what holds everywhere.", "everywhere"),
+    form_option("index", "memory"),
 )  # fmt: skip
 def candidate_command(
     app: App, text: tuple[str, ...], type_: str, tags: tuple[str, ...], files: tuple[str, ...],
@@ -405,7 +407,7 @@ _WOULD = {"retire": "would retire", "archive": "would archive", "drop": "would l
 _DONE = {"retire": "retired", "archive": "archived", "drop": "let go"}
 
 
-@command("gc", flag("--apply", "Do it; without this it is only shown.", "really"))
+@command("gc", flag_option("--apply", "Do it; without this it is only shown.", "really"))
 def gc_command(app: App, really: bool) -> Output:
     """Let go of what was retired more than 30 days ago, and apply your rules of [retention].
 
@@ -453,8 +455,8 @@ def _status_command(step: str, *options: Callable[[Any], Any], help_: str) -> cl
 
 retire_command = _status_command(
     "retire",
-    flag("--force", "Also what is otherwise never deleted: a decision, a preference, a session's "
-         "summary."),
+    flag_option("--force", "Also what is otherwise never deleted: a decision, a preference, a "
+                "session's summary."),
     help_="Take memories out of use. After 30 days `yester memory gc` lets them go.",
 )  # fmt: skip
 archive_command = _status_command(

@@ -15,8 +15,8 @@ import click
 from yester import git
 from yester.capture.rules import rules
 from yester.errors import NotFound, SourceError, UsageError
-from yester.faces.cli.app import App, Output, add_options, command, pass_app, warn
-from yester.faces.cli.options import DRY_RUN, flag
+from yester.faces.cli.app import App, Output, add_options, command, pass_app, print_warning
+from yester.faces.cli.options import DRY_RUN, flag_option
 from yester.faces.cli.screen import count_noun, join_counts
 from yester.ingest.transcripts import rebuild_if_stale
 from yester.memories.disk import make_folder, read_file, replace_file
@@ -80,7 +80,7 @@ def notes_command(app: App, paths: tuple[Path, ...]) -> Output:
 
 def _report_lines(problems: list[str], said: str) -> Iterator[str]:
     for problem in problems:
-        warn(problem)
+        print_warning(problem)
     yield said
 
 
@@ -157,7 +157,7 @@ def claude_memory_command(app: App, folder: Path | None, project: str | None) ->
     "sync", _FOLDER,
     click.option("--project", "-p", metavar="NAME",
                  help="Memories of this project, not DIR's own."),
-    DRY_RUN, flag("--emptied", "All memories are gone from one side on purpose."),
+    DRY_RUN, flag_option("--emptied", "All memories are gone from one side on purpose."),
 )  # fmt: skip
 def sync_command(
     app: App, folder: Path | None, project: str | None, dry_run: bool, emptied: bool
@@ -187,7 +187,7 @@ def sync_command(
 
     def sync_lines() -> Iterator[str]:
         for note in (*done.problems, *notes):
-            warn(note)
+            print_warning(note)
         for action in done.done:
             yield f"{_DONE[action.what]:9}{action.key}{f': {action.why}' if action.why else ''}"
         yield _summarise_sync(done, dry_run)
@@ -240,7 +240,7 @@ def _sync_as_json(
                  help="The section it goes into; made at the end if it is not there."),
     click.option("--to", "file", type=click.Path(path_type=Path, dir_okay=False),
                  help=f"This file instead of the project's {MEMORY}."),
-    flag("--create", "Make the file if it is not there."),
+    flag_option("--create", "Make the file if it is not there."),
     DRY_RUN,
 )  # fmt: skip
 @pass_app
@@ -279,7 +279,7 @@ def promote_command(
     shown = found.text.split("\n")[found.line - 1].strip("\ufeff\r")
     click.echo(f"{path}:{found.line}: {shown}")
     if found.lines >= NEARLY_FULL:
-        warn(f"{found.lines} of the {MOST_LINES} lines that are loaded")
+        print_warning(f"{found.lines} of the {MOST_LINES} lines that are loaded")
 
 
 def _find_active_item(app: App, text: str) -> Item:

@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def flag(name: str, help_: str, parameter: str = "") -> Callable[[F], F]:
+def flag_option(name: str, help_: str, parameter: str = "") -> Callable[[F], F]:
     return click.option(name, *filter(None, [parameter]), is_flag=True, help=help_)
 
 
-def many(name: str, parameter: str, metavar: str, help_: str) -> Callable[[F], F]:
+def list_option(name: str, parameter: str, metavar: str, help_: str) -> Callable[[F], F]:
     return click.option(name, parameter, multiple=True, metavar=metavar, help=help_)
 
 
-def limit(
+def limit_option(
     default: int, most: int | None = None, help_: str = "At most so many.", least: int = 0
 ) -> Callable[[F], F]:
     return click.option(
@@ -34,14 +34,14 @@ def limit(
     )  # fmt: skip
 
 
-def form(default: str, of: str) -> Callable[[F], F]:
+def form_option(default: str, of: str) -> Callable[[F], F]:
     return click.option(
         "--format", "form", type=click.Choice(["index", "full"]), default=default,
         show_default=True, help=f"A line per {of}, or everything.",
     )  # fmt: skip
 
 
-DRY_RUN = flag("--dry-run", "Show what would be done, and do nothing.")
+DRY_RUN = flag_option("--dry-run", "Show what would be done, and do nothing.")
 OFFSET = click.option(
     "--offset", type=click.IntRange(0), default=0, help="Leave out the first ones."
 )
@@ -51,8 +51,8 @@ PROJECTS = click.option(
     "--project", "-p", "projects", multiple=True, metavar="NAME",
     help="Only this project (repeatable).",
 )  # fmt: skip
-EVERYWHERE = flag("--all-projects", "All projects.", "everywhere")
-FILES = many(
+EVERYWHERE = flag_option("--all-projects", "All projects.", "everywhere")
+FILES = list_option(
     "--file", "files", "PATH", "Only those about this file; the end of a path will do (repeatable)."
 )
 AGENT = click.option("--agent", metavar="NAME", help="Only this agent, e.g. claude-code.")

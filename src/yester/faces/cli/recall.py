@@ -19,10 +19,10 @@ from yester.faces.cli.app import (
     F,
     Output,
     add_options,
-    bold,
     command,
+    make_bold,
+    print_warning,
     render_json,
-    warn,
 )
 from yester.faces.cli.options import (
     AGENT,
@@ -35,10 +35,10 @@ from yester.faces.cli.options import (
     UNTIL,
     choose_filters,
     choose_search_filters,
-    flag,
-    form,
-    limit,
-    many,
+    flag_option,
+    form_option,
+    limit_option,
+    list_option,
 )
 from yester.faces.cli.rows import (
     MARK,
@@ -74,8 +74,8 @@ ITEM_FILTERS = add_options(
     PROJECTS, EVERYWHERE,
     click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS),
                  help="Only this kind (repeatable)."),
-    many("--type", "types", "TYPE", "Only this type, e.g. plan or compact (repeatable)."),
-    many("--concept", "concepts", "NAME", "Only items with this concept (repeatable)."),
+    list_option("--type", "types", "TYPE", "Only this type, e.g. plan or compact (repeatable)."),
+    list_option("--concept", "concepts", "NAME", "Only items with this concept (repeatable)."),
     FILES,
     click.option("--session", metavar="ID",
                  help="Only this session; 6 characters of its id will do."),
@@ -87,13 +87,14 @@ ITEM_FILTERS = add_options(
 
 @command(
     "recall", click.argument("query", nargs=-1), ITEM_FILTERS,
-    limit(10, 1000, "At most this many hits."), OFFSET,
+    limit_option(10, 1000, "At most this many hits."), OFFSET,
     click.option("--order", type=click.Choice(ORDERS), default="relevance", show_default=True),
-    form("index", "hit"),
-    flag("--raw", "Hits with their full text, as --format full; never a digest."),
-    flag("--digest", "First what the hits say together: decisions, attempts, files, warnings, what "
-         "is open. A language model is asked only if config.toml names one."),
-    flag("--explain", "Show the factors of every score, and what was left out."), fenced=True,
+    form_option("index", "hit"),
+    flag_option("--raw", "Hits with their full text, as --format full; never a digest."),
+    flag_option("--digest", "First what the hits say together: decisions, attempts, files, "
+                "warnings, what is open. A language model is asked only if config.toml names one."),
+    flag_option("--explain", "Show the factors of every score, and what was left out."),
+    fenced=True,
 )  # fmt: skip
 def recall_command(app: App, /, **given: Any) -> Output:
     """Search everything that was said and done; without QUERY, the newest that pass the filters.
@@ -108,7 +109,7 @@ def recall_command(app: App, /, **given: Any) -> Output:
     began = time.perf_counter()
     query, filters, answer = _recall(app.memory, given)
     if outdated := maintenance_of(app.reading).stale():
-        warn(f"{outdated}; run: yester reindex")
+        print_warning(f"{outdated}; run: yester reindex")
     digest = _make_digest(app, query, answer.hits) if given["digest"] else None
     value = _recall_as_json(query, answer, given, began, digest)
     lines = _answer_lines(app, query, answer, given, digest)
@@ -164,9 +165,9 @@ def print_recall(memory: Memory, words: Sequence[str]) -> bytes | None:
         return None
     if not answer.hits:
         return None
-    from yester.faces.cli.screen import harmless
+    from yester.faces.cli.screen import strip_steering
 
-    return harmless(render_json(_recall_as_json(query, answer, given, began)) + "\n").encode()
+    return strip_steering(render_json(_recall_as_json(query, answer, given, began)) + "\n").encode()
 
 
 def _answer_lines(
@@ -197,13 +198,13 @@ def _make_digest(app: App, query: str, hits: Sequence[Hit]) -> Digest:
     from yester.llm.budget import open_asker
 
     try:
-        asker = open_asker(app.config, app.store, warn)
+        asker = open_asker(app.config, app.store, print_warning)
     except ConfigError as error:
         digest = Digest(extract_headings(query, hits), reason=str(error))
     else:
         digest = digest_hits(query, hits, asker)
     if digest.reason:
-        warn(f"the digest is made without a language model: {digest.reason}")
+        print_warning(f"the digest is made without a language model: {digest.reason}")
     return digest
 
 
@@ -213,7 +214,7 @@ def _digest_lines(app: App, digest: Digest) -> Iterator[str]:
     for name, heading in HEADINGS.items():
         entries = getattr(digest.headings, name)
         if entries:
-            yield bold(heading)
+            yield make_bold(heading)
         for entry in entries:
             numbers = " ".join(f"#{item}" for item in entry.items[:6])
             text = quote_text(one_line(entry.text, 600)) if app.read_by_agent else entry.text
@@ -233,8 +234,8 @@ def find_items(app: App, text: str) -> list[Item]:
 
 
 @command(
-    "show", click.argument("ids", nargs=-1, required=True, metavar="ID..."), form("full", "item"),
-    fenced=True,
+    "show", click.argument("ids", nargs=-1, required=True, metavar="ID..."),
+    form_option("full", "item"), fenced=True,
 )  # fmt: skip
 def show_command(app: App, ids: tuple[str, ...], form: str) -> Output:
     """Show items by ID, as `yester recall` prints them (#12 or 12), or by the client's own id."""
@@ -277,7 +278,7 @@ def _around(name: str, help_: str) -> Callable[[F], F]:
     click.option("--query", metavar="TEXT",
                  help="Around what fits this best; with `latest`, the newest that fits."),
     _around("before", "How many items before it."), _around("after", "How many items after it."),
-    ITEM_FILTERS, form("index", "item"), fenced=True,
+    ITEM_FILTERS, form_option("index", "item"), fenced=True,
 )  # fmt: skip
 def timeline_command(
     app: App, /, anchor: tuple[str, ...], query: str | None, before: int, after: int, form: str,
@@ -317,7 +318,7 @@ def _timeline_lines(app: App, found: Timeline) -> Iterator[str]:
     """A line per item under its day and session; a point in time is a line of its own."""
     yield from _day_lines(app, found.before if found.anchor is None else list(found), found.anchor)
     if found.anchor is None and found:
-        yield f"\n{MARK} {bold(format_minute(int(found.epoch * 1000)))}\n"
+        yield f"\n{MARK} {make_bold(format_minute(int(found.epoch * 1000)))}\n"
         yield from _day_lines(app, found.after, None)
 
 
@@ -328,7 +329,7 @@ def _day_lines(app: App, hits: Sequence[Hit], anchor: Hit | None) -> Iterator[st
         return f"{day[:10]}  {names}"
 
     for number, (head, group) in enumerate(groupby(hits, heading)):
-        yield ("\n" if number else "") + bold(head)
+        yield ("\n" if number else "") + make_bold(head)
         for hit in group:
             mark = MARK if anchor is not None and hit.id == anchor.id else " "
             yield f"{mark} {format_hit(app, hit, clock=True)}"
@@ -338,8 +339,8 @@ def _day_lines(app: App, hits: Sequence[Hit], anchor: Hit | None) -> Iterator[st
 
 
 @command(
-    "sessions", SESSION_FILTERS, limit(20, 10_000, least=1), OFFSET, form("index", "session"),
-    fenced=True,
+    "sessions", SESSION_FILTERS, limit_option(20, 10_000, least=1), OFFSET,
+    form_option("index", "session"), fenced=True,
 )  # fmt: skip
 def sessions_command(app: App, /, limit: int, offset: int, form: str, **given: Any) -> Output:
     """List sessions, newest first. JSON always tells everything."""
@@ -380,7 +381,7 @@ def _format_whole_session(app: App, session: Session) -> str:
     if app.read_by_agent:
         facts = {name: one_line(value, 300) for name, value in facts.items()}
     lines = [f"  {name:<10}  {value}" for name, value in facts.items() if value]
-    return "\n".join([bold(f"session {session.key}"), *lines])
+    return "\n".join([make_bold(f"session {session.key}"), *lines])
 
 
 def _session_as_json(app: App, session: Session) -> dict[str, Any]:
@@ -394,10 +395,10 @@ def _session_as_json(app: App, session: Session) -> dict[str, Any]:
 
 
 @command(
-    "recent", SESSION_FILTERS, limit(3, 100, "How many sessions.", least=1),
+    "recent", SESSION_FILTERS, limit_option(3, 100, "How many sessions.", least=1),
     click.option("--rows", type=click.IntRange(1, 1000), default=12, show_default=True,
                  help="How many rows of each."),
-    form("index", "item"), fenced=True,
+    form_option("index", "item"), fenced=True,
 )  # fmt: skip
 def recent_command(app: App, /, limit: int, rows: int, form: str, **given: Any) -> Output:
     """Show the last sessions: summary, prompts and closing message, and what they left behind.
@@ -414,7 +415,7 @@ def recent_command(app: App, /, limit: int, rows: int, form: str, **given: Any) 
 
     def recent_lines() -> Iterator[str]:
         for number, (session, hits) in enumerate(found):
-            yield ("\n" if number else "") + bold(_format_session(app, session))
+            yield ("\n" if number else "") + make_bold(_format_session(app, session))
             if full:
                 yield from whole_lines(app, hits)
             else:

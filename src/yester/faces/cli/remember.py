@@ -15,7 +15,7 @@ import click
 from yester.errors import NotFound, UsageError, YesterError
 from yester.faces.cli.app import App, Output, command
 from yester.faces.cli.memories import format_memo, memo_as_json, show_change
-from yester.faces.cli.options import PROJECT, WHY, flag, many
+from yester.faces.cli.options import PROJECT, WHY, flag_option, list_option
 from yester.memories import lifecycle
 from yester.memories.categories import CATEGORIES, get_category
 from yester.memories.content import draft_content, parse_settings
@@ -44,18 +44,18 @@ _EDITORS = ("nano", "vim", "vi")
                  "without it, what the text obviously is, else a note."),
     click.option("--title", metavar="TEXT", default="",
                  help="The title (default: first sentence)."),
-    many("--tags", "tags", "A,B", "Tags (repeatable)."),
-    many("--file", "files", "PATH", "A file it is about (repeatable)."),
-    flag("--global", "It holds in all projects.", "everywhere"),
+    list_option("--tags", "tags", "A,B", "Tags (repeatable)."),
+    list_option("--file", "files", "PATH", "A file it is about (repeatable)."),
+    flag_option("--global", "It holds in all projects.", "everywhere"),
     click.option("--path", metavar="GLOB", default="",
                  help="It holds for these files of the project, e.g. src/db/** or *.sql."),
     PROJECT,
-    many("--set", "settings", "FIELD=VALUE",
+    list_option("--set", "settings", "FIELD=VALUE",
          "A field of the type's content (repeatable; lists grow)."),
     click.option("--confidence", type=float, default=1.0, metavar="0..1", help="How sure it is."),
     click.option("--update", metavar="MEMORY", help="Put it into this memory."),
     click.option("--supersedes", metavar="MEMORY", help="Let it take the place of this memory."),
-    flag("--edit", "Fill in the form in $EDITOR first.", "in_editor"), WHY,
+    flag_option("--edit", "Fill in the form in $EDITOR first.", "in_editor"), WHY,
 )  # fmt: skip
 def remember_command(
     app: App, /, text: tuple[str, ...], project: str | None, everywhere: bool, update: str | None,
@@ -156,14 +156,14 @@ def _kept_lines(app: App, kept: Kept, alike: list[Likeness]) -> Iterator[str]:
     "edit", click.argument("memory"),
     click.option("--title", metavar="TEXT", help="Another title."),
     click.option("--type", "type_", metavar="TYPE", help="Another category."),
-    many("--set", "settings", "FIELD=VALUE",
+    list_option("--set", "settings", "FIELD=VALUE",
          "A field of the content (repeatable; a list takes all values given)."),
-    many("--tag", "tags", "NAME", "Add a tag (repeatable)."),
-    many("--untag", "untags", "NAME", "Take a tag away."),
-    many("--file", "files", "PATH", "Add a file (repeatable)."),
-    many("--unfile", "unfiles", "PATH", "Take a file away."),
+    list_option("--tag", "tags", "NAME", "Add a tag (repeatable)."),
+    list_option("--untag", "untags", "NAME", "Take a tag away."),
+    list_option("--file", "files", "PATH", "Add a file (repeatable)."),
+    list_option("--unfile", "unfiles", "PATH", "Take a file away."),
     click.option("--confidence", type=float, metavar="0..1", help="How sure it is."),
-    flag("--global", "Let it hold everywhere.", "everywhere"),
+    flag_option("--global", "Let it hold everywhere.", "everywhere"),
     click.option("--project", "-p", metavar="NAME", help="Let it hold in this project."),
     click.option("--path", metavar="GLOB", help="Let it hold for these files of its project."),
     click.option("--from", "source", metavar="FILE",

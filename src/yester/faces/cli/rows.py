@@ -17,7 +17,7 @@ from yester.deliver.lines import (
     replace_quotes,
     short_name,
 )
-from yester.faces.cli.app import App, bold
+from yester.faces.cli.app import App, make_bold
 from yester.model import Hit
 from yester.recall.rank import TOLD
 from yester.recall.recall import Answer, group_by_session
@@ -125,7 +125,7 @@ def hit_lines(
     for number, (session, group) in enumerate(group_by_session(hits)):
         first = group[0]
         head = join_names(app, first.project, session[:8] if first.session else "", first.agent)
-        yield ("\n" if number else "") + bold(head)
+        yield ("\n" if number else "") + make_bold(head)
         for hit in group:
             yield f"  {format_hit(app, hit, terms, highlight)}"
             if hit.title and " ".join(hit.text.split()).strip("# ") != hit.title:
@@ -146,7 +146,7 @@ def whole_lines(
         day = format_minute(int(hit.epoch * 1000))
         facts = join_names(app, hit.project, hit.kind, hit.type, hit.role, hit.tool)
         mark = f"{MARK} " if hit.id == marked else ""
-        yield bold(f"{mark}#{hit.id}  ") + " · ".join(filter(None, (facts, day)))
+        yield make_bold(f"{mark}#{hit.id}  ") + " · ".join(filter(None, (facts, day)))
         if hit.session:
             yield f"session {join_names(app, hit.session)}, prompt {hit.prompt_number}"
         if hit.files:
@@ -160,5 +160,5 @@ def whole_lines(
             if app.read_by_agent:
                 text = f"{one_line(hit.title, 300)}\n\n{text}"
             else:
-                yield bold(hit.title) + "\n"
+                yield make_bold(hit.title) + "\n"
         yield quote_lines(text) if app.read_by_agent else text

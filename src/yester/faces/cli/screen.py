@@ -20,7 +20,7 @@ from typing import Any, TextIO, cast
 _OURS = re.compile(r"(\x1b\[(?:[012]|3[1-6])m)")
 
 
-def harmless(text: str) -> str:
+def strip_steering(text: str) -> str:
     """The text without what steers a terminal or hides from a reader, but for our own colours."""
     one_line = text.replace("\n", "").replace("\t", "")
     if one_line.isascii() and one_line.isprintable():
@@ -42,7 +42,7 @@ class _Screen:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        self._stream.write(harmless(text) if isinstance(text, str) else text)
+        self._stream.write(strip_steering(text) if isinstance(text, str) else text)
         return len(text)
 
     def writelines(self, texts: Iterator[str]) -> None:
@@ -54,7 +54,7 @@ class _Screen:
 
 
 @contextmanager
-def screened() -> Iterator[None]:
+def screen_streams() -> Iterator[None]:
     """While it lasts both streams are screened. What draws for itself, as a progress bar does,
     writes to `sys.__stderr__`."""
     streams = sys.stdout, sys.stderr

@@ -12,7 +12,7 @@ import click
 
 from yester.errors import YesterError
 from yester.faces.cli.app import App, pass_app
-from yester.faces.cli.options import flag
+from yester.faces.cli.options import flag_option
 from yester.worker.process import (
     SERVER,
     clean_environment,
@@ -29,8 +29,8 @@ _STARTING, _STOPPING = 15.0, 10.0  # seconds
 @click.option("--port", type=click.IntRange(0, 65_535), default=None,
               help="Exactly this port; by default the setting http_port, or the next free one."
               )  # fmt: skip
-@flag("--background", "Start it, say where it is, and end.")
-@flag("--stop", "End the one that is running.", "stopping")
+@flag_option("--background", "Start it, say where it is, and end.")
+@flag_option("--stop", "End the one that is running.", "stopping")
 @click.option("--idle", type=float, default=None, hidden=True,
               help="Seconds without a question to end after.")  # fmt: skip
 @pass_app
@@ -101,7 +101,7 @@ def _run_server(home: Path, port: int, exactly: bool, idle: float | None) -> Non
 
 
 @click.command("ui")
-@flag("--print", "Print the link; open nothing.", "only_print")
+@flag_option("--print", "Print the link; open nothing.", "only_print")
 @pass_app
 def ui_command(app: App, only_print: bool) -> None:
     """Open the viewer in a browser, starting the server where it is not running.

@@ -17,7 +17,7 @@ from yester.config import (
 )
 from yester.errors import ConfigError, UsageError
 from yester.faces.cli.app import App, Output, command, pass_app
-from yester.faces.cli.options import flag
+from yester.faces.cli.options import flag_option
 from yester.operations.request import NoRequest
 from yester.operations.settings import list_settings
 from yester.project import Projects
@@ -103,10 +103,10 @@ def use_model_command(app: App, name: str) -> None:
 
 @command(
     "off", click.argument("path", required=False, type=click.Path(path_type=Path)),
-    flag("--all", "Everywhere.", "everything"),
+    flag_option("--all", "Everywhere.", "everything"),
     click.option("--session", metavar="ID", help="This session of an agent."),
-    flag("--undo", "Switch it on again; what happened meanwhile stays out."),
-    flag("--list", "Show what is switched off.", "listing"),
+    flag_option("--undo", "Switch it on again; what happened meanwhile stays out."),
+    flag_option("--list", "Show what is switched off.", "listing"),
 )  # fmt: skip
 def off_command(
     app: App, path: Path | None, everything: bool, session: str | None, undo: bool, listing: bool

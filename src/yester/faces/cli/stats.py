@@ -14,7 +14,7 @@ import click
 from yester.deliver.lines import ESTIMATE_NOTE
 from yester.errors import ConfigError
 from yester.faces.cli.app import App, Output, command
-from yester.faces.cli.options import PROJECTS, choose_filters, flag, limit
+from yester.faces.cli.options import PROJECTS, choose_filters, flag_option, limit_option
 from yester.faces.cli.screen import count_noun
 from yester.llm.budget import DAY, day_of, known_prices, price_of
 from yester.model import ANYTHING, Hit, Item, Paging
@@ -36,7 +36,7 @@ from yester.tables import load_table
     "stats",
     click.option("--days", type=click.IntRange(1, 3650), default=7, show_default=True,
                  help="How far back, today included."),
-    flag("--prices", "Show the prices that are known, and nothing else."),
+    flag_option("--prices", "Show the prices that are known, and nothing else."),
 )  # fmt: skip
 def stats_command(app: App, days: int, prices: bool) -> Output:
     """Show what the memory holds, what language models have cost, and what agents were shown.
@@ -188,7 +188,7 @@ def bench_command() -> None:
 
 @command(
     "self", PROJECTS,
-    limit(200, 100_000, "At most this many questions.", least=bench.LEAST_QUESTIONS),
+    limit_option(200, 100_000, "At most this many questions.", least=bench.LEAST_QUESTIONS),
     group=bench_command,
 )  # fmt: skip
 def self_command(app: App, projects: tuple[str, ...], limit: int) -> Output:
