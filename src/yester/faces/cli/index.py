@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ from yester.faces.cli.app import (
     progress_bar,
     stop_on_sigterm,
 )
-from yester.faces.cli.notes import notes_as_json, summarise_notes
+from yester.faces.cli.notes import summarise_notes
 from yester.faces.cli.options import flag_option
 from yester.faces.cli.screen import count_noun
 from yester.ingest.projects import apply_names, describe_joins, join_all
@@ -95,7 +96,7 @@ def index_command(
             ingest.flush()
     report, notes = ingest.report, _index_notes(app, paths, only, projects, kept_out, oldest)
     lines = _index_lines(report, len(found), time.monotonic() - began, notes)
-    value = {**_index_as_json(report), "notes": notes_as_json(notes)}
+    value = {**_index_as_json(report), "notes": asdict(notes)}
     if found and report.failed == len(found):
         error = SourceError(f"none of the {len(found)} transcripts could be read; see above")
         return Output(value, lines, error=error)

@@ -75,7 +75,7 @@ def notes_command(app: App, paths: tuple[Path, ...]) -> Output:
     said = summarise_notes(report) or f"nothing new in {count_noun(report.files, 'file')}"
     failed = report.problems and not report.files
     error = SourceError("no file could be read; see above") if failed else None
-    return Output(notes_as_json(report), _report_lines(report.problems, said), error=error)
+    return Output(asdict(report), _report_lines(report.problems, said), error=error)
 
 
 def _report_lines(problems: list[str], said: str) -> Iterator[str]:
@@ -97,11 +97,6 @@ def _find_note_files(app: App, path: Path) -> list[NoteFile]:
         raise SourceError(f"{path}: is not a Markdown file (.md)")
     kept_by_client = whole.name == MEMORY and whole.parent.parent.parent.name == "projects"
     return [client_note_file(whole, app.store) if kept_by_client else project_note_file(whole)]
-
-
-def notes_as_json(report: NotesReport) -> dict[str, Any]:
-    names = ("files", "unchanged", "added", "changed", "gone", "problems")
-    return {name: getattr(report, name) for name in names}
 
 
 def summarise_notes(report: NotesReport) -> str:
