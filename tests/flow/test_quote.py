@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import chdir
 from datetime import UTC
 from pathlib import Path
 
@@ -119,14 +120,15 @@ def answers(home: Path, desk: Path, ids: list[int]) -> Iterator[tuple[str, str]]
     memory.close()
 
 
-def commands(home: Path, ids: list[int]) -> Iterator[tuple[str, str]]:
+def commands(home: Path, desk: Path, ids: list[int]) -> Iterator[tuple[str, str]]:
     calls = (
         ("recall", WORD), ("recall", WORD, "--raw"), ("show", str(ids[0])), ("recent",),
         ("show", str(ids[-1]), "--format", "index"), ("timeline", str(ids[0])), ("sessions",),
         ("sessions", "--format", "full"), ("recall", WORD, "--digest"),
     )  # fmt: skip
     for words in calls:
-        done = CliRunner().invoke(cli, ["--home", str(home), *words], env=AGENT)
+        with chdir(desk):  # no repository, so nobody waits for git
+            done = CliRunner().invoke(cli, ["--home", str(home), *words], env=AGENT)
         assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
         yield " ".join(words), done.stdout
 
@@ -136,7 +138,7 @@ def every_form(home: Path, desk: Path, *texts: str) -> Iterator[tuple[str, str]]
         ids = store_raw(memory, *texts)
         yield from contexts(memory, texts[0])
     yield from answers(home, desk, ids)
-    yield from commands(home, ids)
+    yield from commands(home, desk, ids)
 
 
 def check_fence(form: str, text: str) -> list[str]:
