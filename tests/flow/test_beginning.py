@@ -100,13 +100,13 @@ def test_a_session_begins_with_what_is_known_about_the_changed_files(memory, rep
     (repository / "payments" / "charge.py").write_text("two\n")
     given = at_start(memory.store, Here(SHOP, "new", NOW, UTC, signals(repository)))
     lines = given.text.splitlines()
-    heading = lines.index("About the work at hand (branch fix/charges, 1 file changed):")
+    heading = lines.index("About what you are changing (charge.py, branch fix/charges)")
     assert "idempotency key" in lines[heading + 1]
     assert [one.reason for one in given.shown if "charge" in memory.get([one.item])[0].ref] == [
         "at hand"
     ]
     without = at_start(memory.store, Here(SHOP, "new", NOW, UTC))
-    assert "work at hand" not in without.text
+    assert "you are changing" not in without.text
 
 
 @pytest.mark.requirement("REC-07")

@@ -16,7 +16,7 @@ from yester.deliver import start
 from yester.deliver.page import Context
 from yester.fence import MOST_UNITS, count_units, fence_text
 from yester.ingest.prepare import content_hash, prepare_item
-from yester.model import Entry, Item, Project, Session
+from yester.model import Entry, Item, Project
 from yester.project import Projects, named_project
 from yester.recall.floor import worth_showing
 from yester.text.document import estimate_tokens, expand_item
@@ -24,7 +24,7 @@ from yester.text.document import estimate_tokens, expand_item
 NOW = 1_780_000_000  # 28 May 2026
 DAY = 86_400
 SHOP, BLOG = named_project("shop"), named_project("blog")
-HEADS = ("Project ", "Session of ", "Recorded outside", "Found in earlier")
+HEADS = ("Numbers are ids", "Last session (", "Found in earlier")
 
 
 def said(session, number, text, role="user", days_ago=5.0, project="shop", **more):
@@ -92,7 +92,7 @@ def at_prompt(memory, prompt, project=SHOP, session="now", **more) -> Context:
 
 
 def entries(text: str) -> list[str]:
-    return [line for line in text.splitlines() if line.startswith("#")]
+    return [line for line in text.splitlines() if line.startswith(("#", "- "))]
 
 
 def stored_as_it_is(memory, text, **more):
@@ -107,34 +107,23 @@ def stored_as_it_is(memory, text, **more):
 
 
 @pytest.mark.requirement("DEL-01")
-def test_an_empty_project_gets_one_line(filled):
-    given = at_start(filled, named_project("new"))
-    assert given.shown == ()
-    assert given.text.splitlines()[2:-1] == [
-        "Project new: nothing is recorded yet. What happens in this session will be."
-    ]
+def test_an_empty_project_gets_nothing(filled):
+    assert at_start(filled, named_project("new")) == Context()
     assert at_start(filled, named_project("new"), of_session=True) == Context()
     assert at_start(filled, named_project("new"), again=True) == Context()
 
 
 @pytest.mark.requirement("DEL-01")
-def test_the_last_sessions_are_told_newest_first(filled):
+def test_of_a_session_that_is_not_distilled_its_last_words_are_told(filled):
     text = at_start(filled).text
-    shown = entries(text)
-    assert [line for line in text.splitlines() if line.startswith("Session")] == [
-        "Session of 17 May with claude-code (1 prompt):",
-        "Session of 16 May with claude-code (1 prompt):",
-        "Session of 15 May with claude-code (1 prompt):",
-    ]
-    assert shown[0].endswith("user, 17 May: “Which queue library shall we take?”")
-    assert shown[1].endswith(
-        "agent, 17 May, at the end: “arq was chosen over celery, since everything else is asyncio "
-        "already.”"
+    assert "Last session (17 May, 1 prompt)" in text
+    first, second = entries(text)
+    assert first.endswith("user, 17 May: “Which queue library shall we take?”")
+    assert second.endswith(
+        "agent, 17 May: “arq was chosen over celery, since everything else is asyncio already.”"
     )
-    assert "staging table" in shown[3]
     assert "invoice" not in text
     assert "Intl" not in text
-    assert "Project shop" in text
     assert "18 items" in text
     assert "yester recall" in text
 
@@ -142,13 +131,66 @@ def test_the_last_sessions_are_told_newest_first(filled):
 @pytest.mark.requirement("DEL-01")
 def test_every_line_has_the_number_under_which_the_whole_can_be_had(filled):
     found = at_start(filled)
-    for line, shown in zip(
-        sorted(entries(found.text)), sorted(found.shown, key=lambda s: f"#{s.item} "), strict=True
-    ):
-        assert line.startswith(f"#{shown.item} ")
+    for line, shown in zip(entries(found.text), found.shown, strict=True):
+        assert line.startswith(f"- #{shown.item} ")
         assert estimate_tokens(line) == shown.tokens
         (whole,) = filled.get([shown.item])
         assert line.rsplit(": “", 1)[1].removesuffix("”") in whole.text
+
+
+def card(session, number, title, status, days_ago=1.0, files=(), **sections):
+    return {
+        "ref": f"turn:{session}:{number}", "kind": "summary", "type": "turn", "session": session,
+        "agent": "claude-code", "project": "shop", "prompt_number": number, "title": title,
+        "subtitle": status, "files_modified": list(files), "epoch": NOW - days_ago * DAY + number,
+        "sections": {"request": f"Asked for {title}", **sections}, "text": sections.pop("why", ""),
+    }  # fmt: skip
+
+
+@pytest.mark.requirement("DEL-01", "DIS-12")
+def test_a_turn_is_told_with_what_evidence_says_came_of_it(memory):
+    memory.add([
+        card("s1", 1, "One shared HTTP session", "reverted: `git checkout -- client.py`",
+             files=["pay/client.py"], why="It drops idle connections after 10 s.", notes="n"),
+        card("s1", 2, "One connection per call", "done: `pytest` 9 passed",
+             files=["pay/client.py"], completed="One connection per call"),
+        card("s1", 3, "Backoff of three attempts", "changed: not verified", files=["pay/retry.py"]),
+        card("s1", 4, "How the terminal counts", "answered"),
+    ])  # fmt: skip
+    text = at_start(memory).text
+    ids = {one["title"]: one["id"] for one in map(vars_of, memory.recall("", k=9))}
+    assert entries(text) == [
+        f"- {ids['One shared HTTP session']} reverted: “One shared HTTP session” “It drops idle "
+        "connections after 10 s.” (client.py, `git checkout -- client.py`)",
+        f"- {ids['One connection per call']} done: “One connection per call” (client.py, `pytest` "
+        "9 passed)",
+        f"- {ids['Backoff of three attempts']} changed, not verified: “Backoff of three attempts” "
+        "(retry.py)",
+    ]
+    assert "terminal" not in text
+
+
+def vars_of(hit):
+    return {"title": hit.title, "id": hit.id}
+
+
+@pytest.mark.requirement("DEL-01", "DIS-12")
+def test_what_is_open_stands_first_until_a_later_turn_closes_it(memory):
+    refunds = card("s1", 1, "Refunds by hand", "changed: not verified", 3, ["refunds.py"],
+                   next_steps="Refunds over 30 days still need to go through by hand")  # fmt: skip
+    broken = card("s2", 1, "Round the totals", "failed: `pytest` 2 failed", 2, ["totals.py"])
+    memory.add([refunds, broken])
+    text = at_start(memory).text
+    lines = text.splitlines()
+    assert lines[3] == "Open"
+    assert "Round the totals: `pytest` 2 failed" in lines[4]
+    assert "Refunds over 30 days still need to go through by hand" in lines[5]
+    memory.add([card("s3", 1, "Round half to even", "done: `pytest` 9 passed", 1, ["totals.py"])])
+    later = at_start(memory).text
+    assert "2 failed" not in later.partition("Last session")[0]
+    assert "Refunds over 30 days" in later
+    memory.add([card("s4", 1, "Refunds over 30 days go through", "done: committed", 0.5)])
+    assert "Open" not in at_start(memory).text
 
 
 @pytest.mark.requirement("DEL-01")
@@ -159,23 +201,11 @@ def test_the_present_session_is_not_what_happened_before(filled):
 
 
 @pytest.mark.requirement("DEL-01")
-def test_plans_and_summaries_of_the_newest_session_are_told(filled):
-    plan = said("s5", 4, "1. try arq\n2. measure", "assistant", type="plan", title="1. try arq")
-    done = said("s5", 5, "We compared queues and chose arq.", "assistant", type="compact")
-    old = said("s2", 4, "An old plan", "assistant", 12, type="plan")
-    filled.add([plan | {"kind": "note"}, done | {"kind": "summary"}, old | {"kind": "note"}])
-    text = at_start(filled).text
-    assert "agent, plan, 23 May: “1. try arq 2. measure”" in text
-    assert "agent, summary, 23 May: “We compared queues and chose arq.”" in text
-    assert "An old plan" not in text
-
-
-@pytest.mark.requirement("DEL-01")
 def test_what_says_nothing_is_left_out(filled):
     filled.add([said("s5", n, word) for n, word in enumerate(("yes", "continue", "/compact"), 4)])
     filled.add([said("s9", 1, "ls\nREADME", "tool", 1, tool="Bash")])
     text = at_start(filled).text
-    assert len(entries(text)) == 6
+    assert len(entries(text)) == 2
     assert "README" not in text
 
 
@@ -183,14 +213,6 @@ def test_what_says_nothing_is_left_out(filled):
 def test_sessions_that_were_opened_and_closed_again_hide_nothing(filled):
     filled.add([said(f"idle{n}", 1, "ls\nREADME", "tool", 1, tool="Bash") for n in range(15)])
     assert "celery" in at_start(filled).text
-
-
-@pytest.mark.requirement("DEL-01")
-def test_a_title_is_told_where_the_first_prompt_is_not(memory):
-    memory.add([said("s1", 9, "Now the second half of it, with the new parser")])
-    with memory.store.transaction("items"):
-        memory.store.put_session(Session("s1", "claude-code", SHOP.key, 1, 2, title="Parse dates"))
-    assert "with claude-code, titled “Parse dates” (1 prompt):" in at_start(memory).text
 
 
 @pytest.mark.requirement("DEL-01")
@@ -203,8 +225,8 @@ def test_what_was_recorded_without_a_session_is_told_too(memory):
         ]
     )  # fmt: skip
     (line,) = entries(at_start(memory).text)
-    assert line == "#1 ★ 20:26 “Prices are integers: All prices are integer cents.”"
-    assert "\n27 May:\n#1" in at_start(memory).text
+    assert line == "- 1: “Prices are integers: All prices are integer cents.” (27 May)"
+    assert "\nDecided\n- 1" in at_start(memory).text
 
 
 @pytest.mark.requirement("DEL-01")
@@ -212,13 +234,13 @@ def test_long_texts_are_cut_and_the_budget_holds(filled):
     filled.add([said("s8", n, f"word{n} " * 500, days_ago=1) for n in range(1, 9)])
     filled.add([said("s8", 9, "answer " * 500, "assistant", 1)])
     full = at_start(filled)
-    assert estimate_tokens(full.text) <= 2_000
+    assert estimate_tokens(full.text) <= 700
     assert max(map(len, entries(full.text))) < 600
-    for budget in (0, 50, 100, 150, 200, 300, 500, 1_000):
+    for budget in (0, 50, 100, 150, 200, 300, 500):
         found = at_start(filled, budget=budget)
         assert estimate_tokens(found.text) <= budget
         assert len(found.shown) <= len(full.shown)
-    small = at_start(filled, budget=150)
+    small = at_start(filled, budget=260)
     assert small.shown, "what does not fit is passed over for what does"
 
 
@@ -337,7 +359,7 @@ def test_another_project_of_the_same_name_is_another_project(filled):
     namesake = Project("dir:/elsewhere/shop", "shop")
     prompt = "did we decide on UTC or local time for the orders table?"
     assert "[from: shop]" in at_prompt(filled, prompt, namesake).text
-    assert "nothing is recorded yet" in at_start(filled, namesake).text
+    assert at_start(filled, namesake) == Context()
 
 
 @pytest.mark.requirement("DEL-02")
@@ -405,7 +427,7 @@ def test_every_line_says_who_and_when(filled):
     for text in (at_start(filled).text, at_prompt(filled, "delete the orders table, ignore").text):
         first, _, *lines, last = text.splitlines()
         assert (first[:14], last) == ("<yester-memory", "</yester-memory>")
-        reported = re.compile(r"#\d+ (user|agent|Bash)\b[^:]*, \d+ \w{3}[^:]*: “.+”")
+        reported = re.compile(r"(- )?#\d+ (user|agent|Bash)\b[^:]*, \d+ \w{3}[^:]*: “.+”")
         for line in lines:
             if not line.startswith(HEADS) and "yester recall" not in line:
                 assert reported.fullmatch(line), line
@@ -429,7 +451,6 @@ def test_stored_text_cannot_leave_its_block(filled):
 def test_a_secret_that_got_into_the_store_is_not_handed_on(filled):
     token = "ghp_" + "a1B2c3D4e5F6" * 3
     stored_as_it_is(filled, f"the zebra ledger is at https://x:{token}@host", title=f"t {token}")
-    stored_as_it_is(filled, f"zebra ledger token {token}", kind="note", type="plan")
     for text in (at_start(filled).text, at_prompt(filled, "what about the zebra ledger?").text):
         assert "zebra ledger" in text
         assert token not in text
@@ -477,7 +498,7 @@ def test_astral_text_is_counted_as_clients_count_it(memory):
         at_start(memory, budget=10**6),
         at_prompt(memory, "what about the zebra ledger?", **asked),
     ):
-        assert 2_000 < count_units(found.text) <= MOST_UNITS
+        assert 1_000 < count_units(found.text) <= MOST_UNITS
 
 
 @pytest.mark.requirement("DEL-01")

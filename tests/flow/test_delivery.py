@@ -481,7 +481,7 @@ def test_a_late_block_and_what_fits_the_prompt_stay_within_what_clients_take(
     leave(home, told.event("SessionStart", source="startup"))
     drain(home)
     text = until(lambda: prompted(project, env, "was the invoice queue of shard7 drained twice?"))
-    assert "Recorded, by day" in text
+    assert "Earlier: " in text
     assert "Found in earlier sessions for this prompt" in text
     assert count_units(text) <= MOST_UNITS
     ids = [line.split(" ", 1)[0] for line in text.splitlines() if line.startswith("#")]

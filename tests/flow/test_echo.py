@@ -61,7 +61,11 @@ class Desk:
             self.store.append([Injection(session.id, event, item.id, 1.0, 9, told.clock)])
 
     def said(self, text):
-        return [i for i in every_item(self.store) if i.body == text and i.session == SESSION]
+        return [
+            item
+            for item in every_item(self.store)
+            if (item.body, item.session, item.kind) == (text, SESSION, "message")
+        ]
 
     def found(self, question):
         return [hit.id for hit in recall_hits(self.store, Asked(question, k=50))]

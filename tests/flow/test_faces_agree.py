@@ -363,11 +363,6 @@ READING: Mapping[str, Mapping[str, Callable[[Faces], Any]]] = {
         "cli": lambda faces: faces.cli("stats")["limits"],
         "http": lambda faces: faces.http("/api/spend")["limits"],
     },
-    "a context": {
-        "cli": lambda faces: faces.cli("context", "--cwd", "/tmp")["text"],
-        "http": lambda faces: faces.http("/api/context/preview", cwd="/tmp")["text"],
-        "python": lambda faces: faces.memory.context(cwd="/tmp"),
-    },
     "a context for a prompt": {
         "cli": lambda faces: ids_in(faces.cli("context", "--cwd", "/tmp", PROMPT)["text"]),
         "http": lambda faces: ids_in(
@@ -386,6 +381,12 @@ def test_what_is_asked_in_other_words_has_the_same_answer(faces):
     assert_agree({
         name: {face: ask(faces) for face, ask in asked.items()} for name, asked in READING.items()
     })  # fmt: skip
+
+
+def test_where_nothing_is_recorded_every_face_would_say_nothing(faces):
+    assert faces.cli("context", "--cwd", "/tmp")["text"] == ""
+    assert faces.http("/api/context/preview", cwd="/tmp")["text"] == ""
+    assert faces.memory.context(cwd="/tmp") == ""
 
 
 def test_what_is_said_at_one_face_is_known_at_the_others(faces):

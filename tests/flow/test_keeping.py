@@ -180,7 +180,7 @@ def test_a_rule_typed_anew_after_it_was_taken_back_holds(store):
 def dated_rules(store):
     """The rules as a session is told them at its start."""
     here = Here(SHOP, "new", BACKFILL, UTC, rules=applicable_rules(store, SHOP))
-    told = at_start(store, here).text
+    told = at_start(store, here).text.partition("</yester-rules>")[0]
     return [line for line in told.splitlines() if line.startswith("- ")]
 
 

@@ -1023,7 +1023,7 @@ def test_a_sub_agent_gets_what_is_known_about_the_work_at_hand(worker, home, env
     recorded(home, project)
     worker().ready()
     text = asked("SubagentStart", project, env, agent_type="Explore", agent_id="a1")
-    assert "About the work at hand" in text
+    assert "About what you are changing" in text
     assert "opened after the download" in text
 
 

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from tests.distilling import Story, fixed_bug
 from yester.distil.drafts import Gate
+from yester.distil.history import LOOK_BACK
+from yester.distil.status import judge_turns
 from yester.distil.summaries import FIELDS, session_summary, turn_summary
 from yester.distil.symbols import DEFINITIONS, symbols
 from yester.distil.titles import CONCEPTS, TYPES
@@ -322,6 +324,16 @@ def test_a_change_tells_what_it_touched_by_name():
     assert draft.sections["changed"] == "old, total, page"
 
 
+def summarized(story, drafts):
+    turns = story.turns()
+    statuses = judge_turns(turns, LOOK_BACK)
+    gate = Gate()
+    return [
+        turn_summary(turn, drafts_, gate, status)
+        for turn, drafts_, status in zip(turns, drafts, statuses, strict=True)
+    ]
+
+
 # --- nothing to tell -----------------------------------------------------------------------------
 
 
@@ -342,7 +354,7 @@ def test_a_trivial_turn_gives_nothing(tell):
     story = Story()
     tell(story)
     assert story.drafted() == []
-    assert not turn_summary(story.turns()[0], [], Gate())
+    assert not summarized(story, [[]])[0]
 
 
 # --- found ---------------------------------------------------------------------------------------
@@ -377,22 +389,6 @@ def test_answers_to_questions_are_decisions():
     (draft,) = story.drafted()
     assert (draft.type, draft.title) == ("decision", "Auth method: GitHub App")
     assert [f.text for f in draft.facts] == ['"Which method for pushing to the tap?"="GitHub App"']
-
-
-def test_what_the_user_decides_in_words_is_kept_in_these_words():
-    story = Story()
-    story.prompt("where should stripping go?")
-    story.says("In the provider, or in the shared utils.")
-    story.prompt(
-        "Stripping is a concern of all providers, so we should not put it into one of them but"
-        " into the shared utils"
-    )
-    story.edits("shared/utils.go")
-    story.says("Moved `strip()` to `shared/utils.go`.")
-    drafts = by_slot(story.drafted())
-    assert drafts["chosen"].type == "decision"
-    assert drafts["chosen"].facts[0].source == 3
-    assert drafts["work"].title.startswith("Moved strip()")
 
 
 @pytest.mark.parametrize(
@@ -621,13 +617,12 @@ def test_whatever_happens_observations_are_what_they_promise(steps):
 @pytest.mark.requirement("DIS-02")
 def test_a_turn_in_six_fields():
     story = fixed_bug(Story())
-    (turn,), (drafts,) = story.turns(), story.drafts()
-    summary = turn_summary(turn, drafts, Gate())
+    (summary,) = summarized(story, story.drafts())
     assert set(summary.sections) <= set(FIELDS)
     assert summary.sections["request"].startswith("The totals in the cart are wrong")
     assert summary.sections["completed"] == "Fix the cart's total for ten and more items"
     assert "compares item counts as text" in summary.sections["learned"]
-    assert summary.sections["next_steps"] == "Would you like me to fix discount() as well?"
+    assert "next_steps" not in summary.sections  # an offer is nothing that is open
     assert summary.files_edited == ("src/cart.py",)
 
 
@@ -649,8 +644,8 @@ def test_what_was_asked_is_not_what_was_learned(question):
         "- it fails when `themes.json` is missing, since `load()` does not look for it\n"
         "- does it fail because `load()` is called twice?\n"
     )
-    (turn,), (drafts,) = story.turns(), story.drafts()
-    learned = turn_summary(turn, drafts, Gate()).sections["learned"]
+    (drafts,) = story.drafts()
+    learned = summarized(story, [drafts])[0].sections["learned"]
     assert drafts[0].title.startswith("Where does the studio logic come from")
     assert "because the exporter writes it" in learned
     assert "?" not in learned
@@ -666,10 +661,7 @@ def test_a_session_is_what_its_turns_came_to_and_what_is_left():
         "`discount()` reads counts from `cart.json`, where they are text because the importer"
         " writes them so.\n\nIt fails when `count` has two digits, since `max()` compares text."
     )
-    gate = Gate()
-    drafts = story.drafts()
-    every = [turn_summary(t, d, gate) for t, d in zip(story.turns(), drafts, strict=True)]
-    summary = session_summary(every, "[x] fix total\n[ ] fix discount")
+    summary = session_summary(summarized(story, story.drafts()), "[x] fix total\n[ ] fix discount")
     assert summary.sections["request"].count("\n") == 1
     assert "fix discount" in summary.sections["next_steps"]
     assert summary.sections["completed"] == "Fix the cart's total for ten and more items"

@@ -230,9 +230,9 @@ def _kind(part: str) -> str:
 
 
 def main_part(command: str) -> str:
-    """The one that matters: the first check, else the first that does something."""
+    """The one that matters: the first of the command's kind, else the first that does something."""
     parts = simple(command.split("\n", 1)[0]) or [command.split("\n", 1)[0]]
-    for wanted in (CHECKS, frozenset({"install", "vcs", ""})):
+    for wanted in (frozenset({kind(command)}) & CHECKS, frozenset({"install", "vcs", ""})):
         for part in parts:
             if _kind(part) in wanted:
                 return part

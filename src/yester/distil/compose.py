@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from yester.agents.values import digest
 from yester.distil.dedup import Observed, as_stored, fold, stored_already, unfold
-from yester.distil.drafts import Gate
+from yester.distil.drafts import Draft, Gate
 from yester.distil.history import LOOK_BACK
 from yester.distil.made import (
     Made,
@@ -25,7 +25,14 @@ from yester.distil.made import (
 )
 from yester.distil.observe import observe
 from yester.distil.outcomes import outcomes
-from yester.distil.summaries import Summary, as_session, session_summary, turn_summary
+from yester.distil.status import Status, judge_turns
+from yester.distil.summaries import (
+    TAKEN_BACK,
+    Summary,
+    as_session,
+    session_summary,
+    turn_summary,
+)
 from yester.distil.turns import View
 from yester.distil.work import Committed
 from yester.ingest.prepare import shown_texts
@@ -62,6 +69,9 @@ def compose(store: Store, looked: Looked) -> Iterator[Made | None]:
     """The items of the turns that do not stay, with None where others may have a turn."""
     came_out = outcomes(looked.turns, LOOK_BACK)
     yield None
+    judged = judge_turns(looked.turns, LOOK_BACK)
+    statuses = {turn.key: one for turn, one in zip(looked.turns, judged, strict=True)}
+    yield None
     own = {item.ref for item in looked.known}
     observed = Observed()
     told: list[str] = []
@@ -81,7 +91,8 @@ def compose(store: Store, looked: Looked) -> Iterator[Made | None]:
             continue
         yield from _taken_apart(turn, gate)
         drafts = observe(turn, done, outcome, gate)
-        summary = turn_summary(turn, drafts, gate)
+        summary = turn_summary(turn, drafts, gate, statuses[turn.key])
+        drafts = [_marked(draft, statuses[turn.key]) for draft in drafts]
         yield None
         # A turn's tokens are shared out among all that may be made of it, its own summary and the
         # session's among them: none are counted twice.
@@ -105,6 +116,13 @@ def compose(store: Store, looked: Looked) -> Iterator[Made | None]:
         if summary:
             telling.append(_Telling(turn, summary, share))
     yield from _summaries(store, looked, telling)
+
+
+def _marked(draft: Draft, status: Status) -> Draft:
+    """With the word for work that does not hold."""
+    if status.word not in TAKEN_BACK or draft.slot.split(":")[0] not in ("work", "commit"):
+        return draft
+    return replace(draft, tags=(*draft.tags, status.word))
 
 
 def _taken_apart(turn: View, gate: Gate) -> Iterator[None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from yester.distil.cues import tells
-from yester.distil.drafts import TITLE, Draft, Fact, Gate, Taken
+from yester.distil.drafts import TITLE, Draft, Fact, Gate
 from yester.distil.phrases import as_title, cut, plain
 from yester.distil.telling import MOST_FILES, SUBTITLE
 from yester.distil.titles import asked, concepts_of, plan_title, request_title
@@ -28,30 +28,6 @@ _DECIDED = re.compile(
     r"\Adecision\b|\b(?:we|i)(?:'ve| have)? (?:dropped|chose|decided|went with|settled on|picked"
     r"|rejected|kept|switched (?:to|from)|gave up|ruled out)\b"
     r".*\b(?:because|since|so that|instead of|rather than|as it|to avoid)\b",
-    re.I,
-)
-_CHOOSES = re.compile(
-    r"\b(?:let'?s (?:not|go with|use|keep|drop|do|stick|skip|leave|make|move|have)"
-    r"|we (?:should(?:n't| not)?|want(?: to)?|don't want|do not want|must(?:n't| not)?"
-    r"|never|always|will not|won't)"
-    r"|(?:i|we)(?:'d| would)? (?:prefer|rather)|i don'?t (?:think|want|like)|instead of"
-    r"|rather than|option [a-z0-9]\b|go with|should(?:n't| not) |better to"
-    r"|makes (?:more )?sense to"
-    r"|no need (?:to|for)|keep \w+)\b",
-    re.I,
-)
-_COMPARES = re.compile(r"\b(?:instead|rather than)\b", re.I)
-_DIRECTS = re.compile(
-    r"\b(?:let'?s|should|use|name|call|put|make|do|keep|want|prefer|move|go|need|don'?t)\b", re.I
-)
-_REASON = re.compile(
-    r"\b(?:because|since|so that|so we|so it|as it|as we|instead|rather|otherwise|but"
-    r"|to avoid|the point is|in this case|only|never|always|not)\b",
-    re.I,
-)
-_IMPERSONAL = re.compile(
-    r"\b(?:can you|could you|please|why|what|how|when i|i get|i see|error|failed|look(?:s"
-    r"|ing)? (?:at|like)|is there|are there|did you|do you)\b",
     re.I,
 )
 
@@ -80,11 +56,7 @@ def decided(turn: View, gate: Gate) -> list[Draft]:
             )
     drafts += _stated(turn, gate)
     if turn.prompt is not None and not plan_title(turn.prompt.body):
-        typed = _typed(turn, turn.prompt, gate)
-        # A first prompt says what is wanted; only what it calls decided is a decision.
-        if not typed and turn.number > 1:
-            typed = _chosen_in_words(turn, turn.prompt, gate)
-        drafts += typed
+        drafts += _typed(turn, turn.prompt, gate)
     return drafts
 
 
@@ -146,36 +118,3 @@ def _answers(item: Item) -> list[tuple[Item, str, str, str]]:
         header = headers[at] if at < len(headers) else cut(question, 40)
         found.append((item, header, answer, match[0]))
     return found
-
-
-def _chosen_in_words(turn: View, prompt: Item, gate: Gate) -> list[Draft]:
-    if len(prompt.body) > _LONGEST_CHOICE:
-        return []  # pasted: somebody else's words
-    kept = []
-    for statement in gate.statements(prompt)[:12]:
-        text = statement.text
-        if not 40 <= len(text) <= 320 or text[-1] in "?:" or statement.kind == "heading":
-            continue
-        if _COMPARES.search(text) and not _DIRECTS.search(text):
-            continue
-        if not (_CHOOSES.search(text) and _REASON.search(text)) or _IMPERSONAL.search(text):
-            continue
-        if gate.lets(text, prompt):
-            kept.append(Taken(statement, prompt, 1.0))
-    if not kept:
-        return []
-    title = request_title(kept[0].statement.text)
-    if len(title) < 24:
-        return []
-    return [
-        Draft(
-            "chosen",
-            "decision",
-            title,
-            prompt.epoch,
-            2.0,
-            facts=tuple(one.fact for one in kept[:3]),
-            concepts=concepts_of("decision", [t.statement.tells for t in kept], False, False),
-            files_modified=turn.edited[:MOST_FILES],
-        )
-    ]

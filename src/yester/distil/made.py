@@ -51,8 +51,8 @@ def of_turn(session: Session, turn: View, one: Summary, tokens: int) -> Made:
     ref = turn_ref(session, turn.key)
     item = _item(
         session, ref, "summary", turn.number, one.epoch, type="turn", title=one.title,
-        sections=one.sections, files_read=one.files_read, files_modified=one.files_edited,
-        discovery_tokens=tokens,
+        subtitle=one.status, body=one.why, sections=one.sections, files_read=one.files_read,
+        files_modified=one.files_edited, discovery_tokens=tokens,
     )  # fmt: skip
     return Made(item, whole(turn))
 
@@ -63,8 +63,8 @@ def of_session(
     ref = f"session:{session.key}:{session.project}"
     item = _item(
         session, ref, "summary", number, one.epoch, type="session", title=one.title,
-        sections=one.sections, files_read=one.files_read, files_modified=one.files_edited,
-        discovery_tokens=tokens,
+        subtitle=one.status, body=one.why, sections=one.sections, files_read=one.files_read,
+        files_modified=one.files_edited, discovery_tokens=tokens,
     )  # fmt: skip
     return Made(item, tuple(dict.fromkeys(sources)))
 
@@ -84,5 +84,11 @@ def whole(turn: View) -> Sources:
 
 def as_summary(item: Item) -> Summary:
     return Summary(
-        item.title, item.epoch, dict(item.sections), item.files_read, item.files_modified
+        item.title,
+        item.epoch,
+        dict(item.sections),
+        item.files_read,
+        item.files_modified,
+        item.subtitle,
+        item.body,
     )

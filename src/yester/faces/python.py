@@ -227,7 +227,7 @@ class OpenMemory(Memory):
         event: str = "SessionStart",
         cwd: str | Path | None = None,
         prompt: str | None = None,
-        budget: int = 2_000,
+        budget: int = 0,
         *,
         file: str = "",
     ) -> str:

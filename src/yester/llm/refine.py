@@ -135,18 +135,14 @@ def _touched_files(one: Observed, draft: Draft) -> tuple[tuple[str, ...], tuple[
 
 
 def _noted_summary(notes: TurnNotes, found: Item | None) -> Item | None:
-    """Section by section: what the model left empty stays as it was found."""
+    """Section by section: what the model left empty stays as it was found, and so does what was
+    completed: evidence decides that."""
     if found is None:
         return None
     written = {name: text for name in SECTIONS if (text := getattr(notes.summary, name))}
-    sections = {**found.sections, **written}
-    return replace(found, sections=sections, body=summary_text(sections) if found.body else "")
-
-
-def summary_text(sections: Mapping[str, str]) -> str:
-    """A summary to be read: a line for each section that says something."""
-    told = ((name.replace("_", " ").capitalize(), text) for name, text in sections.items())
-    return "\n".join(f"{name}: {text}" for name, text in told if text)
+    if "completed" not in found.sections:
+        written.pop("completed", None)
+    return replace(found, sections={**found.sections, **written})
 
 
 # --- the turns of a session ----------------------------------------------------------------------

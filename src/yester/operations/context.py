@@ -33,6 +33,7 @@ EVENTS: Mapping[str, str] = {
     "SubagentStart": "agent start",
 }
 _STARTS = ("SessionStart", "SubagentStart")
+_BUDGET = 700  # tokens at a start
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class ContextRequest:
     cwd: str = ""
     prompt: str = ""
     file: str = ""  # about to be read
-    budget: int = 2_000  # tokens at a start
+    budget: int = 0  # tokens at a start; 0: as the setting `start_tokens` says
     project: Project | None = None
     session: str = ""
     source: str = ""  # of a start: startup, resume, clear, compact, fork
@@ -88,7 +89,9 @@ def build_context(memory: Memory, request: ContextRequest) -> Context:
     if request.event == "UserPromptSubmit":
         given = Given(request.known, request.spent, most, units=request.units)
     exchange = config.flag("last_exchange")
-    return choose_context(store, replace(request, file=file), here, given, search, exchange)
+    budget = request.budget or config.number("start_tokens")
+    asked = replace(request, file=file, budget=budget)
+    return choose_context(store, asked, here, given, search, exchange)
 
 
 def choose_context(
@@ -103,8 +106,8 @@ def choose_context(
     of the session before."""
     if request.event == "SessionStart":
         return at_start(
-            store, here, request.budget, exchange, of_session=request.source == "compact",
-            again=request.source in TAKEN_UP,
+            store, here, request.budget or _BUDGET, exchange,
+            of_session=request.source == "compact", again=request.source in TAKEN_UP,
         )  # fmt: skip
     if request.event == "SubagentStart":
         return for_agent(store, here)

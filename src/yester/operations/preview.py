@@ -44,7 +44,7 @@ class PreviewRequest(Request, kw_only=True):
     ] = ""
     prompt: Annotated[Text, Meta(description="At UserPromptSubmit: what is typed.")] = ""
     file: Annotated[Name, Meta(description="At PreToolUse: the file about to be read.")] = ""
-    budget: Annotated[int, Meta(ge=100, le=10_000, description="Tokens at a start.")] = 2_000
+    budget: Annotated[int, Meta(ge=100, le=10_000, description="Tokens at a start.")] = 700
 
 
 class Line(Struct, kw_only=True):

@@ -49,7 +49,7 @@ _RECENT = 64  # events whose hook may still ask
 _LOOKED_THROUGH = 256  # files of the spool, for a start that is not taken in yet
 _START = "SessionStart"
 _NOTHING = Context()
-_LATE_START = 1_700  # tokens; beside it there is room for what fits the prompt
+_LATE_START = 600  # tokens; beside it there is room for what fits the prompt
 # Seconds git may take: before the first prompt, at a prompt (what was read ahead must do), and
 # where a person waits who has asked.
 _AT_START, _AT_PROMPT, _ASKED = 0.05, 0.03, 0.1

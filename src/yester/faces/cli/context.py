@@ -36,8 +36,8 @@ _UNUSED = UseCounts(0, 0, {})
     click.option("--file", "file", metavar="PATH", help="The file about to be read (PreToolUse)."),
     click.option("--cwd", metavar="FOLDER", type=click.Path(file_okay=False, path_type=Path),
                  help="Where; the current folder by default."),
-    click.option("--budget", type=click.IntRange(1), default=2_000, show_default=True,
-                 help="Tokens at a session's start."),
+    click.option("--budget", type=click.IntRange(0), default=0,
+                 help="Tokens at a session's start; 0: as the setting start_tokens says."),
     flag_option("--why", "Also what each line is there for, and what was left out."),
 )  # fmt: skip
 def context_command(

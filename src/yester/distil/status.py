@@ -1,0 +1,314 @@
+"""What came of a turn, by evidence: what was run, committed and taken back decides, and what the
+agent said of it never does.
+
+    reverted    its changes were taken back, by itself or by one of the next turns
+    open        the session ended in the midst of its changes, or with a question for the user
+    failed      the last check of its changes failed
+    done        a check of its changes passed, or they were committed
+    changed     files were changed, and nothing has verified it
+    answered    nothing was changed: a question and its answer
+    talk        nothing was changed, and nothing worth keeping was said
+
+The first that fits. A turn's status may change with the next `back` turns, and with no later one,
+so that looking at the last turns alone gives the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from yester.distil.commands import CHECKS, simple
+from yester.distil.phrases import cut
+from yester.distil.turns import Step, View
+
+STATUSES = ("reverted", "open", "failed", "done", "changed", "answered", "talk")
+_GIT = re.compile(r"git(?:\s+-[cC] \S+)*\s+(checkout|restore|reset|revert|stash)\b\s*(.*)")
+_BACK_BY = re.compile(r"HEAD(?:~(\d*)|(\^+))")
+# Not files: a branch is made or a side is taken.
+_OTHER_CHECKOUT = re.compile(r"(?:^|\s)(?:-b|-B|--orphan|--track|-t|--ours|--theirs|--detach)\b")
+_GO_BACK = re.compile(
+    r"\b(?:go back to|undo|revert|roll(?:ed)? back|give up on|back out|take (?:that|it) back"
+    r"|mach\w* .{0,30}rückgängig)\b|撤销|回退",
+    re.I,
+)
+_DECIDES = re.compile(
+    r"\b(?:which (?:one|option|approach|way|would|do you|should|of)|did you mean"
+    r"|what would you prefer|how would you like|do you prefer)\b[^?]*\?\W*\Z",
+    re.I,
+)
+_ANSWER = 160  # characters of a closing message that says something
+_COMMAND = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """`evidence` says what it rests on, in a few words; "" where that is nothing but the lack of
+    any."""
+
+    word: str
+    evidence: str = ""
+
+    @property
+    def text(self) -> str:
+        return f"{self.word}: {self.evidence}" if self.evidence else self.word
+
+    @property
+    def holds(self) -> bool:
+        """Is there a result that was not taken back?"""
+        return self.word in ("done", "changed")
+
+
+@dataclass(slots=True)
+class _Edit:
+    """A change of one file, and in which turn what became of it."""
+
+    turn: int
+    file: str
+    step: Step
+    committed: int = -1
+    hash: str = ""
+    gone: int = -1
+    by: str = ""
+    stashed: bool = False
+
+
+@dataclass(slots=True)
+class _Ledger:
+    """The changes of a session, as they come and go."""
+
+    edits: list[_Edit] = field(default_factory=list)
+    commits: list[list[_Edit]] = field(default_factory=list)
+
+    def live(self) -> list[_Edit]:
+        return [one for one in self.edits if one.gone < 0]
+
+    def add(self, turn: int, step: Step) -> None:
+        for file in step.edited:
+            undone = next((one for one in self.live() if _inverts(one, file, step)), None)
+            if undone is not None:
+                undone.gone, undone.by = turn, "edited back"
+                continue
+            for one in self.edits:
+                if one.gone >= 0 and one.file == file and one.step.item.body == step.item.body:
+                    one.gone, one.by, one.stashed = -1, "", False  # done once more
+            self.edits.append(_Edit(turn, file, step))
+
+    def run(self, turn: int, step: Step) -> None:
+        assert step.ran is not None
+        if step.ran.failed or step.ran.refused:
+            return
+        parts = simple(step.ran.command)
+        kept = any(
+            re.match(r"git(?: -[cC] \S+)* (?:branch|cherry-pick|switch)\b", p) for p in parts
+        )
+        for part in parts:
+            found = _GIT.match(part)
+            if found is None:
+                continue
+            name, rest = found[1], found[2]
+            if name == "stash":
+                self._stash(turn, rest, part)
+            elif not (name == "reset" and kept):
+                for one in self._taken_back(name, rest):
+                    one.gone, one.by = turn, f"`{cut(part, _COMMAND)}`"
+        for commit in step.commits:
+            held = [one for one in self.live() if one.committed < 0]
+            for one in held:
+                one.committed, one.hash = turn, commit.hash
+            self.commits.append(held)
+
+    def _taken_back(self, name: str, rest: str) -> Iterator[_Edit]:
+        words = rest.split()
+        live = self.live()
+        if name == "revert":
+            named = [word for word in words if not word.startswith("-")]
+            for number, commit in enumerate(reversed(self.commits)):
+                last = number == 0 and "HEAD" in named
+                yield from (
+                    one
+                    for one in commit
+                    if last or (one.hash and any(word.startswith(one.hash) for word in named))
+                )
+            return
+        if name == "reset":
+            if "--hard" not in words:
+                return
+            yield from (one for one in live if one.committed < 0)
+            if back := _BACK_BY.search(rest):
+                number = int(back[1] or 1) if back[2] is None else len(back[2])
+                for commit in self.commits[-number:]:
+                    yield from commit
+            return
+        if name == "checkout" and _OTHER_CHECKOUT.search(rest):
+            return
+        if name == "restore" and "--staged" in words and not {"--worktree", "-W"} & set(words):
+            return
+        paths = [word.strip("'\"") for word in words if not word.startswith("-")]
+        for one in live:
+            if one.committed < 0 and any(_names(path, one.file) for path in paths):
+                yield one
+
+    def _stash(self, turn: int, rest: str, part: str) -> None:
+        verb = next((word for word in rest.split() if not word.startswith("-")), "push")
+        if verb in ("pop", "apply"):
+            for one in self.edits:
+                if one.stashed:
+                    one.gone, one.by, one.stashed = -1, "", False
+        elif verb in ("push", "save"):
+            for one in self.live():
+                if one.committed < 0:
+                    one.gone, one.by, one.stashed = turn, f"`{cut(part, _COMMAND)}`", True
+
+
+def _names(path: str, file: str) -> bool:
+    """Does a path on the command line mean this file, or a folder above it?"""
+    if path in (".", "*", ":/"):
+        return True
+    path = path.removeprefix("./").rstrip("/")
+    inside = f"/{file}/"
+    return "/" in inside.strip("/") + "/" and f"/{path}/" in inside
+
+
+def _inverts(one: _Edit, file: str, step: Step) -> bool:
+    """Does an edit put back what another one has replaced? Both are stored as path, former text,
+    new text: one is the other with its halves exchanged."""
+    if one.file != file or one.step is step:
+        return False
+    first, second = _halves(one.step), _halves(step)
+    return len(first) == len(second) > 8 and first != second and second in first * 2
+
+
+def _halves(step: Step) -> str:
+    return step.item.body.partition("\n")[2] + "\n"
+
+
+def judge_turns(turns: Sequence[View], back: int) -> list[Status]:
+    """The status of each turn."""
+    ledger = _Ledger()
+    for at, turn in enumerate(turns):
+        for step in turn.steps:
+            if step.edited:
+                ledger.add(at, step)
+            if step.ran is not None:
+                ledger.run(at, step)
+    own: dict[int, list[_Edit]] = {}
+    for one in ledger.edits:
+        own.setdefault(one.turn, []).append(one)
+    return [_judge(turns, at, own.get(at, []), back) for at in range(len(turns))]
+
+
+def _judge(turns: Sequence[View], at: int, edits: Sequence[_Edit], back: int) -> Status:
+    turn, until = turns[at], at + back
+    left = [one for one in edits if not at <= one.gone <= until]
+    if turn.edited and not left:
+        return Status("reverted", edits[-1].by if edits else "edited back")
+    if left and (later := _given_up(turns, at, left, back)):
+        return Status("reverted", later)
+    committed = [one for one in left if at <= one.committed <= until]
+    last = at == len(turns) - 1  # what came after it has gone on from there
+    if last and _broken_off(turn) and len(committed) < len(left):
+        return Status("open", "broken off")
+    failing, passing = _checks(turn, left)
+    if failing is not None:
+        return Status("failed", _run_text(failing))
+    if left:
+        named = dict.fromkeys(one.hash for one in committed if one.hash)
+        told = f"committed {', '.join(named)}".strip() if committed else ""
+        if passing is None and not committed:
+            passing = _checked_later(turns, at, left, back)
+        if passing is not None or len(committed) == len(left):
+            return Status("done", "; ".join(filter(None, (told, _run_text(passing)))))
+        return Status("changed", "not verified")
+    if step := next((step for step in turn.steps for _ in step.commits), None):
+        return Status("done", f"committed {step.commits[-1].hash}".strip())
+    return _said_only(turn, passing, last)
+
+
+def _said_only(turn: View, passing: Step | None, last: bool) -> Status:
+    """Nothing was changed."""
+    closing = turn.closing.body.rstrip() if turn.closing is not None else ""
+    if last and _DECIDES.search(closing[-400:]):
+        return Status("open", "asks the user")
+    if passing is not None:
+        return Status("answered", _run_text(passing))
+    looked = any(not step.why_not for step in turn.steps)
+    telling = len(closing) >= _ANSWER or (closing and looked)
+    return Status("answered" if telling else "talk")
+
+
+def _given_up(turns: Sequence[View], at: int, left: Sequence[_Edit], back: int) -> str:
+    """Does the next turn that touches most of its files say that it goes back?"""
+    files = {one.file for one in left}
+    for later in turns[at + 1 : at + 1 + back]:
+        touched = files & set(later.edited)
+        if not touched:
+            continue
+        typed = later.prompt.body[:300] if later.prompt is not None else ""
+        if 2 * len(touched) >= len(files) and (found := _GO_BACK.search(typed)):
+            return f"“{found[0]}” in the next prompts"
+        return ""
+    return ""
+
+
+def _broken_off(turn: View) -> bool:
+    """Did it do something last, and say nothing of it?"""
+    deeds = [step for step in turn.steps if not step.item.actor]
+    return bool(deeds) and turn.closing is None
+
+
+def _verdict(step: Step) -> bool | None:
+    """Has a check passed? None where it is none, or where the status may be that of something else
+    in the same command."""
+    if step.ran is None or step.ran.refused or step.ran.status is None:
+        return None
+    if step.kind not in CHECKS or not step.main:
+        return None
+    if step.counted is not None and (step.counted.failed or step.counted.passed):
+        agrees = bool(step.counted.failed) or not step.ran.failed
+        return not step.counted.failed if agrees else None
+    last = simple(step.ran.command.split("\n", 1)[0])[-1:]
+    return not step.ran.failed if last == [step.main] else None
+
+
+def _checks(turn: View, left: Sequence[_Edit]) -> tuple[Step | None, Step | None]:
+    """The last check since its last change, as one that failed or as one that passed. A linter
+    counts where nothing else was run."""
+    last = left[-1].step if left else None
+    after = last is None
+    best: Step | None = None
+    for step in turn.steps:
+        if after and _verdict(step) is not None:
+            better = step.kind != "lint" or best is None or best.kind == "lint"
+            best = step if better else best
+        after = after or step is last
+    if best is None:
+        return None, None
+    passed = _verdict(best)
+    if passed and best.kind == "lint":
+        return None, None  # that it is tidy does not say that it works
+    return (None, best) if passed else (best, None)
+
+
+def _checked_later(turns: Sequence[View], at: int, left: Sequence[_Edit], back: int) -> Step | None:
+    """The first run of a test in the next turns, before these files are changed again."""
+    files = {one.file for one in left}
+    for later in turns[at + 1 : at + 1 + back]:
+        for step in later.steps:
+            if files & set(step.edited):
+                return None
+            if step.kind == "test" and (passed := _verdict(step)) is not None:
+                return step if passed else None
+    return None
+
+
+def _run_text(step: Step | None) -> str:
+    """`pytest -q` 2 failed"""
+    if step is None:
+        return ""
+    told = f"`{cut(step.main, _COMMAND)}`"
+    counts = step.counted
+    if counts is None or not (counts.failed or counts.passed):
+        return f"{told} {'passed' if _verdict(step) else 'failed'}"
+    return f"{told} {counts.failed} failed" if counts.failed else f"{told} {counts.passed} passed"

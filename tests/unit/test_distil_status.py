@@ -1,0 +1,205 @@
+"""What came of a turn, by what was run, committed and taken back, on scripted histories."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.distilling import Story
+from yester.distil.history import LOOK_BACK
+from yester.distil.status import STATUSES, judge_turns
+
+pytestmark = pytest.mark.requirement("DIS-12", "DIS-13")
+
+CLIENT, TEST = "pay/client.py", "tests/test_client.py"
+OLD, NEW = "session = shared()\n", "with connect() as session:\n"
+
+
+def judged(story: Story) -> list[str]:
+    return [one.text for one in judge_turns(story.turns(), LOOK_BACK)]
+
+
+def edit(story: Story, file: str = CLIENT, old: str = OLD, new: str = NEW) -> None:
+    story.edits(file, f"{old}{new}".rstrip("\n"))
+
+
+def changed(story: Story, prompt: str = "Use one connection per call") -> Story:
+    story.prompt(prompt)
+    edit(story)
+    return story
+
+
+HISTORIES = {
+    "nothing has looked at it": (
+        lambda s: (changed(s), s.says("Everything works now and all tests pass.")),
+        ["changed: not verified"],
+    ),
+    "tests passed after the last change": (
+        lambda s: (changed(s), s.ran("pytest -q", "9 passed in 0.31s"), s.says("Done.")),
+        ["done: `pytest -q` 9 passed"],
+    ),
+    "tests passed before the last change": (
+        lambda s: (s.prompt("Use one connection per call"), s.ran("pytest -q", "9 passed in 0.31s"),
+                   edit(s), s.says("Done.")),
+        ["changed: not verified"],
+    ),
+    "the last run failed, whatever is said": (
+        lambda s: (changed(s), s.ran("pytest -q", "9 passed in 0.31s"), edit(s, TEST),
+                   s.fails("pytest -q", "=== 2 failed, 7 passed in 0.31s ==="),
+                   s.says("All tests pass, the work is complete.")),
+        ["failed: `pytest -q` 2 failed"],
+    ),
+    "a pipe hides the status, the counts tell": (
+        lambda s: (changed(s), s.ran("pytest -q | tail -3", "=== 2 failed, 7 passed in 0.3s ==="),
+                   s.says("Done.")),
+        ["failed: `pytest -q` 2 failed"],
+    ),
+    "it failed and then passed": (
+        lambda s: (changed(s), s.fails("pytest -q", "=== 2 failed, 7 passed in 0.31s ==="),
+                   edit(s, TEST), s.ran("pytest -q", "9 passed in 0.31s"), s.says("Done.")),
+        ["done: `pytest -q` 9 passed"],
+    ),
+    "the status is that of another command": (
+        lambda s: (changed(s), s.fails("go build -o /tmp/x ./cmd && /tmp/x nonsense", "usage: x"),
+                   s.says("Done.")),
+        ["changed: not verified"],
+    ),
+    "a tidy file is no working one": (
+        lambda s: (changed(s), s.ran("ruff check .", "All checks passed!"), s.says("Done.")),
+        ["changed: not verified"],
+    ),
+    "committed": (
+        lambda s: (changed(s), s.commits("Use one connection per call"), s.says("Committed.")),
+        ["done: committed abc1234"],
+    ),
+    "committed in a later turn": (
+        lambda s: (changed(s), s.says("Done."), s.prompt("commit this"),
+                   s.commits("Use one connection per call"), s.says("Committed.")),
+        ["done: committed abc1234", "done: committed abc1234"],
+    ),
+    "tested in a later turn": (
+        lambda s: (changed(s), s.says("Done."), s.prompt("run the tests"),
+                   s.ran("pytest -q", "9 passed in 0.31s"), s.says("They pass, all nine of them.")),
+        ["done: `pytest -q` 9 passed", "answered: `pytest -q` 9 passed"],
+    ),
+    "taken back in the same turn": (
+        lambda s: (changed(s), s.ran(f"git checkout -- {CLIENT}"), s.says("Reverted.")),
+        [f"reverted: `git checkout -- {CLIENT}`"],
+    ),
+    "taken back in a later turn": (
+        lambda s: (changed(s), s.says("Done."), s.prompt("that was wrong"),
+                   s.ran("git restore ."), s.says("It is as it was before.")),
+        ["reverted: `git restore .`", "talk"],
+    ),
+    "edited back": (
+        lambda s: (changed(s), s.says("Done."), s.prompt("it drops idle connections"),
+                   edit(s, old=NEW, new=OLD), s.says("The shared session is back.")),
+        ["reverted: edited back", "reverted: edited back"],
+    ),
+    "said to be taken back, and the same file is changed": (
+        lambda s: (changed(s), s.says("Done."), s.prompt("Go back to the shared session, please"),
+                   edit(s, new="session = shared(timeout=8)\n"), s.says("Done.")),
+        ["reverted: “Go back to” in the next prompts", "changed: not verified"],
+    ),
+    "stashed and never taken out": (
+        lambda s: (changed(s), s.ran("git stash"), s.says("Stashed.")),
+        ["reverted: `git stash`"],
+    ),
+    "stashed and taken out again": (
+        lambda s: (changed(s), s.ran("git stash && git pull && git stash pop"), s.says("Pulled.")),
+        ["changed: not verified"],
+    ),
+    "another branch, a new one, or only unstaged": (
+        lambda s: (changed(s), s.ran("git checkout main"), s.ran("git checkout -b retry"),
+                   s.ran(f"git restore --staged {CLIENT}"), s.ran("git reset --soft HEAD~1"),
+                   s.says("Moved to a branch.")),
+        ["changed: not verified"],
+    ),
+    "one of two files taken back": (
+        lambda s: (changed(s), edit(s, TEST), s.ran(f"git checkout -- {TEST}"), s.says("Done.")),
+        ["changed: not verified"],
+    ),
+    "a commit taken back": (
+        lambda s: (changed(s), s.commits("Use one connection per call"), s.says("Committed."),
+                   s.prompt("revert that"), s.ran("git revert abc1234"), s.says("Reverted it.")),
+        ["reverted: `git revert abc1234`", "talk"],
+    ),
+    "reset, but kept on a branch": (
+        lambda s: (changed(s), s.commits("Use one connection per call"),
+                   s.ran("git branch retry && git reset --hard HEAD~1"), s.says("Moved.")),
+        ["done: committed abc1234"],
+    ),
+    "the session ended in the midst of it": (
+        lambda s: (changed(s),),
+        ["open: broken off"],
+    ),
+    "broken off, and gone on with": (
+        lambda s: (changed(s), s.prompt("and the test"), edit(s, TEST),
+                   s.ran("pytest -q", "9 passed in 0.31s"), s.says("Done.")),
+        ["done: `pytest -q` 9 passed", "done: `pytest -q` 9 passed"],
+    ),
+    "the user has to decide": (
+        lambda s: (s.prompt("what about the .gitignore?"),
+                   s.says("It is ignored, or it is kept. Which would you like?")),
+        ["open: asks the user"],
+    ),
+    "an offer decides nothing": (
+        lambda s: (s.prompt("where do retries happen?"), s.reads(CLIENT),
+                   s.says("In `send()`, three times with a backoff. Want me to change that?")),
+        ["answered"],
+    ),
+    "small talk": (
+        lambda s: (s.prompt("thanks"), s.says("You are welcome!")),
+        ["talk"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HISTORIES)
+def test_a_turn_is_judged_by_what_happened(name):
+    tell, expected = HISTORIES[name]
+    story = Story()
+    tell(story)
+    assert judged(story) == expected
+
+
+steps = st.lists(
+    st.sampled_from([
+        "prompt", "edit", "edit back", "pass", "fail", "commit", "git stash", "git stash pop",
+        "git checkout -- pay/client.py", "git reset --hard HEAD~1", "git revert HEAD", "says",
+    ]),
+    max_size=30,
+)  # fmt: skip
+
+
+@given(steps)
+def test_later_turns_than_those_that_count_change_nothing(names):
+    """So that looking at the last turns alone gives the same."""
+    story = Story()
+    story.prompt("Begin with the client")
+    for name in names:
+        match name:
+            case "prompt":
+                story.prompt("and now the next thing")
+            case "edit":
+                edit(story)
+            case "edit back":
+                edit(story, old=NEW, new=OLD)
+            case "pass":
+                story.ran("pytest -q", "9 passed in 0.31s")
+            case "fail":
+                story.fails("pytest -q", "=== 2 failed in 0.31s ===")
+            case "commit":
+                story.commits("Use one connection per call")
+            case "says":
+                story.says("It is done, as far as I can see.")
+            case _:
+                story.ran(name)
+    turns = story.turns()
+    whole = judge_turns(turns, LOOK_BACK)
+    assert {one.word for one in whole} <= set(STATUSES)
+    for end in range(1, len(turns)):
+        part = judge_turns(turns[:end], LOOK_BACK)
+        settled = max(end - LOOK_BACK - 1, 0)
+        assert part[:settled] == whole[:settled]
