@@ -302,7 +302,7 @@ def told(table: Table, store: Store, rules: Rules) -> None:
     table.row("steps, 99th percentile, ms CPU", f"{slow:.1f}", "40", slow <= 40)
     table.row("  the longest", f"{worst:.0f}")
     again, *_ = distilled(store, rules)
-    changed = again.put.written
+    changed = again.put.total_written
     table.row("items changed by distilling all of it again", changed, "0", not changed)
     for bad in (*elsewhere[:10], *wrong[:10]):
         print("bad:", bad)

@@ -124,7 +124,8 @@ def potion(tmp_path):
     (place / "w.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + table.tobytes())
     (place / "tokenizer.json").write_text(json.dumps({"model": {"vocab": words}}))
     files = (ModelFile("w.safetensors", 0, "0" * 64), ModelFile("tokenizer.json", 0, "1" * 64))
-    model = Model("tiny", 2, "mean", "", (0.0, 1.0), files, "MIT", "tiny", "", "tokenizer.json")
+    model = Model("tiny", files, "MIT", "tiny", dims=2, pooling="mean", query_prefix="",
+                  band=(0.0, 1.0), vocabulary="tokenizer.json")  # fmt: skip
     return PotionEmbedder(model, tmp_path)
 
 

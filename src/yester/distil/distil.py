@@ -4,13 +4,14 @@ A session is written in one transaction with the mark that it is done, so it can
 time. Distilled again, it gives the same items under the same refs; what no longer comes of it goes.
 Of a long session only the turns since something new, and some before them, are made anew, and none
 that a language model has noted since it last grew (`refining`). Where memory is bounded it is done
-in several goes. Turn by turn, in several goes and all at once give the same.
+in several goes. Turn by turn, in several goes and all at once give the same, with the same reader.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from yester.distil.compose import Looked, compose
 from yester.distil.dedup import with_others
@@ -22,6 +23,9 @@ from yester.distil.work import Committed, assigned
 from yester.ingest.prepare import prepare_item
 from yester.model import Entry, Item, PutCounts, Refinement, Session, Waiting
 from yester.store.contract import Store
+
+if TYPE_CHECKING:
+    from yester.text.reader import TitleFinder
 
 
 @dataclass(slots=True)
@@ -64,6 +68,7 @@ def distil(
         for turn, done in zip(turns, commits, strict=True)
         if turn.started < first or noted.get(turn.key) == shape(turn, done)
     }
+    turns = yield from _read_titles(turns, commits, stay, rules.reader)
     older = [item for item in known if _older(item, turns, stay, first)]
     made: dict[str, Made] = {}
     repeated = 0
@@ -116,6 +121,26 @@ def distil(
     observed = sum(item.kind == "observation" for item in own)
     report.observations += observed
     report.summaries += len(own) - observed
+
+
+def _read_titles(
+    turns: Sequence[View],
+    commits: Sequence[Sequence[Committed]],
+    stay: Collection[str],
+    reader: TitleFinder | None,
+) -> Generator[None, None, list[View]]:
+    """The turns with what the reader calls them, one in a step. A turn whose work was committed is
+    named by its commit; one without a closing message was broken off."""
+    named = []
+    for turn, done in zip(turns, commits, strict=True):
+        if reader and not done and turn.key not in stay and turn.closing is not None:
+            request = turn.prompt.body if turn.prompt is not None else ""
+            title = reader.find_title(request, turn.closing.body)
+            named.append(replace(turn, read_title=title.text) if title.usable else turn)
+            yield
+        else:
+            named.append(turn)
+    return named
 
 
 def _as_before(made: Made, had: Item) -> Made:

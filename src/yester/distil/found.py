@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from yester.agents.values import digest
 from yester.distil.drafts import Draft, Gate, Taken, chosen
 from yester.distil.phrases import as_title, cut
-from yester.distil.telling import MOST_FILES, SUBTITLE, first_title, narrative, subtitle
+from yester.distil.telling import MOST_FILES, SUBTITLE, first_title, narrative, read_title, subtitle
 from yester.distil.titles import (
     asked,
     concepts_of,
@@ -20,6 +20,7 @@ from yester.distil.titles import (
 from yester.distil.turns import View
 from yester.model import Item
 
+_SHORTEST = 20  # characters of a title
 _STEPS = 32  # uses of tools in which a turn may find one thing on the way
 
 
@@ -35,8 +36,8 @@ def found(turn: View, gate: Gate) -> list[Draft]:
     looked = sum(1 for step in turn.steps if not step.why_not)
     if not facts or (value < (3.0 if causes and looked else 5.0)) or (not looked and value < 7.0):
         return []
-    title = _found_title(turn, taken)
-    if len(title) < 20:
+    title = _found_title(turn, taken, gate)
+    if len(title) < _SHORTEST:
         return []
     type_ = "bugfix" if fixed(title) else "discovery"  # by a command, say: no file was edited
     return [
@@ -55,9 +56,11 @@ def found(turn: View, gate: Gate) -> list[Draft]:
     ]
 
 
-def _found_title(turn: View, taken: Sequence[Taken]) -> str:
+def _found_title(turn: View, taken: Sequence[Taken], gate: Gate) -> str:
     """The answer in a sentence; else the question, which an answer of many parts has in common."""
     assert turn.closing is not None
+    if (read := read_title(turn, gate)) and len(read[0]) >= _SHORTEST:
+        return read[0]
     causes = [t for t in taken if "cause" in t.statement.tells and t.statement.specific]
     lead = [t for t in taken if t.statement.lead and t.statement.specific]
     if title := first_title([*[t for t in causes if t.statement.lead], *lead]):

@@ -7,11 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from yester.config import Config
 from yester.distil.turns import BRIEF_CHARS, BRIEF_TOOLS, Step, View, step_of, views
 from yester.model import DISTILLED, Event, Filters, Item, Paging, Turn
 from yester.store.contract import Store
+
+if TYPE_CHECKING:
+    from yester.text.reader import TitleFinder
 
 LOOK_BACK = 5  # turns within which work is committed and errors end
 # A result may come when the next prompt is already typed: then it belongs to the turn before.
@@ -27,10 +31,12 @@ class Rules:
     skipped: frozenset[str] = frozenset()
     window: int = 3_000
     most: int = 0  # new items looked at in one go, to the end of their turn; 0: all there are
+    reader: TitleFinder | None = None  # names turns that have no commit; None: rules do
 
     @classmethod
-    def of(cls, config: Config) -> Rules:
-        return cls(frozenset(config.texts("skip_tools")), config.number("batch_window_ms"))
+    def of(cls, config: Config, reader: TitleFinder | None = None) -> Rules:
+        skipped = frozenset(config.texts("skip_tools"))
+        return cls(skipped, config.number("batch_window_ms"), reader=reader)
 
 
 def distilled_items(store: Store, session: int) -> list[Item]:

@@ -7,7 +7,13 @@ from collections.abc import Sequence
 
 from yester.distil.cues import boilerplate
 from yester.distil.drafts import Gate, Taken
-from yester.distil.phrases import as_title, cut, plain, without_fixed, without_interjection
+from yester.distil.phrases import (
+    as_title,
+    cut,
+    plain,
+    without_fixed,
+    without_interjection,
+)
 from yester.distil.titles import file_names, near, telling_request, words
 from yester.distil.turns import View
 
@@ -33,6 +39,19 @@ def first_title(found: Sequence[Taken]) -> tuple[str, str] | None:
         if len(title) >= 24 and not _LEANS.match(without_fixed(title)):
             return title, one.statement.text
     return None
+
+
+def read_title(turn: View, gate: Gate) -> tuple[str, str] | None:
+    """What the reader model calls the turn, and the statement that holds it. None where it found
+    nothing, or where the agent only says again what the session was shown before."""
+    if not turn.read_title or turn.closing is None:
+        return None
+    low = turn.read_title.lower()
+    holds = (one.text for one in gate.statements(turn.closing) if low in plain(one.text).lower())
+    source = next(holds, "")
+    if gate.echoes(source or turn.read_title, turn.closing):
+        return None
+    return turn.read_title, source
 
 
 def subtitle(title: str, request: str, turn: View) -> str:

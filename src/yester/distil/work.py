@@ -1,5 +1,5 @@
-"""What was done: files were changed. Work is named by its commit, its plan, what the agent said at
-the end, or the request, in this order."""
+"""What was done: files were changed. Work is named by its commit, its plan, what the reader model
+finds, what the agent said at the end, or the request, in this order."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from yester.distil.telling import (
     MOST_FILES,
     first_title,
     narrative,
+    read_title,
     sections,
     subtitle,
     without_title,
@@ -84,7 +85,7 @@ def work(turn: View, commits: Sequence[Committed], came_out: Outcomes, gate: Gat
         said += gate.take(other.closing) if other.closing is not None else []
     if commits:
         return _committed(turn, commits, request, said, came_out, gate)
-    title, source = _work_title(turn, request, said)
+    title, source = _work_title(turn, request, said, gate)
     facts = chosen(without_title(said, title, source))
     type_ = _work_type(turn, title, request, said, came_out)
     return [
@@ -164,10 +165,12 @@ def _reasons(plan: Item, gate: Gate) -> list[Taken]:
     return context[:2]
 
 
-def _work_title(turn: View, request: str, said: Sequence[Taken]) -> tuple[str, str]:
+def _work_title(turn: View, request: str, said: Sequence[Taken], gate: Gate) -> tuple[str, str]:
     """The title and what it was taken from."""
     if turn.prompt is not None and (plan := plan_title(turn.prompt.body)):
         return as_title(plan), "plan"
+    if read := read_title(turn, gate):
+        return read
     closing = turn.closing
     results = [
         one

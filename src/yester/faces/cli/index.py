@@ -45,6 +45,7 @@ from yester.project import Projects
 from yester.store import maintenance_of
 from yester.store.contract import Store
 from yester.store.figures import Refinements
+from yester.text.reader import open_reader
 
 _MANY = 1_000_000_000
 _MOST_PROBLEMS = 20  # are printed
@@ -227,9 +228,10 @@ def distil_command(
 ) -> Output:
     """Distil sessions: observations of what was done, found and decided, and summaries.
 
-    No model is asked: every fact is a sentence of the session itself. The worker does this by
-    itself after each turn; sessions from before there were hooks want --backfill, once. Stopping
-    it loses nothing: the next run goes on where it ended.
+    No language model is asked: every fact is a sentence of the session itself, and a small model of
+    yester's own finds the words that make a title (not where embedder is "none"). The worker does
+    this by itself after each turn; sessions from before there were hooks want --backfill, once.
+    Stopping it loses nothing: the next run goes on where it ended.
 
     With --refine, the turns of the last day, or of --session, are noted by the language model that
     is set. The worker does this, too, once for each turn; here those it could not note come again.
@@ -248,7 +250,8 @@ def distil_command(
         with store.transaction("work"):
             store.queue_sessions()
     found = _find_waiting(app, session, backfill)
-    chosen, report = DistilRules.of(app.config), DistilReport()
+    reader = open_reader(app.config.values, app.home) if found else None
+    chosen, report = DistilRules.of(app.config, reader), DistilReport()
     gc.set_threshold(100_000)
     began = time.monotonic()
     with progress_bar("distilling", len(found)) as advance, stop_on_sigterm():

@@ -32,7 +32,7 @@ from yester.store.figures import content_counts, project_parts
 def look_at_model(case: Examination) -> Iterator[Finding]:
     """The files of the embedding model, by their hashes, and whether it can be run."""
     from yester.text.embed import why_not
-    from yester.text.models import MODELS, verify_files
+    from yester.text.models import MODELS, READER, verify_files
 
     name = case.config.text("embedder")
     if name == "none":
@@ -42,6 +42,7 @@ def look_at_model(case: Examination) -> Iterator[Finding]:
     try:
         if verified:
             verify_files(MODELS[name], case.home)
+            verify_files(READER, case.home)
         if reason := why_not(case.config.values, case.home):
             raise ModelError(reason)
     except ModelError as error:
@@ -178,9 +179,12 @@ def mend_messages(case: Examination) -> Iterator[Finding]:
         ingest.flush()
         yield from (make_finding("messages.unreadable", text=t) for t in ingest.report.problems)
         if number := ingest.report.put.added:
+            from yester.text.reader import open_reader
+
+            reading = Rules.of(case.config, open_reader(case.config.values, case.home))
             for key in {str(source.state.get("session")) for source in unread}:
                 for waiting in store.queued_sessions(Queue("any", key=key)):
-                    for _ in distil(store, waiting, Rules.of(case.config), Report(), case.now):
+                    for _ in distil(store, waiting, reading, Report(), case.now):
                         pass
             paths = list_paths([Path(source.path) for source in unread])
             yield make_finding("messages.read", number=number, paths=paths)

@@ -1,0 +1,235 @@
+"""Turns named by the reader model: by the command at once, by the worker when it has read them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from tests.capturing import Told, leave, until
+from tests.distilling import LATER, RULES, SESSION, Story, made
+from yester.config import load_config
+from yester.distil.distil import Report, distil
+from yester.ingest.prepare import prepare_item
+from yester.model import Injection, Queue, Turn
+from yester.store import open_store
+from yester.text.models import PACKAGED
+from yester.text.reader import NO_TITLE, open_reader
+from yester.worker.jobs import Distilling
+from yester.worker.process import Log
+from yester.worker.titles import ReadTitles
+from yester.worker.watchdog import Marks
+
+pytest.importorskip("onnxruntime")
+pytestmark = pytest.mark.requirement("DIS-03")
+
+CLOSING = (
+    "Let me know if anything is unclear.\n\n"
+    "I've added up to three retries with exponential backoff to `PaymentClient.send`.\n\n"
+    "Should I commit it?"
+)
+TITLE = "Added up to three retries with exponential backoff to PaymentClient.send"
+
+
+@pytest.fixture(scope="module")
+def reader():
+    opened = open_reader({}, PACKAGED)
+    assert opened is not None
+    return opened
+
+
+@pytest.fixture
+def store(home):
+    opened = open_store(home, now=1)
+    yield opened
+    opened.close()
+
+
+def worked(story, prompt="ok go on then please", closing=CLOSING):
+    story.prompt(prompt)
+    story.edits("src/payment.py")
+    story.says(closing)
+    return story
+
+
+def distil_all(store, reader):
+    report = Report()
+    for waiting in store.queued_sessions(Queue("distil", quiet_since=LATER, limit=99)):
+        for _ in distil(store, waiting, replace(RULES, reader=reader), report):
+            pass
+    return report
+
+
+def titles(store):
+    return [item.title for item in made(store, "observation")]
+
+
+def test_a_turn_without_a_commit_is_named_by_the_reader(store, reader):
+    worked(Story()).store(store)
+    distil_all(store, reader)
+    assert titles(store) == [TITLE]
+
+
+def test_a_commit_and_a_plan_name_their_turns_themselves(store, reader):
+    story = worked(Story(), "Implement the following plan:\n\n# Retry payments that time out")
+    story.prompt("and the refunds")
+    story.edits("src/refund.py")
+    story.commits("Retry refunds")
+    story.says("I've added three retries to every refund that the provider refuses.")
+    story.store(store)
+    distil_all(store, reader)
+    assert titles(store) == ["Retry payments that time out", "Retry refunds"]
+
+
+def test_what_the_session_was_shown_before_is_no_title(store, reader):
+    shown = "The timetable cache holds the departures of yesterday after midnight."
+    story = Story()
+    story.prompt("ok go on then please")
+    story.edits("src/cache.py")
+    story.says(shown)
+    story.store(store)
+    known = replace(story.items[0], ref="old", kind="memory", session="", body=shown, epoch=2)
+    with store.transaction("items"):
+        store.put([prepare_item(known)])
+        session, (old,) = store.session(SESSION, "claude-code").id, store.find_by_ref("old")
+        store.append([Injection(session, "UserPromptSubmit", old.id, 0.9, 20, 5)])
+    distil_all(store, reader)
+    assert not any(title.startswith("The timetable cache") for title in titles(store))
+
+
+def test_an_answer_is_named_by_the_reader(store, reader):
+    story = Story()
+    story.prompt("why is the nightly export so slow?")
+    story.reads("src/export.py")
+    story.says(
+        "## Cause\n\nThe export opens one connection for every row because `pool.close()` is called"
+        " inside the loop. The root cause is that `export()` takes its pool from `rows()`."
+    )
+    story.store(store)
+    distil_all(store, reader)
+    without = titles(store)
+    with store.transaction("work"):
+        store.queue_sessions()
+    distil_all(store, None)
+    assert len(without) == len(titles(store)) == 1
+    assert without[0].startswith("The export opens one connection for every row")
+
+
+def test_turn_by_turn_and_twice_give_the_same_titles(tmp_path, reader):
+    story, after = Story(), []
+    for number in range(9):
+        worked(story, f"ok go on with part {number}", CLOSING.replace("three", f"{number + 3}"))
+        after.append(len(story.items))
+    live, whole = (open_store(tmp_path / name, now=1) for name in ("live", "whole"))
+    for since, end in zip([0, *after], after, strict=False):
+        replace(story, items=story.items[:end]).store(live, since)
+        distil_all(live, reader)
+    story.store(whole)
+    distil_all(whole, reader)
+    assert titles(live) == titles(whole)
+    assert len(titles(whole)) == 9
+    with whole.transaction("work"):
+        whole.queue_sessions()
+    assert distil_all(whole, reader).put.total_written == 0
+    live.close()
+    whole.close()
+
+
+class BrokenReader:
+    def find_title(self, *_):
+        raise ValueError("a text that breaks it")
+
+
+def waiting_session(store):
+    (waiting,) = store.queued_sessions(Queue("any", key=SESSION))
+    return waiting
+
+
+def test_in_the_worker_a_turn_is_named_once_it_was_read(store, home, reader):
+    story = worked(Story())
+    story.store(store)
+    with store.transaction("items"):
+        session = store.session(SESSION, "claude-code").id
+        store.append([Turn("t", session, started=1, ended=2, state="done")])
+    found, marks = ReadTitles(), Marks(home / "working", "0", 0.0)
+    distilling = Distilling(
+        store, Log(home / "logs"), marks, [].append, lambda: story.clock / 1000, found
+    )
+    config = load_config(home, {})
+
+    def distil_waiting():
+        while distilling.step(config):
+            pass
+        return titles(store)
+
+    first = distil_waiting()
+    assert len(first) == 1
+    assert first != [TITLE]
+    assert found.has_unread()
+    assert found.read_next(store, reader)
+    assert not found.has_unread()
+    assert distil_waiting() == [TITLE]
+    assert not found.has_unread()
+    marks.close()
+
+
+def test_what_cannot_be_read_is_asked_for_once_and_queues_nothing(store):
+    worked(Story()).store(store)
+    distil_all(store, None)
+    waiting = waiting_session(store)
+    found = ReadTitles()
+    assert found.find_title("go on", "Done.") == NO_TITLE
+    found.hand_over(waiting)
+    assert not found.read_next(store, BrokenReader())
+    assert found.find_title("go on", "Done.") == NO_TITLE
+    found.hand_over(waiting)
+    assert not found.has_unread()
+    assert store.totals("undistilled")[0][0] == 0
+
+
+def test_what_was_not_read_when_the_worker_ends_waits_for_the_next_one(store):
+    worked(Story()).store(store)
+    distil_all(store, None)
+    found = ReadTitles()
+    found.find_title("go on", "Done.")
+    found.hand_over(waiting_session(store))
+    found.put_off(store)
+    assert store.totals("undistilled")[0][0] == 1
+
+
+def test_where_there_is_no_reader_nothing_is_asked_for(store):
+    worked(Story()).store(store)
+    found = ReadTitles()
+    found.find_title("go on", "Done.")
+    found.hand_over(waiting_session(store))
+    found.give_up()
+    found.find_title("and on", "Done.")
+    found.hand_over(waiting_session(store))
+    assert not found.has_unread()
+
+
+def test_the_worker_and_the_command_name_a_turn_alike(home, own_home, run, monkeypatch):
+    monkeypatch.delenv("YESTER_EMBEDDER")
+    told = Told()
+    file = {"file_path": f"{told.cwd}/src/payment.py", "old_string": "a" * 40, "new_string": "b"}
+    leave(
+        home,
+        told.event("SessionStart", source="startup"),
+        told.prompt("ok go on then please"),
+        told.tool("Edit", file, "", "call-1"),
+        told.stop(CLOSING),
+    )
+    command = [sys.executable, "-P", "-m", "yester", "--home", str(home), "worker", "run"]
+    process = subprocess.Popen(command, cwd=home.parent, stdout=subprocess.DEVNULL)
+    store = open_store(home, now=1)
+    try:
+        until(lambda: titles(store) == [TITLE])
+    finally:
+        process.terminate()
+        process.wait(30)
+    again = run("distil", "--backfill", "--again", "--json").json
+    assert (again["sessions"], again["changed"]) == (1, 0)
+    assert titles(store) == [TITLE]
+    store.close()
