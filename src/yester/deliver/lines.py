@@ -23,7 +23,8 @@ ESTIMATE_NOTE = (
 )
 OPEN, CLOSE = "“", "”"
 _INNER_QUOTES = str.maketrans(dict.fromkeys("“”„‟〝〞", '"'))
-TITLE, NAME = 100, 40  # characters
+TITLE, NAME, _WHY = 100, 40, 240  # characters
+_FILES = 2  # named in a line
 _STALE = 100
 _SHORT = 40  # tokens
 SPEAKERS = {
@@ -105,8 +106,35 @@ def item_line(one: Item | Hit, calendar: Calendar, text: str, more: str = "") ->
 
 def hit_line(hit: Hit, calendar: Calendar, text: str, origin: str = "") -> str:
     """The same for what was looked for, with what has happened to its files since."""
-    stale = f" ({replace_quotes(one_line(hit.stale, _STALE))})" if hit.stale else ""
-    return item_line(hit, calendar, text, origin) + stale
+    return item_line(hit, calendar, text, origin) + stale_text(hit)
+
+
+def stale_text(hit: Hit) -> str:
+    return f" ({replace_quotes(one_line(hit.stale, _STALE))})" if hit.stale else ""
+
+
+def card_status(card: Item) -> str:
+    """The word for what came of a turn; "" where nobody has judged it (another program, an earlier
+    version)."""
+    return card.subtitle.partition(":")[0] if card.kind == "summary" else ""
+
+
+def card_line(
+    card: Item, calendar: Calendar, why: str = "", origin: str = "", dated: bool = True
+) -> str:
+    """`45 done: “One connection per call” “It drops idle connections.” (client.py, `pytest` 9
+    passed, 2 Nov)`: a turn, what came of it, and why."""
+    word, _, evidence = card.subtitle.partition(": ")
+    label = {"changed": " changed, not verified", "": ""}.get(word, f" {word}")
+    title = one_line(card.title or card.sections.get("request", ""), TITLE)
+    why = one_line(why or card.body, _WHY)
+    reason = "" if not why or why.startswith(title.rstrip("…")[:40]) else f" {quote_text(why)}"
+    names = [short_name(name.rsplit("/", 1)[-1]) for name in card.files_modified[:_FILES]]
+    proof = one_line(evidence, TITLE) if word in ("done", "failed", "reverted") else ""
+    day = calendar.day_label(card.epoch) if dated else ""
+    facts = ", ".join(filter(None, (*names, proof, day)))
+    told = f"{card.id}{label}{origin}: {quote_text(title)}{reason}"
+    return f"{told} ({facts})" if facts else told
 
 
 def index_row(item: Item, calendar: Calendar) -> str:

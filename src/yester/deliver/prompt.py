@@ -15,18 +15,20 @@ from yester.clock import Calendar
 from yester.deliver.empty import QUESTION, says_little
 from yester.deliver.gate import trivial
 from yester.deliver.lines import (
+    card_line,
     clean_text,
     hit_line,
     join_title,
     one_line,
     replace_quotes,
     short_name,
+    stale_text,
 )
-from yester.deliver.page import Context, Left, Page
+from yester.deliver.page import Context, Left, Page, Shown
 from yester.fence import MOST_UNITS, strip_fenced
 from yester.memories.categories import order_hits
 from yester.memories.places import is_curated_note
-from yester.model import Filters, Hit, Paging, Probe, Project
+from yester.model import DISTILLED, Filters, Hit, Item, Paging, Probe, Project
 from yester.recall.candidates import OneQuestion
 from yester.recall.floor import describe_lack, passing_hits
 from yester.recall.rank import FEWEST, Weights
@@ -45,6 +47,8 @@ _WORDS, _NEAREST = 80, 60
 _LONGEST_PROMPT = 20_000  # characters; the question stands at the beginning or the end
 _SNIPPET, _NOTE = 240, 200  # characters
 _TALK = ("message", "prompt")
+_OF_A_TURN = ("message", "prompt", "observation", "summary")
+_CARDS = 200  # of a session
 _TURN = 60  # items after a question among which its answer is looked for
 # What can be known about a file besides that it was opened.
 _ABOUT_FILES = ("observation", "memory", "note")
@@ -128,28 +132,50 @@ def at_prompt(
             at = pairs.index((question, own))
             others = [pair for pair in pairs if pair[0].id != answer.id]
             pairs = [*others[: at + 1], (answer, own), *others[at + 1 :]]
+    cards: dict[tuple[str, int], Item | None] = {}
+    lines = 0
     for hit, own in pairs:
         turn = (hit.session, hit.prompt_number)
+        if hit.id in fitting and all(turn) and turn not in cards:
+            cards[turn] = _card(store, hit)
+        card = cards.get(turn) if hit.kind in _OF_A_TURN else None
         why = (
             "in the agent's own notes" if own and is_curated_note(hit.ref)
-            else "given before" if hit.id in given.known
+            else "given before"
+            if hit.id in given.known or (card is not None and card.id in given.known)
             else f"says little: {empty[hit.id]}" if hit.id in empty
             else lacks[own] if hit.id not in fitting
             else f"of the same turn as #{turns[turn]}"
-            if all(turn) and hit.kind in _TALK and turn in turns  # without a number none is known
-            else f"more than {given.most}" if len(page.shown) >= given.most
+            # Without a number no turn is known.
+            if all(turn) and (hit.kind in _TALK or card is not None) and turn in turns
+            else f"more than {given.most}" if lines >= given.most
             else ""
         )  # fmt: skip
         if why:
             page.left.append(Left(hit.id, hit.score, why))
             continue
-        text = join_title(hit.title, find_snippet(clean_text(hit.text), asked, _SNIPPET))
+        words = find_snippet(clean_text(hit.text), asked, _SNIPPET)
         origin = "" if own else f" [from: {short_name(hit.project)}]"
         reason = "same project" if own else "other project"
-        order = (0, len(page.shown), 0)
-        if page.add_line(hit_line(hit, calendar, text, origin), hit.id, reason, order, hit.score):
+        if card is None:
+            line = hit_line(hit, calendar, join_title(hit.title, words), origin)
+        else:
+            line = card_line(card, calendar, "" if hit.id == card.id else words, origin)
+            line += stale_text(hit)
+        if page.add_line(line, hit.id, reason, (0, lines, 0), hit.score):
+            lines += 1
             turns[turn] = hit.id
+            if card is not None and card.id != hit.id:
+                page.shown.append(Shown(card.id, 0.0, 0, reason))
     return page.finish_page()
+
+
+def _card(store: Store, hit: Hit) -> Item | None:
+    """The card of the turn that a hit is of: a turn is told once, with what came of it."""
+    filters = Filters(session=hit.session, agent=hit.agent, kinds=("summary",), source=DISTILLED)
+    made = store.select(filters, Paging(_CARDS))
+    turns = [item for item in made if item.type == "turn"] or made
+    return next((item for item in turns if item.prompt_number == hit.prompt_number), None)
 
 
 def _found(

@@ -23,6 +23,8 @@ from yester.clock import Calendar
 from yester.deliver.gate import trivial
 from yester.deliver.lines import (
     TITLE,
+    card_line,
+    card_status,
     hit_line,
     item_line,
     join_title,
@@ -200,29 +202,8 @@ def _loose(store: Store, project: Filters, cards: Sequence[Item]) -> list[Item]:
     ]
 
 
-def _status(card: Item) -> str:
-    """Its word; "" where nobody has judged it (another program, an earlier version)."""
-    return card.subtitle.partition(":")[0] if card.kind == "summary" else ""
-
-
 def _is_work(card: Item) -> bool:
-    return not card.subtitle or _status(card) in _WORK
-
-
-def _card_text(card: Item, calendar: Calendar, dated: bool = True) -> str:
-    """`45 done: “One connection per call” why (client.py, `pytest` 9 passed, 2 Nov)`"""
-    word, _, evidence = card.subtitle.partition(": ")
-    label = "changed, not verified" if word == "changed" else word
-    why = one_line(card.body, _WHY)
-    title = one_line(card.title or card.sections.get("request", ""), TITLE)
-    named = [one_line(evidence, TITLE)] if word in ("done", "failed", "reverted") else []
-    names = [name.rsplit("/", 1)[-1] for name in card.files_modified[:_FILES]]
-    day = [calendar.day_label(card.epoch)] if dated else []
-    facts = ", ".join(filter(None, (*map(short_name, names), *named, *day)))
-    reason = f" {quote_text(why)}" if why and not title.startswith(why[:40]) else ""
-    return f"{card.id}{f' {label}' if label else ''}: {quote_text(title)}{reason}" + (
-        f" ({facts})" if facts else ""
-    )
+    return not card.subtitle or card_status(card) in _WORK
 
 
 # --- open -----------------------------------------------------------------------------------------
@@ -245,13 +226,13 @@ def _add_open(block: _Block, cards: Sequence[Item]) -> None:
 
 def _open_ends(card: Item) -> Iterator[str]:
     yield from filter(None, card.sections.get("next_steps", "").split("\n"))
-    if _status(card) == "failed":
+    if card_status(card) == "failed":
         yield f"{card.title}: {card.subtitle.partition(': ')[2]}"
 
 
 def _closes(later: Item, card: Item, text: str) -> bool:
     """Has a later turn done what was open? It has worked on the same files, or says so."""
-    if _status(later) not in ("done", "changed", "answered"):
+    if card_status(later) not in ("done", "changed", "answered"):
         return False
     if set(later.files_modified) & set(card.files_modified):
         return True
@@ -282,7 +263,7 @@ def _add_last(
         lines = [c for c in cards if c.session == newest.session and _is_work(c)]
         for card in reversed(lines[:_LAST]):
             if block.add(
-                _card_text(card, block.calendar, dated=False), card, "last session", 1, heading
+                card_line(card, block.calendar, dated=False), card, "last session", 1, heading
             ):
                 block.turns.add((card.session, card.prompt_number))
         raw = session if exchange else None
@@ -400,7 +381,7 @@ def _add_earlier(block: _Block, cards: Sequence[Item]) -> None:
     for card in cards:
         if len(parts) == _EARLIER:
             break
-        status = _status(card)
+        status = card_status(card)
         if (card.session and card.session in sessions) or card.id in block.told:
             continue
         if card.kind == "summary" and card.subtitle and status not in ("done", "changed"):
