@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+
+from yester.spans import Edit, Span, apply_edits
 
 # Claude Code and Codex cut an injection at 10,000 characters; they count as JavaScript does.
 MOST_UNITS = 9_500
@@ -156,35 +158,37 @@ _EMPTY = re.compile(
 )
 
 
-def strip_fenced(text: str) -> str:
+def strip_fenced(text: str, spans: list[Span] | None = None) -> str:
     """The text without our blocks, however a transcript has escaped them; the same object if none.
 
-    An unclosed block reaches to the end of the text; a closing tag by itself is dropped.
+    An unclosed block reaches to the end of the text; a closing tag by itself is dropped. `spans`
+    are places in it that are to stay right.
     """
     if "yester-memory" not in text and "yester-rules" not in text:
         return text
     for _ in range(_PASSES):
         if _OURS.search(text) is None:
             return text
-        text = _EMPTY.sub("", _without_blocks(text))
+        text = apply_edits(text, _find_blocks(text), spans)
+        text = apply_edits(text, [(*empty.span(), "") for empty in _EMPTY.finditer(text)], spans)
     tag = _OURS.search(text)
-    return text[: tag.start()] if tag else text
+    return apply_edits(text, [(tag.start(), len(text), "")], spans) if tag else text
 
 
-def _without_blocks(text: str) -> str:
-    kept: list[str] = []
-    position = depth = 0
+def _find_blocks(text: str) -> Iterator[Edit]:
+    depth = begun = 0
     for tag in _OURS.finditer(text):
-        if depth == 0:
-            kept.append(text[position : tag.start()])
+        if not depth:
+            begun = tag.start()
         if not tag["close"]:
             depth += 1
-        elif depth:
+        elif depth > 1:
             depth -= 1
-        position = tag.end()
-    if depth == 0:
-        kept.append(text[position:])
-    return "".join(kept)
+        else:
+            depth = 0
+            yield begun, tag.end(), ""
+    if depth:
+        yield begun, len(text), ""
 
 
 def count_units(text: str) -> int:

@@ -35,6 +35,7 @@ from functools import cache, cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
+from yester.spans import Edit, Span, apply_edits
 from yester.tables import load_table
 
 __all__ = ["Example", "Rule", "find_secrets", "load_rules", "redact", "strip_private"]
@@ -56,8 +57,9 @@ _TAG = re.compile(
 )
 
 
-def redact(text: str) -> str:
-    """The text without private spans and without secrets; the same object if it had neither."""
+def redact(text: str, spans: list[Span] | None = None) -> str:
+    """The text without private spans and without secrets; the same object if it had neither.
+    `spans` are places in it that are to stay right."""
     if len(text) < _SHORTEST:
         return text
     for step in range(_PASSES):
@@ -67,14 +69,15 @@ def redact(text: str) -> str:
         if not rules:
             break  # not even private: the word is the gate of rules about keys
         if step == 0 and b"private" in folded:
-            stripped = strip_private(text)
+            stripped = strip_private(text, spans)
             if stripped is not text:
                 text = stripped
                 continue
         found = _merge_matches(raw, folded, rules)
         if not found:
             break
-        text = _replace_spans(raw, found).decode("utf-8", "surrogatepass")
+        edits = [(start, end, f"[redacted:{name}]") for start, end, name in found]
+        text = apply_edits(text, _count_in_characters(raw, text, edits), spans)
     return text
 
 
@@ -86,6 +89,11 @@ def find_secrets(text: str) -> list[tuple[int, int, str]]:
     raw = text.encode("utf-8", "surrogatepass")
     folded = raw.lower()
     found = _merge_matches(raw, folded, _find_awake_rules(raw, folded))
+    return _count_in_characters(raw, text, found)
+
+
+def _count_in_characters(raw: bytes, text: str, found: list[Edit]) -> list[Edit]:
+    """The same places in the text that `raw` encodes."""
     if len(raw) == len(text):
         return found
     in_characters = []
@@ -97,7 +105,7 @@ def find_secrets(text: str) -> list[tuple[int, int, str]]:
     return in_characters
 
 
-def strip_private(text: str) -> str:
+def strip_private(text: str, spans: list[Span] | None = None) -> str:
     """The text without its `<private>` spans; each leaves `[private]` behind.
 
     The outermost span counts, an unclosed one reaches to the end of the text, and a closing tag
@@ -106,29 +114,29 @@ def strip_private(text: str) -> str:
     for _ in range(_PASSES):
         if _TAG.search(text) is None:
             return text
-        text = _strip_private_once(text)  # a dropped tag may bring the halves of another together
+        # A dropped tag may bring the halves of another together.
+        text = apply_edits(text, _find_private(text), spans)
     tag = _TAG.search(text)
-    return text[: tag.start()] + _PRIVATE if tag else text
+    return apply_edits(text, [(tag.start(), len(text), _PRIVATE)], spans) if tag else text
 
 
-def _strip_private_once(text: str) -> str:
-    kept: list[str] = []
-    position = depth = 0
+def _find_private(text: str) -> Iterator[Edit]:
+    depth = begun = 0
     for tag in _TAG.finditer(text):
-        if depth == 0:
-            kept.append(text[position : tag.start()])
-            position = tag.end()
         if tag["close"] or tag["close2"]:
             if depth == 1:
-                kept.append(_PRIVATE)
-                position = tag.end()
+                yield begun, tag.end(), _PRIVATE
+            elif not depth:
+                yield tag.start(), tag.end(), ""
             depth = max(0, depth - 1)
         elif tag["empty"] or tag["empty2"]:
-            kept.append("" if depth else _PRIVATE)
+            if not depth:
+                yield tag.start(), tag.end(), _PRIVATE
         else:
+            begun = begun if depth else tag.start()
             depth += 1
-    kept.append(_PRIVATE if depth else text[position:])
-    return "".join(kept)
+    if depth:
+        yield begun, len(text), _PRIVATE
 
 
 # --- the table --------------------------------------------------------------------------------
@@ -365,16 +373,6 @@ def _widen_to_characters(raw: bytes, start: int, end: int) -> tuple[int, int]:
     while end < len(raw) and raw[end] & 0xC0 == 0x80:
         end += 1
     return start, end
-
-
-def _replace_spans(raw: bytes, found: list[tuple[int, int, str]]) -> bytes:
-    kept: list[bytes] = []
-    position = 0
-    for start, end, name in found:
-        kept += (raw[position:start], b"[redacted:%s]" % name.encode())
-        position = end
-    kept.append(raw[position:])
-    return b"".join(kept)
 
 
 # --- judges: what a value looks like ----------------------------------------------------------

@@ -20,6 +20,7 @@ SOURCE = Path(__file__).parent.parent.parent / "src" / "yester"
 GROUPS = (
     (
         "model",
+        "spans",
         "errors",
         "files",
         "tables",
