@@ -19,6 +19,31 @@ CURATED = ("memory-md", "claude-md")  # sources that are files an agent loads by
 
 
 @dataclass(frozen=True, slots=True)
+class ToolCall:
+    """What a tool was given and what came of it, as places in its item's body: nothing is stored
+    twice, and what is redacted or cut there is so here."""
+
+    fields: tuple[tuple[str, int, int], ...] = ()  # input, as the client names it: name, from, to
+    result: tuple[int, int] | None = None  # None: not known; an empty one said nothing
+    options: Mapping[str, str] = field(default_factory=dict)  # input that the body does not have
+    status: int | None = None  # exit status, where the client told it
+    cut: bool = False  # something was left out
+
+    @property
+    def spans(self) -> list[tuple[int, int]]:
+        """All its places, to be moved along with the body; `move_to` takes them back."""
+        return [(start, end) for _, start, end in self.fields] + [self.result or (0, 0)]
+
+    def move_to(self, spans: Sequence[tuple[int, int]]) -> ToolCall:
+        names = [name for name, _, _ in self.fields]
+        return replace(
+            self,
+            fields=tuple((name, *span) for name, span in zip(names, spans[:-1], strict=True)),
+            result=self.result and spans[-1],
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Item:
     """One recallable thing. Identity is (source, kind, ref); everything else may be replaced."""
 
@@ -44,6 +69,7 @@ class Item:
     files_modified: tuple[str, ...] = ()
     sections: Mapping[str, str] = field(default_factory=dict)
     tool: str = ""
+    call: ToolCall | None = None  # of a tool's use; None where it was stored without
     origin: str = "agent"  # user, agent, tool, file, import
     trust: float = 0.5
     confidence: float = 1.0
@@ -56,6 +82,23 @@ class Item:
     @property
     def files(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(self.files_modified + self.files_read))
+
+    def call_field(self, *names: str) -> str | None:
+        """What a tool was given under the first of these names that it was given."""
+        if self.call is None:
+            return None
+        places = {name: (start, end) for name, start, end in self.call.fields}
+        for name in names:
+            if name in places:
+                return self.body[slice(*places[name])]
+            if name in self.call.options:
+                return self.call.options[name]
+        return None
+
+    @property
+    def call_result(self) -> str | None:
+        """What came of a tool's use; None where that is not known."""
+        return self.body[slice(*self.call.result)] if self.call and self.call.result else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,49 +1,104 @@
-"""What a tool was given and what it gave back are told apart only where that is certain."""
+"""What a tool was given and what it gave back: as stored, as shown, and in older stores."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import apsw
 import pytest
 
 from tests.serving import serving
 from tests.tool_calls import NEW_TEXT, SCRIPT, make_calls
 from yester.agents.base import TOOLS
-from yester.agents.values import input_text, join_output
-from yester.operations.rows import split_call
+from yester.distil.calls import split_call
+from yester.ingest.prepare import content_hash
+from yester.model import Filters, Item
+from yester.store import open_store
 
-pytestmark = pytest.mark.requirement("DEL-10")
+pytestmark = pytest.mark.requirement("DEL-10", "CAP-16")
 
 
-def test_the_api_tells_output_from_input_and_never_calls_an_edit_output(home, run, transcript):
+def test_the_api_tells_output_from_input_whatever_either_holds(home, run, transcript):
     make_calls(transcript())
     assert run("index").code == 0
     with serving(home) as api:
         (session,) = api.get("/api/sessions")["sessions"]
         path = f"/api/sessions/S{session['db_id']}/transcript"
         rows = [row for row in api.get(path)["results"] if row["role"] == "tool"]
-    parts = [(row["tool"], row["input"], row.get("output")) for row in rows]
-    for row, (_, given, output) in zip(rows, parts, strict=True):
-        assert row["narrative"] == (f"{given}\n\n{output}" if output else given)
-    told = {tool: output for tool, _, output in parts if output is not None}
-    assert told == {"Bash": "", "Read": "def charge(order):\n\n    pass"}
-    assert ("Bash", SCRIPT, "1 passed\n\nall well") in parts
-    edits = {tool: given for tool, given, output in parts if output is None}
-    assert edits.keys() == {"Edit", "Write", "MultiEdit", "mcp__editor__insert"}
-    assert NEW_TEXT in edits["Edit"]
-    assert edits["Write"].endswith(f"{NEW_TEXT}\n\nError: EACCES: permission denied")
+    for row in rows:
+        whole = f"{row['input']}\n\n{row['output']}" if row["output"] else row["input"]
+        assert row["narrative"] == whole
+    assert [(row["title"], row["output"]) for row in rows] == [
+        ("Edit pay.py +3 −2", ""),
+        ("Write key.py (failed)", "Error: EACCES: permission denied"),
+        ("MultiEdit pay.py +4 −3", "Applied 1 edit to /home/sam/shop/pay.py"),
+        ("mcp__editor__insert: pay.py", "inserted 4 lines"),
+        ("Bash: cat > key.py", "1 passed\n\nall well"),
+        ("Read pay.py", "def charge(order):\n\n    pass"),
+        ("Bash: true", ""),
+    ]
+    assert rows[0]["input"].endswith(NEW_TEXT)
+    assert rows[4]["input"] == SCRIPT
 
 
-def test_no_tool_of_any_agent_that_changes_files_is_ever_taken_apart():
+def tool_items(home) -> list[Item]:
+    store = open_store(home, now=1)
+    try:
+        return store.select(Filters(kinds=("message",)))
+    finally:
+        store.close()
+
+
+def make_old(home) -> None:
+    """The store as it was before uses of tools had a structure."""
+    hashes = [(content_hash(replace(one, call=None)), one.id) for one in tool_items(home)]
+    db = apsw.Connection(str(home / "yester.db"))
+    db.executemany("UPDATE item SET hash = ? WHERE id = ?", hashes)
+    db.execute("ALTER TABLE item DROP COLUMN call")
+    db.execute("DELETE FROM migration WHERE version = 15; PRAGMA user_version = 14")
+    db.close()
+
+
+@pytest.mark.requirement("STO-01")
+def test_an_older_store_gets_the_structure_by_reading_again_and_nothing_twice(
+    home, run, transcript
+):
+    written = transcript()
+    make_calls(written)
+    gone = transcript("bbbbbbbb-0000-4000-8000-000000000002")
+    make_calls(gone)
+    assert run("index").code == 0
+    before = tool_items(home)
+    make_old(home)
+    gone.path.unlink()
+    assert {one.call for one in tool_items(home)} == {None}
+    assert run("index").code == 0
+    after = tool_items(home)
+    lost = [replace(one, call=None) for one in before if one.session == gone.session]
+    assert [one for one in after if one.session == gone.session] == lost
+    kept = [one for one in before if one.session == written.session]
+    assert [one for one in after if one.session == written.session] == kept
+    assert any(one.call for one in kept)
+    assert run("index").out == "nothing new in 1 transcript\n"
+
+
+def test_a_call_of_an_older_store_is_taken_apart_only_where_that_is_certain():
     edits = {t: row for t, row in TOOLS.items() if row.file == "changed" or "patch" in t}
     assert len(edits) > 15
-    for tool, row in edits.items():
-        given = dict.fromkeys(row.input, NEW_TEXT)
-        body = join_output(input_text(given, row.input), "done")
-        for name in (tool, tool.upper(), tool.title()):
-            assert split_call(name, body) == (body, None), name
+    body = f"{NEW_TEXT}\n{NEW_TEXT}\n\ndone"
+    for name in (*edits, *map(str.upper, edits), *map(str.title, edits), "mcp__editor__insert"):
+        assert split_call(old_call(name, body)) == (body, None), name
+    assert split_call(old_call("Bash", f"{SCRIPT}\n\n1\n\n2")) == (SCRIPT, "1\n\n2")
+    assert split_call(old_call("Bash", "true")) == ("true", "")
+    assert split_call(old_call("Read", "a.py\n\na\n\nb")) == ("a.py", "a\n\nb")
 
 
 def test_a_command_that_was_cut_before_its_end_is_not_said_to_have_no_output():
     body = (
         "cat <<'EOF'\none\n\n[… 9,000 characters left out, see the transcript …]\nEnd\n\n3 passed"
     )
-    assert split_call("Bash", body) == (body, None)
+    assert split_call(old_call("Bash", body)) == (body, None)
+
+
+def old_call(tool: str, body: str) -> Item:
+    return Item("a", "message", role="tool", tool=tool, body=body)

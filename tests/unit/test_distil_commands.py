@@ -6,17 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yester.distil.commands import (
-    KINDS,
-    Ran,
-    commits,
-    kind,
-    main_part,
-    program,
-    ran,
-    simple,
-    split,
-)
+from yester.distil.calls import guess_shell_parts
+from yester.distil.commands import KINDS, Ran, commits, kind, main_part, program, read_run, simple
 
 pytestmark = pytest.mark.requirement("DIS-09")
 
@@ -65,17 +56,22 @@ def test_the_check_of_a_line_is_what_matters():
     ],
 )  # fmt: skip
 def test_input_and_output_are_told_apart(body, command, output, status):
-    found = ran(body, failed=status > 0)
+    found = read_run(*guess_shell_parts(body), failed=status > 0)
     assert (found.command, found.output, found.status) == (command, output, status)
 
 
 def test_a_failure_without_a_number_has_status_one():
-    assert ran("gh pr view\n\nno pull requests found", failed=True).status == 1
+    assert read_run("gh pr view", "no pull requests found", failed=True).status == 1
+
+
+def test_the_status_that_the_client_told_counts_before_what_the_output_says():
+    assert read_run("make; echo", "Exit code: 3", failed=False, status=0).status == 0
+    assert read_run("make; echo", "Exit code: 3", failed=False).status == 3
 
 
 def test_what_the_user_refused_has_not_failed():
-    text = "rm -rf x\n\nThe user doesn't want to proceed with this tool use. STOP"
-    found = ran(text, failed=True)
+    text = "The user doesn't want to proceed with this tool use. STOP"
+    found = read_run("rm -rf x", text, failed=True)
     assert (found.refused, found.failed, found.status) == (True, False, None)
 
 
@@ -106,9 +102,9 @@ def test_a_commit_that_failed_is_none():
 
 @given(st.text(alphabet="ab \n\"'<EOF&|;`$(){}-", max_size=60))
 def test_any_text_is_a_command(text):
-    head, tail = split(text)
+    head, tail = guess_shell_parts(text)
     assert head in text
     assert tail in text
     assert isinstance(kind(text), str)
     assert isinstance(main_part(text), str)
-    assert list(commits(ran(text, failed=False))) is not None
+    assert list(commits(read_run(head, tail, failed=False))) is not None

@@ -289,8 +289,8 @@ TOOLS = {
     ),
 }  # fmt: skip
 _COMPARED = (
-    "ref", "kind", "role", "tool", "body", "tags", "files_read", "files_modified", "title", "type",
-    "prompt_number", "origin", "trust", "session", "source", "agent", "actor", "project",
+    "ref", "kind", "role", "tool", "body", "call", "tags", "files_read", "files_modified", "title",
+    "type", "prompt_number", "origin", "trust", "session", "source", "agent", "actor", "project",
 )  # fmt: skip
 
 
@@ -298,7 +298,7 @@ def compared(item):
     return {name: getattr(item, name) for name in _COMPARED}
 
 
-@pytest.mark.requirement("CAP-03")
+@pytest.mark.requirement("CAP-03", "CAP-16")
 @pytest.mark.parametrize("name", TOOLS)
 def test_a_tools_use_is_the_same_item_from_both_sides(told, transcript, name):
     tool, given_, response, printed = TOOLS[name]
@@ -325,6 +325,7 @@ def test_a_failure_is_the_same_item_from_both_sides(told, transcript):
     )  # fmt: skip
     assert compared(from_hook) == compared(from_transcript)
     assert from_hook.tags == ("error",)
+    assert from_hook.call.status == 3
 
 
 def adopted(item):

@@ -101,6 +101,47 @@ def test_reading_on_after_the_file_grew_gives_what_reading_it_at_once_gives(agen
         assert found | read(agent, resumed(now)) == whole, cut
 
 
+# One call of each sample: tool, input by name, what is in no text, result, status, failed.
+PATCH = "*** Begin Patch\n*** Update File: src/cart.py\n+x\n*** End Patch"
+CALLS = {
+    "claude-code": ("Task", {"description": "List stock locks", "prompt": "List every place in"},
+                    {"subagent_type": "Explore"}, "Three places touch rows", None, False),
+    "codex": ("apply_patch", {"input": PATCH}, {}, "Success.", 0, False),
+    "copilot-cli": ("edit", {"path": "/home/sam/code/shop/src/cart.py", "old_str": "x = 1",
+                             "new_str": "x = 2"}, {}, "No match found", None, True),
+    "gemini-cli": ("run_shell_command", {"command": "pytest -q"}, {}, "2 failed\nExit Code: 1", 1,
+                   True),
+    "cursor": ("Shell", {"command": "pytest -q"}, {}, None, None, False),
+    "specstory": ("Bash", {"command": "pytest -q"}, {}, "Exit code 1\n1 failed", 1, True),
+    "aider": ("run", {"command": "pytest -q"}, {}, None, None, False),
+}  # fmt: skip
+
+
+@pytest.mark.requirement("CAP-16")
+@pytest.mark.parametrize("agent", AGENTS)
+def test_a_call_is_told_as_input_by_name_result_and_status(agent, write):
+    """Texts are compared by their beginning."""
+    tool, fields, options, result, status, failed = CALLS[agent]
+    found = read(agent, reading(write(agent))).values()
+    item = next(item for item in found if item.tool == tool)
+    assert [name for name, _, _ in item.call.fields] == list(fields)
+    for name, text in fields.items():
+        assert item.call_field(name).startswith(text)
+    assert (dict(item.call.options), item.call.status, item.call.cut) == (options, status, False)
+    assert (item.call_result or "").startswith(result or "")
+    assert (item.call_result is None) == (result is None)
+    assert ("error" in item.tags) is failed
+
+
+@pytest.mark.requirement("CAP-16")
+@pytest.mark.parametrize("agent", AGENTS)
+def test_every_use_of_a_tool_has_its_structure(agent, write):
+    for item in read(agent, reading(write(agent))).values():
+        assert (item.call is not None) == (item.role == "tool")
+        for start, end in item.call.spans if item.call else ():
+            assert 0 <= start <= end <= len(item.body)
+
+
 @pytest.mark.parametrize("agent", AGENTS)
 def test_a_file_is_accepted_by_its_own_reader_alone(agent, write):
     path = write(agent)

@@ -22,7 +22,7 @@ from datetime import datetime
 from yester.agents.base import Reading
 from yester.agents.sources import FileReader, Markdown, MarkdownState
 from yester.agents.values import digest
-from yester.model import Item
+from yester.model import Item, ToolCall
 
 HEADER = "# aider chat started at "
 
@@ -123,7 +123,9 @@ class History(Markdown):
     def _read_prompt(self, ref: str, text: str) -> Iterator[Item]:
         command, _, rest = text.partition(" ")
         if text.startswith("!") or (command in RUNNING and rest.strip()):
-            yield from self.make_notice(ref, text, "run", origin="user")
+            begin = len(text) - len(rest.lstrip()) if command in RUNNING else 1
+            call = ToolCall((("command", begin, len(text)),))
+            yield from self.make_notice(ref, text, "run", "user", call)
         elif command in ASKING and rest.strip():
             yield self.make_prompt(ref, rest.strip())
         elif re.match(r"/[a-z-]+(?:\s|$)", text):
@@ -146,7 +148,7 @@ class History(Markdown):
         )
         yield self.make_item(
             ref, "message", "tool", body, tool="aider", files_read=added, files_modified=edited,
-            tags=("error",) if _FAILED.search(body) else (),
+            tags=("error",) if _FAILED.search(body) else (), call=ToolCall(result=(0, len(body))),
         )  # fmt: skip
 
     def _read_answer(self, ref: str, text: str) -> Iterator[Item]:

@@ -21,15 +21,19 @@ from yester.agents.descriptors import Agent
 from yester.agents.values import (
     digest,
     first_line,
-    input_text,
+    join_fields,
     join_output,
     parse_time,
     relative_path,
+    text_at,
+    to_text,
     todo_text,
+    trim_text,
 )
 from yester.config import Config
-from yester.model import Item, Session
+from yester.model import Item, Session, ToolCall
 from yester.project import Projects, files_root
+from yester.spans import move_spans
 from yester.tables import load_table
 
 _PROBLEMS_KEPT = 20
@@ -183,6 +187,7 @@ def strip_client_text(client: str, of: str, text: str, tool: str = "") -> str:
 _WEAKEST_ID = 8  # characters; local models number their calls, "call_0" in every session
 _RANDOM = re.compile(r"[A-Za-z0-9]{16}")
 _PATCHED = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+?)\s*$", re.M)
+_LONGEST_OPTION, _OPTIONS_KEPT = 200, 20  # characters, number
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 
 
@@ -365,10 +370,13 @@ class Conversation:
         else:
             self.reading.skip("empty")
 
-    def make_notice(self, ref: str, text: str, tool: str, origin: str = "tool") -> Iterator[Item]:
+    def make_notice(
+        self, ref: str, text: str, tool: str, origin: str = "tool", call: ToolCall | None = None
+    ) -> Iterator[Item]:
         """What a tool says outside of a call, or what came of one that the user made."""
+        call = call or ToolCall(result=(0, len(text)))
         yield from self.skip_empty(
-            self.make_item(ref, "message", "tool", text, tool=tool, origin=origin)
+            self.make_item(ref, "message", "tool", text, tool=tool, origin=origin, call=call)
         )
 
     def make_summary(self, ref: str, text: str) -> Iterator[Item]:
@@ -395,26 +403,38 @@ class Conversation:
     ) -> Item:
         """A tool call without its result; patches and known fields tell the files."""
         row = TOOLS.get(tool.lower(), Tool((), ()))
-        named = (given.get(name) for name in _TABLE["file_fields"])
-        file = next((name for name in named if isinstance(name, str) and name), "")
-        text = input_text({**given, "file": file} if row.input else given, row.input)
+        file_field = next((name for name in _TABLE["file_fields"] if text_at(given, name)), "")
+        file = text_at(given, *_TABLE["file_fields"])
+        wanted = [file_field if name == "file" and file else name for name in row.input]
+        chosen = [name for name in wanted if given.get(name)] if row.input else list(given)
+        fields = [(name, to_text(given[name])) for name in chosen]
+        text, places = join_fields(fields, named=not row.input)
+        options, left_out = _read_options(given, chosen)
+        call = ToolCall(tuple(places), options=options, cut=left_out)
         files = self.file_paths([file] if file and row.file else [])
         patched = self.file_paths(_PATCHED.findall(text))
         ref = self.make_ref(key, tool, text)
         if len(ref) < _WEAKEST_ID:
             ref = f"{within or f'{self.state.session}:{self.number}'}:{ref}"
         return self.make_item(
-            ref, "message", "tool", text, tool=tool,
+            ref, "message", "tool", text, tool=tool, call=call,
             files_read=files if row.file == "read" else (),
             files_modified=files + patched if row.file == "changed" else patched, **more,
         )  # fmt: skip
 
     def make_answered_call(
-        self, ref: str, key: Any, tool: str, given: Any, output: str, failed: bool
+        self,
+        ref: str,
+        key: Any,
+        tool: str,
+        given: Any,
+        output: str,
+        failed: bool,
+        status: int | None = None,
     ) -> Iterator[Item]:
         """A call and what came of it, where both stand together."""
         call = self.make_call(self.call_ref(key) or ref, tool, given)
-        yield from self.skip_bookkeeping(complete_call(call, output, failed))
+        yield from self.skip_bookkeeping(complete_call(call, output, failed, status))
 
     def call_ref(self, key: Any) -> str:
         """A call's own id where that is one: some providers number calls in each session."""
@@ -423,8 +443,34 @@ class Conversation:
         return key if _RANDOM.search(key) else f"{self.state.session}:{key}"
 
 
-def complete_call(call: Item, output: str, failed: bool, changed: tuple[str, ...] = ()) -> Item:
+def complete_call(
+    item: Item,
+    output: str,
+    failed: bool,
+    status: int | None = None,
+    changed: tuple[str, ...] = (),
+) -> Item:
     """A tool call with its result, which may name files that were changed."""
-    files = tuple(dict.fromkeys(call.files_modified + changed))
-    tags = ("error",) if failed else ()
-    return replace(call, body=join_output(call.body, output), tags=tags, files_modified=files)
+    body, given = join_output(item.body, output), trim_text(item.body)
+    begin = len(item.body) - len(item.body.lstrip("\n"))
+    trimmed = ((0, begin, ""), (begin + len(given), len(item.body), ""))
+    call = item.call or ToolCall()
+    call = replace(
+        call.move_to(move_spans(call.spans, trimmed)),
+        result=(len(body) - len(trim_text(output)), len(body)),
+        status=status,
+    )
+    return replace(
+        item,
+        body=body,
+        call=call,
+        tags=("error",) if failed else (),
+        files_modified=tuple(dict.fromkeys(item.files_modified + changed)),
+    )
+
+
+def _read_options(given: Mapping[str, Any], shown: Iterable[str]) -> tuple[dict[str, str], bool]:
+    """The input that is not in a call's text, as far as it is short, and whether some is not."""
+    texts = {name: to_text(value) for name, value in given.items() if name not in shown}
+    short = {name: text for name, text in texts.items() if len(text) <= _LONGEST_OPTION}
+    return dict(list(short.items())[:_OPTIONS_KEPT]), len(texts) > min(len(short), _OPTIONS_KEPT)

@@ -17,13 +17,21 @@ from typing import Any
 from yester.agents.base import Conversation, Reading, State, strip_client_text, treat_text
 from yester.agents.descriptors import CLAUDE_CODE
 from yester.agents.sources import FileReader, Transcript
-from yester.agents.values import digest, load_object, nested_text, text_at, todo_text
+from yester.agents.values import (
+    digest,
+    join_fields,
+    load_object,
+    nested_text,
+    text_at,
+    todo_text,
+)
 from yester.files import SMALL
-from yester.model import Item
+from yester.model import Item, ToolCall
 
 Line = Mapping[str, Any]
 
 _TAG = re.compile(r"<(?P<tag>[a-z-]+)>(?P<text>.*?)</(?P=tag)>", re.S)
+_EXIT = re.compile(r"(?:Error: )?Exit code (\d{1,3})\b")
 _TASK_NUMBER = re.compile(r"#(\d+)")
 _NOT_TYPED = ("<", "{", "/")  # notices of the client and its commands, in the queue of prompts
 
@@ -198,7 +206,8 @@ class ClaudeCode(Transcript):
         if call and tool == "TaskCreate" and (match := _TASK_NUMBER.search(text)):
             task = (match[1], call.item.title, "pending")
             self.state = replace(self.state, tasks=(*self.state.tasks, task)[-200:])
-        yield from self.add_result(key, text, failed)
+        told = _EXIT.match(text) if failed else None
+        yield from self.add_result(key, text, failed, int(told[1]) if told else None)
 
 
 def read_user_text(talk: Conversation, ref: str, text: str) -> Iterator[Item]:
@@ -211,14 +220,23 @@ def read_user_text(talk: Conversation, ref: str, text: str) -> Iterator[Item]:
     elif treatment == "compaction":
         yield from talk.make_summary(ref, strip_client_text(CLAUDE_CODE.name, "summary", text))
     elif treatment == "shell":
-        body = "\n".join(match["text"].strip() for match in _TAG.finditer(text)).strip()
-        yield from talk.make_notice(ref, body, "Bash", origin="user")
+        yield from _read_own_command(talk, ref, text)
     elif treatment == "notification":
         yield from talk.make_notice(ref, text, "Task")
     elif typed := _typed_command(text) if treatment == "command" else text:
         yield talk.make_prompt(ref, typed)
     else:
         talk.reading.skip("local command")
+
+
+def _read_own_command(talk: Conversation, ref: str, text: str) -> Iterator[Item]:
+    """A command that the user ran in the client, or what came of one."""
+    parts = [(match["tag"], match["text"].strip()) for match in _TAG.finditer(text)]
+    body, places = join_fields([part for part in parts if part[1]], named=False)
+    commands = [("command", start, end) for tag, start, end in places if tag == "bash-input"]
+    said = [(start, end) for tag, start, end in places if tag != "bash-input"]
+    call = ToolCall(tuple(commands), (said[0][0], said[-1][1]) if said else None)
+    yield from talk.make_notice(ref, body, "Bash", "user", call)
 
 
 def _name_actor(path: Path) -> str:

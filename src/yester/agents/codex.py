@@ -20,6 +20,7 @@ from yester.agents.sources import FileReader, Transcript
 from yester.agents.values import (
     decode_json,
     dict_at,
+    exit_status,
     input_fields,
     join_output,
     nested_text,
@@ -33,7 +34,7 @@ RECORDS = frozenset({"session_meta", "response_item", "event_msg", "turn_context
 _CWD = re.compile(r"<cwd>(.+?)</cwd>|Current working directory: (.+)")
 _SHELL = re.compile(r"<command>\n?(.*?)\n?</command>.*?<result>\n?(.*?)\n?</result>", re.S)
 _PLAN = re.compile(r"<proposed_plan>\s*(.+?)\s*(?:</proposed_plan>|\Z)", re.S)
-_EXIT = re.compile(r"(?:exited with code|Exit code:) (-?\d+)")
+_EXIT = re.compile(r"(?:exited with code|Exit code:) (-?\d{1,10})\b")
 _FAILED = re.compile(
     r"[\w ]{0,40}\bfailed\b|.{0,40}\brejected\b|unsupported |unable to |aborted|error\b", re.I
 )
@@ -182,9 +183,8 @@ class Rollout(Transcript):
     def _read_shell(self, text: str) -> Iterator[Item]:
         """A command the user ran in the client, with its output."""
         for command, output in _SHELL.findall(text):
-            result, failed = _read_output(output)
             item = self.make_call(None, "shell_command", {"command": command}, origin="user")
-            yield complete_call(item, result, failed)
+            yield complete_call(item, *_read_output(output))
 
     def _give_last_said(self) -> Iterator[Item]:
         if said := self.waiting.pop(_LAST_SAID, None):
@@ -230,26 +230,27 @@ def _join_command(words: list[Any]) -> str:
     return texts[-1] if len(texts) == 3 and texts[1] in ("-lc", "-c") else " ".join(texts)
 
 
-def _read_output(output: Any) -> tuple[str, bool]:
-    """(text, did it fail) of a call's output, whose form changed over the versions."""
-    failed = False
+def _read_output(output: Any) -> tuple[str, bool, int | None]:
+    """(text, did it fail, exit status) of a call's output, whose form changed over the versions."""
+    failed, status = False, None
     if isinstance(output, dict):  # {content, success}
         failed = output.get("success") is False
         output = output.get("content")
     text = nested_text(output)
     if text.startswith('{"output":') and isinstance(whole := decode_json(text), dict):
-        code = dict_at(whole, "metadata").get("exit_code")
-        return nested_text(whole.get("output")), failed or code not in (0, None)
+        status = exit_status(dict_at(whole, "metadata").get("exit_code"))
+        return nested_text(whole.get("output")), failed or bool(status), status
     headed = False
     while match := _HEADER.match(text):
         headed, text = True, text[match.end() :]
-        code = _EXIT.search(match[0])
-        failed = failed or bool(code and code[1] != "0")
+        if code := _EXIT.search(match[0]):
+            status = status or int(code[1])
+    failed = failed or bool(status)
     if not headed or _ABORTED.match(text):
-        return text, failed or bool(_FAILED.match(text))
+        return text, failed or bool(_FAILED.match(text)), status
     if text.startswith('{"result":') and isinstance(whole := decode_json(text), dict):
-        return nested_text(whole.get("result")) or text, failed  # a text from an MCP server
-    return text, failed
+        text = nested_text(whole.get("result")) or text  # from an MCP server
+    return text, failed, status
 
 
 READER = FileReader(Rollout)

@@ -16,11 +16,13 @@ from typing import Any
 
 from yester.agents.base import State, strip_client_text
 from yester.agents.sources import FileReader, Transcript
-from yester.agents.values import dict_at, dicts_at, input_fields, nested_text, text_at
+from yester.agents.values import dict_at, dicts_at, exit_status, input_fields, nested_text, text_at
 from yester.files import read_text
 from yester.model import Item
 
-_EXITED = re.compile(r"\n?<(?:shellId: \S+ )?(?:completed|exited) with exit code (-?\d+)>\s*\Z")
+_EXITED = re.compile(
+    r"\n?<(?:shellId: \S+ )?(?:completed|exited) with exit code (-?\d{1,10})>\s*\Z"
+)
 _CWD = re.compile(r"^cwd: (.+?)\s*$", re.M)
 _AGENTS_KEPT = 50
 
@@ -136,14 +138,14 @@ class EventLog(Transcript):
         if isinstance(error := dict_at(data, "error").get("message"), str):
             text = f"{text}\n{error}"
         text = strip_client_text(self.agent, "result", text)
-        code = dict_at(data, "shellExecution").get("exitCode")
+        status = exit_status(dict_at(data, "shellExecution").get("exitCode"))
         if match := _EXITED.search(text):
             text = text[: match.start()]
-            code = int(match[1]) if code is None else code
-        failed = data.get("success") is False or code not in (0, None)
+            status = int(match[1]) if status is None else status
+        failed = data.get("success") is False or bool(status)
         edited = filter(None, (text_at(edit, "path") for edit in dicts_at(data, "fileEdits")))
         changed = self.file_paths(edited)
-        yield from self.add_result(data.get("toolCallId"), text, failed, changed)
+        yield from self.add_result(data.get("toolCallId"), text, failed, status, changed)
 
 
 def _read_workspace(path: Path) -> str:

@@ -55,6 +55,7 @@ from yester.agents.values import (
     decode_object,
     dict_at,
     dicts_at,
+    exit_status,
     input_fields,
     list_at,
     load_object,
@@ -466,8 +467,10 @@ class Composer(Conversation):
             yield from self.make_todo(list_at(found, "finalTodos") or given.get("todos"))
         output = nested_text(found) or nested_text(result) or error
         key = next(iter(text_at(call, "toolCallId").split()), None)
-        failed = call.get("status") == "error" or bool(error)
-        yield from self.make_answered_call(ref, key, call["name"], given, output, failed)
+        about = found if isinstance(found, dict) else {}
+        status = exit_status(about.get("exitCodeV2", about.get("exitCode")))
+        failed = call.get("status") == "error" or bool(error) or bool(status)
+        yield from self.make_answered_call(ref, key, call["name"], given, output, failed, status)
 
 
 class _Workspaces:

@@ -35,7 +35,7 @@ from yester.agents.values import (
 from yester.files import open_file, read_bytes, read_text
 from yester.model import Item
 
-_EXIT = re.compile(r"^Exit Code: -?[1-9]", re.M)
+_EXIT = re.compile(r"^Exit Code: (-?\d{1,10})\b", re.M)
 _DOCUMENT = re.compile(rb'\A\s*\{(?=.*?"sessionId"\s*:).*?"projectHash"\s*:', re.S)
 _HASH_CHARS = 64  # of a folder name that is a hash, as early versions had
 _PROMPTS_KEPT = 50
@@ -202,10 +202,11 @@ class Chat(Transcript):
         item = self.make_call(call.get("id"), tool, given, within=own)
         output, failed = _read_responses(call.get("result"))
         output = output or text_at(call, "resultDisplay")
+        codes = _EXIT.findall(output) if tool == "run_shell_command" else ()
+        status = int(codes[-1]) if codes else None  # the client's own word comes last
         output = strip_client_text(self.agent, "result", output, tool)
-        exited = tool == "run_shell_command" and _EXIT.search(output)
-        failed = failed or bool(exited) or call.get("status") == "error"
-        yield from self.skip_bookkeeping(complete_call(item, output, failed))
+        failed = failed or bool(status) or call.get("status") == "error"
+        yield from self.skip_bookkeeping(complete_call(item, output, failed, status))
 
 
 def _list_parts(content: Any) -> list[dict[str, Any]]:

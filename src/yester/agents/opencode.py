@@ -39,6 +39,7 @@ from yester.agents.values import (
     decode_json,
     decode_object,
     dict_at,
+    exit_status,
     input_fields,
     list_at,
     load_object,
@@ -375,8 +376,10 @@ class _Session(Conversation):
                 yield from self._read_part(ref, part)
         elif message.kind == "shell":  # a command the user ran
             given, output = {"command": info.get("command")}, nested_text(info.get("output"))
-            failed = info.get("exit") not in (None, 0)
-            yield from self.make_answered_call(message.id, None, "shell", given, output, failed)
+            status = exit_status(info.get("exit"))
+            yield from self.make_answered_call(
+                message.id, None, "shell", given, output, bool(status), status
+            )
         else:
             self.reading.skip(message.kind or "unknown message")
 
@@ -394,13 +397,13 @@ class _Session(Conversation):
     def _read_tool_part(self, ref: str, part: dict[str, Any]) -> Iterator[Item]:
         """Version 1: tool, callID, state.output; version 2: name, id, state.content."""
         state = dict_at(part, "state")
-        code, error = dict_at(state, "metadata").get("exit"), state.get("error")
-        failed = state.get("status") == "error" or code not in (None, 0)
+        status, error = exit_status(dict_at(state, "metadata").get("exit")), state.get("error")
+        failed = state.get("status") == "error" or bool(status)
         output = nested_text(value_at(state, "output", "content"))
         error = error.get("message") if isinstance(error, dict) else error
         yield from self.make_answered_call(
             ref, value_at(part, "callID", "id"), text_at(part, "tool", "name") or "unknown",
-            input_fields(state.get("input")), output or nested_text(error), failed,
+            input_fields(state.get("input")), output or nested_text(error), failed, status,
         )  # fmt: skip
 
 

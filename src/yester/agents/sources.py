@@ -274,6 +274,7 @@ class Transcript(Conversation, ABC):
         yield from self.await_result(key, self.make_call(ref or key, tool, given))
 
     def read_result(self, key: Any, text: str, failed: bool) -> Iterator[Item]:
+        """A result; a client that tells the exit status in its words finds it there."""
         yield from self.add_result(key, text, failed)
 
     def await_result(self, key: Any, item: Item) -> Iterator[Item]:
@@ -286,7 +287,12 @@ class Transcript(Conversation, ABC):
         self.waiting[key] = Waiting(item, self._start, self.number - 1, self._before)
 
     def add_result(
-        self, key: Any, text: str, failed: bool, changed: tuple[str, ...] = ()
+        self,
+        key: Any,
+        text: str,
+        failed: bool,
+        status: int | None = None,
+        changed: tuple[str, ...] = (),
     ) -> Iterator[Item]:
         """The result of a call, with it if it is known."""
         name = key if isinstance(key, str) else ""
@@ -298,13 +304,11 @@ class Transcript(Conversation, ABC):
             self.reading.skip("result already read")
         elif call is None:
             ref = f"{self.make_ref(key, text)}:result"
-            tags = ("error",) if failed else ()
-            yield from self.skip_empty(
-                self.make_item(ref, "message", "tool", text, origin="tool", tags=tags)
-            )
+            item = self.make_item(ref, "message", "tool", "", origin="tool")
+            yield from self.skip_empty(complete_call(item, text, failed, status))
         else:
             self.reading.messages += 1
-            item = complete_call(call.item, text, failed, changed)
+            item = complete_call(call.item, text, failed, status, changed)
             yield from self.skip_bookkeeping(item)
 
 

@@ -18,7 +18,9 @@ from dataclasses import dataclass, replace
 from yester.agents.base import (
     BOOKKEEPING,
     TODO_TOOLS,
+    TOOLS,
     Reading,
+    Tool,
     find_title,
     strip_client_text,
     treat_text,
@@ -26,8 +28,8 @@ from yester.agents.base import (
 from yester.agents.claude_code import read_user_text
 from yester.agents.descriptors import AGENTS, CLAUDE_CODE
 from yester.agents.sources import FileReader, Markdown, MarkdownState
-from yester.agents.values import join_output, parse_time
-from yester.model import Item
+from yester.agents.values import find_shell_call, join_output, parse_time, trim_text
+from yester.model import Item, ToolCall
 
 _KIND_OF_CLIENT = re.compile(r" (?:cli|ide)$")
 # The client a file names, without "CLI" or "IDE" behind it → the agent.
@@ -70,6 +72,7 @@ _FAILED = re.compile(
     r"|^\*\*Error:\*\*|^Process exited with code [1-9]",
     re.M,
 )
+_EXITED = re.compile(r"^(?:Error: )?(?:Exit code|Process exited with code) (\d{1,3})\b", re.M)
 _TO_COMPACT = "Your task is to create a detailed summary of the conversation so far"
 
 
@@ -212,7 +215,20 @@ class History(Markdown):
                 ref, "message", "tool", body, tool=name, files_read=named if read else (),
                 files_modified=() if read else named,
                 tags=("error",) if _FAILED.search(body) else (),
+                call=_find_parts(name, trim_text(summary), body, read),
             )  # fmt: skip
+
+
+def _find_parts(name: str, summary: str, body: str, read: bool) -> ToolCall:
+    """What of a tool's text is its input. A shell's is written as code, and what was read stands
+    behind its summary; of other tools nothing tells input from result."""
+    if "command" in TOOLS.get(name.lower(), Tool((), ())).input:
+        call = find_shell_call(body)
+        told = _EXITED.search(body, call.result[0], call.result[1]) if call.result else None
+        return replace(call, status=int(told[1])) if told else call
+    begin = len(summary) + 2 if summary and len(body) > len(summary) else 0
+    fields = (("summary", 0, len(summary)),) if summary else ()
+    return ToolCall(fields, (begin, len(body)) if read and begin else None)
 
 
 def _strip_details(text: str) -> tuple[str, str]:

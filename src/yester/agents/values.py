@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
@@ -13,10 +14,18 @@ from typing import Any
 import msgspec
 
 from yester.files import read_bytes
+from yester.model import ToolCall
 
 # A longer line is no message; reading it whole would break the promise of constant memory.
 LONGEST_LINE = 64 * 1024 * 1024
 
+Field = tuple[str, int, int]  # of a tool's input: its name, from where to where it stands in a text
+
+_SHELL_MARKDOWN = re.compile(
+    r"\A(?:[^\n`]{1,300}\n\n)?(?:`(?P<line>[^\n]+)`|```(?:bash|sh|shell)\n(?P<block>.*?)\n```)"
+    r"(?:\n\n```\w*\n(?P<output>.*?)\n?```\s*)?\Z",
+    re.S,
+)
 _decoder = json.JSONDecoder(strict=False)
 
 
@@ -60,6 +69,11 @@ def input_fields(given: Any) -> dict[str, Any]:
     return {} if given in (None, "") else {"input": given}
 
 
+def exit_status(value: Any) -> int | None:
+    """A program's exit status as a client tells it, if it does."""
+    return value if type(value) is int and -(1 << 31) <= value < 1 << 32 else None
+
+
 # --- texts ---------------------------------------------------------------------------------------
 
 
@@ -86,11 +100,28 @@ def nested_text(content: Any, deep: int = 5) -> str:
     return ""
 
 
-def input_text(given: Mapping[str, Any], fields: tuple[str, ...]) -> str:
-    """A tool call's input: the fields that are known to say something, or all with their names."""
-    if not fields:
-        return "\n".join(f"{key}: {to_text(value)}" for key, value in given.items())
-    return "\n".join(to_text(given[key]) for key in fields if given.get(key))
+def join_fields(fields: Iterable[tuple[str, str]], named: bool) -> tuple[str, list[Field]]:
+    """The text of a tool call's input, a line or more for each field, and where in it each is."""
+    lines: list[str] = []
+    places: list[Field] = []
+    at = 0
+    for name, value in fields:
+        head = f"{name}: " if named else ""
+        lines.append(head + value)
+        places.append((name, at + len(head), at + len(head) + len(value)))
+        at = places[-1][2] + 1
+    return "\n".join(lines), places
+
+
+def find_shell_call(text: str) -> ToolCall:
+    """A use of a shell that is written down as Markdown: a description, the command as code, the
+    output in a block."""
+    found = _SHELL_MARKDOWN.match(text)
+    if found is None:
+        return ToolCall()
+    command = found.span("line" if found["line"] else "block")
+    none = found["output"] is None
+    return ToolCall((("command", *command),), (len(text),) * 2 if none else found.span("output"))
 
 
 def todo_text(todos: Any) -> str:
@@ -108,8 +139,12 @@ def todo_text(todos: Any) -> str:
 
 def join_output(given: str, output: str) -> str:
     """Input, a blank line, output."""
-    parts = (given.strip("\n").rstrip(), output.strip("\n").rstrip())
-    return "\n\n".join(part for part in parts if part)
+    return "\n\n".join(filter(None, (trim_text(given), trim_text(output))))
+
+
+def trim_text(text: str) -> str:
+    """Without empty lines around it and white space behind it."""
+    return text.strip("\n").rstrip()
 
 
 def first_line(text: str, most: int = 80) -> str:

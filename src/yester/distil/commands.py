@@ -1,7 +1,4 @@
-"""Shell commands as agents write them: what was run, what came of it, what was committed.
-
-A tool's use is stored as one text, input before output; here it is taken apart again.
-"""
+"""Shell commands as agents write them: what was run, what came of it, what was committed."""
 
 from __future__ import annotations
 
@@ -17,13 +14,6 @@ _REFUSED = (
     "Request interrupted by user",
     "This command requires approval",
     "<tool_use_error>Cancelled",
-)
-_HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1")
-# SpecStory's Markdown: a description, the command as code, the output in a block.
-_AS_MARKDOWN = re.compile(
-    r"\A(?:[^\n`]{1,300}\n\n)?(?:`(?P<line>[^\n]+)`|```(?:bash|sh|shell)\n(?P<block>.*?)\n```)"
-    r"(?:\n\n```\w*\n(?P<output>.*?)\n?```\s*)?\Z",
-    re.S,
 )
 
 # What a simple command is for; the first row that matches. A check is run again after a change.
@@ -166,43 +156,18 @@ class Commit:
     hash: str = ""
 
 
-def ran(body: str, failed: bool) -> Ran:
-    """A stored use of a shell, taken apart."""
-    command, output = split(body)
+def read_run(command: str, output: str, failed: bool, status: int | None = None) -> Ran:
+    """A command and what came of it. `status` is what the client told; else the output may."""
     if any(mark in output[:600] for mark in _REFUSED):
         return Ran(command, "", None, refused=True)
-    told = _STATUS.search(output[:300])
-    status = int(told[1]) if told else int(failed)
+    if status is None:
+        told = _STATUS.search(output[:300])
+        status = int(told[1]) if told else int(failed)
     if failed and not status:
         status = 1
     if output.startswith(("Exit code", "Error: Exit code")):
         output = output.split("\n", 1)[1] if "\n" in output else ""
     return Ran(command, output, status)
-
-
-def split(body: str) -> tuple[str, str]:
-    """Input and output. Documents in the command may hold blank lines of their own."""
-    if found := _AS_MARKDOWN.match(body):
-        return found["line"] or found["block"], (found["output"] or "").strip("\n")
-    at = 0
-    while True:
-        at = body.find("\n\n", at)
-        if at < 0:
-            return body, ""
-        head = body[:at]
-        if not _unfinished(head) or body.startswith("Exit code ", at + 2):
-            return head, body[at + 2 :]
-        at += 2
-
-
-def _unfinished(head: str) -> bool:
-    for opened in _HEREDOC.finditer(head):
-        end = re.compile(rf"^\s*{re.escape(opened[2])}\b", re.M)
-        if not end.search(head, opened.end()):
-            return True
-    if "<<" in head:
-        return False
-    return head.replace('\\"', "").count('"') % 2 == 1
 
 
 def simple(command: str) -> list[str]:

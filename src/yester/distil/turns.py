@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from yester.agents.values import digest
-from yester.distil.commands import CHECKS, Commit, Ran, commits, kind, main_part, ran
+from yester.distil.calls import shell_command, split_call
+from yester.distil.commands import CHECKS, Commit, Ran, commits, kind, main_part, read_run
 from yester.distil.fingerprint import Error, errors
 from yester.distil.runners import Counted, counted
 from yester.ingest.prepare import SHELLS, group_events, no_observation
@@ -218,12 +219,14 @@ def step_of(
         if edited or step.asks:
             return step
         return replace(step, item=replace(item, body=item.body[:BRIEF_CHARS]))
-    one = ran(item.body, failed)
+    given, output = split_call(item)
+    status = item.call.status if item.call else None
+    one = read_run(shell_command(item), output or "", failed, status)
     named = kind(one.command)
     check = named in CHECKS
     return replace(
         step,
-        item=replace(item, body=one.command),
+        item=replace(item, body=given, call=None),
         ran=replace(one, output=""),
         kind=named,
         main=main_part(one.command),

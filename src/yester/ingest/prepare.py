@@ -16,12 +16,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
 from yester.fence import strip_fenced
-from yester.model import ECHO, Entry, Event, Injection, Item
+from yester.model import ECHO, Entry, Event, Injection, Item, ToolCall
 from yester.redact import redact, strip_private
+from yester.spans import Span, apply_edits
 from yester.store.contract import Store
 from yester.text.document import expand_item
 from yester.text.sentences import split_sentences
@@ -33,6 +35,7 @@ _SHORT_TEXTS = (
     "title", "subtitle", "facts", "sections", "concepts", "tags", "files_read",
     "files_modified", "tool", "type", "actor",
 )  # fmt: skip
+_FIELDS, _NAME = 50, 80  # of a tool's input that are told apart; characters of a field's name
 SHORTEST = 50  # characters of a tool's input and output that can be worth an observation
 _SWITCHES = {"skip_tools": "SKIP_TOOLS", "batch_window_ms": "BATCH_WINDOW_MS"}
 # `yester recall …` in a shell prints what is stored already; so does our MCP server.
@@ -55,11 +58,17 @@ _MARK = re.compile(r"\A(?:[-*•>]\s+)+")
 def prepare_item(item: Item) -> Entry:
     """Redact, then cut (never the other way round: half a secret has no shape), hash, expand."""
     clean: dict[str, Any] = {}
-    body = strip_fenced(item.body)
-    is_output = item.role == "tool"
-    body = cut_output(redact(_kept_ends(body)), len(body)) if is_output else redact(body)
+    spans = item.call.spans if item.call else None
+    whole = body = strip_fenced(item.body, spans)
+    if item.role == "tool":
+        whole = redact(_kept_ends(body, spans), spans)
+        body = cut_output(whole, len(body), spans)
+    else:
+        body = whole = redact(body, spans)
     if body is not item.body:
         clean["body"] = body
+    if item.call and spans is not None:
+        clean["call"] = _prepare_call(item.call.move_to(spans), cut=body is not whole)
     for name in _SHORT_TEXTS:
         value = getattr(item, name)
         if value and (text := redact_value(value)) is not None:
@@ -67,6 +76,24 @@ def prepare_item(item: Item) -> Entry:
     if clean:
         item = replace(item, **clean)
     return Entry(item, content_hash(item), expand_item(item))
+
+
+def _prepare_call(call: ToolCall, cut: bool) -> ToolCall:
+    """A call whose places are right, without secrets in what it holds besides."""
+    fields = tuple((_redact_name(name), a, b) for name, a, b in call.fields[:_FIELDS])
+    options = {}
+    for name, value in call.options.items():
+        head = f"{name}: "  # a value is known to be a secret by its name
+        text = redact(head + value)
+        if text.startswith(head):
+            options[name] = text.removeprefix(head)
+    cut = cut or call.cut or len(call.fields) > _FIELDS
+    return replace(call, fields=fields, options=options, cut=cut)
+
+
+@lru_cache(1000)
+def _redact_name(name: str) -> str:
+    return redact(name)[:_NAME]
 
 
 def redact_value(value: Any) -> Any:
@@ -91,7 +118,7 @@ def redact_value(value: Any) -> Any:
     return None
 
 
-def _kept_ends(text: str) -> str:
+def _kept_ends(text: str, spans: list[Span] | None = None) -> str:
     """Of output far longer than what is kept, the ends a secret in the kept part can reach into.
 
     Looking for secrets in 50 MB takes seconds. Private spans have no longest length, so they go
@@ -99,21 +126,19 @@ def _kept_ends(text: str) -> str:
     """
     if len(text) <= _HUGE:
         return text
-    text = strip_private(text)
+    text = strip_private(text, spans)
     if len(text) <= _HUGE:
         return text
-    return text[: _HUGE // 2] + text[-_HUGE // 2 :]
+    return apply_edits(text, [(_HUGE // 2, len(text) - _HUGE // 2, "")], spans)
 
 
-def cut_output(text: str, length: int = 0) -> str:
+def cut_output(text: str, length: int = 0, spans: list[Span] | None = None) -> str:
     """Long output with its middle left out, saying how much; `length` is what it had before."""
     left_out = max(len(text), length if len(text) >= _HUGE else 0) - HEAD_CHARS - TAIL_CHARS
     if left_out <= 0:
         return text
-    return (
-        f"{text[:HEAD_CHARS]}\n[… {left_out:,} characters left out, see the transcript …]\n"
-        f"{text[-TAIL_CHARS:]}"
-    )
+    note = f"\n[… {left_out:,} characters left out, see the transcript …]\n"
+    return apply_edits(text, [(HEAD_CHARS, len(text) - TAIL_CHARS, note)], spans)
 
 
 def content_hash(item: Item) -> bytes:
@@ -125,9 +150,15 @@ def content_hash(item: Item) -> bytes:
             *("\x1f".join(values) for values in lists),
             *(f"{name}\x1f{text}" for name, text in item.sections.items()),
             f"{item.confidence} {item.supersedes} {item.discovery_tokens}",
+            *(_call_parts(item.call) if item.call else ()),
         )
     )  # fmt: skip
     return blake2b(content.encode("utf-8", "replace"), digest_size=16).digest()
+
+
+def _call_parts(call: ToolCall) -> tuple[str, ...]:
+    about = (call.result, call.status, call.cut)
+    return tuple(map(str, (*call.fields, *call.options.items(), *about)))
 
 
 # --- noise ---------------------------------------------------------------------------------------
@@ -165,7 +196,9 @@ def is_own_answer(item: Item) -> bool:
         return False
     if item.tool.lower() not in SHELLS:
         return _OWN_TOOL.match(item.tool) is not None
-    command = item.body.split("\n\n", 1)[0].split("<<", 1)[0]  # without output and documents
+    given = item.call_field("command", "cmd")
+    given = item.body if given is None else given
+    command = given.split("\n\n", 1)[0].split("<<", 1)[0]  # without output and documents
     return _OWN_COMMAND.search(command) is not None
 
 

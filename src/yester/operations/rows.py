@@ -15,8 +15,8 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from yester import model
 from yester.clock import format_day, format_iso
 from yester.deliver.lines import item_icon
-from yester.distil.commands import split
-from yester.ingest.prepare import SHELLS, redact_value
+from yester.distil.calls import call_title, split_call
+from yester.ingest.prepare import redact_value
 from yester.model import Filters, Hit, Item, Paging
 from yester.recall.rank import TOLD
 from yester.redact import redact
@@ -34,15 +34,6 @@ _TEXTS = ("actor", "tool")
 _VALUES = (
     "session", "agent", "role", "prompt_number", "origin", "confidence", "status", "supersedes",
     "discovery_tokens", "ref", "source",
-)  # fmt: skip
-# Tools that take names, patterns and addresses, in lower case; none that changes a file.
-_LOOKS = frozenset(
-    {
-        "codebase_search", "file_search", "glob", "google_web_search", "grep", "grep_search",
-        "list", "list_directory", "ls", "read", "read_bash", "read_file", "read_file_v2",
-        "read_many_files", "readfile", "search_file_content", "semanticsearch", "view",
-        "view_image", "web_search", "websearch",
-    }
 )  # fmt: skip
 _OF_A_SESSION = ("request", "next_steps", "completed", "completion", "learned", "learnings")
 
@@ -197,7 +188,8 @@ class Rows:
     def item_row(self, item: Item, text: str | None = None, title: str | None = None) -> Row:
         """`text` and `title` are its own where those are redacted already."""
         text = redact(item_text(item)) if text is None else text
-        title = shorten_text(redact(item.title) if title is None else title, _TITLE)
+        title = (redact(item.title) if title is None else title) or redact(call_title(item))
+        title = shorten_text(title, _TITLE)
         row = Row(
             id=item.id, kind=item.kind, type=redact(item.type),
             icon=item_icon(item.kind, item.type),
@@ -228,8 +220,9 @@ class Rows:
         row.project = self._project_name(item.project)
         row.narrative = text
         if item.role == "tool":
-            row.input, output = split_call(item.tool, text)
-            row.output = UNSET if output is None else output
+            given, output = split_call(item)
+            row.input = redact(given)
+            row.output = UNSET if output is None else redact(output)
         row.sections = {redact(name): redact(part) for name, part in item.sections.items()}
         row.created_at_iso, row.updated_at_epoch = format_iso(item.epoch), item.updated
         row.session_db_id, row.read_tokens = self._session_number(item), row.tokens
@@ -333,24 +326,3 @@ def _repeats_title(title: str, text: str) -> bool:
 
 def _redact_list(values: Sequence[str]) -> list[str]:
     return list(redact_value(tuple(values)) or values)
-
-
-def split_call(tool: str, text: str) -> tuple[str, str | None]:
-    """Input and output of a stored use of a tool; "" where there was none, None where it cannot be
-    told apart.
-
-    Readers join both with a blank line (`agents/values.py`), and the new text of an edit has blank
-    lines of its own. So only tools whose input is known to have none, and shells, whose documents
-    can be recognised, are taken apart; of all others the whole is what was put in, with a result
-    perhaps at its end.
-    """
-    name = tool.lower()
-    if name in _LOOKS:
-        given, _, output = text.partition("\n\n")
-    elif name in SHELLS:
-        given, output = split(text)
-        if not output and "\n\n" in text:  # a document without its end: long texts are cut
-            return text, None
-    else:
-        return text, None
-    return given, output

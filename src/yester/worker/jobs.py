@@ -42,9 +42,9 @@ _SETTLE = 1.0  # seconds: what a transcript adds to a turn comes right after its
 _ARCHIVE_PAUSE = 600.0  # seconds, for a session that could not be archived
 _MOST_ITEMS = 1_000  # new ones of a session, in one go: memory is bounded
 _DISTIL_MODULES = (
-    "distil.cues", "distil.sentences", "distil.titles", "distil.commands", "distil.fingerprint",
-    "distil.runners", "distil.outcomes", "distil.decided", "memories.standing", "distil.amend",
-    "distil.distil",
+    "distil.cues", "distil.sentences", "distil.titles", "distil.commands", "distil.calls",
+    "distil.fingerprint", "distil.runners", "distil.outcomes", "distil.decided",
+    "memories.standing", "distil.amend", "distil.distil",
 )  # fmt: skip
 _READER_MODULES = ("text.models", "text.wordpiece", "text.embed", "text.prose", "text.reader")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
@@ -11,6 +12,7 @@ import msgspec
 
 from yester.model import DISTILLED, ECHO, EVERYTHING, Entry, Filters, Item, Paging, PutCounts
 from yester.project import bare_project
+from yester.spans import move_spans
 from yester.store.sqlite import rows
 from yester.store.sqlite.maintenance import explains_errors
 from yester.store.sqlite.places import PlaceRows
@@ -19,6 +21,7 @@ from yester.text.document import expand_item
 
 _BATCH = 2_000  # documents held while the whole index is written
 _ENDS = (3_000, 2_000)  # characters of a tool's input and output that are looked at
+_GAP = "\n…\n"  # between them
 
 
 class ItemRows(PlaceRows, VectorRows):
@@ -242,7 +245,7 @@ class ItemRows(PlaceRows, VectorRows):
         body = (
             f"CASE WHEN i.role = 'thinking' OR i.tool IN ({','.join('?' * len(names))})"
             " THEN substr(i.body, 1, ?) WHEN i.role = 'tool' AND length(i.body) > ?"
-            " THEN substr(i.body, 1, ?) || char(10) || '…' || char(10) || substr(i.body, ?)"
+            f" THEN substr(i.body, 1, ?) || '{_GAP}' || substr(i.body, ?)"
             " ELSE i.body END"
         )
         head, tail = _ENDS
@@ -255,7 +258,8 @@ class ItemRows(PlaceRows, VectorRows):
             " ORDER BY i.epoch, i.id LIMIT ?",
             (*names, chars, head + tail, head, -tail, session, DISTILLED, ECHO, *after, limit),
         )
-        return [(rows.item_of(row), row[-1]) for row in found]
+        read = ((rows.item_of(row), row[-1]) for row in found)
+        return [(_fit_call(item, length), length) for item, length in read]
 
     @explains_errors
     def evidence(
@@ -273,3 +277,16 @@ class ItemRows(PlaceRows, VectorRows):
         ):
             found[id_].append((fact, behind))
         return {id_: tuple(pairs) for id_, pairs in found.items()}
+
+
+def _fit_call(item: Item, length: int) -> Item:
+    """The item with its call fitted to a body of which only the beginning, or both ends, were
+    read of so many characters."""
+    read = len(item.body)
+    if item.call is None or read >= length:
+        return item
+    head, tail = _ENDS
+    both = read == head + len(_GAP) + tail
+    edit = (head, length - tail, _GAP) if both else (read, length, "")
+    call = item.call.move_to(move_spans(item.call.spans, [edit]))
+    return replace(item, call=replace(call, cut=True))

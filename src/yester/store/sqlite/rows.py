@@ -7,13 +7,13 @@ from typing import Any
 
 import msgspec
 
-from yester.model import ECHO, Filters, Item
+from yester.model import ECHO, Filters, Item, ToolCall
 
 COLUMNS = (
     "id", "ref", "kind", "source", "hash", "project", "session", "agent", "actor", "role",
     "prompt_number", "epoch", "updated", "type", "tool", "origin", "trust", "confidence", "status",
     "supersedes", "discovery_tokens", "title", "subtitle", "files_read", "files_modified",
-    "concepts", "tags", "facts", "sections", "body",
+    "concepts", "tags", "facts", "sections", "call", "body",
 )  # fmt: skip
 
 INSERT = f"INSERT INTO item({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
@@ -26,7 +26,8 @@ READ = (
     "i.id, i.ref, i.kind, i.source, p.key, coalesce(s.key, ''), i.agent, i.actor, i.role,"
     " i.prompt_number, i.epoch, i.updated, i.type, i.tool, i.origin, i.trust, i.confidence,"
     " i.status, i.supersedes, i.discovery_tokens, i.title, i.subtitle, i.files_read,"
-    " i.files_modified, i.concepts, i.tags, i.facts, i.sections, i.body, i.project, i.session"
+    " i.files_modified, i.concepts, i.tags, i.facts, i.sections, i.call, i.body,"
+    " i.project, i.session"
 )
 FROM = " FROM item i JOIN project p ON p.id = i.project LEFT JOIN session s ON s.id = i.session"
 SELECT = f"SELECT {READ}{FROM}"
@@ -48,8 +49,16 @@ def item_row(item: Item, id_: int, hash_: bytes, project: int, session: int) -> 
         _to_json(item.tags) if item.tags else "[]",
         _to_json(item.facts) if item.facts else "[]",
         _to_json(item.sections) if item.sections else "{}",
+        _call_text(item.call) if item.call else "",
         item.body,
     )  # fmt: skip
+
+
+def _call_text(call: ToolCall) -> str:
+    """A call as JSON, without what it has not: there are many."""
+    values = ((name, getattr(call, name)) for name in ToolCall.__dataclass_fields__)
+    told = {name: value for name, value in values if value or type(value) is int}
+    return msgspec.json.encode(told).decode()
 
 
 def _text_tuple(text: str) -> tuple[str, ...]:
@@ -59,15 +68,17 @@ def _text_tuple(text: str) -> tuple[str, ...]:
 def item_of(values: tuple[Any, ...]) -> Item:
     (id_, ref, kind, source, project, session, agent, actor, role, prompt_number, epoch, updated,
      type_, tool, origin, trust, confidence, status, supersedes, discovery_tokens, title, subtitle,
-     files_read, files_modified, concepts, tags, facts, sections, body) = values[:29]  # fmt: skip
+     files_read, files_modified, concepts, tags, facts, sections, call, body,
+     ) = values[:30]  # fmt: skip
     return Item(
         ref=ref, kind=kind, project=project, session=session, source=source, agent=agent,
         actor=actor, role=role, prompt_number=prompt_number, epoch=epoch, updated=updated,
         type=type_, title=title, subtitle=subtitle, body=body, facts=_text_tuple(facts),
         concepts=_text_tuple(concepts), tags=_text_tuple(tags), files_read=_text_tuple(files_read),
         files_modified=_text_tuple(files_modified), sections=msgspec.json.decode(sections),
-        tool=tool, origin=origin, trust=trust, confidence=confidence, status=status,
-        supersedes=supersedes, discovery_tokens=discovery_tokens, id=id_,
+        call=msgspec.json.decode(call, type=ToolCall) if call else None, tool=tool, origin=origin,
+        trust=trust, confidence=confidence, status=status, supersedes=supersedes,
+        discovery_tokens=discovery_tokens, id=id_,
     )  # fmt: skip
 
 
