@@ -6,6 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tests.readings import every_item
+from yester.agents.base import complete_call
+from yester.agents.values import join_fields
 from yester.distil.distil import Report, distil
 from yester.distil.drafts import Draft, Gate
 from yester.distil.history import LOOK_BACK, Rules
@@ -14,7 +16,7 @@ from yester.distil.outcomes import outcomes
 from yester.distil.turns import View, step_of, views
 from yester.distil.work import assigned
 from yester.ingest.prepare import prepare_item
-from yester.model import DISTILLED, Event, Item, Queue, Session
+from yester.model import DISTILLED, Event, Item, Queue, Session, ToolCall
 
 SESSION = "aaaaaaaa-0000-4000-8000-00000000000a"
 SKIPPED = frozenset({"TodoWrite", "LS", "Skill"})
@@ -54,12 +56,24 @@ class Story:
         return self._add("message", "thinking", text)
 
     def ran(self, command: str, output: str = "", failed: bool = False, **more: Any) -> Item:
-        body = f"{command}\n\n{output}" if output else command
-        tags = ("error",) if failed else ()
-        return self._add("message", "tool", body, tool="Bash", tags=tags, **more)
+        return self._call("Bash", {"command": command}, output, failed, **more)
+
+    def _call(
+        self, tool: str, given: dict[str, str], output: str = "", failed: bool = False, **more: Any
+    ) -> Item:
+        """A use of a tool with its structure, as readers make it."""
+        body, places = join_fields(given.items(), named=False)
+        call = ToolCall(tuple(places))
+        item = self._add("message", "tool", body, tool=tool, call=call, **more)
+        self.items[-1] = complete_call(item, output, failed)
+        return self.items[-1]
 
     def fails(self, command: str, output: str, status: int = 1) -> Item:
         return self.ran(command, f"Exit code {status}\n{output}", failed=True)
+
+    def replaces(self, file: str, old: str, new: str) -> Item:
+        given = {"file_path": file, "old_string": old, "new_string": new}
+        return self._call("Edit", given, files_modified=(file,))
 
     def edits(self, file: str, text: str = "x = 1\nx = 2\n" * 6, **more: Any) -> Item:
         return self._add(

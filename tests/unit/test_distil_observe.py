@@ -176,7 +176,7 @@ def test_what_is_said_to_be_fixed_is_a_bugfix_and_never_reads_as_a_failure(said,
 def test_a_fix_without_an_edit_is_a_bugfix_too():
     story = Story()
     story.prompt("why does calc.py not start?")
-    story.ran("python calc.py", "ModuleNotFoundError: numpy" + " " * 90)
+    story.ran("python calc.py", "ModuleNotFoundError: numpy" + "." * 90)
     story.says(
         "Fixed: calc.py failed with ModuleNotFoundError because `numpy` was missing in .venv."
     )

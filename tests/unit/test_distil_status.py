@@ -21,7 +21,7 @@ def judged(story: Story) -> list[str]:
 
 
 def edit(story: Story, file: str = CLIENT, old: str = OLD, new: str = NEW) -> None:
-    story.edits(file, f"{old}{new}".rstrip("\n"))
+    story.replaces(file, old, new)
 
 
 def changed(story: Story, prompt: str = "Use one connection per call") -> Story:
@@ -96,6 +96,17 @@ HISTORIES = {
         lambda s: (changed(s), s.says("Done."), s.prompt("it drops idle connections"),
                    edit(s, old=NEW, new=OLD), s.says("The shared session is back.")),
         ["reverted: edited back", "reverted: edited back"],
+    ),
+    "edited back, as stored without structure": (
+        lambda s: (s.prompt("Use one connection per call"), s.edits(CLIENT, f"{OLD}{NEW}".rstrip()),
+                   s.says("Done."), s.prompt("it drops idle connections"),
+                   s.edits(CLIENT, f"{NEW}{OLD}".rstrip()), s.says("The session is back.")),
+        ["reverted: edited back", "reverted: edited back"],
+    ),
+    "what looks like the same text turned round is another edit": (
+        lambda s: (s.prompt("Name them anew"), s.replaces(CLIENT, "a = 1", "b = 2\nc = 3"),
+                   s.replaces(CLIENT, "b = 2", "c = 3\na = 1"), s.says("Done.")),
+        ["changed: not verified"],
     ),
     "said to be taken back, and the same file is changed": (
         lambda s: (changed(s), s.says("Done."), s.prompt("Go back to the shared session, please"),

@@ -26,7 +26,7 @@ _LOOKS = frozenset(
 OLD_TEXT = ("old_string", "oldString", "old_str")
 NEW_TEXT = ("new_string", "newString", "new_str")
 _PATCH = ("patchText", "patch", "input")
-_PATCH_LINE = re.compile(r"^([+-])(?!\+\+ |-- )", re.M)
+_PATCH_LINE = re.compile(r"^([+-])(?!\+\+ |-- )(.*)", re.M)
 
 
 def split_call(item: Item) -> tuple[str, str | None]:
@@ -91,7 +91,7 @@ def _count_changes(item: Item) -> str:
     if item.call is None or item.call.cut:
         return ""
     if patch := item.call_field(*_PATCH):
-        signs = _PATCH_LINE.findall(patch)
+        signs = [sign for sign, _ in _PATCH_LINE.findall(patch)]
         added, removed = signs.count("+"), signs.count("-")
     else:
         pairs = replaced_texts(item)
@@ -105,6 +105,10 @@ def replaced_texts(item: Item) -> list[tuple[str, str]]:
     old, new = item.call_field(*OLD_TEXT), item.call_field(*NEW_TEXT)
     if old is not None or new is not None:
         return [(old or "", new or "")]
+    if patch := item.call_field(*_PATCH):
+        lines = _PATCH_LINE.findall(patch)
+        old, new = ("\n".join(text for sign, text in lines if sign == one) for one in "-+")
+        return [(old, new)]
     edits = decode_json(item.call_field("edits") or "")
     if not isinstance(edits, list):
         return []

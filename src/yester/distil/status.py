@@ -19,6 +19,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from yester.agents.values import trim_text
+from yester.distil.calls import replaced_texts
 from yester.distil.commands import CHECKS, simple
 from yester.distil.phrases import cut
 from yester.distil.turns import Step, View
@@ -40,6 +42,7 @@ _DECIDES = re.compile(
 )
 _ANSWER = 160  # characters of a closing message that says something
 _COMMAND = 60
+_SHORTEST = 8  # characters; less may be exchanged by chance
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,12 +175,23 @@ def _names(path: str, file: str) -> bool:
 
 
 def _inverts(one: _Edit, file: str, step: Step) -> bool:
-    """Does an edit put back what another one has replaced? Both are stored as path, former text,
-    new text: one is the other with its halves exchanged."""
+    """Does an edit put back what another one has replaced?"""
     if one.file != file or one.step is step:
         return False
+    calls = (one.step.item.call, step.item.call)
+    if all(call is not None and not call.cut for call in calls):
+        former, now = (_replacements(each) for each in (one.step, step))
+        long = sum(len(old) + len(new) for old, new in now) > _SHORTEST
+        return long and former != now and sorted((new, old) for old, new in former) == now
+    # Stored without structure, or cut: path, former text, new text. One is the other with its
+    # halves exchanged.
     first, second = _halves(one.step), _halves(step)
-    return len(first) == len(second) > 8 and first != second and second in first * 2
+    return len(first) == len(second) > _SHORTEST and first != second and second in first * 2
+
+
+def _replacements(step: Step) -> list[tuple[str, str]]:
+    """What an edit replaced by what; the text at an item's end has lost its last line breaks."""
+    return sorted((trim_text(old), trim_text(new)) for old, new in replaced_texts(step.item))
 
 
 def _halves(step: Step) -> str:
