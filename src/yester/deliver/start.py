@@ -338,7 +338,10 @@ def _add_decided(block: _Block, project: Filters, own: str) -> None:
             continue
         text = join_title(item.title, one_line(item.body, _WHY))
         day = block.calendar.day_label(item.epoch)
-        number += block.add(f"{item.id}: {quote_text(text)} ({day})", item, "decided", 2, "Decided")
+        if block.add(f"{item.id}: {quote_text(text)} ({day})", item, "decided", 2, "Decided"):
+            number += 1
+            if item.session and item.prompt_number:
+                block.turns.add((item.session, item.prompt_number))
 
 
 def _add_at_hand(block: _Block, here: Here, own: str) -> None:

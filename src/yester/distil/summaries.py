@@ -16,6 +16,7 @@ from yester.distil.status import Status
 from yester.distil.titles import asked, file_names, request_title, telling_request, words
 from yester.distil.trouble import WARNING
 from yester.distil.turns import View
+from yester.text.sentences import split_sentences
 
 FIELDS = ("request", "investigated", "learned", "completed", "next_steps", "notes")
 _ROOM = {
@@ -71,7 +72,7 @@ def turn_summary(turn: View, drafts: Sequence[Draft], gate: Gate, status: Status
             *(draft.title for draft in found if not _asks(draft.title, request)),
         ],
         "completed": [draft.title for draft in done] if status.holds else [],
-        "next_steps": [*([wanted] if status.word == "open" else []), *_left_undone(turn, gate)],
+        "next_steps": [*_broken_off(turn, wanted, status), *_left_undone(turn, gate)],
         "notes": [
             *([f"{status.word}: {title}"] if status.word in TAKEN_BACK and title else []),
             *(draft.title for draft in drafts if WARNING in draft.tags),
@@ -82,6 +83,15 @@ def turn_summary(turn: View, drafts: Sequence[Draft], gate: Gate, status: Status
         tuple(dict.fromkeys(turn.looked_at))[:_MOST_FILES], turn.edited[:_MOST_FILES],
         status.text if status.word != "talk" else "", _cause(drafts),
     )  # fmt: skip
+
+
+def _broken_off(turn: View, wanted: str, status: Status) -> list[str]:
+    """What the turn leaves open: what was wanted, or what the user has to decide."""
+    if status.word != "open":
+        return []
+    if turn.closing is not None and (asks := split_sentences(turn.closing.body)[-1:]):
+        return [plain(asks[0])]
+    return [wanted]
 
 
 def _cause(drafts: Sequence[Draft]) -> str:
@@ -169,7 +179,8 @@ def _first_line(text: str) -> str:
 # What a closing message leaves undone, by sentences that were read: 12 of 13 of them right in the
 # closing messages of 798 turns. Offers and plans are not among them.
 _UNDONE = re.compile(
-    r"\bstill (?:needs? (?:to|human|your|review)|pending|blocked|fail(?:s|ing)?\b(?! gracefully|-))"
+    r"(?<!\bwe )(?<!\byou )\bstill (?:needs? (?:to|human|your|review)|pending|blocked"
+    r"|fail(?:s|ing)?\b(?! gracefully|-))"
     r"|\b(?:is|are)(?:n't| not) (?:yet )?(?:committed|pushed|deployed|implemented|fixed)(?: yet)?\b"
     r"|\bnot yet (?:mergeable|committed|pushed|deployed|implemented|fixed|done)\b"
     r"|\bremaining (?:issue|failure|problem|error)s? (?:is|are)\b|\bis unverified\b"

@@ -36,7 +36,9 @@ if TYPE_CHECKING:
 
 REQUEST_CHARACTERS, CLOSING_CHARACTERS = 3_000, 6_000  # of each that are looked at
 TITLE_CHARACTERS = 80
-LEAST_SCORE = -10.0  # below it the title is not to be used
+# Below it the title is not used. The model's own bound is -10; of turns that led to no commit the
+# titles between the two are mostly fragments.
+LEAST_SCORE = 0.0
 SHORTEST, LONGEST = 3, 14  # words of a title
 
 _CLS, _SEP, _UNKNOWN = 101, 102, 100
