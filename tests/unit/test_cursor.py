@@ -297,11 +297,13 @@ def talk(editor):
     editor.bubble("b1", 1, text="Why is the total wrong?", createdAt="2026-02-02T02:40:00.000Z")
     editor.bubble("b2", thinking={"text": "Rounding?"}, text="")
     editor.bubble("b3", capabilityType=15, toolFormerData=tool(
-        rawArgs='{"command": "make"}', result='{"output": "2 failed"}'))  # fmt: skip
+        rawArgs='{"command": "make"}',
+        result='{"output": "2 failed", "exitCodeV2": 2}'))  # fmt: skip
     editor.bubble("b4", text="It rounds too early.", timingInfo={"clientStartTime": NOON + 90.5})
     editor.composer()
 
 
+@pytest.mark.requirement("CAP-16")
 def test_a_conversation_of_the_editor_is_told_bubble_by_bubble(editor):
     talk(editor)
     now = reading(editor.path)
@@ -311,6 +313,7 @@ def test_a_conversation_of_the_editor_is_told_bubble_by_bubble(editor):
     assert (ran.ref, ran.tool, ran.body) == (
         "toolu_0123456789abcdefAB", "run_terminal_cmd", "make\n\n2 failed",
     )  # fmt: skip
+    assert (ran.call_field("command"), ran.call_result, ran.call.status) == ("make", "2 failed", 2)
     assert (answer.body, answer.epoch, answer.prompt_number) == (
         "It rounds too early.", NOON + 90, 1,
     )  # fmt: skip

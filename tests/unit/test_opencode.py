@@ -120,6 +120,7 @@ def talk(db):
     )  # fmt: skip
 
 
+@pytest.mark.requirement("CAP-16")
 def test_a_session_is_told_as_prompt_thought_call_and_answer(database):
     db = database()
     talk(db)
@@ -136,6 +137,8 @@ def test_a_session_is_told_as_prompt_thought_call_and_answer(database):
     assert (thought.role, thought.body) == ("thinking", "Rounding, perhaps.")
     assert (ran.role, ran.tool, ran.body) == ("tool", "bash", "pytest -q\n\n1 failed")
     assert (ran.ref, ran.tags) == ("call_0123456789abcdefABCDEF", ("error",))
+    assert (ran.call_field("command"), ran.call_field("timeout")) == ("pytest -q", "9")
+    assert (ran.call_result, ran.call.status) == ("1 failed", 1)
     assert (answer.role, answer.prompt_number) == ("assistant", 1)
     assert {item.source for item in (prompt, answer)} == {"opencode"}
     (session,) = now.sessions()

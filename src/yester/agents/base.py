@@ -25,7 +25,6 @@ from yester.agents.values import (
     join_output,
     parse_time,
     relative_path,
-    text_at,
     to_text,
     todo_text,
     trim_text,
@@ -403,8 +402,9 @@ class Conversation:
     ) -> Item:
         """A tool call without its result; patches and known fields tell the files."""
         row = TOOLS.get(tool.lower(), Tool((), ()))
-        file_field = next((name for name in _TABLE["file_fields"] if text_at(given, name)), "")
-        file = text_at(given, *_TABLE["file_fields"])
+        named = (name for name in _TABLE["file_fields"] if given.get(name))
+        file_field = next((name for name in named if isinstance(given[name], str)), "")
+        file = given[file_field] if file_field else ""
         wanted = [file_field if name == "file" and file else name for name in row.input]
         chosen = [name for name in wanted if given.get(name)] if row.input else list(given)
         fields = [(name, to_text(given[name])) for name in chosen]
@@ -452,14 +452,13 @@ def complete_call(
 ) -> Item:
     """A tool call with its result, which may name files that were changed."""
     body, given = join_output(item.body, output), trim_text(item.body)
-    begin = len(item.body) - len(item.body.lstrip("\n"))
-    trimmed = ((0, begin, ""), (begin + len(given), len(item.body), ""))
     call = item.call or ToolCall()
-    call = replace(
-        call.move_to(move_spans(call.spans, trimmed)),
-        result=(len(body) - len(trim_text(output)), len(body)),
-        status=status,
-    )
+    if given != item.body:
+        begin = len(item.body) - len(item.body.lstrip("\n"))
+        trimmed = ((0, begin, ""), (begin + len(given), len(item.body), ""))
+        call = call.move_to(move_spans(call.spans, trimmed))
+    result = (len(body) - len(trim_text(output)), len(body))
+    call = ToolCall(call.fields, result, call.options, status, call.cut)
     return replace(
         item,
         body=body,

@@ -68,7 +68,10 @@ def prepare_item(item: Item) -> Entry:
     if body is not item.body:
         clean["body"] = body
     if item.call and spans is not None:
-        clean["call"] = _prepare_call(item.call.move_to(spans), cut=body is not whole)
+        moved = item.call if body is item.body else item.call.move_to(spans)
+        call = _prepare_call(moved, cut=body is not whole)
+        if call is not item.call:
+            clean["call"] = call
     for name in _SHORT_TEXTS:
         value = getattr(item, name)
         if value and (text := redact_value(value)) is not None:
@@ -88,6 +91,8 @@ def _prepare_call(call: ToolCall, cut: bool) -> ToolCall:
         if text.startswith(head):
             options[name] = text.removeprefix(head)
     cut = cut or call.cut or len(call.fields) > _FIELDS
+    if (fields, options, cut) == (call.fields, call.options, call.cut):
+        return call
     return replace(call, fields=fields, options=options, cut=cut)
 
 
