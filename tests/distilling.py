@@ -73,7 +73,8 @@ class Story:
 
     def replaces(self, file: str, old: str, new: str) -> Item:
         given = {"file_path": file, "old_string": old, "new_string": new}
-        return self._call("Edit", given, files_modified=(file,))
+        answer = f"The file {file} has been updated successfully."
+        return self._call("Edit", given, answer, files_modified=(file,))
 
     def edits(self, file: str, text: str = "x = 1\nx = 2\n" * 6, **more: Any) -> Item:
         return self._add(

@@ -183,8 +183,9 @@ def test_what_is_open_stands_first_until_a_later_turn_closes_it(memory):
     text = at_start(memory).text
     lines = text.splitlines()
     assert lines[3] == "Open"
-    assert "Round the totals: `pytest` 2 failed" in lines[4]
+    assert "failed: “Round the totals” (totals.py, `pytest` 2 failed" in lines[4]
     assert "Refunds over 30 days still need to go through by hand" in lines[5]
+    assert text.count("Round the totals") == 1
     memory.add([card("s3", 1, "Round half to even", "done: `pytest` 9 passed", 1, ["totals.py"])])
     later = at_start(memory).text
     assert "2 failed" not in later.partition("Last session")[0]

@@ -95,13 +95,13 @@ HISTORIES = {
     "edited back": (
         lambda s: (changed(s), s.says("Done."), s.prompt("it drops idle connections"),
                    edit(s, old=NEW, new=OLD), s.says("The shared session is back.")),
-        ["reverted: edited back", "reverted: edited back"],
+        ["reverted: edited back", "changed: not verified"],
     ),
     "edited back, as stored without structure": (
         lambda s: (s.prompt("Use one connection per call"), s.edits(CLIENT, f"{OLD}{NEW}".rstrip()),
                    s.says("Done."), s.prompt("it drops idle connections"),
                    s.edits(CLIENT, f"{NEW}{OLD}".rstrip()), s.says("The session is back.")),
-        ["reverted: edited back", "reverted: edited back"],
+        ["reverted: edited back", "changed: not verified"],
     ),
     "what looks like the same text turned round is another edit": (
         lambda s: (s.prompt("Name them anew"), s.replaces(CLIENT, "a = 1", "b = 2\nc = 3"),

@@ -130,7 +130,7 @@ def card_line(
     why = one_line(why or card.body, _WHY)
     reason = "" if not why or why.startswith(title.rstrip("…")[:40]) else f" {quote_text(why)}"
     names = [short_name(name.rsplit("/", 1)[-1]) for name in card.files_modified[:_FILES]]
-    proof = one_line(evidence, TITLE) if word in ("done", "failed", "reverted") else ""
+    proof = one_line(evidence, TITLE) if word not in ("changed", "answered") else ""
     day = calendar.day_label(card.epoch) if dated else ""
     facts = ", ".join(filter(None, (*names, proof, day)))
     told = f"{card.id}{label}{origin}: {quote_text(title)}{reason}"

@@ -2,7 +2,8 @@
 
     rules       what the user wants observed, in a block of its own
     open        what is not done, as far as no later turn has closed it
-    last        the last session in which something was done, a line a turn
+    this        after compaction: what the session itself did, a line a turn
+    last        the last session in which something was done, likewise
     decided     decisions and what was kept on purpose
     at hand     what is known about the branch and the files that are changed
     earlier     titles of other sessions, one each
@@ -14,7 +15,7 @@ names of days: the same memory gives the same text, so that a model's prompt cac
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import tzinfo
 from typing import TYPE_CHECKING
@@ -36,7 +37,7 @@ from yester.deliver.page import Context, Page, Shown, join_contexts
 from yester.fence import MOST_UNITS, count_units
 from yester.git import Signals
 from yester.memories.places import is_curated_note
-from yester.model import CURATED, Filters, Item, Paging, Probe, Project, Session
+from yester.model import CURATED, Filters, Item, Paging, Probe, Project, Queue, Session
 from yester.recall.beginning import relevant_hits
 from yester.recall.rank import Weights
 from yester.recall.recall import Fates
@@ -49,14 +50,19 @@ if TYPE_CHECKING:
 
 _CARDS = 120  # newest summaries that are looked at
 _SESSIONS = 40  # last sessions among which one is looked for that has no summary yet
+_WAITING = 500  # newest sessions that wait to be distilled
 _OPEN, _LAST, _DECIDED, _AT_HAND, _EARLIER = 5, 6, 4, 3, 6  # lines; titles
 _RULES = 400  # tokens of all rules together
 _WHY, _NOTE, _RULE, _WORDS = 200, 300, 240, 300  # characters
 _FILES = 2  # named in a line
 _TELLING = 12  # characters of last words that say something
+_PLACES = {"open": 0, "this": 1, "last": 2, "decided": 3, "at hand": 4, "earlier": 5}
 _WORK = ("done", "changed", "failed", "reverted", "open")
+_UNFINISHED = ("failed", "open")
 _KEPT = ("decision", "constraint", "preference", "runbook", "tech_debt")
 _SAME = 0.5  # share of the words of what is open that closes it, in a later turn
+_COMMITTED = re.compile(r"\b(?:un)?commit", re.I)
+_RUN = re.compile(r"`[^`]+`")
 _NAMES = re.compile(r"[\w./-]*[\w]+(?:[._/-][\w]+)+|\b[a-z]+[A-Z]\w+|`[^`]+`")
 
 
@@ -131,14 +137,22 @@ def at_start(
     )  # fmt: skip
     block = _Block(store, page, calendar)
     own = "" if of_session else here.session
-    cards = [card for card in _cards(store, project) if not (own and card.session == own)]
-    _add_open(block, cards)
-    _add_last(block, project, own, cards, exchange)
+    found = [
+        item
+        for item in store.select(replace(project, kinds=("summary",)), Paging(_CARDS))
+        if not (own and item.session == own)
+    ]
+    cards = _cards(found)
+    _add_open(block, cards, _to_do(found, cards))
+    if of_session and here.session:
+        _add_own(block, project, here.session, [c for c in cards if c.session == here.session])
+    others = [card for card in cards if card.session != here.session]
+    _add_last(block, project, here.session, others, exchange)
     _add_decided(block, project, own)
     if here.signals is not None:
         _add_at_hand(block, here, own)
-    others = [item for item in _loose(store, project, cards) if not (own and item.session == own)]
-    _add_earlier(block, sorted((*cards, *others), key=lambda one: -one.epoch))
+    loose = [item for item in _loose(store, project, cards) if not (own and item.session == own)]
+    _add_earlier(block, sorted((*cards, *loose), key=lambda one: -one.epoch))
     return join_contexts(rules, page.finish_page())
 
 
@@ -177,15 +191,25 @@ def _rules(rules: Sequence[Item], calendar: Calendar, budget: int) -> Context:
 # --- cards ----------------------------------------------------------------------------------------
 
 
-def _cards(store: Store, project: Filters) -> list[Item]:
+def _cards(summaries: Sequence[Item]) -> list[Item]:
     """The cards of turns, the newest first: their summaries, or that of a session which is one."""
-    found = store.select(replace(project, kinds=("summary",)), Paging(_CARDS))
-    turns = {item.session for item in found if item.type == "turn"}
+    turns = {item.session for item in summaries if item.type == "turn"}
     return [
         item
-        for item in found
+        for item in summaries
         if item.sections and (item.type == "turn" or item.session not in turns)
     ]
+
+
+def _to_do(summaries: Sequence[Item], cards: Sequence[Item]) -> dict[str, list[str]]:
+    """By session, what its own summary says is left and none of its turns does: its last list of
+    things to do."""
+    told = {(card.session, text) for card in cards for text in _open_ends(card)}
+    return {
+        item.session: [text for text in _open_ends(item) if (item.session, text) not in told]
+        for item in summaries
+        if item.type == "session"
+    }
 
 
 def _loose(store: Store, project: Filters, cards: Sequence[Item]) -> list[Item]:
@@ -209,45 +233,82 @@ def _is_work(card: Item) -> bool:
 # --- open -----------------------------------------------------------------------------------------
 
 
-def _add_open(block: _Block, cards: Sequence[Item]) -> None:
+def _add_open(block: _Block, cards: Sequence[Item], to_do: dict[str, list[str]]) -> None:
+    """Turns that failed or were broken off, as their cards; and what was said to be left undone."""
     later: list[Item] = []
     number = 0
+
+    def add(line: str, card: Item) -> bool:
+        place = (_PLACES["open"], number, 0)
+        return block.page.add_line(f"- {line}", card.id, "open", place, heading="Open")
+
     for card in cards:
-        for text in _open_ends(card):
-            if number < _OPEN and not any(_closes(one, card, text) for one in later):
-                day = block.calendar.day_label(card.epoch)
-                line = f"{card.id}: {quote_text(one_line(text, _WHY))} ({day})"
-                if block.page.add_line(
-                    f"- {line}", card.id, "open", (0, number, 0), heading="Open"
-                ):
-                    number += 1
+        if number < _OPEN and card_status(card) in _UNFINISHED:
+            finished = any(_finishes(one, card) for one in later)
+            if not finished and add(_unfinished_line(card, block.calendar), card):
+                number += 1
+                block.told.add(card.id)
+                block.turns.add((card.session, card.prompt_number))
+        day = block.calendar.day_label(card.epoch)
+        for text in (*_open_ends(card), *to_do.pop(card.session, ())):
+            known = card.id in block.told and text == card.body
+            if number < _OPEN and not known and not any(_closes(one, text) for one in later):
+                number += add(f"{card.id}: {quote_text(one_line(text, _WHY))} ({day})", card)
         later.append(card)
 
 
-def _open_ends(card: Item) -> Iterator[str]:
-    yield from filter(None, card.sections.get("next_steps", "").split("\n"))
-    if card_status(card) == "failed":
-        yield f"{card.title}: {card.subtitle.partition(': ')[2]}"
+def _open_ends(card: Item) -> list[str]:
+    """What is left besides what the status says: the first of an open turn is what it waits for."""
+    steps = [text for text in card.sections.get("next_steps", "").split("\n") if text]
+    return steps[1:] if card_status(card) == "open" else steps
 
 
-def _closes(later: Item, card: Item, text: str) -> bool:
-    """Has a later turn done what was open? It has worked on the same files, or says so."""
-    if card_status(later) not in ("done", "changed", "answered"):
-        return False
+def _unfinished_line(card: Item, calendar: Calendar) -> str:
+    steps = card.sections.get("next_steps", "") if card_status(card) == "open" else ""
+    return card_line(card, calendar, why=steps.split("\n")[0])
+
+
+def _finishes(later: Item, card: Item) -> bool:
+    """Has a later turn finished what failed, or was broken off? It has worked on the same files, or
+    run the same command with success; a question is answered by what speaks of the same."""
+    word, _, evidence = later.subtitle.partition(": ")
+    failed = card_status(card) == "failed"
     if set(later.files_modified) & set(card.files_modified):
-        return True
-    if later.session == card.session and later.prompt_number == card.prompt_number:
+        return word == "done" or (word == "changed" and not failed)
+    run = _RUN.search(card.subtitle)
+    if failed and run is not None:
+        return run[0] in evidence and evidence.endswith("passed")
+    return word in ("done", "changed", "answered") and _speaks_of(later, card.title)
+
+
+def _closes(later: Item, text: str) -> bool:
+    """Has a later turn done what was said to be left? It says so, or names the same."""
+    if card_status(later) not in ("done", "changed"):
         return False
+    if _COMMITTED.search(text) and "committed" in later.subtitle:
+        return True
+    return _speaks_of(later, text)
+
+
+def _speaks_of(card: Item, text: str) -> bool:
+    said = f"{card.title} {card.sections.get('request', '')} {card.sections.get('completed', '')}"
     wanted = set(text_terms(text))
-    told = set(text_terms(f"{later.title} {later.sections.get('completed', '')}"))
-    named = {name.strip("`") for name in _NAMES.findall(text)}
-    said = f"{later.title} {later.sections.get('request', '')}"
+    names = {name.strip("`") for name in _NAMES.findall(text)}
     return bool(wanted) and (
-        len(wanted & told) >= _SAME * len(wanted) or any(name in said for name in named)
+        len(wanted & set(text_terms(said))) >= _SAME * len(wanted)
+        or any(name in said for name in names)
     )
 
 
 # --- the last session -----------------------------------------------------------------------------
+
+
+def _add_own(block: _Block, project: Filters, own: str, cards: Sequence[Item]) -> None:
+    """What the session itself did, of which compaction has left it a summary at most."""
+    if _add_cards(block, "This session", "this", cards):
+        return
+    for session in block.store.sessions(replace(project, session=own), Paging(1)):
+        _add_words(block, session, "This session", "this")
 
 
 def _add_last(
@@ -256,42 +317,53 @@ def _add_last(
     newest = next((card for card in cards if _is_work(card)), None)
     raw = _undistilled(block.store, project, own, newest)
     if raw is not None:
-        _add_raw(block, raw)
+        _add_words(block, raw, _heading(raw, None, block.calendar), "last")
     elif newest is not None:
         session = block.store.session(newest.session, newest.agent)
         heading = _heading(session, newest, block.calendar)
-        lines = [c for c in cards if c.session == newest.session and _is_work(c)]
-        for card in reversed(lines[:_LAST]):
-            if block.add(
-                card_line(card, block.calendar, dated=False), card, "last session", 1, heading
-            ):
-                block.turns.add((card.session, card.prompt_number))
-        raw = session if exchange else None
-    if exchange and raw is not None:
-        for item in _last_words(block.store, raw):
-            words = one_line(item.body, _WORDS)
-            block.add(item_line(item, block.calendar, words), item, "last words", 1, "Last session")
+        _add_cards(block, heading, "last", [c for c in cards if c.session == newest.session])
+        if exchange and session is not None:
+            _add_words(block, session, heading, "last")
+
+
+def _add_cards(block: _Block, heading: str, place: str, cards: Sequence[Item]) -> bool:
+    """The last turns of a session, the oldest first; is there something to tell of it?"""
+    telling = [card for card in cards if _is_work(card)]
+    for card in reversed([card for card in telling if not block.is_told(card)][:_LAST]):
+        text = card_line(card, block.calendar, dated=False)
+        if block.add(text, card, f"{place} session", _PLACES[place], heading):
+            block.turns.add((card.session, card.prompt_number))
+    return bool(telling)
+
+
+def _add_words(block: _Block, session: Session, heading: str, place: str) -> None:
+    """The last question of a session and how it was answered."""
+    for item in _last_words(block.store, session):
+        text = item_line(item, block.calendar, one_line(item.body, _WORDS))
+        block.add(text, item, "last words", _PLACES[place], heading)
 
 
 def _undistilled(store: Store, project: Filters, own: str, newest: Item | None) -> Session | None:
-    """The last session, if it is newer than every card and something telling was typed in it."""
+    """The last session in which something telling was typed, if it is newer than every card and
+    waits to be distilled, or there is no card."""
+    waiting: set[str] | None = None
     for session in store.sessions(project, Paging(_SESSIONS)):
         if session.key == own:
             continue
         if newest is not None and (session.key == newest.session or session.ended <= newest.epoch):
             return None
         made = Filters(projects=project.projects, session=session.key, kinds=("summary",))
-        if not store.select(made, Paging(1)) and _last_words(store, session):
+        words = _last_words(store, session)
+        if not words or store.select(made, Paging(1)):
+            continue
+        if newest is None and not trivial(words[0].body):
+            return session  # a question and its answer are all that is known
+        if waiting is None:
+            queue = Queue("distil", quiet_since=session.ended, limit=_WAITING)
+            waiting = {one.session.key for one in store.queued_sessions(queue)}
+        if session.key in waiting:
             return session
     return None
-
-
-def _add_raw(block: _Block, session: Session) -> None:
-    """A session that nothing is distilled of: its last question and how it was answered."""
-    heading = _heading(session, None, block.calendar)
-    for item in _last_words(block.store, session):
-        text = item_line(item, block.calendar, one_line(item.body, _WORDS))
-        block.add(text, item, "last words", 1, heading)
 
 
 def _last_words(store: Store, session: Session) -> list[Item]:
@@ -308,7 +380,10 @@ def _last_words(store: Store, session: Session) -> list[Item]:
             and (role != "user" or trivial(item.body) in ("", "short"))
         ][:1]
 
-    return [*last("prompt", "user"), *last("message", "assistant")]
+    asked = last("prompt", "user")
+    if session.prompts and not asked:
+        return []  # what was answered to small talk
+    return [*asked, *last("message", "assistant")]
 
 
 def _heading(session: Session | None, card: Item | None, calendar: Calendar) -> str:
@@ -338,7 +413,8 @@ def _add_decided(block: _Block, project: Filters, own: str) -> None:
             continue
         text = join_title(item.title, one_line(item.body, _WHY))
         day = block.calendar.day_label(item.epoch)
-        if block.add(f"{item.id}: {quote_text(text)} ({day})", item, "decided", 2, "Decided"):
+        line = f"{item.id}: {quote_text(text)} ({day})"
+        if block.add(line, item, "decided", _PLACES["decided"], "Decided"):
             number += 1
             if item.session and item.prompt_number:
                 block.turns.add((item.session, item.prompt_number))
@@ -361,7 +437,7 @@ def _add_at_hand(block: _Block, here: Here, own: str) -> None:
         if hit.kind not in ("memory", "note") and turn in block.turns:
             continue
         text = hit_line(hit, block.calendar, join_title(hit.title, one_line(hit.text, _NOTE)))
-        place = (3, number, 0)
+        place = (_PLACES["at hand"], number, 0)
         if block.page.add_line(f"- {text}", hit.id, "at hand", place, hit.score, heading):
             number += 1
             block.told.add(hit.id)
@@ -395,7 +471,7 @@ def _add_earlier(block: _Block, cards: Sequence[Item]) -> None:
         parts.append((card, f"{card.id} {quote_text(title)}"))
     while parts:
         line = "Earlier: " + " · ".join(text for _, text in parts)
-        if block.page.add_line(line, parts[0][0].id, "earlier", (4, 0, 0)):
+        if block.page.add_line(line, parts[0][0].id, "earlier", (_PLACES["earlier"], 0, 0)):
             block.page.shown += [Shown(card.id, 0.0, 0, "earlier") for card, _ in parts[1:]]
             return
         parts.pop()

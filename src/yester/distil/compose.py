@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from yester.agents.values import digest
 from yester.distil.dedup import Observed, as_stored, fold, stored_already, unfold
-from yester.distil.drafts import Draft, Gate
+from yester.distil.drafts import Gate
 from yester.distil.history import LOOK_BACK
 from yester.distil.made import (
     Made,
@@ -25,11 +25,12 @@ from yester.distil.made import (
 )
 from yester.distil.observe import observe
 from yester.distil.outcomes import outcomes
-from yester.distil.status import Status, judge_turns
+from yester.distil.status import judge_turns
 from yester.distil.summaries import (
-    TAKEN_BACK,
     Summary,
     as_session,
+    as_turn,
+    mark_attempts,
     session_summary,
     turn_summary,
 )
@@ -91,8 +92,8 @@ def compose(store: Store, looked: Looked) -> Iterator[Made | None]:
             continue
         yield from _taken_apart(turn, gate)
         drafts = observe(turn, done, outcome, gate)
+        drafts = mark_attempts(turn, drafts, statuses[turn.key])
         summary = turn_summary(turn, drafts, gate, statuses[turn.key])
-        drafts = [_marked(draft, statuses[turn.key]) for draft in drafts]
         yield None
         # A turn's tokens are shared out among all that may be made of it, its own summary and the
         # session's among them: none are counted twice.
@@ -118,13 +119,6 @@ def compose(store: Store, looked: Looked) -> Iterator[Made | None]:
     yield from _summaries(store, looked, telling)
 
 
-def _marked(draft: Draft, status: Status) -> Draft:
-    """With the word for work that does not hold."""
-    if status.word not in TAKEN_BACK or draft.slot.split(":")[0] not in ("work", "commit"):
-        return draft
-    return replace(draft, tags=(*draft.tags, status.word))
-
-
 def _taken_apart(turn: View, gate: Gate) -> Iterator[None]:
     """The messages of a turn, a few at a time."""
     for number, item in enumerate(turn.said):
@@ -144,17 +138,25 @@ def _summaries(store: Store, looked: Looked, telling: Sequence[_Telling]) -> Ite
     session = looked.session
     told = _told(looked.older)
     alone = bool(told) and told[0].type == "session"
-    if alone and not telling:
-        return  # it has one turn still, and its summary stands
     earlier = [
         (-1, source)
         for item in told
         for fact, source in store.evidence([item.id]).get(item.id, ())
         if fact == -1
     ]  # fmt: skip
+    if alone and not telling:  # it has one turn still, and its summary stands
+        once = as_turn(told[0].sections)
+        sections = as_session(replace(as_summary(told[0]), sections=once), looked.todo).sections
+        if sections != told[0].sections:
+            same = replace(told[0], sections=sections, updated=0, id=0)
+            yield Made(same, tuple(earlier))
+        return
     if alone:  # it had one turn, and its summary is that turn's now
         ref = turn_ref(session, _turn_of(store, told[0], earlier))
-        late = replace(told[0], ref=ref, type="turn", epoch=told[0].epoch - 1, updated=0, id=0)
+        late = replace(
+            told[0], ref=ref, type="turn", epoch=told[0].epoch - 1, updated=0, id=0,
+            sections=as_turn(told[0].sections),
+        )  # fmt: skip
         told = [late]
         yield Made(late, tuple(earlier))
     several = len(told) + len(telling) > 1
@@ -167,7 +169,7 @@ def _summaries(store: Store, looked: Looked, telling: Sequence[_Telling]) -> Ite
     if several or told:
         last = session_summary(sorted(every, key=lambda one: one.epoch), looked.todo)
     else:
-        last = as_session(every[0])
+        last = as_session(every[0], looked.todo)
     number = max([*(one.turn.number for one in telling), *(item.prompt_number for item in told)])
     shares = sum(item.discovery_tokens for item in told) + sum(one.share for one in telling)
     sources = [*earlier, *(source for one in telling for source in whole(one.turn))]

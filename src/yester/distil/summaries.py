@@ -95,8 +95,29 @@ def _broken_off(turn: View, wanted: str, status: Status) -> list[str]:
 
 
 def _cause(drafts: Sequence[Draft]) -> str:
-    facts = (fact.text for draft in drafts for fact in draft.facts)
-    return next((plain(text) for text in facts if "cause" in tells(text)), "")
+    """The last one that was named: what was guessed before it may have been refuted."""
+    facts = [fact.text for draft in drafts for fact in draft.facts]
+    return next((plain(text) for text in reversed(facts) if "cause" in tells(text)), "")
+
+
+def mark_attempts(turn: View, drafts: Sequence[Draft], status: Status) -> list[Draft]:
+    """Work that failed or was taken back says so, and is called what was asked for: what the agent
+    claims of it did not come true."""
+    if status.word not in TAKEN_BACK:
+        return list(drafts)
+    request = asked(turn.prompt)
+    wanted = request_title(request) if telling_request(request) else ""
+    wanted = wanted or f"Changed {file_names(turn.edited)}"
+    marked = []
+    for draft in drafts:
+        slot = draft.slot.split(":")[0]
+        if slot in ("work", "commit"):
+            own = words(draft.title)
+            claimed = slot == "work" and len(own & words(request)) < _SAME * len(own)
+            title = wanted if claimed else draft.title
+            draft = replace(draft, title=title, tags=(*draft.tags, status.word))
+        marked.append(draft)
+    return marked
 
 
 def session_summary(turns: Sequence[Summary], todo: str = "") -> Summary:
@@ -105,12 +126,11 @@ def session_summary(turns: Sequence[Summary], todo: str = "") -> Summary:
     if not telling:
         return Summary("", 0, {})
     last = telling[-1]
-    left = [line[4:] for line in todo.split("\n") if line[:3] in ("[ ]", "[>]")]
     fields: dict[str, Iterable[str]] = {
         name: [line for one in telling for line in one.sections.get(name, "").split("\n")]
         for name in FIELDS
     }
-    fields["next_steps"] = [*last.sections.get("next_steps", "").split("\n"), *left[:4]]
+    fields["next_steps"] = [*last.sections.get("next_steps", "").split("\n"), *_pending(todo)]
     fields["investigated"] = [_looked_at([f for one in telling for f in one.files_read])]
     return Summary(
         max(telling, key=_weight).title, last.epoch, _filled(fields, _SESSION_ROOM),
@@ -212,6 +232,25 @@ def _first(files: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(files))[:_MOST_FILES]
 
 
-def as_session(one: Summary) -> Summary:
-    """A single turn is its session: the same, dated after it."""
-    return replace(one, epoch=one.epoch + 1)
+_TO_DO = "to do: "
+
+
+def _pending(todo: str) -> list[str]:
+    """The entries of a list of things to do that are not done, marked as such."""
+    return [_TO_DO + line[4:] for line in todo.split("\n") if line[:3] in ("[ ]", "[>]")][:4]
+
+
+def as_session(one: Summary, todo: str) -> Summary:
+    """A single turn is its session: the same, dated after it, with what is left to do."""
+    left = [*one.sections.get("next_steps", "").split("\n"), *_pending(todo)]
+    steps = _lines(left, _SESSION_ROOM["next_steps"])
+    sections = {**one.sections, **({"next_steps": steps} if steps else {})}
+    return replace(one, epoch=one.epoch + 1, sections=sections)
+
+
+def as_turn(sections: Mapping[str, str]) -> dict[str, str]:
+    """The sections of a turn that was its session: its list of things to do is the session's."""
+    steps = sections.get("next_steps", "").split("\n")
+    kept = "\n".join(line for line in steps if not line.startswith(_TO_DO))
+    others = {name: text for name, text in sections.items() if name != "next_steps"}
+    return {**others, **({"next_steps": kept} if kept else {})}

@@ -97,7 +97,7 @@ _VERB = re.compile(
     r"|initiali[sz]e|install|invert|keep|let|limit|link|load|log|lower|mark|open|order"
     r"|pass|persist|port|print|publish|pull|put|reduce|regenerate|render|reorder|reset"
     r"|return|reuse|review|revert|run|save|scope"
-    r"|search|send|ship|skip|sort|store|strip|sync|track|translate|trigger|turn|validate"
+    r"|search|send|share|ship|skip|sort|store|strip|sync|track|translate|trigger|turn|validate"
     r"|wrap|write)\b"
 )
 _PASTED = re.compile(r"\A\s*(?:[{\[<>$#|=/]|\d+[:|]|https?://|at \w|\w+Error\b|Traceback)")
@@ -108,6 +108,8 @@ _POINTING = re.compile(
 _SEPARATORS = re.compile(r"[/\\]")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _FEW_WORDS = 4
+_LONG = 80  # characters: more than a title
+_CLAUSES = re.compile(r"[,;] | [-–—] ")
 
 
 def asked(prompt: Item | None) -> str:
@@ -152,6 +154,9 @@ def telling_request(text: str) -> bool:
 
 def request_title(text: str) -> str:
     """A request as a title; a polite question asks for something, another one stays a question."""
+    if len(text) > _LONG and not imperative(text):  # what is wrong, then what to do about it
+        clauses = _CLAUSES.split(text)[1:]
+        text = next((one for one in clauses if imperative(one) and telling_request(one)), text)
     bare = _POLITE.sub("", text) or text
     return as_title(_PLEASE.sub("", bare) if bare != text or imperative(text) else bare)
 
