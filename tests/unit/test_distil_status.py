@@ -97,6 +97,23 @@ HISTORIES = {
                    edit(s, old=NEW, new=OLD), s.says("The shared session is back.")),
         ["reverted: edited back", "changed: not verified"],
     ),
+    "a commit of another session taken back": (
+        lambda s: (s.prompt("Revert the commit abc1234"), s.ran("git revert --no-edit abc1234"),
+                   s.ran("pytest -q", "9 passed in 0.31s"), s.says("It is reverted.")),
+        ["done: `git revert --no-edit abc1234`; `pytest -q` 9 passed"],
+    ),
+    "a check passes in the next turn with nothing changed": (
+        lambda s: (changed(s), s.fails("pytest -q", "=== 2 failed, 7 passed in 0.31s ==="),
+                   s.says("Redis is missing."), s.prompt("it runs now, try again"),
+                   s.ran("pytest -q", "9 passed in 0.31s"), s.says("They pass, all nine.")),
+        ["done: `pytest -q` 9 passed", "answered: `pytest -q` 9 passed"],
+    ),
+    "another check passes in the next turn": (
+        lambda s: (changed(s), s.fails("pytest -q", "=== 2 failed, 7 passed in 0.31s ==="),
+                   s.says("Two fail."), s.prompt("run the client's alone"),
+                   s.ran(f"pytest -q {TEST}", "3 passed in 0.1s"), s.says("They pass, all three.")),
+        ["failed: `pytest -q` 2 failed", f"answered: `pytest -q {TEST}` 3 passed"],
+    ),
     "edited back, as stored without structure": (
         lambda s: (s.prompt("Use one connection per call"), s.edits(CLIENT, f"{OLD}{NEW}".rstrip()),
                    s.says("Done."), s.prompt("it drops idle connections"),

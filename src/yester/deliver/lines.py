@@ -128,7 +128,9 @@ def card_line(
     label = {"changed": " changed, not verified", "": ""}.get(word, f" {word}")
     title = one_line(card.title or card.sections.get("request", ""), TITLE)
     why = one_line(why or card.body, _WHY)
-    reason = "" if not why or why.startswith(title.rstrip("…")[:40]) else f" {quote_text(why)}"
+    if why.startswith(title.rstrip("…")[:40]):  # the title is its beginning
+        title, why = max(title, why, key=len), ""
+    reason = f" {quote_text(why)}" if why else ""
     names = [short_name(name.rsplit("/", 1)[-1]) for name in card.files_modified[:_FILES]]
     proof = one_line(evidence, TITLE) if word not in ("changed", "answered") else ""
     day = calendar.day_label(card.epoch) if dated else ""

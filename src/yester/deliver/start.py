@@ -15,7 +15,7 @@ names of days: the same memory gives the same text, so that a model's prompt cac
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import tzinfo
 from typing import TYPE_CHECKING
@@ -63,6 +63,8 @@ _KEPT = ("decision", "constraint", "preference", "runbook", "tech_debt")
 _SAME = 0.5  # share of the words of what is open that closes it, in a later turn
 _COMMITTED = re.compile(r"\b(?:un)?commit", re.I)
 _RUN = re.compile(r"`[^`]+`")
+_HASH = re.compile(r"\b[0-9a-f]{7,40}\b")
+_FAILS = re.compile(r"\bfail(?:s|ing|ed|ures?)?\b|\bschlägt\b.*\bfehl\b|失败", re.I)
 _NAMES = re.compile(r"[\w./-]*[\w]+(?:[._/-][\w]+)+|\b[a-z]+[A-Z]\w+|`[^`]+`")
 
 
@@ -142,7 +144,7 @@ def at_start(
         for item in store.select(replace(project, kinds=("summary",)), Paging(_CARDS))
         if not (own and item.session == own)
     ]
-    cards = _cards(found)
+    cards = _with_reverts(_cards(found))
     _add_open(block, cards, _to_do(found, cards))
     if of_session and here.session:
         _add_own(block, project, here.session, [c for c in cards if c.session == here.session])
@@ -201,6 +203,24 @@ def _cards(summaries: Sequence[Item]) -> list[Item]:
     ]
 
 
+def _with_reverts(cards: Sequence[Item]) -> list[Item]:
+    """As later sessions have left them: a commit that one of them has reverted does not hold."""
+    reverts: dict[str, str] = {}
+    told = []
+    for card in cards:  # the newest first
+        made = set(_HASH.findall(card.subtitle.partition("committed ")[2]))
+        by = next((run for hash_, run in reverts.items() if _same_hash(hash_, made)), "")
+        told.append(replace(card, subtitle=f"reverted: {by}") if by else card)
+        for run in _RUN.findall(card.subtitle):
+            if run.startswith("`git revert"):
+                reverts |= dict.fromkeys(_HASH.findall(run), run)
+    return told
+
+
+def _same_hash(one: str, others: Iterable[str]) -> bool:
+    return any(one.startswith(other) or other.startswith(one) for other in others)
+
+
 def _to_do(summaries: Sequence[Item], cards: Sequence[Item]) -> dict[str, list[str]]:
     """By session, what its own summary says is left and none of its turns does: its last list of
     things to do."""
@@ -227,7 +247,9 @@ def _loose(store: Store, project: Filters, cards: Sequence[Item]) -> list[Item]:
 
 
 def _is_work(card: Item) -> bool:
-    return not card.subtitle or card_status(card) in _WORK
+    """Was something done, or a cause found?"""
+    word = card_status(card)
+    return not card.subtitle or word in _WORK or (word == "answered" and bool(card.body))
 
 
 # --- open -----------------------------------------------------------------------------------------
@@ -243,29 +265,33 @@ def _add_open(block: _Block, cards: Sequence[Item], to_do: dict[str, list[str]])
         return block.page.add_line(f"- {line}", card.id, "open", place, heading="Open")
 
     for card in cards:
+        reason = _unfinished_reason(card)
         if number < _OPEN and card_status(card) in _UNFINISHED:
             finished = any(_finishes(one, card) for one in later)
-            if not finished and add(_unfinished_line(card, block.calendar), card):
+            if not finished and add(card_line(card, block.calendar, reason), card):
                 number += 1
                 block.told.add(card.id)
                 block.turns.add((card.session, card.prompt_number))
         day = block.calendar.day_label(card.epoch)
         for text in (*_open_ends(card), *to_do.pop(card.session, ())):
-            known = card.id in block.told and text == card.body
+            known = text == reason or (card.id in block.told and text == card.body)
             if number < _OPEN and not known and not any(_closes(one, text) for one in later):
                 number += add(f"{card.id}: {quote_text(one_line(text, _WHY))} ({day})", card)
         later.append(card)
 
 
 def _open_ends(card: Item) -> list[str]:
-    """What is left besides what the status says: the first of an open turn is what it waits for."""
-    steps = [text for text in card.sections.get("next_steps", "").split("\n") if text]
-    return steps[1:] if card_status(card) == "open" else steps
+    return [text for text in card.sections.get("next_steps", "").split("\n") if text]
 
 
-def _unfinished_line(card: Item, calendar: Calendar) -> str:
-    steps = card.sections.get("next_steps", "") if card_status(card) == "open" else ""
-    return card_line(card, calendar, why=steps.split("\n")[0])
+def _unfinished_reason(card: Item) -> str:
+    """What an open turn waits for, or what a failed one says of its failure: it is told with the
+    turn, and over with it."""
+    ends = _open_ends(card)
+    if card_status(card) == "open":
+        return ends[0] if ends else ""
+    failed = card_status(card) == "failed"
+    return next((text for text in ends if _FAILS.search(text)), "") if failed else ""
 
 
 def _finishes(later: Item, card: Item) -> bool:
@@ -329,7 +355,9 @@ def _add_last(
 def _add_cards(block: _Block, heading: str, place: str, cards: Sequence[Item]) -> bool:
     """The last turns of a session, the oldest first; is there something to tell of it?"""
     telling = [card for card in cards if _is_work(card)]
-    for card in reversed([card for card in telling if not block.is_told(card)][:_LAST]):
+    new = [card for card in telling if not block.is_told(card)]
+    best = sorted(new, key=lambda card: card_status(card) == "answered")[:_LAST]
+    for card in sorted(best, key=lambda card: card.epoch):
         text = card_line(card, block.calendar, dated=False)
         if block.add(text, card, f"{place} session", _PLACES[place], heading):
             block.turns.add((card.session, card.prompt_number))

@@ -242,7 +242,19 @@ def _judge(turns: Sequence[View], at: int, edits: Sequence[_Edit], back: int) ->
         return Status("changed", "not verified")
     if step := next((step for step in turn.steps for _ in step.commits), None):
         return Status("done", f"committed {step.commits[-1].hash}".strip())
+    if undoing := _revert_command(turn):
+        return Status("done", "; ".join(filter(None, (f"`{undoing}`", _run_text(passing)))))
     return _said_only(turn, passing, last)
+
+
+def _revert_command(turn: View) -> str:
+    """The command that took a commit of another session back."""
+    for step in turn.steps:
+        if step.ran is not None and not step.ran.failed and not step.ran.refused:
+            for part in simple(step.ran.command):
+                if (found := _GIT.match(part)) and found[1] == "revert":
+                    return cut(part, _COMMAND)
+    return ""
 
 
 def _said_only(turn: View, passing: Step | None, last: bool) -> Status:

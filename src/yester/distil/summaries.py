@@ -62,6 +62,7 @@ def turn_summary(turn: View, drafts: Sequence[Draft], gate: Gate, status: Status
     ]  # by the request
     found = [draft for draft in drafts if draft not in told and WARNING not in draft.tags]
     wanted = request_title(request) if telling_request(request) else ""
+    undone = wanted if status.evidence.startswith("`git revert") else ""
     titles = [*(draft.title for draft in (*done, *found)), wanted, *(one.title for one in drafts)]
     title = next(filter(None, titles), "")
     fields = {
@@ -71,7 +72,7 @@ def turn_summary(turn: View, drafts: Sequence[Draft], gate: Gate, status: Status
             *(fact.text for draft in drafts for fact in draft.facts if _learned(fact.text)),
             *(draft.title for draft in found if not _asks(draft.title, request)),
         ],
-        "completed": [draft.title for draft in done] if status.holds else [],
+        "completed": ([draft.title for draft in done] or [undone]) if status.holds else [],
         "next_steps": [*_broken_off(turn, wanted, status), *_left_undone(turn, gate)],
         "notes": [
             *([f"{status.word}: {title}"] if status.word in TAKEN_BACK and title else []),
@@ -95,9 +96,9 @@ def _broken_off(turn: View, wanted: str, status: Status) -> list[str]:
 
 
 def _cause(drafts: Sequence[Draft]) -> str:
-    """The last one that was named: what was guessed before it may have been refuted."""
-    facts = [fact.text for draft in drafts for fact in draft.facts]
-    return next((plain(text) for text in reversed(facts) if "cause" in tells(text)), "")
+    """The first that the last message names: what was guessed before it may have been refuted."""
+    causes = [fact for draft in drafts for fact in draft.facts if "cause" in tells(fact.text)]
+    return next((plain(fact.text) for fact in causes if fact.source == causes[-1].source), "")
 
 
 def mark_attempts(turn: View, drafts: Sequence[Draft], status: Status) -> list[Draft]:
