@@ -151,7 +151,7 @@ HISTORIES = {
     "a commit taken back": (
         lambda s: (changed(s), s.commits("Use one connection per call"), s.says("Committed."),
                    s.prompt("revert that"), s.ran("git revert abc1234"), s.says("Reverted it.")),
-        ["reverted: `git revert abc1234`", "talk"],
+        ["reverted: `git revert abc1234`", "done: `git revert abc1234`"],
     ),
     "reset, but kept on a branch": (
         lambda s: (changed(s), s.commits("Use one connection per call"),
