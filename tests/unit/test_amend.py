@@ -6,11 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yester.distil.amend import TURNS, amends, find_amended
+from yester.distil.amend import amends, find_amended
 from yester.memories.subject import CHOICES, named_thing, shared_choice
 from yester.model import Item
+from yester.tables import load_rows
 
 pytestmark = pytest.mark.requirement("DIS-08")
+
+EVERY_TURN = pytest.mark.parametrize(
+    "turn", load_rows("decisions", "turns"), ids=lambda turn: turn.name
+)
 
 
 def decision(title: str, body: str = "", epoch: int = 1) -> Item:
@@ -22,17 +27,18 @@ def why(newer: str, older: str) -> str:
     return amends(decision(newer, epoch=2), decision(older))
 
 
-@pytest.mark.parametrize("turn", TURNS, ids=lambda turn: turn.name)
+@EVERY_TURN
 def test_a_turn_amends_what_it_leaves_and_not_another(turn):
-    assert turn.pattern.search(turn.newer)
-    assert why(turn.newer, turn.older).startswith(f"{turn.name}: ")
-    assert why(turn.newer, turn.other) == ""
+    (newer,), (older,), (other,) = turn.examples, turn.values["amends"], turn.near_misses
+    assert why(newer, older).startswith(f"{turn.name}: ")
+    assert why(newer, other) == ""
 
 
-@pytest.mark.parametrize("turn", TURNS, ids=lambda turn: turn.name)
+@EVERY_TURN
 def test_only_a_newer_decision_amends(turn):
-    assert amends(decision(turn.newer, epoch=1), decision(turn.older, epoch=2)) == ""
-    same = decision(turn.newer)
+    (newer,), (older,) = turn.examples, turn.values["amends"]
+    assert amends(decision(newer, epoch=1), decision(older, epoch=2)) == ""
+    same = decision(newer)
     assert amends(same, same) == ""
 
 

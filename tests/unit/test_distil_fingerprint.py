@@ -6,21 +6,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yester.distil.fingerprint import LINES, LONGEST, PLACEHOLDERS, errors, fingerprint
+from yester.distil.fingerprint import LONGEST, errors, fingerprint
+from yester.tables import load_rows
 
 pytestmark = pytest.mark.requirement("DIS-09")
 
 
-@pytest.mark.parametrize(("name", "pattern", "put", "example", "becomes"), PLACEHOLDERS)
-def test_every_placeholder_stands_for_its_example(name, pattern, put, example, becomes):
-    assert fingerprint(example) == becomes
+def test_every_placeholder_stands_for_its_example():
+    for row in load_rows("tools", "placeholders"):
+        assert list(map(fingerprint, row.examples)) == row.values["becomes"]
 
 
-@pytest.mark.parametrize(("name", "pattern", "example"), LINES, ids=[row[0] for row in LINES])
-def test_every_row_finds_its_own_example(name, pattern, example):
-    (found,) = errors(f"first line\n{example}\nlast line here")
-    assert LINES[found.rank][0] == name
-    assert found.text in example
+def test_every_row_finds_its_own_example():
+    for rank, row in enumerate(load_rows("tools", "errors")):
+        for example in row.examples:
+            (found,) = errors(f"first line\n{example}\nlast line here")
+            assert found.rank == rank, row.name
+            assert found.text in example
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,13 @@ from yester.distil.drafts import Gate
 from yester.distil.history import LOOK_BACK
 from yester.distil.status import judge_turns
 from yester.distil.summaries import FIELDS, session_summary, turn_summary
-from yester.distil.symbols import DEFINITIONS, symbols
+from yester.distil.symbols import symbols
 from yester.distil.titles import CONCEPTS, TYPES
 from yester.distil.turns import views
-from yester.distil.typed import WAYS, decisions_in
+from yester.distil.typed import decisions_in
 from yester.ingest.prepare import Shown
 from yester.model import Event
+from yester.tables import load_rows
 
 pytestmark = pytest.mark.requirement("DIS-01", "DIS-03")
 
@@ -308,10 +309,11 @@ def test_scratch_files_and_failed_edits_are_nobodys_work():
     assert story.drafted() == []
 
 
-@pytest.mark.parametrize(("language", "pattern", "example"), DEFINITIONS)
-def test_every_definition_is_found_in_its_example_and_in_a_patch(language, pattern, example):
-    assert len(symbols(example)) == 1
-    assert symbols(f"*** Update File: a\n+    {example}\n") == symbols(example)
+def test_every_definition_is_found_in_its_examples_and_in_a_patch():
+    for row in load_rows("tools", "definitions"):
+        for example in row.examples:
+            assert len(symbols(example)) == 1, row.name
+            assert symbols(f"*** Update File: a\n+    {example}\n") == symbols(example)
 
 
 def test_a_change_tells_what_it_touched_by_name():
@@ -419,7 +421,7 @@ def test_what_is_typed_as_decided_is_a_decision_also_in_a_first_prompt(typed, ti
     assert all(occurs(fact, story) for fact in draft.facts)
 
 
-@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.name)
+@pytest.mark.parametrize("way", load_rows("decisions", "ways"), ids=lambda way: way.name)
 def test_every_way_to_say_that_something_is_decided(way):
     for text in way.examples:
         assert [one.way for one in decisions_in(text)] == [way.name], text
@@ -427,7 +429,13 @@ def test_every_way_to_say_that_something_is_decided(way):
         assert list(decisions_in(text)) == [], text
 
 
-@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.name)
+def test_the_label_of_a_decision_is_told_from_what_is_decided():
+    (row,) = load_rows("decisions", "labels")
+    assert [one.label for text in row.examples for one in decisions_in(text)] == ["Decision: "]
+    assert [one for text in row.near_misses for one in decisions_in(text)] == []
+
+
+@pytest.mark.parametrize("way", load_rows("decisions", "ways"), ids=lambda way: way.name)
 def test_a_decision_that_is_asked_supposed_or_quoted_is_none(way):
     for text in way.examples:
         bare = text.rstrip(".")

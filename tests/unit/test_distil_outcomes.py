@@ -6,7 +6,8 @@ import pytest
 
 from tests.distilling import Story
 from yester.distil.outcomes import files, outcomes
-from yester.distil.runners import RUNNERS, Counted, counted
+from yester.distil.runners import Counted, counted
+from yester.tables import load_rows
 
 pytestmark = pytest.mark.requirement("DIS-09")
 
@@ -18,11 +19,10 @@ def of(story):
     return outcomes(story.turns(), 5)
 
 
-@pytest.mark.parametrize(
-    ("name", "pattern", "example", "counts"), RUNNERS, ids=[row[0] for row in RUNNERS]
-)
-def test_every_runner_is_read_by_its_example(name, pattern, example, counts):
-    assert counted(f"noise\n{example}\n") == Counted(*counts)
+def test_every_runner_is_read_by_its_example():
+    for row in load_rows("tools", "runners"):
+        told = Counted(row.values["passed"], row.values["failed"])
+        assert [counted(f"noise\n{example}\n") for example in row.examples] == [told]
 
 
 def test_go_counts_packages_and_cases():

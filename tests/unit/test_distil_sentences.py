@@ -6,11 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from yester.distil.cues import BOILERPLATE, CUES, boilerplate, tells
+from yester.distil.cues import boilerplate, tells
 from yester.distil.phrases import as_title, cut, plain, shortened
 from yester.distil.sentences import generic_heading, statements
 from yester.distil.titles import (
-    BEGINNINGS,
     asked,
     conventional,
     imperative,
@@ -20,6 +19,7 @@ from yester.distil.titles import (
     type_of,
 )
 from yester.model import Item
+from yester.tables import load_rows
 from yester.text.sentences import split_sentences
 
 pytestmark = pytest.mark.requirement("DIS-03")
@@ -48,14 +48,14 @@ def prompt(text):
     return Item("p", "prompt", body=text, role="user", id=1)
 
 
-@pytest.mark.parametrize(("name", "pattern", "example"), CUES)
-def test_every_cue_is_heard_in_its_example(name, pattern, example):
-    assert name in tells(example)
+def test_every_cue_is_heard_in_its_examples():
+    for row in load_rows("statements", "cues"):
+        assert all(row.name in tells(example) for example in row.examples), row.name
 
 
-@pytest.mark.parametrize(("pattern", "example"), BOILERPLATE)
-def test_every_kind_of_boilerplate_is_known_by_its_example(pattern, example):
-    assert boilerplate(example)
+def test_every_kind_of_boilerplate_is_known_by_its_examples():
+    for row in load_rows("statements", "boilerplate"):
+        assert all(map(boilerplate, row.examples)), row.name
 
 
 @pytest.mark.parametrize(
@@ -177,9 +177,9 @@ def test_headings_any_message_could_have_are_generic():
 # --- what was asked for ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("name", "pattern", "example"), BEGINNINGS)
-def test_every_beginning_names_its_type(name, pattern, example):
-    assert type_of(example) == name
+def test_every_beginning_names_its_type():
+    for row in load_rows("statements", "types"):
+        assert [type_of(example) for example in row.examples] == [row.name]
 
 
 def test_a_commit_says_itself_what_it_is():

@@ -6,7 +6,7 @@
 A wrong link hides a decision that still holds, a missing one shows two that disagree: so only what
 is said counts. Either the newer one names what it leaves ("back from Redis", "no longer yarn") and
 the older one had chosen just that; or both choose among the same alternatives for the same purpose;
-or one forbids in the same words what the other asks for. The tests walk the table TURNS.
+or one forbids in the same words what the other asks for.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Protocol, TypeVar
 
 from yester.memories.subject import THINGS, shared_choice, telling_terms, term_overlap
+from yester.tables import load_pattern, load_rows
 from yester.text.sentences import split_sentences
 
 _READ = 1_200  # characters of a decision that are looked at
@@ -25,136 +25,6 @@ _SAME_THING = 0.6  # share of common terms from which two phrases name the same 
 _SAME_PURPOSE = 0.5
 _SURELY_SAME_PURPOSE = 0.75  # for things of which nobody knows that they are alternatives
 _SAME_WORDS = 0.75
-
-_WORD = r"(?:(?:[^\s,;:.()]|[.](?=\S)){1,40})"
-# One to four words, up to where something else begins: a purpose, a reason, the next clause.
-_NO_MORE = (
-    r"(?!(?:for|in|to|as|with|on|because|when|while|by|from|so|since|and|but|if|instead|rather"
-    r"|any ?more|anymore|until|of|at|via|over|per|is|are|was|were|than|which|that|not|due|after"
-    r"|before|between|across|inside|within|under|among)\b)"
-)
-_PHRASE = (
-    rf"(?<![^\s(])(?:the |our |a |an |using |use )?{_NO_MORE}{_WORD}(?:\s{_NO_MORE}{_WORD}){{0,3}}"
-)
-_FOR = r"(?:for|as|in|on|between|across|inside|within|under)"
-_OLD, _NEW = rf"(?P<old>{_PHRASE})", rf"(?P<new>{_PHRASE})"
-
-
-@dataclass(frozen=True, eq=False)
-class Turn:
-    """A way to say that something is left (`old`), taken (`new`), or both."""
-
-    name: str
-    source: str
-    newer: str  # a decision put this way …
-    older: str  # … one that it amends …
-    other: str  # … and one that it does not
-
-    @cached_property
-    def pattern(self) -> re.Pattern[str]:
-        return re.compile(self.source, re.I)
-
-
-TURNS = (
-    Turn(
-        "replaced",
-        rf"\b(?:replac(?:e[ds]?|ing)|swapp?(?:ed|ing|s)?)\s{_OLD}\s(?:with|by|for)\s{_NEW}",
-        "Replace Redis with PostgreSQL for sessions",
-        "Use Redis for sessions",
-        "Use Kafka for events",
-    ),
-    Turn(
-        "moved",
-        r"\b(?:switch|mov|migrat|chang|convert|go|went)\w{0,4}\s(?:\w+\s){0,2}?"
-        rf"(?:back\s|away\s)?from\s{_OLD}\sto\s{_NEW}",
-        "Migrated from yarn to pnpm",
-        "We decided to use yarn",
-        "Use the yarn cache for the pipeline",
-    ),
-    Turn(
-        "back to",
-        r"\b(?:switch|mov|go|went|chang|revert|roll|fall)\w{0,4}\s(?:\w+\s)?back (?:on)?to\s"
-        rf"{_NEW}|\b(?:return|revert)(?:ed|ing)?\sto\s(?P<new2>{_PHRASE})",
-        "Switch back to npm",
-        "Use pnpm instead of npm",
-        "Use ruff instead of flake8",
-    ),
-    Turn(
-        "in favour of",
-        rf"\b(?:drop|abandon|remov|ditch|scrap|retir|deprecat|discard)\w{{0,4}}\s{_OLD}\s"
-        rf"(?:in favou?r of|and use|and go with)\s{_NEW}",
-        "Drop GraphQL in favour of REST",
-        "Use GraphQL as the interface",
-        "Use gRPC between workers",
-    ),
-    Turn(
-        "instead of",
-        rf"{_NEW}\s(?:instead of|rather than|in place of)\s{_OLD}",
-        "Use vitest instead of jest",
-        "We settled on jest",
-        "We settled on playwright",
-    ),
-    Turn(
-        "no longer",
-        r"\bno longer\s(?:(?:use|using|need|want|support|rely on|require|keep|have|do|store in"
-        rf"|write|allow|run)\s)?{_OLD}|(?P<old2>{_PHRASE})\s(?:is|are)\sno longer\s"
-        r"(?:used|needed|supported|required|wanted|allowed)\b",
-        "We no longer use feature flags",
-        "Use feature flags for risky changes",
-        "Use conventional commits",
-    ),
-    Turn(
-        "against",
-        rf"\bdecid\w{{1,3}}\s(?:against|not to (?:use|have|keep|adopt|store in|go with))\s{_OLD}",
-        "We decided against event sourcing",
-        "Adopt event sourcing for orders",
-        "Adopt outbox tables for orders",
-    ),
-    Turn(
-        "undone",
-        r"\b(?:revert|undo|undid|undone|roll(?:ed|ing)? back|back(?:ed|ing)? out|drop|abandon|ditch"
-        r"|scrap|withdr[ae]w|retir|discard|remov)\w{0,4}\s"
-        rf"(?:the (?:decision|choice|move|switch)\s(?:to use|to|for)\s)?{_OLD}",
-        "Revert the switch to esbuild",
-        "Switch to esbuild",
-        "Switch to trunk based development",
-    ),
-    Turn(
-        "stopped",
-        r"\b(?:do not|don't|won't|will not|never|stop(?:ped)?)\s"
-        rf"(?:use|using|have|keep|keeping|rely on|relying on|adopt)\s{_OLD}",
-        "Do not use server components",
-        "Use server components for pages",
-        "Use tabs for indentation",
-    ),
-    Turn(
-        "supersedes",
-        r"\b(?:supersed|overrid|overrul)\w{0,4}\s"
-        rf"(?:the (?:decision|choice)\s(?:to use|for)\s)?{_OLD}",
-        "This supersedes the decision to use cron",
-        "Use cron for the nightly jobs",
-        "Use systemd for the worker",
-    ),
-)
-
-# How a decision says what it takes.
-CHOICE = re.compile(
-    r"\b(?:use|using|used|adopt|adopted|choose|chose|chosen|pick|picked|go with|going with"
-    r"|went with|settled? on|decided on|switch(?:ed)? to|migrated? to|moved? to|stick with"
-    r"|standardi[sz]ed? on|introduced?|default to|prefer)\s"
-    rf"(?P<new>{_PHRASE})(?:\s{_FOR}\s(?P<purpose>{_PHRASE}))?",
-    re.I,
-)
-# "Redis for sessions": a headline without a verb.
-_HEADLINE = re.compile(rf"\A(?P<new>{_PHRASE})\s(?:for|as)\s(?P<purpose>{_PHRASE})", re.I)
-# Said, but not decided; or decided beside what was there.
-_NOT_DECIDED = re.compile(
-    r"\b(?:consider(?:ed|ing)?|maybe|might|could|would|propos\w+|perhaps|thought about|discussed"
-    r"|kept|keep(?:ing)?|whether|what if|tried|explored?|evaluat\w+|also|additionally|as well"
-    r"|alongside|in addition|besides|both)\b|\?\s*\Z",
-    re.I,
-)
-_NEGATED = re.compile(r"\b(?:do not|don't|never|no|not|stop|avoid|without|won't)\b", re.I)
 
 
 class Decisionlike(Protocol):
@@ -242,7 +112,8 @@ def _rechosen(now: _Stance, then: _Stance) -> str:
 
 
 def _forbidden(newer: Decisionlike, older: Decisionlike) -> str:
-    if bool(_NEGATED.search(newer.title)) == bool(_NEGATED.search(older.title)):
+    negated = load_pattern("decisions", "negated")
+    if bool(negated.search(newer.title)) == bool(negated.search(older.title)):
         return ""
     now, then = telling_terms(newer.title), telling_terms(older.title)
     return "the opposite" if len(now) > 1 and term_overlap(now, then) >= _SAME_WORDS else ""
@@ -252,11 +123,13 @@ def _stance(decision: Decisionlike) -> _Stance:
     taken: list[_Taken] = []
     left: list[tuple[str, Terms, str]] = []
     returns: list[str] = []
+    choice = load_pattern("decisions", "choice")
+    headline = load_pattern("decisions", "headline")  # "Redis for sessions": without a verb
     for sentence in split_sentences(f"{decision.title}\n{decision.body}"[:_READ]):
-        if _NOT_DECIDED.search(sentence):
-            continue
+        if load_pattern("decisions", "not decided").search(sentence):
+            continue  # or decided beside what was there
         gone: set[str] = set()
-        for turn in TURNS:
+        for turn in load_rows("decisions", "turns"):
             for match in turn.pattern.finditer(sentence):
                 old, new = _group(match, "old"), _group(match, "new")
                 if old:
@@ -266,7 +139,7 @@ def _stance(decision: Decisionlike) -> _Stance:
                     returns.append(new)
                 if new:
                     taken.append(_Taken(new, telling_terms(new), frozenset()))
-        for match in list(CHOICE.finditer(sentence)) or _HEADLINE.finditer(sentence):
+        for match in list(choice.finditer(sentence)) or headline.finditer(sentence):
             new = _group(match, "new")
             if not any(telling_terms(new) <= telling_terms(phrase) for phrase in gone):
                 taken.append(

@@ -12,24 +12,13 @@ from yester.distil.titles import asked, concepts_of, plan_title, request_title
 from yester.distil.turns import View
 from yester.distil.typed import decisions_in
 from yester.model import Item
+from yester.tables import load_pattern
 
 _ANSWERS = re.compile(r"\"(?P<question>[^\"\n]{6,400})\"\s*=\s*\"(?P<answer>[^\"\n]{1,300})\"")
 _HEADER = re.compile(r"\"header\": ?\"(?P<text>[^\"]{2,40})\"")
 _MOST_TYPED = 3  # decisions of one prompt
 _LONGEST_CHOICE = 1_500  # characters; a longer prompt is pasted
-# How to go on now is no decision that anybody asks for later.
-_WHAT_NOW = re.compile(
-    r"\b(?:what would you like to do|ready to|shall (?:i|we)|proceed|continue|next"
-    r"|start(?:ing)? (?:with|now)|look (?:good|right|ok)|commit|approve|more questions)\b",
-    re.I,
-)
 _LABEL = re.compile(r"\A(?:decision|decided)\s*[:—–-]\s*", re.I)
-_DECIDED = re.compile(
-    r"\Adecision\b|\b(?:we|i)(?:'ve| have)? (?:dropped|chose|decided|went with|settled on|picked"
-    r"|rejected|kept|switched (?:to|from)|gave up|ruled out)\b"
-    r".*\b(?:because|since|so that|instead of|rather than|as it|to avoid)\b",
-    re.I,
-)
 
 
 def decided(turn: View, gate: Gate) -> list[Draft]:
@@ -89,9 +78,10 @@ def _stated(turn: View, gate: Gate) -> list[Draft]:
     closing = turn.closing
     if closing is None:
         return []
+    stated = load_pattern("decisions", "stated")
     for taken in gate.take(closing):
         text = plain(taken.statement.text)
-        if not (_DECIDED.search(text) and taken.statement.tells & {"cause", "why", "decision"}):
+        if not (stated.search(text) and taken.statement.tells & {"cause", "why", "decision"}):
             continue
         title = as_title(_LABEL.sub("", text))
         if len(title) >= 24:
@@ -113,8 +103,8 @@ def _answers(item: Item) -> list[tuple[Item, str, str, str]]:
     found = []
     for at, match in enumerate(_ANSWERS.finditer(output)):
         question, answer = match["question"], match["answer"]
-        if _WHAT_NOW.search(question):
-            continue
+        if load_pattern("decisions", "what now").search(question):
+            continue  # how to go on now is no decision that anybody asks for later
         header = headers[at] if at < len(headers) else cut(question, 40)
         found.append((item, header, answer, match[0]))
     return found

@@ -16,26 +16,11 @@ from yester.distil.commands import CHECKS, program, typed, words
 from yester.distil.fingerprint import Error
 from yester.distil.runners import Counted
 from yester.distil.turns import Step, View
+from yester.tables import load_pattern
 
 _OPEN = 12  # errors and failed runs that are waited for at once
 _FEW_STEPS = 5  # within so many uses of the shell a failed command is tried in another way
 _ALIKE = 0.34  # share of common words from which one command is another try at the same thing
-# Wrong for this once: it says nothing about how things are done here.
-_OF_THE_MOMENT = re.compile(
-    r"no such file|not a directory|cannot access|can't read|pathspec|conflict"
-    r"|already exists|not found: /|nothing to commit|rejected|diverg|unstaged|uncommitted"
-    r"|up to date|timed? ?out"
-    r"|could not resolve host|connection|already claimed|not a git repository|HTTP \d"
-    r"|rate limit|overwritten|single revision",
-    re.I,
-)
-_MISUSED = re.compile(
-    r"unrecogni[sz]ed|unknown|unexpected argument|command not found|missing script|script not found"
-    r"|no such (?:command|option|task)|invalid (?:option|argument|flag)|illegal option"
-    r"|not installed"
-    r"|could not (?:find|determine)|no module named|cannot find (?:module|package)",
-    re.I,
-)
 _PATHLIKE = re.compile(r"[/.:]|^Test|^test_")
 
 
@@ -241,9 +226,10 @@ def _not_to_be_used(step: Step) -> Error | None:
     if " commit" in step.ran.command or not step.errors:
         return None
     shown = step.errors[0]
-    if _OF_THE_MOMENT.search(shown.text):
+    # Wrong for this once: it says nothing about how things are done here.
+    if load_pattern("tools", "of the moment").search(shown.text):
         return None
-    if step.kind in CHECKS and not _MISUSED.search(shown.text):
+    if step.kind in CHECKS and not load_pattern("tools", "misused").search(shown.text):
         return None  # a check that found something wrong has worked
     return shown
 

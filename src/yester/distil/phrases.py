@@ -4,40 +4,12 @@ from __future__ import annotations
 
 import re
 
+from yester.tables import load_pattern
+
 _LINK = re.compile(r"!?\[(?P<text>[^\]\n]+)\]\([^)\s]+\)")
 _MARKS = re.compile(r"\*\*|__|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w)|`|~~")
 _TAGS = re.compile(r"</?[a-zA-Z][\w-]*(?:\s[^<>]{0,200})?>")
-_CLAUSE = re.compile(
-    r"(?:; | — | – | - |, (?:and|but|so|which|while|because|since|where|with|then) |: |\. |, | \()"
-)
-# What was wrong, told after "Fixed": without that word it would read as if it were so still.
-_WRONG = (
-    r"(?:fail\w*|crash\w*|broke\w*|breaks|error\w*|exception|wrong\w*|missing|bug\w*|hang\w*|hung"
-    r"|leak\w*|lost|stuck|did(?:n't| not)|does(?:n't| not)|could(?:n't| not)|was(?:n't| not)|never"
-    r"|was|were|had)"
-)
 _FIXED = re.compile(r"\A(?:(?:all|now|also|it'?s) )?fixed\s*[:,;.!—–-]+\s*", re.I)
-# Words that stand before what is said.
-_INTERJECTION = re.compile(
-    r"\A(?:(?:done|yes|yep|yeah|no|sure|ok(?:ay)?|great|perfect|good(?: (?:catch|question"
-    r"|point|idea|news))?|confirmed|exactly"
-    r"|right|correct|excellent|nice|absolutely|agreed|understood|got it|found it"
-    r"|found (?:the|an) (?:issue|problem|bug)"
-    r"|you'?re (?:absolutely |completely )?(?:right|correct)|that'?s (?:right|correct"
-    r"|a good (?:point|question))|makes sense"
-    rf"|fixed(?=[.!])(?![^;]{{0,160}}\b{_WRONG}\b)"
-    r"|i see(?: the (?:issue|problem))?|all done|all good|short answer|in short|tl;?dr"
-    r"|actually|hmm|ah|now|so|and|but|also|however|additionally|finally"
-    r"|summary|to summarize|in summary|note|update)\b\s*(?:[.!,:;—–-]+\s*|\Z))+",
-    re.I,
-)
-_LABELLED = re.compile(
-    r"\A(?:root cause|the (?:fix|bug|problem|issue|cause|solution)|problem|issue|bug|fix"
-    r"|cause|summary|finding|result|solution|diagnosis|verdict|conclusion|answer|plan"
-    r"|implementation plan|feature|task|goal|feat|proposal|design"
-    r"|refactor)\s*(?:\([^)]*\))?\s*[:—–-]\s+",
-    re.I,
-)
 _A_WORD = re.compile(r"[\w'-]+(?:\s[\w'-]+)?[.!](?:\s|\Z)")
 
 
@@ -51,12 +23,12 @@ def plain(text: str) -> str:
 
 def without_label(text: str) -> str:
     """`Root cause: the cache` is about the cache; `Verdict: possible. …` needs its label."""
-    rest = _LABELLED.sub("", text, count=1)
+    rest = load_pattern("statements", "label").sub("", text, count=1)
     return text if _A_WORD.match(rest) else rest
 
 
 def without_interjection(text: str) -> str:
-    rest = _INTERJECTION.sub("", text, count=1)
+    rest = load_pattern("statements", "interjection").sub("", text, count=1)
     return rest or text
 
 
@@ -69,8 +41,9 @@ def cut(text: str, most: int) -> str:
     """The beginning of a text, at most so long, up to the end of a clause; nothing is changed."""
     if len(text) <= most:
         return text
+    clause = load_pattern("statements", "clause")
     ends = [
-        found.start() for found in _CLAUSE.finditer(text[: most + 1]) if found.start() > most // 3
+        found.start() for found in clause.finditer(text[: most + 1]) if found.start() > most // 3
     ]
     at = ends[-1] if ends else text.rfind(" ", 0, most)
     shorter = text[: at if at > 0 else most].rstrip(" ,;:—–-(")
@@ -79,25 +52,7 @@ def cut(text: str, most: int) -> str:
     )
 
 
-_JOINT = re.compile(
-    _CLAUSE.pattern
-    + r"| (?:because|instead of|rather than|so that|which|when|while|since|where|although"
-    r"|even though|in order to|but|to (?:avoid|prevent|ensure|match|keep|use)|with"
-    r"|without|that|and|by|via) "
-)
-# "both the key" wants the other one.
-_HALF_A_PAIR = re.compile(
-    r"\b(?:both|between|either|neither)\b(?:(?!\b(?:and|or|nor)\b)[^,;:]){0,80}\Z", re.I
-)
 _ASIDE = re.compile(r"\s*\([^()]{3,120}\)|\s*\[[^\[\]]{3,80}\]")
-_DANGLING = re.compile(
-    r"(?:[\s,;:—–-]*\s\(?(?:a|an|the|and|or|but|to|of|in|on|at|by|for|from|with|without|into"
-    r"|as|is|are|was|were|be|been|has|have|had|that|which|when|where|while|if|so|than"
-    r"|then"
-    r"|because|since|not|no|its|their|his|her|our|your|my|this|these|those|about|via|per"
-    r"|now|will|would|can|could|should|may|do|does|did|explains?|uses?|e\.g|i\.e|\S))+\Z",
-    re.I,
-)
 
 
 def as_title(text: str, most: int = 80) -> str:
@@ -113,19 +68,21 @@ def shortened(text: str, most: int) -> str:
     """At most so long: whole clauses where they fill at least half of it, else words and …"""
     if len(text) <= most:
         return text
+    half_a_pair = load_pattern("statements", "half a pair")  # "both the key" wants the other one
+    dangling = load_pattern("statements", "dangling")
     ends = [
         m.start()
-        for m in _JOINT.finditer(text[: most + 1])
+        for m in load_pattern("statements", "joint").finditer(text[: most + 1])
         if m.start() >= most * 0.45
-        and not (m[0] in (" and ", " or ") and _HALF_A_PAIR.search(text, 0, m.start()))
+        and not (m[0] in (" and ", " or ") and half_a_pair.search(text, 0, m.start()))
     ]
     if ends:
-        return _DANGLING.sub("", text[: ends[-1]].rstrip(" ,;:—–-("))
+        return dangling.sub("", text[: ends[-1]].rstrip(" ,;:—–-("))
     short = text[: text.rfind(" ", 0, most)] if " " in text[:most] else text[: most - 1]
-    half = _HALF_A_PAIR.search(short)
+    half = half_a_pair.search(short)
     if half and half.start() >= most * 0.45:
         short = short[: half.start()].rstrip()
-    return _DANGLING.sub("", short).rstrip(" ,;:—–-(") + "…"
+    return dangling.sub("", short).rstrip(" ,;:—–-(") + "…"
 
 
 def _begun(text: str) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from yester.distil.cues import tells
 from yester.distil.phrases import cut, plain
+from yester.tables import load_pattern
 from yester.text.sentences import split_sentences
 
 LONGEST = 320  # characters of a statement; a longer one is cut where a clause ends
@@ -22,20 +23,6 @@ _TABLE = re.compile(r"\|.*\||\|?[ \t]{0,8}:?-{3}")
 _RULE = re.compile(r"(?:[-*_=─━]\s*+){3,}$")
 _BOLD_LINE = re.compile(r"^\s*\*\*(?P<text>[^*\n]{2,80}?)\*\*:?\s*$")
 _LABEL = re.compile(r"\A\*\*(?P<text>[^*\n]{2,80}?)\*\*\s*(?::|[—–-]|\Z)\s*")
-# A word of a heading that any message could have.
-_GENERIC_HEADING = re.compile(
-    r"(?:summary|changes?|overview|details?|status|notes?|results?|verification|testing|tests?"
-    r"|files?|context|background|implementation|problem|issues?|solution|fix(?:es|ed)?|root"
-    r"|cause|analysis|findings?|conclusion|recommendations?|next|steps?|what|how|why"
-    r"|options?|plan|approach|scope|goals?|impact|examples?|usage|references?|review|key|the"
-    r"|of|and|to|in|for|an?|is|are|was|it|this|that|these|changed|made|modified|created"
-    r"|added|updated|done|works?|happened|suggestions?|proposal|assessment|explanation"
-    r"|answers?|questions?|behaviou?r|current|new|final|complete|code|quality|report|minor"
-    r"|critical|important|high|low|medium|priority|quick|full|main|all|session|everything|we"
-    r"|you|i|our|your|where|so|far|now|up"
-    r"|\d+|[^\w\s])",
-    re.I,
-)
 _SPECIFIC = re.compile(
     r"`[^`]+`|\b\w+[_./]\w+|\b[a-z]+[A-Z]\w+|\b[A-Z]{2,}\b|--\w|\d{2,}|\"[^\"]{2,}\""
 )
@@ -125,9 +112,6 @@ def generic_heading(text: str) -> bool:
         text
     ):
         return True
-    words = [
-        word
-        for word in plain(text).split()
-        if not _GENERIC_HEADING.fullmatch(word.strip(":()?!.,"))
-    ]
-    return len(words) < 2
+    generic = load_pattern("statements", "generic word")
+    words = [word.strip(":()?!.,") for word in plain(text).split()]
+    return sum(not generic.fullmatch(word) for word in words) < 2

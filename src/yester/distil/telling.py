@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from yester.distil.cues import boilerplate
@@ -16,27 +15,21 @@ from yester.distil.phrases import (
 )
 from yester.distil.titles import file_names, near, telling_request, words
 from yester.distil.turns import View
+from yester.tables import load_pattern
 
 MOST_FILES = 20
 SUBTITLE = 140  # characters
 NEAR = 0.6  # titles of one turn that share so much are about the same
 _BODY, _SENTENCES = 480, 3
-# What leans on something said before, or is about the speaker, is no title.
-_LEANS = re.compile(
-    r"\A(?:this|that|these|those|it|its|they|both|all|each|so|to|or|because|since|if|you|your|then"
-    r"|there|here|such|same|one"
-    r"|the (?:remaining|line|commit|branch|pr|changes?|fix|issue|two|other)"
-    r"|(?:i|we)(?:'ve| have)?(?! (?:added|fixed|removed|replaced|updated|renamed|changed|moved"
-    r"|extracted|implemented|created|rewrote|switched)))\b",
-    re.I,
-)
 
 
 def first_title(found: Sequence[Taken]) -> tuple[str, str] | None:
-    """The first statement that can stand alone."""
+    """The first statement that can stand alone: not one that leans on something said before or is
+    about the speaker."""
+    leans = load_pattern("statements", "leans")
     for one in found:
         title = as_title(one.statement.text)
-        if len(title) >= 24 and not _LEANS.match(without_fixed(title)):
+        if len(title) >= 24 and not leans.match(without_fixed(title)):
             return title, one.statement.text
     return None
 

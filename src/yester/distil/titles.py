@@ -10,6 +10,7 @@ from yester.distil.phrases import as_title, plain, without_label
 from yester.distil.sentences import generic_heading, statements
 from yester.distil.typed import decisions_in
 from yester.model import Item
+from yester.tables import load_pattern, load_rows
 
 TYPES = ("bugfix", "feature", "refactor", "change", "discovery", "decision")
 CONCEPTS = (
@@ -22,89 +23,11 @@ CONCEPTS = (
     "trade-off",
 )
 
-# The kind of a piece of work by how its title or its commit begins: type, pattern, example.
-BEGINNINGS: tuple[tuple[str, str, str], ...] = (
-    (
-        "bugfix",
-        r"(?:fix(?:e[sd]|ing)?|bugfix|hotfix|resolve[sd]?|correct(?:ed|s)?|repair(?:ed)?"
-        r"|prevent(?:ed|s)?|avoid(?:ed|s)?|handle[sd]?|guard(?:ed)?|stop(?:ped|s)?)\b",
-        "fix(web): the footer",
-    ),
-    (
-        "feature",
-        r"(?:feat(?:ure)?|add(?:ed|s)?|implement(?:ed|s)?|introduce[sd]?|create[sd]?"
-        r"|support(?:ed|s)?|enable[sd]?|allow(?:ed|s)?|expose[sd]?|show(?:ed|s|n)?"
-        r"|display(?:ed|s)?|wire[sd]?)\b",
-        "Add a --local flag",
-    ),
-    (
-        "refactor",
-        r"(?:refactor(?:ed|s)?|perf|style|rename[sd]?|extract(?:ed|s)?|move[sd]?|simplif(?:y"
-        r"|ied|ies)|clean(?:ed|s)?|restructure[sd]?|dedup\w*|consolidate[sd]?|split"
-        r"|inline[sd]?|rework(?:ed|s)?|convert(?:ed|s)?|migrate[sd]?|unif(?:y|ied)"
-        r"|reorgani[sz]e[sd]?|optimi[sz]e[sd]?|dry)\b",
-        "refactor: one place for options",
-    ),
-    (
-        "change",
-        r"(?:docs?|chore|test|tests|ci|build|revert|release|bump(?:ed|s)?|update[sd]?"
-        r"|remove[sd]?|delete[sd]?|drop(?:ped|s)?|change[sd]?|replace[sd]?|switch(?:ed|es)?"
-        r"|set|use[sd]?|make|made|document(?:ed|s)?|merge[sd]?|upgrade[sd]?)\b",
-        "docs: the new flag",
-    ),
-)
-_BEGINNINGS = tuple((name, re.compile(pattern, re.I)) for name, pattern, _ in BEGINNINGS)
-_BROKEN = re.compile(
-    r"\b(?:fix|bug|broken|fails?|failing|failure|errors?|crash\w*|wrong|regression"
-    r"|does(?:n't| not) work|not working|incorrect\w*|leak\w*|hangs?|panic|exception"
-    r"|traceback|bugged|buggy|denied|blow\w* up|rejected|stuck|deadlock"
-    r"|[45]\d\d (?:error|at|from|on))\b",
-    re.I,
-)
 _FIXED = re.compile(r"(?:i (?:have )?|i've |we )?fixed\b(?! (?:in|by|with|width|size)\b)", re.I)
 _CONVENTIONAL = re.compile(r"([a-z]+)(?:\([^)]*\))?!?: ")
-_HOUSEKEEPING = re.compile(
-    r"\A(?:merge\b|fixup!|squash!|chore\b|wip\b|release\b|bump\b"
-    r"|docs?\(?[^)]*\)?: (?:update|capture|add) (?:todo|state|plan|roadmap)|refresh\b"
-    r"|update (?:state|changelog|lockfile)|sync\b|checkpoint\b|format\b|lint\b)",
-    re.I,
-)
-
-_PLAN = re.compile(
-    r"\A\s*(?:implement|execute|do|follow|carry out) (?:the|this) (?:following )?plan\b[^\n]*\n+",
-    re.I,
-)
 _COMMAND = re.compile(r"\A/[\w:.-]+\s+")
 _QUOTED = re.compile(r"\"\"\"|'''")
-_POLITE = re.compile(
-    r"\A(?:(?:ok(?:ay)?|so|now|and|hmm+|hey|hi|well|great|good|thanks|yes|yep|sure"
-    r"|perfect|cool|alright|right|next|then|also|actually|first|maybe|i think"
-    r"|please|pls|can you|could you|can we|could we|would you|will you"
-    r"|do you think we (?:can|should)|i(?:'d| would) like (?:you )?to|i want (?:you )?to"
-    r"|i need (?:you )?to|i wonder if we (?:can|should|could)"
-    r"|we need to|we should|we want to|let'?s|let us|you should|help me(?: to)?"
-    r"|go ahead and|try to|make sure (?:to|that)|just|somehow)\b[\s,.:!-]*)+",
-    re.I,
-)
-_PLEASE = re.compile(
-    r"[\s,]+(?:please|pls|thanks|thank you|for me|right|as well|too)\W*\Z|\?+\Z", re.I
-)
 _NUMBERED = re.compile(r"(?:\W*\d+[.):]|step |phase |option |part )", re.I)
-_VERB = re.compile(
-    r"(?:address|adjust|align|apply|build|bring|check in|close|configure|cover|define"
-    r"|describe|design|deploy|drop|ensure|evaluate|extend|find|finish|format|generate|get"
-    r"|give|hide|improve|include|increase"
-    r"|initiali[sz]e|install|invert|keep|let|limit|link|load|log|lower|mark|open|order"
-    r"|pass|persist|port|print|publish|pull|put|reduce|regenerate|render|reorder|reset"
-    r"|return|reuse|review|revert|run|save|scope"
-    r"|search|send|share|ship|skip|sort|store|strip|sync|track|translate|trigger|turn|validate"
-    r"|wrap|write)\b"
-)
-_PASTED = re.compile(r"\A\s*(?:[{\[<>$#|=/]|\d+[:|]|https?://|at \w|\w+Error\b|Traceback)")
-_POINTING = re.compile(
-    r"\b(?:this|that|it|them|these|those|here|above|below|same|again|option \w+|number \d+|\d+)\b",
-    re.I,
-)
 _SEPARATORS = re.compile(r"[/\\]")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _FEW_WORDS = 4
@@ -123,7 +46,7 @@ def asked(prompt: Item | None) -> str:
     best = ""
     for statement in statements(text[:6_000]):
         bare = plain(statement.text)
-        if _PASTED.match(bare) or word_count(bare) < 2:
+        if load_pattern("statements", "pasted").match(bare) or word_count(bare) < 2:
             continue
         if telling_request(bare) and not any(decisions_in(bare)):
             return bare
@@ -133,7 +56,7 @@ def asked(prompt: Item | None) -> str:
 
 def plan_title(text: str) -> str:
     """The name of a plan that is handed in as a prompt."""
-    rest = _PLAN.sub("", text, count=1)
+    rest = load_pattern("statements", "plan").sub("", text, count=1)
     if rest == text:
         return ""
     for statement in statements(rest[:4_000]):
@@ -148,8 +71,9 @@ def plan_title(text: str) -> str:
 
 def telling_request(text: str) -> bool:
     """Can somebody who reads only this know what was wanted?"""
-    bare = _POLITE.sub("", text)
-    return word_count(bare) - len(_POINTING.findall(bare)) >= _FEW_WORDS
+    bare = _without_politeness(text)
+    pointing = load_pattern("statements", "pointing").findall(bare)
+    return word_count(bare) - len(pointing) >= _FEW_WORDS
 
 
 def request_title(text: str) -> str:
@@ -157,20 +81,27 @@ def request_title(text: str) -> str:
     if len(text) > _LONG and not imperative(text):  # what is wrong, then what to do about it
         clauses = _CLAUSES.split(text)[1:]
         text = next((one for one in clauses if imperative(one) and telling_request(one)), text)
-    bare = _POLITE.sub("", text) or text
-    return as_title(_PLEASE.sub("", bare) if bare != text or imperative(text) else bare)
+    bare = _without_politeness(text) or text
+    if bare != text or imperative(text):
+        bare = load_pattern("statements", "please").sub("", bare)
+    return as_title(bare)
+
+
+def _without_politeness(text: str) -> str:
+    return load_pattern("statements", "polite").sub("", text)
 
 
 def imperative(text: str) -> bool:
     """Does a request say what to do, so that it can name what was done?"""
-    bare = _POLITE.sub("", text).lower()
-    return bool(type_of(bare)) or _VERB.match(bare) is not None
+    bare = _without_politeness(text).lower()
+    return bool(type_of(bare) or load_pattern("statements", "verb").match(bare))
 
 
 def type_of(title: str) -> str:
     """By how it begins; "" where that says nothing."""
     begin = title.lstrip("[`\"' ").lower()
-    return next((name for name, pattern in _BEGINNINGS if pattern.match(begin)), "")
+    rows = load_rows("statements", "types")
+    return next((row.name for row in rows if row.pattern.match(begin)), "")
 
 
 def fixed(title: str) -> bool:
@@ -185,11 +116,11 @@ def conventional(subject: str) -> str:
 
 
 def about_a_fault(text: str) -> bool:
-    return _BROKEN.search(text) is not None
+    return load_pattern("statements", "fault").search(text) is not None
 
 
 def housekeeping(subject: str) -> bool:
-    return _HOUSEKEEPING.match(subject) is not None
+    return load_pattern("statements", "housekeeping").match(subject) is not None
 
 
 def heading_title(item: Item) -> str:

@@ -1,0 +1,37 @@
+"""Rules that are lists: every row finds its examples and none of its near misses."""
+
+from __future__ import annotations
+
+import pytest
+
+from yester.tables import load_pattern, load_rows, load_table
+
+pytestmark = pytest.mark.requirement("DIS-03", "DIS-09")
+
+# They begin a sentence after words that only lead in: test_distil_observe.py walks them.
+WITH_A_LEAD = ("ways", "labels")
+TABLES = ("tools", "statements", "decisions")
+SECTIONS = [
+    (table, section)
+    for table in TABLES
+    for section, rows in load_table(table).items()
+    if section not in ("parts", *WITH_A_LEAD) and "pattern" in rows[0]
+]
+
+
+@pytest.mark.parametrize(("table", "section"), SECTIONS)
+def test_every_row_finds_its_examples_and_no_near_miss(table, section):
+    for row in load_rows(table, section):
+        assert row.examples, row.name
+        for text in row.examples:
+            assert row.pattern.search(text), (row.name, text)
+        assert row.near_misses, row.name
+        for text in row.near_misses:
+            assert not row.pattern.search(text), (row.name, text)
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_pattern_is_found_by_its_name_alone(table):
+    names = [row.name for row in load_rows(table, "patterns")]
+    assert len(set(names)) == len(names)
+    assert all(load_pattern(table, name).pattern for name in names)
