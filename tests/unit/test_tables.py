@@ -10,7 +10,7 @@ pytestmark = pytest.mark.requirement("DIS-03", "DIS-09")
 
 # They begin a sentence after words that only lead in: test_distil_observe.py walks them.
 WITH_A_LEAD = ("ways", "labels")
-TABLES = ("tools", "statements", "decisions")
+TABLES = ("tools", "statements", "decisions", "talk")
 SECTIONS = [
     (table, section)
     for table in TABLES
