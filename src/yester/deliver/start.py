@@ -18,6 +18,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import tzinfo
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from yester.clock import Calendar
@@ -318,12 +319,22 @@ def _closes(later: Item, text: str) -> bool:
 
 def _speaks_of(card: Item, text: str) -> bool:
     said = f"{card.title} {card.sections.get('request', '')} {card.sections.get('completed', '')}"
-    wanted = set(text_terms(text))
-    names = {name.strip("`") for name in _NAMES.findall(text)}
+    wanted = _terms_of(text)
     return bool(wanted) and (
-        len(wanted & set(text_terms(said))) >= _SAME * len(wanted)
-        or any(name in said for name in names)
+        len(wanted & _terms_of(said)) >= _SAME * len(wanted)
+        or any(name in said for name in _names_in(text))
     )
+
+
+@lru_cache(maxsize=512)
+def _terms_of(text: str) -> frozenset[str]:
+    """Each text is compared with many."""
+    return frozenset(text_terms(text))
+
+
+@lru_cache(maxsize=512)
+def _names_in(text: str) -> frozenset[str]:
+    return frozenset(name.strip("`") for name in _NAMES.findall(text))
 
 
 # --- the last session -----------------------------------------------------------------------------
