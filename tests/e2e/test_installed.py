@@ -465,7 +465,7 @@ def test_a_sub_agent_and_a_file_about_to_be_read_get_what_is_known_of_them(desk)
     # A file that is not at hand: what is recorded of it comes when it is about to be read, once.
     with yester.open(user.home) as memory:
         memory.add([
-            {"ref": "2", "project": "shop", "type": "decision", "title": "Tides", "text": TIDES,
+            {"ref": "2", "project": "shop", "type": "bugfix", "title": "Tides", "text": TIDES,
              "files": ["tides.py"], "epoch": 1_780_000_000},
             *({"ref": f"leaf{number}", "project": "shop", "type": "discovery",
                "title": f"Leaf {number}", "text": f"Leaf {number} of the tree is green"}

@@ -21,7 +21,7 @@ from datetime import tzinfo
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from yester.clock import Calendar
+from yester.clock import DAY, Calendar
 from yester.deliver.gate import trivial
 from yester.deliver.lines import (
     TITLE,
@@ -57,15 +57,20 @@ _RULES = 400  # tokens of all rules together
 _WHY, _NOTE, _RULE, _WORDS = 200, 300, 240, 300  # characters
 _FILES = 2  # named in a line
 _TELLING = 12  # characters of last words that say something
-_PLACES = {"open": 0, "this": 1, "last": 2, "decided": 3, "at hand": 4, "earlier": 5}
+_PLACES = {
+    "open": 0, "this": 1, "last": 2, "decided": 3, "failing": 4, "at hand": 5, "earlier": 6,
+}  # fmt: skip
+_FAILING = 2  # commands that do not work here
+_OPEN_FOR = 21 * DAY
+_HASH = re.compile(r"\b[0-9a-f]{7,40}\b")
 _WORK = ("done", "changed", "failed", "reverted", "open")
 _UNFINISHED = ("failed", "open")
 _KEPT = ("decision", "constraint", "preference", "runbook", "tech_debt")
 _SAME = 0.5  # share of the words of what is open that closes it, in a later turn
 _COMMITTED = re.compile(r"\b(?:un)?commit", re.I)
 _RUN = re.compile(r"`[^`]+`")
-_HASH = re.compile(r"\b[0-9a-f]{7,40}\b")
 _FAILS = re.compile(r"\bfail(?:s|ing|ed|ures?)?\b|\bschlägt\b.*\bfehl\b|失败", re.I)
+_PASSING = re.compile(r"\b(?:merge|review|PR\b|pull request|draft|commit|push)", re.I)
 _NAMES = re.compile(r"[\w./-]*[\w]+(?:[._/-][\w]+)+|\b[a-z]+[A-Z]\w+|`[^`]+`")
 
 
@@ -91,6 +96,7 @@ class _Block:
     store: Store
     page: Page
     calendar: Calendar
+    now: int
     told: set[int] = field(default_factory=set)
     turns: set[tuple[str, int]] = field(default_factory=set)  # session, prompt
 
@@ -138,7 +144,7 @@ def at_start(
         f'{number:,} items are recorded here. More: `yester recall "words"`.',
         budget - estimate_tokens(rules.text), MOST_UNITS - count_units(rules.text),
     )  # fmt: skip
-    block = _Block(store, page, calendar)
+    block = _Block(store, page, calendar, here.now)
     own = "" if of_session else here.session
     found = [
         item
@@ -152,6 +158,7 @@ def at_start(
     others = [card for card in cards if card.session != here.session]
     _add_last(block, project, here.session, others, exchange)
     _add_decided(block, project, own)
+    _add_failing(block, project)
     if here.signals is not None:
         _add_at_hand(block, here, own)
     loose = [item for item in _loose(store, project, cards) if not (own and item.session == own)]
@@ -169,7 +176,7 @@ def for_agent(store: Store, here: Here, budget: int = 400) -> Context:
         "memory", "the work at hand", "", "One as a whole: `yester show 12`.",
         budget - estimate_tokens(rules.text), MOST_UNITS - count_units(rules.text),
     )  # fmt: skip
-    _add_at_hand(_Block(store, page, calendar), here, "")
+    _add_at_hand(_Block(store, page, calendar, here.now), here, "")
     return join_contexts(rules, page.finish_page())
 
 
@@ -225,7 +232,11 @@ def _same_hash(one: str, others: Iterable[str]) -> bool:
 def _to_do(summaries: Sequence[Item], cards: Sequence[Item]) -> dict[str, list[str]]:
     """By session, what its own summary says is left and none of its turns does: its last list of
     things to do."""
-    told = {(card.session, text) for card in cards for text in _open_ends(card)}
+    told = {
+        (card.session, text)
+        for card in cards
+        for text in card.sections.get("next_steps", "").split("\n")
+    }
     return {
         item.session: [text for text in _open_ends(item) if (item.session, text) not in told]
         for item in summaries
@@ -265,16 +276,27 @@ def _add_open(block: _Block, cards: Sequence[Item], to_do: dict[str, list[str]])
         place = (_PLACES["open"], number, 0)
         return block.page.add_line(f"- {line}", card.id, "open", place, heading="Open")
 
+    sessions: set[str] = set()
     for card in cards:
         reason = _unfinished_reason(card)
-        if number < _OPEN and card_status(card) in _UNFINISHED:
+        # Within a session only how it ended counts for what passes, and nothing is open for ever.
+        ended = card.session not in sessions
+        sessions.add(card.session)
+        if card.epoch < block.now - _OPEN_FOR:
+            break
+        if number < _OPEN and card_status(card) in _UNFINISHED and ended:
             finished = any(_finishes(one, card) for one in later)
             if not finished and add(card_line(card, block.calendar, reason), card):
                 number += 1
                 block.told.add(card.id)
                 block.turns.add((card.session, card.prompt_number))
         day = block.calendar.day_label(card.epoch)
-        for text in (*_open_ends(card), *to_do.pop(card.session, ())):
+        ends = [
+            text
+            for text in _open_ends(card)
+            if ended or (card.files_modified and not _PASSING.search(text))
+        ]
+        for text in (*ends, *to_do.pop(card.session, ())):
             known = text == reason or (card.id in block.told and text == card.body)
             if number < _OPEN and not known and not any(_closes(one, text) for one in later):
                 number += add(f"{card.id}: {quote_text(one_line(text, _WHY))} ({day})", card)
@@ -365,7 +387,7 @@ def _add_last(
 
 def _add_cards(block: _Block, heading: str, place: str, cards: Sequence[Item]) -> bool:
     """The last turns of a session, the oldest first; is there something to tell of it?"""
-    telling = [card for card in cards if _is_work(card)]
+    telling = _each_once([card for card in cards if _is_work(card)])
     new = [card for card in telling if not block.is_told(card)]
     best = sorted(new, key=lambda card: card_status(card) == "answered")[:_LAST]
     for card in sorted(best, key=lambda card: card.epoch):
@@ -373,6 +395,21 @@ def _add_cards(block: _Block, heading: str, place: str, cards: Sequence[Item]) -
         if block.add(text, card, f"{place} session", _PLACES[place], heading):
             block.turns.add((card.session, card.prompt_number))
     return bool(telling)
+
+
+def _each_once(cards: Sequence[Item]) -> list[Item]:
+    """Without turns that only committed what another one has done, and without the same title
+    twice."""
+    changed = {card.title for card in cards if card.files_modified}
+    commits = {one for card in cards if card.files_modified for one in _HASH.findall(card.subtitle)}
+    kept: dict[str, Item] = {}
+    for card in cards:
+        known = not card.files_modified and (
+            card.title in changed or any(one in commits for one in _HASH.findall(card.subtitle))
+        )
+        if not known:
+            kept.setdefault(card.title, card)
+    return list(kept.values())
 
 
 def _add_words(block: _Block, session: Session, heading: str, place: str) -> None:
@@ -457,6 +494,18 @@ def _add_decided(block: _Block, project: Filters, own: str) -> None:
             number += 1
             if item.session and item.prompt_number:
                 block.turns.add((item.session, item.prompt_number))
+
+
+def _add_failing(block: _Block, project: Filters) -> None:
+    """Commands that do not work here, and what does instead; each is kept once for a project."""
+    found = block.store.select(
+        replace(project, kinds=("observation",), types=("discovery",)), Paging(_CARDS)
+    )
+    for item in [one for one in found if one.ref.startswith("project:")][:_FAILING]:
+        text = one_line(item.title, TITLE)
+        instead = one_line(item.subtitle, TITLE)
+        told = f"{item.id}: {quote_text(text)}" + (f" {quote_text(instead)}" if instead else "")
+        block.add(told, item, "fails here", _PLACES["failing"], "Does not work here")
 
 
 def _add_at_hand(block: _Block, here: Here, own: str) -> None:

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 
 from yester.agents.values import trim_text
 from yester.distil.calls import replaced_texts
-from yester.distil.commands import CHECKS, simple
+from yester.distil.commands import CHECKS, program, simple
 from yester.distil.phrases import cut
 from yester.distil.turns import Step, View
 
@@ -31,9 +31,25 @@ _BACK_BY = re.compile(r"HEAD(?:~(\d*)|(\^+))")
 # Not files: a branch is made or a side is taken.
 _OTHER_CHECKOUT = re.compile(r"(?:^|\s)(?:-b|-B|--orphan|--track|-t|--ours|--theirs|--detach)\b")
 _GO_BACK = re.compile(
-    r"\b(?:go back to|undo|revert|roll(?:ed)? back|give up on|back out|take (?:that|it) back"
+    r"\b(?:go back to|und(?:o|one|id)|revert(?:ed)?|roll(?:ed)? back|give up on|back out"
+    r"|take (?:that|it) back"
     r"|mach\w* .{0,30}rückgängig)\b|撤销|回退",
     re.I,
+)
+_TOOK_BACK = re.compile(
+    r"\b(?:i|we)(?:'ve| have)? (?:just )?(?:reverted|undone|undid|rolled back|discarded)"
+    r" (?:your|the|all|those|these|that)\b",
+    re.I,
+)
+# A check that was not there to be run has checked nothing.
+_NOT_RUN = re.compile(
+    r"no task\b|missing script|script not found|command not found|no such (?:command|file|task)"
+    r"|unknown (?:command|option|flag)|unrecogni[sz]ed|no module named|cannot find module",
+    re.I,
+)
+_CODE = re.compile(
+    r"\.(?:py|pyi|go|tsx?|jsx?|mjs|cjs|rs|java|kts?|rb|php|c|cc|cpp|cxx|h|hpp|cs|swift|scala|exs?"
+    r"|zig|vue|svelte|lua|dart|css|scss|html)$"
 )
 _DECIDES = re.compile(
     r"\b(?:which (?:one|option|approach|way|would|do you|should|of)|did you mean"
@@ -220,7 +236,7 @@ def _judge(turns: Sequence[View], at: int, edits: Sequence[_Edit], back: int) ->
     left = [one for one in edits if not at <= one.gone <= until]
     if turn.edited and not left:
         return Status("reverted", edits[-1].by if edits else "edited back")
-    if left and (later := _given_up(turns, at, left, back)):
+    if left and (later := _given_up(turns, at, left, back) or _user_took_back(turns, at)):
         return Status("reverted", later)
     committed = [one for one in left if at <= one.committed <= until]
     last = at == len(turns) - 1  # what came after it has gone on from there
@@ -283,10 +299,20 @@ def _given_up(turns: Sequence[View], at: int, left: Sequence[_Edit], back: int) 
     return ""
 
 
+def _user_took_back(turns: Sequence[View], at: int) -> str:
+    """Does the next prompt say that its user has taken the changes back?"""
+    after = turns[at + 1].prompt if at + 1 < len(turns) else None
+    found = _TOOK_BACK.search(after.body[:300]) if after is not None else None
+    return f"“{found[0]}” in the next prompt" if found else ""
+
+
 def _broken_off(turn: View) -> bool:
-    """Did it do something last, and say nothing of it?"""
+    """Was its last deed a change, or refused by the user, and nothing said of it? A check that
+    passed at the end has an end."""
     deeds = [step for step in turn.steps if not step.item.actor]
-    return bool(deeds) and turn.closing is None
+    if not deeds or turn.closing is not None:
+        return False
+    return bool(deeds[-1].edited) or (deeds[-1].ran is not None and deeds[-1].ran.refused)
 
 
 def _verdict(step: Step) -> bool | None:
@@ -299,17 +325,23 @@ def _verdict(step: Step) -> bool | None:
     if step.counted is not None and (step.counted.failed or step.counted.passed):
         agrees = bool(step.counted.failed) or not step.ran.failed
         return not step.counted.failed if agrees else None
+    if step.ran.failed and any(_NOT_RUN.search(error.text) for error in step.errors[:3]):
+        return None
     last = simple(step.ran.command.split("\n", 1)[0])[-1:]
     return not step.ran.failed if last == [step.main] else None
 
 
 def _checks(turn: View, left: Sequence[_Edit]) -> tuple[Step | None, Step | None]:
     """The last check since its last change, as one that failed or as one that passed. A linter
-    counts where nothing else was run."""
+    counts where nothing else was run; that it is content proves something where it was not before,
+    and its complaints are no failure of what was committed after them."""
     last = left[-1].step if left else None
     after = last is None
     best: Step | None = None
+    complained: set[str] = set()
     for step in turn.steps:
+        if step.kind == "lint" and _verdict(step) is False:
+            complained.add(program(step.main))
         if after and _verdict(step) is not None:
             better = step.kind != "lint" or best is None or best.kind == "lint"
             best = step if better else best
@@ -317,14 +349,18 @@ def _checks(turn: View, left: Sequence[_Edit]) -> tuple[Step | None, Step | None
     if best is None:
         return None, None
     passed = _verdict(best)
-    if passed and best.kind == "lint":
+    if best.kind == "lint" and passed and program(best.main) not in complained:
         return None, None  # that it is tidy does not say that it works
+    if best.kind == "lint" and not passed and left and all(one.committed >= 0 for one in left):
+        return None, None
     return (None, best) if passed else (best, None)
 
 
 def _checked_later(turns: Sequence[View], at: int, left: Sequence[_Edit], back: int) -> Step | None:
     """The first run of a test in the next turns, before these files are changed again."""
     files = {one.file for one in left}
+    if not any(_CODE.search(file) for file in files):
+        return None  # tests do not look at it
     for later in turns[at + 1 : at + 1 + back]:
         for step in later.steps:
             if files & set(step.edited):

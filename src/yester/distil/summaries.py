@@ -60,7 +60,13 @@ def turn_summary(turn: View, drafts: Sequence[Draft], gate: Gate, status: Status
         *done,
         *(draft for draft in drafts if draft.slot.split(":")[0] == "chosen"),
     ]  # by the request
-    found = [draft for draft in drafts if draft not in told and WARNING not in draft.tags]
+    found = [
+        draft
+        for draft in drafts
+        if draft not in told
+        and WARNING not in draft.tags
+        and not (draft.slot == "checked" and status.holds)  # how it failed is not what was done
+    ]
     wanted = request_title(request) if telling_request(request) else ""
     undone = wanted if status.evidence.startswith("`git revert") else ""
     titles = [*(draft.title for draft in (*done, *found)), wanted, *(one.title for one in drafts)]
@@ -97,8 +103,19 @@ def _broken_off(turn: View, wanted: str, status: Status) -> list[str]:
 
 def _cause(drafts: Sequence[Draft]) -> str:
     """The first that the last message names: what was guessed before it may have been refuted."""
-    causes = [fact for draft in drafts for fact in draft.facts if "cause" in tells(fact.text)]
+    causes = [
+        fact
+        for draft in drafts
+        for fact in draft.facts
+        if "cause" in tells(fact.text) and not _EXPLAINED_AWAY.search(fact.text)
+    ]
     return next((plain(fact.text) for fact in causes if fact.source == causes[-1].source), "")
+
+
+# What is said to be nobody's fault, or no fault at all, is often neither.
+_EXPLAINED_AWAY = re.compile(
+    r"\b(?:pre-?existing|expected|unrelated|not related|stale|not from (?:our|my)|harmless)\b", re.I
+)
 
 
 def mark_attempts(turn: View, drafts: Sequence[Draft], status: Status) -> list[Draft]:
