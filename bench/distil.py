@@ -28,7 +28,6 @@ import tempfile
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import yester
@@ -40,7 +39,7 @@ from yester.distil.history import Rules, distilled_items
 from yester.distil.turns import BRIEF_CHARS, BRIEF_TOOLS, step_of, views
 from yester.fence import strip_fenced
 from yester.ingest.prepare import prepare_item
-from yester.model import DISTILLED, Filters, Item, Paging, Queue
+from yester.model import DISTILLED, Filters, Item, Paging, Queue, replace
 from yester.project import named_project
 from yester.redact import redact, strip_private
 from yester.store import open_store

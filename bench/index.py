@@ -23,6 +23,7 @@ import orjson
 from yester.agents.base import Options, Reading, load_reader
 from yester.agents.descriptors import AGENTS
 from yester.ingest.prepare import content_hash, cut_output
+from yester.model import replace
 from yester.project import Projects
 from yester.redact import redact
 from yester.text.document import expand_item
@@ -101,7 +102,6 @@ def main() -> int:
     reading, (items, messages, skipped) = cpu(lambda: read(files))
     redacting, bodies = cpu(lambda: [redact(item.body) for item in items])
     short = [cut_output(b) if i.role == "tool" else b for i, b in zip(items, bodies, strict=True)]
-    from dataclasses import replace
 
     clean = [replace(item, body=body) for item, body in zip(items, short, strict=True)]
     expanding, _ = cpu(lambda: [expand_item(item) for item in clean])

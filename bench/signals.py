@@ -17,7 +17,7 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 import yester
 from yester.clock import DAY
 from yester.faces.python import OpenMemory
-from yester.model import Candidate, Filters, Item
+from yester.model import Candidate, Filters, Item, replace
 from yester.recall.candidates import Gathered
 from yester.recall.rank import HALF_LIFE, Weights
 from yester.recall.recall import Asked, recall_hits, same_words, terms_of

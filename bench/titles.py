@@ -24,7 +24,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 
@@ -35,7 +35,7 @@ from yester.distil.outcomes import Outcomes, outcomes
 from yester.distil.titles import housekeeping, plan_title
 from yester.distil.turns import View
 from yester.distil.work import assigned, work
-from yester.model import Filters, Paging
+from yester.model import Filters, Paging, replace
 from yester.store import open_store
 from yester.store.contract import Store
 from yester.text.models import DEFAULT, PACKAGED, READER

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from tests.readings import every_item
@@ -16,7 +16,7 @@ from yester.distil.outcomes import outcomes
 from yester.distil.turns import View, step_of, views
 from yester.distil.work import assigned
 from yester.ingest.prepare import prepare_item
-from yester.model import DISTILLED, Event, Item, Queue, Session, ToolCall
+from yester.model import DISTILLED, Event, Item, Queue, Session, ToolCall, replace
 
 SESSION = "aaaaaaaa-0000-4000-8000-00000000000a"
 SKIPPED = frozenset({"TodoWrite", "LS", "Skill"})

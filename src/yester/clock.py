@@ -6,8 +6,9 @@ Inside yester a time is an integer, milliseconds since 1970. Nothing here reads 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
+
+from msgspec import Struct
 
 from yester.errors import UsageError
 
@@ -103,8 +104,7 @@ def _date_of(epoch: int, zone: tzinfo | None) -> datetime | None:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class Calendar:
+class Calendar(Struct, frozen=True):
     """Times as a model reads them, seen from `now`."""
 
     now: int

@@ -10,10 +10,12 @@ from __future__ import annotations
 import threading
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from math import isfinite
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from yester.errors import ConfigError
 from yester.files import replace_file
@@ -23,8 +25,7 @@ Value = bool | int | float | str | tuple[str, ...]
 Plain = bool | int | float | str | list[str]  # as TOML and JSON write it
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(Struct, frozen=True):
     """A row of the table, whose head says what the fields mean."""
 
     name: str
@@ -78,8 +79,7 @@ SECTIONS = tuple(dict.fromkeys(s.section for s in SETTINGS if s.section))
 _BY_NAME = {setting.name: setting for setting in SETTINGS}
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+class Config(Struct, frozen=True):
     """The settings in force. `projects` maps paths and project keys to names the user gave,
     `retention` the types of memories to what happens to old ones (`yester.memories.lifecycle`)."""
 

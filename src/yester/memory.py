@@ -10,17 +10,17 @@ this module, and must not wait.
 
 from __future__ import annotations
 
-import tempfile
 import threading
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar, cast
 
 from yester.errors import NotFound, StoreError, UsageError
+from yester.model import replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+    from tempfile import TemporaryDirectory
     from types import TracebackType
 
     from yester.config import Config
@@ -124,7 +124,7 @@ class Memory:
         self._shared = _Shared(environ, vector_cache)
         self._shared.opened = self.exists()
         self._store: Store | None = None
-        self._empty: tuple[Store, tempfile.TemporaryDirectory[str]] | None = None
+        self._empty: tuple[Store, TemporaryDirectory[str]] | None = None
         self._git_facts: GitFacts | None = None
         self._own_model: tuple[Embedder | None, ...] = ()
 
@@ -255,9 +255,11 @@ class Memory:
         if self._store is not None or missed or self.exists():
             return self.store
         if self._empty is None:
+            from tempfile import TemporaryDirectory
+
             from yester.store import open_store
 
-            folder = tempfile.TemporaryDirectory(prefix="yester-")
+            folder = TemporaryDirectory(prefix="yester-")
             self._empty = (open_store(Path(folder.name), now=self.now), folder)
         return self._empty[0]
 

@@ -1,14 +1,29 @@
 """The words yester is written in: what is remembered, where it came from, what is found.
 
 Frozen, without I/O and without opinions. Times are integer milliseconds since 1970 (UTC) inside;
-only the Python interface speaks seconds.
+only the Python interface speaks seconds. The records are Structs, since every command defines them
+before it does anything: as many dataclasses take ten times as long.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from msgspec import Struct, field, structs
+
+if TYPE_CHECKING:
+    from dataclasses import replace as replace  # noqa: TID251 -- mypy checks the fields by it
+else:
+
+    def replace(record: Any, /, **changes: Any) -> Any:
+        """The same record, a Struct or a dataclass, with other values in these fields."""
+        if isinstance(record, Struct):
+            return structs.replace(record, **changes)
+        import dataclasses
+
+        return dataclasses.replace(record, **changes)  # noqa: TID251
+
 
 KINDS = ("message", "prompt", "observation", "summary", "memory", "note")
 STATUSES = ("active", "retired", "archived", "superseded")
@@ -18,8 +33,7 @@ SCOPES = ("global", "project", "path")
 CURATED = ("memory-md", "claude-md")  # sources that are files an agent loads by itself
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCall:
+class ToolCall(Struct, frozen=True):
     """What a tool was given and what came of it, as places in its item's body: nothing is stored
     twice, and what is redacted or cut there is so here."""
 
@@ -43,8 +57,7 @@ class ToolCall:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(Struct, frozen=True):
     """One recallable thing. Identity is (source, kind, ref); everything else may be replaced."""
 
     ref: str
@@ -101,8 +114,7 @@ class Item:
         return self.body[slice(*self.call.result)] if self.call and self.call.result else None
 
 
-@dataclass(frozen=True, slots=True)
-class Memo:
+class Memo(Struct, frozen=True):
     """A structured memory: an item of kind memory, and what an item has no place for."""
 
     item: Item
@@ -115,8 +127,7 @@ class Memo:
     reason: str = ""  # why it has it
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """A line of a memory's history. `before` and `after` hold what became different; `before` is
     None where there was nothing. What was done together has one `act`."""
 
@@ -131,8 +142,7 @@ class Change:
     id: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Project:
+class Project(Struct, frozen=True):
     """`key` is the identity, `name` what people read; a submodule names its parent's key."""
 
     key: str
@@ -141,8 +151,7 @@ class Project:
     parent: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Join:
+class Join(Struct, frozen=True):
     """A project that yester has joined with another one by itself, as it was before."""
 
     key: str
@@ -156,8 +165,7 @@ class Join:
     id: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Session:
+class Session(Struct, frozen=True):
     key: str
     agent: str
     project: str = ""
@@ -172,8 +180,7 @@ class Session:
     id: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(Struct, frozen=True):
     """A prompt, what was done about it, and how it ended: the unit that is distilled."""
 
     key: str  # the client's id of the turn, or the id of its first event
@@ -187,8 +194,7 @@ class Turn:
     id: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(Struct, frozen=True):
     """What a hook told, as it is kept; `skipped` says why no observation is made of it."""
 
     id: str  # the spool's
@@ -211,8 +217,7 @@ ON_REQUEST = "mcp"
 WHOLE = "whole"  # the reason of such a line where the item was asked for by its id
 
 
-@dataclass(frozen=True, slots=True)
-class Injection:
+class Injection(Struct, frozen=True):
     """An item that was shown to an agent; `session` is 0 where it is not known."""
 
     session: int
@@ -230,8 +235,7 @@ class Injection:
 TAKEN_UP = ("resume", "fork")
 
 
-@dataclass(frozen=True, slots=True)
-class OwedStart:
+class OwedStart(Struct, frozen=True):
     """A SessionStart whose block is not known to have reached the agent."""
 
     event: str  # the spool's id
@@ -244,8 +248,7 @@ class OwedStart:
         return replace(later, source=self.source) if later.source in TAKEN_UP else later
 
 
-@dataclass(frozen=True, slots=True)
-class Feedback:
+class Feedback(Struct, frozen=True):
     """Something came of an item; `session` is the agent's, 0 where it was not an agent."""
 
     item: int
@@ -255,8 +258,7 @@ class Feedback:
     id: int = 0  # given by the store
 
 
-@dataclass(frozen=True, slots=True)
-class Spend:
+class Spend(Struct, frozen=True):
     """A call of a language model: the most it can cost, and once it has an outcome, what it did."""
 
     epoch: int
@@ -270,8 +272,7 @@ class Spend:
     id: int = 0  # given by the store; with it, what the call has cost in the end
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
+class Answered(Struct, frozen=True):
     """How long hooks waited for answers: on a day (UTC, counted from 1970), and how many did."""
 
     day: int
@@ -279,16 +280,14 @@ class Answered:
     answers: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Muted:
+class Muted(Struct, frozen=True):
     """The user has switched yester off for this session of a client."""
 
     session: str
     epoch: int
 
 
-@dataclass(frozen=True, slots=True)
-class Skipped:
+class Skipped(Struct, frozen=True):
     """So many records of an agent were left out for a reason."""
 
     agent: str
@@ -296,8 +295,7 @@ class Skipped:
     records: int
 
 
-@dataclass(frozen=True, slots=True)
-class Refinement:
+class Refinement(Struct, frozen=True):
     """That a language model was asked about a turn which had come so far; `reason` says why what
     was found without it stays, "" where its notes took the place of that."""
 
@@ -309,8 +307,7 @@ class Refinement:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Archived:
+class Archived(Struct, frozen=True):
     """What happened in a session until then stands in its archive."""
 
     session: int
@@ -318,8 +315,7 @@ class Archived:
     epoch: int
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Struct, frozen=True):
     """How far a transcript has been read. `state` is the reader's own small memory between runs."""
 
     path: str
@@ -332,8 +328,7 @@ class Source:
     state: Mapping[str, object] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Filters:
+class Filters(Struct, frozen=True):
     """What may be found at all. Empty means everything; applied before ranking, never after."""
 
     projects: tuple[str, ...] = ()  # names or keys
@@ -354,8 +349,7 @@ class Filters:
 ANYTHING = Filters()
 
 
-@dataclass(frozen=True, slots=True)
-class Paging:
+class Paging(Struct, frozen=True):
     """Which of the rows that fit, and in which order: by time, then id."""
 
     limit: int | None = None  # None: all
@@ -375,8 +369,7 @@ class Paging:
 EVERYTHING = Paging()
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(Struct, frozen=True):
     """One answer. `factors` says where its score came from, `arms` which searches found it (both
     only where it was asked to explain itself), `duplicates` how many are alike."""
 
@@ -405,15 +398,13 @@ class Hit:
 # --- what a store is given and gives back ---------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(Struct, frozen=True):
     terms: Sequence[str]  # the distinct terms of all fields
     vector: bytes
     lengths: tuple[tuple[int, int], ...]  # (field number, number of terms)
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """An item ready to be stored: hash and terms are worked out outside the lock."""
 
     item: Item
@@ -424,8 +415,7 @@ class Entry:
     evidence: tuple[tuple[int, int], ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PutCounts:
+class PutCounts(Struct, frozen=True):
     added: int = 0
     changed: int = 0
     unchanged: int = 0
@@ -456,40 +446,34 @@ class Candidate(NamedTuple):
     vector: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(Struct, frozen=True):
     """Must hold every one of these terms."""
 
     terms: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Phrase:
+class Phrase(Struct, frozen=True):
     """Must hold the terms side by side, in this order; `distance` 0, or within so many words."""
 
     terms: tuple[str, ...]
     distance: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Prefix:
+class Prefix(Struct, frozen=True):
     """Must hold a term that begins so."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Every:
+class Every(Struct, frozen=True):
     parts: tuple[Expression, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Some:
+class Some(Struct, frozen=True):
     parts: tuple[Expression, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Without:
+class Without(Struct, frozen=True):
     part: Expression
 
 
@@ -503,8 +487,7 @@ class Nearness(NamedTuple):
     parts: int
 
 
-@dataclass(frozen=True, slots=True)
-class Statistics:
+class Statistics(Struct, frozen=True):
     """What scoring needs to know of the collection (or of the projects filtered for)."""
 
     items: int
@@ -512,8 +495,7 @@ class Statistics:
     lengths: Mapping[tuple[str, int], float]  # (kind, field number) → mean number of terms
 
 
-@dataclass(frozen=True, slots=True)
-class Queue:
+class Queue(Struct, frozen=True):
     """Which sessions are asked for.
 
     distil    those that wait, newest first: none whose turn is still going on (it has not ended,
@@ -538,8 +520,7 @@ def _no_terms() -> Mapping[str, float]:
     return {}
 
 
-@dataclass(frozen=True, slots=True)
-class Probe:
+class Probe(Struct, frozen=True):
     """All of a question that is known before anything is scored."""
 
     filters: Filters = ANYTHING
@@ -562,8 +543,7 @@ class Probe:
     project: str = ""  # where it is asked, by name or key
 
 
-@dataclass(frozen=True, slots=True)
-class ProbeResult:
+class ProbeResult(Struct, frozen=True):
     """The answer to a Probe."""
 
     statistics: Statistics
@@ -579,8 +559,7 @@ class ProbeResult:
     projects: Mapping[str, str]  # key → readable name, where there are candidates by words
 
 
-@dataclass(frozen=True, slots=True)
-class Neighbours:
+class Neighbours(Struct, frozen=True):
     """What stands beside the likeliest, and how near all are."""
 
     pairs: Mapping[int, tuple[int, int]]  # id → the one before and the one behind it; 0: none
@@ -590,8 +569,7 @@ class Neighbours:
     having: Mapping[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Texts:
+class Texts(Struct, frozen=True):
     items: list[Item]
     used: Mapping[int, UseCounts]  # of which it is known whether they were of use
     branches: Mapping[tuple[str, str], str]  # (session, agent) → the branch it was on

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 import pytest
 from playwright.sync_api import expect
@@ -11,7 +10,7 @@ from playwright.sync_api import expect
 import yester
 from tests.browser.conftest import PHONE
 from yester.ingest.prepare import prepare_item
-from yester.model import Feedback, Injection, Item, Project, Session
+from yester.model import Feedback, Injection, Item, Project, Session, replace
 
 pytestmark = [pytest.mark.browser, pytest.mark.requirement("DEL-10")]
 

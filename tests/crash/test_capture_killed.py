@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import time
-from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
@@ -32,6 +31,7 @@ from tests.crash.killing import (
     waiting,
     wake,
 )
+from yester.model import replace
 from yester.store import maintenance_of
 
 pytestmark = [pytest.mark.crash, pytest.mark.requirement("CAP-03")]

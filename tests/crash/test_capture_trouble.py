@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -29,6 +28,7 @@ from tests.crash.killing import (
     use,
     waiting,
 )
+from yester.model import replace
 from yester.store import maintenance_of
 
 pytestmark = [pytest.mark.crash, pytest.mark.requirement("CAP-03")]

@@ -18,14 +18,13 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import yester
-from yester.model import Filters, Item, Paging, Session, Turn
+from yester.model import Filters, Item, Paging, Session, Turn, replace
 
 PLUGIN = Path(__file__).parent.parent.parent / "plugin"
 CLIENTS = os.environ.get("YESTER_CLIENTS", "")  # every test runs without it (see conftest.py)

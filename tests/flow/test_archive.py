@@ -7,7 +7,6 @@ import json
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -34,7 +33,7 @@ from yester.llm.archive import (
 )
 from yester.memories.disk import append_to_file
 from yester.memories.places import project_slug
-from yester.model import Archived, Item, Queue
+from yester.model import Archived, Item, Queue, replace
 from yester.operate.notes import make_note_items as notes
 from yester.store import open_store
 from yester.store.figures import refinement_totals, spending_by_day

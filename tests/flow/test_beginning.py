@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-from dataclasses import replace
 from datetime import UTC
 from functools import partial
 from time import monotonic
@@ -14,7 +13,7 @@ import pytest
 from yester import git
 from yester.deliver.prompt import Search, at_prompt
 from yester.deliver.start import Here, at_start
-from yester.model import Filters
+from yester.model import Filters, replace
 from yester.project import named_project
 from yester.recall.beginning import MOST_FILES, changed_files, folder_question, relevant_hits
 from yester.recall.recall import Asked, answer_question, recall_hits

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from datetime import UTC
 
 import pytest
@@ -16,7 +15,7 @@ from yester.deliver import start
 from yester.deliver.page import Context
 from yester.fence import MOST_UNITS, count_units, fence_text
 from yester.ingest.prepare import content_hash, prepare_item
-from yester.model import Entry, Item, Project
+from yester.model import Entry, Item, Project, replace
 from yester.project import Projects, named_project
 from yester.recall.floor import worth_showing
 from yester.text.document import estimate_tokens, expand_item

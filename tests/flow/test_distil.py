@@ -7,7 +7,6 @@ import subprocess
 import sys
 import tempfile
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -30,7 +29,7 @@ from yester.distil.turns import BRIEF_CHARS, BRIEF_TOOLS
 from yester.ingest.events import Events
 from yester.ingest.prepare import is_repeated, prepare_item, shown_texts
 from yester.ingest.transcripts import Ingest
-from yester.model import DISTILLED, Filters, Injection, Item, Queue, Turn
+from yester.model import DISTILLED, Filters, Injection, Item, Queue, Turn, replace
 from yester.redact import redact
 from yester.store import maintenance_of, open_store
 from yester.worker.jobs import Distilling

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from tests.capturing import SESSION, Told
@@ -17,7 +15,7 @@ from yester.deliver.prompt import at_prompt
 from yester.deliver.start import Here, at_start
 from yester.ingest.events import Events
 from yester.ingest.transcripts import KEEPS_ECHOES, Ingest
-from yester.model import DISTILLED, Filters, Injection, Paging, Skipped, Source
+from yester.model import DISTILLED, Filters, Injection, Paging, Skipped, Source, replace
 from yester.recall.recall import Asked, recall_hits
 from yester.recall.timeline import build_timeline
 from yester.store import maintenance_of, open_store

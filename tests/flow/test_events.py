@@ -6,7 +6,6 @@ import json
 import sqlite3
 import time
 from contextlib import closing
-from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -22,7 +21,7 @@ from yester.config import load_config
 from yester.ingest.events import Events
 from yester.ingest.prepare import group_events
 from yester.ingest.transcripts import Ingest
-from yester.model import ECHO, Event, Filters, Injection, Muted, Paging, Turn
+from yester.model import ECHO, Event, Filters, Injection, Muted, Paging, Turn, replace
 from yester.store import maintenance_of, open_store
 from yester.store.figures import capture_lags, content_counts
 

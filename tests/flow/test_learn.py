@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +10,7 @@ import pytest
 
 from bench.learn import CASES, GRID, WORDS_ALONE, Trials, ascended, fold_of, in_use, main
 from bench.signals import Signals, extract, file_of, numbers, with_values
+from yester.model import replace
 from yester.recall.rank import Weights
 
 pytestmark = pytest.mark.requirement("REC-05")

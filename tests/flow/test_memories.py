@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -22,7 +21,7 @@ from yester.memories.lifecycle import GRACE
 from yester.memories.memory import GLOBAL, Author, plain_form
 from yester.memories.remember import TYPE_CUES, Draft, find_candidate, guess_type, remember
 from yester.memories.review import lint_memories, review_memories
-from yester.model import Change, Filters, Item, Memo, Project
+from yester.model import Change, Filters, Item, Memo, Project, replace
 from yester.recall.recall import Asked, recall_hits
 from yester.store import open_store
 

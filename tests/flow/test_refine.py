@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
 
@@ -14,7 +13,7 @@ from yester.ingest.prepare import Shown
 from yester.llm.budget import open_asker
 from yester.llm.questions import SECTIONS
 from yester.llm.refine import Draft, refine_draft
-from yester.model import Item, Spend
+from yester.model import Item, Spend, replace
 from yester.store import open_store
 from yester.store.figures import spending_by_day, spent_since
 

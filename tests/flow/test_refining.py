@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
 
 import pytest
 
@@ -21,7 +20,7 @@ from yester.config import load_config
 from yester.llm.budget import open_asker
 from yester.llm.questions import SECTIONS
 from yester.llm.refine import CUT_SHORT, MEANWHILE, find_unrefined, refine_turns
-from yester.model import Filters, Paging, Queue, Spend
+from yester.model import Filters, Paging, Queue, Spend, replace
 from yester.store import maintenance_of, open_store
 from yester.store.contract import Refinement
 from yester.store.figures import refinement_totals

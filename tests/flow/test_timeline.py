@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -13,6 +12,7 @@ import yester
 from tests.readings import every_item
 from yester.errors import NotFound, UsageError
 from yester.ingest.prepare import prepare_item
+from yester.model import replace
 from yester.recall.recall import Answer, make_hit
 from yester.recall.timeline import build_timeline
 

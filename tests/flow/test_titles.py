@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import replace
 
 import pytest
 
@@ -13,7 +12,7 @@ from tests.distilling import LATER, RULES, SESSION, Story, made
 from yester.config import load_config
 from yester.distil.distil import Report, distil
 from yester.ingest.prepare import prepare_item
-from yester.model import Injection, Queue, Turn
+from yester.model import Injection, Queue, Turn, replace
 from yester.store import open_store
 from yester.text.models import PACKAGED
 from yester.text.reader import NO_TITLE, open_reader

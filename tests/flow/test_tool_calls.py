@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import apsw
 import pytest
 
@@ -12,7 +10,7 @@ from tests.tool_calls import NEW_TEXT, SCRIPT, make_calls
 from yester.agents.base import TOOLS
 from yester.distil.calls import split_call
 from yester.ingest.prepare import content_hash
-from yester.model import Filters, Item
+from yester.model import Filters, Item, replace
 from yester.store import open_store
 
 pytestmark = pytest.mark.requirement("DEL-10", "CAP-16")

@@ -6,7 +6,6 @@ import os
 import stat
 import subprocess
 import sys
-from dataclasses import replace
 
 import apsw
 import pytest
@@ -14,7 +13,7 @@ import pytest
 from tests import finding
 from yester.errors import StoreBusy, StoreDamaged, StoreError, StoreNewer
 from yester.ingest.prepare import prepare_item
-from yester.model import Filters, Item, Paging
+from yester.model import Filters, Item, Paging, replace
 from yester.store.lock import write_lock
 from yester.store.sqlite import rows
 from yester.store.sqlite.store import SqliteStore

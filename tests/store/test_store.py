@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -32,6 +31,7 @@ from yester.model import (
     Source,
     Spend,
     Turn,
+    replace,
 )
 from yester.store import maintenance_of
 from yester.store.figures import (

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -12,7 +10,7 @@ from tests.store.test_store import BACKENDS, DAY, found, item, put, refs
 from yester.errors import StoreChanged
 from yester.ingest.prepare import prepare_item
 from yester.memories.lifecycle import successor_id
-from yester.model import Change, Filters, Memo, Paging, Project
+from yester.model import Change, Filters, Memo, Paging, Project, replace
 from yester.store import maintenance_of
 from yester.store.figures import tag_counts
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import force_setattr
 
 from tests.distilling import Story, fixed_bug
 from yester.distil.drafts import Gate
@@ -40,7 +41,7 @@ def test_items_are_grouped_by_their_prompt_also_when_they_come_late():
     story.reads("a.py")
     story.prompt("second")
     late = story.reads("b.py")
-    object.__setattr__(late, "prompt_number", 1)  # its call was made before the second prompt
+    force_setattr(late, "prompt_number", 1)  # its call was made before the second prompt
     story.says("done")
     first, second = story.turns()
     assert [step.item.files_read[0] for step in first.steps] == ["a.py", "b.py"]

@@ -10,7 +10,6 @@ import stat
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from string import Formatter
@@ -21,6 +20,7 @@ import pytest
 import yester
 from tests.capturing import answered, made, put_python, worker_that
 from yester.config import load_config
+from yester.model import replace
 from yester.operate import install
 from yester.operate.doctor import agents, examine, store, walk_checks, worker
 from yester.operate.doctor import home as folder

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import inf
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from yester.model import Hit
+from yester.model import Hit, replace
 from yester.recall.floor import (
     BESIDE,
     LOGISTIC,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,7 +18,7 @@ from yester.capture.spool import Spooled
 from yester.config import load_config
 from yester.errors import SourceError
 from yester.ingest.events import Events
-from yester.model import Session
+from yester.model import Session, replace
 from yester.project import Projects
 from yester.store import open_store
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from copy import deepcopy
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,6 +18,7 @@ from tests.unit.test_cursor import ID, THIN
 from tests.unit.test_gemini_cli import TALK as GEMINI
 from tests.unit.test_specstory import EXTENSION, FIRST, TALK
 from yester.agents.base import load_reader
+from yester.model import replace
 
 pytestmark = pytest.mark.requirement("IMP-05", "STO-05")
 

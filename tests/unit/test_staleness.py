@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yester.model import Item
+from yester.model import Item, replace
 from yester.recall.staleness import (
     FRESH,
     MARGIN,

@@ -16,13 +16,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
 from yester.agents.base import Reading
 from yester.agents.sources import FileReader, Markdown, MarkdownState
 from yester.agents.values import digest
-from yester.model import Item, ToolCall
+from yester.model import Item, ToolCall, replace
 
 HEADER = "# aider chat started at "
 

@@ -10,7 +10,7 @@ import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -30,7 +30,7 @@ from yester.agents.values import (
     trim_text,
 )
 from yester.config import Config
-from yester.model import Item, Session, ToolCall
+from yester.model import Item, Session, ToolCall, replace
 from yester.project import Projects, files_root
 from yester.spans import move_spans
 from yester.tables import load_table

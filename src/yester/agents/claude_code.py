@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from yester.agents.values import (
     todo_text,
 )
 from yester.files import SMALL
-from yester.model import Item, ToolCall
+from yester.model import Item, ToolCall, replace
 
 Line = Mapping[str, Any]
 

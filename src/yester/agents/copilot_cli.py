@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from yester.agents.base import State, strip_client_text
 from yester.agents.sources import FileReader, Transcript
 from yester.agents.values import dict_at, dicts_at, exit_status, input_fields, nested_text, text_at
 from yester.files import read_text
-from yester.model import Item
+from yester.model import Item, replace
 
 _EXITED = re.compile(
     r"\n?<(?:shellId: \S+ )?(?:completed|exited) with exit code (-?\d{1,10})>\s*\Z"

@@ -25,7 +25,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -64,7 +64,7 @@ from yester.agents.values import (
     text_at,
     value_at,
 )
-from yester.model import Item
+from yester.model import Item, replace
 
 TRANSCRIPTS = "agent-transcripts"
 STORE = "store.db"

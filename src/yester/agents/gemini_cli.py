@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ from yester.agents.values import (
     to_text,
 )
 from yester.files import open_file, read_bytes, read_text
-from yester.model import Item
+from yester.model import Item, replace
 
 _EXIT = re.compile(r"^Exit Code: (-?\d{1,10})\b", re.M)
 _DOCUMENT = re.compile(rb'\A\s*\{(?=.*?"sessionId"\s*:).*?"projectHash"\s*:', re.S)

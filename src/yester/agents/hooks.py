@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from yester.agents.base import Options, Reading, strip_client_text
 from yester.agents.claude_code import ClaudeCode, ClaudeCodeState, read_user_text
 from yester.agents.descriptors import AGENTS, CLAUDE_CODE, CLAUDE_EVENTS
 from yester.agents.values import input_fields, nested_text, text_at, to_text
-from yester.model import Item, Session
+from yester.model import Item, Session, replace
 from yester.project import Projects, files_root
 
 # After these the transcript holds something no hook has told.

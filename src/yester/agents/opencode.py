@@ -13,7 +13,7 @@ writes for itself. A database is read while opencode runs and never written.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +49,7 @@ from yester.agents.values import (
     value_at,
 )
 from yester.files import read_bytes
-from yester.model import Item
+from yester.model import Item, replace
 
 FIRST = ("session", "message", "part")
 SECOND = ("session_v2", "session_message")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from errno import EFBIG
 from functools import cache
 from hashlib import blake2b
@@ -35,7 +35,7 @@ from yester.agents.values import (
     value_at,
 )
 from yester.files import open_file
-from yester.model import Item
+from yester.model import Item, replace
 
 # --- JSON lines ----------------------------------------------------------------------------------
 

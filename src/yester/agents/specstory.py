@@ -13,7 +13,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from yester.agents.base import (
     BOOKKEEPING,
@@ -29,7 +29,7 @@ from yester.agents.claude_code import read_user_text
 from yester.agents.descriptors import AGENTS, CLAUDE_CODE
 from yester.agents.sources import FileReader, Markdown, MarkdownState
 from yester.agents.values import find_shell_call, join_output, parse_time, trim_text
-from yester.model import Item, ToolCall
+from yester.model import Item, ToolCall, replace
 
 _KIND_OF_CLIENT = re.compile(r" (?:cli|ide)$")
 # The client a file names, without "CLI" or "IDE" behind it → the agent.

@@ -13,8 +13,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from yester.capture import ask
 from yester.files import open_file
@@ -29,8 +30,7 @@ class NewerFormat(Exception):
     """Written by a hook that knows more than this yester."""
 
 
-@dataclass(frozen=True, slots=True)
-class Spooled:
+class Spooled(Struct, frozen=True):
     id: str
     event: str
     cwd: str

@@ -6,7 +6,7 @@ And before it reads a file: what is known about that file.
 from __future__ import annotations
 
 from collections.abc import Container
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import tzinfo
 from itertools import takewhile
 from typing import TYPE_CHECKING
@@ -28,7 +28,7 @@ from yester.deliver.page import Context, Left, Page, Shown
 from yester.fence import MOST_UNITS, strip_fenced
 from yester.memories.categories import order_hits
 from yester.memories.places import is_curated_note
-from yester.model import DISTILLED, Filters, Hit, Item, Paging, Probe, Project
+from yester.model import DISTILLED, Filters, Hit, Item, Paging, Probe, Project, replace
 from yester.recall.candidates import OneQuestion
 from yester.recall.floor import describe_lack, passing_hits
 from yester.recall.rank import FEWEST, Weights

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import tzinfo
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -38,7 +38,7 @@ from yester.deliver.page import Context, Page, Shown, join_contexts
 from yester.fence import MOST_UNITS, count_units
 from yester.git import Signals
 from yester.memories.places import is_curated_note
-from yester.model import CURATED, Filters, Item, Paging, Probe, Project, Queue, Session
+from yester.model import CURATED, Filters, Item, Paging, Probe, Project, Queue, Session, replace
 from yester.recall.beginning import relevant_hits
 from yester.recall.rank import Weights
 from yester.recall.recall import Fates

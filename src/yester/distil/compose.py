@@ -7,7 +7,7 @@ kept once for a project is left out where it was met more recently.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from yester.agents.values import digest
 from yester.distil.dedup import Observed, as_stored, fold, stored_already, unfold
@@ -37,7 +37,7 @@ from yester.distil.summaries import (
 from yester.distil.turns import View
 from yester.distil.work import Committed
 from yester.ingest.prepare import shown_texts
-from yester.model import DISTILLED, Item, Session
+from yester.model import DISTILLED, Item, Session, replace
 from yester.store.contract import Store
 
 _MESSAGES = 12  # taken apart at once

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from yester.distil.made import Made, Sources, whole
 from yester.distil.titles import near
 from yester.distil.turns import View
-from yester.model import Filters, Item, Probe
+from yester.model import Filters, Item, Probe, replace
 from yester.store.contract import Store
 from yester.text.terms import text_terms
 

@@ -10,7 +10,7 @@ in several goes. Turn by turn, in several goes and all at once give the same, wi
 from __future__ import annotations
 
 from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from yester.distil.compose import Looked, compose
@@ -21,7 +21,7 @@ from yester.distil.made import Made, kept_once
 from yester.distil.turns import View
 from yester.distil.work import Committed, assigned
 from yester.ingest.prepare import prepare_item
-from yester.model import Entry, Item, PutCounts, Refinement, Session, Waiting
+from yester.model import Entry, Item, PutCounts, Refinement, Session, Waiting, replace
 from yester.store.contract import Store
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ takes the place of what is newer, whichever is met first.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from yester.distil.amend import amends
 from yester.distil.history import distilled_items
@@ -19,7 +18,7 @@ from yester.memories.memory import GLOBAL, Author, shorten_reason
 from yester.memories.remember import Draft, remember
 from yester.memories.rules import contents_share_subject
 from yester.memories.standing import Rule, find_ended_rule, find_rules, find_withdrawals
-from yester.model import Filters, Item, Memo, Paging, Project, Session
+from yester.model import Filters, Item, Memo, Paging, Project, Session, replace
 from yester.project import bare_project
 from yester.recall.recall import Asked, recall_hits
 from yester.store.contract import Store

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from yester.distil.drafts import Draft
 from yester.distil.summaries import Summary
 from yester.distil.turns import View
-from yester.model import DISTILLED, Item, Session
+from yester.model import DISTILLED, Item, Session, replace
 
 Sources = tuple[tuple[int, int], ...]  # (number of the fact, item it was taken from); -1: no fact
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from yester.distil.cues import tells
 from yester.distil.drafts import Draft, Gate
@@ -16,6 +16,7 @@ from yester.distil.status import Status
 from yester.distil.titles import asked, file_names, request_title, telling_request, words
 from yester.distil.trouble import WARNING
 from yester.distil.turns import View
+from yester.model import replace
 from yester.text.sentences import split_sentences
 
 FIELDS = ("request", "investigated", "learned", "completed", "next_steps", "notes")

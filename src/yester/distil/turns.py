@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from yester.agents.values import digest
 from yester.distil.calls import shell_command, split_call
@@ -17,7 +17,7 @@ from yester.distil.commands import CHECKS, Commit, Ran, commits, kind, main_part
 from yester.distil.fingerprint import Error, errors
 from yester.distil.runners import Counted, counted
 from yester.ingest.prepare import SHELLS, group_events, no_observation
-from yester.model import Event, Item
+from yester.model import Event, Item, replace
 from yester.text.document import tokens_of_length
 
 # Of these only where they looked is of use, not what they saw; nor of what was thought.

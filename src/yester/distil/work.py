@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from yester.agents.values import digest
 from yester.distil.commands import CHECKS, Commit
@@ -41,7 +41,7 @@ from yester.distil.titles import (
 )
 from yester.distil.trouble import outcome_text
 from yester.distil.turns import Step, View
-from yester.model import Item
+from yester.model import Item, replace
 from yester.text.sentences import split_sentences
 
 _FAULT = re.compile(r"\b(?:bug|fix|race condition|regression|root cause)\b", re.I)

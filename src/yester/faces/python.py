@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -37,6 +36,7 @@ from yester.model import (
     Paging,
     Project,
     Session,
+    replace,
 )  # fmt: skip
 from yester.operations.context import ContextRequest, build_context
 from yester.operations.timeline import find_neighbours

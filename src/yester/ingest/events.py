@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from yester.agents import hooks
@@ -42,6 +42,7 @@ from yester.model import (
     Session,
     Skipped,
     Turn,
+    replace,
 )
 from yester.project import EXCLUDED, Projects
 from yester.redact import redact

@@ -15,13 +15,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
 from yester.fence import strip_fenced
-from yester.model import ECHO, Entry, Event, Injection, Item, ToolCall
+from yester.model import ECHO, Entry, Event, Injection, Item, ToolCall, replace
 from yester.redact import redact, strip_private
 from yester.spans import Span, apply_edits
 from yester.store.contract import Store

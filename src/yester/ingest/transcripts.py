@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from errno import EINVAL
 from hashlib import blake2b
 from pathlib import Path
@@ -33,7 +33,7 @@ from yester.ingest.prepare import (
     redact_value,
     shown_texts,
 )
-from yester.model import Entry, Item, Muted, Project, PutCounts, Session, Skipped, Source
+from yester.model import Entry, Item, Muted, Project, PutCounts, Session, Skipped, Source, replace
 from yester.project import EXCLUDED, Projects
 from yester.redact import redact
 from yester.store import maintenance_of

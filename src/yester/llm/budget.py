@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from re import compile as pattern
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
@@ -30,7 +30,7 @@ from yester.errors import (
     Unreachable,
     YesterError,
 )
-from yester.model import Spend
+from yester.model import Spend, replace
 from yester.store.contract import Store
 from yester.store.figures import Spent, spent_since
 from yester.tables import load_table

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
 import msgspec
@@ -23,7 +23,7 @@ from msgspec import inspect
 from yester.errors import Malformed
 from yester.fence import fence_text, neutralize_text, strip_fenced
 from yester.ingest.prepare import Shown, is_repeated
-from yester.model import Hit, Item
+from yester.model import Hit, Item, replace
 from yester.redact import redact
 from yester.tables import load_table
 from yester.text.sentences import shorten_text, split_sentences

@@ -12,7 +12,7 @@ stays as it was seen.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 from yester.distil.distil import shape
@@ -30,7 +30,7 @@ from yester.llm.questions import (
     clean_text,
     turn_prompt,
 )
-from yester.model import Item, Refinement, Session
+from yester.model import Item, Refinement, Session, replace
 from yester.store.contract import Store
 from yester.store.figures import spent_since
 

@@ -15,7 +15,7 @@ import re
 import tomllib
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
@@ -40,7 +40,7 @@ from yester.memories.content import (
     section_texts,
 )
 from yester.memories.tags import normalise_tags
-from yester.model import SCOPES, Item, Memo, Project
+from yester.model import SCOPES, Item, Memo, Project, replace
 from yester.text.sentences import first_sentence
 
 GLOBAL = Project("yester:global", "global")  # what is true everywhere belongs to no other project

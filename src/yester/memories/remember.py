@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from yester.errors import UsageError
@@ -47,7 +47,7 @@ from yester.memories.memory import (
     plain_form,
     shorten_reason,
 )
-from yester.model import Candidate, Filters, Item, Memo, Probe, Project
+from yester.model import Candidate, Filters, Item, Memo, Probe, Project, replace
 from yester.store.contract import Store
 from yester.store.figures import tag_counts
 from yester.text.document import FIELDS, field_hashes

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -38,7 +38,7 @@ from yester.memories.folder import FolderConfig, MemoryFolder
 from yester.memories.lifecycle import memory_transaction, rewrite_memory, set_status, successor_id
 from yester.memories.memory import Author, plain_form
 from yester.memories.remember import create_memory, form_from_draft
-from yester.model import STATUSES, Filters, Memo, MemoFile, Paging, Project, Source
+from yester.model import STATUSES, Filters, Memo, MemoFile, Paging, Project, Source, replace
 from yester.store.contract import Store
 
 # key → (hash in the folder, hash in the store) after the last sync; "" where it was not there

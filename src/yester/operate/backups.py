@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from shutil import rmtree
 
 from yester.errors import NotFound, StoreBusy, StoreError, UsageError
 from yester.store import copy_store, maintenance_of, open_store, replace_store
@@ -76,6 +75,8 @@ def before_migration(home: Path, kept: int, now: int) -> Callable[[Store], None]
 def checked_copy(home: Path, name: str, now: int) -> Iterator[tuple[Path, Path]]:
     """(backup, a copy of it that was opened as a store and found whole); nothing else is touched
     before `put_in_place`. One at a time: StoreBusy where another process is at it."""
+    from shutil import rmtree
+
     backup = _find_backup(home, name)
     with ExitStack() as stack:
         try:

@@ -9,7 +9,7 @@ down again. What was there when a file was first read has no date, since it may 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
@@ -33,7 +33,7 @@ from yester.memories.memory_md import (
     parse_page,
 )
 from yester.memories.places import MEMORY, folder_from_slug, note_ref, note_source
-from yester.model import CURATED, Filters, Item, Project, PutCounts, Source
+from yester.model import CURATED, Filters, Item, Project, PutCounts, Source, replace
 from yester.project import EXCLUDED, Projects, named_project
 from yester.redact import redact
 from yester.store.contract import Store

@@ -6,7 +6,7 @@ Nothing of it is written into the ledger here: that is for what an agent's hook 
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from yester import git
 from yester.agents.values import relative_path
@@ -19,7 +19,7 @@ from yester.fence import MOST_UNITS
 from yester.memories.folder import narrow_limit
 from yester.memories.rules import applicable_rules
 from yester.memory import Memory
-from yester.model import TAKEN_UP, Project
+from yester.model import TAKEN_UP, Project, replace
 from yester.project import Projects
 from yester.recall.beginning import changed_files
 from yester.recall.rank import Weights

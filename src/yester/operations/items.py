@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from yester.errors import NotFound, StoreError
 from yester.memory import Memory, join_names
-from yester.model import Feedback, Paging
+from yester.model import Feedback, Paging, replace
 from yester.operations.ledger import Use, describe_use
 from yester.operations.request import (
     MOST_IDS,

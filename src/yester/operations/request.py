@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from inspect import get_annotations
@@ -23,7 +23,7 @@ from msgspec.structs import FieldInfo, fields
 from yester.clock import WRITTEN, parse_bound
 from yester.errors import NotYours, UsageError
 from yester.memory import Memory, quote_value
-from yester.model import KINDS, Filters
+from yester.model import KINDS, Filters, replace
 
 MOST_IDS = 100
 LARGEST = 2**53 - 1  # what every JSON reader can count to

@@ -8,13 +8,12 @@ Sessions are found by anything that was said in them.
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from typing import Annotated, Any, Literal, NamedTuple
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from yester.memory import Memory
-from yester.model import Filters, Hit, Paging, Session
+from yester.model import Filters, Hit, Paging, Session, replace
 from yester.operations.request import (
     Count,
     Form,

@@ -5,13 +5,12 @@ The transcript is what was recorded of it, not the agent's file: that would hold
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Annotated
 
 from msgspec import Meta, Struct, field
 
 from yester.memory import Memory
-from yester.model import Filters, Injection, Paging
+from yester.model import Filters, Injection, Paging, replace
 from yester.operations.items import distinct_items
 from yester.operations.request import (
     AgentName,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import time
-from dataclasses import replace
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, field
@@ -12,7 +11,7 @@ from msgspec import Meta, Struct, field
 from yester.clock import DAY
 from yester.errors import NotFound, UsageError
 from yester.memory import Memory
-from yester.model import Filters, Hit, Paging
+from yester.model import Filters, Hit, Paging, replace
 from yester.operations.request import (
     Form,
     FormattedRequest,

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from math import log
@@ -35,6 +35,7 @@ from yester.model import (
     UseCounts,
     Without,
     Word,
+    replace,
 )
 from yester.recall.rank import (
     Question,

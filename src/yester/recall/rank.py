@@ -7,11 +7,11 @@ alone, so an item's score does not depend on k, on the engine or on what else wa
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from yester.clock import DAY
-from yester.model import Candidate, Statistics
+from yester.model import Candidate, Statistics, replace
 from yester.text.document import FIELDS, find_matches, hash_bytes
 from yester.text.terms import inverse_frequency, term_hash
 

@@ -10,13 +10,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from yester.clock import parse_bound
 from yester.errors import UsageError
-from yester.model import Candidate, Filters, Hit, Item, Paging
+from yester.model import Candidate, Filters, Hit, Item, Paging, replace
 from yester.recall.candidates import (
     JUDGED,
     Around,

@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from math import inf
 
 from yester.clock import parse_time
 from yester.errors import NotFound, UsageError
-from yester.model import ECHO, Filters, Hit, Item, Paging, Session
+from yester.model import ECHO, Filters, Hit, Item, Paging, Session, replace
 from yester.recall.floor import least_score
 from yester.recall.recall import Answer, Asked, answer_question, make_hit
 from yester.redact import redact

@@ -12,6 +12,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar
 
+from msgspec import Struct
+
 from yester.model import (
     ANYTHING,
     EVERYTHING,
@@ -59,7 +61,7 @@ Row = (
     Injection | Feedback | Spend | Event | Turn | OwedStart | Refinement | Archived | Muted
     | Skipped | Answered | Source
 )  # fmt: skip
-R = TypeVar("R")
+R = TypeVar("R", bound=Struct)
 
 
 class Items(Protocol):

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from yester.clock import DAY
 from yester.model import CURATED, Event, Paging, Project
 from yester.store.contract import Store
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
+class Counts(Struct, frozen=True):
     items: Mapping[str, int] = field(default_factory=dict)  # kind → number
     projects: int = 0
     sessions: int = 0

@@ -15,7 +15,8 @@ import sys
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from yester.model import DISTILLED, Document, Hit, Item
 from yester.text.terms import term_hash, text_terms
@@ -82,8 +83,7 @@ def _capped_counts(counts: Iterable[int]) -> bytes:
     return bytes([n if n < 256 else 255 for n in counts])
 
 
-@dataclass(frozen=True, slots=True)
-class FieldTerms:
+class FieldTerms(Struct, frozen=True):
     field: int
     length: int
     counts: dict[int, int]

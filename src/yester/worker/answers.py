@@ -12,7 +12,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Container, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,7 +30,7 @@ from yester.errors import SourceError, StoreError
 from yester.fence import MOST_UNITS, count_units
 from yester.ingest.events import Events
 from yester.memory import Memory
-from yester.model import ON_REQUEST, Answered, Event, Feedback, Injection, OwedStart
+from yester.model import ON_REQUEST, Answered, Event, Feedback, Injection, OwedStart, replace
 from yester.operations.context import EVENTS, ContextRequest, build_context
 from yester.recall.recall import Asked, Fates, answer_question
 from yester.store.contract import Store

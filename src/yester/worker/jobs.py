@@ -12,7 +12,6 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar
 
@@ -20,7 +19,7 @@ from yester.config import SETTINGS, Config, Value
 from yester.distil import QUIET
 from yester.errors import ConfigError, SourceError, StoreBusy, StoreError, StoreReplaced
 from yester.ingest.projects import describe_joins, join_next
-from yester.model import Queue, Waiting
+from yester.model import Queue, Waiting, replace
 from yester.project import Projects
 from yester.store import open_store
 from yester.store.contract import Store

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -19,7 +19,7 @@ from yester.errors import UsageError
 from yester.faces.cli.app import App, Output, command
 from yester.faces.cli.options import flag_option
 from yester.faces.cli.screen import count_noun
-from yester.model import UseCounts
+from yester.model import UseCounts, replace
 from yester.operations.context import EVENTS, ContextRequest, build_context
 from yester.operations.ledger import record_feedback
 from yester.project import Projects

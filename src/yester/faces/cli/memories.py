@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -39,7 +38,7 @@ from yester.memories.memory_md import PageFinding
 from yester.memories.places import memory_paths
 from yester.memories.remember import Likeness, find_candidate
 from yester.memories.tags import normalise_tags
-from yester.model import STATUSES, Change, Filters, Memo, Paging
+from yester.model import STATUSES, Change, Filters, Memo, Paging, replace
 from yester.operate.notes import lint_notes
 from yester.project import Projects
 from yester.recall.recall import make_hit

@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +28,7 @@ from yester.memories.memory import (
     render_edit_form,
 )
 from yester.memories.remember import Draft, Kept, Likeness, remember, remember_instead
-from yester.model import Memo
+from yester.model import Memo, replace
 
 _DONE = {
     "created": "remembered", "updated": "added to", "known": "known already:",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from itertools import chain
 from typing import Any
 
@@ -17,7 +17,7 @@ from yester.faces.cli.app import App, Output, command
 from yester.faces.cli.options import PROJECTS, choose_filters, flag_option, limit_option
 from yester.faces.cli.screen import count_noun
 from yester.llm.budget import DAY, day_of, known_prices, price_of
-from yester.model import ANYTHING, Hit, Item, Paging
+from yester.model import ANYTHING, Hit, Item, Paging, replace
 from yester.operate import bench
 from yester.operations.stats import (
     Distilled,

@@ -5,10 +5,11 @@ People look at it often: nothing is imported here that it does not need, nor the
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from yester.capture.question import ask_worker
 from yester.faces.cli.screen import count_noun
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 def ask_health(home: Path) -> dict[str, Any] | None:
     """What the worker says of itself; None where none answers."""
     said = ask_worker(home / "run", "GET /health", 1.0)
-    found: dict[str, Any] | None = None if said is None else json.loads(said)
+    found: dict[str, Any] | None = None if said is None else msgspec.json.decode(said)
     return found
 
 

@@ -4,13 +4,14 @@ page are made from this table."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal, get_type_hints
 
 from msgspec import Meta, Struct
 
 from yester.faces.http import doctor
 from yester.memory import Memory
+from yester.model import replace
 from yester.operations import (
     items,
     ledger,

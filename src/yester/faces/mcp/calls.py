@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
 
@@ -34,7 +33,7 @@ from yester.faces.mcp.text import (
     session_row,
     whole_item,
 )
-from yester.model import WHOLE, Filters, Hit, Item
+from yester.model import WHOLE, Filters, Hit, Item, replace
 from yester.operations import memories
 from yester.operations.request import MOST_IDS, find_project_keys, make_filters, make_request
 from yester.operations.rows import find_summary

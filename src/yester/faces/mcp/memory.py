@@ -3,13 +3,12 @@ the answers told."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from yester.errors import UsageError, YesterError
 from yester.memory import Memory, ask_recall
-from yester.model import ON_REQUEST, Feedback, Injection
+from yester.model import ON_REQUEST, Feedback, Injection, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from yester.config import Config, load_config
 from yester.errors import YesterError
+from yester.model import replace
 from yester.operate.doctor import agents, home, store, worker
 from yester.operate.doctor.finding import Check, Examination, Finding, explain_error
 

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
 from itertools import chain
 from typing import Any
 
 import msgspec
 
-from yester.model import DISTILLED, ECHO, EVERYTHING, Entry, Filters, Item, Paging, PutCounts
+from yester.model import (
+    DISTILLED,
+    ECHO,
+    EVERYTHING,
+    Entry,
+    Filters,
+    Item,
+    Paging,
+    PutCounts,
+    replace,
+)
 from yester.project import bare_project
 from yester.spans import move_spans
 from yester.store.sqlite import rows

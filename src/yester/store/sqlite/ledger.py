@@ -4,10 +4,10 @@ each. A row is a record of `model`; its fields are the columns, except where `re
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import Field, dataclass, field, fields
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec import Struct, field, structs
 
 from yester.clock import DAY
 from yester.model import (
@@ -32,12 +32,11 @@ from yester.store.contract import Row
 from yester.store.sqlite.connection import Connection
 from yester.store.sqlite.maintenance import explains_errors
 
-R = TypeVar("R")
+R = TypeVar("R", bound=Struct)
 _LONGEST = 60_000  # ms; whoever waits longer for an answer has gone
 
 
-@dataclass(frozen=True, slots=True)
-class _Kind:
+class _Kind(Struct, frozen=True):
     """Where rows of a kind are kept, and what happens to one that is known already."""
 
     table: str
@@ -111,8 +110,7 @@ _KINDS: Mapping[type, _Kind] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Sums:
+class _Sums(Struct, frozen=True):
     """What can be counted of a table, and by what."""
 
     source: str
@@ -216,7 +214,7 @@ class LedgerRows(Connection):
 
     def _append_row(self, row: Row | Change) -> int:
         kind = _KINDS[type(row)]
-        values = {one.name: getattr(row, one.name) for one in fields(row)}
+        values = structs.asdict(row)
         for name in kind.encoded:
             values[name] = msgspec.json.encode(values[name]).decode()
         if isinstance(row, Answered):
@@ -254,7 +252,7 @@ class LedgerRows(Connection):
         if page.before:
             condition += " AND id < ?"
             args.append(page.before)
-        names = [one.name for one in _fields_of(kind)]
+        names = kind.__struct_fields__
         columns = ", ".join(spec.renamed.get(name, name) for name in names)
         order = spec.order if page.oldest_first else f"{spec.order} DESC"
         found = self._db.execute(
@@ -291,10 +289,6 @@ class LedgerRows(Connection):
 
 def _keep_value(value: Any) -> Any:
     return value
-
-
-def _fields_of(kind: Any) -> tuple[Field[Any], ...]:
-    return fields(kind)
 
 
 def _row_condition(kind: _Kind, where: Mapping[str, object]) -> tuple[str, list[Any]]:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
-from shutil import copyfile
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import apsw
@@ -148,6 +147,8 @@ def _keep_aside(path: Path, scratch: Path, aside: Path) -> Path:
         with _open_reader(path) as db:
             backup(db, scratch / "former.db")
     except apsw.Error:  # damaged: its files as they are
+        from shutil import copyfile
+
         for end in ("", "-wal"):
             if Path(f"{path}{end}").exists():
                 copyfile(f"{path}{end}", scratch / f"former.db{end}")

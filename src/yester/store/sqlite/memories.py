@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import msgspec
 
 from yester.errors import StoreChanged
-from yester.model import ANYTHING, EVERYTHING, Change, Entry, Filters, Memo, MemoFile, Paging
+from yester.model import (
+    ANYTHING,
+    EVERYTHING,
+    Change,
+    Entry,
+    Filters,
+    Memo,
+    MemoFile,
+    Paging,
+    replace,
+)
 from yester.store.sqlite import rows
 from yester.store.sqlite.items import ItemRows
 from yester.store.sqlite.maintenance import explains_errors

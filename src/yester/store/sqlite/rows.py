@@ -56,7 +56,7 @@ def item_row(item: Item, id_: int, hash_: bytes, project: int, session: int) -> 
 
 def _call_text(call: ToolCall) -> str:
     """A call as JSON, without what it has not: there are many."""
-    values = ((name, getattr(call, name)) for name in ToolCall.__dataclass_fields__)
+    values = ((name, getattr(call, name)) for name in ToolCall.__struct_fields__)
     told = {name: value for name, value in values if value or type(value) is int}
     return msgspec.json.encode(told).decode()
 

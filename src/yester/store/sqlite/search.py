@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -21,6 +20,7 @@ from yester.model import (
     Statistics,
     Texts,
     UseCounts,
+    replace,
 )
 from yester.store.sqlite import index, rows
 from yester.store.sqlite.items import ItemRows

@@ -7,12 +7,11 @@ stay in the file; a search reads those of the nearest few hundred.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from typing import Any
 
 import apsw
 
-from yester.model import Filters, Nearness
+from yester.model import Filters, Nearness, replace
 from yester.store.sqlite import rows
 from yester.store.sqlite.connection import NO_SUCH_ID, Connection
 from yester.store.sqlite.maintenance import explains_errors
