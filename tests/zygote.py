@@ -12,6 +12,7 @@ import importlib
 import json
 import os
 import pkgutil
+import signal
 import subprocess
 import sys
 import time
@@ -20,7 +21,7 @@ from typing import Any
 
 import yester
 
-_NOT_FOR_COMMANDS = ("yester.faces.http", "yester.__main__", "yester.capture.hook")
+_NOT_FOR_COMMANDS = ("yester.faces.http", "yester.capture.hook")
 
 
 def import_everything() -> None:
@@ -35,6 +36,37 @@ def import_everything() -> None:
     other_names(("db",))
 
 
+class Forked:
+    """A process that a zygote has started; as of `subprocess.Popen`, but its parent is another."""
+
+    def __init__(self, zygote: Zygote, pid: int) -> None:
+        self._zygote = zygote
+        self.pid = pid
+        self.returncode: int | None = None
+
+    def poll(self) -> int | None:
+        if self.returncode is None:
+            self.returncode = self._zygote.ask({"poll": self.pid})
+        return self.returncode
+
+    def wait(self, timeout: float = 30.0) -> int:
+        deadline = time.monotonic() + timeout
+        while (code := self.poll()) is None:
+            assert time.monotonic() < deadline, f"{self.pid} has not ended in {timeout} s"
+            time.sleep(0.005)
+        return code
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+
 class Zygote:
     def __init__(self) -> None:
         self._process = subprocess.Popen(
@@ -42,14 +74,28 @@ class Zygote:
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
 
-    def call(self, words: list[str], cwd: Path, env: dict[str, str], out: Path, err: Path) -> int:
-        """The exit code of `yester WORDS`; what it prints goes into the two files."""
+    def ask(self, wanted: dict[str, Any]) -> Any:
         assert self._process.stdin
         assert self._process.stdout
-        wanted = {"words": words, "cwd": str(cwd), "env": env, "out": str(out), "err": str(err)}
         self._process.stdin.write(json.dumps(wanted) + "\n")
         self._process.stdin.flush()
-        return int(self._process.stdout.readline())
+        return json.loads(self._process.stdout.readline())
+
+    def start(
+        self, words: list[str], cwd: Path, env: dict[str, str], out: Path, err: Path
+    ) -> Forked:
+        """`yester WORDS`; what it prints goes into the two files."""
+        wanted = {"words": words, "cwd": str(cwd), "env": env, "out": str(out), "err": str(err)}
+        return Forked(self, self.ask(wanted))
+
+    def start_worker(self, home: Path) -> Forked:
+        """`yester worker run` of this home; what it prints is lost."""
+        words, lost = ["--home", str(home), "worker", "run"], Path(os.devnull)
+        return self.start(words, home.parent, dict(os.environ), lost, lost)
+
+    def call(self, words: list[str], cwd: Path, env: dict[str, str], out: Path, err: Path) -> int:
+        """The exit code of `yester WORDS`, when it has ended."""
+        return int(self.ask({"wait": self.start(words, cwd, env, out, err).pid}))
 
     def close(self) -> None:
         assert self._process.stdin
@@ -72,7 +118,7 @@ def _child(wanted: dict[str, Any]) -> int:
     sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", encoding="utf-8", buffering=1, closefd=False)  # noqa: SIM115
     sys.argv = ["yester", *wanted["words"]]
-    from yester.faces.cli.commands import main
+    from yester.__main__ import main
 
     try:
         main()
@@ -94,11 +140,17 @@ def _serve() -> None:
     import_everything()
     gc.freeze()  # a collection in a child would copy every page it looks at
     for line in sys.stdin:
-        child = os.fork()
-        if child == 0:
-            os._exit(_child(json.loads(line)))
-        _, status = os.waitpid(child, 0)
-        sys.stdout.write(f"{os.waitstatus_to_exitcode(status)}\n")
+        wanted = json.loads(line)
+        if "words" in wanted:
+            answer: int | None = os.fork()
+            if answer == 0:
+                os._exit(_child(wanted))
+        else:
+            waits = "wait" in wanted
+            pid = wanted["wait" if waits else "poll"]
+            ended, status = os.waitpid(pid, 0 if waits else os.WNOHANG)
+            answer = os.waitstatus_to_exitcode(status) if ended else None
+        sys.stdout.write(json.dumps(answer) + "\n")
         sys.stdout.flush()
 
 

@@ -39,14 +39,12 @@ def everything() -> str:
 
 
 @pytest.fixture(scope="module")
-def sample_store(tmp_path_factory) -> Path:
+def sample_store(tmp_path_factory, zygote_of_commands) -> Path:
     """A user's home whose memory holds the samples; written once, copied for each block."""
     folder = tmp_path_factory.mktemp("samples")
-    subprocess.run(
-        [sys.executable, "-m", "yester", "--home", str(folder / ".yester"), "index",
-         str(ROOT / "examples" / "sessions")],
-        check=True, capture_output=True, env={**os.environ, "HOME": str(folder)},
-    )  # fmt: skip
+    words = ["--home", str(folder / ".yester"), "index", str(ROOT / "examples" / "sessions")]
+    env, printed = {**os.environ, "HOME": str(folder)}, folder / "printed"
+    assert zygote_of_commands.call(words, folder, env, printed, printed) == 0
     return folder
 
 

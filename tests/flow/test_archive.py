@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import json
-import subprocess
-import sys
 import time
 from datetime import UTC, datetime
 
@@ -321,14 +319,13 @@ def test_a_model_writes_it_from_the_last_messages_or_what_was_found_is_kept(desk
         assert "please fix it" not in sent, "one message was asked for"
 
 
-def test_the_worker_archives_where_the_settings_want_it(desk):
+def test_the_worker_archives_where_the_settings_want_it(desk, zygote_of_commands):
     desk.place.mkdir(parents=True)
     (desk.home / "config.toml").write_text(
         f'claude_code_dirs = ["{desk.user}/.claude"]\n[archive]\non = true\n'
     )
     leave(desk.home, *events(desk.told))
-    command = [sys.executable, "-P", "-m", "yester", "--home", str(desk.home), "worker", "run"]
-    process = subprocess.Popen(command, cwd=desk.home.parent, stdout=subprocess.DEVNULL)
+    process = zygote_of_commands.start_worker(desk.home)
     try:
         (path,) = until(lambda: list(desk.place.glob("memory/sessions/*.md")))
         until(lambda: BUG in path.read_text())
@@ -354,7 +351,7 @@ def test_it_is_off_unless_the_settings_say_otherwise_and_a_failure_is_said(desk,
     assert list(desk.place.glob("memory/sessions/*.md"))
 
 
-def test_a_worker_with_a_model_has_it_write_the_archive_too(desk):
+def test_a_worker_with_a_model_has_it_write_the_archive_too(desk, zygote_of_commands):
     lesson = "The importer writes counts as text"
     with serving("openai") as server:
         server.say({"decisions": [], "bugs": [], "failed": [], "lessons": [lesson],
@@ -364,8 +361,7 @@ def test_a_worker_with_a_model_has_it_write_the_archive_too(desk):
             f'url = "{server.url}"\n'
         )
         leave(desk.home, *events(desk.told))
-        command = [sys.executable, "-P", "-m", "yester", "--home", str(desk.home), "worker", "run"]
-        process = subprocess.Popen(command, cwd=desk.home.parent, stdout=subprocess.DEVNULL)
+        process = zygote_of_commands.start_worker(desk.home)
         try:
             (path,) = until(lambda: list((desk.home / "archive").rglob("*.md")))
             until(lambda: f"- Lesson: {lesson}\n" in path.read_text())

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import stat
-import subprocess
-import sys
 from pathlib import Path
 
 import apsw
@@ -336,16 +335,19 @@ def test_what_a_killed_restore_has_left_goes_with_the_next_one(run, home, transc
 
 
 @pytest.mark.requirement("STO-06")
-def test_backups_that_are_made_at_once_are_all_there(run, home, transcript):
+def test_backups_that_are_made_at_once_are_all_there(
+    run, home, transcript, tmp_path, zygote_of_commands
+):
     transcript().talk(1)
     run("index")
     db = apsw.Connection(str(home / "yester.db"))
     db.execute("INSERT INTO meta VALUES ('large', randomblob(8000000))")  # it takes a moment
     db.close()
-    words = [sys.executable, "-P", "-m", "yester", "--home", str(home), "backup"]
-    making = [subprocess.Popen(words, stdout=subprocess.PIPE, text=True) for _ in range(4)]
-    made = sorted(Path(one.communicate(timeout=60)[0].strip()) for one in making)
-    assert [one.returncode for one in making] == [0] * 4
+    words, env = ["--home", str(home), "backup"], dict(os.environ)
+    printed = [tmp_path / f"printed-{number}" for number in range(4)]
+    making = [zygote_of_commands.start(words, tmp_path, env, path, path) for path in printed]
+    assert [one.wait(60) for one in making] == [0] * 4
+    made = sorted(Path(path.read_text().strip()) for path in printed)
     assert [path.stem.rpartition("-")[2] for path in sorted(made, key=lambda p: p.stem[-6:])] == [
         "000001", "000002", "000003", "000004"
     ]  # fmt: skip

@@ -47,12 +47,12 @@ WEATHER = "what is the weather like in Kyoto in autumn"  # nothing fits it
 
 
 @pytest.fixture
-def worker(home, own_home):
+def worker(home, own_home, zygote_of_commands):
     """Starts workers of this home; none of them is left at the end."""
     running = []
 
     def start():
-        running.append(Running(home))
+        running.append(Running(home, zygote_of_commands))
         return running[-1]
 
     yield start

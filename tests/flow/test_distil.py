@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import subprocess
-import sys
 import tempfile
 from contextlib import closing
 from pathlib import Path
@@ -675,10 +673,9 @@ def test_a_session_at_work_is_left_alone_until_its_turn_ends(home):
     store.close()
 
 
-def test_the_worker_distils_when_a_turn_has_ended(home, own_home, transcript):
+def test_the_worker_distils_when_a_turn_has_ended(home, own_home, transcript, zygote_of_commands):
     leave(home, *tell(Told(), transcript()))
-    command = [sys.executable, "-P", "-m", "yester", "--home", str(home), "worker", "run"]
-    process = subprocess.Popen(command, cwd=home.parent, stdout=subprocess.DEVNULL)
+    process = zygote_of_commands.start_worker(home)
     store = open_store(home, now=1)
     try:
         found = until(lambda: made(store, "observation"))

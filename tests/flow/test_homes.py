@@ -50,15 +50,16 @@ def project(tmp_path):
 
 
 @pytest.fixture
-def command(user, tmp_path):
+def command(user, tmp_path, zygote_of_commands):
     """`yester WORDS` as somebody types it, with exactly this environment; (code, out, err)."""
+    printed = [tmp_path.with_name(f"{tmp_path.name}-printed.{end}") for end in ("out", "err")]
 
     def run(*words, cwd=tmp_path, **env):
-        done = subprocess.run(
-            [sys.executable, "-m", "yester", *words], cwd=cwd, text=True, capture_output=True,
-            env={"HOME": str(user), "YESTER_EMBEDDER": "none", **env},
-        )  # fmt: skip
-        return done.returncode, done.stdout, done.stderr
+        for path in printed:
+            path.unlink(missing_ok=True)
+        env = {"HOME": str(user), "YESTER_EMBEDDER": "none", **env}
+        code = zygote_of_commands.call(list(words), cwd, env, *printed)
+        return code, *(path.read_text() for path in printed)
 
     return run
 

@@ -554,23 +554,19 @@ def test_a_clearly_better_answer_of_another_project_stays_the_first(opened):
 
 
 @pytest.fixture
-def worker(home, own_home, vectors_on):
+def worker(home, own_home, vectors_on, zygote_of_commands):
     """`yester worker run` with the model; ended at the test's end."""
     made(home)
-    process = subprocess.Popen(
-        [sys.executable, "-P", "-m", "yester", "--home", str(home), "worker", "run"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=home.parent,
-    )  # fmt: skip
+    process = zygote_of_commands.start_worker(home)
     try:
         until(lambda: ask_worker(home / "run", "GET /health", 2.0))
         yield process
     finally:
         ask_worker(home / "run", "POST /stop", 5.0)
         try:
-            process.communicate(timeout=20)
+            process.wait(20)
         finally:
             process.kill()
-            process.communicate()
 
 
 @pytest.fixture

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -395,19 +393,17 @@ def test_a_secret_in_a_file_stays_out_of_the_store_and_the_file_stays_as_it_is(
     assert values["note"].startswith("token [redacted:")
 
 
-def test_two_syncs_at_once_lose_nothing(run, sync, root, shop, home):
+def test_two_syncs_at_once_lose_nothing(run, sync, root, shop, home, tmp_path, zygote_of_commands):
     theirs(root)
     for number in range(4):
         put(root, memory(f"m{number}", title=f"Title {number}"))
         run("remember", f"Choice {number}", "--type", "decision", cwd=shop)
     before = snapshot(root)
-    words = [sys.executable, "-m", "yester", "--home", str(home), "memory", "sync"]
+    words, printed = ["--home", str(home), "memory", "sync"], tmp_path / "printed"
     both = [
-        subprocess.Popen(words, cwd=shop, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        for _ in range(2)
+        zygote_of_commands.start(words, shop, dict(os.environ), printed, printed) for _ in range(2)
     ]
-    said = [one.communicate() for one in both]
-    assert [one.returncode for one in both] == [0, 0], said
+    assert [one.wait() for one in both] == [0, 0], printed.read_text()
     after = snapshot(root)
     assert {path: after[path] for path in before} == before
     assert len(after) == 6 + 4 + 4

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
 import sys
 import time
 
@@ -336,12 +335,11 @@ def events():
 
 
 @pytest.fixture
-def worker(home, own_home):
+def worker(home, own_home, zygote_of_commands):
     running = []
 
     def start():
-        command = [sys.executable, "-P", "-m", "yester", "--home", str(home), "worker", "run"]
-        running.append(subprocess.Popen(command, cwd=home.parent, stdout=subprocess.DEVNULL))
+        running.append(zygote_of_commands.start_worker(home))
         return running[-1]
 
     yield start

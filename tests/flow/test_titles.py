@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 
 from tests.capturing import Told, leave, until
@@ -209,7 +206,9 @@ def test_where_there_is_no_reader_nothing_is_asked_for(store):
     assert not found.has_unread()
 
 
-def test_the_worker_and_the_command_name_a_turn_alike(home, own_home, run, monkeypatch):
+def test_the_worker_and_the_command_name_a_turn_alike(
+    home, own_home, run, monkeypatch, zygote_of_commands
+):
     monkeypatch.delenv("YESTER_EMBEDDER")
     told = Told()
     file = {"file_path": f"{told.cwd}/src/payment.py", "old_string": "a" * 40, "new_string": "b"}
@@ -220,8 +219,7 @@ def test_the_worker_and_the_command_name_a_turn_alike(home, own_home, run, monke
         told.tool("Edit", file, "", "call-1"),
         told.stop(CLOSING),
     )
-    command = [sys.executable, "-P", "-m", "yester", "--home", str(home), "worker", "run"]
-    process = subprocess.Popen(command, cwd=home.parent, stdout=subprocess.DEVNULL)
+    process = zygote_of_commands.start_worker(home)
     store = open_store(home, now=1)
     try:
         until(lambda: titles(store) == [TITLE])

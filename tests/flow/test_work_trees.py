@@ -174,8 +174,10 @@ def test_killed_while_it_joins_nothing_has_happened_and_the_next_run_does_it(old
     assert set(contents(old)) == {"shop"}
 
 
-def test_a_worker_joins_them_when_it_has_nothing_else_to_do(old, own_home, shop):
-    running = Running(old).ready()
+def test_a_worker_joins_them_when_it_has_nothing_else_to_do(
+    old, own_home, shop, zygote_of_commands
+):
+    running = Running(old, zygote_of_commands).ready()
     try:
         until(lambda: set(contents(old)) == {"shop"})
         env = {"HOME": str(own_home), "YESTER_HOME": str(old), "CLAUDECODE": "1"}

@@ -50,13 +50,21 @@ LONG = "x" * 60
 class Running:
     """`yester worker run`, started by this test."""
 
-    def __init__(self, home, *words, python=sys.executable):
+    def __init__(self, home, zygote, *words, python=""):
+        """By this interpreter; without one forked by the zygote, which is much cheaper."""
         self.home = home
-        self.process = subprocess.Popen(
-            [python, "-P", "-m", "yester", "--home", str(home), "worker", "run", *words],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=home.parent,
-            env={name: os.environ[name] for name in os.environ if name != "PYTHONPATH"},
-        )  # fmt: skip
+        command = ["--home", str(home), "worker", "run", *words]
+        env = {name: os.environ[name] for name in os.environ if name != "PYTHONPATH"}
+        printed = home.parent.with_name(f"{home.parent.name}-worker-{uuid4()}")
+        self._out, self._err = Path(f"{printed}.out"), Path(f"{printed}.err")
+        if not python:
+            self.process = zygote.start(command, home.parent, env, self._out, self._err)
+            return
+        with self._out.open("w") as out, self._err.open("w") as err:
+            self.process = subprocess.Popen(
+                [python, "-P", "-m", "yester", *command],
+                stdout=out, stderr=err, cwd=home.parent, env=env,
+            )  # fmt: skip
 
     def ready(self):
         until(lambda: (said := self.health()) and said["pid"] == self.process.pid)
@@ -66,22 +74,20 @@ class Running:
         return health(self.home)
 
     def ended(self):
-        out, err = self.process.communicate(timeout=30)
-        return self.process.returncode, out, err
+        return self.process.wait(30), self._out.read_text(), self._err.read_text()
 
     def close(self):
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.communicate()
+        self.process.kill()
+        self.process.wait(30)
 
 
 @pytest.fixture
-def worker(home, own_home):
+def worker(home, own_home, zygote_of_commands):
     """Starts workers of this home; none of them is left at the end."""
     running = []
 
     def start(*words, **more):
-        running.append(Running(home, *words, **more))
+        running.append(Running(home, zygote_of_commands, *words, **more))
         return running[-1]
 
     yield start
