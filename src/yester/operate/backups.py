@@ -15,11 +15,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from yester.errors import NotFound, StoreBusy, StoreError, UsageError
 from yester.store import copy_store, maintenance_of, open_store, replace_store
-from yester.store.contract import Store
 from yester.store.lock import write_lock
+
+if TYPE_CHECKING:
+    from yester.store.contract import Store
 
 _PATIENCE = 10.0  # seconds; another backup is being named, which takes a moment
 _ABANDONED = 3600.0  # seconds without a page written

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct, field
 
 from yester.clock import DAY
 from yester.model import CURATED, Event, Paging, Project
-from yester.store.contract import Store
+
+if TYPE_CHECKING:
+    from yester.store.contract import Store
 
 
 class Counts(Struct, frozen=True):

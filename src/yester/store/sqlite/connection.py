@@ -14,7 +14,6 @@ import apsw
 from yester.errors import StoreReplaced
 from yester.model import Filters
 from yester.store import sqlite_file
-from yester.store.contract import Lock, Store
 from yester.store.lock import write_lock
 from yester.store.migrate import (
     Migration,
@@ -29,6 +28,7 @@ from yester.store.sqlite.maintenance import PATIENCE, explain_errors, lock_file,
 from yester.text import terms as tokenizer
 
 if TYPE_CHECKING:
+    from yester.store.contract import Lock, Store
     from yester.store.sqlite.vectors import Codes
 
 _SHORTEST_PREFIX = 6  # of a session's id, as `yester sessions` shows it

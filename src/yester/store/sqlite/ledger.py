@@ -4,7 +4,7 @@ each. A row is a record of `model`; its fields are the columns, except where `re
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 from msgspec import Struct, field, structs
@@ -28,9 +28,11 @@ from yester.model import (
     Spend,
     Turn,
 )
-from yester.store.contract import Row
 from yester.store.sqlite.connection import Connection
 from yester.store.sqlite.maintenance import explains_errors
+
+if TYPE_CHECKING:
+    from yester.store.contract import Row
 
 R = TypeVar("R", bound=Struct)
 _LONGEST = 60_000  # ms; whoever waits longer for an answer has gone
