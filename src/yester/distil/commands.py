@@ -83,7 +83,7 @@ def simple(command: str) -> list[str]:
 
 def kind(command: str) -> str:
     """test, lint, build, install, look, vcs or "": the first of these that a part of it is."""
-    kinds = {_kind(part) for part in simple(command.split("\n", 1)[0])}
+    kinds = {_kind(part) for part in simple(command)}
     for name in ("test", "lint", "build", "install", "vcs", ""):
         if name in kinds:
             return name
@@ -97,7 +97,7 @@ def _kind(part: str) -> str:
 
 def main_part(command: str) -> str:
     """The one that matters: the first of the command's kind, else the first that does something."""
-    parts = simple(command.split("\n", 1)[0]) or [command.split("\n", 1)[0]]
+    parts = simple(command) or [command.split("\n", 1)[0]]
     for wanted in (frozenset({kind(command)}) & CHECKS, frozenset({"install", "vcs", ""})):
         for part in parts:
             if _kind(part) in wanted:

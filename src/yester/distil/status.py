@@ -327,7 +327,7 @@ def _verdict(step: Step) -> bool | None:
         return not step.counted.failed if agrees else None
     if step.ran.failed and any(_NOT_RUN.search(error.text) for error in step.errors[:3]):
         return None
-    last = simple(step.ran.command.split("\n", 1)[0])[-1:]
+    last = simple(step.ran.command)[-1:]
     return not step.ran.failed if last == [step.main] else None
 
 
