@@ -70,7 +70,7 @@ def ask_recall(home: Path, asked: Asked, root: str) -> Answer | None:
         return None
 
 
-class Here(NamedTuple):
+class AskingPlace(NamedTuple):
     """Where a question is asked: the project, its top folder, the files its work is about."""
 
     project: Project
@@ -387,7 +387,7 @@ class Memory:
             return filters
         return replace(filters, projects=(self.current_project.key,))
 
-    def look_around(self, query: str) -> Here:
+    def look_around(self, query: str) -> AskingPlace:
         """Where the question is asked; what git knows of the work at hand counts for a query."""
         from yester import git
         from yester.recall.beginning import changed_files
@@ -395,8 +395,8 @@ class Memory:
         project = self.current_project
         root = git.find_top(self.cwd, project.root)
         if not query or not root:
-            return Here(project, root)
-        return Here(project, root, changed_files(self.git_signals(root)))
+            return AskingPlace(project, root)
+        return AskingPlace(project, root, changed_files(self.git_signals(root)))
 
     def git_signals(self, folder: str, wait: bool = True) -> Signals:  # noqa: ARG002
         """What git says about the work in a folder; without `wait`, what is known already."""

@@ -73,6 +73,16 @@ HISTORIES = {
         lambda s: (changed(s), s.commits("Use one connection per call"), s.says("Committed.")),
         ["done: committed abc1234"],
     ),
+    "another file was committed": (
+        lambda s: (changed(s), edit(s, TEST), s.ran(f"git add \\\n  {TEST}"),
+                   s.commits("Test one connection per call"), s.says("Committed.")),
+        ["changed: not verified"],
+    ),
+    "it was committed by name": (
+        lambda s: (changed(s), s.ran("git add client.py ./pay"), s.commits("Use one connection"),
+                   s.says("Committed.")),
+        ["done: committed abc1234"],
+    ),
     "committed in a later turn": (
         lambda s: (changed(s), s.says("Done."), s.prompt("commit this"),
                    s.commits("Use one connection per call"), s.says("Committed.")),

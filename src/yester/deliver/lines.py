@@ -131,7 +131,8 @@ def card_line(
     if why.startswith(title.rstrip("…")[:40]):  # the title is its beginning
         title, why = max(title, why, key=len), ""
     reason = f" {quote_text(why)}" if why else ""
-    names = [short_name(name.rsplit("/", 1)[-1]) for name in card.files_modified[:_FILES]]
+    files = dict.fromkeys(name.rsplit("/", 1)[-1] for name in card.files_modified)
+    names = [short_name(name) for name in list(files)[:_FILES]]
     proof = one_line(evidence, TITLE) if word not in ("changed", "answered") else ""
     day = calendar.day_label(card.epoch) if dated else ""
     facts = ", ".join(filter(None, (*names, proof, day)))

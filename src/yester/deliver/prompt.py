@@ -48,6 +48,7 @@ _LONGEST_PROMPT = 20_000  # characters; the question stands at the beginning or 
 _SNIPPET, _NOTE = 240, 200  # characters
 _TALK = ("message", "prompt")
 _OF_A_TURN = ("message", "prompt", "observation", "summary")
+_ANSWERS = ("message", "observation")  # whose words are told with the card; a question is not
 _CARDS = 200  # of a session
 _TURN = 60  # items after a question among which its answer is looked for
 # What can be known about a file besides that it was opened.
@@ -160,7 +161,7 @@ def at_prompt(
         if card is None:
             line = hit_line(hit, calendar, join_title(hit.title, words), origin)
         else:
-            line = card_line(card, calendar, "" if hit.id == card.id else words, origin)
+            line = card_line(card, calendar, words if hit.kind in _ANSWERS else "", origin)
             line += stale_text(hit)
         if page.add_line(line, hit.id, reason, (0, lines, 0), hit.score):
             lines += 1

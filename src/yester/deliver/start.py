@@ -5,11 +5,13 @@
     this        after compaction: what the session itself did, a line a turn
     last        the last session in which something was done, likewise
     decided     decisions and what was kept on purpose
+    failing     commands that do not work here, and what does instead
     at hand     what is known about the branch and the files that are changed
     earlier     titles of other sessions, one each
 
-A turn is told once, with the status that evidence gives it. Nothing depends on the clock but the
-names of days: the same memory gives the same text, so that a model's prompt cache survives.
+A turn is told once, with the status that evidence gives it. Of the clock only the day counts (its
+name, and how long something is open): the same memory gives the same text, so that a model's prompt
+cache survives.
 """
 
 from __future__ import annotations
@@ -285,8 +287,10 @@ def _add_open(block: _Block, cards: Sequence[Item], to_do: dict[str, list[str]])
         if card.epoch < block.now - _OPEN_FOR:
             break
         if number < _OPEN and card_status(card) in _UNFINISHED and ended:
+            # Of a turn that was broken off only the request is known, and part of it may be done.
+            why = "" if card.subtitle.endswith("broken off") else reason
             finished = any(_finishes(one, card) for one in later)
-            if not finished and add(card_line(card, block.calendar, reason), card):
+            if not finished and add(card_line(card, block.calendar, why), card):
                 number += 1
                 block.told.add(card.id)
                 block.turns.add((card.session, card.prompt_number))

@@ -69,7 +69,7 @@ def read_run(command: str, output: str, failed: bool, status: int | None = None)
 
 def simple(command: str) -> list[str]:
     """The commands of a line, without what only shapes their output or changes the folder."""
-    line = command.split("<<", 1)[0]
+    line = command.split("<<", 1)[0].replace("\\\n", " ")
     shapes_output = load_pattern("tools", "shapes output")
     wrapper = load_pattern("tools", "wrapper")
     found = []

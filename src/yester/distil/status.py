@@ -26,7 +26,8 @@ from yester.distil.phrases import cut
 from yester.distil.turns import Step, View
 
 STATUSES = ("reverted", "open", "failed", "done", "changed", "answered", "talk")
-_GIT = re.compile(r"git(?:\s+-[cC] \S+)*\s+(checkout|restore|reset|revert|stash)\b\s*(.*)")
+_GIT = re.compile(r"git(?:\s+-[cC] \S+)*\s+(add|checkout|restore|reset|revert|stash)\b\s*(.*)")
+_COMMITS_ALL = re.compile(r"\bcommit\s+(?:-[a-z]*a[a-z]*|--all)\b")
 _BACK_BY = re.compile(r"HEAD(?:~(\d*)|(\^+))")
 # Not files: a branch is made or a side is taken.
 _OTHER_CHECKOUT = re.compile(r"(?:^|\s)(?:-b|-B|--orphan|--track|-t|--ours|--theirs|--detach)\b")
@@ -99,6 +100,7 @@ class _Ledger:
 
     edits: list[_Edit] = field(default_factory=list)
     commits: list[list[_Edit]] = field(default_factory=list)
+    staged: tuple[int, set[str]] | None = None  # the turn, and what it has added to the index
 
     def live(self) -> list[_Edit]:
         return [one for one in self.edits if one.gone < 0]
@@ -129,16 +131,40 @@ class _Ledger:
             if found is None:
                 continue
             name, rest = found[1], found[2]
-            if name == "stash":
+            if name == "add":
+                self._stage(turn, rest)
+            elif name == "stash":
                 self._stash(turn, rest, part)
             elif not (name == "reset" and kept):
                 for one in self._taken_back(name, rest):
                     one.gone, one.by = turn, f"`{cut(part, _COMMAND)}`"
         for commit in step.commits:
-            held = [one for one in self.live() if one.committed < 0]
+            open_ = [one for one in self.live() if one.committed < 0]
+            held = [one for one in open_ if self._holds(turn, one)]
+            if _COMMITS_ALL.search(step.ran.command):
+                held = open_
+            # Names that mean no file we know say nothing but that it is this turn's work.
+            held = held or [one for one in open_ if one.turn == turn] or open_
             for one in held:
                 one.committed, one.hash = turn, commit.hash
             self.commits.append(held)
+            self.staged = None
+
+    def _stage(self, turn: int, rest: str) -> None:
+        paths = {word.strip("'\"") for word in rest.split()}
+        if self.staged is None or self.staged[0] != turn:
+            self.staged = (turn, set())
+        self.staged[1].update(paths)
+
+    def _holds(self, turn: int, one: _Edit) -> bool:
+        """Is an edit in what is committed now? What was added by name in this turn is, and nothing
+        else; where nothing was, or not by name, everything is."""
+        if self.staged is None or self.staged[0] != turn:
+            return True
+        return any(
+            path.startswith("-") or "*" in path or "$" in path or _names(path, one.file)
+            for path in self.staged[1]
+        )
 
     def _taken_back(self, name: str, rest: str) -> Iterator[_Edit]:
         words = rest.split()
