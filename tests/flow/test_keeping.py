@@ -10,8 +10,8 @@ import pytest
 
 from tests.distilling import Story, distilled, fixed_bug, made
 from yester.deliver.start import Here, at_start
-from yester.distil.keeping import link_decisions
 from yester.ingest.prepare import prepare_item
+from yester.memories.keeping import link_decisions
 from yester.memories.lifecycle import change_status, edit_memory, undo_change
 from yester.memories.memory import Author
 from yester.memories.rules import applicable_rules

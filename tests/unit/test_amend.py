@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yester.distil.amend import amends, find_amended
+from yester.memories.amend import amends, find_amended
 from yester.memories.subject import CHOICES, named_thing, shared_choice
 from yester.model import Item
 from yester.tables import load_rows

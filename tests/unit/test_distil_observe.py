@@ -15,8 +15,8 @@ from yester.distil.summaries import FIELDS, session_summary, turn_summary
 from yester.distil.symbols import symbols
 from yester.distil.titles import CONCEPTS, TYPES
 from yester.distil.turns import views
-from yester.distil.typed import decisions_in
 from yester.ingest.prepare import Shown
+from yester.memories.typed import decisions_in
 from yester.model import Event
 from yester.tables import load_rows
 

@@ -10,7 +10,7 @@ from yester.distil.phrases import as_title, cut, plain
 from yester.distil.telling import MOST_FILES, SUBTITLE
 from yester.distil.titles import asked, concepts_of, plan_title, request_title
 from yester.distil.turns import View
-from yester.distil.typed import decisions_in
+from yester.memories.typed import decisions_in
 from yester.model import Item
 from yester.tables import load_pattern
 

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 from yester.distil.compose import Looked, compose
 from yester.distil.dedup import with_others
 from yester.distil.history import LOOK_BACK, History, Rules, distilled_items
-from yester.distil.keeping import keep_rules, link_decisions
 from yester.distil.made import Made, kept_once
 from yester.distil.turns import View
 from yester.distil.work import Committed, assigned
 from yester.ingest.prepare import prepare_item
+from yester.memories.keeping import keep_rules, link_decisions
 from yester.model import Entry, Item, PutCounts, Refinement, Session, Waiting, replace
 from yester.store.contract import Store
 
@@ -105,7 +105,7 @@ def distil(
         yield from distil(store, waiting, rules, report, now)
         return
     yield
-    typed = [turn for turn in turns if turn.started >= first]
+    typed = [turn.prompt for turn in turns if turn.prompt and turn.started >= first]
     report.rules += keep_rules(store, session, typed, now or session.ended)
     yield
     for links in link_decisions(store, session):

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 from yester.distil.cues import boilerplate, word_count
 from yester.distil.phrases import as_title, plain, without_label
 from yester.distil.sentences import generic_heading, statements
-from yester.distil.typed import decisions_in
+from yester.memories.typed import decisions_in
 from yester.model import Item
 from yester.tables import load_pattern, load_rows
 

@@ -43,7 +43,7 @@ _MOST_ITEMS = 1_000  # new ones of a session, in one go: memory is bounded
 _DISTIL_MODULES = (
     "distil.cues", "distil.sentences", "distil.titles", "distil.commands", "distil.calls",
     "distil.fingerprint", "distil.runners", "distil.outcomes", "distil.decided",
-    "memories.standing", "distil.amend", "distil.distil",
+    "memories.standing", "memories.amend", "distil.distil",
 )  # fmt: skip
 _READER_MODULES = ("text.models", "text.wordpiece", "text.embed", "text.prose", "text.reader")
 

@@ -7,18 +7,16 @@ takes the place of what is newer, whichever is met first.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
-from yester.distil.amend import amends
-from yester.distil.history import distilled_items
-from yester.distil.turns import View
 from yester.ingest.prepare import prepare_item
+from yester.memories.amend import amends
 from yester.memories.lifecycle import change_status
 from yester.memories.memory import GLOBAL, Author, shorten_reason
 from yester.memories.remember import Draft, remember
 from yester.memories.rules import contents_share_subject
 from yester.memories.standing import Rule, find_ended_rule, find_rules, find_withdrawals
-from yester.model import Filters, Item, Memo, Paging, Project, Session, replace
+from yester.model import DISTILLED, Filters, Item, Memo, Paging, Project, Session, replace
 from yester.project import bare_project
 from yester.recall.recall import Asked, recall_hits
 from yester.store.contract import Store
@@ -27,13 +25,12 @@ _ALIKE = 15  # earlier or later decisions that are compared
 _WHO, _SOURCE = "prompt", "typed"
 
 
-def keep_rules(store: Store, session: Session, turns: Sequence[View], now: int) -> int:
+def keep_rules(store: Store, session: Session, prompts: Iterable[Item], now: int) -> int:
     """Rules in what was typed, kept as memories with the user's own words; how many are new."""
     number = 0
     project: Project | None = None
-    for turn in turns:
-        prompt = turn.prompt
-        if prompt is None or prompt.kind != "prompt" or prompt.actor:
+    for prompt in prompts:
+        if prompt.kind != "prompt" or prompt.actor:
             continue
         for place, rule in enumerate(find_rules(prompt.body)):
             if any(one.ends == "any" for one in find_withdrawals(rule.text)):
@@ -123,9 +120,8 @@ def _outdated(store: Store, rule: Rule, ref: str, prompt: Item, project: Project
 def link_decisions(store: Store, session: Session) -> Iterator[int]:
     """Decisions of this session and those they undo, or are undone by, made a chain: the newer one
     names the older, which is found no more. Yields how many links were made, step by step."""
-    for one in distilled_items(store, session.id):
-        if one.type != "decision" or one.status != "active":
-            continue
+    decisions = Filters(session_id=session.id, source=DISTILLED, types=("decision",))
+    for one in store.select(decisions, Paging(oldest_first=True)):
         asked = Asked(
             "\n".join(one.title.split()), k=_ALIKE, now=one.epoch,
             filters=Filters(
