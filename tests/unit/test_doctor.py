@@ -22,9 +22,9 @@ from tests.capturing import answered, made, put_python, worker_that
 from yester.config import load_config
 from yester.model import replace
 from yester.operate import install
-from yester.operate.doctor import agents, examine, store, walk_checks, worker
+from yester.operate.doctor import claude_code, examine, store, worker
 from yester.operate.doctor import home as folder
-from yester.operate.doctor.finding import Check, Examination
+from yester.operate.doctor.finding import Check, Examination, walk_checks
 from yester.tables import load_table
 from yester.worker.process import seat_holder, take_seat, worker_command, write_launch
 
@@ -40,13 +40,13 @@ def home(tmp_path):
     return tmp_path / ".yester"
 
 
-def examined(home, look, mend=None, fix=False, environ=None, folders=(), **more):
+def examined(home, look, fix=False, environ=None, folders=(), **more):
     """What one check finds."""
     config = load_config(home, {})
     case = Examination(home, config, environ or {}, NOW, fix, folders=folders)
     for name, value in more.items():
         case = replace(case, **{name: value})
-    return list(walk_checks([Check("check", look, mend)], case))
+    return list(walk_checks([Check("check", look, "Do something.")], case))
 
 
 def states(findings):
@@ -59,12 +59,12 @@ def only(findings):
     return one
 
 
-def mended(home, look, mend, **more):
+def mended(home, look, **more):
     """A check that finds something, and nothing any more after it was allowed to mend it."""
     before = [one for one in examined(home, look, **more) if one.state != "ok"]
     assert before
     assert all(one.fix for one in before)
-    done = examined(home, look, mend, fix=True, **more)
+    done = examined(home, look, fix=True, **more)
     assert done
     assert all(one.state == "ok" for one in done)
     assert all(one.state == "ok" for one in examined(home, look, **more))
@@ -86,16 +86,15 @@ def test_every_row_is_said_somewhere_and_with_all_that_it_has_in_braces():
         for name, row in names.items()
     }
     said = set()
-    for path in Path(agents.__file__).parent.glob("*.py"):
-        for node in ast.parse(path.read_text()).body:
-            inner = list(ast.walk(node))
-            texts = {one.value for one in inner if isinstance(one, ast.Constant)}
-            given = {one.arg for one in inner if isinstance(one, ast.keyword)}
-            starts = {text for text in texts if isinstance(text, str) and text.endswith(".")}
-            named = texts & set(rows) | {f"{s}{t}" for s in starts for t in texts} & set(rows)
-            said |= named
-            for name in named:
-                assert rows[name] <= given, f"{path}: {name}"
+    for path in Path(claude_code.__file__).parent.glob("*.py"):
+        inner = list(ast.walk(ast.parse(path.read_text())))
+        texts = {one.value for one in inner if isinstance(one, ast.Constant)}
+        given = {one.arg for one in inner if isinstance(one, ast.keyword)} | texts
+        starts = {text for text in texts if isinstance(text, str) and text.endswith(".")}
+        named = texts & set(rows) | {f"{s}{t}" for s in starts for t in texts} & set(rows)
+        said |= named
+        for name in named:
+            assert rows[name] <= given, f"{path}: {name}"
     assert said == set(rows)
 
 
@@ -109,7 +108,7 @@ def test_whatever_is_open_to_others_is_closed_wherever_it_is(home):
     deep.parent.chmod(0o755)
     home.chmod(0o750)
     (home / "elsewhere").symlink_to("/usr")
-    (found,) = mended(home, folder.look_at_modes, folder.mend_modes)
+    (found,) = mended(home, folder.look_at_modes)
     assert found.state == "problem"
     assert "and 1 more" in found.text
     for path in (home, *home.rglob("*")):
@@ -121,7 +120,7 @@ def test_whatever_is_open_to_others_is_closed_wherever_it_is(home):
 def test_files_of_another_user_are_told_with_the_command_that_takes_them_back(home):
     (home / "yester.db").touch(0o600)
     os.chown(home / "yester.db", 12345, -1)
-    found = only(examined(home, folder.look_at_modes, folder.mend_modes, fix=True))
+    found = only(examined(home, folder.look_at_modes, fix=True))
     assert "belong to another user" in found.text
     assert "chown" in found.fix
 
@@ -129,7 +128,7 @@ def test_files_of_another_user_are_told_with_the_command_that_takes_them_back(ho
 def test_folders_that_are_missing_are_made(home):
     shutil.rmtree(home / "spool" / "new")
     (home / "logs").rmdir()
-    (found,) = mended(home, folder.look_at_folders, folder.mend_folders)
+    (found,) = mended(home, folder.look_at_folders)
     assert found.text == "missing: logs, spool/new"
     assert stat.S_IMODE((home / "logs").stat().st_mode) == 0o700
 
@@ -185,7 +184,7 @@ def test_the_python3_of_the_agents_path_must_run_and_be_new_enough(tmp_path):
 def test_launch_must_name_a_python_that_is_there_and_this_home(home, tmp_path):
     def mended_launch():
         environ = {"HOME": str(home.parent)}
-        return mended(home, worker.look_at_launch, worker.mend_launch, environ=environ)
+        return mended(home, worker.look_at_launch, environ=environ)
 
     path = home / "run" / "launch"
     (found,) = mended_launch()
@@ -221,7 +220,7 @@ def test_a_worker_of_an_older_version_is_a_problem_and_a_newer_one_is_none(home)
 def test_a_worker_that_hangs_is_a_problem(home):
     taken = take_seat(home)
     try:
-        found = only(examined(home, worker.look_at_worker, worker.mend_worker, fix=True))
+        found = only(examined(home, worker.look_at_worker, fix=True))
     finally:
         taken.leave()
     assert found.text == f"process {os.getpid()} does not answer"
@@ -235,7 +234,7 @@ def test_a_socket_nobody_listens_on_is_removed(home, monkeypatch):
     left.close()
     assert states(examined(home, worker.look_at_worker)) == [("worker", "note"), ("socket", "note")]
     for wanted in ([("socket", "ok"), ("worker", "note")], [("worker", "note")]):
-        found = examined(home, worker.look_at_worker, worker.mend_worker, fix=True)
+        found = examined(home, worker.look_at_worker, fix=True)
         assert states(found) == wanted
     assert seat_holder(home) == 0
 
@@ -343,7 +342,7 @@ def test_the_client_is_asked_whether_it_loads_us(
     home, installed, tmp_path, version, listed, state, text, fix
 ):
     environ = program(tmp_path, version, listed)
-    look = agents.look_at_agents
+    look = claude_code.look_at_folders
     last = only(examined(home, look, environ=environ, folders=[installed]))
     assert last.state == state
     assert text in last.text
@@ -355,7 +354,7 @@ def test_a_client_of_another_series_is_a_note_and_the_question_is_asked_all_the_
     home, installed, tmp_path
 ):
     environ = program(tmp_path, "3.0.1", LOADED)
-    found = examined(home, agents.look_at_agents, environ=environ, folders=[installed])
+    found = examined(home, claude_code.look_at_folders, environ=environ, folders=[installed])
     assert states(found) == [("claude-code", "note"), ("claude-code", "ok")]
     assert "tried with 2.1.325" in found[0].text
 
@@ -367,7 +366,7 @@ def test_settings_of_the_client_that_keep_hooks_out_are_named_and_left_alone(
     path, environ = installed / "settings.json", program(tmp_path, listed=LOADED)
 
     def examined_client():
-        look, folders = agents.look_at_agents, [installed]
+        look, folders = claude_code.look_at_folders, [installed]
         return examined(home, look, environ=environ, folders=folders, fix=True)
 
     path.write_text('{"disableAllHooks": true}')
@@ -383,7 +382,7 @@ def test_settings_of_the_client_that_keep_hooks_out_are_named_and_left_alone(
 @pytest.mark.requirement("DEL-12")
 def test_a_copy_of_another_version_is_a_problem_that_can_be_mended(home, installed):
     (install.copy_folder(home) / "hooks" / "hook.py").write_text("pass\n")
-    (found,) = mended(home, agents.look_at_plugin, agents.mend_plugin, folders=[installed])
+    (found,) = mended(home, claude_code.look_at_plugin, folders=[installed])
     assert "is not that of this version: hook.py" in found.text
 
 
@@ -395,7 +394,7 @@ def test_an_agent_that_has_lost_us_is_a_problem_and_one_without_us_a_note(
     other = tmp_path / "other"
     other.mkdir()
     places = [installed, other, tmp_path / "none"]
-    found = examined(home, agents.look_at_agents, environ={"PATH": ""}, folders=places)
+    found = examined(home, claude_code.look_at_folders, environ={"PATH": ""}, folders=places)
     assert states(found) == [("claude-code", "problem"), ("claude-code", "note")]
     assert "its link is gone" in found[0].text
     assert "has no yester" in found[1].text
@@ -404,17 +403,19 @@ def test_an_agent_that_has_lost_us_is_a_problem_and_one_without_us_a_note(
 
 @pytest.mark.requirement("DEL-12")
 def test_hooks_that_are_meant_to_be_silent_are_not_tried(home, installed):
-    off = examined(home, agents.look_at_hooks, environ={"YESTER_OFF": "1"}, folders=[installed])
+    off = examined(
+        home, claude_code.look_at_hooks, environ={"YESTER_OFF": "1"}, folders=[installed]
+    )
     assert only(off).state == "note"
     (home / "off").write_text("all 1 0\n")
-    found = only(examined(home, agents.look_at_hooks, folders=[installed]))
+    found = only(examined(home, claude_code.look_at_hooks, folders=[installed]))
     assert (found.state, found.fix) == ("note", "Run: yester off --all --undo")
 
 
 @pytest.mark.requirement("DEL-12")
 def test_the_command_that_the_skill_calls_must_be_on_the_path(home, installed, tmp_path):
     def examined_path(path):
-        look = agents.look_at_path
+        look = claude_code.look_at_path
         return examined(home, look, environ={"PATH": path}, folders=[installed])
 
     found = only(examined_path("/nowhere"))
@@ -429,7 +430,7 @@ def test_a_hook_that_fails_is_named_with_its_reason(home, installed, tmp_path):
     environ = {"PATH": str(tmp_path), "HOME": str(tmp_path)}  # there is no python3
 
     def examined_hooks():
-        return only(examined(home, agents.look_at_hooks, environ=environ, folders=[installed]))
+        return only(examined(home, claude_code.look_at_hooks, environ=environ, folders=[installed]))
 
     found = examined_hooks()
     assert "SessionStart ended with 127" in found.text
@@ -444,7 +445,7 @@ def test_a_worker_that_does_not_come_up_leaves_no_trial_behind(home, installed, 
         "PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin", "HOME": str(tmp_path),
         "YESTER_HOME": str(home),
     }  # fmt: skip
-    look = partial(agents.look_at_hooks, patience=0)
+    look = partial(claude_code.look_at_hooks, patience=0)
     found = only(examined(home, look, environ=environ, folders=[installed]))
     assert "its event is in the spool, but no worker came up" in found.text
     assert "worker.log" in found.fix

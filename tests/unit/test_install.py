@@ -17,8 +17,8 @@ from tests.capturing import ROOT, answered, made, put_python, waiting, worker_th
 from yester.capture.spool import Spool
 from yester.config import load_config
 from yester.errors import InstallError
-from yester.operate import claude_code as client
 from yester.operate import install
+from yester.operate.doctor import claude_code as client
 
 pytestmark = pytest.mark.requirement("DEL-12")
 
@@ -226,9 +226,9 @@ def listed(**more):
     ],
 )
 def test_the_clients_own_list_says_whether_it_loads_us(known, why):
-    said = client.why_not_loaded(known)
+    name, said = client.judge_listing(known)
     assert why in said
-    assert bool(why) == bool(said)
+    assert bool(why) == bool(said) == (name != "loaded")
 
 
 def program(folder, text):

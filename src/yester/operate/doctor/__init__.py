@@ -9,41 +9,40 @@ from pathlib import Path
 from yester.config import Config, load_config
 from yester.errors import YesterError
 from yester.model import replace
-from yester.operate.doctor import agents, home, store, worker
-from yester.operate.doctor.finding import Check, Examination, Finding, explain_error
+from yester.operate.doctor import claude_code, home, store, worker
+from yester.operate.doctor.finding import Check, Examination, Finding, explain_error, walk_checks
 
+_INSTALL = "Run: yester install --agent claude-code"
 # In the order in which one stands on the other. These need no settings.
 _FIRST = (
     Check("versions", home.look_at_versions),
     Check("home", home.look_at_disk),
-    Check("permissions", home.look_at_access, home.mend_access),
-    Check("folders", home.look_at_folders, home.mend_folders),
-    Check("permissions", home.look_at_modes, home.mend_modes),
+    Check("permissions", home.look_at_access),
+    Check("folders", home.look_at_folders),
+    Check("permissions", home.look_at_modes),
 )
 # The way of an agent's event. The hooks of an installed plugin are run, and start the worker as
 # they would for the agent.
 _WAY = (
     Check("python3", worker.look_at_python),
-    Check("launch", worker.look_at_launch, worker.mend_launch, needs_home=True),
-    Check("plugin", agents.look_at_plugin, agents.mend_plugin, needs_home=True),
-    Check("agents", agents.look_at_agents, needs_home=True),
-    Check("hooks", agents.look_at_hooks, needs_home=True, slow=True),
-    Check("mcp", agents.look_at_servers, needs_home=True, slow=True),
-    Check("path", agents.look_at_path, needs_home=True, slow=True),
-    Check("worker", worker.look_at_worker, worker.mend_worker, needs_home=True),
+    Check("launch", worker.look_at_launch, needs_home=True),
+    Check("plugin", claude_code.look_at_plugin, _INSTALL, needs_home=True),
+    Check("claude-code", claude_code.look_at_folders, _INSTALL, needs_home=True),
+    Check("hooks", claude_code.look_at_hooks, needs_home=True, slow=True),
+    Check("mcp", claude_code.look_at_servers, needs_home=True, slow=True),
+    Check("path", claude_code.look_at_path, needs_home=True, slow=True),
+    Check("worker", worker.look_at_worker, needs_home=True),
 )
 _CHECKS = (
     Check("settings", home.look_at_settings),
     *_WAY,
     Check("spool", worker.look_at_spool),
-    Check("spool", worker.look_at_bad_events, worker.mend_bad_events),
-    Check("gap", worker.look_at_gap, worker.mend_gap),
+    Check("gap", worker.look_at_gap),
     Check("log", worker.look_at_log),
-    Check("model", store.look_at_model),
+    Check("model", store.look_at_model, "Run: yester model list"),
     Check("transcripts", home.look_at_transcripts, slow=True),
-    Check("store", store.look_at_store, store.mend_index),
+    Check("store", store.look_at_store, "Make sure that you may read and write yester's folder."),
     Check("backups", store.look_at_backups),
-    Check("messages", store.look_at_messages, store.mend_messages, slow=True),
 )
 
 
@@ -68,19 +67,3 @@ def examine_quickly(home: Path, now: int) -> list[Finding]:
 def examine_way(home: Path, config: Config, folders: Sequence[Path]) -> Iterator[Finding]:
     """From an agent in these folders to the worker."""
     return walk_checks(_WAY, Examination(home, config, os.environ, folders=folders))
-
-
-def walk_checks(checks: Sequence[Check], case: Examination) -> Iterator[Finding]:
-    """A check may itself be stopped by what it looks at: a folder that this user may not enter, a
-    file that is another's. That is a finding as well."""
-    for check in checks:
-        if (check.slow and not case.thorough) or (check.needs_home and not case.home.exists()):
-            continue
-        for step in (check.mend if case.fix else None, check.look):
-            try:
-                yield from step(case) if step else ()
-            except OSError as error:
-                where = os.fsdecode(error.filename) if error.filename else "a file"
-                text = f"could not be looked at: {where}: {error.strerror or error}"
-                fix = f"Make sure that you may read and write {where}, and the folders it lies in."
-                yield Finding(check.name, "problem", text, fix)

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 from yester.config import Config
+from yester.errors import YesterError
 from yester.tables import load_table
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line about one thing."""
+    """One line about one thing. `mend` puts it right, `done` says so; it may return a dict of more
+    values for that text."""
 
     check: str
     state: str  # ok, note, problem; a problem has a fix
     text: str
     fix: str = ""
+    mend: Callable[[], object] | None = field(default=None, compare=False)
+    done: str = ""
+    values: Mapping[str, object] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,26 +38,23 @@ class Examination:
     folders: Sequence[Path] = ()  # of the agent, instead of wherever it may be
 
 
-Step = Callable[[Examination], Iterator[Finding]]
-
-
 class Check(NamedTuple):
-    """`mend` says what it did, and nothing where nothing was wrong; `look` comes after it."""
-
     name: str
-    look: Step
-    mend: Step | None = None
+    look: Callable[[Examination], Iterator[Finding]]
+    fix: str = ""  # of an error that says none itself
     needs_home: bool = False
     slow: bool = False  # only where the examination is thorough
 
 
-def make_finding(row_name: str, /, **values: object) -> Finding:
+def make_finding(
+    row_name: str, mend: Callable[[], object] | None = None, /, **values: object
+) -> Finding:
     """A row of `tables/doctor.toml`, which is called CHECK.FINDING, with its braces filled."""
     check, _, row = row_name.partition(".")
-    texts = {key: text.format_map(values) for key, text in load_table("doctor")[check][row].items()}
-    fix = texts.pop("fix", "")
+    texts = dict(load_table("doctor")[check][row])
+    done, fix = texts.pop("done", ""), texts.pop("fix", "").format_map(values)
     ((state, text),) = texts.items()
-    return Finding(check, state, text, fix)
+    return Finding(check, state, text.format_map(values), fix, mend, done, values)
 
 
 def explain_error(check: str, error: Exception, otherwise: str) -> Finding:
@@ -63,3 +66,46 @@ def explain_error(check: str, error: Exception, otherwise: str) -> Finding:
 def list_paths(paths: Sequence[Path]) -> str:
     more = f" and {len(paths) - 3:,} more" if len(paths) > 3 else ""
     return ", ".join(map(str, paths[:3])) + more
+
+
+def walk_checks(checks: Sequence[Check], case: Examination) -> Iterator[Finding]:
+    for check in checks:
+        if (check.slow and not case.thorough) or (check.needs_home and not case.home.exists()):
+            continue
+        findings = _explain_errors(check, check.look(case))
+        yield from _put_right(check, findings, case) if case.fix else findings
+
+
+def _put_right(check: Check, findings: Iterator[Finding], case: Examination) -> Iterator[Finding]:
+    """Whatever can be mended is mended at once: a folder that is open again shows what is below it.
+    Then it is looked again, since not every mending helps."""
+    seen: list[Finding] = []
+    done: list[tuple[Finding, Finding]] = []
+    for finding in findings:
+        if finding.mend and all(finding.mend is not other.mend for other in seen):
+            done += [(finding, one) for one in _explain_errors(check, _mend_finding(finding))]
+        seen.append(finding)
+    if done:
+        seen = list(_explain_errors(check, check.look(case)))
+    yield from (one for finding, one in done if one.state == "problem" or finding not in seen)
+    yield from seen
+
+
+def _mend_finding(finding: Finding) -> Iterator[Finding]:
+    more = finding.mend() if finding.mend else None
+    values = {**finding.values, **(more if isinstance(more, dict) else {})}
+    yield Finding(finding.check, "ok", finding.done.format_map(values))
+
+
+def _explain_errors(check: Check, findings: Iterator[Finding]) -> Iterator[Finding]:
+    """A check may itself be stopped by what it looks at: a folder that this user may not enter, a
+    file that is another's. That is a finding as well."""
+    try:
+        yield from findings
+    except YesterError as error:
+        yield explain_error(check.name, error, check.fix)
+    except OSError as error:
+        where = os.fsdecode(error.filename) if error.filename else "a file"
+        text = f"could not be looked at: {where}: {error.strerror or error}"
+        fix = f"Make sure that you may read and write {where}, and the folders it lies in."
+        yield Finding(check.name, "problem", text, fix)

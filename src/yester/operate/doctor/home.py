@@ -7,6 +7,7 @@ import shutil
 import stat
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from yester import __version__
@@ -40,10 +41,11 @@ def look_at_disk(case: Examination) -> Iterator[Finding]:
     yield make_finding("disk.little" if free < _LITTLE_SPACE else "disk.enough", free=free / 1e9)
 
 
-def _closed_paths(home: Path) -> Iterator[tuple[Path, int]]:
-    """What is ours by its owner, but by its mode not to be entered, read or written, and the mode
-    it should have. The outermost first, since nothing can be seen below it."""
-    for path in (home, *(home / name for name in _FOLDERS), *store_files(home)):
+def look_at_access(case: Examination) -> Iterator[Finding]:
+    """What is ours by its owner, but by its mode not to be entered, read or written. The outermost
+    first, since nothing can be seen below it."""
+    folders = (case.home / name for name in _FOLDERS)
+    for path in (case.home, *folders, *store_files(case.home)):
         try:
             status = path.lstat()
         except FileNotFoundError:
@@ -52,43 +54,27 @@ def _closed_paths(home: Path) -> Iterator[tuple[Path, int]]:
             return  # below one that is closed, or is another's
         needed = 0o700 if stat.S_ISDIR(status.st_mode) else 0o600
         if status.st_uid == os.getuid() and status.st_mode & needed != needed:
-            yield path, stat.S_IMODE(status.st_mode) | needed
-
-
-def look_at_access(case: Examination) -> Iterator[Finding]:
-    if closed := [path for path, _ in _closed_paths(case.home)]:
-        yield make_finding("permissions.closed", paths=list_paths(closed), first=closed[0])
-
-
-def mend_access(case: Examination) -> Iterator[Finding]:
-    for path, mode in _closed_paths(case.home):
-        path.chmod(mode)
-        yield make_finding("permissions.opened", path=path)
-
-
-def _missing_folders(home: Path) -> list[str]:
-    """Hooks and worker make what is missing, where they can."""
-    used = (home / "spool").exists() or (home / "logs").exists()
-    return [name for name in _FOLDERS if used and not (home / name).is_dir()]
+            mend = partial(path.chmod, stat.S_IMODE(status.st_mode) | needed)
+            yield make_finding("permissions.closed", mend, path=path)
 
 
 def look_at_folders(case: Examination) -> Iterator[Finding]:
-    if missing := _missing_folders(case.home):
-        yield make_finding("folders.missing", names=", ".join(missing))
+    """Hooks and worker make what is missing, where they can."""
+    used = (case.home / "spool").exists() or (case.home / "logs").exists()
+    missing = [name for name in _FOLDERS if used and not (case.home / name).is_dir()]
 
+    def make_folders() -> None:
+        for name in missing:
+            (case.home / name).mkdir(mode=0o700, parents=True)
 
-def mend_folders(case: Examination) -> Iterator[Finding]:
-    missing = _missing_folders(case.home)
-    for name in missing:
-        (case.home / name).mkdir(mode=0o700, parents=True)
     if missing:
-        yield make_finding("folders.made", names=", ".join(missing))
+        yield make_finding("folders.missing", make_folders, names=", ".join(missing))
 
 
-def _exposed_paths(home: Path) -> tuple[list[Path], list[Path]]:
+def look_at_modes(case: Examination) -> Iterator[Finding]:
     """What others may read or write, and what belongs to others."""
     exposed, foreign = [], []
-    for path in (home, *home.rglob("*")):
+    for path in (case.home, *case.home.rglob("*")):
         try:
             status = path.lstat()
         except OSError:
@@ -99,26 +85,18 @@ def _exposed_paths(home: Path) -> tuple[list[Path], list[Path]]:
             foreign.append(path)
         elif stat.S_IMODE(status.st_mode) & 0o077:
             exposed.append(path)
-    return exposed, foreign
 
+    def close_paths() -> None:
+        for path in exposed:
+            path.chmod(0o700 if path.is_dir() else 0o600)
 
-def look_at_modes(case: Examination) -> Iterator[Finding]:
-    exposed, foreign = _exposed_paths(case.home)
     if foreign:
         paths, user = list_paths(foreign), os.getuid()
         yield make_finding("permissions.foreign", paths=paths, user=user, home=case.home)
     if exposed:
-        yield make_finding("permissions.exposed", paths=list_paths(exposed))
+        yield make_finding("permissions.exposed", close_paths, paths=list_paths(exposed))
     if not foreign and not exposed and case.home.exists():
         yield make_finding("permissions.private")
-
-
-def mend_modes(case: Examination) -> Iterator[Finding]:
-    exposed, _ = _exposed_paths(case.home)
-    for path in exposed:
-        path.chmod(0o700 if path.is_dir() else 0o600)
-    if exposed:
-        yield make_finding("permissions.hidden", paths=list_paths(exposed))
 
 
 def look_at_transcripts(case: Examination) -> Iterator[Finding]:

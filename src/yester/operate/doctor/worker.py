@@ -19,7 +19,7 @@ from yester import __version__
 from yester.capture.homes import find_python, is_usual, record_home, usual_home
 from yester.capture.question import ask_worker
 from yester.capture.spool import ENDED_WORKER, Spool, age, is_newer, trusted_runtime
-from yester.operate.claude_code import time_program
+from yester.operate.doctor.claude_code import time_program
 from yester.operate.doctor.finding import Examination, Finding, make_finding
 from yester.redact import redact
 from yester.worker.process import (
@@ -67,36 +67,29 @@ def look_at_launch(case: Examination) -> Iterator[Finding]:
         return
     path = case.home / "run" / "launch"
     wrong = _find_fault(path, case.home)
-    name = "right"
-    if wrong and case.fix:  # in vain
-        name = "unwritable"
-    elif wrong:
-        name = "missing" if wrong == _MISSING else "wrong"
-    yield make_finding(f"launch.{name}", path=path, wrong=wrong)
+
+    def renew_launch() -> None:
+        with suppress(OSError):  # then it stays as it is, and that is said
+            path.unlink(missing_ok=True)
+        write_launch(case.home)
+
+    if not wrong:
+        yield make_finding("launch.right", path=path)
+        return
+    name = "launch.missing" if wrong == _MISSING else "launch.wrong"
+    if case.fix:  # shown where it was in vain
+        name = "launch.unwritable"
+    yield make_finding(name, renew_launch, path=path, wrong=wrong)
 
 
 def _look_at_recorded(case: Examination) -> Finding:
     record = usual_home(case.environ) / "homes"
     python = find_python(case.home, case.environ)
-    if python is None:
-        return make_finding("launch.unrecorded", home=case.home, record=record)
-    name = "launch.recorded" if os.access(python, os.X_OK) else "launch.gone"
-    return make_finding(name, record=record, python=python)
-
-
-def mend_launch(case: Examination) -> Iterator[Finding]:
-    if not is_usual(case.home, case.environ):
-        python = find_python(case.home, case.environ)
-        if not (python and os.access(python, os.X_OK)):
-            record_home(case.home, case.environ, sys.executable)
-        return
-    path = case.home / "run" / "launch"
-    if wrong := _find_fault(path, case.home):
-        with suppress(OSError):  # then it stays as it is, and that is said
-            path.unlink(missing_ok=True)
-        write_launch(case.home)
-        if not _find_fault(path, case.home):
-            yield make_finding("launch.written", path=path, wrong=wrong)
+    if python and os.access(python, os.X_OK):
+        return make_finding("launch.recorded", python=python)
+    name = "launch.gone" if python else "launch.unrecorded"
+    mend = partial(record_home, case.home, case.environ, sys.executable)
+    return make_finding(name, mend, home=case.home, record=record, python=python)
 
 
 def _find_fault(path: Path, home: Path) -> str:
@@ -129,27 +122,23 @@ def look_at_worker(case: Examination) -> Iterator[Finding]:
         has_launch = (case.home / "run" / "launch").exists()
         yield make_finding("worker.idle" if has_launch else "worker.stopped")
         if path.is_socket():
-            yield make_finding("socket.left", path=path)
+            yield make_finding("socket.left", partial(_remove_socket, case.home), path=path)
         return
     version = health["version"]
     if version_numbers(version) < version_numbers(__version__):
-        yield make_finding("worker.older", version=version, present=__version__)
+        replace_worker = partial(start_worker, case.home, case.environ)
+        yield make_finding("worker.older", replace_worker, version=version, present=__version__)
     size = health["rss_bytes"] / 1e6
     yield make_finding("worker.runs", pid=health["pid"], version=version, size=size)
     yield make_finding("socket.answers", path=path)
     yield look_at_children(health["pid"])
 
 
-def mend_worker(case: Examination) -> Iterator[Finding]:
-    """An older one makes room. Where nobody holds the seat, a socket is of one that was killed."""
-    path, health = case.home / "run" / "worker.sock", _ask_health(case.home)
-    if health is None and path.is_socket() and (free := take_seat(case.home)):
-        path.unlink(missing_ok=True)
+def _remove_socket(home: Path) -> None:
+    """Where nobody holds the seat, a socket is of one that was killed."""
+    if free := take_seat(home):
+        (home / "run" / "worker.sock").unlink(missing_ok=True)
         free.leave()
-        yield make_finding("socket.removed", path=path)
-    older = health is not None and version_numbers(health["version"]) < version_numbers(__version__)
-    if health and older and start_worker(case.home, case.environ):
-        yield make_finding("worker.replaced", version=health["version"])
 
 
 def look_at_children(pid: int) -> Finding:
@@ -180,13 +169,10 @@ def _process_name(pid: int) -> str:
 # --- what hooks have left ----------------------------------------------------------------------
 
 
-def _open_spool(case: Examination) -> Spool:
-    runtime = trusted_runtime(case.environ, os.getuid())
-    return Spool(case.home, runtime, is_usual(case.home, case.environ))
-
-
 def look_at_spool(case: Examination) -> Iterator[Finding]:
-    waiting = _open_spool(case).waiting()
+    runtime = trusted_runtime(case.environ, os.getuid())
+    spool = Spool(case.home, runtime, is_usual(case.home, case.environ))
+    waiting = spool.waiting()
     oldest = max((age(path, case.now / 1000) for path in waiting), default=0.0)
     newer = sum(map(is_newer, waiting))
     if newer:
@@ -195,61 +181,39 @@ def look_at_spool(case: Examination) -> Iterator[Finding]:
         yield make_finding("spool.old", number=len(waiting), seconds=oldest)
     elif not newer:
         yield make_finding("spool.waiting", number=len(waiting))
+    yield from _look_at_bad_events(case.home, spool)
 
 
-def _list_ended(spool: Spool) -> dict[Path, str]:
-    """Events set aside because the worker has ended over them → the transcript it then read."""
-    reasons = spool.why_bad()
-    return {
-        path: reasons[path.name].partition("\t")[2]
-        for path in spool.bad()
-        if ENDED_WORKER in reasons.get(path.name, "")
-    }
+def _look_at_bad_events(home: Path, spool: Spool) -> Iterator[Finding]:
+    """Those set aside because the worker has ended over them, perhaps while it read a transcript,
+    and those nobody understands."""
+    reasons = {path: spool.why_bad().get(path.name, "") for path in spool.bad()}
+    ended = [why.partition("\t")[2] for why in reasons.values() if ENDED_WORKER in why]
 
-
-def look_at_bad_events(case: Examination) -> Iterator[Finding]:
-    spool = _open_spool(case)
-    ended, folder = _list_ended(spool), case.home / "spool" / "bad"
-    say = partial(make_finding, folder=folder)
-    for transcript in sorted({*ended.values()} - {""}):
-        yield say("spool.transcript", transcript=transcript, ended=ENDED_WORKER)
-    if number := list(ended.values()).count(""):
-        yield say("spool.event" if number == 1 else "spool.events", number=number)
-    if bad := [path for path in spool.bad() if path not in ended]:
-        yield say("spool.not_understood", number=len(bad))
-
-
-def mend_bad_events(case: Examination) -> Iterator[Finding]:
-    """Put back what has ended the worker, without suspicion."""
-    spool = _open_spool(case)
-    if not (ended := _list_ended(spool)):
-        return
-    if answer := ask_worker(case.home / "run", "POST /retry", 5.0):
-        number = int(msgspec.json.decode(answer)["events"])
-    else:
-        if free := take_seat(case.home):
-            (case.home / "run" / "working").unlink(missing_ok=True)
+    def put_back() -> dict[str, object]:
+        if answer := ask_worker(home / "run", "POST /retry", 5.0):
+            return {"number": msgspec.json.decode(answer)["events"]}
+        if free := take_seat(home):
+            (home / "run" / "working").unlink(missing_ok=True)
             free.leave()
-        number = len(spool.put_back())
-    yield make_finding("spool.put_back", number=number, ended=len(ended))
+        return {"number": len(spool.put_back())}
 
-
-def _gap_moment(case: Examination) -> str:
-    """When hooks last could not write their events; "" where they always could."""
-    gap = case.home / "run" / "gap"
-    when = gap.stat().st_mtime if gap.exists() else 0
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(when)) if when > 0 else ""
+    say = partial(make_finding, folder=home / "spool" / "bad", ended=len(ended))
+    for transcript in sorted({*ended} - {""}):
+        yield say("spool.transcript", put_back, transcript=transcript, why=ENDED_WORKER)
+    if number := ended.count(""):
+        yield say("spool.event" if number == 1 else "spool.events", put_back, number=number)
+    if number := len(reasons) - len(ended):
+        yield say("spool.not_understood", number=number)
 
 
 def look_at_gap(case: Examination) -> Iterator[Finding]:
-    if moment := _gap_moment(case):
-        yield make_finding("gap.open", moment=moment)
-
-
-def mend_gap(case: Examination) -> Iterator[Finding]:
-    if moment := _gap_moment(case):
-        os.utime(case.home / "run" / "gap", (0, 0))
-        yield make_finding("gap.noted", moment=moment)
+    """Could hooks ever not write their events?"""
+    gap = case.home / "run" / "gap"
+    when = gap.stat().st_mtime if gap.exists() else 0
+    if when > 0:
+        moment = time.strftime("%Y-%m-%d %H:%M", time.localtime(when))
+        yield make_finding("gap.open", partial(os.utime, gap, (0, 0)), moment=moment)
 
 
 def look_at_log(case: Examination) -> Iterator[Finding]:

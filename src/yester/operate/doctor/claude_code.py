@@ -1,4 +1,4 @@
-"""Claude Code as a program: what it says of our plugin, and our hooks run as it would run them.
+"""yester in Claude Code: does it load the plugin, and do our hooks do what they should?
 
 The program is asked without a session: it sends nothing, starts no hook and no server.
 
@@ -18,6 +18,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -26,11 +27,16 @@ import msgspec
 
 from yester.agents.descriptors import CLAUDE_CODE
 from yester.agents.hooks import TRIAL
+from yester.capture.question import ask_worker
+from yester.capture.rules import pauses
 from yester.capture.spool import Spool, acknowledge, read
+from yester.errors import InstallError
 from yester.llm.client import CLAUDE_PLACES
-from yester.operate.install import PLUGIN, plugin_link
+from yester.operate import install
+from yester.operate.doctor.finding import Examination, Finding, make_finding
 from yester.operations.context import EVENTS
 
+WORKER_SECONDS = 10.0  # that a worker may take to come up on a busy machine
 _ASKED_SECONDS = 30.0
 _TRIED_SECONDS = 15.0  # the client waits 10
 # Settings of an organisation, which no user can change.
@@ -48,7 +54,104 @@ _QUIET = {
 }
 
 
-# --- what it says ------------------------------------------------------------------------------
+# --- is it installed, and up to date? ----------------------------------------------------------
+
+
+def _list_folders(case: Examination) -> list[Path]:
+    """The agent's folders by the settings, and those where yester was once installed."""
+    recorded: list[Path] = []
+    with suppress(InstallError):
+        recorded = install.recorded_folders(case.home)
+    return list(case.folders or dict.fromkeys([*install.agent_folders(case.config), *recorded]))
+
+
+def _find_link(case: Examination) -> Path | None:
+    """The plugin as an agent sees it; None where it is installed in none."""
+    folders = (one for one in _list_folders(case) if install.is_installed(case.home, one))
+    return next(map(install.plugin_link, folders), None)
+
+
+def look_at_plugin(case: Examination) -> Iterator[Finding]:
+    if _find_link(case) is None:
+        return
+    files = install.read_files(install.packaged_folder(), sys.executable)
+    stale = install.plan_copy(case.home, files)
+    say = partial(make_finding, copy=install.copy_folder(case.home))
+    if stale:
+        names = ", ".join(change.path.name for change in stale[:4])
+        yield say("plugin.stale", partial(install.place_copy, case.home, files), names=names)
+    else:
+        yield say("plugin.current", number=len(files))
+
+
+def look_at_folders(case: Examination) -> Iterator[Finding]:
+    recorded = install.recorded_folders(case.home)
+    for folder in _list_folders(case):
+        if install.is_installed(case.home, folder):
+            yield from _look_at_client(case, folder)
+        elif folder in recorded:
+            yield make_finding("claude-code.lost", folder=folder)
+        elif folder.exists():
+            yield make_finding("claude-code.absent", folder=folder)
+
+
+def look_at_path(case: Examination) -> Iterator[Finding]:
+    """The skill has the agent call `yester` in a shell."""
+    link = _find_link(case)
+    lacks = shutil.which("yester", path=case.environ.get("PATH")) is None
+    if link and (link / "skills").exists() and lacks:
+        yield make_finding("path.missing", folder=Path(sys.executable).parent)
+
+
+# --- what the program says ---------------------------------------------------------------------
+
+
+def _look_at_client(case: Examination, folder: Path) -> Iterator[Finding]:
+    link = install.plugin_link(folder)
+    if not case.thorough:
+        yield make_finding("claude-code.linked", link=link)
+        return
+    _, unreadable = read_settings(folder / "settings.json")
+    if unreadable:
+        yield make_finding("claude-code.settings", wrong=unreadable)
+    path, setting = find_hooks_off(folder)
+    if path:
+        yield make_finding("claude-code.hooks_off", setting=setting, path=path)
+    program = find_program(case.environ)
+    if program is None:
+        yield make_finding("claude-code.not_asked", link=link)
+        return
+    version = read_version(program, case.environ, case.home)
+    shown = _format_version(version) or "of an unknown version"
+    first, tried = map(_format_version, (CLAUDE_CODE.first_version, CLAUDE_CODE.tried_version))
+    say = partial(make_finding, program=program, version=shown, link=link, plugin=install.PLUGIN)
+    if version and version < CLAUDE_CODE.first_version:
+        yield say("claude-code.old", first=first, copy=install.copy_folder(case.home))
+        return
+    if version[:2] != CLAUDE_CODE.tried_version[:2]:
+        yield say("claude-code.untried", tried=tried)
+    plugins = list_plugins(program, folder, case.environ, case.home)
+    name, why = judge_listing(plugins)
+    yield say(f"claude-code.{name}", why=why)
+
+
+def _format_version(version: tuple[int, ...]) -> str:
+    return ".".join(map(str, version))
+
+
+def judge_listing(plugins: Sequence[Mapping[str, Any]] | None) -> tuple[str, str]:
+    """The finding by the client's own account of its plugins, and what keeps ours out."""
+    if plugins is None:
+        return "no_list", ""
+    ids = [str(plugin.get("id")) for plugin in plugins if plugin.get("enabled")]
+    if others := [name for name in ids if name.startswith("yester@") and name != install.PLUGIN]:
+        return "another", f"it loads {others[0]} instead"
+    ours = next((one for one in plugins if one.get("id") == install.PLUGIN), None)
+    if ours is None:
+        return "not_loaded", "it does not see the plugin"
+    if errors := ours.get("errors"):
+        return "not_loaded", f"it says: {' '.join(map(str, errors))[:300]}"
+    return ("loaded", "") if ours.get("enabled") else ("switched_off", "it is switched off there")
 
 
 def find_program(environ: Mapping[str, str]) -> Path | None:
@@ -89,25 +192,12 @@ def _double_folder(folder: Path, home: Path) -> Iterator[str]:
     """A folder that says the same. One in which the client was never started it would fill with
     files of its own, and the user has not asked for that."""
     with TemporaryDirectory(prefix="claude-", dir=home / "run") as double:
-        link = plugin_link(Path(double))
+        link = install.plugin_link(Path(double))
         link.parent.mkdir()
-        link.symlink_to(plugin_link(folder).resolve())
+        link.symlink_to(install.plugin_link(folder).resolve())
         with suppress(OSError):
             shutil.copyfile(folder / "settings.json", Path(double, "settings.json"))
         yield double
-
-
-def why_not_loaded(plugins: Sequence[Mapping[str, Any]]) -> str:
-    """What keeps our plugin out, by the client's own account; empty: it is in."""
-    ids = [str(plugin.get("id")) for plugin in plugins if plugin.get("enabled")]
-    if others := [name for name in ids if name.startswith("yester@") and name != PLUGIN]:
-        return f"it loads {others[0]} instead"
-    for plugin in plugins:
-        if plugin.get("id") == PLUGIN:
-            if errors := plugin.get("errors"):
-                return f"it says: {' '.join(map(str, errors))[:300]}"
-            return "" if plugin.get("enabled") else "it is switched off there"
-    return "it does not see the plugin"
 
 
 def read_settings(path: Path) -> tuple[dict[str, Any], str]:
@@ -144,6 +234,66 @@ def _ask_program(program: Path, words: Sequence[str], environ: Mapping[str, str]
 
 
 # --- hooks and servers on trial ----------------------------------------------------------------
+
+
+def look_at_hooks(case: Examination, patience: float = WORKER_SECONDS) -> Iterator[Finding]:
+    """Every hook once, as the client would run it."""
+    link = _find_link(case)
+    if link is None:
+        return
+    if any(one.kind == "all" and not one.until for one in pauses(case.home)):
+        yield make_finding("hooks.off")
+        return
+    if case.environ.get("YESTER_OFF", "0").lower() not in ("", "0", "false"):
+        yield make_finding("hooks.off_here")
+        return
+    try:
+        commands = hook_commands(link)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        yield make_finding("hooks.unreadable", link=link, error=error)
+        return
+    slowest = Outcome("", 0.0)
+    for event, command in commands.items():
+        outcome = try_hook(case.home, link, event, command, case.environ)
+        if outcome.silent and _await_worker(case.home, patience):  # it may only have been late
+            outcome = try_hook(case.home, link, event, command, case.environ)
+        if outcome.wrong:
+            yield _explain_hook(case.home, outcome)
+            return
+        slowest = max(slowest, outcome, key=lambda one: one.seconds)
+    number, milliseconds = len(commands), slowest.seconds * 1000
+    yield make_finding(
+        "hooks.right", number=number, slowest=slowest.what, milliseconds=milliseconds
+    )
+
+
+def _await_worker(home: Path, patience: float) -> bool:
+    until = time.monotonic() + patience
+    while time.monotonic() < until:
+        if ask_worker(home / "run", "GET /health", 1.0) is not None:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def _explain_hook(home: Path, outcome: Outcome) -> Finding:
+    say = partial(make_finding, event=outcome.what, wrong=outcome.wrong)
+    left = clear_trials(Spool(home))
+    if not outcome.silent:
+        return say("hooks.wrong")
+    if ask_worker(home / "run", "GET /health", 1.0) is not None:
+        return say("hooks.elsewhere", home=home)
+    return say("hooks.no_worker" if left else "hooks.no_event", log=home / "logs" / "worker.log")
+
+
+def look_at_servers(case: Examination) -> Iterator[Finding]:
+    link = _find_link(case)
+    for name, words in server_commands(link).items() if link else ():
+        outcome = try_server(name, words, case.environ, case.home)
+        milliseconds = outcome.seconds * 1000
+        row = "mcp.wrong" if outcome.wrong else "mcp.right"
+        yield make_finding(row, name=name, wrong=outcome.wrong, milliseconds=milliseconds)
+
 
 # What events carry, each some of it: a hook looks at what its event has.
 _PAYLOAD: Mapping[str, Any] = {
