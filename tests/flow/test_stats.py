@@ -159,7 +159,7 @@ def test_nothing_that_could_send_is_loaded_where_no_model_is_set():
     code = (
         "import sys, yester.llm.budget\n"
         "import yester.faces.cli.recall, yester.faces.cli.stats\n"
-        "print([m for m in ('http.client', 'ssl', 'yester.text.post') if m in sys.modules])"
+        "print([m for m in ('http.client', 'ssl', 'yester.text.server') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -24,8 +24,8 @@ from yester.text.embed import (
     split_parts,
     why_not,
 )
-from yester.text.embed_http import HttpEmbedder
 from yester.text.models import DEFAULT, PACKAGED, Model, ModelFile
+from yester.text.server import HttpEmbedder
 from yester.text.wordpiece import WordPiece
 
 pytest.importorskip("onnxruntime")
@@ -247,12 +247,12 @@ def test_a_server_is_asked_in_batches_and_its_order_does_not_matter(server):
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        ((429, {"Retry-After": "7"}, b""), "too many requests, wait 7 s"),
-        ((429, {}, b""), "too many requests$"),
-        ((401, {}, b""), r"not allowed \(401\); check embed.key"),
-        ((500, {}, b"oops"), "answered 500"),
-        ((302, {"Location": "http://127.0.0.1:1/"}, b""), "answered 302"),
-        ((200, {}, b"{"), "not a list of embeddings"),
+        ((429, {"Retry-After": "7"}, b""), r"is busy \(429\)$"),
+        ((429, {}, b""), r"is busy \(429\)$"),
+        ((401, {}, b""), r"does not take this key \(401\); check embed.key"),
+        ((500, {}, b"oops"), r"failed \(500\)"),
+        ((302, {"Location": "http://127.0.0.1:1/"}, b""), r"points elsewhere \(302\)"),
+        ((200, {}, b"{"), "not of its protocol"),
         ((200, {}, b"[]"), "not a list of embeddings"),
         ((200, {}, b'{"data": [{"embedding": "x"}]}'), "not a list of embeddings"),
         ((200, {}, b'{"data": [{"embedding": [1, null]}]}'), "not a list of embeddings"),
@@ -268,14 +268,14 @@ def test_a_server_is_asked_in_batches_and_its_order_does_not_matter(server):
 def test_whatever_a_server_does_wrong_is_one_sentence(server, answer, said):
     server.answer = lambda _: answer
     remote = HttpEmbedder(server.url, "m", 2, key="s3cret", query_seconds=0.1)
-    with pytest.raises(ModelError, match=f"embeddings from 127.0.0.1: .*{said}") as caught:
+    with pytest.raises(ModelError, match=f"embeddings: 127.0.0.1.*{said}") as caught:
         remote.embed_query("a private text")
     assert "s3cret" not in str(caught.value)
     assert "private" not in str(caught.value)
 
 
 def test_a_server_that_is_not_there_is_one_sentence():
-    with pytest.raises(ModelError, match=r"embeddings from 127.0.0.1: .*refused"):
+    with pytest.raises(ModelError, match=r"embeddings: 127.0.0.1: .*refused"):
         HttpEmbedder("http://127.0.0.1:9/v1", "m", 2).embed(["a"])
 
 

@@ -9,8 +9,9 @@ import pytest
 from tests.models import KEY, Reply, serving
 from yester.config import load_config
 from yester.errors import Busy, ConfigError, LlmError, Malformed, Unreachable
-from yester.llm.client import Anthropic, OpenAi, open_model, read_key, retry_seconds
+from yester.llm.client import Anthropic, OpenAi, open_model, read_key
 from yester.llm.questions import Prompt, turn_prompt
+from yester.text.server import retry_seconds
 
 TURN_SCHEMA = turn_prompt("", (), ()).schema
 pytestmark = pytest.mark.requirement("DIS-04")

@@ -10,17 +10,13 @@ from __future__ import annotations
 import os
 import pwd
 import re
-import selectors
 import signal
 import stat
 import subprocess
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import Any, Protocol
 
 import msgspec
@@ -28,9 +24,8 @@ import msgspec
 from yester.config import Config
 from yester.errors import Busy, ConfigError, LlmError, Malformed, StoreBusy, Unreachable
 from yester.llm.questions import Prompt
-from yester.redact import redact
 from yester.store.lock import write_lock
-from yester.text.post import Reply, Unanswered, parse_address, post_body, sendable_text
+from yester.text.server import BUSY, Server, clean_message, protocol_error, sendable_text
 
 PROVIDERS = ("none", "anthropic", "openai", "claude")
 DEFAULT_MODEL = "claude-haiku-5-5"
@@ -44,13 +39,13 @@ CLAUDE_PLACES = (
 )
 _CLAUDE_PATH = "/usr/local/bin:/opt/homebrew/bin:/usr/bin:/bin"
 _CUT_OFF = "output token maximum"  # claude says so in words alone
-_BUSY = (429, 503, 529)
-_Request = tuple[str, dict[str, str], dict[str, Any]]  # path, headers, body
+_Request = tuple[str, dict[str, str] | None, dict[str, Any]]  # path, headers, body
 _LONGEST_KEY = 4096
-_LONGEST_MESSAGE = 200  # characters of what a server says about a failure
-_LONGEST_WAIT = 1e9  # seconds; more than anybody waits
-_MOST_BYTES = 8 << 20
-_READ_TOKENS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+# How providers call the tokens that were read, and those that were written.
+_COUNTED = (
+    ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "prompt_tokens"),
+    ("output_tokens", "completion_tokens"),
+)
 _STOPS = {
     "max_tokens": "length", "model_context_window_exceeded": "length", "length": "length",
     "refusal": "refusal", "content_filter": "refusal",
@@ -121,34 +116,29 @@ def read_key(text: str) -> str:
 # --- servers -----------------------------------------------------------------------------------
 
 
-class _Server:
-    """A model behind HTTP. The key goes to the address in the settings and nowhere else.
-
-    A dialect says how a question is written and an answer read; sending it and what a failure
-    means is the same for all of them."""
+class _ServedModel:
+    """A model behind HTTP. A dialect says how a question is written and an answer read."""
 
     calls = 1
-    url: str
+    url: str  # where the provider's own server is
     thinks: re.Pattern[str]  # models that are told to think little
 
     def __init__(self, model: str, key: str, url: str = "") -> None:
-        self.name, self._key = model, key
-        self._to = parse_address(url or self.url, "llm.url")
-        self.here = self._to.here
+        self.name = model
+        self._server = Server(url or self.url, key, "llm")
+        self.here = self._server.here
         self._asks_format, self._asks_effort = True, self.thinks.search(model) is not None
 
     def complete(self, prompt: Prompt, seconds: float) -> Answer:
         path, headers, body = self._write_request(prompt)
-        sent = msgspec.json.encode({"model": self.name, **body})
-        try:
-            reply = post_body(self._to, self._to.path_below(path), sent, headers, seconds)
-        except Unanswered as error:
-            raise Unreachable(f"{self._to.host}: {error}", error.sent) from None
-        found = self._decode_reply(reply)
+        reply = self._server.post(path, {"model": self.name, **body}, seconds, headers)
+        if reply.status in (400, 422):
+            self._ask_for_less(reply.message.lower())
+        found = reply.read_object()
         try:
             return self._read_answer(found)
         except (KeyError, IndexError, TypeError, AttributeError):
-            raise protocol_error(self._to.host) from None
+            raise protocol_error(self._server.host) from None
 
     def _write_request(self, prompt: Prompt) -> _Request:
         raise NotImplementedError
@@ -156,27 +146,6 @@ class _Server:
     def _read_answer(self, found: dict[str, Any]) -> Answer:
         """Whatever is not of the protocol may raise what looking into it raises."""
         raise NotImplementedError
-
-    def _decode_reply(self, reply: Reply) -> dict[str, Any]:
-        """The body of a good answer; LlmError says what a bad one means."""
-        who = self._to.host
-        try:
-            found = msgspec.json.decode(reply.body, type=dict[str, Any] | list[dict[str, Any]])
-        except msgspec.MsgspecError:
-            raise_for_status(reply.status, reply, who, "")
-            raise protocol_error(who) from None
-        if isinstance(found, list):  # Gemini wraps its errors
-            found = found[0] if found else {}
-        error, status = found.get("error"), reply.status
-        message = str(error.get("message", "")) if isinstance(error, dict) else str(error or "")
-        if status in (400, 422):
-            self._ask_for_less(message.lower())
-        if status == 200 and isinstance(error, dict):
-            # OpenRouter: the server behind it failed after the head was sent.
-            code = error.get("code")
-            status = code if isinstance(code, int) and code >= 400 else 502
-        raise_for_status(status, reply, who, clean_message(message, self._key))
-        return found
 
     def _ask_for_less(self, message: str) -> None:
         """A model that does not know what we asked for is asked without it the next time."""
@@ -189,7 +158,7 @@ class _Server:
         raise Malformed(f"{self.name} does not know all that was asked of it")
 
 
-class Anthropic(_Server):
+class Anthropic(_ServedModel):
     """The Messages API."""
 
     url = "https://api.anthropic.com"
@@ -216,22 +185,20 @@ class Anthropic(_Server):
         }
         # The version that its own client sends, and that compatible servers know.
         headers = {"anthropic-version": "2023-06-01"}
-        if self._key:
-            headers["x-api-key"] = self._key
-        path = "/messages" if self._to.path.endswith("/v1") else "/v1/messages"
+        if self._server.key:
+            headers["x-api-key"] = self._server.key
+        path = "/messages" if self._server.path.endswith("/v1") else "/v1/messages"
         return path, headers, body
 
     def _read_answer(self, found: dict[str, Any]) -> Answer:
-        usage = found["usage"]
-        read, written = sum_tokens(usage, *_READ_TOKENS), sum_tokens(usage, "output_tokens")
         blocks = [block for block in found["content"] if isinstance(block, dict)]
         # By their type: thinking may come first.
         texts = [block.get("text") for block in blocks if block.get("type") == "text"]
         text = "".join(part for part in texts if isinstance(part, str))
-        return Answer(text, read, written, _STOPS.get(str(found.get("stop_reason")), "done"))
+        return _make_answer(text, found["usage"], str(found.get("stop_reason")))
 
 
-class OpenAi(_Server):
+class OpenAi(_ServedModel):
     """Chat completions: OpenAI, OpenRouter, Gemini, Ollama, LM Studio."""
 
     url = "https://api.openai.com/v1"
@@ -239,7 +206,7 @@ class OpenAi(_Server):
 
     def __init__(self, model: str, key: str, url: str = "") -> None:
         super().__init__(model, key, url)
-        own = self._to.host.endswith(".openai.com")
+        own = self._server.host.endswith(".openai.com")
         if own and not key:
             raise ConfigError("llm.provider openai needs llm.key, or llm.url of another server")
         # OpenAI's newer models refuse the old name of the limit; others ignore the new one, and
@@ -256,71 +223,28 @@ class OpenAi(_Server):
             body["response_format"] = {"type": "json_schema", "json_schema": named}
         if self._asks_effort:
             body["reasoning_effort"] = "low"
-        headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
-        path = "/chat/completions" if self._to.path else "/v1/chat/completions"
-        return path, headers, body
+        return "/chat/completions" if self._server.path else "/v1/chat/completions", None, body
 
     def _read_answer(self, found: dict[str, Any]) -> Answer:
-        choice, usage = found["choices"][0], found.get("usage") or {}
-        said = choice["message"]
-        text = said.get("content") or ""
+        choice = found["choices"][0]
+        message = choice["message"]
+        text = message.get("content") or ""
         if not isinstance(text, str):
             raise TypeError
-        stop = "refusal" if said.get("refusal") else str(choice.get("finish_reason"))
-        read, written = sum_tokens(usage, "prompt_tokens"), sum_tokens(usage, "completion_tokens")
-        return Answer(text, read, written, _STOPS.get(stop, "done"))
+        stop = "refusal" if message.get("refusal") else str(choice.get("finish_reason"))
+        return _make_answer(text, found.get("usage") or {}, stop)
 
 
-def raise_for_status(status: int, reply: Reply, who: str, message: str) -> None:
-    """Raise what a status other than 200 means; `message` is what the server says about it."""
-    if status == 200:
-        return
-    said = f": {message}" if message else ""
-    if status in _BUSY:
-        raise Busy(f"{who} is busy ({status}){said}", retry_seconds(reply.headers))
-    if status in (401, 403):
-        raise LlmError(f"{who} does not take this key ({status}); check llm.key")
-    if 300 <= status < 400:
-        raise LlmError(f"{who} points elsewhere ({status}), which is not followed")
-    if status >= 500:
-        raise Unreachable(f"{who} failed ({status}){said}")
-    raise LlmError(f"{who} answered {status} {reply.reason}{said}")
-
-
-def retry_seconds(headers: Mapping[str, str]) -> float | None:
-    """How long to wait: a number, or a date, which counts from the server's own."""
-    text = headers.get("retry-after", "").strip()
-    try:
-        seconds = float(text)
-    except ValueError:
-        try:
-            until = parsedate_to_datetime(text)
-            seconds = (until - parsedate_to_datetime(headers.get("date", ""))).total_seconds()
-        except (ValueError, TypeError, OverflowError):
-            return None
-    return max(seconds, 0.0) if seconds < _LONGEST_WAIT else None  # nor what is not a number
-
-
-def clean_message(message: str, key: str) -> str:
-    """What a server says, on one line and without secrets: some quote what they were sent."""
-    if key:
-        message = message.replace(key, "…")
-    line = " ".join(redact(message).split())
-    return line if len(line) <= _LONGEST_MESSAGE else line[: _LONGEST_MESSAGE - 1] + "…"
-
-
-def sum_tokens(usage: Mapping[str, Any], *names: str) -> int:
-    """Counts of tokens as a server gives them; some leave them out, or write nonsense."""
-    found = (usage.get(name) for name in names)
-    return sum(
-        int(number)
-        for number in found
+def _make_answer(text: str, usage: Mapping[str, Any], stop: str, cost: Any = None) -> Answer:
+    """Some leave the counts of tokens out, or write nonsense."""
+    counts = {
+        name: int(number)
+        for name, number in usage.items()
         if isinstance(number, int | float) and not isinstance(number, bool) and 0 <= number < 1e12
-    )
-
-
-def protocol_error(who: str) -> Malformed:
-    return Malformed(f"{who} gave an answer that is not of its protocol", sent=True)
+    }
+    read, written = (sum(counts.get(name, 0) for name in names) for names in _COUNTED)
+    paid = float(cost) if isinstance(cost, int | float) and cost >= 0 else None
+    return Answer(text, read, written, _STOPS.get(stop, "done"), paid)
 
 
 # --- the user's own `claude` program -----------------------------------------------------------
@@ -369,7 +293,7 @@ class Claude:
         self.name = model
         self._key, self._url, self._program, self._home = key, url, program, home
         if url:
-            parse_address(url, "llm.url")
+            Server(url, key, "llm")  # may texts go there?
         self._folder = folders[0] if folders else ""
 
     def complete(self, prompt: Prompt, seconds: float) -> Answer:
@@ -383,13 +307,12 @@ class Claude:
             "--system-prompt", asked,
         ]  # fmt: skip
         run = self._home / "run"
-        until = time.monotonic() + seconds
         try:
             with write_lock(run / "claude.lock", 0.0):
                 folder = run / "claude"
                 folder.mkdir(mode=0o700, exist_ok=True)
                 environ = self._make_environment(folder, prompt.most_tokens)
-                printed = _run_program(words, prompt.text, environ, folder, until)
+                printed = _run_program(words, prompt.text, environ, folder, seconds)
         except StoreBusy:
             raise Busy("claude is answering another question") from None
         except OSError as error:
@@ -421,61 +344,37 @@ class Claude:
     def _read_answer(self, printed: bytes) -> Answer:
         try:
             found = msgspec.json.decode(printed, type=dict[str, Any])
-            usage, text = found.get("usage") or {}, found.get("result") or ""
-            read, written = sum_tokens(usage, *_READ_TOKENS), sum_tokens(usage, "output_tokens")
-        except (msgspec.MsgspecError, AttributeError):
+            text, stop = found.get("result") or "", str(found.get("stop_reason"))
+            if found.get("is_error") and stop != "refusal":
+                stop = "length" if _CUT_OFF in text else "failed"
+            answer = _make_answer(text, found.get("usage") or {}, stop, found.get("total_cost_usd"))
+        except (msgspec.MsgspecError, AttributeError, TypeError):
             raise protocol_error("claude") from None
-        cost = found.get("total_cost_usd")
-        paid = float(cost) if isinstance(cost, int | float) and cost >= 0 else None
         if not isinstance(text, str):
             raise protocol_error("claude")
-        if found.get("stop_reason") == "refusal":
-            return Answer("", read, written, "refusal", paid)
-        if not found.get("is_error"):
-            return Answer(text, read, written, "done", paid)
-        if _CUT_OFF in text:
-            return Answer("", read, written, "length", paid)
-        kind = Busy if found.get("api_error_status") in _BUSY else LlmError
-        raise kind(f"claude: {clean_message(text, self._key)}")
+        if stop == "failed":
+            kind = Busy if found.get("api_error_status") in BUSY else LlmError
+            raise kind(f"claude: {clean_message(text, self._key)}")
+        return answer
 
 
 def _run_program(
-    words: Sequence[str], text: str, environ: Mapping[str, str], folder: Path, until: float
+    words: Sequence[str], text: str, environ: Mapping[str, str], folder: Path, seconds: float
 ) -> bytes:
     """What a program prints; it and whatever it started are gone when this returns."""
-    with TemporaryFile(dir=folder) as given:  # without a name, and ours alone
-        given.write(text.encode("utf-8", "replace"))
-        given.seek(0)
-        child = subprocess.Popen(  # noqa: S603 -- a path from the settings, options from above
-            words,
-            stdin=given,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            cwd=folder,
-            env=environ,
-            start_new_session=True,
-        )
-    assert child.stdout is not None
-    try:
-        with child.stdout as stream:
-            return _read_output(stream.fileno(), until)
-    finally:
-        # Not yet waited for, so the number is still its own and its group's.
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(child.pid, signal.SIGKILL)
-        child.wait()
-
-
-def _read_output(file: int, until: float) -> bytes:
-    out = bytearray()
-    with selectors.DefaultSelector() as selector:
-        selector.register(file, selectors.EVENT_READ)
-        while len(out) <= _MOST_BYTES:
-            left = until - time.monotonic()
-            if left <= 0 or not selector.select(left):
-                raise Unreachable("claude gave no answer in time", sent=True)
-            part = os.read(file, 1 << 16)
-            if not part:
-                return bytes(out)
-            out += part
-    raise protocol_error("claude")
+    with subprocess.Popen(  # noqa: S603 -- a path from the settings, options from above
+        words,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        cwd=folder,
+        env=environ,
+        start_new_session=True,
+    ) as child:
+        try:
+            return child.communicate(text.encode("utf-8", "replace"), seconds)[0]
+        except subprocess.TimeoutExpired:
+            raise Unreachable("claude gave no answer in time", sent=True) from None
+        finally:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(child.pid, signal.SIGKILL)

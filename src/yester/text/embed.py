@@ -24,7 +24,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol
 
-from yester.errors import ModelError
+from yester.errors import ConfigError, ModelError
 from yester.text.models import (
     DEFAULT,
     MODELS,
@@ -280,7 +280,7 @@ def _try_opening(values: Mapping[str, Any], home: Path) -> tuple[Embedder | None
         return None, f"the setting embedder is {name!r}, but must be one of {', '.join(NAMES)}"
     try:
         return (_open_http(values) if name == "http" else _open_local(MODELS[name], home)), ""
-    except ModelError as error:
+    except (ModelError, ConfigError) as error:
         return None, str(error)
     except ImportError as error:
         library = (error.name or "onnxruntime").partition(".")[0]
@@ -296,7 +296,7 @@ def _open_http(values: Mapping[str, Any]) -> Embedder:
             'the setting embedder is "http", which needs embed.url, embed.model and embed.dims '
             "(the length of the model's vectors) in config.toml"
         )
-    from yester.text.embed_http import HttpEmbedder
+    from yester.text.server import HttpEmbedder
 
     return HttpEmbedder(str(url), str(model), int(dims), str(values.get("embed.key") or ""))
 
