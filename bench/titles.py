@@ -39,8 +39,7 @@ from yester.model import Filters, Paging, replace
 from yester.store import open_store
 from yester.store.contract import Store
 from yester.text.models import DEFAULT, PACKAGED, READER
-from yester.text.prose import prose_sentences
-from yester.text.reader import Reader, open_reader
+from yester.text.reader import Reader, open_reader, prose_sentences
 from yester.text.terms import STOP, text_terms
 
 _SAMPLES = 2_000

@@ -81,9 +81,8 @@ class AskingPlace(NamedTuple):
 class _Shared:
     """What the memories of several threads have in common."""
 
-    def __init__(self, environ: Mapping[str, str], vector_cache: Path | None) -> None:
+    def __init__(self, environ: Mapping[str, str]) -> None:
         self.environ = dict(environ)
-        self.vector_cache = vector_cache
         self.opened = False  # there is a store, or was one
         self.worker_turn = threading.Lock()
         self.loading = threading.Lock()
@@ -113,7 +112,6 @@ class Memory:
         origin: str = "user",
         ask_worker: AskWorker | None = ask_recall,
         recreates: bool = True,
-        vector_cache: Path | None = None,
     ) -> None:
         self.home = home
         self.environ = environ
@@ -121,7 +119,7 @@ class Memory:
         self.who, self.origin = who, origin
         self._question = ask_worker
         self._recreates = recreates
-        self._shared = _Shared(environ, vector_cache)
+        self._shared = _Shared(environ)
         self._shared.opened = self.exists()
         self._store: Store | None = None
         self._empty: tuple[Store, TemporaryDirectory[str]] | None = None
@@ -355,8 +353,7 @@ class Memory:
         with shared.loading:
             shared.model_used = time.monotonic()
             if shared.model is None or shared.model[0] != chosen:
-                model = open_embedder(config.values, self.home, shared.vector_cache)
-                shared.model = (chosen, model)
+                shared.model = (chosen, open_embedder(config.values, self.home))
             return shared.model[1]
 
     @embedder.setter

