@@ -29,16 +29,18 @@ import binascii
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from yester.spans import Edit, Span, apply_edits
 from yester.tables import load_table
 
-__all__ = ["Example", "Rule", "find_secrets", "load_rules", "redact", "strip_private"]
+__all__ = [
+    "Example", "Rule", "find_secrets", "load_rules", "redact", "redact_value", "strip_private",
+]  # fmt: skip
 
 Judge = Callable[[bytes, re.Match[bytes]], bool]  # given the text in its own case, and a match
 
@@ -79,6 +81,17 @@ def redact(text: str, spans: list[Span] | None = None) -> str:
         edits = [(start, end, f"[redacted:{name}]") for start, end, name in found]
         text = apply_edits(text, _count_in_characters(raw, text, edits), spans)
     return text
+
+
+def redact_value(value: Any) -> Any:
+    """Texts in plain data without secrets, also in keys."""
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, Mapping):
+        return {redact_value(name): redact_value(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [redact_value(part) for part in value]
+    return value
 
 
 def find_secrets(text: str) -> list[tuple[int, int, str]]:

@@ -17,8 +17,7 @@ import pytest
 
 import yester
 from tests.serving import Serving, serving
-from yester.faces.mcp.calls import answer_call
-from yester.faces.mcp.memory import open_for_tools
+from yester.faces.mcp.calls import answer_call, open_for_tools
 from yester.faces.mcp.server import load_tools
 
 TOOLS = load_tools()

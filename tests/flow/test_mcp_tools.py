@@ -14,8 +14,7 @@ import pytest
 import yester
 from tests.capturing import answered, made, worker_that
 from yester.distil.titles import TYPES
-from yester.faces.mcp.calls import WORKFLOW, answer_call
-from yester.faces.mcp.memory import open_for_tools
+from yester.faces.mcp.calls import WORKFLOW, answer_call, open_for_tools
 from yester.faces.mcp.server import Server, load_tools
 from yester.faces.mcp.text import most_tokens
 from yester.faces.python import open_memory

@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from yester.errors import UsageError
-from yester.faces.mcp.calls import answer_call, parse_ids, read_arguments
-from yester.faces.mcp.memory import open_for_tools
+from yester.faces.mcp.calls import answer_call, open_for_tools, parse_ids, read_request
 from yester.faces.mcp.server import load_tools
-from yester.operations.request import make_request, read_dates
+from yester.operations.request import read_dates
 from yester.operations.search import EverythingSearch
 
 TOOLS = load_tools()
@@ -21,7 +20,7 @@ DAY = 86_400_000
 
 
 def search_request(given_):
-    return make_request(EverythingSearch, read_arguments(TOOLS["search"], given_), {})
+    return read_request(TOOLS["search"], given_)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +53,7 @@ def test_what_is_meant_is_taken(given_, taken):
         ("search", {"query": ["a"]}, ("query", "'a'", "a text")),
         ("search", {"type": "bugs"}, ("type", "'bugs'", "observations, prompts, sessions")),
         ("search", {"orderBy": "newest"}, ("orderBy", "'newest'", "date_desc")),
-        ("search", {"qurey": "x"}, ("'qurey'", "did you mean query?", "offset")),
+        ("search", {"qurey": "x"}, ("'qurey'", "did you mean query?")),
         ("__IMPORTANT", {"x": 1}, ("'x'", "there is none")),
         ("timeline", {"depth_before": 101}, ("depth_before", "101", "from 0 to 100")),
         ("get_observations", {}, ("ids", "missing")),

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from yester.faces.mcp.calls import answer_call
-from yester.faces.mcp.memory import open_for_tools
+from yester.faces.mcp.calls import answer_call, open_for_tools
 from yester.faces.mcp.server import HANDSHAKE, MODERN, Server, load_tools, read_lines
 
 META = "io.modelcontextprotocol/"

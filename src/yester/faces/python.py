@@ -39,7 +39,7 @@ from yester.model import (
     replace,
 )  # fmt: skip
 from yester.operations.context import ContextRequest, build_context
-from yester.operations.timeline import find_neighbours
+from yester.operations.sessions import find_neighbours
 from yester.project import named_project
 from yester.recall.recall import Answer, Asked, make_hit
 from yester.recall.timeline import Timeline, recent_sessions

@@ -1,8 +1,7 @@
 """What a user can do with the memory, once for all faces: a request in, a result out.
 
 request    what requests are made of, how they are read, checked and described
-rows       items and sessions as rows of an answer
-search, timeline, items, sessions   what was recorded
+items, sessions, search   what was recorded, as rows of an answer
 memory_rows, memories   what was remembered for its own sake, and how it changes
 context, preview        what an agent is told
 ledger, stats           what agents were shown and what came of it; numbers

@@ -1,16 +1,26 @@
-"""Items by their ids, and by what they are."""
+"""Items as rows of an answer, in the index form of about 75 tokens and in the full form; items by
+their ids, and by what they are.
+
+Everything is redacted once more on its way out: it may be older than the newest rule. Texts are
+otherwise as they were recorded, whatever they hold: whoever shows them must treat them as data.
+Times are milliseconds since 1970 unless their name says otherwise. What is UNSET is left out.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
+from yester import model
+from yester.clock import format_day, format_iso
+from yester.deliver.lines import item_icon
+from yester.distil.calls import call_title, split_call
 from yester.errors import NotFound, StoreError
 from yester.memory import Memory, join_names
-from yester.model import Feedback, Paging, replace
+from yester.model import Feedback, Filters, Hit, Paging
 from yester.operations.ledger import Use, describe_use
 from yester.operations.request import (
     MOST_IDS,
@@ -26,11 +36,314 @@ from yester.operations.request import (
     Shape,
     make_filters,
 )
-from yester.operations.rows import Row, Rows
+from yester.recall.rank import TOLD
+from yester.redact import redact, redact_value
 from yester.store.contract import Store
+from yester.text.document import item_text, reading_cost
+from yester.text.sentences import glimpse_finder, shorten_text
 
+_TITLE, _SUBTITLE, _NAME = 100, 80, 40  # characters of an index row
+_ROOM, _SNIPPET = 180, 40  # characters of all its texts; fewer are not worth a snippet
+_CONCEPTS = 3
+_SECTIONS = ("request", "investigated", "learned", "completed", "next_steps", "notes")
+# Of an item: texts and plain values that the full form has as they are.
+_TEXTS = (
+    "facts", "concepts", "files", "tags", "files_read", "files_modified", "sections", "actor",
+    "tool",
+)  # fmt: skip
+_VALUES = (
+    "session", "agent", "role", "prompt_number", "origin", "confidence", "status", "supersedes",
+    "discovery_tokens", "ref", "source",
+)  # fmt: skip
 _MOST = 200  # items something was made of
 _PATIENCE = 0.2  # seconds for another writer
+_OF_A_SESSION = ("request", "next_steps", "completed", "completion", "learned", "learnings")
+
+
+class Summary(Struct, kw_only=True):
+    """What a session's summary says; `completion` and `learnings` are `completed` and `learned`
+    under the names other tools know."""
+
+    id: int
+    request: str
+    investigated: str
+    learned: str
+    completed: str
+    next_steps: str
+    notes: str
+    completion: str
+    learnings: str
+    files_read: list[str]
+    files_edited: list[str]
+    discovery_tokens: int
+    created_at_epoch: int
+    text: str
+
+
+class Row(Struct, kw_only=True):
+    """An item, a session (kind session) or the place of an anchor (type anchor). What stands behind
+    `anchor` is there in the full form alone."""
+
+    id: Annotated[
+        int, Meta(description="An item's; of a session, that of an item that tells most of it.")
+    ]
+    kind: str
+    type: str
+    icon: str
+    title: str
+    subtitle: str
+    date: str
+    created_at_epoch: int
+    project: str
+    tokens: Annotated[int, Meta(description="What the full form costs to read, about.")]
+    score: float | UnsetType = UNSET
+    snippet: str | UnsetType = UNSET
+    concepts: list[str] | UnsetType = UNSET
+    stale: str | UnsetType = UNSET
+    duplicates: int | UnsetType = UNSET
+    factors: dict[str, float] | UnsetType = UNSET  # what each added to the score
+    signs: dict[str, float] | UnsetType = UNSET  # what else is known of how well it fits
+    arms: list[str] | UnsetType = UNSET
+    session: str | UnsetType = UNSET
+    session_db_id: (
+        Annotated[int, Meta(description="The session's number: /api/sessions/S12.")] | UnsetType
+    ) = UNSET
+    agent: str | UnsetType = UNSET
+    prompts: int | UnsetType = UNSET
+    timestamp: int | UnsetType = UNSET
+    anchor: bool | UnsetType = UNSET
+    narrative: str | UnsetType = UNSET
+    input: (
+        Annotated[str, Meta(description="Of a tool: what of the narrative it was given.")]
+        | UnsetType
+    ) = UNSET
+    output: (
+        Annotated[
+            str, Meta(description="What it gave back; missing where the two cannot be told apart.")
+        ]
+        | UnsetType
+    ) = UNSET
+    facts: list[str] | UnsetType = UNSET
+    files: list[str] | UnsetType = UNSET
+    files_read: list[str] | UnsetType = UNSET
+    files_modified: list[str] | UnsetType = UNSET
+    tags: list[str] | UnsetType = UNSET
+    sections: dict[str, str] | UnsetType = UNSET
+    created_at_iso: str | UnsetType = UNSET
+    updated_at_epoch: int | UnsetType = UNSET
+    prompt_number: int | UnsetType = UNSET
+    role: str | UnsetType = UNSET
+    tool: str | UnsetType = UNSET
+    actor: str | UnsetType = UNSET
+    origin: str | UnsetType = UNSET
+    confidence: float | UnsetType = UNSET
+    status: str | UnsetType = UNSET
+    supersedes: int | UnsetType = UNSET
+    discovery_tokens: int | UnsetType = UNSET
+    read_tokens: int | UnsetType = UNSET
+    ref: str | UnsetType = UNSET
+    source: str | UnsetType = UNSET
+    summary: Summary | UnsetType | None = UNSET
+    request: str | UnsetType = UNSET
+    investigated: str | UnsetType = UNSET
+    learned: str | UnsetType = UNSET
+    completed: str | UnsetType = UNSET
+    next_steps: str | UnsetType = UNSET
+    notes: str | UnsetType = UNSET
+    completion: str | UnsetType = UNSET
+    learnings: str | UnsetType = UNSET
+    files_edited: list[str] | UnsetType = UNSET
+    sources: (
+        Annotated[list[int], Meta(description="In a transcript: the items it was made of.")]
+        | UnsetType
+    ) = UNSET
+
+
+class Session(Struct, kw_only=True):
+    db_id: int
+    session: str
+    agent: str
+    project: str
+    title: str
+    created_at: str
+    started: int
+    ended: int
+    cwd: str
+    branch: str
+    transcript: str
+    prompts: int
+    items: int
+
+
+class Rows:
+    """Rows of one answer: names and sessions are looked up once."""
+
+    def __init__(self, store: Store, asked: Collection[str] = (), full: bool = False) -> None:
+        self._store = store
+        self._names = {project.key: redact(project.name) for project in store.projects()}
+        self._glimpse = glimpse_finder(asked)
+        self._full = full
+        self._sessions: dict[tuple[str, str], int] = {}
+
+    def item_rows(self, items: Iterable[model.Item]) -> list[Row]:
+        return [self.item_row(item) for item in items]
+
+    def hit_rows(self, hits: Sequence[Hit], explain: bool = False) -> list[Row]:
+        items = {item.id: item for item in self._store.get([hit.id for hit in hits])}
+        return [self._hit_row(hit, items[hit.id], explain) for hit in hits if hit.id in items]
+
+    def _hit_row(self, hit: Hit, item: model.Item, explain: bool) -> Row:
+        row = self.item_row(item, hit.text, hit.title)
+        if hit.score:
+            row.score = round(hit.score, 4)
+        if hit.duplicates:
+            row.duplicates = hit.duplicates
+        if hit.stale:
+            row.stale = hit.stale
+        if explain:
+            known = {name: round(value, 4) for name, value in hit.factors.items()}
+            row.factors = {name: value for name, value in known.items() if name not in TOLD}
+            row.signs = {name: value for name, value in known.items() if name in TOLD}
+            row.arms = list(hit.arms)
+        return row
+
+    def item_row(self, item: model.Item, text: str | None = None, title: str | None = None) -> Row:
+        """`text` and `title` are its own where those are redacted already."""
+        text = redact(item_text(item)) if text is None else text
+        title = (redact(item.title) if title is None else title) or redact(call_title(item))
+        title = shorten_text(title, _TITLE)
+        row = Row(
+            id=item.id, kind=item.kind, type=redact(item.type),
+            icon=item_icon(item.kind, item.type),
+            title=title or shorten_text(self._glimpse(text, _TITLE), _TITLE),
+            subtitle=shorten_text(redact(item.subtitle), _SUBTITLE),
+            date=format_day(item.epoch), created_at_epoch=item.epoch,
+            project=shorten_text(self._project_name(item.project), _NAME),
+            tokens=reading_cost(item),
+        )  # fmt: skip
+        if item.concepts:
+            row.concepts = [redact(one) for one in item.concepts[:_CONCEPTS]]
+        if self._full:
+            self._add_everything(row, item, text)
+        elif title and not item.subtitle and not _repeats_title(title, text):
+            room = _ROOM - len(title) - sum(len(one) + 3 for one in item.concepts[:_CONCEPTS])
+            if room >= _SNIPPET:
+                row.snippet = shorten_text(self._glimpse(text, room - 8), room)
+        return row
+
+    def _add_everything(self, row: Row, item: model.Item, text: str) -> None:
+        for name in _TEXTS:
+            setattr(row, name, redact_value(getattr(item, name)))
+        for name in _VALUES:
+            setattr(row, name, getattr(item, name))
+        row.title, row.subtitle = redact(item.title) or row.title, redact(item.subtitle)
+        row.project = self._project_name(item.project)
+        row.narrative = text
+        if item.role == "tool":
+            given, output = split_call(item)
+            row.input = redact(given)
+            row.output = UNSET if output is None else redact(output)
+        row.created_at_iso, row.updated_at_epoch = format_iso(item.epoch), item.updated
+        row.session_db_id, row.read_tokens = self._session_number(item), row.tokens
+        if item.kind == "summary":
+            summary = make_summary(item)
+            for name in (*_SECTIONS, "completion", "learnings", "files_edited"):
+                setattr(row, name, getattr(summary, name))
+
+    def _project_name(self, project: str) -> str:
+        """The name of a project, without secrets; what is no key is one already."""
+        return self._names.get(project) or redact(project)
+
+    def _session_number(self, item: model.Item) -> int:
+        if not item.session:
+            return 0
+        key = (item.session, item.agent)
+        if key not in self._sessions:
+            found = self._store.session(*key)
+            self._sessions[key] = found.id if found else 0
+        return self._sessions[key]
+
+    # --- sessions -------------------------------------------------------------------------------
+
+    def describe_session(self, session: model.Session) -> Session:
+        return Session(
+            db_id=session.id, session=session.key, agent=session.agent,
+            project=self._project_name(session.project),
+            title=redact(session.title), created_at=format_iso(session.started),
+            started=session.started, ended=session.ended, cwd=session.cwd, branch=session.branch,
+            transcript=session.transcript, prompts=session.prompts, items=session.items,
+        )  # fmt: skip
+
+    def session_row(self, session: model.Session, best: Hit | None) -> Row:
+        """`id` is an item of it that can be read: its summary, else the `best` of what was said in
+        it, else the first prompt or whatever there is."""
+        told = find_summary(self._store, session)
+        text = redact(told.body) if told else best.text if best else ""
+        title = redact(session.title or (told.title if told else ""))
+        row = Row(
+            id=told.id if told else best.id if best else self._first_item(session),
+            kind="session", type="", icon=item_icon("summary"),
+            title=shorten_text(title, _TITLE) or "(untitled)",
+            subtitle=shorten_text(self._glimpse(text, _SUBTITLE), _SUBTITLE + 8),
+            date=format_day(session.started), created_at_epoch=session.started,
+            project=shorten_text(self._project_name(session.project), _NAME),
+            tokens=reading_cost(told) if told else 0,
+            session=session.key, session_db_id=session.id, prompts=session.prompts,
+        )  # fmt: skip
+        if best is not None and best.score:
+            row.score = round(best.score, 4)
+        if self._full:
+            row.agent, row.created_at_iso = session.agent, format_iso(session.started)
+            row.title = title or row.title
+            row.narrative, row.summary = text, None
+            if told:
+                row.summary = make_summary(told)
+                for name in _OF_A_SESSION:
+                    setattr(row, name, getattr(row.summary, name))
+        return row
+
+    def _first_item(self, session: model.Session) -> int:
+        prompts = self._store.select(
+            session_filters(session, ("prompt",)), Paging(1, oldest_first=True)
+        )
+        found = prompts or self._store.select(session_filters(session), Paging(1))
+        return found[0].id if found else 0
+
+
+def session_filters(session: model.Session, kinds: Sequence[str] = ()) -> Filters:
+    """What was recorded of a session."""
+    return Filters((session.project,), tuple(kinds), session=session.key, agent=session.agent)
+
+
+def find_summary(store: Store, session: model.Session) -> model.Item | None:
+    """The newest summary of a session; one with sections before one without."""
+    found = store.select(session_filters(session, ("summary",)), Paging(5))
+    return next((one for one in found if one.sections), found[0] if found else None)
+
+
+def make_summary(item: model.Item) -> Summary:
+    parts = {name: redact(item.sections.get(name, "")) for name in _SECTIONS}
+    return Summary(
+        id=item.id, **parts, completion=parts["completed"], learnings=parts["learned"],
+        files_read=redact_value(item.files_read), files_edited=redact_value(item.files_modified),
+        discovery_tokens=item.discovery_tokens, created_at_epoch=item.epoch,
+        text=redact(item.body),
+    )  # fmt: skip
+
+
+def anchor_row(epoch: int) -> Row:
+    """The place in a timeline at which the anchor stands."""
+    return Row(
+        id=0, kind="", type="anchor", icon="▶", title="", subtitle="", date=format_day(epoch),
+        created_at_epoch=epoch, project="", tokens=0, timestamp=epoch,
+    )  # fmt: skip
+
+
+def _repeats_title(title: str, text: str) -> bool:
+    return " ".join(text[: 4 * _TITLE].split()).lstrip("# ").startswith(title.rstrip("…"))
+
+
+# --- by id, and by what they are -----------------------------------------------------------------
 
 
 class ItemsRequest(FormattedRequest, kw_only=True):
@@ -71,9 +384,9 @@ class Items(Struct, kw_only=True):
 
 def list_items(memory: Memory, request: ItemsRequest) -> Items:
     """Items by what they are, the newest first."""
-    filters = make_filters(memory, request, kinds=tuple(request.kinds), types=tuple(request.types))
+    filters = make_filters(memory, request, echoes=True)
     page = Paging(request.limit + 1, request.offset, oldest_first=request.order == "date_asc")
-    found = memory.reading.select(replace(filters, echoes=True), page)
+    found = memory.reading.select(filters, page)
     if not found:
         memory.check_names(filters)
     rows = Rows(memory.reading, full=request.format == "full")

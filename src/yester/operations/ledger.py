@@ -14,7 +14,6 @@ from yester.errors import NotFound
 from yester.memory import Memory, join_names
 from yester.model import Filters, Injection, Paging, Session, UseCounts
 from yester.operations.request import LARGEST, MOST_IDS, Id, Name, Request
-from yester.operations.rows import session_filters
 from yester.recall.feedback import GIVEN_BY_HAND, WORTH, usefulness
 from yester.redact import redact
 from yester.store.contract import Store
@@ -171,8 +170,8 @@ def _prompt_beginning(store: Store, session: Session | None, number: int) -> str
     """The beginning of the prompt of this number in a session."""
     if session is None or not number:
         return ""
-    page = Paging(1, number - 1, oldest_first=True)
-    found = store.select(session_filters(session, ("prompt",)), page)
+    prompts = Filters((session.project,), ("prompt",), session=session.key, agent=session.agent)
+    found = store.select(prompts, Paging(1, number - 1, oldest_first=True))
     return redact(found[0].body)[:_BEGINNING] if found else ""
 
 

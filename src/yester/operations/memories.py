@@ -7,7 +7,7 @@ why, and what a program must not do it cannot do here either.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
@@ -46,8 +46,7 @@ from yester.operations.request import (
     Request,
     Shape,
     Text,
-    find_project_keys,
-    read_dates,
+    make_filters,
 )
 from yester.project import Projects, named_project
 from yester.recall.recall import Asked
@@ -59,7 +58,7 @@ LONGEST_TEXT = 20_000  # characters of a memory
 _HISTORY = 200  # changes that are shown
 Act = Literal["CREATE", "UPDATE", "NOOP"]
 _ACTS: dict[str, Act] = {"created": "CREATE", "updated": "UPDATE"}
-T = TypeVar("T")
+_EDITED = ("title", "text", "content", "tags", "files", "confidence")
 
 # --- requests -------------------------------------------------------------------------------------
 
@@ -241,9 +240,7 @@ class Saved(Struct, kw_only=True):
 
 def list_memories(memory: Memory, request: MemoriesRequest) -> Memories:
     """What was remembered for its own sake."""
-    since, until = read_dates(request, memory.now)
-    projects = find_project_keys(memory, request.project)
-    filters = Filters(projects, ("memory",), tuple(request.types), since=since, until=until)
+    filters = make_filters(memory, request, kinds=("memory",))
     statuses = STATUSES if request.status == "all" else (request.status,)
     most, offset = request.limit + 1, request.offset
     if request.query.strip():
@@ -334,8 +331,7 @@ def find_candidate(memory: Memory, request: CandidateRequest) -> Candidate:
 
 def review_memories(memory: Memory, request: ReviewRequest) -> Review:
     """Memories that deserve a look."""
-    filters = Filters(find_project_keys(memory, request.project))
-    rows = MemoryRows(memory.reading, full=False)
+    filters, rows = make_filters(memory, request), MemoryRows(memory.reading, full=False)
     findings = [
         Deserving(
             memory=rows.memory_row(one.memo), check=one.check, text=redact(one.text),
@@ -355,19 +351,12 @@ def edit_memory(memory: Memory, request: EditRequest) -> MemoryShown:
     What others have changed since that version is kept, where both agree.
     """
     memo, store = _find_memo(memory, request.id), memory.store
-    edit = lifecycle.Edit(
-        title=_unless_unset(request.title), text=_unless_unset(request.text),
-        content=_unless_unset(request.content) or {}, tags=_unless_unset(request.tags),
-        files=_unless_unset(request.files), confidence=_unless_unset(request.confidence),
-    )  # fmt: skip
+    given = {name: getattr(request, name) for name in _EDITED}
+    edit = lifecycle.Edit(**{name: one for name, one in given.items() if one is not UNSET})
     base = lifecycle.form_at_version(store, memo, request.version)
     by = memory.by(request.why)
     new = lifecycle.edit_memory(store, memo.item.id, edit.apply_to, by, base=base)
     return _describe_memo(memory, new)
-
-
-def _unless_unset(value: T | UnsetType) -> T | None:
-    return None if isinstance(value, UnsetType) else value
 
 
 def retire_memory(memory: Memory, request: RetireRequest) -> MemoryShown:
@@ -387,8 +376,8 @@ def restore_memory(memory: Memory, request: StepRequest) -> MemoryShown:
 
 def _change_status(memory: Memory, request: StepRequest | RetireRequest, step: str) -> MemoryShown:
     id_, by = _find_memo(memory, request.id).item.id, memory.by(request.why)
-    force = isinstance(request, RetireRequest) and request.force
-    return _describe_memo(memory, lifecycle.change_status(memory.store, id_, step, by, force=force))
+    memo = lifecycle.change_status(memory.store, id_, step, by, force=request.force)
+    return _describe_memo(memory, memo)
 
 
 def undo_memory(memory: Memory, request: StepRequest) -> MemoryShown:

@@ -13,7 +13,7 @@ from yester.memories import categories
 from yester.memories.categories import CATEGORIES, category_of
 from yester.memories.lifecycle import STEPS, find_undoable, successor_id
 from yester.model import Change, Memo
-from yester.redact import redact
+from yester.redact import redact, redact_value
 from yester.store.contract import Store
 from yester.text.document import reading_cost
 from yester.text.sentences import shorten_text
@@ -106,23 +106,12 @@ class MemoryRows:
             project=redact(self._names.get(item.project, item.project)),
             text=text if self._full else shorten_text(text, _BEGINNING),
             content=redact_value(memo.content) if self._full else UNSET,
-            tags=[redact(tag) for tag in item.tags], files=[redact(path) for path in item.files],
+            tags=redact_value(item.tags), files=redact_value(item.files),
             confidence=item.confidence, origin=item.origin, version=memo.version,
             created=item.epoch, updated=item.updated, since=memo.since,
             reason=redact(memo.reason), supersedes=item.supersedes,
             superseded_by=successor_id(self._store, item.id), tokens=reading_cost(item),
         )  # fmt: skip
-
-
-def redact_value(value: Any) -> Any:
-    """Texts in plain data without secrets; in keys, too."""
-    if isinstance(value, str):
-        return redact(value)
-    if isinstance(value, Mapping):
-        return {redact(str(name)): redact_value(part) for name, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [redact_value(part) for part in value]
-    return value
 
 
 def describe_change(change: Change) -> Changed:

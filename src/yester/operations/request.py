@@ -9,7 +9,7 @@ an answer to the question.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -23,7 +23,7 @@ from msgspec.structs import FieldInfo, fields
 from yester.clock import WRITTEN, parse_bound
 from yester.errors import NotYours, UsageError
 from yester.memory import Memory, quote_value
-from yester.model import KINDS, Filters, replace
+from yester.model import KINDS, Filters
 
 MOST_IDS = 100
 LARGEST = 2**53 - 1  # what every JSON reader can count to
@@ -108,33 +108,31 @@ class ItemRequest(Request, kw_only=True):
 # --- filters --------------------------------------------------------------------------------------
 
 
-def make_filters(memory: Memory, request: FilteredRequest, **more: Any) -> Filters:
-    since, until = read_dates(request, memory.now)
-    filters = Filters(
-        projects=find_project_keys(memory, request.project),
-        concepts=tuple(request.concepts),
-        files=tuple(request.files),
-        session=request.session,
-        agent=request.agent,
-        tool=request.tool,
-        since=since,
-        until=until,
-    )
-    return replace(filters, **more)
-
-
-def find_project_keys(memory: Memory, name: str) -> tuple[str, ...]:
-    """As a filter has them; none where no project is named."""
-    return (memory.find_project(name).key,) if name else ()
+def make_filters(memory: Memory, request: Request, **more: Any) -> Filters:
+    """What a request narrows by: those of its fields that are filters, and `more`."""
+    named = {name: getattr(request, name, None) for name in Filters.__struct_fields__}
+    found = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in named.items()
+        if value is not None
+    }
+    if project := getattr(request, "project", ""):
+        found["projects"] = (memory.find_project(project).key,)
+    if isinstance(request, DatedRequest):
+        found["since"], found["until"] = read_dates(request, memory.now)
+    return Filters(**{**found, **more})
 
 
 def read_dates(request: DatedRequest, now: int) -> tuple[int | None, int | None]:
     """From when to when, in whichever of the three forms it was said."""
     in_json = _read_range(request.range)
-    start = request.start or request.range_start or in_json[0]
-    end = request.end or request.range_end or in_json[1]
-    since = _read_bound(start, _first_given(request, "start"), now)
-    until = _read_bound(end, _first_given(request, "end"), now, end=True)
+    start, since = _read_bound(now, False, {
+        "dateStart": request.start, "dateRange[start]": request.range_start,
+        "dateRange": in_json[0],
+    })  # fmt: skip
+    end, until = _read_bound(now, True, {
+        "dateEnd": request.end, "dateRange[end]": request.range_end, "dateRange": in_json[1],
+    })  # fmt: skip
     if since is not None and until is not None and since >= until:
         raise UsageError(
             f"dateStart {start!r} is not before dateEnd {end!r}", "exchange them",
@@ -143,24 +141,20 @@ def read_dates(request: DatedRequest, now: int) -> tuple[int | None, int | None]
     return since, until
 
 
-def _first_given(request: DatedRequest, which: str) -> str:
-    """The name of the parameter that gives an end of the range."""
-    if getattr(request, which):
-        return f"date{which.capitalize()}"
-    return f"dateRange[{which}]" if getattr(request, f"range_{which}") else "dateRange"
-
-
-def _read_bound(text: str, parameter: str, now: int, end: bool = False) -> int | None:
-    if not text.strip():
-        return None
-    try:
-        return parse_bound(text, now, option=parameter, end=end)
-    except (UsageError, OverflowError, OSError):
-        raise UsageError(
-            f"{parameter} {quote_value(text)!r} is not a time",
-            f"write {WRITTEN}, or seconds or milliseconds since 1970",
-            parameter=parameter, value=text,
-        ) from None  # fmt: skip
+def _read_bound(now: int, end: bool, forms: Mapping[str, str]) -> tuple[str, int | None]:
+    """An end of a range by the first of its parameters that is given, as text and as time."""
+    for parameter, text in forms.items():
+        if not text.strip():
+            continue
+        try:
+            return text, parse_bound(text, now, option=parameter, end=end)
+        except (UsageError, OverflowError, OSError):
+            raise UsageError(
+                f"{parameter} {quote_value(text)!r} is not a time",
+                f"write {WRITTEN}, or seconds or milliseconds since 1970",
+                parameter=parameter, value=text,
+            ) from None  # fmt: skip
+    return "", None
 
 
 class _Range(Struct, forbid_unknown_fields=True):
@@ -222,11 +216,21 @@ def _make_parameter(one: FieldInfo) -> Parameter:
     return Parameter(one.encode_name, one.name, one.type, schema, one.required, default)
 
 
-def make_request(kind: type[R], texts: Mapping[str, Any], values: Mapping[str, Any]) -> R:
-    """From what was written as text, where "12" is a number, and from values that have a type."""
-    known = list_parameters(kind)
-    read = {name: _convert_value(kind, name, text, lax=True) for name, text in texts.items()}
-    read |= {name: _convert_value(kind, name, value) for name, value in values.items()}
+def make_request(
+    kind: type[R],
+    texts: Mapping[str, Any],
+    values: Mapping[str, Any],
+    names: Collection[str] | None = None,
+) -> R:
+    """From what was written as text, where "12" is a number, and from values that have a type.
+    `names` are those that a face takes, where it does not take all."""
+    every = list_parameters(kind)
+    known = {name: one for name, one in every.items() if names is None or name in names}
+    for name, value in {**texts, **values}.items():
+        if name not in known:
+            raise _unknown_parameter(kind, known, name, value)
+    read = {name: _convert_value(known[name], text, lax=True) for name, text in texts.items()}
+    read |= {name: _convert_value(known[name], value) for name, value in values.items()}
     for name, one in known.items():
         if one.required and name not in read:
             raise UsageError(
@@ -236,10 +240,12 @@ def make_request(kind: type[R], texts: Mapping[str, Any], values: Mapping[str, A
     return kind(**{known[name].attribute: value for name, value in read.items()})
 
 
-def _convert_value(kind: type[Request], name: str, value: Any, lax: bool = False) -> Any:
-    one = list_parameters(kind).get(name)
-    if one is None:
-        raise _unknown_parameter(kind, name, value)
+def split_list(text: str) -> list[str]:
+    """The parts of a list that is written with commas."""
+    return [part for part in map(str.strip, text.split(",")) if part]
+
+
+def _convert_value(one: Parameter, value: Any, lax: bool = False) -> Any:
     try:
         if lax and one.schema.get("type") == "integer" and not _INTEGER.fullmatch(str(value)):
             raise msgspec.ValidationError
@@ -248,8 +254,8 @@ def _convert_value(kind: type[Request], name: str, value: Any, lax: bool = False
         text = value if isinstance(value, str) else _write_value(value)
         must = describe_schema(one.schema)
         raise UsageError(
-            f"{name} is {quote_value(text)!r}, but must be {must}", f"{name}: {must}",
-            parameter=name, value=text,
+            f"{one.name} is {quote_value(text)!r}, but must be {must}", f"{one.name}: {must}",
+            parameter=one.name, value=text,
         ) from None  # fmt: skip
 
 
@@ -259,10 +265,11 @@ def _write_value(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def _unknown_parameter(kind: type[Request], name: str, value: Any) -> UsageError:
+def _unknown_parameter(
+    kind: type[Request], known: Collection[str], name: str, value: Any
+) -> UsageError:
     if reason := kind.refused.get(name):
         return NotYours(reason, "edit config.toml", parameter=name)
-    known = list_parameters(kind)
     meant = get_close_matches(name, known, 1)
     there = f"there is {', '.join(known)}" if known else "there is none here"
     quoted = quote_value(name)

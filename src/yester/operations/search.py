@@ -14,6 +14,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from yester.memory import Memory
 from yester.model import Filters, Hit, Paging, Session, replace
+from yester.operations.items import Row, Rows
 from yester.operations.request import (
     Count,
     Form,
@@ -24,8 +25,8 @@ from yester.operations.request import (
     Offset,
     Text,
     make_filters,
+    split_list,
 )
-from yester.operations.rows import Row, Rows
 from yester.recall.recall import Answer, Asked, describe_reach
 from yester.text.terms import query_terms
 
@@ -100,62 +101,26 @@ class ConceptSearch(SearchRequest, kw_only=True):
 
 
 def _narrow_search(request: SearchRequest) -> tuple[What, dict[str, tuple[str, ...]]]:
-    """What is looked for, and by which filters besides those of every search."""
-    match request:
-        case EverythingSearch(what=what, kinds=kinds, types=types):
-            chosen: What = "" if kinds and what != "sessions" else what
-            return chosen, {"types": tuple(types), "kinds": tuple(kinds)}
-        case ObservationSearch(types=types):
-            return "observations", {"types": tuple(types)}
+    """What is looked for, and by which filters besides those that bear their own names."""
+    match request:  # what is written with commas is never none of it, which would be everything
+        case EverythingSearch(what=what, kinds=kinds):
+            return ("" if kinds and what != "sessions" else what), {}
+        case ObservationSearch():
+            return "observations", {}
         case SessionSearch():
             return "sessions", {}
         case PromptSearch():
             return "prompts", {}
         case TypeSearch(types=names):
-            return "", {"types": _split_names(names)}
+            return "", {"types": tuple(split_list(names)) or (names,)}
         case FileSearch(path=path):
             return "", {"files": (*request.files, path)}
         case ConceptSearch(concept=names):
-            return "", {"concepts": (*request.concepts, *_split_names(names))}
+            return "", {"concepts": (*request.concepts, *(split_list(names) or [names]))}
     return "", {}
 
 
-def _split_names(text: str) -> tuple[str, ...]:
-    """One or several, with commas; never none, which would be everything."""
-    return tuple(part.strip() for part in text.split(",") if part.strip()) or (text,)
-
-
-# --- hits -----------------------------------------------------------------------------------------
-
-
-class FoundHits(NamedTuple):
-    """An answer and, where messages stand in for observations, a word on it."""
-
-    answer: Answer
-    note: str = ""
-
-
-def find_hits(memory: Memory, asked: Asked, what: What = "") -> FoundHits:
-    """The hits of one of the kinds of things there are; of sessions see `find_sessions`."""
-
-    def answer_among(*kinds: str, **more: Any) -> Answer:
-        filters = replace(asked.filters, kinds=kinds)
-        return memory.answer(replace(asked, filters=filters, **more))
-
-    if what == "prompts":
-        return FoundHits(answer_among("prompt"))
-    if what != "observations":
-        return FoundHits(memory.answer(asked))
-    distilled = replace(asked.filters, kinds=("observation",), types=(), since=None, until=None)
-    if not memory.reading.select(distilled, Paging(1)):
-        return FoundHits(
-            answer_among(*OBSERVATIONS, *_RAW),
-            "nothing is distilled here yet: messages stand for observations",
-        )
-    answer = answer_among(*OBSERVATIONS)
-    if answer.hits or (asked.offset and answer_among(*OBSERVATIONS, offset=0, k=1).hits):
-        return FoundHits(answer)
-    return FoundHits(answer_among(*OBSERVATIONS, *_RAW), "no observation fits: these are messages")
+# --- what fits ------------------------------------------------------------------------------------
 
 
 class FoundSession(NamedTuple):
@@ -163,7 +128,59 @@ class FoundSession(NamedTuple):
     best: Hit | None  # of what was said in it; None where nothing was looked for
 
 
-def find_sessions(memory: Memory, asked: Asked) -> tuple[list[FoundSession], Answer | None]:
+class Matches(NamedTuple):
+    """Hits or, where sessions are looked for, sessions; as many as are wanted."""
+
+    what: What
+    filters: Filters
+    hits: list[Hit]
+    sessions: list[FoundSession]
+    more: bool  # is there more behind them?
+    answer: Answer | None  # to the question, if one was asked
+    note: str  # where messages stand in for observations
+
+
+def find_matches(memory: Memory, request: SearchRequest) -> Matches:
+    what, narrower = _narrow_search(request)
+    filters = make_filters(memory, request, **narrower)
+    filters = memory.narrow_filters(filters, request.query)
+    limit, sessions = request.limit, what == "sessions"
+    # One more than is shown tells whether there is more; an explanation tells it, too.
+    asked = Asked(
+        request.query, filters, limit + (sessions or not request.explain), request.offset,
+        request.order, request.explain, memory.now,
+    )  # fmt: skip
+    if sessions:
+        found, answer = _find_sessions(memory, asked)
+        more = len(found) > limit
+        return Matches(what, filters, [], found[:limit], more, answer, "")
+    hits, note = _find_hits(memory, asked, what)
+    more = len(hits.hits) > limit or any(one.score > 0 for one in hits.cut)
+    return Matches(what, filters, hits.hits[:limit], [], more, hits, note)
+
+
+def _find_hits(memory: Memory, asked: Asked, what: What) -> tuple[Answer, str]:
+    """An answer and, where messages stand in for observations, a word on it."""
+
+    def answer_among(*kinds: str, **more: Any) -> Answer:
+        filters = replace(asked.filters, kinds=kinds)
+        return memory.answer(replace(asked, filters=filters, **more))
+
+    if what == "prompts":
+        return answer_among("prompt"), ""
+    if what != "observations":
+        return memory.answer(asked), ""
+    distilled = replace(asked.filters, kinds=("observation",), types=(), since=None, until=None)
+    if not memory.reading.select(distilled, Paging(1)):
+        note = "nothing is distilled here yet: messages stand for observations"
+        return answer_among(*OBSERVATIONS, *_RAW), note
+    answer = answer_among(*OBSERVATIONS)
+    if answer.hits or (asked.offset and answer_among(*OBSERVATIONS, offset=0, k=1).hits):
+        return answer, ""
+    return answer_among(*OBSERVATIONS, *_RAW), "no observation fits: these are messages"
+
+
+def _find_sessions(memory: Memory, asked: Asked) -> tuple[list[FoundSession], Answer | None]:
     """By the best of what was said in them, or the newest."""
     store, filters = memory.reading, asked.filters
     by_items = replace(filters, projects=(), session="", agent="", since=None, until=None)
@@ -218,46 +235,31 @@ class Found(Struct, kw_only=True):
 
 def search_items(memory: Memory, request: SearchRequest) -> Found:
     began = time.perf_counter()
-    what, narrower = _narrow_search(request)
-    filters = make_filters(memory, request, **narrower)
-    sessions = what == "sessions"
-    # One more than is shown tells whether there is more; an explanation tells it, too.
-    asked = Asked(
-        request.query, filters, request.limit + (sessions or not request.explain), request.offset,
-        request.order, request.explain, memory.now,
-    )  # fmt: skip
+    found = find_matches(memory, request)
     rows = Rows(memory.reading, query_terms(request.query), request.format == "full")
-    answer: Answer | None
-    if sessions:
-        found, answer = find_sessions(memory, asked)
-        note, hits = "", answer.hits if answer else []
-        results = [rows.session_row(*one) for one in found[: request.limit]]
-        more = len(found) > request.limit
-    else:
-        answer, note = find_hits(memory, asked, what)
-        hits = answer.hits[: request.limit]
-        results = rows.hit_rows(hits, request.explain)
-        more = len(answer.hits) > request.limit or any(one.score > 0 for one in answer.cut)
+    results = rows.hit_rows(found.hits, request.explain)
+    results += [rows.session_row(*one) for one in found.sessions]
     if not results:
-        memory.check_names(filters)
+        memory.check_names(found.filters)
+    answer = found.answer
     reach = describe_reach(request.query, answer) if answer else ""
-    note = "; ".join(filter(None, (note, reach)))
+    note = "; ".join(filter(None, (found.note, reach)))
     return Found(
         query=request.query,
         count=len(results),
         format=request.format,
         results=results,
-        more=more,
+        more=found.more,
         took_ms=round((time.perf_counter() - began) * 1000, 2),
         type=request.types if isinstance(request, TypeSearch) else UNSET,
         file_path=request.path if isinstance(request, FileSearch) else UNSET,
         concept=request.concept if isinstance(request, ConceptSearch) else UNSET,
         note=note if note and results else UNSET,
-        explain=explain_answer(answer) if answer and request.explain else UNSET,
+        explain=_explain_answer(answer) if answer and request.explain else UNSET,
     )
 
 
-def explain_answer(answer: Answer) -> Explained:
+def _explain_answer(answer: Answer) -> Explained:
     return Explained(
         arms=dict(answer.arms),
         weights={name: round(value, 4) for name, value in answer.weights.items()},

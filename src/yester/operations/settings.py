@@ -8,11 +8,11 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
 
 from yester import config
-from yester.config import SETTINGS, Config, Plain, Value
+from yester.config import SETTINGS, Config
 from yester.errors import UsageError
 from yester.memory import Memory
 from yester.operations.request import NoRequest, Request
-from yester.redact import redact
+from yester.redact import redact_value
 
 MASK = "(set, not shown)"
 
@@ -75,23 +75,16 @@ def list_settings(memory: Memory, request: NoRequest) -> Settings:  # noqa: ARG0
 
 
 def _describe_setting(setting: config.Setting, known: Config) -> Setting:
-    value = known[setting.name]
+    value = known[setting.name]  # an address may hold a password
     return Setting(
         name=setting.name,
-        value=(MASK if value else "") if setting.secret else _redact_value(value),
-        default=_redact_value(setting.default),
+        value=(MASK if value else "") if setting.secret else redact_value(value),
+        default=redact_value(setting.default),
         origin=known.origins[setting.name],
         help=setting.help,
         writable=setting.web,
         secret=setting.secret,
     )
-
-
-def _redact_value(value: Value) -> Plain:
-    """An address may hold a password."""
-    if isinstance(value, tuple):
-        return [redact(part) for part in value]
-    return redact(value) if isinstance(value, str) else value
 
 
 def change_settings(memory: Memory, request: Request) -> Settings:

@@ -10,7 +10,7 @@ import msgspec
 
 from yester.errors import UsageError
 from yester.memory import quote_value
-from yester.operations.request import Request, list_parameters, make_request
+from yester.operations.request import Request, list_parameters, make_request, split_list
 
 R = TypeVar("R", bound=Request)
 _MOST = 100  # parameters
@@ -66,8 +66,7 @@ def _read_pairs(kind: type[Request], query: bytes) -> dict[str, Any]:
     for name, text in pairs:
         one = known.get(name)
         if one is not None and one.is_list:
-            parts = (part.strip() for part in text.split(","))
-            found.setdefault(name, []).extend(part for part in parts if part)
+            found.setdefault(name, []).extend(split_list(text))
         elif name in found:
             raise UsageError(
                 f"{name} is there twice", "give it once", parameter=quote_value(name), value=text

@@ -27,8 +27,8 @@ import msgspec
 from yester.errors import FeedExpired, YesterError
 from yester.memory import Memory
 from yester.model import FeedLine, Injection, Item, MemoryChange
+from yester.operations.items import Rows
 from yester.operations.ledger import describe_injections
-from yester.operations.rows import Rows
 from yester.store.contract import Store
 
 _POLL = 0.25  # seconds

@@ -22,7 +22,6 @@ from yester.operations import (
     sessions,
     settings,
     stats,
-    timeline,
 )
 from yester.operations.request import NoRequest, Parameter, Request, list_parameters
 
@@ -142,13 +141,13 @@ _SEARCH = _group(
          search.FileSearch),
     _row("GET /api/search/by-concept", search.search_items, "?concept=gotcha&limit=5",
          search.ConceptSearch),
-    _row("GET /api/search/recent-context", timeline.show_recent, "?project=shop"),
-    _row("GET /api/search/timeline", timeline.show_timeline, "?anchor=138&depth_before=5",
-         timeline.TimelineRequest),
-    _row("GET /api/search/timeline-by-query", timeline.show_timeline, "?query=drop+redis",
-         timeline.TimelineByQuery),
+    _row("GET /api/search/recent-context", sessions.show_recent, "?project=shop"),
+    _row("GET /api/search/timeline", sessions.show_timeline, "?anchor=138&depth_before=5",
+         sessions.TimelineRequest),
+    _row("GET /api/search/timeline-by-query", sessions.show_timeline, "?query=drop+redis",
+         sessions.TimelineByQuery),
     Endpoint("GET", "/api/search/help", "How to use all this, for a model.", NoRequest, Manual),
-    _row("GET /api/timeline", timeline.show_timeline, "?anchor=S12", timeline.TimelineRequest,
+    _row("GET /api/timeline", sessions.show_timeline, "?anchor=S12", sessions.TimelineRequest,
          "The same as /api/search/timeline: what happened around something."),
 )  # fmt: skip
 
@@ -185,7 +184,7 @@ _CONTEXT = _group(
     "Context",
     _row("GET /api/context/inject", preview.preview_text, "?project=shop", content=TEXT),
     _row("GET /api/context/preview", preview.preview_context, "?project=shop"),
-    _row("GET /api/context/recent", timeline.show_recent, "?limit=3",
+    _row("GET /api/context/recent", sessions.show_recent, "?limit=3",
          does="The same as /api/search/recent-context."),
     _row("GET /api/injections", ledger.list_injections, "?session=S12"),
     _row("GET /api/feedback", ledger.list_feedback),

@@ -8,18 +8,25 @@
 
 Models write "5" for 5, "12, 13" for [12, 13], null for nothing; that is understood. Everything else
 that does not fit is an error that names the parameter, the value and what would be right.
+
+The tools have a memory of their own: with the user's switches, and a ledger of what was answered.
 """
 
 from __future__ import annotations
 
+import ctypes
 import re
 from collections.abc import Callable, Iterable, Mapping
-from difflib import get_close_matches
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
+from msgspec import Meta
+
+from yester.agents.descriptors import detect_session
+from yester.capture.homes import home_folder
+from yester.capture.rules import rules
 from yester.deliver.lines import one_line, quote_lines, replace_quotes
 from yester.errors import NotFound, UsageError, YesterError
-from yester.faces.mcp.memory import ToolMemory
 from yester.faces.mcp.text import (
     MARK,
     PER_LINE,
@@ -33,24 +40,34 @@ from yester.faces.mcp.text import (
     session_row,
     whole_item,
 )
-from yester.model import WHOLE, Filters, Hit, Item, replace
-from yester.operations import memories
-from yester.operations.request import MOST_IDS, find_project_keys, make_filters, make_request
-from yester.operations.rows import find_summary
-from yester.operations.search import EverythingSearch, find_hits, find_sessions
-from yester.operations.timeline import TimelineRequest, find_neighbours
-from yester.recall.recall import Asked
+from yester.memory import Memory, ask_recall
+from yester.model import ON_REQUEST, WHOLE, Feedback, Filters, Hit, Injection, Item, replace
+from yester.operations.items import find_summary
+from yester.operations.memories import SaveRequest, save_memory
+from yester.operations.request import (
+    MOST_IDS,
+    NoRequest,
+    Request,
+    list_parameters,
+    make_filters,
+    make_request,
+    split_list,
+)
+from yester.operations.search import EverythingSearch, find_matches
+from yester.operations.sessions import TimelineRequest, find_neighbours
 from yester.redact import redact
 from yester.text.document import estimate_tokens
 from yester.text.terms import query_terms
 
-Arguments = Mapping[str, Any]
+if TYPE_CHECKING:
+    from yester.memory import AskWorker
 
-_DEPTH = 3  # neighbours on each side
 _LONGEST_QUERY = 4_000  # characters; of a log that somebody pasted, the beginning will do
 _NAMED = 10  # ids in a last line
 _IDENTITY = re.compile(r"#?(?P<id>\d{1,15})(?:@(?P<start>\d{1,9}))?")
 _SEPARATORS = re.compile(r"[\s,]+")
+_PATIENCE_TO_WRITE = 0.03  # seconds; the next question may be waiting
+_MOST_OWED = 500  # lines that are still to be written down
 
 _COLUMNS = (
     "A row: #id, kind, date, project, score 0-1, ~tokens to read it whole: beginning of its text."
@@ -80,17 +97,33 @@ WORKFLOW = (
 )
 
 
+class ReadRequest(Request, kw_only=True):
+    """Items, each with the character from which it is wanted: see `parse_ids`."""
+
+    ids: Annotated[
+        Any,
+        Meta(
+            description="Numbers as search shows them, such as [12, 13].",
+            extra_json_schema={"type": "array"},
+        ),
+    ]
+
+
 def answer_call(
-    tool: Mapping[str, Any], open_memory: Callable[[], ToolMemory], given: Arguments
+    tool: Mapping[str, Any], open_memory: Callable[[], ToolMemory], given: Mapping[str, Any]
 ) -> tuple[str, bool]:
     """The text for the model, and whether it tells of an error.
 
     A wrong argument is no error of the protocol: it is the model that can put it right.
     """
+    call = _CALLS[tool["name"]]
     try:
         memory = open_memory()
         memory.check_allowed()
-        return _CALLS[tool["name"]](memory, read_arguments(tool, given)), False
+        request = read_request(tool, given)
+        if call.reads and not memory.exists():
+            return _NOTHING_YET, False
+        return call.answer(memory, request), False
     except YesterError as error:
         return f"{tool['name']}: {one_line(str(error), 600)}", True
 
@@ -98,23 +131,19 @@ def answer_call(
 # --- arguments ---------------------------------------------------------------------------------
 
 
-def read_arguments(tool: Mapping[str, Any], given: Arguments) -> dict[str, Any]:
+def read_request(tool: Mapping[str, Any], given: Mapping[str, Any]) -> Any:
     """What is there, as a request takes it that is written as text; the request checks values."""
-    schema = tool["inputSchema"]
-    known = schema["properties"]
-    arguments = {name: _write_value(value) for name, value in given.items() if value is not None}
-    for name in arguments:
-        if name not in known:
-            meant = get_close_matches(name, known, 1)
-            hint = f"did you mean {meant[0]}? " if meant else ""
-            there = ", ".join(known) or "none"
-            raise UsageError(f"no parameter is called {name!r:.80}; {hint}there is {there}")
-    for name in schema.get("required", ()):
-        if name not in arguments:
-            raise UsageError(f"{name} is missing; it is required")
-    if isinstance(query := arguments.get("query"), str):
-        arguments["query"] = query[:_LONGEST_QUERY]
-    return arguments
+    kind, known = _CALLS[tool["name"]].request, tool["inputSchema"]["properties"]
+    parameters = list_parameters(kind)
+    defaults = {name: one["default"] for name, one in known.items() if "default" in one}
+    meant = {name: value for name, value in given.items() if value is not None}
+    texts = {name: _write_value(value) for name, value in {**defaults, **meant}.items()}
+    for name, text in texts.items():
+        if isinstance(text, str) and name in parameters and parameters[name].is_list:
+            texts[name] = split_list(text)
+    if isinstance(query := texts.get("query"), str):
+        texts["query"] = query[:_LONGEST_QUERY]
+    return make_request(kind, texts, {}, names=known)
 
 
 def _write_value(value: Any) -> Any:
@@ -151,51 +180,35 @@ def parse_ids(written: Any) -> list[tuple[int, int]]:
 # --- search ------------------------------------------------------------------------------------
 
 
-def search_memory(memory: ToolMemory, given: Arguments) -> str:
-    if isinstance(types := given.get("obs_type"), str):
-        names = [part.strip() for part in types.split(",") if part.strip()]
-        given = {**given, "obs_type": names}
-    request = make_request(EverythingSearch, given, {})
-    if not memory.exists():
-        return _NOTHING_YET
-    query, limit, offset = request.query, request.limit, request.offset
-    filters = make_filters(memory, request, types=tuple(request.types))
-    if filters.types:
-        memory.check_names(Filters(types=filters.types))
-    filters = memory.narrow_filters(filters, query)
-    # One more than is shown tells whether there is more.
-    asked = Asked(query, filters, limit + 1, offset, request.order, now=memory.now)
-    terms, note = query_terms(query), ""
-    if sessions := request.what == "sessions":
-        found, _ = find_sessions(memory, asked)
-        projects = memory.project_names()
-        rows = []
-        for session, hit in found:
-            summary = find_summary(memory.reading, session)
-            named = replace(session, project=projects.get(session.project, session.project))
-            rows.append((hit, session_row(named, hit, terms, summary.id if summary else 0)))
-    else:
-        answer, note = find_hits(memory, asked, request.what)
-        rows = [(hit, hit_row(hit, terms)) for hit in answer.hits]
+def search_memory(memory: ToolMemory, request: EverythingSearch) -> str:
+    if request.types:
+        memory.check_names(Filters(types=tuple(request.types)))
+    found = find_matches(memory, request)  # the store is not opened yet: a worker may have it open
+    query, offset, terms = request.query, request.offset, query_terms(request.query)
+    rows: list[tuple[Hit | None, str]] = [(hit, hit_row(hit, terms)) for hit in found.hits]
+    for session, hit in found.sessions:
+        summary = find_summary(memory.reading, session)
+        name = memory.project_names().get(session.project, session.project)
+        named = replace(session, project=name)
+        rows.append((hit, session_row(named, hit, terms, summary.id if summary else 0)))
     about = f"for {quote_query(query)}" if query else ""
     if not rows:
         return _describe_nothing(f"{request.what or 'items'} {about}".rstrip(), offset)
-    where = "this project" if filters.projects else "all projects"
+    where = "this project" if found.filters.projects else "all projects"
     if request.project:
         where = replace_quotes(one_line(request.project, 60))
-    shown, more = rows[:limit], len(rows) > limit
-    columns = _SESSION_COLUMNS if sessions else _COLUMNS
-    how = about or ("oldest first" if asked.order == "date_asc" else "newest first")
-    note = f" {note[0].upper()}{note[1:]}." if note else ""
-    page = Page(f"search {query}", f"{len(shown)} {how} in {where}. {columns}{note}")
-    left = add_rows(page, [row for _, row in shown])
-    fitting = len(shown) - left
-    _note_rows(memory, "search", shown[:fitting])
+    columns = _SESSION_COLUMNS if found.sessions else _COLUMNS
+    how = about or ("oldest first" if request.order == "date_asc" else "newest first")
+    note = f" {found.note[0].upper()}{found.note[1:]}." if found.note else ""
+    page = Page(f"search {query}", f"{len(rows)} {how} in {where}. {columns}{note}")
+    left = add_rows(page, [row for _, row in rows])
+    fitting = len(rows) - left
+    _note_rows(memory, "search", rows[:fitting])
     following = f"offset={offset + fitting}"
     return page.finish_page(
         f"{left} more not shown: call search again with {following}." if left
-        else f"There may be more: {following}." if more else "",
-        _SESSION_NEXT if sessions else _NEXT,
+        else f"There may be more: {following}." if found.more else "",
+        _SESSION_NEXT if found.sessions else _NEXT,
     )  # fmt: skip
 
 
@@ -217,19 +230,14 @@ def _describe_nothing(what: str, offset: int) -> str:
 # --- timeline ----------------------------------------------------------------------------------
 
 
-def show_timeline(memory: ToolMemory, given: Arguments) -> str:
-    depths = {"depth_before": str(_DEPTH), "depth_after": str(_DEPTH)}
-    request = make_request(TimelineRequest, {**depths, **given}, {})
+def show_timeline(memory: ToolMemory, request: TimelineRequest) -> str:
     anchor, query = request.anchor, request.query
     if not (anchor or query):
         raise UsageError(
             "anchor and query are both missing; give anchor (an id from search, S and a session's "
             'id, a time, or "latest") or query (words to look for)'
         )
-    if not memory.exists():
-        return _NOTHING_YET
-    filters = Filters(find_project_keys(memory, request.project))
-    filters = memory.narrow_filters(filters, query)
+    filters = memory.narrow_filters(make_filters(memory, request), query)
     found = find_neighbours(memory, anchor, request.before, request.after, filters, query)
     if not len(found):
         return "Nothing is recorded around it."
@@ -275,10 +283,8 @@ def _describe_rest(which: str, hits: tuple[Hit, ...], shown: int, depth: str) ->
 # --- whole items -------------------------------------------------------------------------------
 
 
-def get_observations(memory: ToolMemory, given: Arguments) -> str:
-    wanted = parse_ids(given["ids"])
-    if not memory.exists():
-        return _NOTHING_YET
+def get_observations(memory: ToolMemory, request: ReadRequest) -> str:
+    wanted = parse_ids(request.ids)
     names = memory.project_names()
     items = {item.id: item for item in memory.store.get([id_ for id_, _ in wanted])}
     missing = _join_first([f"#{id_}" for id_, _ in wanted if id_ not in items])
@@ -324,11 +330,10 @@ def _join_first(ids: list[str]) -> str:
 # --- something to be kept ----------------------------------------------------------------------
 
 
-def save_memory(memory: ToolMemory, given: Arguments) -> str:
-    request = make_request(memories.SaveRequest, given, {})
+def keep_memory(memory: ToolMemory, request: SaveRequest) -> str:
     here, name = memory.current_project, request.project
     place = here if not name or name in (here.name, here.key) else memory.find_project(name)
-    saved = memories.save_memory(memory, request, place)
+    saved = save_memory(memory, request, place)
     where = f"in project {one_line(saved.project, 60)}"
     if not saved.new:
         return f"Known already {where}: #{saved.id}. Nothing was changed."
@@ -336,14 +341,98 @@ def save_memory(memory: ToolMemory, given: Arguments) -> str:
     return f"Saved {where}: #{saved.id}.{hidden}"
 
 
-def explain_workflow(memory: ToolMemory, given: Arguments) -> str:  # noqa: ARG001
+def explain_workflow(memory: ToolMemory, request: NoRequest) -> str:  # noqa: ARG001
     return WORKFLOW
 
 
-_CALLS: Mapping[str, Callable[[ToolMemory, Arguments], str]] = {
-    "__IMPORTANT": explain_workflow,
-    "search": search_memory,
-    "timeline": show_timeline,
-    "get_observations": get_observations,
-    "save_memory": save_memory,
+class _Call(NamedTuple):
+    request: type[Request]
+    answer: Callable[[ToolMemory, Any], str]
+    reads: bool = True  # what is recorded, of which there may be nothing yet
+
+
+_CALLS: Mapping[str, _Call] = {
+    "__IMPORTANT": _Call(NoRequest, explain_workflow, reads=False),
+    "search": _Call(EverythingSearch, search_memory),
+    "timeline": _Call(TimelineRequest, show_timeline),
+    "get_observations": _Call(ReadRequest, get_observations),
+    "save_memory": _Call(SaveRequest, keep_memory, reads=False),
 }
+
+# --- the memory of the tools -------------------------------------------------------------------
+
+
+def open_for_tools(
+    home: str | None, cwd: str, environ: Mapping[str, str], ask_worker: AskWorker = ask_recall
+) -> ToolMemory:
+    """The memory for a client that has started us in `cwd`."""
+    folder = home_folder(home, environ, Path(cwd), inside_agent=True)
+    return ToolMemory(folder, environ, cwd=cwd, who="mcp", origin="agent", ask_worker=ask_worker)
+
+
+class ToolMemory(Memory):
+    # Until they are written down, when the session is known.
+    _listed: tuple[Injection, ...] = ()
+    _read: tuple[Feedback, ...] = ()
+
+    def rest(self, now: float | None = None) -> bool:
+        """Give the memory back as well: it is most of what we have."""
+        held = super().rest(now)
+        if held:
+            trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc keeps what was freed
+            if trim is not None:
+                trim(0)
+        return held
+
+    def close(self) -> None:
+        self.write_notes()
+        super().close()
+
+    def check_allowed(self) -> None:
+        """Raises where the user has switched yester off for this place or session."""
+        off = self.environ.get("YESTER_OFF", "0").lower() not in ("", "0", "false")
+        session = self.environ.get("CLAUDE_CODE_SESSION_ID", "")
+        if off or rules(self.config).off(self.cwd, session, self.now):
+            raise UsageError(
+                "yester is switched off here by the user (YESTER_OFF or `yester off`; "
+                "`yester off --list` shows it); go on without it"
+            )
+
+    # --- what was shown --------------------------------------------------------------------------
+
+    def note_lines(self, why: str, lines: Iterable[tuple[int, float, int]]) -> None:
+        """An answer has these lines: item, score, tokens."""
+        now = self.now
+        self._listed += tuple(
+            Injection(0, ON_REQUEST, item, score, tokens, now, why) for item, score, tokens in lines
+        )
+
+    def note_reading(self, item: int) -> None:
+        """Somebody wants more of this than a line."""
+        self._read += (Feedback(item, "fetched", self.now),)
+
+    def write_notes(self) -> None:
+        """Write down what was listed and read. Called when the answer is out: nobody waits for it,
+        and where it cannot be written (another writer, a full disk) the next answer tries again."""
+        store = self._store
+        if store is None or not (self._listed or self._read):
+            return
+        try:
+            key, agent = detect_session(self.environ)
+            session = store.session(key, agent) if key else None
+            number, prompt = (session.id, session.prompts) if session else (0, 0)
+            with store.transaction("ledger", patience=_PATIENCE_TO_WRITE):
+                # Lines come first: what was listed in one answer may be read in the next.
+                store.append([
+                    replace(one, session=number, prompt_number=prompt) for one in self._listed
+                ])  # fmt: skip
+                known = store.texts([one.item for one in self._read]).used
+                store.append([
+                    replace(one, session=number)
+                    for one in self._read
+                    if (used := known.get(one.item)) and (used.shown or used.listed)
+                ])  # fmt: skip
+        except (YesterError, OSError):
+            self._listed, self._read = self._listed[-_MOST_OWED:], self._read[-_MOST_OWED:]
+            return
+        self._listed, self._read = (), ()

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from typing import Any, BinaryIO, TypeGuard
 
-    from yester.faces.mcp.memory import ToolMemory
+    from yester.faces.mcp.calls import ToolMemory
 
     Id = int | str
     Message = dict[str, Any]
@@ -90,7 +90,7 @@ def serve_stdio(home: str | None) -> int:
     folder = _current_folder()
 
     def open_memory() -> ToolMemory:
-        from yester.faces.mcp.memory import open_for_tools
+        from yester.faces.mcp.calls import open_for_tools
 
         return open_for_tools(home, folder, os.environ)
 
