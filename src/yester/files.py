@@ -1,5 +1,5 @@
 """Files read that somebody else has put there (a repository's, an agent's, whatever a payload
-names), and files of our own replaced.
+names), files of our own replaced, and files that others write too.
 
 In a file's place may stand a pipe nobody writes into, a device without an end, a link to either or
 something larger than memory. All of it is read here and nowhere else: a plain file, never more of
@@ -9,10 +9,15 @@ it than was meant, and without waiting. What does not fit raises OSError.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from errno import EFBIG, EINVAL, ELOOP
+from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
 from stat import S_ISLNK, S_ISREG
 from typing import BinaryIO
+
+from yester.errors import SourceError
 
 SMALL = 1 << 20  # bytes; a hundred times what a file of settings has
 
@@ -73,3 +78,93 @@ def replace_file(path: Path, data: str | bytes, sync: bool = False) -> None:
     except OSError:
         new.unlink(missing_ok=True)
         raise
+
+
+# --- files that others write too: a link is never followed, and what goes wrong is a SourceError --
+
+
+@contextmanager
+def _naming(path: Path, failure: str = "{}") -> Iterator[None]:
+    """What goes wrong with a file, said of that file."""
+    try:
+        yield
+    except OSError as error:
+        raise SourceError(f"{path}: {failure.format(error.strerror or error)}") from None
+
+
+def read_shared(path: Path) -> bytes | None:
+    """The bytes of a regular file; None where there is none. Anything else is an error that says
+    what stands there instead."""
+    with _naming(path), suppress(FileNotFoundError):
+        return read_bytes(path, follow=False)
+    return None
+
+
+def swap_shared(path: Path, data: bytes | None, expected: bytes | None) -> bool:
+    """Put `data` in place of `expected` (None: no file); False, and nothing done, where something
+    else stands there by now: whoever changed it meant it. What was there keeps its mode. A file
+    appears under its name complete or not at all."""
+    part = path.with_name(f".{path.name}.{os.getpid()}.tmp")  # hidden: nobody takes it for a memory
+    with _naming(path, f"cannot be {'removed' if data is None else 'written'} ({{}})"):
+        try:
+            if data is not None:
+                part.unlink(missing_ok=True)
+                with part.open("xb") as file:
+                    file.write(data)
+                    file.flush()
+                    os.fsync(file.fileno())
+                with suppress(FileNotFoundError):
+                    part.chmod(path.stat().st_mode)
+            # The moment between this look and the next step is short.
+            if read_shared(path) != expected:
+                return False
+            if data is None:
+                path.unlink(missing_ok=True)
+            else:
+                part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
+    _sync_folder(path.parent)
+    return True
+
+
+def append_shared(path: Path, make: Callable[[bytes], bytes]) -> bool:
+    """Add to the end of a file what `make` says for what stands there, in one write; False where
+    that is nothing. Where somebody else is appending, it is an error, and to be tried again."""
+    read_shared(path)  # a link or a pipe is an error
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    failure = "cannot be written ({})"
+    with _naming(path, failure), open(os.open(path, flags, 0o600), "wb", 0) as file:
+        flock(file, LOCK_EX | LOCK_NB)
+        before = read_shared(path) or b""
+        data = make(before)
+        if file.write(data) < len(data):  # half a block would look like a whole one
+            file.truncate(len(before))
+            raise SourceError(f"{path}: cannot be written (no space)")
+        os.fsync(file.fileno())
+    _sync_folder(path.parent)
+    return bool(data)
+
+
+def make_folder(root: Path, below: str) -> Path:
+    """A folder below the root, made where it is missing; none of its parts may be a link, or the
+    root would be left through it."""
+    with _naming(root / below, "cannot be made ({})"):
+        root.mkdir(parents=True, exist_ok=True)
+        here = root
+        for part in Path(below).parts:
+            here = here / part
+            if part in ("..", "/") or here.is_symlink():
+                raise SourceError(f"{here}: leads out of {root}; nothing is written there")
+            here.mkdir(exist_ok=True)
+    return here
+
+
+def _sync_folder(path: Path) -> None:
+    """The folder's entry onto the disk, where the file system can; the file itself is there."""
+    with suppress(OSError):
+        number = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(number)
+        finally:
+            os.close(number)

@@ -18,6 +18,7 @@ from yester.config import load_config
 from yester.distil.distil import Report, distil
 from yester.distil.history import Rules
 from yester.errors import Malformed, SourceError
+from yester.files import append_shared
 from yester.ingest.events import Events
 from yester.llm.archive import (
     Lines,
@@ -29,7 +30,6 @@ from yester.llm.archive import (
     new_block,
     short_key,
 )
-from yester.memories.disk import append_to_file
 from yester.memories.places import project_slug
 from yester.model import Archived, Item, Queue, replace
 from yester.operate.notes import make_note_items as notes
@@ -132,18 +132,18 @@ def test_a_models_lines_are_kept_as_far_as_the_text_bears_them_out():
 
 def test_a_link_is_not_followed_and_nobody_is_interrupted(tmp_path):
     path, other = tmp_path / "day.md", tmp_path / "other"
-    assert append_to_file(path, lambda before: b"one\n" + before)
-    assert not append_to_file(path, lambda _: b"")
+    assert append_shared(path, lambda before: b"one\n" + before)
+    assert not append_shared(path, lambda _: b"")
     with open(path, "ab") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         with pytest.raises(SourceError, match="cannot be written"):
-            append_to_file(path, lambda _: b"two\n")
+            append_shared(path, lambda _: b"two\n")
     assert path.read_bytes() == b"one\n"
     other.write_bytes(b"kept")
     path.unlink()
     path.symlink_to(other)
     with pytest.raises(SourceError, match="is a link"):
-        append_to_file(path, lambda _: b"two\n")
+        append_shared(path, lambda _: b"two\n")
     assert other.read_bytes() == b"kept"
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.written import HOSTILE, memory
 from yester.errors import SourceError
-from yester.memories.disk import LARGEST
+from yester.files import SMALL
 from yester.memories.folder import MemoryFolder, parse_index
 
 pytestmark = pytest.mark.requirement("MEM-06")
@@ -38,13 +38,8 @@ def write(root: Path, path: str, data) -> Path:
 
 
 def put(folder: MemoryFolder, one):
-    have = folder.memories.get(one.key)
-    folder.put(one, have.hash if have else "")
+    folder.put_memory(one)
     return folder
-
-
-def drop(folder: MemoryFolder, key: str) -> None:
-    folder.let_go(key, folder.memories[key].hash)
 
 
 def problems(folder: MemoryFolder) -> list[str]:
@@ -109,7 +104,7 @@ def test_links_are_not_followed_out_of_the_tree(root, tmp_path):
 
 
 def test_a_file_that_is_too_large_or_no_file_is_refused(root):
-    write(root, "decisions/huge.json", memory("huge", blob="x" * LARGEST))
+    write(root, "decisions/huge.json", memory("huge", blob="x" * SMALL))
     os.mkfifo(root / "decisions" / "pipe.json")
     (root / "decisions" / "folder.json").mkdir()
     tree = MemoryFolder(root)
@@ -153,7 +148,7 @@ def test_what_has_changed_since_it_was_read_is_left_alone(root):
     at = write(root, "decisions/use-postgres.json", memory())
     tree = MemoryFolder(root)
     at.write_bytes(memory(title="the agent was faster").to_bytes())
-    for change in (lambda: put(tree, memory(title="mine")), lambda: drop(tree, memory().key)):
+    for change in (lambda: put(tree, memory(title="mine")), lambda: tree.drop_memory(memory().key)):
         with pytest.raises(SourceError, match="has changed while it was looked at"):
             change()
     assert MemoryFolder(root).memories[memory().key].title == "the agent was faster"
@@ -169,7 +164,7 @@ def test_a_file_keeps_its_mode_and_leaves_nothing_behind(root):
     put(MemoryFolder(root), memory(title="New"))
     assert at.stat().st_mode & 0o777 == 0o640
     assert [p.name for p in at.parent.iterdir()] == ["use-postgres.json"]
-    drop(MemoryFolder(root), memory().key)
+    MemoryFolder(root).drop_memory(memory().key)
     assert list(at.parent.iterdir()) == []
 
 
@@ -192,13 +187,13 @@ def test_a_missing_index_is_rebuilt_and_a_right_one_left_alone(root):
         put(MemoryFolder(root), memory(f"m{number}", title=title))
     put(MemoryFolder(root), memory("old", record_status="retired"))
     tree = MemoryFolder(root)
-    assert tree.settle()
+    assert tree.write_index()
     text = (root / "index.md").read_text("utf-8")
     assert set(parse_index(text)) == {
         f".claude/memory/decisions/m{n}.json" for n in range(len(HOSTILE))
     }
     assert len(text.splitlines()) == 2 + len(HOSTILE)
-    assert not tree.settle()
+    assert not tree.write_index()
 
 
 def test_an_index_keeps_the_form_its_paths_have(tmp_path):
@@ -208,7 +203,7 @@ def test_an_index_keeps_the_form_its_paths_have(tmp_path):
     line = "- [DECISION] Use Postgres for the ledger -> .claude/memory/decisions/{}.json"
     tags = " #tags:postgres,data-base\n"
     (root / "index.md").write_text(line.format("a") + tags)
-    MemoryFolder(root).settle()
+    MemoryFolder(root).write_index()
     expected = line.format("a") + tags + line.format("b") + tags
     assert (root / "index.md").read_text() == expected
 
@@ -218,7 +213,7 @@ def test_a_linked_index_is_not_written_through(root, tmp_path):
     put(MemoryFolder(root), memory())
     (root / "index.md").symlink_to(tmp_path / "victim")
     with pytest.raises(SourceError, match="is a link"):
-        MemoryFolder(root).settle()
+        MemoryFolder(root).write_index()
     assert (tmp_path / "victim").read_text() == "keep"
 
 

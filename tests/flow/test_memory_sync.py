@@ -314,7 +314,7 @@ def test_what_cannot_be_read_or_kept_is_named_and_stands_in_nobodys_way(run, syn
     assert f"yester: {bad}: is not JSON (line 1" in ran.err
     assert "category is 'recipe', but must be one of decision" in ran.err
     assert "decision.status is 'perhaps', but must be one of proposed" in ran.err
-    assert "memory-config.json: is not JSON; the defaults are used" in ran.err
+    assert "memory-config.json: is not a JSON object; the defaults are used" in ran.err
     assert ran.err.count("\n") == 4
     assert "taken    decision/good" in ran.out
     assert bad.read_bytes() == b'{"category": "decision", '
@@ -549,7 +549,7 @@ def test_from_python_too(memory_home, tmp_path):
     theirs(root)
     report = opened.memories.take(root, "shop")
     assert (report.added, report.problems) == (6, [])
-    assert opened.memories.sync(root, "shop").done == ()
+    assert opened.memories.sync(root, "shop").done == []
     opened.remember("Use UTC", type="decision", project="shop")
     assert [str(one) for one in opened.memories.sync(root, "shop", dry_run=True).done] == [
         "write decision/use-utc"

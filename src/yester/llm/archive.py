@@ -32,6 +32,7 @@ from yester.distil.titles import near, words
 from yester.distil.trouble import WARNING
 from yester.distil.turns import BRIEF_CHARS, BRIEF_TOOLS
 from yester.errors import Malformed
+from yester.files import append_shared, make_folder
 from yester.llm.budget import Asker
 from yester.llm.questions import (
     FACT_SHARE,
@@ -44,7 +45,6 @@ from yester.llm.questions import (
     one_line,
     parse_answer,
 )
-from yester.memories.disk import append_to_file, make_folder
 from yester.memories.places import memory_paths
 from yester.model import Archived, Item, Queue, Session, Waiting
 from yester.store.contract import Store
@@ -185,7 +185,7 @@ def archive_session(
             text = new_block(before.decode("utf-8", "replace"), session.key, when, lines)
             return text.encode("utf-8", "replace")
 
-        append_to_file(path, block)
+        append_shared(path, block)
     with store.transaction("ledger"):
         store.append([Archived(session.id, session.ended, now)])
     return path, reason

@@ -283,29 +283,35 @@ def join_contents(
 
 
 def merge_changes(
-    base: Mapping[str, Any], mine: Mapping[str, Any], theirs: Mapping[str, Any], where: str = ""
+    base: Mapping[str, Any],
+    mine: Mapping[str, Any],
+    theirs: Mapping[str, Any],
+    *,
+    overrule: bool = False,
+    where: str = "",
 ) -> Content:
     """What both have made of the same: of lists what each has added and taken away, of the rest
-    what one of them has changed. Where both have, and differ, UsageError names it."""
+    what one of them has changed. Where both have, and differ, mine counts if it is to `overrule`;
+    else UsageError names it. A None of mine takes something away."""
     result = Content()
     for name in dict.fromkeys((*theirs, *mine)):
         was, own, other = base.get(name), mine.get(name), theirs.get(name)
         if own in (was, other):
             value = other
-        elif other == was:
+        elif isinstance(own, dict) and isinstance(other, dict):
+            before = was if isinstance(was, dict) else {}
+            value = merge_changes(before, own, other, overrule=overrule, where=f"{where}{name}.")
+        elif overrule or other == was:
             value = own
         elif isinstance(own, list) and isinstance(other, list):
-            before = was if isinstance(was, list) else []
-            kept = [one for one in other if one in own or one not in before]
-            value = kept + [one for one in own if one not in other and one not in before]
-        elif isinstance(own, dict) and isinstance(other, dict):
-            before_ = was if isinstance(was, dict) else {}
-            value = merge_changes(before_, own, other, f"{where}{name}.")
+            had = was if isinstance(was, list) else []
+            kept = [one for one in other if one in own or one not in had]
+            value = kept + [one for one in own if one not in other and one not in had]
         else:
             raise UsageError(
                 f"{where}{name} has been changed to {other!r} meanwhile, and you have written "
                 f"{own!r}; decide and edit it again"
             )
-        if value is not None:
+        if value is not None or theirs.get(name, "") is None:  # a null that others have written
             result[name] = value
     return result

@@ -23,8 +23,8 @@ import msgspec
 from yester.clock import format_iso, parse_iso
 from yester.errors import SourceError, UsageError
 from yester.fence import strip_fenced
-from yester.memories.categories import CATEGORIES, LONGEST_TITLE, Category, Field
-from yester.memories.content import clean_text
+from yester.memories.categories import CATEGORIES, LONGEST_TITLE, Field
+from yester.memories.content import clean_text, merge_changes
 from yester.memories.memory import Plain, plain_form
 from yester.memories.remember import Draft
 from yester.model import Change, Memo, MemoFile
@@ -39,6 +39,10 @@ _FIELDS: Mapping[str, str] = {
 }  # fmt: skip
 _TOLD = (*_FIELDS, "type", "content", "status", "reason")  # what a file says of a memory
 _STATUS_KEYS = ("retired_at", "retired_reason", "archived_at", "archived_reason")
+_ORDER = (
+    "schema_version", "category", "id", "title", "record_status", "created_at", "updated_at",
+    "tags", "related_files", "confidence", "changes", "times_updated", *_STATUS_KEYS, "content",
+)  # fmt: skip
 _DEEPEST = 40  # levels of objects and lists in each other
 
 
@@ -117,9 +121,9 @@ class MemoryFile:
         return parse_iso(self.values.get(key))
 
     def with_values(self, **values: Any) -> MemoryFile:
-        """With other values; None takes a key away."""
+        """With other values; None takes a key away, and nothing is no list."""
+        gone = {name for name, value in values.items() if value in (None, [])}
         new = {**self.values, **values}
-        gone = {name for name, value in values.items() if value is None}
         return MemoryFile({name: value for name, value in new.items() if name not in gone})
 
     def to_bytes(self) -> bytes:
@@ -218,65 +222,50 @@ def file_from_memory(
 ) -> MemoryFile:
     """The memory as a file of this id. `history` is what was changed since the file was read (all,
     where there is none), the newest first; `successor` is what a superseded one was replaced by."""
-    changes = [
-        change
-        for change in reversed(history)
-        if change.before is not None and any(name in change.after for name in _TOLD)
-    ]
+    now = plain_form(memo)
     if kept is None:
-        return _new_file(memo, id_, changes, successor)
-    file = parse_memory_file(kept.raw)
-    if file.id != id_:
-        file = file.with_values(id=id_)
-    now, was = plain_form(memo), plain_form(memo)
-    for change in history:
-        was |= change.before or {}
-    if all(now[name] == was[name] for name in _TOLD):
-        return file
-    values: dict[str, Any] = {
-        key: now[name] for name, key in _FIELDS.items() if now[name] != was[name]
-    }
-    if now["type"] != was["type"]:
+        file, was = MemoryFile(dict.fromkeys(_ORDER) | {"schema_version": "1.0"}), Plain()
+        values: Plain = {"id": id_, "created_at": format_iso(memo.item.epoch)}
+    else:
+        file, was, values = parse_memory_file(kept.raw), dict(now), {}
+        for change in history:
+            was |= change.before or {}
+        if file.id != id_:
+            file = file.with_values(id=id_)
+        if all(now[name] == was[name] for name in _TOLD):
+            return file
+    values |= {key: now[name] for name, key in _FIELDS.items() if now[name] != was.get(name)}
+    if now["type"] != was.get("type"):
         values |= {"category": now["type"], "content": now["content"]}
     elif now["content"] != was["content"]:
-        values["content"] = _apply_changes(file.content, was["content"], now["content"])
-    if (now["status"], now["reason"]) != (was["status"], was["reason"]):
+        values["content"] = merge_changes(
+            was["content"], now["content"], file.content, overrule=True
+        )
+    if any(now[name] != was.get(name) for name in ("status", "reason")):
         values |= dict.fromkeys(_STATUS_KEYS) | _status_values(memo, successor)
+    changes = [
+        {"date": format_iso(one.epoch), "summary": one.why or f"{one.what}: {', '.join(names)}"}
+        for one in reversed(history)
+        if one.before is not None and (names := [name for name in _TOLD if name in one.after])
+    ]
     return file.with_values(
         **values,
         updated_at=format_iso(memo.item.updated),
         times_updated=(file.values.get("times_updated") or 0) + len(changes),
-        changes=[*(file.values.get("changes") or ()), *map(_describe_change, changes)],
+        changes=[*(file.values.get("changes") or ()), *changes],
     )
 
 
-def _new_file(memo: Memo, id_: str, changes: Sequence[Change], successor: str) -> MemoryFile:
-    item = memo.item
-    values = {
-        "schema_version": "1.0", "category": item.type, "id": id_, "title": item.title,
-        "record_status": "active", "created_at": format_iso(item.epoch),
-        "updated_at": format_iso(item.updated), "tags": list(item.tags),
-        "related_files": list(item.files) or None, "confidence": item.confidence,
-        "changes": list(map(_describe_change, changes)) or None, "times_updated": len(changes),
-        **_status_values(memo, successor), "content": plain_form(memo)["content"],
-    }  # fmt: skip
-    return MemoryFile({name: value for name, value in values.items() if value is not None})
-
-
-def _status_values(memo: Memo, successor: str) -> dict[str, Any]:
+def _status_values(memo: Memo, successor: str) -> Plain:
     """A file knows no superseded ones: they are retired, and say why."""
-    status, at = memo.item.status, format_iso(memo.since)
+    status = "retired" if memo.item.status == "superseded" else memo.item.status
     if status == "active":
-        return {"record_status": "active"}
-    if status == "archived":
-        return {"record_status": status, "archived_at": at, "archived_reason": memo.reason or None}
+        return {"record_status": status}
     why = f"superseded by {successor}" if successor else memo.reason
-    return {"record_status": "retired", "retired_at": at, "retired_reason": why or None}
-
-
-def _describe_change(change: Change) -> dict[str, Any]:
-    names = ", ".join(name for name in _TOLD if name in change.after)
-    return {"date": format_iso(change.epoch), "summary": change.why or f"{change.what}: {names}"}
+    return {
+        "record_status": status, f"{status}_at": format_iso(memo.since),
+        f"{status}_reason": why or None,
+    }  # fmt: skip
 
 
 # --- a file as a memory of the store -------------------------------------------------------------
@@ -286,44 +275,32 @@ def draft_from_file(one: MemoryFile) -> Draft:
     """What a file says as something to be kept; UsageError where it is of none of our categories.
 
     What its category does not know is left out; the file, which is kept, has it."""
-    given = one.values
-    why = given.get(f"{one.status}_reason") if one.status != "active" else ""
-    confidence = given.get("confidence")
-    category = _category_of(one)
+    category, values = CATEGORIES.get(one.category.replace("-", "_")), one.values
+    if category is None or not category.folder:
+        raise UsageError(f"category is {one.category!r}, but must be one of {', '.join(FILED)}")
+    confidence = values.get("confidence")
     return Draft(
         type=category.name,
         title=shorten_text(clean_text(one.title), LONGEST_TITLE),
         content=_pick_fields(category.fields, one.content),
         tags=one.tags,
-        files=tuple(given.get("related_files") or ()),
+        files=tuple(values.get("related_files") or ()),
         confidence=1.0 if confidence is None else confidence,
         slug=one.id,
         epoch=one.time_of("created_at") or one.time_of("updated_at"),
         status=one.status,
-        reason=str(why or ""),
+        reason=str(values.get(f"{one.status}_reason") or ""),
     )
 
 
-def _category_of(one: MemoryFile) -> Category:
-    name = one.category.replace("-", "_")
-    if name not in FILED:
-        raise UsageError(f"category is {one.category!r}, but must be one of {', '.join(FILED)}")
-    return CATEGORIES[name]
-
-
 def _pick_fields(fields: Sequence[Field], content: Any) -> Any:
-    """Of a content, or a record in one, what the category knows."""
-    if not fields:
-        return content
+    """Of a content, or of records in one, what the category knows."""
     if isinstance(content, list):
         return [_pick_fields(fields, one) for one in content]
-    if not isinstance(content, Mapping):
+    if not fields or not isinstance(content, Mapping):
         return content
-    return {
-        field.name: _pick_fields(field.fields, content[field.name])
-        for field in fields
-        if field.name in content
-    }
+    known = [field for field in fields if field.name in content]
+    return {field.name: _pick_fields(field.fields, content[field.name]) for field in known}
 
 
 def apply_file_changes(have: Plain, was: Plain, now: Plain, tagged: bool) -> Plain:
@@ -337,13 +314,4 @@ def apply_file_changes(have: Plain, was: Plain, now: Plain, tagged: bool) -> Pla
     }
     told = [name for name in _TOLD if usable.get(name, True)]
     before, after = ({name: form[name] for name in told} for form in (was, now))
-    content = _apply_changes(have["content"], was["content"], now["content"])
-    return {**_apply_changes(have, before, after), "content": content}
-
-
-def _apply_changes(
-    target: Mapping[str, Any], was: Mapping[str, Any], now: Mapping[str, Any]
-) -> dict[str, Any]:
-    """The target with what became different elsewhere; what others have put there stays."""
-    found = {name: value for name, value in target.items() if name in now or name not in was}
-    return found | {name: value for name, value in now.items() if was.get(name) != value}
+    return merge_changes(before, after, have, overrule=True)

@@ -20,16 +20,16 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from math import isfinite
 from pathlib import Path, PurePosixPath
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import quote, unquote
 
 from yester.errors import NotFound, SourceError
 from yester.fence import neutralize_text
+from yester.files import make_folder, read_shared, swap_shared
 from yester.memories.categories import CATEGORIES
-from yester.memories.disk import make_folder, read_file, remove_file, replace_file
 from yester.memories.files import MemoryFile, parse_memory_file
+from yester.text.sentences import shorten_text
 
 INSIDE = Path(".claude", "memory")
 INDEX, INDEX_HEADER = "index.md", "# Memory Index\n\n"
@@ -37,7 +37,6 @@ CONFIG = "memory-config.json"
 MOST_INJECTED = 20
 _DEEPEST = 3  # folders in each other
 _MOST_FILES = 20_000
-_T = TypeVar("_T")
 
 
 def locate_folder(named: Path) -> tuple[Path, Path]:
@@ -85,22 +84,20 @@ def parse_folder_config(data: bytes | None, where: str = CONFIG) -> FolderConfig
     """Never an error: a value that cannot be used is as if it were not there, and is named."""
     warnings: list[str] = []
 
-    def pick(
-        values: Mapping[str, Any], name: str, check: Callable[[Any], _T | None], place: str = ""
-    ) -> _T | None:
-        given = values.get(name)
-        found = None if given is None else check(given)
-        if given is not None and found is None:
-            shown = ascii(given) if len(ascii(given)) <= 40 else f"{ascii(given)[:37]}…"
-            warnings.append(f"{where}: {place}{name} is {shown}; the default is used")
-        return found
+    def pick(values: Any, name: str, check: Callable[[Any], Any], above: str = "") -> Any:
+        if (given := values.get(name)) is None:
+            return None
+        try:
+            return check(given)
+        except (TypeError, ValueError, OverflowError):
+            shown = shorten_text(ascii(given), 40)
+            warnings.append(f"{where}: {above}{name} is {shown}; the default is used")
+            return None
 
     try:
-        whole = json.loads((b"{}" if data is None else data).decode("utf-8-sig"))
-    except (ValueError, RecursionError):
-        return FolderConfig(warnings=(f"{where}: is not JSON; the defaults are used",))
-    if not isinstance(whole, dict):
-        return FolderConfig(warnings=(f"{where}: is not an object; the defaults are used",))
+        whole = _check_object(json.loads((b"{}" if data is None else data).decode("utf-8-sig")))
+    except (TypeError, ValueError, RecursionError):
+        return FolderConfig(warnings=(f"{where}: is not a JSON object; the defaults are used",))
     retrieval = pick(whole, "retrieval", _check_object) or {}
     most = pick(retrieval, "max_inject", _check_number, "retrieval.")
     folders, days = {}, {}
@@ -108,8 +105,8 @@ def parse_folder_config(data: bytes | None, where: str = CONFIG) -> FolderConfig
     for name in categories:
         row = pick(categories, name, _check_object, "categories.") or {}
         folders[name] = pick(row, "folder", _check_folder, f"categories.{name}.") or ""
-        days[name] = pick(row, "retention_days", _check_days, f"categories.{name}.") or 0
-    limit = None if most is None else min(max(most, 0), MOST_INJECTED)
+        days[name] = pick(row, "retention_days", _check_number, f"categories.{name}.") or 0
+    limit = None if most is None else min(most, MOST_INJECTED)
     return FolderConfig(folders, days, limit, tuple(warnings))
 
 
@@ -118,39 +115,32 @@ def narrow_limit(most: int, top: str) -> int:
     if not top or most <= 0:
         return most
     try:
-        found = parse_folder_config(read_file(Path(top) / INSIDE / CONFIG)).max_inject
+        found = parse_folder_config(read_shared(Path(top) / INSIDE / CONFIG)).max_inject
     except SourceError:  # a link, a pipe, too large: as if it were not there
         return most
     return most if found is None else min(most, found)
 
 
-def _check_object(value: Any) -> dict[str, Any] | None:
-    return value if isinstance(value, dict) else None
+def _check_object(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise TypeError
+    return value
 
 
-def _check_folder(value: Any) -> str | None:
-    """Does it name a folder below the root, and one that is read?"""
-    if not isinstance(value, str) or "\0" in value or "\\" in value:
-        return None
+def _check_folder(value: str) -> str:
+    """One below the root, and one that is read."""
     parts = PurePosixPath(value).parts
     hidden = any(part.startswith((".", "/")) for part in parts)
-    return value if 0 < len(parts) <= _DEEPEST and not hidden else None
+    if hidden or not 0 < len(parts) <= _DEEPEST or {*value} & {"\0", "\\"}:
+        raise ValueError
+    return value
 
 
-def _check_number(value: Any) -> int | None:
-    """A whole number, also as people write it ("5", 5.7)."""
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return None
-    try:
-        number = float(value)
-    except (ValueError, OverflowError):
-        return None
-    return int(number) if isfinite(number) else None
-
-
-def _check_days(value: Any) -> int | None:
-    number = _check_number(value)
-    return None if number is None or number < 0 else number
+def _check_number(value: Any) -> int:
+    """A whole number, none below zero, also as people write it ("5", 5.7)."""
+    if isinstance(value, bool):
+        raise TypeError
+    return max(int(float(value)), 0)
 
 
 # --- index.md ------------------------------------------------------------------------------------
@@ -248,34 +238,24 @@ class MemoryFolder:
         self.config = self._read_config()
         self._read_memories()
 
-    def put(self, one: MemoryFile, instead_of: str) -> MemoryFile:
-        """Write a memory in place of the file it has here, else under its own name. SourceError
-        where that file is not the one that was read any more: whoever has changed it meanwhile is
-        not to lose it."""
-        present = self._expect(one.key, instead_of)
+    def put_memory(self, one: MemoryFile) -> None:
+        """Write a memory in place of the file it has here, else under its own name."""
         data = one.to_bytes()
         kept = parse_memory_file(data, f"{self.root}: {one.key}")  # else nobody could read it back
         path = self.paths.get(one.key) or self._choose_path(one)
-        at = make_folder(self.root, str(Path(path).parent)) / Path(path).name
-        if not replace_file(at, data, present.raw if present else None):
-            raise SourceError(f"{at}: has changed while it was looked at; it is left as it is")
+        make_folder(self.root, str(Path(path).parent))
+        self._swap_file(path, data, self.memories.get(one.key))
         self.memories[one.key], self.paths[one.key] = kept, path
-        return kept
 
-    def let_go(self, key: str, instead_of: str) -> str:
-        """Take a memory's file away, unless it has changed since it was read."""
-        present = self._expect(key, instead_of)
-        at = self.root / self.paths[key]
-        if present and not remove_file(at, present.raw):
-            raise SourceError(f"{at}: has changed while it was looked at; it is left as it is")
+    def drop_memory(self, key: str) -> None:
+        self._swap_file(self.paths[key], None, self.memories[key])
         del self.memories[key], self.paths[key]
-        return ""
 
-    def settle(self) -> bool:
+    def write_index(self) -> bool:
         """index.md as it must be by the files; True where it was written. One that is right is left
         alone, whoever wrote it and in whatever order. Only memories in force are listed."""
         path = self.root / INDEX
-        present = read_file(path)
+        present = read_shared(path)
         text = (present or b"").decode("utf-8", "surrogateescape")
         above = self._path_prefix(text)
         wanted = update_index(
@@ -289,12 +269,19 @@ class MemoryFolder:
         if (present is None and not self.memories) or (present is not None and wanted == text):
             return False
         make_folder(self.root, "")
-        return replace_file(path, wanted.encode("utf-8", "surrogateescape"), present)
+        return swap_shared(path, wanted.encode("utf-8", "surrogateescape"), present)
+
+    def _swap_file(self, path: str, data: bytes | None, present: MemoryFile | None) -> None:
+        """SourceError where the file is not the one that was read any more: whoever has changed it
+        meanwhile is not to lose it."""
+        at = self.root / path
+        if not swap_shared(at, data, present.raw if present else None):
+            raise SourceError(f"{at}: has changed while it was looked at; it is left as it is")
 
     def _read_config(self) -> FolderConfig:
         path = self.root / CONFIG
         try:
-            return parse_folder_config(read_file(path), str(path))
+            return parse_folder_config(read_shared(path), str(path))
         except SourceError as error:
             return FolderConfig(warnings=(f"{error}; the defaults are used",))
 
@@ -308,7 +295,7 @@ class MemoryFolder:
                 )
                 break
             try:
-                data = read_file(self.root / path)
+                data = read_shared(self.root / path)
                 if data is None:
                     continue  # taken away since the folder was listed
                 one = parse_memory_file(data, str(self.root / path))
@@ -346,12 +333,6 @@ class MemoryFolder:
                     yield from self._list_files(path)
             elif below and entry.name.endswith(".json"):
                 yield path
-
-    def _expect(self, key: str, wanted: str) -> MemoryFile | None:
-        present = self.memories.get(key)
-        if (present.hash if present else "") != wanted:
-            raise SourceError(f"{self.root}: {key} is another version by now; it is left as it is")
-        return present
 
     def _choose_path(self, one: MemoryFile) -> str:
         """A name nobody has: by another file with this name the memory must not be hidden."""

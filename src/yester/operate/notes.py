@@ -17,11 +17,11 @@ from yester.agents.sources import first_records
 from yester.capture.rules import Rules
 from yester.errors import SourceError
 from yester.fence import strip_fenced
+from yester.files import read_shared
 from yester.ingest.prepare import prepare_item
 from yester.llm.archive import is_archive_heading
 from yester.memories.categories import category_of
 from yester.memories.content import lead_text
-from yester.memories.disk import read_file
 from yester.memories.memory import GLOBAL
 from yester.memories.memory_md import (
     KnownNote,
@@ -133,7 +133,7 @@ def import_notes(
             if same and not again:
                 report.unchanged += 1
                 continue
-            data = read_file(file.path.resolve())
+            data = read_shared(file.path.resolve())
         except OSError as error:
             report.problems.append(f"{path}: cannot be read ({error.strerror or error})")
             continue
@@ -242,7 +242,7 @@ def lint_notes(store: Store, path: Path, project: str) -> list[PageFinding]:
     """What is worth a look in a MEMORY.md, by line: its length, and what newer memories of its
     project say otherwise. A note is as old as it has stood there unchanged, by what was indexed;
     one that was not indexed yet is as old as the file."""
-    data = read_file(path.resolve())
+    data = read_shared(path.resolve())
     if data is None:
         return []
     written = path.stat().st_mtime_ns // 1_000_000

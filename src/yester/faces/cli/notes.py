@@ -18,8 +18,8 @@ from yester.errors import NotFound, SourceError, UsageError
 from yester.faces.cli.app import App, Output, add_options, command, pass_app, print_warning
 from yester.faces.cli.options import DRY_RUN, flag_option
 from yester.faces.cli.screen import count_noun, join_counts
+from yester.files import make_folder, read_shared, swap_shared
 from yester.ingest.transcripts import rebuild_if_stale
-from yester.memories.disk import make_folder, read_file, replace_file
 from yester.memories.folder import find_folder, locate_folder
 from yester.memories.memory import Author
 from yester.memories.memory_md import MOST_LINES, NEARLY_FULL, add_line, lead_sentence
@@ -178,7 +178,7 @@ def sync_command(
         store = app.store
         with write_lock(app.home / "run" / "sync.lock", _SYNC_PATIENCE):
             done = sync_folder(store, root, whose, by, emptied=emptied)
-    notes = [*done.config.warnings, *_retention_hints(app, done)]
+    notes = [*done.folder.config.warnings, *_retention_hints(app, done)]
 
     def sync_lines() -> Iterator[str]:
         for note in (*done.problems, *notes):
@@ -194,33 +194,34 @@ def sync_command(
 def _retention_hints(app: App, done: SyncReport) -> list[str]:
     """A repository deletes nothing of the user's: what its configuration asks for is only told."""
     return [
-        f"{done.folder}: its memory-config.json wants {name} kept for {days} days; "
+        f"{done.folder.root}: its memory-config.json wants {name} kept for {days} days; "
         f"that is yours to decide: [retention] {name} = {days} in config.toml"
-        for name, days in done.config.retention_days.items()
+        for name, days in done.folder.config.retention_days.items()
         if days and name not in app.config.retention
     ]
 
 
 def _summarise_sync(done: SyncReport, dry_run: bool) -> str:
     if not done.done:
-        return f"nothing to do in {done.folder} ({count_noun(done.memories, 'memory file')})"
+        held = count_noun(len(done.folder.memories), "memory file")
+        return f"nothing to do in {done.folder.root} ({held})"
     numbers = Counter(_DONE[action.what] for action in done.done)
     said = ", ".join(f"{number:,} {name}" for name, number in numbers.items())
-    return f"{'would be: ' if dry_run else ''}{said} ({done.folder})"
+    return f"{'would be: ' if dry_run else ''}{said} ({done.folder.root})"
 
 
 def _sync_as_json(
     done: SyncReport, project: Project, dry_run: bool, notes: list[str]
 ) -> dict[str, Any]:
     return {
-        "folder": str(done.folder), "project": project.name, "dry_run": dry_run,
+        "folder": str(done.folder.root), "project": project.name, "dry_run": dry_run,
         "done": [
             {"what": one.what, "key": one.key, "why": one.why,
              "copy": one.other.key if one.other else ""}
             for one in done.done
         ],
         "conflicts": done.conflicts, "problems": done.problems, "notes": notes,
-        "memories": done.memories,
+        "memories": len(done.folder.memories),
     }  # fmt: skip
 
 
@@ -251,7 +252,7 @@ def promote_command(
     item = _find_active_item(app, item_id)
     path = file.absolute() if file else _find_memory_file(app, Path.cwd(), create)
     real = path.resolve()
-    present = read_file(real)
+    present = read_shared(real)
     if present is None and not create:
         raise NotFound(f"{path} is not there; to make it: --create")
     before = (present or b"").decode("utf-8", "surrogateescape")
@@ -269,7 +270,7 @@ def promote_command(
         return
     if present is None:
         make_folder(real.parent, "")
-    if not replace_file(real, found.text.encode("utf-8", "surrogateescape"), present):
+    if not swap_shared(real, found.text.encode("utf-8", "surrogateescape"), present):
         raise SourceError(f"{path}: has changed while it was looked at; run it again")
     shown = found.text.split("\n")[found.line - 1].strip("\ufeff\r")
     click.echo(f"{path}:{found.line}: {shown}")
