@@ -203,7 +203,6 @@ class State:
     title: str = ""
     prompts: int = 0
     turn: str = ""  # the client's id of the prompt that is worked on
-    answered: tuple[str, ...] = ()  # calls before this place whose result is behind it, but known
 
 
 S = TypeVar("S")

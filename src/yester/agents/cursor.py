@@ -165,6 +165,7 @@ class ChatState(State):
 class Chat(Transcript):
     agent = "cursor"
     state_type = ChatState
+    state: ChatState
     blob = ""  # the message's own id, in a store
 
     @staticmethod
@@ -273,11 +274,9 @@ class Store(Chat):
             bad = BadLine(f"message {self.blob} is not a JSON object")
             yield 0, 0, at + 1, bad if record is None else record
 
-    def _keep_place(self, offset: int, line: int, state: State) -> None:
-        super()._keep_place(offset, line, state)
-        reading = self.reading
-        last = self.refs[reading.line - 1] if reading.line else ""
-        reading.state = replace(reading.state, last=last)
+    def keep_place(self, offset: int) -> None:
+        self.state = replace(self.state, last=self.refs[self.number - 1] if self.number else "")
+        super().keep_place(offset)
 
 
 def _begin_state(reading: Reading, kept: Mapping[str, Any], beside: Mapping[str, Any]) -> ChatState:

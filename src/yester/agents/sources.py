@@ -147,36 +147,32 @@ def read_head(path: Path, size: int) -> bytes:
 _PATIENCE_LINES = 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """An item that is not complete yet, and where to read on from to meet it again."""
+class Waiting(NamedTuple):
+    """An item that is not complete yet, and its line."""
 
     item: Item
-    offset: int
     line: int
-    state: State
 
 
 class Transcript(Conversation, ABC):
     """One pass over one file of records: the state so far and the calls that wait for their result.
 
-    A tool call and its result become one item: the call waits until its result comes, and so does
-    the place to read on from. Whatever is committed meanwhile, the next run meets the call again.
+    A tool call and its result become one item: the call waits until its result comes. The place to
+    read on from is the last line before which nothing waited, so the next run meets both again.
     """
 
     state_type: ClassVar[type[State]] = State
     fields: ClassVar[tuple[str, ...]] = ()  # of a record that are looked at; none named: all
 
     def __init__(self, reading: Reading, state: State | None = None) -> None:
+        if isinstance(reading.state, Mapping) and reading.state.get("answered"):
+            # An older version's place, between a call and its result: read it all again.
+            reading.offset, reading.line, reading.state = 0, 0, None
         state = state or load_state(self.state_type, reading.state)
         if not state.session:
             state = replace(state, session=self.name_session(reading.path))
         super().__init__(reading, state)
         self.waiting: dict[str, Waiting] = {}
-        self._answered: dict[str, int] = {}  # key of a call: the line of its result
-        self._ahead = set(state.answered)
-        self._start = -1
-        self._before: State = state  # the state at the beginning of the line
 
     @classmethod
     def is_own_file(cls, path: Path) -> bool:
@@ -205,42 +201,38 @@ class Transcript(Conversation, ABC):
         return read_records(reading.path, reading.offset, reading.line, self.fields)
 
     def read_items(self) -> Iterator[Item | None]:
-        reading = self.reading
+        end = self.reading.offset
         for start, end, number, record in self.read_source():
             if record is None:
                 yield None
                 continue
             if number != self.number:  # glued records share a line: it is read as a whole again
-                self._start, self._before, self.number = start, self.state, number
-            self._keep_place(start, number - 1, self._before)
+                self.keep_place(start)
+                self.number = number
             if isinstance(record, BadLine):
-                reading.report_bad(number, record.reason)
+                self.reading.report_bad(number, record.reason)
             else:
                 yield from self.read_record(record)
             yield from self._give_up_waiting()
-            self._keep_place(end, number, self.state)
+        self.keep_place(end)
         for call in self.waiting.values():
             yield from self._give_unanswered(call)
 
-    def _keep_place(self, offset: int, line: int, state: State) -> None:
-        """Where to read on from: here, or at the first item that may still be completed."""
-        reading = self.reading
-        for call in self.waiting.values():
-            offset, line, state = call.offset, call.line, call.state
-            break
-        if self._answered:
-            self._answered = {key: at for key, at in self._answered.items() if at > line}
-        if self._answered or self._ahead or state.answered:
-            state = replace(state, answered=(*self._answered, *self._ahead))
-        reading.offset, reading.line, reading.state = offset, line, state
+    def keep_place(self, offset: int) -> None:
+        """Behind the line that was read: here the next run goes on, unless something waits."""
+        if not self.waiting:
+            reading = self.reading
+            reading.offset, reading.line, reading.state = offset, self.number, self.state
 
     def _give_up_waiting(self) -> Iterator[Item]:
-        while self.waiting:
-            key, call = next(iter(self.waiting.items()))
-            if self.number - call.line <= _PATIENCE_LINES:
-                return
-            del self.waiting[key]
-            yield from self._give_unanswered(call)
+        behind = self.number - self.reading.line
+        if behind <= _PATIENCE_LINES:
+            return
+        for key, call in list(self.waiting.items()):
+            # Where something waits all the time, the place must move nevertheless.
+            if self.number - call.line >= _PATIENCE_LINES or behind > 2 * _PATIENCE_LINES:
+                del self.waiting[key]
+                yield from self._give_unanswered(call)
 
     def _give_unanswered(self, call: Waiting) -> Iterator[Item]:
         self.reading.unanswered.add(call.item.ref)
@@ -284,7 +276,7 @@ class Transcript(Conversation, ABC):
             return
         if key in self.waiting:
             yield from self._give_unanswered(self.waiting.pop(key))
-        self.waiting[key] = Waiting(item, self._start, self.number - 1, self._before)
+        self.waiting[key] = Waiting(item, self.number)
 
     def add_result(
         self,
@@ -295,14 +287,8 @@ class Transcript(Conversation, ABC):
         changed: tuple[str, ...] = (),
     ) -> Iterator[Item]:
         """The result of a call, with it if it is known."""
-        name = key if isinstance(key, str) else ""
-        call = self.waiting.pop(name, None)
-        if call or name in self._ahead:
-            self._answered[name] = self.number
-            self._ahead.discard(name)
-        if call is None and name in self._answered:
-            self.reading.skip("result already read")
-        elif call is None:
+        call = self.waiting.pop(key, None) if isinstance(key, str) else None
+        if call is None:
             ref = f"{self.make_ref(key, text)}:result"
             item = self.make_item(ref, "message", "tool", "", origin="tool")
             yield from self.skip_empty(complete_call(item, text, failed, status))
