@@ -129,7 +129,7 @@ def test_a_history_is_told_session_by_session(write):
     assert short.body == "No."
     assert (second.type, second.body) == ("first_prompt", "Fix this:\n\n1. and that")
     assert done.body == "Done."
-    first, later = now.sessions()
+    first, later = list(now.sessions.values())
     assert (first.title, first.started) == ("Why is the total wrong?", 1_770_112_800_000)
     assert first.key.startswith("aider:")
     assert first.key.endswith(":2026-02-03 10:00:00")

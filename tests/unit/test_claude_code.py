@@ -30,7 +30,7 @@ def test_prompts_are_numbered_and_the_first_one_names_the_session(transcript):
     assert (first.origin, first.role) == ("user", "user")
     assert (answer.kind, answer.role, answer.body) == ("message", "assistant", "Let me look.")
     assert (second.type, second.prompt_number) == ("", 2)
-    (session,) = now.sessions()
+    (session,) = list(now.sessions.values())
     assert (session.title, session.branch) == ("Why does the checkout fail?", "main")
     assert session.started < session.ended
     assert now.messages == 3

@@ -102,7 +102,7 @@ def test_prompts_are_numbered_and_the_first_one_names_the_session(rollout):
     assert (first.type, first.prompt_number, first.role) == ("first_prompt", 1, "user")
     assert (first.title, first.trust) == ("Why does the checkout fail?", 1.0)
     assert (second.type, second.prompt_number, second.body) == ("", 2, "Now push it.")
-    (session,) = now.sessions()
+    (session,) = list(now.sessions.values())
     assert (session.key, session.title) == (SESSION, "Why does the checkout fail?")
     assert (session.branch, session.cwd) == ("main", ROOT)
     assert session.ended - session.started == 12_000

@@ -106,7 +106,7 @@ def test_prompts_are_numbered_and_the_first_one_names_the_session(talk):
     assert (first.type, first.prompt_number, first.origin) == ("first_prompt", 1, "user")
     assert (first.title, first.trust) == ("Why does the checkout fail?", 1.0)
     assert (second.type, second.prompt_number, second.body) == ("", 2, "Now push it.")
-    (session,) = now.sessions()
+    (session,) = list(now.sessions.values())
     assert (session.key, session.branch) == (SESSION, "main")
     assert (session.title, session.cwd) == ("Why does the checkout fail?", ROOT)
     assert session.started < session.ended

@@ -96,7 +96,7 @@ def test_a_transcript_is_told_with_what_was_really_typed(transcript):
     assert (second.body, second.prompt_number) == ("Fix it.", 2)
     assert done.body == "Done."
     assert len({item.ref for item in (prompt, looked, ran, seen, todo, second, done)}) == 7
-    assert now.sessions()[0].title == "Why is the total wrong?"
+    assert list(now.sessions.values())[0].title == "Why is the total wrong?"
     assert now.skipped == {
         "TodoWrite call": 1, "turn_ended": 1, "client's own text": 1, "image block": 1,
     }  # fmt: skip
@@ -201,7 +201,7 @@ def test_a_store_is_told_in_the_order_of_its_root(tmp_path):
     assert (wrote.files_modified, wrote.body) == (("a.py",), "/home/sam/my shop/a.py\nx = 2\n\nok")
     assert (todo.type, todo.body) == ("todo", "[ ] Go")
     assert (answer.body, summary.type) == ("It rounds too early.", "compact")
-    (session,) = now.sessions()
+    (session,) = list(now.sessions.values())
     assert (session.title, session.cwd) == ("Fix the cart", "/home/sam/my shop")
     assert now.skipped == {
         "system": 1, "client's own text": 1, "TodoWrite call": 1, "redacted-reasoning block": 1,
@@ -213,7 +213,7 @@ def test_what_stands_beside_a_store_tells_its_folder_and_title(tmp_path):
     now = reading(store(tmp_path, said("user", "Hello"), beside=beside))
     (prompt,) = READER.read_items(now)
     assert (prompt.epoch, prompt.project) == (NOON + 5, "dir:/home/sam/shop")
-    assert now.sessions()[0].title == "Totals"
+    assert list(now.sessions.values())[0].title == "Totals"
 
 
 def test_a_store_of_a_sub_agent_belongs_to_the_session_it_works_for(tmp_path):
@@ -317,7 +317,7 @@ def test_a_conversation_of_the_editor_is_told_bubble_by_bubble(editor):
     assert (answer.body, answer.epoch, answer.prompt_number) == (
         "It rounds too early.", NOON + 90, 1,
     )  # fmt: skip
-    (session,) = now.sessions()
+    (session,) = list(now.sessions.values())
     assert (session.key, session.title, session.cwd) == (ID, "Fix the cart", "/home/sam/shop")
 
 

@@ -111,7 +111,7 @@ def test_prompts_are_numbered_and_the_first_one_names_the_session(talk):
     assert (first.ref, first.prompt_number, first.trust) == ("p1", 1, 1.0)
     assert first.title == "Why does the checkout fail?"
     assert one(found, ref="p3").prompt_number == 3
-    (session,) = now.sessions()
+    (session,) = list(now.sessions.values())
     assert (session.key, session.title) == (SESSION, "Why does the checkout fail?")
     assert session.cwd == ROOT
     assert session.started < session.ended

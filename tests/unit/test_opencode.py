@@ -141,7 +141,7 @@ def test_a_session_is_told_as_prompt_thought_call_and_answer(database):
     assert (ran.call_result, ran.call.status) == ("1 failed", 1)
     assert (answer.role, answer.prompt_number) == ("assistant", 1)
     assert {item.source for item in (prompt, answer)} == {"opencode"}
-    (session,) = now.sessions()
+    (session,) = list(now.sessions.values())
     assert (session.key, session.title, session.cwd) == ("ses_1", "Fix the cart", "/home/sam/shop")
     assert NOON < session.started < session.ended
     assert now.skipped == {"step-start part": 1, "step-finish part": 1}
@@ -162,7 +162,7 @@ def test_what_the_client_adds_to_a_prompt_is_left_out(database):
     assert prompt.body == "Look at this"
     assert prompt.files_read == ("src/a.py",)
     assert now.skipped == {"synthetic part": 1, "ignored part": 1, "compaction part": 1}
-    assert now.sessions()[0].title == "Look at this"
+    assert list(now.sessions.values())[0].title == "Look at this"
 
 
 def test_the_quotation_marks_of_a_run_from_the_command_line_are_not_the_users(database):
@@ -233,7 +233,7 @@ def test_a_sub_agents_session_belongs_to_its_root_and_has_an_actor(database):
     assert (task.kind, task.role, task.session) == ("message", "task", "ses_1")
     assert task.actor.endswith("ses_2")
     assert one(found, body="Deeper still").session == "ses_1"
-    assert [session.title for session in now.sessions()] == ["Fix the cart"]
+    assert [session.title for session in list(now.sessions.values())] == ["Fix the cart"]
     off = reading(db.path, subagents=False)
     assert not [item for item in READER.read_items(off) if item.actor]
     assert off.skipped["sub-agent"] == 2
@@ -338,7 +338,7 @@ def test_version_two_keeps_parts_inside_their_message(database):
     assert (found[3].body, found[3].tags) == ("git st\n\n?", ("error",))
     assert (found[4].kind, found[4].body) == ("summary", "Listed.")
     assert now.skipped["synthetic"] == 1
-    assert {session.key for session in now.sessions()} == {"ses_1", "ses_v"}
+    assert {session.key for session in list(now.sessions.values())} == {"ses_1", "ses_v"}
 
 
 def storage(folder):
@@ -493,7 +493,7 @@ def test_missing_columns_and_tables_cost_only_what_they_held(database):
         db.db.execute(line).fetchall()
     now = reading(db.path)
     assert len(list(READER.read_items(now))) == 4
-    assert now.sessions()[0].title == "Why is the total wrong?"
+    assert list(now.sessions.values())[0].title == "Why is the total wrong?"
     assert {reason for reason in now.skipped if reason.startswith("no ")} == {
         "no column session.agent", "no column session.title", "no column part.time_updated",
     }  # fmt: skip

@@ -193,7 +193,7 @@ def test_a_session_is_told_with_its_own_id_client_and_times(write):
     assert ran.body.startswith("Run the tests\n\n`pytest -q`\n\n```text\nExit code 1")
     assert answer.body == "It rounds too early.\n\n---\n\nTwice, in fact."
     assert (second.body, second.prompt_number, second.type) == ("Fix it.", 2, "")
-    (session,) = now.sessions()
+    (session,) = list(now.sessions.values())
     assert (session.key, session.agent) == (ID, "claude-code")
     assert (session.title, session.ended - session.started) == ("Why is the total wrong?", 60_000)
 
@@ -345,7 +345,7 @@ def test_the_extensions_files_hold_many_parts_in_one_message(write):
     assert (todo.kind, todo.type, todo.body) == ("note", "todo", "- [-] Remove it")
     assert edit.files_modified == ("src/shop & cart.py",)
     assert len({item.ref for item in (thought, seen, said, edit)}) == 4
-    assert now.sessions()[0].title == "A better cart"
+    assert list(now.sessions.values())[0].title == "A better cart"
 
 
 def test_the_first_generation_names_tools_on_bare_lines(write):

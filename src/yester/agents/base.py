@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -63,30 +63,7 @@ class Reading:
     skipped: Counter[str] = field(default_factory=Counter)
     excluded: bool = False  # something was left out because of its folder
     problems: list[str] = field(default_factory=list)
-    _made: dict[str, Session] = field(default_factory=dict)
-    _spans: dict[str, list[int]] = field(default_factory=dict)
-
-    def note_session(self, session: str, epoch: int, make: Callable[[], Session]) -> None:
-        """A record of this session at this time; `make` is called for the first one."""
-        if session not in self._spans:
-            self._made[session] = make()
-            self._spans[session] = [epoch, epoch]
-        else:
-            span = self._spans[session]
-            if epoch > span[1]:
-                span[1] = epoch
-            if epoch and (epoch < span[0] or not span[0]):  # 0 is not known
-                span[0] = epoch
-
-    def set_title(self, session: str, title: str) -> None:
-        self._made[session] = replace(self._made[session], title=title)
-
-    def sessions(self) -> list[Session]:
-        """The sessions met so far, each from its first to its last record."""
-        return [
-            replace(made, started=self._spans[key][0], ended=self._spans[key][1])
-            for key, made in self._made.items()
-        ]
+    sessions: dict[str, Session] = field(default_factory=dict)  # those met so far, by key
 
     def skip(self, reason: str) -> None:
         self.skipped[reason] += 1
@@ -231,7 +208,6 @@ class Conversation:
         self.number = reading.line
         self.timestamp = ""
         self.epoch = 0
-        self._titled = ("", "")  # the session and its title, as they were last told
 
     # --- where and when ----------------------------------------------------------------------
 
@@ -253,19 +229,20 @@ class Conversation:
         self.state = replace(self.state, cwd=cwd, project=project.key, root=root)
 
     def register_session(self) -> None:
-        """Register the session, if its project is known, and its title when that is new."""
-        state = self.state
+        """Register the session with its span and title, if its project is known."""
+        state, now, sessions = self.state, self.epoch, self.reading.sessions
         if not state.project:
             return
-        self.reading.note_session(
-            state.session, self.epoch, lambda: Session(
-                state.session, self.client or self.agent, state.project, self.epoch, self.epoch,
-                state.cwd, state.branch, transcript=self.session_file(),
-            )
+        known = sessions.get(state.session) or Session(
+            state.session, self.client or self.agent, state.project, cwd=state.cwd,
+            branch=state.branch, transcript=self.session_file(),
         )  # fmt: skip
-        if self._titled != (state.session, state.title) and not self.actor:
-            self._titled = (state.session, state.title)
-            self.reading.set_title(state.session, state.title)
+        sessions[state.session] = replace(
+            known,
+            started=min(known.started or now, now or known.started),  # 0 is not known
+            ended=max(known.ended, now),
+            title=known.title if self.actor else state.title,
+        )
 
     def session_file(self) -> str:
         return str(self.reading.path)

@@ -279,7 +279,7 @@ class Ingest:
         self._pending.sources[source.path] = (source, reading.skipped)
         self.report.skipped += reading.skipped
         reading.skipped = Counter()
-        for session in reading.sessions():
+        for session in reading.sessions.values():
             if session.project == EXCLUDED.key or session.key in self._muted:
                 continue
             title = "" if session.key in silent else redact(session.title)
