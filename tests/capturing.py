@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from yester.capture.homes import record_home
-from yester.capture.spool import Spooled, read
+from yester.capture.spool import Spooled, read_event
 
 ROOT = Path(__file__).parent.parent
 HOOK = ROOT / "src" / "yester" / "capture" / "hook.py"
@@ -119,7 +119,7 @@ def installed(account: Path) -> Path:
 
 def waiting(home: Path) -> list[Spooled]:
     """What the hooks have left, in order."""
-    return [read(path) for path in sorted((home / "spool" / "new").glob("*"))]
+    return [read_event(path) for path in sorted((home / "spool" / "new").glob("*"))]
 
 
 def leave(home: Path, *events: Spooled) -> None:

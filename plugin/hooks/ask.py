@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 PATIENCE = 0.28  # seconds from the hook's beginning; the client waits for us
 COLD_PATIENCE = 1.4  # SessionStart, when the worker has only just been started
+LONGEST_RUN = 88  # bytes of a socket's folder; systems allow paths of 104 or 108
 PAUSE = 10.0  # seconds between two attempts of prompts to start a worker that does not come
 _PATH = b"/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin"
 # Where pip --user, pipx and uv put a program, below the account's folder.
@@ -52,16 +53,16 @@ def ask(home: bytes, event: bytes, name: bytes, data: bytes, began: float, env: 
     starts, prompted = event == b"SessionStart", event == b"UserPromptSubmit"
     # before the current folder changes
     projects = find_projects(env) if starts or prompted else set()
-    found, worker = _exchange(home, request, began + PATIENCE)
+    found, worker = exchange(home + b"/run", request, began + PATIENCE)
     if found is None and starts:
-        _remove(home + b"/run/trouble")
+        _attempt(posix.unlink, home + b"/run/trouble")
         if _launch(home, env, projects):
             bare = data.replace(b" ", b"")
             again = b'"source":"resume"' in bare or b'"source":"compact"' in bare
             patience = 0.0 if again else COLD_PATIENCE  # the user is in the middle of something
             while found is None and time.monotonic() < began + patience:
                 time.sleep(0.01)
-                found, worker = _exchange(home, request, began + patience)
+                found, worker = exchange(home + b"/run", request, began + patience)
                 if not found and b"CLAUDECODE" in env:
                     found = _read(home + b"/run/trouble") or found  # why it could not start
         elif b"CLAUDECODE" in env:
@@ -72,11 +73,8 @@ def ask(home: bytes, event: bytes, name: bytes, data: bytes, began: float, env: 
     elif found is None and prompted:
         _launch(home, env, projects, PAUSE)  # it has died or idled out: the next prompt is answered
     _print(found or b"")
-    try:
-        if worker:
-            worker.send(b".")
-    except OSError:
-        pass  # one of 0.1 does not listen any more
+    if worker:
+        _attempt(worker.send, b".")  # one of 0.1 does not listen any more
 
 
 def _print(answer: bytes) -> None:
@@ -93,38 +91,40 @@ def _print(answer: bytes) -> None:
         answer = answer[posix.write(1, answer) :]
 
 
-def _exchange(
-    home: bytes, request: bytes, deadline: float
+def exchange(
+    run: bytes, request: bytes, deadline: float
 ) -> "tuple[bytes | None, _socket.socket | None]":
     """The body of the worker's answer, b"" if it gave none in time, None where nobody listens; and
-    the socket to acknowledge it, where it is whole."""
+    the socket to acknowledge it, where it is whole. Where `run` is long, we are left in it."""
     import _socket
 
     client = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    answer, name, listens = b"", run + b"/worker.sock", False
     try:
-        posix.chdir(home + b"/run")  # a socket's name must be short, the home's need not be
+        if len(run) > LONGEST_RUN:
+            posix.chdir(run)
+            name = b"worker.sock"
         client.settimeout(max(deadline - time.monotonic(), 0.001))
-        client.connect(b"worker.sock")
-    except OSError as error:
-        late = isinstance(error, TimeoutError) or "timed out" in str(error)
-        return b"" if late else None, None
-    answer = b""
-    try:
-        client.send(request)
+        client.connect(name)
+        listens = True
+        client.sendall(request)
         while True:
             left = deadline - time.monotonic()
             if left <= 0:
-                return b"", None
+                raise TimeoutError
             client.settimeout(left)
             part = client.recv(1 << 16)
             if not part:
                 break
             answer += part
-    except OSError:
-        return b"", None  # half an answer is none
-    head, _, body = answer.partition(b"\r\n\r\n")
-    whole = b"\r\nContent-Length: %d\r\n" % len(body) in head + b"\r\n"
-    return (body, client) if whole and head.startswith(b"HTTP/1.0 200") else (b"", None)
+        head, _, body = answer.partition(b"\r\n\r\n")
+        whole = b"\r\nContent-Length: %d\r\n" % len(body) in head + b"\r\n"
+        if whole and head.startswith(b"HTTP/1.0 200"):
+            return body, client
+    except OSError as error:
+        listens = listens or isinstance(error, TimeoutError) or "timed out" in str(error)
+    client.close()
+    return b"" if listens else None, None  # half an answer is none
 
 
 def _launch(home: bytes, env: "Env", projects: "Folders", pause: float = 0.0) -> bool:
@@ -179,21 +179,22 @@ def identify(path: bytes) -> "tuple[int, ...]":
     return posix.stat(path)[1:3]
 
 
+def _upwards(path: bytes) -> "Iterator[tuple[bytes, tuple[int, ...]]]":
+    """The folder and those above it: a path to each, and what it is."""
+    folder = None
+    while (up := identify(path)) != folder:
+        yield path, up
+        path, folder = path + b"/..", up
+
+
 def find_projects(env: "Env", here: bytes = b".") -> "Folders":
     """What a repository may have filled: the current folder, the one that the client names, and
     every git top level they lie in. `/` is none."""
     found = set()
     for path in (here, env.get(b"CLAUDE_PROJECT_DIR", b"")):
         try:
-            folder = identify(path)
-            found.add(folder)
-            while True:
-                if posix.access(path + b"/.git", posix.F_OK):
-                    found.add(folder)
-                path += b"/.."
-                if (up := identify(path)) == folder:
-                    break
-                folder = up
+            found.add(identify(path))
+            found |= {above for up, above in _upwards(path) if posix.access(up + b"/.git", 0)}
         except OSError:
             pass  # not named, or gone
     return found - {identify(b"/")}
@@ -356,15 +357,9 @@ def _without(folders: "Folders", *spared: bytes) -> "Folders":
 def _lies_in(path: bytes, folders: "Folders") -> bool:
     """Is it one of them, or below one, links followed?"""
     try:
-        found = identify(path)
-        while found not in folders:
-            path += b"/.."
-            if (up := identify(path)) == found:
-                return False
-            found = up
+        return any(above in folders for _, above in _upwards(path))
     except OSError:
-        pass  # what cannot be looked at is not trusted
-    return True
+        return True  # what cannot be looked at is not trusted
 
 
 def _is_same(one: bytes, other: bytes) -> bool:
@@ -424,18 +419,22 @@ def rare(event: bytes, name: bytes, data: bytes, env: "Env", put: "Put") -> "byt
         return None
     head, _, payload = data.partition(b"\n")
     if off:  # its transcript must stay out as well: name the session
-        put(home + b"/spool", name, head + b"\toff=1\n" + _who(payload), True)
+        import json
+
+        who = json.dumps(_who(payload)).encode()
+        put(home + b"/spool", name, head + b"\toff=1\n" + who, True)
         return None
     rules = _rules(home)
     if _forbidden(rules, env, payload):
         return None
     sync = "nosync" not in rules
-    _remove(home + b"/spool/tmp/" + name)  # half of the usual way may have been gone already
+    half = home + b"/spool/tmp/" + name
+    _attempt(posix.unlink, half)  # half of the usual way may have been gone already
     try:
         put(home + b"/spool", name, data, sync)
         return home
     except OSError:
-        _remove(home + b"/spool/tmp/" + name)
+        _attempt(posix.unlink, half)
     try:
         if runtime := _runtime(env, projects):
             place = second_place(runtime, home)
@@ -444,10 +443,7 @@ def rare(event: bytes, name: bytes, data: bytes, env: "Env", put: "Put") -> "byt
             return home
     except OSError:
         pass
-    try:
-        posix.utime(home + b"/run/gap")  # works on a full disk; `yester doctor` tells of it
-    except OSError:
-        pass
+    _attempt(posix.utime, home + b"/run/gap")  # works on a full disk; `yester doctor` tells of it
     return None
 
 
@@ -487,26 +483,22 @@ def _parts(home: bytes) -> "list[bytes]":
 
 def _make(*folders: bytes) -> None:
     for folder in folders:
-        try:
-            posix.mkdir(folder, 0o700)
-        except OSError:
-            pass  # it is there, or `put` will fail
+        _attempt(posix.mkdir, folder, 0o700)  # it is there, or `put` will fail
 
 
 def _says_off(env: "Env") -> bool:
     return env.get(b"YESTER_OFF", b"0").lower() not in (b"", b"0", b"false")
 
 
-def _who(payload: bytes) -> bytes:
+def _who(payload: bytes) -> "dict[str, object]":
     """The payload without anything that was said."""
     import json
 
     try:
         told = json.loads(payload)
-        kept = {key: told[key] for key in ("session_id", "sessionId", "cwd") if key in told}
-        return json.dumps(kept).encode()
-    except (ValueError, TypeError):
-        return b"{}"
+        return {key: told[key] for key in ("session_id", "sessionId", "cwd") if key in told}
+    except (ValueError, TypeError, RecursionError):
+        return {}
 
 
 def _rules(home: bytes) -> "list[str]":
@@ -516,25 +508,21 @@ def _rules(home: bytes) -> "list[str]":
 
 def _forbidden(rules: "list[str]", env: "Env", payload: bytes) -> bool:
     """Do the rules keep this folder or session out?"""
-    here = list(_upwards(posix.getcwd()))
+    here = posix.getcwd()
+    folders = [here[:at] or "/" for at, sign in enumerate(here + "/") if sign == "/"]
     session = _session(payload, env) if any(rule[:8] == "session " for rule in rules) else ""
     for rule in rules:
         kind, _, what = rule.partition(" ")
         if kind == "all" or (kind == "session" and what and what == session):
             return True
-        if kind == "path" and (what in here or _matches(what, here)):
+        if kind == "path" and (what in folders or _matches(what, folders)):
             return True
     return False
 
 
 def _session(payload: bytes, env: "Env") -> str:
     """The payload names the session; the variable may be that of an agent around this one."""
-    import json
-
-    try:
-        named = json.loads(payload).get("session_id")
-    except (ValueError, AttributeError, RecursionError):
-        named = ""
+    named = _who(payload).get("session_id")
     if isinstance(named, str) and named:
         return named
     return env.get(b"CLAUDE_CODE_SESSION_ID", b"").decode("utf-8", "replace")
@@ -546,13 +534,6 @@ def _matches(pattern: str, paths: "list[str]") -> bool:
     from fnmatch import fnmatchcase
 
     return any(fnmatchcase(path, pattern) for path in paths)
-
-
-def _upwards(path: str) -> "Iterator[str]":
-    while path:
-        yield path
-        path = path.rpartition("/")[0]
-    yield "/"
 
 
 def _read_own(path: bytes) -> bytes:
@@ -577,8 +558,9 @@ def _read(path: bytes) -> bytes:
         posix.close(file)  # a command that asks for the rule may live long
 
 
-def _remove(path: bytes) -> None:
+def _attempt(act: "Callable[..., object]", *given: object) -> None:
+    """Where that is not possible, it is not done."""
     try:
-        posix.unlink(path)
+        act(*given)
     except OSError:
         pass

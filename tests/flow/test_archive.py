@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.capturing import SESSION, Told, leave, until
 from tests.models import KEY, Reply, serving
-from yester.capture.rules import rules
+from yester.capture.rules import load_rules
 from yester.config import load_config
 from yester.distil.distil import Report, distil
 from yester.distil.history import Rules
@@ -181,7 +181,7 @@ class Desk:
 
     def take(self, *given):
         config = load_config(self.home, {})
-        Events(self.store, config, rules(config)).take_batch(list(given))
+        Events(self.store, config, load_rules(config)).take_batch(list(given))
         self.now = self.told.clock + 10_000
         for waiting in self.store.queued_sessions(
             Queue("distil", hooked=True, quiet_since=self.now, limit=9)

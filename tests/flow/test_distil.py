@@ -18,7 +18,7 @@ from tests.distilling import LATER, RULES, SESSION, SKIPPED, Story, distilled, f
 from tests.readings import every_item
 from yester.agents.base import Options
 from yester.agents.descriptors import AGENTS
-from yester.capture.rules import rules
+from yester.capture.rules import load_rules
 from yester.config import load_config
 from yester.distil.dedup import Observed, fold, stored_already
 from yester.distil.distil import Report, distil
@@ -594,8 +594,8 @@ def test_what_an_agent_repeats_of_what_it_was_shown_is_not_distilled(store):
 def read_transcript(home, path):
     store = open_store(home, now=1)
     config = load_config(home, {})
-    events = Events(store, config, rules(config))
-    ingest = Ingest(store, events.projects, Options(), rules(config))
+    events = Events(store, config, load_rules(config))
+    ingest = Ingest(store, events.projects, Options(), load_rules(config))
     ingest.read_transcript(AGENTS["claude-code"], path)
     ingest.flush()
     store.close()
@@ -637,7 +637,7 @@ def test_hooks_alone_and_the_transcript_alone_give_the_same(tmp_path, transcript
     live, later = tmp_path / "live", tmp_path / "later"
     store = open_store(live, now=1)
     config = load_config(live, {})
-    Events(store, config, rules(config)).take_batch(events)
+    Events(store, config, load_rules(config)).take_batch(events)
     distilled(store, hooked=True)
     read_transcript(later, t.path)
     replayed = open_store(later, now=1)
@@ -652,7 +652,7 @@ def test_a_session_at_work_is_left_alone_until_its_turn_ends(home):
     told = Told()
     store = open_store(home, now=1)
     config = load_config(home, {})
-    events = Events(store, config, rules(config))
+    events = Events(store, config, load_rules(config))
     events.take_batch([told.prompt("fix it"), told.ran("pytest -q", "x" * 60)])
     now = told.clock
     assert (

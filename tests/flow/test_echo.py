@@ -9,7 +9,7 @@ from tests.distilling import distilled
 from tests.readings import every_item
 from yester.agents.base import Options
 from yester.agents.descriptors import AGENTS
-from yester.capture.rules import rules
+from yester.capture.rules import load_rules
 from yester.config import load_config
 from yester.deliver.prompt import at_prompt
 from yester.deliver.start import Here, at_start
@@ -36,14 +36,14 @@ class Desk:
         self.home = home
         self.store = open_store(home, now=1)
         self.config = load_config(home, {})
-        self.events = Events(self.store, self.config, rules(self.config))
+        self.events = Events(self.store, self.config, load_rules(self.config))
 
     def take(self, *batch):
         for event in batch:
             self.events.take_batch([event])
 
     def read(self, path):
-        ingest = Ingest(self.store, self.events.projects, Options(), rules(self.config))
+        ingest = Ingest(self.store, self.events.projects, Options(), load_rules(self.config))
         ingest.read_transcript(AGENTS["claude-code"], path)
         ingest.flush()
 

@@ -16,7 +16,7 @@ from tests.capturing import SESSION, Told, leave
 from tests.readings import every_item
 from yester.agents.base import Options
 from yester.agents.descriptors import AGENTS
-from yester.capture.rules import pause, resume, rules
+from yester.capture.rules import begin_pause, end_pause, load_rules
 from yester.config import load_config
 from yester.ingest.events import Events
 from yester.ingest.prepare import group_events
@@ -41,7 +41,7 @@ class Intake:
     @property
     def events(self):
         config = load_config(self.home, {})
-        return Events(self.store, config, rules(config), self.clock)
+        return Events(self.store, config, load_rules(config), self.clock)
 
     def take(self, *batch):
         return self.events.take_batch(batch)
@@ -52,7 +52,9 @@ class Intake:
 
     def read(self, path):
         events = self.events
-        ingest = Ingest(self.store, events.projects, Options(), rules(load_config(self.home, {})))
+        ingest = Ingest(
+            self.store, events.projects, Options(), load_rules(load_config(self.home, {}))
+        )
         ingest.read_transcript(AGENTS["claude-code"], path)
         ingest.flush()
         return ingest.report
@@ -488,11 +490,11 @@ def test_nothing_is_kept_of_what_happened_while_it_was_off(
     t.user("before", promptId="turn-1")
     before = told.prompt("before")
     told.clock = t.clock * 1000 + 2_000
-    pause(home, kind, what, t.clock * 1000 + 1_000)
+    begin_pause(home, kind, what, t.clock * 1000 + 1_000)
     t.user("the walrus", promptId="turn-1")
     off = told.prompt("the walrus")
     told.clock = t.clock * 1000 + 2_000
-    resume(home, kind, what, t.clock * 1000 + 1_000)
+    end_pause(home, kind, what, t.clock * 1000 + 1_000)
     t.user("afterwards", promptId="turn-1")
     intake.one_by_one(before, off, told.prompt("afterwards"))
     assert [item.body for item in intake.items()] == ["before", "afterwards"]
@@ -505,9 +507,9 @@ def test_nothing_is_kept_of_what_happened_while_it_was_off(
 @pytest.mark.requirement("CAP-14")
 def test_a_session_is_not_named_by_what_was_typed_while_it_was_off(home, intake, transcript):
     t = transcript()
-    pause(home, "all", "", t.clock * 1000)
+    begin_pause(home, "all", "", t.clock * 1000)
     t.user("the walrus")
-    resume(home, "all", "", t.clock * 1000 + 1_000)
+    end_pause(home, "all", "", t.clock * 1000 + 1_000)
     t.user("afterwards")
     intake.read(t.path)
     t.user("and later")

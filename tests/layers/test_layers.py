@@ -154,7 +154,7 @@ def test_recall_with_a_worker_loads_nothing(tmp_path, monkeypatch):
             client, _ = worker.accept()
             with client:
                 requests.append(client.recv(1 << 16))
-                client.sendall(b'HTTP/1.0 200 OK\r\n\r\n{"hits":[1]}\n')
+                client.sendall(b'HTTP/1.0 200 OK\r\nContent-Length: 13\r\n\r\n{"hits":[1]}\n')
 
         thread = threading.Thread(target=answer)
         thread.start()

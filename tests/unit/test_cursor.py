@@ -96,7 +96,7 @@ def test_a_transcript_is_told_with_what_was_really_typed(transcript):
     assert (second.body, second.prompt_number) == ("Fix it.", 2)
     assert done.body == "Done."
     assert len({item.ref for item in (prompt, looked, ran, seen, todo, second, done)}) == 7
-    assert list(now.sessions.values())[0].title == "Why is the total wrong?"
+    assert next(iter(now.sessions.values())).title == "Why is the total wrong?"
     assert now.skipped == {
         "TodoWrite call": 1, "turn_ended": 1, "client's own text": 1, "image block": 1,
     }  # fmt: skip
@@ -213,7 +213,7 @@ def test_what_stands_beside_a_store_tells_its_folder_and_title(tmp_path):
     now = reading(store(tmp_path, said("user", "Hello"), beside=beside))
     (prompt,) = READER.read_items(now)
     assert (prompt.epoch, prompt.project) == (NOON + 5, "dir:/home/sam/shop")
-    assert list(now.sessions.values())[0].title == "Totals"
+    assert next(iter(now.sessions.values())).title == "Totals"
 
 
 def test_a_store_of_a_sub_agent_belongs_to_the_session_it_works_for(tmp_path):

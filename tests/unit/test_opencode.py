@@ -162,7 +162,7 @@ def test_what_the_client_adds_to_a_prompt_is_left_out(database):
     assert prompt.body == "Look at this"
     assert prompt.files_read == ("src/a.py",)
     assert now.skipped == {"synthetic part": 1, "ignored part": 1, "compaction part": 1}
-    assert list(now.sessions.values())[0].title == "Look at this"
+    assert next(iter(now.sessions.values())).title == "Look at this"
 
 
 def test_the_quotation_marks_of_a_run_from_the_command_line_are_not_the_users(database):
@@ -493,7 +493,7 @@ def test_missing_columns_and_tables_cost_only_what_they_held(database):
         db.db.execute(line).fetchall()
     now = reading(db.path)
     assert len(list(READER.read_items(now))) == 4
-    assert list(now.sessions.values())[0].title == "Why is the total wrong?"
+    assert next(iter(now.sessions.values())).title == "Why is the total wrong?"
     assert {reason for reason in now.skipped if reason.startswith("no ")} == {
         "no column session.agent", "no column session.title", "no column part.time_updated",
     }  # fmt: skip

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from yester.capture.rules import (
     Pause,
     Rules,
-    pause,
-    pauses,
-    resume,
-    rules,
-    write_for_hooks,
+    begin_pause,
+    end_pause,
+    load_pauses,
+    load_rules,
+    write_hook_rules,
 )
 from yester.config import load_config
 from yester.model import Project
@@ -59,7 +59,7 @@ EXCLUDED = [
 def settings(home, text=""):
     home.mkdir(parents=True, exist_ok=True)
     (home / "config.toml").write_text(text, "utf-8")
-    return rules(load_config(home, {}))
+    return load_rules(load_config(home, {}))
 
 
 def excluding(home, *globs):
@@ -102,7 +102,7 @@ def test_yesters_own_home_is_always_left_out(home):
 
 def test_without_rules_nothing_is_left_out():
     assert not Rules().excludes("/home/sam", SHOP)
-    assert not Rules().off("/home/sam", "s", 5)
+    assert not Rules().is_off("/home/sam", "s", 5)
 
 
 def test_the_fingerprint_changes_with_what_is_excluded_and_only_then(home):
@@ -111,7 +111,7 @@ def test_the_fingerprint_changes_with_what_is_excluded_and_only_then(home):
         for globs in ((), ("/a",), ("/a", "/b"), ("/a", "b"), ("a", "/b"), ("/ab",))
     ]
     assert len(set(prints)) == len(prints)
-    pause(home, "all", "", 5)
+    begin_pause(home, "all", "", 5)
     assert excluding(home, "/ab").fingerprint() == prints[-1]
 
 
@@ -120,17 +120,20 @@ def test_the_fingerprint_changes_with_what_is_excluded_and_only_then(home):
 
 def test_switching_off_twice_is_once_and_on_again_ends_it(home):
     home.mkdir()
-    assert pause(home, "path", "/home/sam/a b", 100)
-    assert not pause(home, "path", "/home/sam/a b", 200)
-    assert pause(home, "session", "s-1", 150)
-    assert pauses(home) == [Pause("path", 100, 0, "/home/sam/a b"), Pause("session", 150, 0, "s-1")]
-    assert not resume(home, "path", "/home/sam/other", 300)
-    assert not resume(home, "all", "", 300)
-    assert resume(home, "path", "/home/sam/a b", 300)
-    assert not resume(home, "path", "/home/sam/a b", 400)
-    assert pauses(home)[0] == Pause("path", 100, 300, "/home/sam/a b")
-    assert pause(home, "path", "/home/sam/a b", 500)
-    assert [one.until for one in pauses(home)] == [300, 0, 0]
+    assert begin_pause(home, "path", "/home/sam/a b", 100)
+    assert not begin_pause(home, "path", "/home/sam/a b", 200)
+    assert begin_pause(home, "session", "s-1", 150)
+    assert load_pauses(home) == [
+        Pause("path", 100, 0, "/home/sam/a b"),
+        Pause("session", 150, 0, "s-1"),
+    ]
+    assert not end_pause(home, "path", "/home/sam/other", 300)
+    assert not end_pause(home, "all", "", 300)
+    assert end_pause(home, "path", "/home/sam/a b", 300)
+    assert not end_pause(home, "path", "/home/sam/a b", 400)
+    assert load_pauses(home)[0] == Pause("path", 100, 300, "/home/sam/a b")
+    assert begin_pause(home, "path", "/home/sam/a b", 500)
+    assert [one.until for one in load_pauses(home)] == [300, 0, 0]
     assert stat.S_IMODE((home / "off").stat().st_mode) == 0o600
     assert [path.name for path in home.iterdir()] == ["off"]
 
@@ -150,14 +153,14 @@ def test_switching_off_twice_is_once_and_on_again_ends_it(home):
 def test_a_line_that_makes_no_sense_is_passed_over(home, text, expected):
     home.mkdir()
     (home / "off").write_text(text, "utf-8")
-    assert pauses(home) == expected
+    assert load_pauses(home) == expected
 
 
 @given(st.binary(max_size=200))
 def test_no_bytes_in_the_file_raise(tmp_path_factory, data):
     home = tmp_path_factory.mktemp("home")
     (home / "off").write_bytes(data)
-    pauses(home)
+    load_pauses(home)
 
 
 PLACES = ("/home/sam/shop", "/home/sam/shop/src", "/home/sam", "/home/sam/shopping", "/")
@@ -166,7 +169,7 @@ PLACES = ("/home/sam/shop", "/home/sam/shop/src", "/home/sam", "/home/sam/shoppi
 def test_a_pause_begins_with_its_first_and_ends_before_its_last_millisecond():
     found = Rules(pauses=(Pause("all", 100, 200), Pause("session", 300, 0, "s")))
     moments = (99, 100, 199, 200, 299, 300, 10**15)
-    assert [found.off("/x", "s", at) for at in moments] == [
+    assert [found.is_off("/x", "s", at) for at in moments] == [
         False, True, True, False, False, True, True
     ]  # fmt: skip
 
@@ -185,16 +188,16 @@ def test_what_happened_within_a_pause_stays_out_and_nothing_else(
     tmp_path_factory, kind, what, began, lasted, ended, folder, session, epoch
 ):
     home = tmp_path_factory.mktemp("home")
-    pause(home, kind, what, began)
+    begin_pause(home, kind, what, began)
     if ended:
-        resume(home, kind, what, began + lasted)
+        end_pause(home, kind, what, began + lasted)
     end = began + max(lasted, 1) if ended else float("inf")
     concerned = {
         "all": True,
         "path": Path(folder).is_relative_to(what),
         "session": session == what,
     }[kind]
-    off = rules(load_config(home, {})).off(folder, session, epoch)
+    off = load_rules(load_config(home, {})).is_off(folder, session, epoch)
     assert off is (concerned and began <= epoch < end)
 
 
@@ -207,24 +210,24 @@ def told(home):
 
 
 def test_hooks_are_told_what_they_can_decide_and_nothing_is_no_file(home):
-    write_for_hooks(home, settings(home))
+    write_hook_rules(home, settings(home))
     assert told(home) is None
-    pause(home, "all", "", 5)
-    pause(home, "session", "s-1", 6)
-    pause(home, "path", "/home/sam/x", 7)
-    resume(home, "path", "/home/sam/x", 8)
+    begin_pause(home, "all", "", 5)
+    begin_pause(home, "session", "s-1", 6)
+    begin_pause(home, "path", "/home/sam/x", 7)
+    end_pause(home, "path", "/home/sam/x", 8)
     found = settings(home, 'exclude = ["/a", "shop", "/b/*"]\nspool_fsync = false')
-    write_for_hooks(home, found)
+    write_hook_rules(home, found)
     assert told(home) == ["nosync", "path /a", "path /b/*", "all", "session s-1"]
     assert stat.S_IMODE((home / "run" / "rules").stat().st_mode) == 0o600
     assert stat.S_IMODE((home / "run").stat().st_mode) == 0o700
     before = (home / "run" / "rules").stat()
-    write_for_hooks(home, found)
+    write_hook_rules(home, found)
     after = (home / "run" / "rules").stat()
     assert (before.st_ino, before.st_mtime_ns) == (after.st_ino, after.st_mtime_ns)
-    resume(home, "all", "", 9)
-    resume(home, "session", "s-1", 9)
-    write_for_hooks(home, settings(home))
+    end_pause(home, "all", "", 9)
+    end_pause(home, "session", "s-1", 9)
+    write_hook_rules(home, settings(home))
     assert told(home) is None
     assert [path.name for path in (home / "run").iterdir()] == []
 
@@ -243,7 +246,7 @@ def test_the_command_switches_a_project_off_and_on(run, home, tmp_path):
     assert run("off", "--undo", str(tmp_path / "link" / "src"), "--json").json["changed"]
     assert told(home) is None
     assert run("off", "--list").out == "nothing is switched off\n"
-    (one,) = pauses(home)
+    (one,) = load_pauses(home)
     assert (one.kind, one.what) == ("path", identify_project(str(folder)).root)
     assert one.since < one.until
 

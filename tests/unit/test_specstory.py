@@ -345,7 +345,7 @@ def test_the_extensions_files_hold_many_parts_in_one_message(write):
     assert (todo.kind, todo.type, todo.body) == ("note", "todo", "- [-] Remove it")
     assert edit.files_modified == ("src/shop & cart.py",)
     assert len({item.ref for item in (thought, seen, said, edit)}) == 4
-    assert list(now.sessions.values())[0].title == "A better cart"
+    assert next(iter(now.sessions.values())).title == "A better cart"
 
 
 def test_the_first_generation_names_tools_on_bare_lines(write):

@@ -17,10 +17,9 @@ from yester.capture.spool import (
     ENDED_WORKER,
     NewerFormat,
     Spool,
-    acknowledge,
-    age,
-    moment,
-    read,
+    event_age,
+    event_time,
+    read_event,
     trusted_runtime,
 )
 
@@ -33,7 +32,7 @@ NAME = "1770000000123456789-42-0a0b0c0d"
 def spool(home):
     made(home)
     found = Spool(home)
-    found.make()
+    found.make_folders()
     return found
 
 
@@ -46,12 +45,12 @@ def put(spool, name, data=b"yester/1\tStop\tcwd=/x\n{}", folder="new", place=0):
 
 def test_a_file_is_an_event_with_its_id_and_time(spool):
     data = b"yester/1\tPostToolUse\tcwd=/a b\tCLAUDECODE=1\tX=a=b\n\n{}\n\x00\xff"
-    told = read(put(spool, NAME, data))
+    told = read_event(put(spool, NAME, data))
     assert (told.id, told.event, told.cwd) == (NAME, "PostToolUse", "/a b")
     assert told.hints == {"CLAUDECODE": "1", "X": "a=b"}
     assert told.payload == b"\n{}\n\x00\xff"
     assert (told.epoch, told.off) == (1_770_000_000_123, False)
-    assert read(put(spool, NAME, b"yester/1\tSessionStart\toff=1\n")).off
+    assert read_event(put(spool, NAME, b"yester/1\tSessionStart\toff=1\n")).off
 
 
 @given(
@@ -62,14 +61,14 @@ def test_a_file_is_an_event_with_its_id_and_time(spool):
 def test_what_a_hook_writes_is_what_is_read(tmp_path_factory, event, cwd, payload):
     path = tmp_path_factory.mktemp("spool") / NAME
     path.write_bytes(f"yester/1\t{event}\tcwd={cwd}\n".encode() + payload)
-    told = read(path)
+    told = read_event(path)
     assert (told.event, told.cwd, told.payload) == (event, cwd, payload)
 
 
 @pytest.mark.parametrize("head", ["yester/2\tStop", "yester/10\tStop\tmore=1", "yester/2\tNew"])
 def test_a_newer_format_is_said_to_be_one(spool, head):
     with pytest.raises(NewerFormat, match=re.escape(head.split("\t")[0])):
-        read(put(spool, NAME, f"{head}\n{{}}".encode()))
+        read_event(put(spool, NAME, f"{head}\n{{}}".encode()))
 
 
 @pytest.mark.requirement("OPS-05")
@@ -82,7 +81,7 @@ def test_a_newer_format_is_said_to_be_one(spool, head):
 def test_anything_else_is_no_event(spool, data):
     path = put(spool, NAME, data)
     with pytest.raises(ValueError):  # noqa: PT011 -- its message goes nowhere
-        read(path)
+        read_event(path)
 
 
 @given(st.binary(max_size=300))
@@ -90,36 +89,35 @@ def test_no_bytes_raise_anything_else(tmp_path_factory, data):
     path = tmp_path_factory.mktemp("spool") / NAME
     path.write_bytes(data)
     with suppress(ValueError, NewerFormat):
-        assert read(path).id == NAME
+        assert read_event(path).id == NAME
 
 
 def test_a_file_that_another_has_taken_is_gone(spool):
     with pytest.raises(FileNotFoundError):
-        read(spool.folders[0] / "new" / NAME)
+        read_event(spool.folders[0] / "new" / NAME)
 
 
 def test_what_waits_comes_by_time_from_both_places(home, tmp_path):
     spool = Spool(made(home), tmp_path / "runtime")
-    spool.make()
+    spool.make_folders()
     names = [f"177000000000000000{n}-{9 - n}-ff" for n in range(6)]
     for number in (3, 0, 5):
         put(spool, names[number])
     for number in (4, 1, 2):
         put(spool, names[number], place=1)
     put(spool, "1-1-00", folder="tmp")
-    assert [path.name for path in spool.waiting()] == names
-    assert spool.find(names[1]) == spool.folders[1] / "new" / names[1]
+    assert [path.name for path in spool.list_waiting()] == names
+    assert spool.find_event(names[1]) == spool.folders[1] / "new" / names[1]
     assert spool.folders[1].is_relative_to(tmp_path / "runtime" / "yester")
-    assert spool.find(names[3]) == home / "spool" / "new" / names[3]
-    acknowledge(spool.waiting()[0])
-    acknowledge(home / "spool" / "new" / "long gone")
-    assert [path.name for path in spool.waiting()] == names[1:]
+    assert spool.find_event(names[3]) == home / "spool" / "new" / names[3]
+    spool.list_waiting()[0].unlink()
+    assert [path.name for path in spool.list_waiting()] == names[1:]
 
 
 def test_where_nothing_is_nothing_waits(tmp_path):
     spool = Spool(tmp_path / "none", tmp_path / "nowhere")
-    assert (spool.waiting(), spool.bad(), spool.find("x")) == ([], [], None)
-    spool.sweep(1e10)
+    assert (spool.list_waiting(), spool.list_bad(), spool.find_event("x")) == ([], [], None)
+    spool.remove_abandoned(1e10)
 
 
 @pytest.mark.requirement("OPS-03")
@@ -127,21 +125,21 @@ def test_where_nothing_is_nothing_waits(tmp_path):
 def test_nothing_outside_is_found(spool, home, name):
     put(spool, "x", folder="tmp")
     (home / "config.toml").write_text("")
-    assert spool.find(name) is None
+    assert spool.find_event(name) is None
 
 
 def test_what_is_set_aside_waits_no_longer_and_is_kept(spool):
     path = put(spool, NAME, b"nonsense")
     spool.set_aside(path)
-    assert spool.waiting() == []
-    assert [(one.name, one.read_bytes()) for one in spool.bad()] == [(NAME, b"nonsense")]
+    assert spool.list_waiting() == []
+    assert [(one.name, one.read_bytes()) for one in spool.list_bad()] == [(NAME, b"nonsense")]
 
 
 def test_the_folders_are_closed_to_others(home):
     home.mkdir(mode=0o700)
     old = os.umask(0)
     try:
-        Spool(home).make()
+        Spool(home).make_folders()
     finally:
         os.umask(old)
     folders = [home / "spool", *(home / "spool").iterdir()]
@@ -154,7 +152,7 @@ def test_only_what_was_left_half_written_long_ago_is_swept_away(spool):
     for path in (old, done):
         os.utime(path, (1_000, 1_000))
     os.utime(young, (5_000, 5_000))
-    spool.sweep(5_001.0)
+    spool.remove_abandoned(5_001.0)
     assert (old.exists(), young.exists(), done.exists()) == (False, True, True)
 
 
@@ -163,7 +161,7 @@ def test_sweeping_survives_a_hook_that_finishes_meanwhile(spool):
     gone.symlink_to(spool.folders[0] / "nowhere")  # listed, and not there when looked at
     left = put(spool, "2", folder="tmp")
     os.utime(left, (1_000, 1_000))
-    spool.sweep(9_999.0)
+    spool.remove_abandoned(9_999.0)
     assert not left.exists()
 
 
@@ -172,12 +170,12 @@ def test_sweeping_survives_a_hook_that_finishes_meanwhile(spool):
     [(NAME, 1_770_000_000_123), ("0-1-2", 0), ("x", 0), ("", 0), ("²-1", 0), ("-5-1", 0)],
 )
 def test_the_time_is_in_the_name(name, epoch):
-    assert moment(name) == epoch
+    assert event_time(name) == epoch
 
 
 def test_nothing_is_younger_than_nothing(tmp_path):
-    assert age(tmp_path / NAME, 1_770_000_010.123) == pytest.approx(10.0)
-    assert age(tmp_path / NAME, 1_000.0) == 0.0
+    assert event_age(tmp_path / NAME, 1_770_000_010.123) == pytest.approx(10.0)
+    assert event_age(tmp_path / NAME, 1_000.0) == 0.0
 
 
 @pytest.mark.requirement("OPS-03")
@@ -202,5 +200,5 @@ def test_what_has_ended_the_worker_can_be_put_back_and_nothing_else(spool, name)
     assert spool.put_back(Path("/a/other.jsonl")) == []
     assert [path.name for path in spool.put_back(cause)] == ["2-with-a-transcript"]
     assert [path.name for path in spool.put_back()] == ["1-event"]
-    assert [path.name for path in spool.waiting()] == ["1-event", "2-with-a-transcript"]
-    assert [path.name for path in spool.bad()] == ["3-nonsense"]
+    assert [path.name for path in spool.list_waiting()] == ["1-event", "2-with-a-transcript"]
+    assert [path.name for path in spool.list_bad()] == ["3-nonsense"]

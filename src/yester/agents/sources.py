@@ -202,7 +202,8 @@ class Transcript(Conversation, ABC):
 
     def read_items(self) -> Iterator[Item | None]:
         end = self.reading.offset
-        for start, end, number, record in self.read_source():
+        for start, stop, number, record in self.read_source():
+            end = stop
             if record is None:
                 yield None
                 continue

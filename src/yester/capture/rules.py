@@ -46,7 +46,7 @@ class Rules:
     pauses: tuple[Pause, ...] = ()
     sync: bool = True
 
-    def off(self, cwd: str, session: str, epoch: int) -> bool:
+    def is_off(self, cwd: str, session: str, epoch: int) -> bool:
         return any(
             pause.since <= epoch and (not pause.until or epoch < pause.until)
             for pause in self.pauses
@@ -65,7 +65,7 @@ class Rules:
         text = "\n".join((*self.excluded, "", *self.names))
         return blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
-    def for_hooks(self) -> list[str]:
+    def hook_lines(self) -> list[str]:
         now = [pause for pause in self.pauses if not pause.until]
         return [
             *([] if self.sync else ["nosync"]),
@@ -74,7 +74,7 @@ class Rules:
         ]
 
 
-def rules(config: Config) -> Rules:
+def load_rules(config: Config) -> Rules:
     exclude = config.texts("exclude")
     # The key of a project has slashes, too: git:example.org/acme/shop.
     paths = [text for text in exclude if text.startswith(("/", "~", "*/", "**/"))]
@@ -82,12 +82,12 @@ def rules(config: Config) -> Rules:
         home=str(config.home),
         excluded=tuple(dict.fromkeys(form for text in paths for form in _forms(text))),
         names=tuple(text for text in exclude if text not in paths),
-        pauses=tuple(pauses(config.home)),
+        pauses=tuple(load_pauses(config.home)),
         sync=config.flag("spool_fsync"),
     )
 
 
-def pauses(home: Path) -> list[Pause]:
+def load_pauses(home: Path) -> list[Pause]:
     found = []
     for line in _lines(home / "off"):
         if match := _PAUSE.fullmatch(line):
@@ -96,18 +96,18 @@ def pauses(home: Path) -> list[Pause]:
     return found
 
 
-def pause(home: Path, kind: str, what: str, now: int) -> bool:
+def begin_pause(home: Path, kind: str, what: str, now: int) -> bool:
     """Switch off; False where it was off already."""
-    known = pauses(home)
+    known = load_pauses(home)
     if any((one.kind, one.what, one.until) == (kind, what, 0) for one in known):
         return False
     _write_pauses(home, [*known, Pause(kind, now, 0, what)])
     return True
 
 
-def resume(home: Path, kind: str, what: str, now: int) -> bool:
+def end_pause(home: Path, kind: str, what: str, now: int) -> bool:
     """Switch on again; False where nothing was off. What happened meanwhile stays out."""
-    known = pauses(home)
+    known = load_pauses(home)
     ended = [
         replace(one, until=max(now, one.since + 1))
         if (one.kind, one.what, one.until) == (kind, what, 0)
@@ -123,10 +123,10 @@ def _write_pauses(home: Path, known: list[Pause]) -> None:
     replace_file(home / "off", "".join(f"{one.line()}\n" for one in known))
 
 
-def write_for_hooks(home: Path, found: Rules) -> None:
+def write_hook_rules(home: Path, found: Rules) -> None:
     """run/rules as it must be; whole or not at all, and untouched where nothing has changed."""
     path = home / "run" / "rules"
-    lines = found.for_hooks()
+    lines = found.hook_lines()
     if not lines:
         path.unlink(missing_ok=True)
     elif _lines(path) != lines:

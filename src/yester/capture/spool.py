@@ -11,7 +11,8 @@ moved to `bad/`, never deleted.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from yester.files import open_file
 
 FORMAT = 1
 ENDED_WORKER = "has ended the worker twice"  # why something was set aside
+_HEAD = re.compile(rb"yester/(?P<form>\d{1,9})\t(?P<event>[^\t\n]*)")
 _LONGEST_HEAD = 4096  # bytes that are read of it where the name of the event is wanted
 _ABANDONED = 3600.0  # seconds after which a file in tmp/ has no hook any more
 
@@ -40,14 +42,14 @@ class Spooled(Struct, frozen=True):
     @property
     def epoch(self) -> int:
         """When the hook began, in milliseconds."""
-        return moment(self.id)
+        return event_time(self.id)
 
     @property
     def off(self) -> bool:
         return self.hints.get("off") == "1"
 
 
-def moment(name: str) -> int:
+def event_time(name: str) -> int:
     number = name.split("-", 1)[0]
     return int(number) // 1_000_000 if number.isascii() and number.isdigit() else 0
 
@@ -64,14 +66,14 @@ class Spool:
             if usual:
                 self.folders.append(runtime / "yester" / "spool")
 
-    def make(self) -> None:
+    def make_folders(self) -> None:
         """Where that cannot be done hooks use the second place."""
         with suppress(OSError):
             self.folders[0].mkdir(mode=0o700, exist_ok=True)
             for name in ("tmp", "new", "bad"):
                 (self.folders[0] / name).mkdir(mode=0o700, exist_ok=True)
 
-    def waiting(self) -> list[Path]:
+    def list_waiting(self) -> list[Path]:
         """What has been acknowledged and not been taken in, by time."""
         found: list[tuple[str, Path]] = []
         for folder in self.folders:
@@ -81,14 +83,14 @@ class Spool:
                 continue
         return [path for _, path in sorted(found)]
 
-    def find(self, name: str) -> Path | None:
+    def find_event(self, name: str) -> Path | None:
         for folder in self.folders:
             path = folder / "new" / name
             if "/" not in name and path.exists():
                 return path
         return None
 
-    def bad(self) -> list[Path]:
+    def list_bad(self) -> list[Path]:
         return sorted(path for folder in self.folders for path in folder.glob("bad/*"))
 
     def set_aside(self, path: Path, why: str = "", transcript: Path | None = None) -> None:
@@ -98,16 +100,17 @@ class Spool:
         path.rename(folder / path.name)
         with suppress(OSError):  # no room: the file itself is kept
             flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
-            with os.fdopen(os.open(_reasons(folder), flags, 0o600), "a", encoding="utf-8") as file:
+            number = os.open(_reasons_file(folder), flags, 0o600)
+            with os.fdopen(number, "a", encoding="utf-8") as file:
                 cause = f"\t{_in_one_line(transcript)}" if transcript else ""
                 file.write(f"{path.name}\t{why}{cause}\n")
 
     def put_back(self, transcript: Path | None = None) -> list[Path]:
         """What has ended the worker may be tried again, all of it or what was set aside because of
         this transcript; the files that were."""
-        reasons = self.why_bad()
+        reasons = self.load_reasons()
         back = []
-        for path in self.bad() if reasons else ():
+        for path in self.list_bad() if reasons else ():
             why, _, named = reasons.get(path.name, "").partition("\t")
             if ENDED_WORKER in why and (not transcript or named == _in_one_line(transcript)):
                 with suppress(OSError):  # it is kept where it is
@@ -115,17 +118,17 @@ class Spool:
                     back.append(path)
         return back
 
-    def why_bad(self) -> dict[str, str]:
+    def load_reasons(self) -> dict[str, str]:
         """Why each file was set aside, by its name, as far as that is known; behind a tab the
         transcript that was the cause."""
         found: dict[str, str] = {}
         for folder in self.folders:
-            with suppress(OSError), open_file(_reasons(folder / "bad")) as file:
+            with suppress(OSError), open_file(_reasons_file(folder / "bad")) as file:
                 lines = file.read().decode("utf-8", "replace").splitlines()
                 found |= dict(line.split("\t", 1) for line in lines if "\t" in line)
         return found
 
-    def sweep(self, now: float) -> None:
+    def remove_abandoned(self, now: float) -> None:
         """Remove what hooks that were killed left half written: it was never acknowledged."""
         for folder in self.folders:
             for path in folder.glob("tmp/*"):
@@ -139,57 +142,39 @@ def _in_one_line(path: Path) -> str:
     return " ".join(str(path).encode("utf-8", "replace").decode().splitlines())
 
 
-def _reasons(bad: Path) -> Path:
+def _reasons_file(bad: Path) -> Path:
     return bad.with_name("reasons")
 
 
-def read(path: Path) -> Spooled:
+def read_event(path: Path) -> Spooled:
     """Raises FileNotFoundError (taken by another), NewerFormat, ValueError (not a spool file)."""
     with open_file(path) as file:
         head, _, payload = file.read().partition(b"\n")
-    words = head.decode("utf-8", "replace").split("\t")
-    name, _, number = words[0].partition("/")
-    if name != "yester" or not number.isdigit() or len(words) < 2:
+    found = _HEAD.match(head)
+    if found is None:
         raise ValueError("no envelope")
-    if int(number) > FORMAT:
-        raise NewerFormat(words[0])
-    hints = dict(_pairs(words[2:]))
-    return Spooled(path.name, words[1], hints.pop("cwd", ""), hints, payload)
+    if int(found["form"]) > FORMAT:
+        raise NewerFormat(found[0].decode())
+    words = head[found.end() :].decode("utf-8", "replace").split("\t")
+    hints = {name: value for name, _, value in (word.partition("=") for word in words[1:])}
+    event = found["event"].decode("utf-8", "replace")
+    return Spooled(path.name, event, hints.pop("cwd", ""), hints, payload)
 
 
-def is_newer(path: Path) -> bool:
-    """Of a newer format? Told by its first bytes: the payload may be larger than memory."""
+def peek_event(path: Path) -> tuple[int, str]:
+    """Its format and name, without reading a payload that may be larger than memory; 0 and ""
+    where it has none."""
     try:
         with open_file(path) as file:
-            name, _, number = file.readline(_LONGEST_HEAD).split(b"\t", 1)[0].partition(b"/")
+            found = _HEAD.match(file.readline(_LONGEST_HEAD))
     except OSError:
-        return False
-    return name == b"yester" and number.isdigit() and int(number) > FORMAT
+        found = None
+    return (int(found["form"]), found["event"].decode("utf-8", "replace")) if found else (0, "")
 
 
-def event_of(path: Path) -> str:
-    """The event's name, without reading a payload that may be large; "" where it has none."""
-    try:
-        with open(path, "rb") as file:
-            words = file.readline(_LONGEST_HEAD).split(b"\t", 2)
-    except OSError:
-        return ""
-    return words[1].strip().decode("utf-8", "replace") if len(words) > 1 else ""
-
-
-def _pairs(words: list[str]) -> Iterator[tuple[str, str]]:
-    for word in words:
-        name, _, value = word.partition("=")
-        yield name, value
-
-
-def acknowledge(path: Path) -> None:
-    path.unlink(missing_ok=True)
-
-
-def age(path: Path, now: float) -> float:
+def event_age(path: Path, now: float) -> float:
     """Seconds since the hook began; never negative, clocks are set back."""
-    return max(0.0, now - moment(path.name) / 1000)
+    return max(0.0, now - event_time(path.name) / 1000)
 
 
 def trusted_runtime(environ: Mapping[str, str], uid: int) -> Path | None:

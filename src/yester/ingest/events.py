@@ -106,7 +106,7 @@ class Events:
 
     def refusal(self, told: HookEvent) -> str:
         """Why nothing of this event may be kept, or ""."""
-        if self._rules.off(told.cwd, told.session, told.epoch):
+        if self._rules.is_off(told.cwd, told.session, told.epoch):
             return "off"
         if told.session and self._store.entries(Muted, {"session": told.session}):
             return "off"

@@ -117,7 +117,7 @@ class Ingest:
         if item.project == EXCLUDED.key:
             return "excluded"
         root = self._projects.by_key(item.project).root
-        if item.session in self._muted or self._rules.off(root, item.session, item.epoch):
+        if item.session in self._muted or self._rules.is_off(root, item.session, item.epoch):
             return "off"
         return "own answer" if is_own_answer(item) else ""
 

@@ -145,7 +145,7 @@ def import_notes(
         before, folder = find_notes(store, known), file.folder()
         project = projects.by_folder(folder) if folder else _guess_project(file.path, before)
         written = state.st_mtime_ns // 1_000_000
-        if project == EXCLUDED or rules.off(folder or project.root, "", written):
+        if project == EXCLUDED or rules.is_off(folder or project.root, "", written):
             continue
         text = data.decode("utf-8", "replace")
         now, gone = make_note_items(text, path, project.key, written, before)

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from yester.capture.rules import rules
+from yester.capture.rules import load_rules
 from yester.errors import NotFound, NotYours, UsageError
 from yester.memories import lifecycle, remember, review
 from yester.memories.categories import CATEGORIES, LONGEST_TITLE, get_category
@@ -408,10 +408,10 @@ def save_memory(memory: Memory, request: SaveRequest, place: Project | None = No
     else to the project that the request names.
     """
     project, there = (place, True) if place else _find_place(memory, request.project.strip())
-    allowed = rules(memory.config)
+    allowed = load_rules(memory.config)
     folders = dict.fromkeys((memory.cwd or project.root, project.root))
     excluded = any(allowed.excludes(folder, project) for folder in folders)
-    if excluded or allowed.off(project.root, "", memory.now):
+    if excluded or allowed.is_off(project.root, "", memory.now):
         raise NotYours(
             f"nothing is kept of {project.name}: the user has said so (`exclude`, or `yester off`)",
             "name another project", parameter="project", value=project.name,

@@ -22,7 +22,7 @@ import msgspec
 from yester import __version__, git
 from yester.agents.descriptors import find_agent
 from yester.agents.hooks import TRIAL, HookEvent
-from yester.capture.spool import NewerFormat, Spool, event_of, read
+from yester.capture.spool import NewerFormat, Spool, peek_event, read_event
 from yester.clock import DAY
 from yester.config import Config
 from yester.deliver.page import Context, Shown, join_contexts
@@ -133,9 +133,9 @@ class Answers:
         """What the asking hook has told: still in the spool, or just taken in."""
         if id_ in self._recent:
             return self._recent[id_]
-        path = self._spool.find(id_)
+        path = self._spool.find_event(id_)
         try:
-            return self._intake.read_event(read(path))[0] if path else None
+            return self._intake.read_event(read_event(path))[0] if path else None
         except (OSError, ValueError, NewerFormat, SourceError):
             return None
 
@@ -204,12 +204,12 @@ class Answers:
 
     def _start_in_spool(self, id_: str, event: HookEvent) -> OwedStart | None:
         """A start of the same session that has not been taken in: nobody was there, or too busy."""
-        before = [path for path in self._spool.waiting() if path.name < id_]
+        before = [path for path in self._spool.list_waiting() if path.name < id_]
         for path in reversed(before[-_LOOKED_THROUGH:]):
-            if event_of(path) != _START:
+            if peek_event(path)[1] != _START:
                 continue
             try:
-                spooled = read(path)
+                spooled = read_event(path)
                 start, _ = self._intake.read_event(spooled)
             except (OSError, ValueError, NewerFormat, SourceError):
                 continue
@@ -253,7 +253,7 @@ class Answers:
         sure to be known, and the agent does not wait for it. `left`: files that stay in the spool.
         """
         stored = [
-            one for one in self._arrived if one.id in left or self._spool.find(one.id) is None
+            one for one in self._arrived if one.id in left or self._spool.find_event(one.id) is None
         ]
         rows, starts = [], []
         for delivery in stored:

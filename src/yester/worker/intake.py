@@ -16,7 +16,7 @@ from yester.agents.base import Options
 from yester.agents.descriptors import AGENTS
 from yester.agents.hooks import READ_TRANSCRIPT_AFTER, HookEvent
 from yester.capture.rules import Rules
-from yester.capture.spool import ENDED_WORKER, NewerFormat, Spool, Spooled, acknowledge, read
+from yester.capture.spool import ENDED_WORKER, NewerFormat, Spool, Spooled, read_event
 from yester.config import Config
 from yester.errors import StoreError
 from yester.ingest.events import Events
@@ -106,7 +106,7 @@ class Intake:
         if not self._waiting:  # listed once for many batches: there may be thousands
             self._waiting = [
                 path
-                for path in self._spool.waiting()
+                for path in self._spool.list_waiting()
                 if path.name not in self._left and path not in self._held
             ]
         now = self._next_batch()
@@ -119,7 +119,7 @@ class Intake:
                 self._set_aside(path, ENDED_WORKER)
                 continue
             try:
-                batch.append((path, read(path)))
+                batch.append((path, read_event(path)))
             except FileNotFoundError:
                 continue
             except NewerFormat:
@@ -195,7 +195,7 @@ class Intake:
                 continue
             del self._held[path]
             try:
-                acknowledge(path)
+                path.unlink(missing_ok=True)
             except OSError as error:
                 self._leave_in_spool(path, "removing", error)
 

@@ -19,7 +19,7 @@ import msgspec
 
 import yester
 from yester.capture.homes import is_usual
-from yester.capture.rules import rules, write_for_hooks
+from yester.capture.rules import load_rules, write_hook_rules
 from yester.capture.spool import Spool
 from yester.config import load_config
 from yester.errors import ConfigError, StoreBusy, StoreError, StoreNewer, StoreReplaced
@@ -67,7 +67,7 @@ class Worker:
         self._running = False  # not where it only drains
         self._jobs_wait = True
         self._spool = Spool(home, runtime, is_usual(home, os.environ))
-        self._spool.make()
+        self._spool.make_folders()
         self._background = Background(self._log, self._notes_stored)
 
         self._selector = selectors.DefaultSelector()
@@ -213,7 +213,7 @@ class Worker:
             return
         self._ticked, self._jobs_wait = now, True
         self._intake.look_again()
-        self._spool.sweep(time.time())
+        self._spool.remove_abandoned(time.time())
         if not self._door.is_still_ours():
             self.leaving = "lost"
         self._look_for_new_version()
@@ -256,9 +256,9 @@ class Worker:
             self._log.say(warning)
 
     def _use_settings(self) -> None:
-        found = rules(self._config)
+        found = load_rules(self._config)
         self._intake.use_settings(self._config, found)
-        write_for_hooks(self.home, found)
+        write_hook_rules(self.home, found)
 
     def _use_threads(self) -> None:
         if self._running:

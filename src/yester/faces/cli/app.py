@@ -67,13 +67,13 @@ class App:
     def store(self) -> Store:
         """To write to, made where there is none. From now on a session can start the worker, and
         hooks know what to keep out; a command that only reads changes nothing of that."""
-        from yester.capture.rules import rules, write_for_hooks
+        from yester.capture.rules import load_rules, write_hook_rules
         from yester.worker.process import write_launch
 
         store = self.memory.store
         self._record(self.home)  # it may have been made only now
         write_launch(self.home)
-        write_for_hooks(self.home, rules(self.config))
+        write_hook_rules(self.home, load_rules(self.config))
         return store
 
     @property
@@ -121,11 +121,11 @@ class App:
         """The project of this name, else of the folder (by default the current one)."""
         if name is not None:
             return self.memory.find_project(name)
-        from yester.capture.rules import rules
+        from yester.capture.rules import load_rules
         from yester.project import EXCLUDED, Projects
 
         place = folder or Path.cwd()
-        found = Projects(self.config.projects, refuses=rules(self.config).excludes).by_folder(
+        found = Projects(self.config.projects, refuses=load_rules(self.config).excludes).by_folder(
             str(place)
         )
         if found.key == EXCLUDED.key:

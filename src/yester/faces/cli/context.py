@@ -70,14 +70,14 @@ def _explain_off(app: App, folder: str) -> str:
     """Why the user's own switches keep everything from an agent in this folder; "" if none does."""
     if os.environ.get("YESTER_OFF", "0").lower() not in ("", "0", "false"):
         return "YESTER_OFF is set in this shell. Run: unset YESTER_OFF"
-    known = rules.rules(app.config)
+    known = rules.load_rules(app.config)
     session = detect_session(os.environ)[0]  # an agent's shell may say which it is
     if replace(known, home="", names=()).excludes(
         folder, Projects(app.config.projects).by_folder(folder)
     ):
         return f"the setting `exclude` names {folder}, or a folder above it"
     for pause in known.pauses:
-        if replace(known, pauses=(pause,)).off(folder, session, app.now):
+        if replace(known, pauses=(pause,)).is_off(folder, session, app.now):
             what, undo = {
                 "all": ("everywhere", "--all"),
                 "session": ("in this session", f"--session {session}"),

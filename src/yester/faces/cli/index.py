@@ -13,7 +13,7 @@ import click
 
 from yester.agents.base import Options, find_transcripts, load_reader
 from yester.agents.descriptors import AGENTS, CLAUDE_CODE, Agent
-from yester.capture.rules import Rules, rules
+from yester.capture.rules import Rules, load_rules
 from yester.clock import parse_time
 from yester.distil import QUIET
 from yester.distil.distil import Report as DistilReport
@@ -72,7 +72,7 @@ def index_command(
     ]  # fmt: skip
     oldest = 0 if since is None else parse_time(since, app.now, option="--since")
     found = [(agent, path) for agent, path in found if not oldest or _changed_at(path) >= oldest]
-    kept_out = rules(app.config)
+    kept_out = load_rules(app.config)
     projects = Projects(app.config.projects, refuses=kept_out.excludes)
     if rebuilt := rebuild_if_stale(app.store):
         items = count_noun(rebuilt, "item")

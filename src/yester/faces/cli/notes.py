@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from yester import git
-from yester.capture.rules import rules
+from yester.capture.rules import load_rules
 from yester.errors import NotFound, SourceError, UsageError
 from yester.faces.cli.app import App, Output, add_options, command, pass_app, print_warning
 from yester.faces.cli.options import DRY_RUN, flag_option
@@ -69,7 +69,7 @@ def notes_command(app: App, paths: tuple[Path, ...]) -> Output:
         where = ", ".join(map(str, paths)) or "this folder"
         raise NotFound(f"no CLAUDE.md and no {MEMORY} for {where}; name a file")
     rebuild_if_stale(app.store)
-    kept_out = rules(app.config)
+    kept_out = load_rules(app.config)
     projects = Projects(app.config.projects, refuses=kept_out.excludes)
     report = import_notes(app.store, files, projects, kept_out, again=True)
     said = summarise_notes(report) or f"nothing new in {count_noun(report.files, 'file')}"

@@ -131,9 +131,9 @@ def off_command(
             Projects(app.config.projects).by_folder(str(folder)).root or str(folder),
         )
     shown = {"all": "everywhere", "session": f"in session {what}"}.get(kind, f"in {what}")
-    change = rules.resume if undo else rules.pause
+    change = rules.end_pause if undo else rules.begin_pause
     changed = change(app.home, kind, what, app.now)
-    rules.write_for_hooks(app.home, rules.rules(app.config))
+    rules.write_hook_rules(app.home, rules.load_rules(app.config))
     state = "on" if undo else "off"
     return Output(
         {"kind": kind, "what": what, "state": state, "changed": changed},
@@ -142,7 +142,7 @@ def off_command(
 
 
 def _show_pauses(app: App) -> Output:
-    found = [one for one in rules.pauses(app.home) if not one.until]
+    found = [one for one in rules.load_pauses(app.home) if not one.until]
     rows = [{"kind": one.kind, "what": one.what, "since": one.since} for one in found]
     lines = [f"off since {format_minute(one.since)}: {one.what or 'everything'}" for one in found]
     return Output({"off": rows}, lines or ["nothing is switched off"])

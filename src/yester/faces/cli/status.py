@@ -101,15 +101,15 @@ def status_lines(memory: Memory, status: dict[str, Any]) -> Iterator[str]:
 def _describe_spool(home: Path) -> dict[str, Any]:
     """What the hooks have left and nobody has taken in yet, and what nobody can."""
     from yester.capture.homes import is_usual
-    from yester.capture.spool import Spool, age, trusted_runtime
+    from yester.capture.spool import Spool, event_age, trusted_runtime
 
     runtime = trusted_runtime(os.environ, os.getuid())
     spool = Spool(home, runtime, is_usual(home, os.environ))
-    waiting, now = spool.waiting(), time.time()
+    waiting, now = spool.list_waiting(), time.time()
     return {
         "waiting": len(waiting),
-        "oldest_s": round(max(age(path, now) for path in waiting), 1) if waiting else None,
-        "bad": len(spool.bad()),
+        "oldest_s": round(max(event_age(path, now) for path in waiting), 1) if waiting else None,
+        "bad": len(spool.list_bad()),
     }
 
 

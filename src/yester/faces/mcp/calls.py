@@ -24,7 +24,7 @@ from msgspec import Meta
 
 from yester.agents.descriptors import detect_session
 from yester.capture.homes import home_folder
-from yester.capture.rules import rules
+from yester.capture.rules import load_rules
 from yester.deliver.lines import one_line, quote_lines, replace_quotes
 from yester.errors import NotFound, UsageError, YesterError
 from yester.faces.mcp.text import (
@@ -392,7 +392,7 @@ class ToolMemory(Memory):
         """Raises where the user has switched yester off for this place or session."""
         off = self.environ.get("YESTER_OFF", "0").lower() not in ("", "0", "false")
         session = self.environ.get("CLAUDE_CODE_SESSION_ID", "")
-        if off or rules(self.config).off(self.cwd, session, self.now):
+        if off or load_rules(self.config).is_off(self.cwd, session, self.now):
             raise UsageError(
                 "yester is switched off here by the user (YESTER_OFF or `yester off`; "
                 "`yester off --list` shows it); go on without it"

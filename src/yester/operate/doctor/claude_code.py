@@ -28,8 +28,8 @@ import msgspec
 from yester.agents.descriptors import CLAUDE_CODE
 from yester.agents.hooks import TRIAL
 from yester.capture.question import ask_worker
-from yester.capture.rules import pauses
-from yester.capture.spool import Spool, acknowledge, read
+from yester.capture.rules import load_pauses
+from yester.capture.spool import Spool, read_event
 from yester.errors import InstallError
 from yester.llm.client import CLAUDE_PLACES
 from yester.operate import install
@@ -241,7 +241,7 @@ def look_at_hooks(case: Examination, patience: float = WORKER_SECONDS) -> Iterat
     link = _find_link(case)
     if link is None:
         return
-    if any(one.kind == "all" and not one.until for one in pauses(case.home)):
+    if any(one.kind == "all" and not one.until for one in load_pauses(case.home)):
         yield make_finding("hooks.off")
         return
     if case.environ.get("YESTER_OFF", "0").lower() not in ("", "0", "false"):
@@ -430,10 +430,10 @@ def time_program(
 def clear_trials(spool: Spool) -> int:
     """Take made-up events out of the spool again, which no worker has; their number."""
     number = 0
-    for path in spool.waiting():
+    for path in spool.list_waiting():
         with suppress(OSError, ValueError, msgspec.MsgspecError):
-            event = msgspec.json.decode(read(path).payload, type=dict[str, Any])
+            event = msgspec.json.decode(read_event(path).payload, type=dict[str, Any])
             if event.get("session_id") == TRIAL:
-                acknowledge(path)
+                path.unlink(missing_ok=True)
                 number += 1
     return number

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from yester.agents.base import Options
 from yester.agents.descriptors import AGENTS
-from yester.capture.rules import rules
+from yester.capture.rules import load_rules
 from yester.distil.distil import Report, distil
 from yester.distil.history import Rules
 from yester.errors import ModelError, SourceError, StoreDamaged
@@ -136,7 +136,7 @@ def _read_sources(store: Store, sources: list[Source], case: Examination) -> int
     """Read transcripts from the start, and distil what has come to light; how many messages."""
     from yester.text.reader import open_reader
 
-    kept_out = rules(case.config)
+    kept_out = load_rules(case.config)
     projects = Projects(case.config.projects, refuses=kept_out.excludes)
     options = Options(case.config.flag("thinking"), case.config.flag("subagents"))
     ingest = Ingest(store, projects, options, kept_out)

@@ -18,7 +18,7 @@ import msgspec
 from yester import __version__
 from yester.capture.homes import find_python, is_usual, record_home, usual_home
 from yester.capture.question import ask_worker
-from yester.capture.spool import ENDED_WORKER, Spool, age, is_newer, trusted_runtime
+from yester.capture.spool import ENDED_WORKER, FORMAT, Spool, event_age, peek_event, trusted_runtime
 from yester.operate.doctor.claude_code import time_program
 from yester.operate.doctor.finding import Examination, Finding, make_finding
 from yester.redact import redact
@@ -172,9 +172,9 @@ def _process_name(pid: int) -> str:
 def look_at_spool(case: Examination) -> Iterator[Finding]:
     runtime = trusted_runtime(case.environ, os.getuid())
     spool = Spool(case.home, runtime, is_usual(case.home, case.environ))
-    waiting = spool.waiting()
-    oldest = max((age(path, case.now / 1000) for path in waiting), default=0.0)
-    newer = sum(map(is_newer, waiting))
+    waiting = spool.list_waiting()
+    oldest = max((event_age(path, case.now / 1000) for path in waiting), default=0.0)
+    newer = sum(peek_event(path)[0] > FORMAT for path in waiting)
     if newer:
         yield make_finding("spool.newer", number=newer)
     if len(waiting) > newer and oldest > _OLD_EVENT:
@@ -187,7 +187,7 @@ def look_at_spool(case: Examination) -> Iterator[Finding]:
 def _look_at_bad_events(home: Path, spool: Spool) -> Iterator[Finding]:
     """Those set aside because the worker has ended over them, perhaps while it read a transcript,
     and those nobody understands."""
-    reasons = {path: spool.why_bad().get(path.name, "") for path in spool.bad()}
+    reasons = {path: spool.load_reasons().get(path.name, "") for path in spool.list_bad()}
     ended = [why.partition("\t")[2] for why in reasons.values() if ENDED_WORKER in why]
 
     def put_back() -> dict[str, object]:
