@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 import tomllib
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -309,21 +310,29 @@ def write_config_text(path: Path, text: str) -> None:
     replace_file(path, text, sync=True)
 
 
-def edit_config_text(
-    text: str, changes: Mapping[str, Plain | None], section: str = ""
-) -> str | None:
-    """The text with these values, at the top or in a section; None: it goes. Comments and order
-    stay. None where reading the new text would not give exactly the old settings with the changes.
-    """
+def change_config(home: Path, changes: Mapping[str, Plain | None], section: str = "") -> None:
+    """Write these values into config.toml, at the top or in a section, and leave the rest as it is."""
+    path = config_file(home)
+    write_config_text(path, edit_config_text(read_config_text(path), changes, section))
+
+
+def edit_config_text(text: str, changes: Mapping[str, Plain | None], section: str = "") -> str:
+    """The text with these values; None: it goes. Comments and order stay. ConfigError where reading
+    the new text would not give exactly the old settings with the changes."""
     import tomlkit
 
-    try:
+    with suppress(tomllib.TOMLDecodeError, tomlkit.exceptions.TOMLKitError):
         wanted, document = tomllib.loads(text), tomlkit.parse(text)
         for target, empty in ((wanted, {}), (document, tomlkit.table())):
             table = target.setdefault(section, empty) if section else target
             for name, value in changes.items():
                 table.pop(name, None) if value is None else table.__setitem__(name, value)
         new = tomlkit.dumps(document)
-        return new if tomllib.loads(new) == wanted else None
-    except (tomllib.TOMLDecodeError, tomlkit.exceptions.TOMLKitError):
-        return None
+        if tomllib.loads(new) == wanted:
+            return new
+    lines = ", ".join(f"{name} = {value!r}" for name, value in changes.items())
+    where = f" in [{section}]" if section else ""
+    raise ConfigError(
+        "config.toml is written in a way that cannot be changed here",
+        f"write {lines}{where} into it with an editor",
+    )

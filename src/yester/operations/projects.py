@@ -196,7 +196,10 @@ def _move_items(memory: Memory, projects: list[Place], into: Place) -> None:
         names = lines_for(overrides, projects, into.name)
         kept = {key: name for key, name in {**overrides, **names}.items() if name is not None}
         if not _leads_there(overrides, kept, projects, into.key):
-            raise _unchangeable(config.config_file(memory.home), names)
+            raise UsageError(
+                f"[projects] of config.toml leads elsewhere from a folder of {into.name!r}",
+                "correct it with an editor, then run: yester index",
+            )
         _change_names(memory.home, store, names, move)
     memory.reload_config()
 
@@ -207,26 +210,15 @@ def _change_names(
     """The file is replaced just before the store commits: both, or neither."""
     path = config.config_file(home)
     before = config.read_config_text(path)
-    after = config.edit_config_text(before, names, "projects")
-    if after is None:
-        raise _unchangeable(path, names)
     try:
         with store.transaction("places"):
             moved = move()
-            config.write_config_text(path, after)
+            config.change_config(home, names, "projects")
             return moved
     except BaseException:
         if config.read_config_text(path) != before:
             config.write_config_text(path, before)
         raise
-
-
-def _unchangeable(path: Path, names: Mapping[str, str | None]) -> UsageError:
-    lines = ", ".join(f'"{key}" = "{name}"' for key, name in names.items() if name is not None)
-    return UsageError(
-        f"{path} is written in a way that cannot be changed line by line; put {lines} into "
-        "[projects] yourself, then run: yester index"
-    )
 
 
 def lines_for(

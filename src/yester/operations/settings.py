@@ -9,7 +9,6 @@ from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
 
 from yester import config
 from yester.config import SETTINGS, Config
-from yester.errors import UsageError
 from yester.memory import Memory
 from yester.operations.request import NoRequest, Request
 from yester.redact import redact_value
@@ -95,18 +94,8 @@ def change_settings(memory: Memory, request: Request) -> Settings:
     values = {
         name: value for name, value in msgspec.structs.asdict(request).items() if value is not UNSET
     }
-    path = config.config_file(memory.home)
-    with config.one_at_a_time:
-        text = config.read_config_text(path)
-        for name, value in values.items():
-            new = config.edit_config_text(text, {name: value})
-            if new is None:
-                raise UsageError(
-                    f"{path} is written in a way that cannot be changed line by line",
-                    "edit it with an editor", parameter=name,
-                )  # fmt: skip
-            text = new
-        if values:
-            config.write_config_text(path, text)
+    if values:
+        with config.one_at_a_time:
+            config.change_config(memory.home, values)
     memory.reload_config()
     return list_settings(memory, NoRequest())

@@ -9,12 +9,7 @@ import click
 
 from yester.capture import rules
 from yester.clock import format_minute
-from yester.config import (
-    config_file,
-    edit_config_text,
-    read_config_text,
-    write_config_text,
-)
+from yester.config import change_config, config_file
 from yester.errors import ConfigError, UsageError
 from yester.faces.cli.app import App, Output, command, pass_app
 from yester.faces.cli.options import flag_option
@@ -85,15 +80,10 @@ def use_model_command(app: App, name: str) -> None:
     values = {**app.config.values, "embedder": name}
     if name != "none" and (reason := why_not(values, app.home)):
         raise UsageError(reason)
-    path = config_file(app.home)
     try:
-        changed = edit_config_text(read_config_text(path), {"embedder": name})
-        if changed is None:
-            raise ConfigError(
-                f'{path}: write embedder = "{name}" into it yourself; its form is unusual'
-            )
-        write_config_text(path, changed)
+        change_config(app.home, {"embedder": name})
     except OSError as error:
+        path = config_file(app.home)
         raise ConfigError(f"{path}: cannot be written ({error.strerror})") from None
     click.echo(f"embedder = {name}")
 
