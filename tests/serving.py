@@ -14,11 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-from yester.faces.http.app import App
+from yester.faces.http.app import FOLDER, App
 from yester.faces.http.guard import Slowdown
 from yester.faces.http.login import Keys, token
 from yester.faces.http.server import Server, listening
-from yester.faces.http.viewer import FOLDER
 from yester.memory import Memory
 
 if TYPE_CHECKING:

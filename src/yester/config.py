@@ -311,7 +311,7 @@ def write_config_text(path: Path, text: str) -> None:
 
 
 def change_config(home: Path, changes: Mapping[str, Plain | None], section: str = "") -> None:
-    """Write these values into config.toml, at the top or in a section, and leave the rest as it is."""
+    """Write these values into config.toml, at the top or in a section; the rest stays as it is."""
     path = config_file(home)
     write_config_text(path, edit_config_text(read_config_text(path), changes, section))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from playwright.sync_api import Page
 
-from yester.faces.http.viewer import FOLDER
+from yester.faces.http.app import FOLDER
 
 
 @dataclass(frozen=True)

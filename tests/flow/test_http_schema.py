@@ -14,7 +14,7 @@ from schemathesis.specs.openapi.checks import negative_data_rejection
 import tests.fuzz.formats  # noqa: F401 -- makes our formats known
 import yester
 from tests.serving import serving
-from yester.faces.http.openapi import make_document
+from yester.faces.http.description import make_document
 from yester.faces.http.table import ENDPOINTS, EVENTS
 
 # Whether something invalid was refused: an empty object or a number for a list is nothing one could

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from tests.conftest import ROOT
 from yester.clock import parse_bound
 from yester.errors import ConfigError, NotFound, StoreBusy, StoreError, UsageError, YesterError
-from yester.faces.http import login, viewer
-from yester.faces.http.openapi import make_document
-from yester.faces.http.problem import describe_error
-from yester.faces.http.request import read_body, read_query
+from yester.faces.http import login
+from yester.faces.http.app import load_files
+from yester.faces.http.description import make_document
+from yester.faces.http.request import make_problem, read_body, read_query
 from yester.faces.http.table import ENDPOINTS
 from yester.operations.items import BatchRequest
 from yester.operations.request import describe_schema, list_parameters
@@ -68,7 +68,7 @@ WRONG = [
 def test_what_is_wrong_is_named_with_its_value_and_the_fix(kind, query, parameter, fix):
     with pytest.raises(UsageError) as refused:
         read_query(kind, query, {})
-    problem = describe_error(refused.value)[0]
+    problem = make_problem(refused.value)[0]
     assert (problem.status, problem.parameter) == (400, parameter)
     assert fix in problem.fix
 
@@ -86,7 +86,7 @@ def test_a_whole_number_may_be_written_with_a_point_in_json():
      (ConfigError("x"), 500), (YesterError("x"), 500)],
 )  # fmt: skip
 def test_what_yester_raises_becomes_an_answer(error, status):
-    assert describe_error(error)[0].status == status
+    assert make_problem(error)[0].status == status
 
 
 # --- the table ------------------------------------------------------------------------------------
@@ -207,9 +207,9 @@ def test_any_text_is_a_time_or_a_usage_error(text, end):
 
 
 def test_the_viewer_comes_with_the_package():
-    files = viewer.load_files()
+    files = load_files()
     assert files["/"] is files["/index.html"]
-    assert files["/"].type == "text/html; charset=utf-8"
+    assert files["/"].headers["content-type"] == "text/html; charset=utf-8"
 
 
 def test_a_whole_day_ends_with_the_calendars_day_also_where_clocks_change():

@@ -1,47 +1,47 @@
-"""All of it together: the routes of the table, the pool of threads they run in, and the guard."""
+"""All of it together: the endpoints of the table, the pool of threads they run in, the files of the
+viewer, and the guard.
+
+The files go by a table made once: a name that is not in it does not exist, so no path can lead
+anywhere else.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import mimetypes
+import re
 import threading
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
-from starlette.routing import Route, Router
+from starlette.datastructures import Headers
+from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from yester import __version__
 from yester.errors import ConfigError, NotYours, UsageError
-from yester.faces.http import viewer
-from yester.faces.http.guard import (
-    Asgi,
-    Failed,
-    Guard,
-    Message,
-    Receive,
-    Scope,
-    Send,
-    Slowdown,
-    send_response,
-)
+from yester.faces.http.description import make_document, make_manual
+from yester.faces.http.guard import Failed, Guard, Slowdown, read_method
 from yester.faces.http.login import PROGRAM, USER, Keys, is_another_user, take_code
-from yester.faces.http.manual import make_manual
-from yester.faces.http.openapi import make_document
-from yester.faces.http.problem import Refusal
-from yester.faces.http.request import read_body, read_query
-from yester.faces.http.stream import Stream, Told, find_missed, is_cursor
+from yester.faces.http.request import Refusal, read_body, read_query
+from yester.faces.http.stream import Stream, find_missed, is_cursor
 from yester.faces.http.table import ENDPOINTS, EVENTS, Bearer, Endpoint, Health, Login
 from yester.memory import Memory
 
 T = TypeVar("T")
-Own = Callable[[Scope, Any], Awaitable[bytes]]
+FOLDER = Path(__file__).parent.parent / "viewer"
 MOST_STREAMS = 400
 _THREADS = 2  # one more than computes at a time: what waits or takes long holds nobody up
 _MOST_WAITING = 64
 _PATIENCE = 30.0  # seconds for an answer
+_TYPES = {".js": "text/javascript", ".mjs": "text/javascript", ".svg": "image/svg+xml",
+          ".woff2": "font/woff2", ".map": "application/json"}  # fmt: skip
 
 
 class Pool:
@@ -89,40 +89,6 @@ class Pool:
             memory.close()
 
 
-class Served:
-    """What stands at one path: an endpoint for each method. `own` needs no store."""
-
-    def __init__(
-        self, endpoints: Mapping[str, Endpoint], pool: Pool, own: Mapping[str, Own], events: Asgi
-    ) -> None:
-        self._endpoints, self._pool, self._own, self._events = endpoints, pool, own, events
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        method = "GET" if scope["method"] == "HEAD" else scope["method"]
-        endpoint = self._endpoints.get(method)
-        if endpoint is None:
-            allowed = ", ".join(sorted(self._endpoints))
-            raise Refusal(
-                405, f"{scope['path']} cannot be asked with this method", parameter="method",
-                fix=f"use {allowed}", headers={"allow": allowed},
-            )  # fmt: skip
-        path = scope.get("path_params", {})
-        if endpoint.has_body:
-            request = read_body(endpoint.request, scope["yester.body"], path)
-        else:
-            request = read_query(endpoint.request, scope["query_string"], path)
-        if endpoint.content == EVENTS:
-            await self._events(scope, receive, send)
-            return
-        own = self._own.get(endpoint.path)
-        if own is not None:
-            body = await own(scope, request)
-        else:
-            origin = scope.get("yester.origin", PROGRAM)
-            body = await self._pool.run(_answer_request, endpoint, request, origin)
-        await send_response(send, body, endpoint.content)
-
-
 def _answer_request(memory: Memory, endpoint: Endpoint, request: Any, origin: str) -> bytes:
     """In the pool: encoding a large answer takes a while, too."""
     assert endpoint.operation is not None
@@ -151,32 +117,28 @@ class App:
         port: int,
         failed: Failed,
         *,
-        folder: Path = viewer.FOLDER,
+        folder: Path = FOLDER,
         slowdown: Slowdown | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._memory, self._keys, self._clock = memory, keys, clock
         self._slowdown = slowdown or Slowdown()
         self._pool = Pool(memory)
-        self.stream = Stream(memory, self._find_missed, failed)
-        self._files = viewer.load_files(folder)
-        own: dict[str, Own] = {
-            "/health": self._make_constant(Health(status="ok", version=__version__)),
-            "/api/search/help": self._make_constant(make_manual(f"http://127.0.0.1:{port}")),
-            "/api/openapi.json": self._make_constant(make_document(ENDPOINTS)),
-            "/api/login": self._log_in,
+        self.stream = Stream(memory, partial(self._pool.run, find_missed), failed)
+        self._files = load_files(folder)
+        constants = {
+            "/health": Health(status="ok", version=__version__),
+            "/api/search/help": make_manual(f"http://127.0.0.1:{port}"),
+            "/api/openapi.json": make_document(ENDPOINTS),
         }
+        self._constants = {path: msgspec.json.encode(one) for path, one in constants.items()}
         by_path: dict[str, dict[str, Endpoint]] = {}
         for one in ENDPOINTS:
             by_path.setdefault(one.path, {})[one.method] = one
-        routes = [
-            Route(path, Served(endpoints, self._pool, own, self._send_events))
-            for path, endpoints in by_path.items()
-        ]
-        router = Router(routes, redirect_slashes=False, default=self._send_file)
+        self._endpoints = [(_path_pattern(path), by_path[path]) for path in by_path]
         unlocked = {(one.method, one.path) for one in ENDPOINTS if one.open}
         unlocked |= {("GET", name) for name in self._files}
-        self.guard = Guard(router, port, keys, unlocked, failed, self._slowdown)
+        self.guard = Guard(self._answer, port, keys, unlocked, failed, self._slowdown)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self.guard(scope, receive, send)
@@ -198,16 +160,42 @@ class App:
     def end(self) -> None:
         self._pool.close()
 
-    # --- what needs no store ----------------------------------------------------------------------
+    # --- answers ----------------------------------------------------------------------------------
 
-    @staticmethod
-    def _make_constant(value: object) -> Own:
-        body = msgspec.json.encode(value)
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        for pattern, endpoints in self._endpoints:
+            if match := pattern.fullmatch(scope["path"]):
+                response = await self._answer_endpoint(endpoints, match.groupdict(), scope)
+                break
+        else:
+            response = self._find_file(scope)
+        await response(scope, receive, send)
 
-        async def answer_same(scope: Scope, request: Any) -> bytes:  # noqa: ARG001
-            return body
-
-        return answer_same
+    async def _answer_endpoint(
+        self, endpoints: Mapping[str, Endpoint], path: Mapping[str, str], scope: Scope
+    ) -> Response:
+        endpoint = endpoints.get(read_method(scope))
+        if endpoint is None:
+            allowed = ", ".join(sorted(endpoints))
+            raise Refusal(
+                405, f"{scope['path']} cannot be asked with this method", parameter="method",
+                fix=f"use {allowed}", headers={"allow": allowed},
+            )  # fmt: skip
+        request: Any
+        if endpoint.has_body:
+            request = read_body(endpoint.request, scope["yester.body"], path)
+        else:
+            request = read_query(endpoint.request, scope["query_string"], path)
+        if endpoint.content == EVENTS:
+            return self._follow_stream(scope)
+        if endpoint.path in self._constants:
+            body = self._constants[endpoint.path]
+        elif endpoint.operation is None:
+            body = await self._log_in(scope, request)
+        else:
+            origin = scope.get("yester.origin", PROGRAM)
+            body = await self._pool.run(_answer_request, endpoint, request, origin)
+        return Response(body, media_type=endpoint.content)
 
     async def _log_in(self, scope: Scope, request: Login) -> bytes:
         foreign = is_another_user(scope.get("client"))
@@ -222,72 +210,59 @@ class App:
         bearer = Bearer(token=self._keys.issue_bearer(origin), expires_in=self._keys.bearer_seconds)
         return msgspec.json.encode(bearer)
 
-    async def _send_file(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
+    def _follow_stream(self, scope: Scope) -> Response:
+        if self.stream.clients >= MOST_STREAMS:
+            raise Refusal(
+                503, f"{MOST_STREAMS} clients are listening already", fix="close some of them",
+                headers={"retry-after": "10"},
+            )  # fmt: skip
+        last = Headers(scope=scope).get("last-event-id", "")
+        if last and not is_cursor(last):
+            raise Refusal(
+                400, "Last-Event-ID is none of ours", parameter="Last-Event-ID", value=last,
+                fix="send the id of the last event, or leave it out",
+            )  # fmt: skip
+        if scope["method"] == "HEAD":
+            return Response(media_type=EVENTS)
+        return StreamingResponse(self.stream.follow(last.strip() or None), media_type=EVENTS)
+
+    def _find_file(self, scope: Scope) -> Response:
         file = self._files.get(scope["path"])
         if file is None:
             raise Refusal(
                 404, "there is nothing at this path", parameter="path", value=scope["path"],
                 fix="GET /api/search/help says what there is",
             )  # fmt: skip
-        if scope["method"] not in ("GET", "HEAD"):
+        if read_method(scope) != "GET":
             raise Refusal(405, "a file can only be read", fix="use GET", headers={"allow": "GET"})
-        # The type also of what is still the same: the guard's policy goes by it, and what it says
-        # with a 304 takes the place of what the browser has kept.
-        headers = [(b"etag", file.etag.encode()), (b"cache-control", b"no-cache")]
-        asked = dict(scope["headers"]).get(b"if-none-match", b"")
-        if file.etag.encode() in asked:
-            headers.append((b"content-type", file.type.encode()))
-            await send({"type": "http.response.start", "status": 304, "headers": headers})
-            await send({"type": "http.response.body", "body": b""})
-            return
-        await send_response(send, file.body, file.type, headers=headers)
-
-    # --- the stream -------------------------------------------------------------------------------
-
-    async def _find_missed(self, since: str, until: str) -> list[Told]:
-        return await self._pool.run(find_missed, since, until)
-
-    async def _send_events(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self.stream.clients >= MOST_STREAMS:
-            raise Refusal(
-                503, f"{MOST_STREAMS} clients are listening already", fix="close some of them",
-                headers={"retry-after": "10"},
-            )  # fmt: skip
-        headers = dict(scope["headers"])
-        last = headers.get(b"last-event-id", b"").decode("latin-1")
-        if last and not is_cursor(last):
-            raise Refusal(
-                400, "Last-Event-ID is none of ours", parameter="Last-Event-ID", value=last,
-                fix="send the id of the last event, or leave it out",
-            )  # fmt: skip
-        await send({
-            "type": "http.response.start", "status": 200,
-            "headers": [(b"content-type", b"text/event-stream; charset=utf-8")],
-        })  # fmt: skip
-        if scope["method"] == "HEAD":
-            await send({"type": "http.response.body", "body": b""})
-            return
-        gone = asyncio.ensure_future(_wait_for_leaving(receive))
-        events = self.stream.follow(last.strip() or None)
-        try:
-            while True:
-                coming = asyncio.ensure_future(anext(events))
-                await asyncio.wait({coming, gone}, return_when=asyncio.FIRST_COMPLETED)
-                if gone.done():
-                    coming.cancel()
-                    await asyncio.wait({coming})
-                    return
-                data = coming.result()
-                await send({"type": "http.response.body", "body": data, "more_body": True})
-        except StopAsyncIteration:
-            await send({"type": "http.response.body", "body": b""})
-        finally:
-            gone.cancel()
-            await events.aclose()
+        if file.headers["etag"] not in Headers(scope=scope).get("if-none-match", ""):
+            return file
+        # With its type, by which the guard chooses the policy: what it says with a 304 takes the
+        # place of what the browser has kept.
+        return Response(status_code=304, headers=file.headers)
 
 
-async def _wait_for_leaving(receive: Receive) -> None:
-    while True:
-        message: Message = await receive()
-        if message["type"] == "http.disconnect":
-            return
+def _path_pattern(path: str) -> re.Pattern[str]:
+    """`/api/items/{id}` → a pattern with a group for each name."""
+    parts = re.split(r"\{(\w+)\}", path)
+    names = (f"(?P<{part}>[^/]+)" if at % 2 else re.escape(part) for at, part in enumerate(parts))
+    return re.compile("".join(names))
+
+
+def load_files(folder: Path = FOLDER) -> dict[str, Response]:
+    """/path → the viewer's file. `index.html` is also `/`. Links and hidden files are left out."""
+    found: dict[str, Response] = {}
+    for path in sorted(folder.rglob("*")):
+        parts = path.relative_to(folder).parts
+        hidden = path.suffix == ".py" or any(part.startswith((".", "_")) for part in parts)
+        if hidden or path.is_symlink() or not path.is_file():
+            continue
+        body, kind = path.read_bytes(), _TYPES.get(path.suffix) or mimetypes.guess_type(path)[0]
+        etag = f'"{hashlib.sha256(body).hexdigest()[:24]}"'
+        headers = {"etag": etag, "cache-control": "no-cache"}
+        found["/" + "/".join(parts)] = Response(
+            body, headers=headers, media_type=kind or "application/octet-stream"
+        )
+    if "/index.html" in found:
+        found["/"] = found["/index.html"]
+    return found

@@ -13,22 +13,16 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, MutableMapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Collection, Sequence
 
-import msgspec
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from yester.errors import YesterError
 from yester.faces.http.login import Keys
-from yester.faces.http.problem import CONTENT_TYPE, Refusal, describe_error
+from yester.faces.http.request import Refusal, make_problem_response
 
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-Asgi = Callable[[Scope, Receive, Send], Awaitable[None]]
 Failed = Callable[[str, BaseException], None]
-
 LARGEST_BODY = 256 * 1024
 _BODY_SECONDS = 10.0
 _MOST_OPEN = 200  # requests that are being answered; streams are counted apart
@@ -88,7 +82,7 @@ class Guard:
 
     def __init__(
         self,
-        app: Asgi,
+        app: ASGIApp,
         port: int,
         keys: Keys,
         unlocked: Collection[tuple[str, str]],
@@ -96,11 +90,10 @@ class Guard:
         slowdown: Slowdown | None = None,
     ) -> None:
         self._app, self._keys, self._failed = app, keys, failed
-        self._hosts = frozenset(f"{name}:{port}".encode() for name in _NAMES)
-        self._origins = frozenset(f"http://{name}:{port}".encode() for name in _NAMES)
+        self._hosts = frozenset(f"{name}:{port}" for name in _NAMES)
         if port == 80:
-            self._hosts |= {name.encode() for name in _NAMES}
-            self._origins |= {f"http://{name}".encode() for name in _NAMES}
+            self._hosts |= frozenset(_NAMES)
+        self._origins = frozenset(f"http://{host}" for host in self._hosts)
         self._unlocked = frozenset(unlocked)
         self._slowdown = slowdown or Slowdown()
         self._open = 0
@@ -127,64 +120,62 @@ class Guard:
             await self._check_request(scope, receive, send_guarded)
         except YesterError as error:
             if not started:
-                await send_problem(send_guarded, error)
+                await make_problem_response(error)(scope, receive, send_guarded)
         except (asyncio.CancelledError, _GoneError):
             raise
         except Exception as error:  # noqa: BLE001 -- whatever it is, no traceback leaves the house
             self._failed(f"answering {scope['method']}", error)
             if not started:
                 failed = Refusal(500, "yester failed; its log says where", "see logs/serve.log")
-                await send_problem(send_guarded, failed)
+                await make_problem_response(failed)(scope, receive, send_guarded)
         finally:
             self._open -= counted
 
     async def _check_request(self, scope: Scope, receive: Receive, send: Send) -> None:
-        found = _collect_headers(scope["headers"])
-        self._check_host(found.get(b"host", ()))
-        self._check_origin(scope, found)
+        headers = Headers(scope=scope)
+        self._check_host(headers.getlist("host"))
+        self._check_origin(scope, headers)
         if self._open > _MOST_OPEN:
             raise Refusal(
                 503, "too much is being asked at once", fix="try again",
                 headers={"retry-after": "1"},
             )  # fmt: skip
-        if (_read_method(scope), scope["path"]) not in self._unlocked:
-            scope["yester.origin"] = await self._check_token(found.get(b"authorization", ()))
-        scope["yester.body"] = await _read_body(scope, found, receive)
+        if (read_method(scope), scope["path"]) not in self._unlocked:
+            scope["yester.origin"] = await self._check_token(headers.getlist("authorization"))
+        scope["yester.body"] = await _read_body(scope, headers, receive)
         await self._app(scope, receive, send)
 
-    def _check_host(self, given: Collection[bytes]) -> None:
-        if len(given) == 1 and next(iter(given)).lower() in self._hosts:
+    def _check_host(self, given: Sequence[str]) -> None:
+        if len(given) == 1 and given[0].lower() in self._hosts:
             return
         raise Refusal(
-            421, "Host is not this server", parameter="Host",
-            value=b", ".join(given).decode("latin-1"),
-            fix=f"ask for one of {', '.join(sorted(one.decode() for one in self._hosts))}",
+            421, "Host is not this server", parameter="Host", value=", ".join(given),
+            fix=f"ask for one of {', '.join(sorted(self._hosts))}",
         )  # fmt: skip
 
-    def _check_origin(self, scope: Scope, found: Mapping[bytes, list[bytes]]) -> None:
-        origins = found.get(b"origin", ())
-        if any(one.lower() not in self._origins for one in origins):
-            raise Refusal(
-                403, "another page may not speak to this server", parameter="Origin",
-                value=b", ".join(origins).decode("latin-1"), fix="open the viewer: yester ui",
-            )  # fmt: skip
-        site = found.get(b"sec-fetch-site", (b"none",))
-        foreign = any(one not in (b"same-origin", b"none") for one in site)
+    def _check_origin(self, scope: Scope, headers: Headers) -> None:
+        origins = headers.getlist("origin")
+        site = headers.getlist("sec-fetch-site")
+        foreign = any(one not in ("same-origin", "none") for one in site)
         # A link from elsewhere may open the viewer, and nothing but it.
         page = scope["method"] in ("GET", "HEAD") and not scope["path"].startswith(
             ("/api", "/stream", "/health")
         )
-        navigates = found.get(b"sec-fetch-mode", ()) in ([b"navigate"],)
-        if foreign and not (page and navigates):
-            raise Refusal(
-                403, "another page may not speak to this server", parameter="Sec-Fetch-Site",
-                value=b", ".join(site).decode("latin-1"), fix="open the viewer: yester ui",
-            )  # fmt: skip
+        navigates = headers.getlist("sec-fetch-mode") == ["navigate"]
+        for wrong, parameter, value in (
+            (any(one.lower() not in self._origins for one in origins), "Origin", origins),
+            (foreign and not (page and navigates), "Sec-Fetch-Site", site),
+        ):
+            if wrong:
+                raise Refusal(
+                    403, "another page may not speak to this server", parameter=parameter,
+                    value=", ".join(value), fix="open the viewer: yester ui",
+                )  # fmt: skip
 
-    async def _check_token(self, given: Collection[bytes]) -> str:
+    async def _check_token(self, given: Sequence[str]) -> str:
         """Whose word it is."""
-        text = next(iter(given), b"") if len(given) == 1 else b""
-        kind, _, token = text.partition(b" ")
+        text = given[0] if len(given) == 1 else ""
+        kind, _, token = text.encode("latin-1").partition(b" ")
         if kind.lower() == b"bearer" and (origin := self._keys.find_origin(token.strip())):
             return origin
         await self._slowdown.punish()
@@ -200,27 +191,14 @@ class _GoneError(Exception):
     """The client has left while it was still sending."""
 
 
-_WANTED = frozenset(
-    (b"host", b"origin", b"authorization", b"content-length", b"content-type",
-     b"transfer-encoding", b"sec-fetch-site", b"sec-fetch-mode")
-)  # fmt: skip
-
-
-def _collect_headers(headers: Iterable[tuple[bytes, bytes]]) -> dict[bytes, list[bytes]]:
-    found: dict[bytes, list[bytes]] = {}
-    for name, value in headers:
-        if name in _WANTED:
-            found.setdefault(name, []).append(value)
-    return found
-
-
-def _read_method(scope: Scope) -> str:
+def read_method(scope: Scope) -> str:
+    """What is asked for without a body is asked for all the same."""
     return "GET" if scope["method"] == "HEAD" else str(scope["method"])
 
 
-async def _read_body(scope: Scope, found: Mapping[bytes, list[bytes]], receive: Receive) -> bytes:
-    length = found.get(b"content-length", [b"0"])[0]
-    if length == b"0" and b"transfer-encoding" not in found:
+async def _read_body(scope: Scope, headers: Headers, receive: Receive) -> bytes:
+    length = headers.get("content-length", "0")
+    if length == "0" and "transfer-encoding" not in headers:
         return b""
     too_large = Refusal(
         413, f"the body is larger than {LARGEST_BODY:,} bytes", fix="send less at a time",
@@ -229,12 +207,11 @@ async def _read_body(scope: Scope, found: Mapping[bytes, list[bytes]], receive: 
     if length.isdigit() and int(length) > LARGEST_BODY:
         raise too_large
     if scope["method"] in ("POST", "PATCH", "PUT"):
-        kind = found.get(b"content-type", [b""])[0].partition(b";")[0].strip().lower()
-        if kind != b"application/json":
+        kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind != "application/json":
             raise Refusal(
-                415, "the body must be JSON", parameter="Content-Type",
-                value=kind.decode("latin-1"), fix="send Content-Type: application/json",
-                headers={"connection": "close"},
+                415, "the body must be JSON", parameter="Content-Type", value=kind,
+                fix="send Content-Type: application/json", headers={"connection": "close"},
             )  # fmt: skip
     body = bytearray()
     try:
@@ -263,22 +240,3 @@ def _policy_headers(message: Message) -> list[tuple[bytes, bytes]]:
     if b"cache-control" not in given:
         found.append((b"cache-control", b"no-store"))
     return found
-
-
-async def send_problem(send: Send, error: YesterError) -> None:
-    problem, headers = describe_error(error)
-    body = msgspec.json.encode(problem)
-    more = [(name.encode(), value.encode()) for name, value in headers.items()]
-    await send_response(send, body, CONTENT_TYPE, problem.status, more)
-
-
-async def send_response(
-    send: Send,
-    body: bytes,
-    content: str = "application/json",
-    status: int = 200,
-    headers: Iterable[tuple[bytes, bytes]] = (),
-) -> None:
-    known = [(b"content-type", content.encode()), (b"content-length", b"%d" % len(body))]
-    await send({"type": "http.response.start", "status": status, "headers": [*known, *headers]})
-    await send({"type": "http.response.body", "body": body})

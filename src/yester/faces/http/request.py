@@ -1,17 +1,35 @@
-"""A query string, a path and a body, read once, into the request of an operation."""
+"""A request over HTTP, read once into the request of an operation; and what is answered where
+something is wrong: problem+json (RFC 9457), never a traceback.
+
+`detail` is one sentence for whoever must act; `parameter`, `value` and `fix` say the same apart.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
 import msgspec
+from msgspec import UNSET, UnsetType
+from starlette.responses import Response
 
-from yester.errors import UsageError
+from yester.errors import (
+    ConfigError,
+    NotFound,
+    NotYours,
+    StoreBusy,
+    StoreChanged,
+    StoreError,
+    UsageError,
+    YesterError,
+)
 from yester.memory import quote_value
 from yester.operations.request import Request, list_parameters, make_request, split_list
+from yester.redact import redact
 
+CONTENT_TYPE = "application/problem+json"
 R = TypeVar("R", bound=Request)
 _MOST = 100  # parameters
 
@@ -74,3 +92,83 @@ def _read_pairs(kind: type[Request], query: bytes) -> dict[str, Any]:
         else:
             found[name] = text
     return found
+
+
+# --- what is wrong --------------------------------------------------------------------------------
+
+
+class Problem(msgspec.Struct, kw_only=True):
+    """An answer that is none."""
+
+    type: str = "about:blank"
+    title: str
+    status: int
+    detail: str
+    parameter: str | UnsetType = UNSET
+    value: str | UnsetType = UNSET
+    fix: str | UnsetType = UNSET
+
+
+class Refusal(YesterError):
+    """What is wrong with a request besides its parameters; it has a status of its own."""
+
+    def __init__(
+        self,
+        status: int,
+        what: str,
+        fix: str = "",
+        *,
+        parameter: str = "",
+        value: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(what, fix, parameter=parameter, value=value)
+        self.status, self.headers = status, headers or {}
+
+
+def make_problem(error: YesterError) -> tuple[Problem, Mapping[str, str]]:
+    """What yester raises on purpose, as an answer and its headers."""
+    if isinstance(error, Refusal):
+        status, fix, headers = error.status, error.fix, error.headers
+    else:
+        status, fix, headers = next(row[1:] for row in _ANSWERS if isinstance(error, row[0]))
+    fix = redact(error.fix or fix)
+    guessed = fix.startswith("did you mean")
+    if isinstance(error, NotFound) and error.parameter in _LISTS and not guessed:
+        fix += f" ({_LISTS[error.parameter]})"
+    problem = Problem(
+        title=HTTPStatus(status).phrase,
+        status=status,
+        detail=redact(error.what),
+        parameter=error.parameter or UNSET,
+        value=UNSET if error.value is None else quote_value(error.value),
+        fix=fix or UNSET,
+    )
+    return problem, headers
+
+
+def make_problem_response(error: YesterError) -> Response:
+    problem, headers = make_problem(error)
+    return Response(msgspec.json.encode(problem), problem.status, headers, CONTENT_TYPE)
+
+
+# parameter → what lists all it may be
+_LISTS = {
+    "project": "GET /api/projects",
+    "session": "GET /api/sessions",
+    "agent": "GET /api/facets",
+    "type": "GET /api/facets",
+}
+
+
+# The first that fits: what is raised, the status, the fix where the error names none.
+_ANSWERS: Sequence[tuple[type[YesterError], int, str, Mapping[str, str]]] = (
+    (ConfigError, 500, "correct config.toml", {}),  # not what was asked is wrong
+    (NotYours, 403, "let the user do it: yester ui, or in their own terminal", {}),
+    (UsageError, 400, "", {}),
+    (NotFound, 404, "", {}),
+    (StoreChanged, 409, "read it again", {}),
+    (StoreBusy, 503, "try again", {"retry-after": "1"}),
+    (StoreError, 500, "run: yester doctor", {}),
+    (YesterError, 500, "", {}),
+)

@@ -24,7 +24,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from yester.errors import UsageError, YesterError
 from yester.faces.http.app import App
 from yester.faces.http.login import read_port
-from yester.faces.http.problem import CONTENT_TYPE, Refusal, describe_error
+from yester.faces.http.request import CONTENT_TYPE, Refusal, make_problem
 from yester.files import replace_file
 
 ADDRESS = "127.0.0.1"
@@ -100,7 +100,7 @@ class Protocol(H11Protocol):
             self._stalled = None
 
     def send_400_response(self, msg: str) -> None:
-        problem, _ = describe_error(Refusal(400, msg, "send HTTP/1.1"))
+        problem, _ = make_problem(Refusal(400, msg, "send HTTP/1.1"))
         body = msgspec.json.encode(problem)
         for event in (
             h11.Response(

@@ -8,9 +8,9 @@
 
 An event's id is the cursor of the store's feed behind it; with it as Last-Event-ID a client goes on
 where it was. The thread asks the store every quarter of a second whether anybody has committed,
-which costs microseconds, and only while somebody listens. Every event is encoded once and kept in
-one ring for all: a client that is slow keeps nothing but its place, and one that does not read at
-all is dropped.
+which costs microseconds, and only while somebody listens. What came
+last is encoded once for all: a client that is slow keeps nothing but its place and is told the rest
+from the store, and one that does not read at all is dropped.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from __future__ import annotations
 import asyncio
 import re
 import threading
-from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from typing import NamedTuple
 
@@ -33,7 +32,6 @@ from yester.store.contract import Store
 
 _POLL = 0.25  # seconds
 _BEAT = 15.0  # seconds between signs of life
-_KEPT = 1_000  # events in the ring
 _READ = 500  # rows of each kind read at a time
 MOST_MISSED = 2_000  # rows told to a client that comes back
 _CURSOR = re.compile(r"[0-9]{1,15}-[0-9]{1,15}(?:-[0-9]{1,15})?", re.ASCII)
@@ -104,8 +102,8 @@ class Stream:
         failed: Callable[[str, BaseException], None],
     ) -> None:
         self._memory, self._read, self._failed = memory, read, failed
-        self._ring: deque[Told] = deque(maxlen=_KEPT)
-        self._begin = self._end = ""  # before the first event of the ring, behind the last
+        self._last: list[Told] = []  # what came last
+        self._begin = self._end = ""  # the places before and behind that
         self._news = asyncio.Event()
         self._ready = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -142,29 +140,17 @@ class Stream:
             self.clients -= 1
 
     async def _events_behind(self, here: str) -> list[Told]:
-        """What comes behind a place: from the ring or, where it does not reach, the store."""
-        end = self._end
-        if here == end:
+        """What comes behind a place: what came last or, from farther back, out of the store."""
+        if here == self._end:
             return []
-        told = list(self._ring)
-        if here == self._begin:
-            return told
-        for at, one in enumerate(told):
-            if one.place == here:
-                return told[at + 1 :]
-        return await self._read(here, end)
+        return self._last if here == self._begin else await self._read(here, self._end)
 
     def _publish(self, told: list[Told]) -> None:
-        for one in told:
-            if len(self._ring) == _KEPT:
-                self._begin = self._ring[0].place
-            self._ring.append(one)
-        self._end = told[-1].place
+        self._last, self._begin, self._end = told, self._end, told[-1].place
         self._wake_clients()
 
     def _move_to(self, at: str) -> None:
-        self._ring.clear()
-        self._begin = self._end = at
+        self._last, self._begin, self._end = [], at, at
         self._ready.set()
         self._wake_clients()
 

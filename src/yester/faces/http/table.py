@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, Literal, get_type_hints
 
 from msgspec import Meta, Struct
 
-from yester.faces.http import doctor
 from yester.memory import Memory
 from yester.model import replace
+from yester.operate.doctor import examine_quickly
 from yester.operations import (
     items,
     ledger,
@@ -24,6 +25,7 @@ from yester.operations import (
     stats,
 )
 from yester.operations.request import NoRequest, Parameter, Request, list_parameters
+from yester.redact import redact
 
 TEXT = "text/plain; charset=utf-8"
 EVENTS = "text/event-stream"
@@ -123,6 +125,62 @@ class Manual(Struct, kw_only=True):
     more: str
 
 
+# --- what the doctor says; nothing is put right over HTTP -----------------------------------------
+
+_KEPT = 15.0  # seconds: it looks at many files
+_NOTE = (
+    "A glance: hooks are not run and the store is not read through; `yester doctor` does both. The "
+    "server knows the HOME of your account ({home}) and the system's PATH, not those of your shell."
+)
+_AREAS: Mapping[str, str] = {
+    "versions": "yester", "settings": "yester", "home": "yester", "disk": "yester",
+    "folders": "yester", "permissions": "yester", "python3": "capture", "launch": "capture",
+    "worker": "capture", "socket": "capture", "spool": "capture", "log": "capture",
+    "transcripts": "capture", "model": "store", "store": "store", "index": "store",
+    "backups": "store",
+}  # fmt: skip
+
+
+class Finding(Struct, kw_only=True):
+    """What the doctor says of one thing."""
+
+    area: str
+    name: str
+    state: Literal["ok", "warn", "bad"]
+    text: str
+    fix: str
+
+
+class Doctor(Struct, kw_only=True):
+    ok: bool
+    findings: list[Finding]
+    note: str
+
+
+def show_health(memory: Memory, request: NoRequest) -> Doctor:  # noqa: ARG001
+    """Is everything as it should be? Nothing is changed."""
+    return memory.cached("doctor", _KEPT, lambda: _examine_home(memory))
+
+
+def _examine_home(memory: Memory) -> Doctor:
+    findings = [
+        Finding(
+            area=_AREAS.get(one.check, "agents"), name=one.check,
+            state=_name_state(one.state, one.fix), text=redact(one.text), fix=redact(one.fix),
+        )
+        for one in examine_quickly(memory.home, memory.now)
+    ]  # fmt: skip
+    ok = all(one.state != "bad" for one in findings)
+    return Doctor(ok=ok, findings=findings, note=_NOTE.format(home=Path.home()))
+
+
+def _name_state(state: str, fix: str) -> Literal["ok", "warn", "bad"]:
+    """A note with something to do is a warning; one without is no more than said."""
+    if state == "problem":
+        return "bad"
+    return "warn" if state == "note" and fix else "ok"
+
+
 # --- the table ------------------------------------------------------------------------------------
 
 _SEARCH = _group(
@@ -195,7 +253,7 @@ _ABOUT = _group(
     "About the memory",
     _row("GET /api/stats", stats.count_contents),
     _row("GET /api/series", stats.count_days, "?days=30"),
-    _row("GET /api/doctor", doctor.show_health),
+    _row("GET /api/doctor", show_health),
     _row("GET /api/spend", stats.count_spending),
     _row("GET /api/projects", projects.list_projects),
     _row("PATCH /api/projects", projects.rename_project,
