@@ -25,6 +25,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tests.redaction import list_examples
 from yester.redact import find_secrets, load_rules, redact, strip_private
 
 loads: Callable[[bytes], Any]
@@ -76,7 +77,7 @@ def repeated(unit: str, size: int) -> str:
 
 def growth() -> bool:
     """Prints the slowest pieces and how they grow; False if one grows faster than the text."""
-    secrets = " ".join(rule.list_examples()[0].text for rule in load_rules()) + "\n"
+    secrets = " ".join(list_examples(rule)[0].text for rule in load_rules()) + "\n"
     rows = []
     for unit in SLOW_UNITS:
         small, large = (secrets + repeated(unit, size) for size in (SIZE, 4 * SIZE))

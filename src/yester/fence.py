@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from yester.spans import Edit, Span, apply_edits
+from yester.spans import Span, apply_edits, cut_blocks
 
 # Claude Code and Codex cut an injection at 10,000 characters; they count as JavaScript does.
 MOST_UNITS = 9_500
@@ -39,7 +39,7 @@ KINDS: Mapping[str, Fence] = {
 }
 
 _LONGEST_NOTE = 80  # characters
-_PASSES = 6  # what is cut out may bring the halves of a tag together; only a made-up text does
+_PASSES = 6  # an empty wrapper that goes may bring the halves of a tag together
 
 # --- signs as they are written, escaped once or several times ----------------------------------
 
@@ -166,29 +166,15 @@ def strip_fenced(text: str, spans: list[Span] | None = None) -> str:
     """
     if "yester-memory" not in text and "yester-rules" not in text:
         return text
+    if _OURS.search(text) is None:
+        return text
     for _ in range(_PASSES):
-        if _OURS.search(text) is None:
+        text = cut_blocks(text, _OURS, "", spans)
+        empty = [(*found.span(), "") for found in _EMPTY.finditer(text)]
+        if not empty:
             return text
-        text = apply_edits(text, _find_blocks(text), spans)
-        text = apply_edits(text, [(*empty.span(), "") for empty in _EMPTY.finditer(text)], spans)
-    tag = _OURS.search(text)
-    return apply_edits(text, [(tag.start(), len(text), "")], spans) if tag else text
-
-
-def _find_blocks(text: str) -> Iterator[Edit]:
-    depth = begun = 0
-    for tag in _OURS.finditer(text):
-        if not depth:
-            begun = tag.start()
-        if not tag["close"]:
-            depth += 1
-        elif depth > 1:
-            depth -= 1
-        else:
-            depth = 0
-            yield begun, tag.end(), ""
-    if depth:
-        yield begun, len(text), ""
+        text = apply_edits(text, empty, spans)
+    return cut_blocks(text, _OURS, "", spans)
 
 
 def count_units(text: str) -> int:

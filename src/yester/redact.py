@@ -32,20 +32,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
-from yester.spans import Edit, Span, apply_edits
+from yester.spans import Span, apply_edits, cut_blocks
 from yester.tables import load_table
 
-__all__ = [
-    "Example", "Rule", "find_secrets", "load_rules", "redact", "redact_value", "strip_private",
-]  # fmt: skip
+Judge = Callable[["Found"], bool]
 
-Judge = Callable[[bytes, re.Match[bytes]], bool]  # given the text in its own case, and a match
-
-_PRIVATE = "[private]"
-_MARK = "§"  # before and after the secret in an example
 _SHORTEST = 8  # characters; nothing shorter holds both the sign of a secret and the secret
 _MIN_RUN = 15  # token characters that follow the gate of every token
 _MANY = 500  # beginnings of tokens in one text, after which all kinds are taken to be there
@@ -64,22 +58,13 @@ def redact(text: str, spans: list[Span] | None = None) -> str:
     `spans` are places in it that are to stay right."""
     if len(text) < _SHORTEST:
         return text
-    for step in range(_PASSES):
-        raw = text.encode("utf-8", "surrogatepass")
-        folded = raw.lower()
-        rules = _find_awake_rules(raw, folded)
-        if not rules:
-            break  # not even private: the word is the gate of rules about keys
-        if step == 0 and b"private" in folded:
-            stripped = strip_private(text, spans)
-            if stripped is not text:
-                text = stripped
-                continue
-        found = _merge_matches(raw, folded, rules)
+    text = strip_private(text, spans)
+    for _ in range(_PASSES):
+        found = find_secrets(text)
         if not found:
             break
         edits = [(start, end, f"[redacted:{name}]") for start, end, name in found]
-        text = apply_edits(text, _count_in_characters(raw, text, edits), spans)
+        text = apply_edits(text, edits, spans)
     return text
 
 
@@ -94,19 +79,21 @@ def redact_value(value: Any) -> Any:
     return value
 
 
+def strip_private(text: str, spans: list[Span] | None = None) -> str:
+    """The text without its `<private>` spans; each leaves `[private]` behind."""
+    if b"private" not in _encode_text(text).lower():
+        return text
+    return cut_blocks(text, _TAG, "[private]", spans)
+
+
 def find_secrets(text: str) -> list[tuple[int, int, str]]:
     """Where the secrets of a text are and of what kind: (start, end, name), in order, disjoint.
 
     Private spans are not looked at: strip them first.
     """
-    raw = text.encode("utf-8", "surrogatepass")
+    raw = _encode_text(text)
     folded = raw.lower()
     found = _merge_matches(raw, folded, _find_awake_rules(raw, folded))
-    return _count_in_characters(raw, text, found)
-
-
-def _count_in_characters(raw: bytes, text: str, found: list[Edit]) -> list[Edit]:
-    """The same places in the text that `raw` encodes."""
     if len(raw) == len(text):
         return found
     in_characters = []
@@ -118,48 +105,11 @@ def _count_in_characters(raw: bytes, text: str, found: list[Edit]) -> list[Edit]
     return in_characters
 
 
-def strip_private(text: str, spans: list[Span] | None = None) -> str:
-    """The text without its `<private>` spans; each leaves `[private]` behind.
-
-    The outermost span counts, an unclosed one reaches to the end of the text, and a closing tag
-    without an opening one is dropped by itself.
-    """
-    for _ in range(_PASSES):
-        if _TAG.search(text) is None:
-            return text
-        # A dropped tag may bring the halves of another together.
-        text = apply_edits(text, _find_private(text), spans)
-    tag = _TAG.search(text)
-    return apply_edits(text, [(tag.start(), len(text), _PRIVATE)], spans) if tag else text
-
-
-def _find_private(text: str) -> Iterator[Edit]:
-    depth = begun = 0
-    for tag in _TAG.finditer(text):
-        if tag["close"] or tag["close2"]:
-            if depth == 1:
-                yield begun, tag.end(), _PRIVATE
-            elif not depth:
-                yield tag.start(), tag.end(), ""
-            depth = max(0, depth - 1)
-        elif tag["empty"] or tag["empty2"]:
-            if not depth:
-                yield tag.start(), tag.end(), _PRIVATE
-        else:
-            begun = begun if depth else tag.start()
-            depth += 1
-    if depth:
-        yield begun, len(text), _PRIVATE
+def _encode_text(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
 
 
 # --- the table --------------------------------------------------------------------------------
-
-
-class Example(NamedTuple):
-    """A text with a secret in it."""
-
-    text: str
-    secret: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,17 +145,6 @@ class Rule:
         """The last word on a match; None accepts every match."""
         return _JUDGES[self.judge] if self.judge else None
 
-    def list_examples(self) -> list[Example]:
-        examples = []
-        for row in self.examples:
-            for prefix in self.prefix if "«prefix»" in row else [""]:
-                before, secret, after = _fill_pieces(row, {"prefix": prefix}).split(_MARK)
-                examples.append(Example(before + secret + after, secret))
-        return examples
-
-    def list_near_misses(self) -> list[str]:
-        return [_fill_pieces(row) for row in self.near_misses] + [f"{p}..." for p in self.prefix]
-
 
 @cache
 def load_rules() -> tuple[Rule, ...]:
@@ -220,19 +159,19 @@ def _load_words(name: str) -> frozenset[bytes]:
     return frozenset(load_table("redact")["words"][name].encode().split())
 
 
-def _fill_pieces(text: str, own: dict[str, str] | None = None) -> str:
+def fill_pieces(text: str, own: dict[str, str] | None = None) -> str:
     """The text with each «NAME» and «NAME:SIZE» in it replaced by that piece of the table."""
     pieces = load_table("redact")["pieces"] | (own or {})
 
     def fill(m: re.Match[str]) -> str:
-        piece = _fill_pieces(pieces[m[1]])
+        piece = fill_pieces(pieces[m[1]])
         return (piece * int(m[2]))[: int(m[2])] if m[2] else piece
 
     return re.sub(r"«(\w+)(?::(\d+))?»", fill, text)
 
 
 def _compile_pattern(source: str, own: dict[str, str] | None = None) -> re.Pattern[bytes]:
-    return re.compile(_fill_pieces(source, own).replace("\n", "").encode())
+    return re.compile(fill_pieces(source, own).replace("\n", "").encode())
 
 
 def _match_beginning(prefix: str) -> str:
@@ -260,12 +199,9 @@ def _match_qualifiers(word: str, qualifiers: Iterable[str]) -> str:
     return f"(?:{'|'.join(behind)})"
 
 
-def _group_by_size(words: Iterable[str]) -> Iterable[list[str]]:
+def _group_by_size(words: Iterable[str]) -> list[list[str]]:
     """Words of one length together: what the engine looks back at must have one width."""
-    by_size: dict[int, list[str]] = {}
-    for word in words:
-        by_size.setdefault(len(word), []).append(word)
-    return by_size.values()
+    return [list(same) for _, same in groupby(sorted(words, key=len), len)]
 
 
 # --- which rules can match at all -------------------------------------------------------------
@@ -366,7 +302,7 @@ def _find_matches(rule: Rule, raw: bytes, searched: bytes) -> Iterator[tuple[int
     while (m := pattern.search(searched, position)) is not None:
         start, end = m.span(group)
         position = m.end()
-        if accepts is None or accepts(raw, m):
+        if accepts is None or accepts(Found(raw, m)):
             yield _widen_to_characters(raw, start, end)
         elif group and again <= len(raw):
             # What was turned down may have begun too early: look inside it as well, but not so
@@ -390,35 +326,17 @@ def _widen_to_characters(raw: bytes, start: int, end: int) -> tuple[int, int]:
 
 # --- judges: what a value looks like ----------------------------------------------------------
 
-_ALNUM = frozenset(b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 _WORD = re.compile(rb"[A-Z]?[a-z]+|[A-Z]+")
 _DIGIT = re.compile(rb"[0-9]")
-_SPACE = re.compile(rb"\s")
-_REFERENCE = re.compile(
-    rb"\A(?:\$\w+-?\Z|--|%\w+%\Z|[<\[({*&!]|\.{1,2}/|~?/|[A-Za-z]:\\)"
-    rb"|\$[{(]|[#{%]\{|\}\}|<%|\{\w*\}|%[sdv]\b|%\(|\*{3}|[xX]{4}|\.{3}|\xe2\x80\xa6|\xe2\x80\xa2"
-    rb"|\b(?:os\.environ|process\.env|import\.meta|getenv|op://|vault:|arn:aws|data:|sha\d{3}-)"
-    rb"|://|\[redacted:|\[private\]"
-)
-_EXPRESSION = re.compile(
-    rb"\A[A-Za-z_$@][\w$]*(?:(?:\??\.|::|->|!\.|:)[A-Za-z_$][\w$]*)+[!?.:]*\Z"
-    rb"|(?:=>|[=+]=)(?!=?\Z)|::|&&|->|\?\."
-)
-_WORDS = re.compile(rb"\A[A-Za-z_][\w./:\-]*[.!?:]*\Z")
-_CONSTANT = re.compile(rb"\A[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\Z")
-_HEX_DIGITS = re.compile(rb"\A(?:0x)?[0-9a-fA-F\-]+\Z")
-_BASE64 = re.compile(rb"\A(?![0-9a-fA-F\-]+\Z)[A-Za-z0-9+/_\-]+={0,2}\Z")
-_FILE_NAME = re.compile(rb"\.(?:pem|key|crt|cer|json|ya?ml|toml|env|txt|md|[jt]sx?|py|go|rs|sh)\Z")
-_PUBLIC_KEY = re.compile(rb"\A(?:AAAA[BCE][23]|ssh-|age1|MFkw|MCow|MIGf|MIIB[IC]j|MIICIj|MHYw)")
-# Opaque values that open nothing: a place in a listing, a version, a request already made.
-_HARMLESS_NAME = re.compile(
-    rb"(?:next|page|pagination|continuation|starting|forward|backward|cursor|change|lock|sync|update"
-    rb"|idempotency|sequence|action|client[_\-]?request|work[_\-]?unit|cancellation)[_\-]?token\Z"
-    rb"|public"
-)
-_NAME_LEFT = re.compile(rb"[A-Za-z0-9_.\-]*\Z")
-_COLOUR = re.compile(rb"\A[0-9]{1,2}m")
-_PEM_RUN = re.compile(rb"[A-Za-z0-9+/=]{16,}")
+
+
+@cache
+def _load_shape(name: str) -> re.Pattern[bytes]:
+    return _compile_pattern(load_table("redact")["shapes"][name])
+
+
+def _has_shape(name: str, value: bytes) -> bool:
+    return _load_shape(name).search(value) is not None
 
 
 def shannon_entropy(value: bytes) -> float:
@@ -432,9 +350,7 @@ def _is_placeholder(value: bytes) -> bool:
     low = value.strip(b".,:;?\"'`-_ ").lower()
     if len(low) < 4 or len(set(low)) < 3 or low in _load_words("bare_words"):
         return True
-    if _REFERENCE.search(value):
-        return True
-    if b"changeme" in low or b"placeholder" in low or low.startswith(b"your"):
+    if _has_shape("reference", value) or _has_shape("stand_in", low):
         return True
     words = {word.lower() for word in _WORD.findall(value)}
     if not words.isdisjoint(_load_words("stand_ins")):
@@ -457,7 +373,7 @@ def looks_random(value: bytes, size: int = 16, bits: float = 2.7) -> bool:
         return False
     if not digits and (letters.islower() or letters.isupper()):
         return False
-    if digits and _HEX_DIGITS.match(value):
+    if digits and _has_shape("hex_digits", value):
         return True
     common = _load_words("letter_pairs")
     pairs = [pair for pair in map(bytes, pairwise(value.lower())) if pair.isalpha()]
@@ -468,150 +384,152 @@ def looks_random(value: bytes, size: int = 16, bits: float = 2.7) -> bool:
 # --- judges: what a match means ---------------------------------------------------------------
 
 
-def _matched_secret(raw: bytes, m: re.Match[bytes]) -> bytes:
-    return raw[m.start("secret") : m.end("secret")]
+class Found:
+    """What a pattern has matched, in the text's own case."""
 
+    def __init__(self, raw: bytes, match: re.Match[bytes]) -> None:
+        self.raw, self.match = raw, match
+        start, self.end = match.span(_secret_group(match.re))
+        self.value = raw[start : self.end]
 
-def _text_after(raw: bytes, m: re.Match[bytes], size: int = 1) -> bytes:
-    return raw[m.end("secret") : m.end("secret") + size]
+    def group(self, name: str) -> bytes:
+        """A group of the pattern, as it was searched; empty where it has none or matched none."""
+        return self.match.groupdict().get(name) or b""
 
+    def text_after(self, size: int = 1) -> bytes:
+        return self.raw[self.end : self.end + size]
 
-def _find_name_start(raw: bytes, start: int) -> int:
-    left = _NAME_LEFT.search(raw, max(0, start - 40), start)
-    return left.start() if left else start
+    def text_before_name(self) -> tuple[int, bytes]:
+        """Where the whole name begins, since a match begins at its telling part; and the two
+        characters before it."""
+        start = self.match.start()
+        left = _load_shape("name_end").search(self.raw, max(0, start - 40), start)
+        begin = left.start() if left else start
+        return begin, self.raw[max(0, begin - 2) : begin]
 
+    @cached_property
+    def name(self) -> bytes:
+        """The whole name a value is assigned to.
 
-def _find_name(raw: bytes, m: re.Match[bytes]) -> bytes:
-    """The whole name a value is assigned to; the match begins at the telling part of it.
+        Empty if it is no name at all but the middle of a path such as arn:aws:…:secret:db or a::b.
+        """
+        begin, before = self.text_before_name()
+        if before == b"::" or (before[-1:] == b":" and self.group("op") == b":"):
+            return b""
+        name = self.raw[begin : self.match.end("name")]
+        if begin < self.match.start() and before[-1:] == b"\\":
+            return name[1:]  # the n of an escaped line break is not part of the name
+        return _load_shape("colour").sub(b"", name) if before[-1:] in (b"[", b";") else name
 
-    Empty if it is no name at all but the middle of a path such as arn:aws:…:secret:db or a::b.
-    """
-    begin = _find_name_start(raw, m.start())
-    before = raw[max(0, begin - 2) : begin]
-    if before == b"::" or (before[-1:] == b":" and m["op"] == b":"):
-        return b""
-    name = raw[begin : m.end("name")]
-    if begin < m.start() and before[-1:] == b"\\":
-        return name[1:]  # the n of an escaped line break is not part of the name
-    return _COLOUR.sub(b"", name) if before[-1:] in (b"[", b";") else name
-
-
-def _is_env_line(raw: bytes, m: re.Match[bytes], name: bytes) -> bool:
-    """NAME=value as in a .env file or a shell, or NAME: value at the end of a line of YAML."""
-    if name != name.upper():
-        return False
-    if m["op"] == b": ":
-        return _text_after(raw, m) not in (b",", b";", b")", b" ")
-    return m["op"] == b"=" or _text_after(raw, m) not in (b",", b";", b")")
-
-
-def _is_expression(raw: bytes, m: re.Match[bytes], value: bytes) -> bool:
-    """True if an unquoted value is an expression: a call, a member, a type with its default."""
-    return (
-        _text_after(raw, m) in (b"(", b"[", b"{", b"<", b">")
-        or _text_after(raw, m, 2) == b" ="
-        or (
-            _EXPRESSION.search(value) is not None
-            and not looks_random(max(value.split(b"."), key=len), 20)
-        )
-    )
-
-
-def judge_literal(raw: bytes, m: re.Match[bytes]) -> bool:
-    """For names that can only mean a secret: any literal goes, however weak."""
-    value, name = _matched_secret(raw, m), _find_name(raw, m)
-    if not name or value == name or _is_placeholder(value) or not _ALNUM.intersection(value):
-        return False
-    if m["quote"]:
-        if _SPACE.search(value) or _names_a_field(value):
+    def is_env_line(self) -> bool:
+        """NAME=value as in a .env file or a shell, or NAME: value at the end of a line of YAML."""
+        if self.name != self.name.upper():
             return False
-        return m["op"].rstrip() != b"," or _sets_variable(raw, m, name, value)
-    if _is_expression(raw, m, value):
+        if self.group("op") == b": ":
+            return self.text_after() not in (b",", b";", b")", b" ")
+        return self.group("op") == b"=" or self.text_after() not in (b",", b";", b")")
+
+    def is_expression(self) -> bool:
+        """True if an unquoted value is an expression: a call, a member, a type with its default."""
+        if self.text_after() in (b"(", b"[", b"{", b"<", b">") or self.text_after(2) == b" =":
+            return True
+        longest = max(self.value.split(b"."), key=len)
+        return _has_shape("expression", self.value) and not looks_random(longest, 20)
+
+    def may_be_random(self) -> bool:
+        if not self.name or _has_shape("harmless_name", self.name.lower()):
+            return False
+        if _is_placeholder(self.value) or _has_shape("no_key", self.value):
+            return False
+        return bool(self.group("quote")) or not self.is_expression()
+
+    def sets_variable(self) -> bool:
+        """True for 'DB_PASSWORD', 'hunter2'; not for a list of names, nor if a key comes next."""
+        follows = self.text_after(12).replace(self.group("quote"), b"", 1).lstrip()[:1]
+        capitals = self.value.isupper() and not _DIGIT.search(self.value)
+        return self.name == self.name.upper() and not capitals and follows != b":"
+
+
+def judge_literal(found: Found) -> bool:
+    """For names that can only mean a secret: any literal goes, however weak."""
+    value, op = found.value, found.group("op")
+    if not found.name or value == found.name or _is_placeholder(value):
         return False
-    if not _WORDS.match(value):
-        return len(value) > 5 or _is_env_line(raw, m, name)
+    if not _has_shape("letter_or_digit", value):
+        return False
+    if found.group("quote"):
+        if _has_shape("space", value) or _names_a_field(value):
+            return False
+        return op.rstrip() != b"," or found.sets_variable()
+    if found.is_expression():
+        return False
+    if not _has_shape("words", value):
+        return len(value) > 5 or found.is_env_line()
     if _DIGIT.search(value) and (b"/" not in value or looks_random(value)):
-        closing = (b",", b";", b")", b"?") if m["op"].strip() != b"is" else ()
-        return _text_after(raw, m) not in closing and not _CONSTANT.match(value)
+        closing = (b",", b";", b")", b"?") if op.strip() != b"is" else ()
+        return found.text_after() not in closing and not _has_shape("constant", value)
     # Letters only, unquoted: a word of prose or a variable, unless it stands in a .env line.
-    return m["op"] in (b"=", b": ") and _is_env_line(raw, m, name) and not _CONSTANT.match(value)
+    return op in (b"=", b": ") and found.is_env_line() and not _has_shape("constant", value)
 
 
-def _sets_variable(raw: bytes, m: re.Match[bytes], name: bytes, value: bytes) -> bool:
-    """True for 'DB_PASSWORD', 'hunter2'; not for a list of names, nor if a key comes next."""
-    follows = _text_after(raw, m, 12).replace(m["quote"], b"", 1).lstrip()[:1]
-    capitals = value.isupper() and not _DIGIT.search(value)
-    return name == name.upper() and not capitals and follows != b":"
-
-
-def judge_opaque(raw: bytes, m: re.Match[bytes]) -> bool:
+def judge_opaque(found: Found) -> bool:
     """For names such as api_key: machine-made; a short one only if quoted or in a .env line."""
-    value, name = _matched_secret(raw, m), _find_name(raw, m)
-    if not _may_be_random(raw, m, value, name):
+    value = found.value
+    if not found.may_be_random():
         return False
     return looks_random(value) or (
         len(value) >= 8
         and len(_DIGIT.findall(value)) > 1
         and looks_random(value * 2)
-        and (bool(m["quote"]) or _is_env_line(raw, m, name))
+        and (bool(found.group("quote")) or found.is_env_line())
     )
 
 
-def judge_vendor_key(raw: bytes, m: re.Match[bytes]) -> bool:
+def judge_vendor_key(found: Found) -> bool:
     """For names that belong to one vendor: anything of the length of its keys."""
-    value = _matched_secret(raw, m)
+    value = found.value
     if len(value) < 20 or shannon_entropy(value) < 2:
         return False
     if value.islower() and not _DIGIT.search(value):
         return False
-    return _may_be_random(raw, m, value, _find_name(raw, m))
+    return found.may_be_random()
 
 
-def _may_be_random(raw: bytes, m: re.Match[bytes], value: bytes, name: bytes) -> bool:
-    if not name or _HARMLESS_NAME.search(name.lower()):
-        return False
-    if _is_placeholder(value) or _SPACE.search(value) or _FILE_NAME.search(value):
-        return False
-    return not _CONSTANT.match(value) and (bool(m["quote"]) or not _is_expression(raw, m, value))
-
-
-def judge_dense(raw: bytes, m: re.Match[bytes]) -> bool:
+def judge_dense(found: Found) -> bool:
     """For a bare `key` or `auth`: nothing but dense base64 is taken for a secret."""
-    value, name = _matched_secret(raw, m), _find_name(raw, m)
-    if b"public" in name.lower() or not _BASE64.match(value) or _PUBLIC_KEY.match(value):
+    value = found.value
+    if b"public" in found.name.lower() or not _has_shape("base64", value):
         return False
     if value.islower() or value.isupper() or not _DIGIT.search(value):
         return False
-    return _may_be_random(raw, m, value, name) and looks_random(value, 24, 4.0)
+    return found.may_be_random() and looks_random(value, 24, 4.0)
 
 
-def judge_option(raw: bytes, m: re.Match[bytes]) -> bool:
+def judge_option(found: Found) -> bool:
     """For --password and --token: what follows is a value, but prose has such flags too."""
-    if b"pass" in m["name"] or b"secret" in m["name"]:
-        return judge_literal(raw, m)
-    value, name = _matched_secret(raw, m), _find_name(raw, m)
-    if len(value) < 8 or not _DIGIT.search(value) or not _may_be_random(raw, m, value, name):
+    value = found.value
+    if b"pass" in found.group("name") or b"secret" in found.group("name"):
+        return judge_literal(found)
+    if len(value) < 8 or not _DIGIT.search(value) or not found.may_be_random():
         return False
     return b"/" not in value or looks_random(value)
 
 
-def judge_random(raw: bytes, m: re.Match[bytes]) -> bool:
+def judge_random(found: Found) -> bool:
     """For tokens whose prefix is also the beginning of ordinary words."""
-    start, end = m.span(_secret_group(m.re))
-    return looks_random(raw[start:end], 20)
+    return looks_random(found.value, 20)
 
 
-def judge_url_password(raw: bytes, m: re.Match[bytes]) -> bool:
-    value = _matched_secret(raw, m)
+def judge_url_password(found: Found) -> bool:
+    value = found.value
     return len(value) > 2 and not _is_placeholder(value + b"-" * (4 - len(value)))
 
 
-def judge_header(raw: bytes, m: re.Match[bytes]) -> bool:
+def judge_header(found: Found) -> bool:
     """What follows Basic must decode to user:password; anything else must not be a word."""
-    value, begin = _matched_secret(raw, m), _find_name_start(raw, m.start())
-    if _is_placeholder(value) or raw[max(0, begin - 2) : begin] == b"::":
+    value, scheme = found.value, found.group("scheme").strip()
+    if _is_placeholder(value) or found.text_before_name()[1] == b"::":
         return False
-    scheme = (m["scheme"] or b"").strip()
     if scheme == b"basic":
         try:
             return b":" in base64.b64decode(value + b"=" * (-len(value) % 4))
@@ -622,68 +540,62 @@ def judge_header(raw: bytes, m: re.Match[bytes]) -> bool:
     return looks_random(value)
 
 
-def _mixes_digits(value: bytes) -> bool:
-    return _DIGIT.search(value) is not None and not value.isdigit() and looks_random(value * 2)
-
-
-def judge_cookie(raw: bytes, m: re.Match[bytes]) -> bool:
+def judge_cookie(found: Found) -> bool:
     """At least one of the cookies carries something that could be a session."""
-    cookies = (part.partition(b"=")[2].strip() for part in _matched_secret(raw, m).split(b";"))
+    cookies = (part.partition(b"=")[2].strip() for part in found.value.split(b";"))
     return any(
-        not _is_placeholder(value) and (looks_random(value) or _mixes_digits(value))
+        looks_random(value)
+        or (_DIGIT.search(value) and not value.isdigit() and looks_random(value * 2))
         for value in cookies
-        if len(value) > 7
+        if len(value) > 7 and not _is_placeholder(value)
     )
 
 
-def judge_curl_password(raw: bytes, m: re.Match[bytes]) -> bool:
+def judge_curl_password(found: Found) -> bool:
     """-u means something else to other programs, so a curl must stand before it."""
-    start = m.start()
-    line = raw[max(0, start - 400) : start].replace(b"\\\n", b"").rpartition(b"\n")[2]
-    return b"curl" in line and not _matched_secret(raw, m).isdigit() and judge_url_password(raw, m)
+    start = found.match.start()
+    line = found.raw[max(0, start - 400) : start].replace(b"\\\n", b"").rpartition(b"\n")[2]
+    return b"curl" in line and not found.value.isdigit() and judge_url_password(found)
 
 
-def judge_connection_password(raw: bytes, m: re.Match[bytes]) -> bool:
-    value = _matched_secret(raw, m)
-    return judge_url_password(raw, m) and b"(" not in value and not _is_expression(raw, m, value)
+def judge_connection_password(found: Found) -> bool:
+    return judge_url_password(found) and b"(" not in found.value and not found.is_expression()
 
 
-def judge_passphrase(raw: bytes, m: re.Match[bytes]) -> bool:
+def judge_passphrase(found: Found) -> bool:
     """For "the passphrase is …": words in quotation marks or joined by hyphens, no remark on it."""
-    value = _matched_secret(raw, m)
+    value, words = found.value, found.value.split()
     if _is_placeholder(value) or _names_a_field(value) or value.endswith((b"?", b":")):
         return False
-    words = value.split()
-    if m["quote"]:
-        joined = re.search(rb"[0-9\-_!@#$%^&*+.]", value) is not None
-        return len(words) == 1 and joined if m["name"] != b"phrase" else len(words) != 2
+    if found.group("quote"):
+        single = len(words) == 1 and _has_shape("joined_words", value)
+        return single if found.group("name") != b"phrase" else len(words) != 2
     return len(words) == 1 and value.count(b"-") > 1
 
 
-def judge_login(raw: bytes, m: re.Match[bytes]) -> bool:
+def judge_login(found: Found) -> bool:
     """For "login: name / …": what follows a name must look like what people choose."""
-    value, user = _matched_secret(raw, m), raw[m.start("user") : m.end("user")]
-    if _is_placeholder(value) or _FILE_NAME.search(value) or _FILE_NAME.search(user):
+    user = found.raw[slice(*found.match.span("user"))]
+    if _is_placeholder(found.value) or any(_has_shape("file", x) for x in (found.value, user)):
         return False
     kinds = (rb"[a-z]", rb"[A-Z]", rb"[0-9]", rb"[!@#$%^&*?+~]")
-    has = [re.search(kind, value) is not None for kind in kinds]
+    has = [re.search(kind, found.value) is not None for kind in kinds]
     return sum(has) > 2 and (has[0] or has[1]) and (has[2] or has[3])
 
 
-def judge_env_variable(raw: bytes, m: re.Match[bytes]) -> bool:
+def judge_env_variable(found: Found) -> bool:
     """For DB_PASS and the like: pass is a verb everywhere but at the end of a .env name."""
-    return _is_env_line(raw, m, _find_name(raw, m)) and judge_literal(raw, m)
+    return found.is_env_line() and judge_literal(found)
 
 
-def judge_element(raw: bytes, m: re.Match[bytes]) -> bool:
-    value = _matched_secret(raw, m)
-    return not _is_placeholder(value) and _DIGIT.search(value) is not None
+def judge_element(found: Found) -> bool:
+    return not _is_placeholder(found.value) and _DIGIT.search(found.value) is not None
 
 
-def judge_key_block(raw: bytes, m: re.Match[bytes]) -> bool:
+def judge_key_block(found: Found) -> bool:
     """Programs name the lines of a key block too; only a block with something in it is a key."""
-    body = raw[m.start() : m.end()]
-    return any(_DIGIT.search(run) or not run.isupper() for run in _PEM_RUN.findall(body))
+    runs = _load_shape("key_lines").findall(found.value)
+    return any(_DIGIT.search(run) or not run.isupper() for run in runs)
 
 
 # A row of the table names its judge without the prefix.

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 
 Span = tuple[int, int]  # from, to
 Edit = tuple[int, int, str]  # from, to, what takes its place
+_PASSES = 6  # what is cut out may bring the halves of a tag together; only a made-up text does
 
 
 def apply_edits(text: str, edits: Iterable[Edit], spans: list[Span] | None = None) -> str:
@@ -38,3 +40,34 @@ def _move_place(place: int, edits: Sequence[Edit]) -> int:
             break
         moved += len(new) - (min(place, end) - start)
     return place + moved
+
+
+def cut_blocks(text: str, tag: re.Pattern[str], mark: str, spans: list[Span] | None) -> str:
+    """The text with each block replaced by `mark`; the same object if it has no tag.
+
+    The last group that a tag matches says what it is: `close…`, `empty…`, or it opens a block. The
+    outermost block counts, an unclosed one reaches to the end of the text, and a closing tag
+    without an opening one is dropped by itself.
+    """
+    for _ in range(_PASSES):
+        if tag.search(text) is None:
+            return text
+        text = apply_edits(text, _find_blocks(text, tag, mark), spans)
+    left = tag.search(text)
+    return apply_edits(text, [(left.start(), len(text), mark)], spans) if left else text
+
+
+def _find_blocks(text: str, tag: re.Pattern[str], mark: str) -> Iterator[Edit]:
+    depth = begun = 0
+    for found in tag.finditer(text):
+        kind = (found.lastgroup or "open")[:5]
+        begun = begun if depth else found.start()
+        if kind == "open":
+            depth += 1
+        elif kind == "close" and depth > 1:
+            depth -= 1
+        elif kind == "close" or not depth:
+            yield begun, found.end(), mark if depth or kind == "empty" else ""
+            depth = 0
+    if depth:
+        yield begun, len(text), mark

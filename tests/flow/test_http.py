@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 import yester
+from tests.redaction import list_examples
 from tests.serving import Serving, serving
 from yester.ingest.prepare import prepare_item
 from yester.model import Feedback, Injection, Item, Project, Session
@@ -467,7 +468,7 @@ def own(tmp_path):
 
 @pytest.mark.requirement("DEL-07", "CAP-10")
 def test_a_memory_is_saved_once_and_without_its_secrets(own):
-    secret = load_rules()[0].list_examples()[0].text
+    secret = list_examples(load_rules()[0])[0].text
     told = {"text": f"The provider wants five retries; the key is {secret}", "project": "shop"}
     first = own.send("/api/memory/save", told)
     assert first.status == 200

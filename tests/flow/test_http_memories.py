@@ -7,6 +7,7 @@ import json
 import pytest
 
 import yester
+from tests.redaction import list_examples
 from tests.serving import serving
 from yester.faces.http.login import new_code
 from yester.memories.categories import CATEGORIES
@@ -263,7 +264,7 @@ def test_what_a_program_rewords_is_no_longer_the_users_word(api):
 
 @pytest.mark.requirement("CAP-10", "DEL-07")
 def test_secrets_are_left_out_on_the_way_in(api):
-    secret = load_rules()[0].list_examples()[0].text
+    secret = list_examples(load_rules()[0])[0].text
     said = patch(api, "limit", {"version": 1, "title": f"key {secret}", "tags": [secret],
                                 "content": {"workarounds": [f"use {secret}"]},
                                 "why": secret})  # fmt: skip
@@ -285,7 +286,7 @@ def vars_of(change):
 
 @pytest.mark.requirement("CAP-10", "DEL-07")
 def test_a_secret_from_before_the_rule_for_it_is_not_told(tmp_path):
-    secret = load_rules()[0].list_examples()[0].text
+    secret = list_examples(load_rules()[0])[0].text
     with yester.open(tmp_path / "memory") as memory:
         kept = memory.memories.keep(Draft("The provider wants a key", "note"), "shop").memo
         with memory.store.transaction("items"):

@@ -7,11 +7,12 @@ import json
 import pytest
 
 import yester
+from tests.redaction import list_examples
 from yester.redact import load_rules
 
 pytestmark = pytest.mark.requirement("CAP-10")
 
-EXAMPLES = [(rule.name, example) for rule in load_rules() for example in rule.list_examples()]
+EXAMPLES = [(rule.name, example) for rule in load_rules() for example in list_examples(rule)]
 
 
 def bytes_of(home) -> bytes:
