@@ -16,13 +16,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from yester.memories.categories import CATEGORIES
-from yester.memories.content import draft_content
+from yester.memories.categories import CATEGORIES, draft_content
 from yester.memories.lifecycle import write_memory
-from yester.memories.memory import Author, new_memo, normalise_form
+from yester.memories.memory import Author, normalise_form
 from yester.memories.remember import Draft, find_candidate, remember
 from yester.memories.rules import applicable_rules
-from yester.model import Project
+from yester.model import Item, Memo, Project
 from yester.store import open_store
 from yester.store.contract import Store
 
@@ -53,7 +52,8 @@ def fill(store: Store, number: int, say: Callable[[int], str]) -> None:
                     "tags": say(4).split(), "content": draft_content(row, say(14), given),
                     "status": "active", "reason": "", "supersedes": 0, "origin": "user",
                 })  # fmt: skip
-                begun = new_memo(SHOP.key, f"memory-{place}", SAM)
+                slug = f"memory-{place}"
+                begun = Memo(Item(f"memo:{SHOP.key}#{slug}", "memory", epoch=SAM.now), slug)
                 write_memory(store, begun, values, SAM, "create", new=True)
 
 

@@ -175,7 +175,7 @@ def test_what_is_edited_is_kept_and_its_history_says_what_was_different(viewer, 
 
 def change_title(home, id_: int, title: str) -> None:
     with yester.open(home) as memory:
-        lifecycle.edit_memory(memory.store, id_, lambda _: {"title": title}, by(9, "meanwhile"))
+        lifecycle.edit_memory(memory.store, id_, {"title": title}, by(9, "meanwhile"))
 
 
 @pytest.mark.parametrize(("kept", "title"), [("Yours", "Mine"), ("There now", "Theirs")])

@@ -236,7 +236,7 @@ def test_a_rule_that_was_edited_has_the_day_of_the_edit_and_keeps_its_words(stor
     distilled(store, now=BACKFILL)
     (memo,) = store.memos(Filters(types=("rule",)))
     sam = Author("sam", FIRST + 30 * DAY)
-    edit_memory(store, memo.item.id, lambda _: {"content": {"rule": "Ask before a release."}}, sam)
+    edit_memory(store, memo.item.id, {"content": {"rule": "Ask before a release."}}, sam)
     with store.transaction("items"):
         store.queue_sessions()
     distilled(store, now=BACKFILL)

@@ -20,7 +20,7 @@ CHILDREN = """
 import os, sys
 from pathlib import Path
 from yester.memories import lifecycle
-from yester.memories.memory import Author
+from yester.memories.memory import Author, plain_form
 from yester.memories.remember import Draft, remember
 from yester.model import Project
 from yester.store import open_store
@@ -38,10 +38,10 @@ def writes(number):
             draft = Draft("Disk full", "runbook", content={"steps": [name]}, tags=[name])
             remember(store, draft, Project("name:shop", "shop"), by, update=id_)
         else:
-            def change(have):
-                content = {**have["content"], "steps": [*have["content"]["steps"], name]}
-                return {"tags": [*have["tags"], name], "content": content}
-            lifecycle.edit_memory(store, id_, change, by)
+            have = plain_form(lifecycle.get_memory(store, id_))
+            content = {"steps": [*have["content"]["steps"], name]}
+            changes = {"tags": [*have["tags"], name], "content": content}
+            lifecycle.edit_memory(store, id_, changes, by, base=have)
     store.close()
 
 children = []

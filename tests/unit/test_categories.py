@@ -5,11 +5,14 @@ from __future__ import annotations
 import pytest
 
 from yester.errors import UsageError
-from yester.memories.categories import CATEGORIES, UNSTATED, category_priority, get_category
-from yester.memories.content import (
+from yester.memories.categories import (
+    CATEGORIES,
+    UNSTATED,
+    category_priority,
     check_content,
     draft_content,
     find_problems,
+    get_category,
     lead_text,
     list_texts,
     parse_settings,
@@ -139,8 +142,10 @@ def test_a_reason_and_further_lines_find_their_fields():
 def test_fields_are_set_from_a_command_line():
     row = CATEGORIES["constraint"]
     assert parse_settings(row, ["impact=a", "impact=b=c", "active=false", "kind=gap"]) == {
-        "impact": ["a", "b=c"], "active": False, "kind": "gap",
+        "impact": ["a", "b=c"], "active": "false", "kind": "gap",
     }  # fmt: skip
+    given = parse_settings(row, ["active=false"])
+    assert check_content(row, draft_content(row, "x", given))["active"] is False
     for bad in ("impact", "colour=red"):
         with pytest.raises(UsageError, match=r"sets nothing; write FIELD=VALUE with a field of a"):
             parse_settings(row, [bad])

@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from yester.errors import UsageError
-from yester.memories.categories import CATEGORIES
-from yester.memories.content import draft_content, join_contents, merge_changes
+from yester.memories.categories import CATEGORIES, draft_content, join_contents, merge_changes
 
 WORDS = st.sampled_from(["a", "b", "c", "d", "e"])
 LISTS = st.lists(WORDS, unique=True, max_size=4)

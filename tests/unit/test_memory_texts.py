@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 from yester.errors import UsageError
 from yester.fence import strip_hidden
-from yester.memories.categories import CATEGORIES, LONGEST_SLUG, LONGEST_TITLE
-from yester.memories.content import (
+from yester.memories.categories import (
+    CATEGORIES,
+    LONGEST_SLUG,
+    LONGEST_TITLE,
     check_content,
     clean_text,
     draft_content,
@@ -23,19 +25,17 @@ from yester.memories.content import (
 from yester.memories.memory import (
     EDIT_KEYS,
     GLOBAL,
-    make_slug,
-    normalise_form,
-    parse_edit_form,
-    render_edit_form,
-    title_from_text,
-)
-from yester.memories.tags import (
-    LONGEST,
+    LONGEST_TAG,
     fill_tags,
     find_named_tags,
+    make_slug,
+    normalise_form,
     normalise_tag,
     normalise_tags,
+    parse_edit_form,
+    render_edit_form,
     suggest_tags,
+    title_from_text,
 )
 from yester.text.terms import text_terms
 
@@ -114,7 +114,7 @@ def test_what_an_editor_is_given_reads_back_as_it_was(drawn, title, tags, files)
     })  # fmt: skip
     text = render_edit_form(values, "Memory #1.\nA second line.")
     back = parse_edit_form(text)
-    assert back == {name: values[name] for name in (*EDIT_KEYS, "content")}
+    assert back == {name: values[name] for name in EDIT_KEYS}
     assert normalise_form({**values, **back}) == values
 
 
@@ -135,7 +135,7 @@ def test_any_text_is_read_as_a_form_or_refused_with_a_sentence(text):
 def test_a_tag_has_one_spelling(text):
     tag = normalise_tag(text)
     assert normalise_tag(tag) == tag
-    assert len(tag) <= LONGEST
+    assert len(tag) <= LONGEST_TAG
     assert not set(tag) & set(" ,;:\n\t\"'[]()<>")
     assert strip_hidden(tag) == tag
     assert normalise_tag(text.upper().lower()) == normalise_tag(text.lower())
@@ -202,9 +202,9 @@ def test_a_name_is_what_the_title_says():
 
 
 BAD = {
-    "title": ("x" * 121, "title has 121 characters; write at most 120"),
+    "title": ("x" * 121, "title has 121 characters; at most 120 are kept"),
     "tags": ("a,b", "tags is 'a,b', but must be a list of texts"),
-    "files": ([3], "files holds 3, but must be a list of texts"),
+    "files": ([3], r"files is \[3\], but must be a list of texts"),
     "confidence": (1.5, "confidence is 1.5, but must be a number from 0 to 1"),
     "scope": ("planet", "scope is 'planet', but must be one of global, project, path"),
     "path": ("src/**", "path 'src/\\*\\*' is for scope path, but the scope is project"),

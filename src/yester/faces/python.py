@@ -18,8 +18,7 @@ from yester.errors import UsageError
 from yester.ingest.prepare import content_hash
 from yester.ingest.transcripts import add_items
 from yester.memories import lifecycle
-from yester.memories.categories import get_category
-from yester.memories.content import clean_text
+from yester.memories.categories import clean_text, get_category
 from yester.memories.folder import locate_folder
 from yester.memories.memory import GLOBAL, Author, plain_form
 from yester.memories.remember import Choice, Draft, Kept, find_candidate, remember
@@ -406,15 +405,8 @@ class Memories:
 
     def edit(self, name: int | str, changes: Mapping[str, Any], by: Author = _NOBODY) -> Memo:
         """Change title, tags, files, confidence, scope, path, type or fields of the content."""
-        memo = self.get(name)
-
-        def merge_changes(have: dict[str, Any]) -> dict[str, Any]:
-            new = dict(changes)
-            if "content" in new and new.get("type", have["type"]) == have["type"]:
-                new["content"] = {**have["content"], **new["content"]}
-            return new
-
-        return lifecycle.edit_memory(self._store, memo.item.id, merge_changes, _stamp_author(by))
+        id_ = self.get(name).item.id
+        return lifecycle.edit_memory(self._store, id_, changes, _stamp_author(by))
 
     def retire(self, name: int | str, by: Author = _NOBODY, *, force: bool = False) -> Memo:
         return self._change_status(name, "retire", by, force)

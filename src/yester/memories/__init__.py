@@ -1,8 +1,8 @@
 """What is kept for its own sake: decisions, rules, runbooks … with a form, a life and a history.
 
-    categories.py    the table of categories and their fields
-    content.py       a content by those fields: drafted, checked, put into words, merged
-    memory.py        a memory in its plain form, and the form an editor gets
+    categories.py    the table of categories, and contents by their fields: drafted, checked, put
+                     into words, merged
+    memory.py        a memory in its plain form, its tags, and the form an editor gets
     lifecycle.py     the only place that writes memories, and what is due to go
     remember.py      something new: is it known, what is it like
     review.py        what deserves a look
@@ -14,10 +14,10 @@
 
 What a face calls, all with a store first and an `Author` who does it:
 
-    show       lifecycle.find_memory, get_memory, list_predecessors, list_successors
+    show       lifecycle.find_memory, get_memory, list_chain
     list       store.memos(Filters, Paging)          history   store.changes(id)
     remember   remember.remember(Draft), remember_instead; find_candidate writes nothing
-    edit       lifecycle.edit_memory(id, Edit(…).apply_to, base=form_at_version(…))
+    edit       lifecycle.edit_memory(id, changes, base=form_at_version(…))
     retire, archive, restore    lifecycle.change_status
     supersede  lifecycle.supersede_memory            undo      lifecycle.undo_change
     review     review.review_memories, lint_memories

@@ -1,29 +1,53 @@
-"""The categories of structured memories: ONE table of what each one holds.
+"""The categories of structured memories: ONE table of what each one holds, and contents by it.
 
 Six of them, with their fields, are those of `.claude/memory/` folders, so that such a folder can be
 read and written; `rule` and `note` are ours and have no folder. A label is what stands before a
 field in the readable text of a memory. All labels are stop words: a word like "rationale" in every
 decision would make every decision an answer to a question with that word in it.
+
+A content is drafted from what people write, checked, put into words, joined and merged by the
+fields of its category. What is wrong is told by field, value and fix.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+import re
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from yester.errors import UsageError
+from yester.fence import strip_fenced, strip_hidden
 from yester.model import Hit
+from yester.redact import redact
+from yester.text.sentences import shorten_text
+from yester.text.terms import text_terms
 
 LONGEST_TITLE, LONGEST_SLUG, LONGEST_REASON = 120, 80, 300
 UNSTATED = "not stated"  # where a field must hold something and nobody has said anything
 TIE = 0.01  # of the better score: hits that are so close fit equally well
 _OTHER_PRIORITY = 10
+_MOST = 100  # texts or records in a list
+_BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+")
+_BECAUSE = re.compile(r"[,;]?\s+because\s+", re.I)
+Content = dict[str, Any]
+# kind of a field → the type of its values, and what to call it
+_KINDS: Mapping[str, tuple[Any, str]] = {
+    "text": (str, "a text"),
+    "texts": (list[str], "a list of texts"),
+    "choice": (str, "one of"),
+    "flag": (bool, "true or false"),
+    "share": (float, "a number from 0 to 1"),
+    "record": (Content, "a record of"),
+    "records": (list[Any], "a list of records of"),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """`kind` is text, texts, choice, flag, record or records (of `fields`)."""
+    """`kind` is one of _KINDS; a record has `fields`."""
 
     name: str
     kind: str = "text"
@@ -34,6 +58,12 @@ class Field:
     least: int = 0  # texts
     most: int = 20_000  # characters of one text
     fields: tuple[Field, ...] = ()
+
+    @property
+    def description(self) -> str:
+        names = self.choices or [one.name for one in self.fields]
+        least = f" (at least {self.least})" if self.kind == "texts" and self.least else ""
+        return f"{_KINDS[self.kind][1]} {', '.join(names)}".rstrip() + least
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +88,7 @@ class Category:
 def _text(
     name: str, label: str = "", *, required: bool = False, default: str | None = None
 ) -> Field:
-    return Field(name, required=required, label=label, default=default)
+    return Field(name, required=required, label=label, default=default, least=int(required))
 
 
 def _texts(name: str, label: str = "", *, required: bool = False, least: int = 0) -> Field:
@@ -203,3 +233,256 @@ def order_hits(hits: Sequence[Hit], own: Container[int] = ()) -> list[Hit]:
         )
         ranked = ranked[len(tied) :]
     return ordered
+
+
+# --- a content from what people write ------------------------------------------------------------
+
+
+def clean_text(text: str) -> str:
+    """Without what hides or steers, what we injected ourselves, and secrets: in this order, since a
+    character nobody sees may stand in the middle of a tag or of a key."""
+    return redact(strip_fenced(strip_hidden(drop_surrogates(text)))).strip()
+
+
+def drop_surrogates(text: str) -> str:
+    """Without halves of characters, which have no form in a file."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def draft_content(category: Category, text: str, given: Mapping[str, Any]) -> Content:
+    """What a plain text says in the fields of a category, over it what was given field by field,
+    under it what the category takes where nothing was said."""
+    content = {one.name: one.default for one in category.fields if one.default is not None}
+    text = text.strip()
+    if category.lines and "\n" in text:
+        text, _, rest = text.partition("\n")
+        lines = [_BULLET.sub("", line).strip() for line in rest.splitlines()]
+        content[category.lines] = list(filter(None, lines)) or content.get(category.lines)
+    if category.because and category.because not in given:
+        said, *why = _BECAUSE.split(text, maxsplit=1)
+        if said and why and "\n" not in said:
+            text = said
+            field = category.field(category.because)
+            content[category.because] = why if field and field.kind == "texts" else why[0]
+    if text:
+        content[category.text] = text
+    return {**content, **given}
+
+
+def parse_settings(category: Category, pairs: Sequence[str]) -> Content:
+    """`FIELD=VALUE` as people write it on a command line; a list grows by repetition."""
+    content = Content()
+    for pair in pairs:
+        name, sign, value = pair.partition("=")
+        field = category.field(name.strip())
+        if not sign or field is None or field.fields:
+            simple = [one.name for one in category.fields if not one.fields]
+            raise UsageError(
+                f"--set {pair!r} sets nothing; write FIELD=VALUE with a field of a {category.name}:"
+                f" {', '.join(simple)}"
+            )
+        if field.kind == "texts":
+            content.setdefault(field.name, []).append(value)
+        else:
+            content[field.name] = value
+    return content
+
+
+# --- checking ------------------------------------------------------------------------------------
+
+
+def check_content(category: Category, content: Any) -> Content:
+    """The content clean and complete, in the order of the table; UsageError names what is wrong."""
+    return check_fields(category.name, category.fields, content)
+
+
+def check_fields(where: str, fields: Sequence[Field], content: Any) -> Content:
+    wrong: list[str] = []
+    found = _check_record(where, fields, content, wrong)
+    if wrong:
+        raise UsageError(wrong[0] + (f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""))
+    return found
+
+
+def find_problems(category: Category, content: Any) -> list[str]:
+    """Everything that is wrong with it, a sentence each: field, value, fix."""
+    wrong: list[str] = []
+    _check_record(category.name, category.fields, content, wrong)
+    return wrong
+
+
+def _check_record(where: str, fields: Sequence[Field], content: Any, wrong: list[str]) -> Content:
+    names = ", ".join(field.name for field in fields)
+    if not isinstance(content, Mapping):
+        wrong.append(f"{where} is {_show_value(content)}, but must hold the fields {names}")
+        return {}
+    for name in content.keys() - {field.name for field in fields}:
+        wrong.append(f"{where} has no field {_show_value(name)}; its fields are {names}")
+    found = Content()
+    for field in fields:
+        place, value = f"{where}.{field.name}".lstrip("."), content.get(field.name)
+        if value is not None:
+            found[field.name] = _check_value(place, field, value, wrong)
+        elif field.required:
+            wrong.append(f"{place} is missing; give it {field.description}")
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _check_value(place: str, field: Field, value: Any, wrong: list[str]) -> Any:
+    """The value clean; None where there is nothing to keep. A flag or a number may come as a text,
+    from a form or a command line."""
+    try:
+        kept = msgspec.convert(value, _KINDS[field.kind][0], strict=False)
+    except msgspec.ValidationError:
+        kept = None
+    misses = (field.choices and kept not in field.choices) or (
+        field.kind == "share" and kept is not None and not 0 <= kept <= 1
+    )
+    if kept is None or misses:
+        wrong.append(f"{place} is {_show_value(value)}, but must be {field.description}")
+        return None
+    many = field.kind in ("texts", "records")
+    parts = kept if many else [kept]
+    if len(parts) > _MOST:
+        wrong.append(f"{place} has {len(parts)} {field.kind}; at most {_MOST} are kept")
+    elif field.fields:
+        places = [f"{place}[{at}]" if many else place for at in range(1, len(parts) + 1)]
+        rows = zip(places, parts, strict=True)
+        parts = [_check_record(at, field.fields, part, wrong) for at, part in rows]
+    elif field.kind in ("text", "texts"):
+        parts = list(filter(None, map(clean_text, parts)))
+        longest = max(map(len, parts), default=0)
+        if len(parts) < field.least:
+            wrong.append(f"{place} is empty; give it {field.description}")
+        elif longest > field.most:
+            wrong.append(f"{place} has {longest:,} characters; at most {field.most:,} are kept")
+    if many:
+        return parts if parts or field.required else None
+    return parts[0] if parts and parts[0] not in ("", {}) else None
+
+
+def _show_value(value: object) -> str:
+    return shorten_text(repr(value), 60)
+
+
+# --- in words ------------------------------------------------------------------------------------
+
+
+def lead_text(category: Category, content: Mapping[str, Any]) -> str:
+    """The sentence it is about."""
+    return str(content.get(category.text, ""))
+
+
+def section_texts(category: Category, content: Mapping[str, Any]) -> dict[str, str]:
+    """Each field as a text of its own, except the one the whole begins with."""
+    walked = _walk_lines(category.fields, content)
+    return {field.name: "\n".join(lines) for field, lines in walked if field.name != category.text}
+
+
+def render_content(category: Category, content: Mapping[str, Any]) -> str:
+    """The whole as somebody would write it down."""
+    marks = [
+        str(content[field.name])
+        for field in category.fields
+        if field.kind == "choice" and content.get(field.name, field.default) != field.default
+    ]
+    if content.get("active") is False:
+        marks.append("no longer")
+    said = [lead_text(category, content) + (f" ({', '.join(marks)})" if marks else "")]
+    for field, lines in _walk_lines(category.fields, content):
+        if field.name == category.text:
+            continue
+        if len(lines) == 1 and "\n" not in lines[0]:
+            said.append(f"{field.label}: {lines[0]}")
+        else:
+            said += [f"{field.label}:", *(f"- {line}" for line in lines)]
+    return "\n".join(filter(None, said))
+
+
+def list_texts(category: Category, content: Mapping[str, Any]) -> list[str]:
+    """Every text in it."""
+    return [text for _, lines in _walk_lines(category.fields, content) for text in lines]
+
+
+def is_same_saying(one: str, other: str) -> bool:
+    """The same words in the same order, however they are spelled and ended."""
+    return tuple(text_terms(one)) == tuple(text_terms(other))
+
+
+def _walk_lines(
+    fields: Sequence[Field], content: Mapping[str, Any]
+) -> Iterator[tuple[Field, list[str]]]:
+    """The fields that say something, those of a record in its place, without what nobody has
+    stated; what is one of a few words says nothing that could be searched for."""
+    for field in fields:
+        value = content.get(field.name)
+        if field.kind == "record":
+            yield from _walk_lines(field.fields, value or {})
+            continue
+        rows: list[list[Any]] = []
+        if field.kind in ("text", "texts"):
+            rows = [[one] for one in (value if field.kind == "texts" else [value]) or ()]
+        elif field.kind == "records":
+            rows = [[one.get(part.name) for part in field.fields] for one in value or ()]
+        lines = [": ".join(part for part in row if part and part != UNSTATED) for row in rows]
+        if any(lines):
+            yield field, list(filter(None, lines))
+
+
+# --- two into one --------------------------------------------------------------------------------
+
+
+def join_contents(
+    fields: Sequence[Field], old: Mapping[str, Any], new: Mapping[str, Any]
+) -> Content:
+    """The old content with what is new: lists grow, other fields take the new value where it says
+    something. Nothing of a list is lost; joining twice changes nothing."""
+    result = Content(old)
+    for field in fields:
+        value, have = new.get(field.name), old.get(field.name)
+        if value is None or value in (field.default, UNSTATED):
+            continue
+        if field.kind in ("texts", "records") and have:
+            kept = [one for one in have if one != UNSTATED]
+            kept += [one for one in value if one not in kept and one != UNSTATED]
+            result[field.name] = kept or have
+        elif field.kind == "record" and have:
+            result[field.name] = join_contents(field.fields, have, value)
+        else:
+            result[field.name] = value
+    return result
+
+
+def merge_changes(
+    base: Mapping[str, Any],
+    mine: Mapping[str, Any],
+    theirs: Mapping[str, Any],
+    *,
+    overrule: bool = False,
+    where: str = "",
+) -> Content:
+    """What both have made of the same: of lists what each has added and taken away, of the rest
+    what one of them has changed. Where both have, and differ, mine counts if it is to `overrule`;
+    else UsageError names it. A None of mine takes something away."""
+    result = Content()
+    for name in dict.fromkeys((*theirs, *mine)):
+        was, own, other = base.get(name), mine.get(name), theirs.get(name)
+        if own in (was, other):
+            value = other
+        elif isinstance(own, dict) and isinstance(other, dict):
+            before = was if isinstance(was, dict) else {}
+            value = merge_changes(before, own, other, overrule=overrule, where=f"{where}{name}.")
+        elif overrule or other == was:
+            value = own
+        elif isinstance(own, list) and isinstance(other, list):
+            had = was if isinstance(was, list) else []
+            kept = [one for one in other if one in own or one not in had]
+            value = kept + [one for one in own if one not in other and one not in had]
+        else:
+            raise UsageError(
+                f"{where}{name} has been changed to {other!r} meanwhile, and you have written "
+                f"{own!r}; decide and edit it again"
+            )
+        if value is not None or theirs.get(name, "") is None:  # a null that others have written
+            result[name] = value
+    return result

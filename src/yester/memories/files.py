@@ -23,8 +23,7 @@ import msgspec
 from yester.clock import format_iso, parse_iso
 from yester.errors import SourceError, UsageError
 from yester.fence import strip_fenced
-from yester.memories.categories import CATEGORIES, LONGEST_TITLE, Field
-from yester.memories.content import clean_text, merge_changes
+from yester.memories.categories import CATEGORIES, LONGEST_TITLE, Field, clean_text, merge_changes
 from yester.memories.memory import Plain, plain_form
 from yester.memories.remember import Draft
 from yester.model import Change, Memo, MemoFile

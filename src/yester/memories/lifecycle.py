@@ -12,40 +12,40 @@ history are committed together.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from yester.clock import DAY
 from yester.errors import ConfigError, NotFound, NotYours, UsageError
 from yester.ingest.prepare import prepare_item
 from yester.ingest.transcripts import rebuild_if_stale
-from yester.memories.categories import CATEGORIES, category_of, get_category
-from yester.memories.content import (
+from yester.memories.categories import (
+    CATEGORIES,
+    category_of,
     draft_content,
+    get_category,
     lead_text,
     merge_changes,
-    parse_flag,
-    parse_settings,
 )
 from yester.memories.memory import (
     EDITABLE,
+    TRUST,
     Author,
     Plain,
     apply_form,
-    diff_forms,
-    less_trusted_origin,
     normalise_form,
     plain_form,
     shorten_reason,
 )
-from yester.memories.tags import normalise_tags
 from yester.model import Change, Filters, Memo, Paging
 from yester.store.contract import Store
 
 GRACE = 30 * DAY  # from being retired to being let go
+_RETENTION = re.compile(r"(?:(retire|archive|keep) )?([1-9][0-9]{0,8})")
 _COMMANDS = {"update": "edit"}  # what the history calls otherwise than the command line
 # what is done → the statuses it can be done from, and the one it leads to
 STEPS: Mapping[str, tuple[tuple[str, ...], str]] = {
@@ -85,27 +85,16 @@ def successor_id(store: Store, item: int) -> int:
     return max((memo.item.id for memo in store.memos(supersedes=item)), default=0)
 
 
-def list_predecessors(store: Store, memo: Memo) -> list[Memo]:
-    """What it replaces, and what that replaced: the newest first, without itself."""
-    seen, older = {memo.item.id}, list[Memo]()
-    while (id_ := memo.item.supersedes) and id_ not in seen:
+def list_chain(store: Store, memo: Memo) -> list[Memo]:
+    """What it replaces, and what that replaced; itself; what replaces it, and so on."""
+    chain, seen = [memo], {0, memo.item.id}
+    while (id_ := chain[0].item.supersedes) not in seen:
         seen.add(id_)
-        before = store.memos(ids=[id_])
-        if not before:
-            break
-        memo = before[0]
-        older.append(memo)
-    return older
-
-
-def list_successors(store: Store, memo: Memo) -> list[Memo]:
-    """What replaces it, and what replaces that: the newest last, without itself."""
-    seen, newer = {memo.item.id}, list[Memo]()
-    while (id_ := successor_id(store, memo.item.id)) and id_ not in seen:
+        chain = [*store.memos(ids=[id_]), *chain]
+    while (id_ := successor_id(store, chain[-1].item.id)) not in seen:
         seen.add(id_)
-        memo = get_memory(store, id_)
-        newer.append(memo)
-    return newer
+        chain.append(get_memory(store, id_))
+    return chain
 
 
 def form_at_version(store: Store, memo: Memo, version: int) -> Plain:
@@ -141,14 +130,16 @@ def write_memory(
     All writing goes through here. Without a difference nothing is written.
     """
     refuse_rules(by, old.item.type, str(values["type"]), old=0 if new else old.item.id, what=what)
-    before, after = diff_forms({} if new else plain_form(old), values)
+    have = {} if new else plain_form(old)
+    after = {name: value for name, value in values.items() if have.get(name) != value}
     if not after:
         return old
+    before = None if new else {name: have.get(name) for name in after}
     replaces = next(iter(store.memos(ids=[values["supersedes"]])), None)
     memo = apply_form(old, values, by, replaces)
     change = Change(
         memo.item.id, by.now, shorten_reason(by.who), what, shorten_reason(by.why),
-        None if new else before, after, act,
+        before, after, act,
     )  # fmt: skip
     return get_memory(store, store.put_memo(prepare_item(memo.item), memo, change))
 
@@ -168,7 +159,7 @@ def rewrite_memory(
     when a rule that is worded anew holds from."""
     have, values = plain_form(memo), normalise_form(wanted, root)
     if any(values[name] != have[name] for name in ("title", "content")):
-        values["origin"] = less_trusted_origin(have["origin"], by.origin)
+        values["origin"] = min(have["origin"], by.origin, key=lambda origin: TRUST.get(origin, 0.0))
         if values["type"] == "rule" and said:
             values["said"] = said
     return write_memory(store, memo, values, by, what)
@@ -188,79 +179,41 @@ def refuse_rules(by: Author, *types: str, old: int = 0, what: str = "") -> None:
     )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
-    """What is to be different in a memory; what is None or empty stays as it is."""
-
-    title: str | None = None
-    type: str | None = None
-    text: str | None = None  # the sentence it is about
-    content: Mapping[str, Any] = field(default_factory=dict)  # by field; None takes one away
-    settings: Sequence[str] = ()  # the same as FIELD=VALUE
-    confidence: float | None = None
-    tags: Sequence[str] | None = None  # all of them
-    add_tags: Sequence[str] = ()
-    drop_tags: Sequence[str] = ()
-    files: Sequence[str] | None = None  # all of them
-    add_files: Sequence[str] = ()
-    drop_files: Sequence[str] = ()
-    place: Mapping[str, str] = field(default_factory=dict)  # scope, path and project
-
-    def apply_to(self, have: Plain) -> Plain:
-        """What becomes different in a plain form."""
-        given = {"title": self.title, "confidence": self.confidence, **self._lists(have)}
-        new = {name: value for name, value in given.items() if value is not None}
-        category, content = get_category(self.type or have["type"]), dict(have["content"])
-        # Of another category, or a program's item, which has the form of none.
-        if category.name != have["type"] or (category.text not in content and "text" in content):
-            lead = lead_text(category_of(have["type"]), content) or content.get("text", "")
-            new["type"], content = category.name, draft_content(category, str(lead), {})
-        for name, value in {**self.content, **parse_settings(category, self.settings)}.items():
-            content[name] = parse_flag(category.field(name), value)
-        if self.text is not None:
-            content[category.text] = self.text
-        content = {name: value for name, value in content.items() if value is not None}
-        return new | ({} if content == have["content"] else {"content": content}) | {**self.place}
-
-    def _lists(self, have: Plain) -> Plain:
-        found: Plain = {"tags": self.tags, "files": self.files}
-        if self.add_tags or self.drop_tags:
-            gone = normalise_tags(self.drop_tags)
-            all_tags = dict.fromkeys((*have["tags"], *normalise_tags(self.add_tags)))
-            found["tags"] = [one for one in all_tags if one not in gone]
-        if self.add_files or self.drop_files:
-            all_files = dict.fromkeys((*have["files"], *self.add_files))
-            found["files"] = [one for one in all_files if one not in self.drop_files]
-        return found
-
-
 def edit_memory(
     store: Store,
     id_: int,
-    change: Callable[[Plain], Mapping[str, Any]],
+    changes: Mapping[str, Any],
     by: Author,
     *,
     base: Mapping[str, Any] | None = None,
 ) -> Memo:
-    """Change what a memory says. `change` gets its plain form and returns what is different
-    (`Edit.apply_to`).
+    """Change what a memory says. `changes` are parts of its plain form; of the content only the
+    fields that are different, where None takes one away; and `text`, the sentence it is about.
 
-    With `base`, the form an editor was given, what others have changed meanwhile is kept.
+    With `base`, the form they were made from, what others have changed meanwhile is kept.
     """
+    for name in changes:
+        if name not in (*EDITABLE, "text"):
+            raise UsageError(f"{name!r} cannot be edited; what can is {', '.join(EDITABLE)}")
     with memory_transaction(store):
         old = get_memory(store, id_)
         have = plain_form(old)
-        if base is not None:
-            base = {name: base[name] for name in EDITABLE if name in base}
-            mine = {**base, **change(dict(base))}
-            wanted = merge_changes(base, mine, {name: have[name] for name in base})
-        else:
-            wanted = {**change(dict(have))}
-        for name in wanted:
-            if name not in EDITABLE:
-                raise UsageError(f"{name!r} cannot be edited; what can is {', '.join(EDITABLE)}")
+        base = {**have, **(base or {})}
+        wanted = merge_changes(base, _apply_edit(base, changes), have)
         root = next((one.root for one in store.projects() if one.key == old.item.project), "")
-        return rewrite_memory(store, old, {**have, **wanted}, by, root=root, said=by.now)
+        return rewrite_memory(store, old, wanted, by, root=root, said=by.now)
+
+
+def _apply_edit(have: Plain, changes: Mapping[str, Any]) -> Plain:
+    new = {**have, **changes}
+    category, content = get_category(new["type"]), have["content"]
+    # Of another category, or a program's item, which has the form of none.
+    if category.name != have["type"] or (category.text not in content and "text" in content):
+        lead = lead_text(category_of(have["type"]), content) or content.get("text", "")
+        content = draft_content(category, str(lead), {})
+    lead = {category.text: new.pop("text")} if "text" in new else {}
+    content = {**content, **changes.get("content", {}), **lead}
+    return {**new, "type": category.name, "content": content}
 
 
 def renew_rule(store: Store, memo: Memo, epoch: int, by: Author) -> Memo:
@@ -419,15 +372,13 @@ def parse_retention(table: Mapping[str, int | str]) -> dict[str, RetentionRule]:
         if name not in CATEGORIES:
             known = ", ".join(CATEGORIES)
             raise ConfigError(f"[retention]: {name!r} is no category; they are {known}")
-        verb, _, number = str(value).partition(" ") if isinstance(value, str) else ("", "", "")
-        days = value if isinstance(value, int) else int(number) if number.isdecimal() else 0
-        verb = verb or "retire"
-        if isinstance(value, bool) or days < 1 or verb not in ("retire", "archive", "keep"):
+        said = _RETENTION.fullmatch(str(value))
+        if said is None:
             raise ConfigError(
                 f"[retention]: {name} is {value!r}, but must be a number of days, or "
                 '"retire DAYS", "archive DAYS" or "keep NUMBER"'
             )
-        found[name] = RetentionRule(verb, days)
+        found[name] = RetentionRule(said[1] or "retire", int(said[2]))
     return found
 
 

@@ -14,44 +14,53 @@ from __future__ import annotations
 import re
 import tomllib
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from hashlib import blake2b
 from typing import Any
 
 import msgspec
 
 from yester.errors import UsageError
+from yester.fence import strip_hidden
 from yester.memories.categories import (
     CATEGORIES,
     LONGEST_REASON,
     LONGEST_SLUG,
     LONGEST_TITLE,
-    Category,
     Field,
     category_of,
-    get_category,
-)
-from yester.memories.content import (
     check_content,
+    check_fields,
     clean_text,
+    get_category,
     lead_text,
     render_content,
     section_texts,
 )
-from yester.memories.tags import normalise_tags
-from yester.model import SCOPES, Item, Memo, Project, replace
-from yester.text.sentences import first_sentence
+from yester.model import SCOPES, Memo, Project, replace
+from yester.text.query import other_names
+from yester.text.sentences import first_sentence, shorten_text
+from yester.text.terms import text_terms
 
 GLOBAL = Project("yester:global", "global")  # what is true everywhere belongs to no other project
 # How far what was written this way is believed.
 TRUST: Mapping[str, float] = {"user": 1.0, "agent": 0.5, "file": 0.5, "import": 0.3, "tool": 0.2}
 _ROLES = {"user": "user", "agent": "assistant"}
-MOST_FILES = 100
 _LONGEST_PATH = 400
-
-EDITABLE = ("project", "type", "title", "tags", "files", "confidence", "scope", "path", "content")
-EDIT_KEYS = ("title", "type", "tags", "files", "confidence", "scope", "path")  # and the content
+# What a memory has besides the content of its category and may be edited.
+PARTS = (
+    Field("title", default="", most=LONGEST_TITLE),
+    Field("type"),
+    Field("tags", "texts", default=()),
+    Field("files", "texts", default=(), most=_LONGEST_PATH),
+    Field("confidence", "share", default=1.0),
+    Field("scope", "choice", choices=SCOPES, default="project"),
+    Field("path", default="", most=_LONGEST_PATH),
+)
+EDIT_KEYS = (*(part.name for part in PARTS), "content")
+EDITABLE = ("project", *EDIT_KEYS)
 Plain = dict[str, Any]
 
 
@@ -85,96 +94,45 @@ def plain_form(memo: Memo) -> Plain:
     }  # fmt: skip
 
 
-def diff_forms(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[Plain, Plain]:
-    """What of the one became what of the other."""
-    names = [name for name in after if before.get(name) != after[name]]
-    return {name: before.get(name) for name in names}, {name: after[name] for name in names}
-
-
 def normalise_form(values: Mapping[str, Any], root: str = "") -> Plain:
     """Plain values checked and in their normal form; UsageError names the field, value and fix."""
     category = get_category(str(values["type"]))
     content = check_content(category, values["content"])
-    scope, path = values.get("scope") or "project", clean_text(str(values.get("path") or ""))
-    if scope not in SCOPES:
-        raise UsageError(f"scope is {scope!r}, but must be one of {', '.join(SCOPES)}")
+    stated = {part.name: values.get(part.name, "") for part in PARTS}
+    given = check_fields("", PARTS, {k: None if v == "" else v for k, v in stated.items()})
+    parts = {part.name: given.get(part.name, part.default) for part in PARTS}
+    scope, path, project = parts["scope"], parts["path"], values["project"]
     if (scope == "path") != bool(path):
         raise UsageError(
             "scope path needs a path to apply to, such as src/db/** or *.sql"
             if scope == "path"
             else f"path {path!r} is for scope path, but the scope is {scope}"
         )
-    project = values["project"]
+    if path and (path.startswith(("/", "~")) or ".." in path.split("/") or "\n" in path):
+        raise UsageError(
+            f"path {path!r} must be relative to the project, without .. (src/db/**, *.sql)"
+        )
     if (scope == "global") != (project == GLOBAL.key):
         raise UsageError(f"scope is {scope}, but the project is {project!r}; name one of the two")
+    above = f"{root.rstrip('/')}/" if root else ""
+    files = (" ".join(file.split("\n")).removeprefix(above) for file in parts["files"])
     return {
         **values,
+        **parts,
         "type": category.name,
-        "title": _check_title(str(values.get("title") or ""), category, content),
-        "tags": list(normalise_tags(map(clean_text, _check_list("tags", values.get("tags"))))),
-        "files": _check_files(_check_list("files", values.get("files")), root),
-        "confidence": _check_confidence(values.get("confidence", 1.0)),
-        "scope": scope,
-        "path": _check_glob(path),
+        "title": " ".join(parts["title"].split()) or title_from_text(lead_text(category, content)),
+        "tags": list(normalise_tags(parts["tags"])),
+        "files": list(dict.fromkeys(filter(None, (file.removeprefix("./") for file in files)))),
+        "confidence": round(parts["confidence"], 4),
+        "path": path.removeprefix("./"),
         "content": content,
     }
-
-
-def _check_title(given: str, category: Category, content: Mapping[str, Any]) -> str:
-    """The title on one line; without one, the first sentence, cut."""
-    line = " ".join(clean_text(given).split())
-    if len(line) > LONGEST_TITLE:
-        raise UsageError(
-            f"title has {len(line)} characters; write at most {LONGEST_TITLE} and leave the rest "
-            "to the text"
-        )
-    return line or title_from_text(lead_text(category, content))
 
 
 def title_from_text(text: str) -> str:
     """The first sentence of a text's first line, as long as a title may be."""
     line = next(iter(text.strip().splitlines()), "").strip("# ")
     return first_sentence(line, LONGEST_TITLE)
-
-
-def _check_list(name: str, value: object) -> list[str]:
-    if value is None:
-        return []
-    if isinstance(value, str) or not isinstance(value, Sequence):
-        raise UsageError(f"{name} is {value!r}, but must be a list of texts")
-    for one in value:
-        if not isinstance(one, str):
-            raise UsageError(f"{name} holds {one!r}, but must be a list of texts")
-    return list(value)
-
-
-def _check_files(paths: Sequence[str], root: str) -> list[str]:
-    above = f"{root.rstrip('/')}/" if root else ""
-    found = [" ".join(clean_text(path).split("\n")).removeprefix(above) for path in paths]
-    kept = list(dict.fromkeys(filter(None, (path.removeprefix("./") for path in found))))
-    for path in kept:
-        if len(path) > _LONGEST_PATH:
-            raise UsageError(f"file {path[:40]!r}… is longer than {_LONGEST_PATH} characters")
-    if len(kept) > MOST_FILES:
-        raise UsageError(f"{len(kept)} files are too many; name at most {MOST_FILES}")
-    return kept
-
-
-def _check_glob(path: str) -> str:
-    if path and (path.startswith(("/", "~")) or ".." in path.split("/") or "\n" in path):
-        raise UsageError(
-            f"path {path!r} must be relative to the project, without .. (src/db/**, *.sql)"
-        )
-    if len(path) > _LONGEST_PATH:
-        raise UsageError(f"path {path[:40]!r}… is longer than {_LONGEST_PATH} characters")
-    return path.removeprefix("./")
-
-
-def _check_confidence(value: object) -> float:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not 0 <= value <= 1:  # type: ignore[operator]
-        raise UsageError(f"confidence is {value!r}, but must be a number from 0 to 1")
-    return round(float(value), 4)  # type: ignore[arg-type]
 
 
 # --- the memory ----------------------------------------------------------------------------------
@@ -192,17 +150,7 @@ def make_slug(text: str) -> str:
 
 
 def shorten_reason(text: str) -> str:
-    line = " ".join(clean_text(text).split())
-    return line if len(line) <= LONGEST_REASON else line[: LONGEST_REASON - 1] + "…"
-
-
-def new_memo(project: str, slug: str, by: Author, source: str = "", ref: str = "") -> Memo:
-    """The beginning of a memory that is not stored yet."""
-    item = Item(
-        ref or f"memo:{project}#{slug}", "memory", project=project, source=source, epoch=by.now,
-        updated=by.now, origin=by.origin,
-    )  # fmt: skip
-    return Memo(item, slug, since=by.now)
+    return shorten_text(clean_text(text), LONGEST_REASON)
 
 
 def apply_form(memo: Memo, values: Mapping[str, Any], by: Author, replaces: Memo | None) -> Memo:
@@ -230,9 +178,78 @@ def apply_form(memo: Memo, values: Mapping[str, Any], by: Author, replaces: Memo
     )  # fmt: skip
 
 
-def less_trusted_origin(one: str, other: str) -> str:
-    """Of two origins the one that is believed less: what both have written is no better."""
-    return min(one, other, key=lambda origin: TRUST.get(origin, 0.0))
+# --- tags: one spelling for one thing, none left out, and the words that are already in use -------
+
+_MOST_TAGS, LONGEST_TAG = 30, 40
+_FILLED = 8  # tags that are put in where none is given
+_NOT_IN_A_TAG = re.compile(r"[^\w.+#-]+|_+")
+_ALIKE = 0.8
+_NO_NAMES = frozenset({"index", "main", "init", "__init__", "readme", "mod", "lib"})
+
+
+def normalise_tag(tag: str) -> str:
+    """`Docker Compose`, `docker_compose`, `#docker-compose` are docker-compose; "" is no tag."""
+    folded = unicodedata.normalize("NFKC", strip_hidden(tag)).casefold()
+    plain = _NOT_IN_A_TAG.sub("-", unicodedata.normalize("NFKC", folded))
+    cut = re.sub(r"-{2,}", "-", plain).lstrip("-_#")[:LONGEST_TAG]
+    end = cut.rstrip("-._")
+    # C# and F# end so; anything longer that does is an accident.
+    return end if end.endswith("#") and len(end) <= 3 else end.rstrip("#-._")
+
+
+def normalise_tags(tags: Iterable[str]) -> tuple[str, ...]:
+    """Each once, in order; what is written with commas is several."""
+    found = (normalise_tag(part) for tag in tags for part in tag.split(","))
+    return tuple(dict.fromkeys(filter(None, found)))[:_MOST_TAGS]
+
+
+def fill_tags(
+    category: str, concepts: Sequence[str], files: Sequence[str], text: str, used: Mapping[str, int]
+) -> tuple[str, ...]:
+    """Tags for what came without any: its concepts, the names of its files and the tags in use that
+    its text names. Only where all of these are empty, its category."""
+    names = [_file_stem(path) for path in files]
+    found = normalise_tags(
+        (*concepts, *(n for n in names if n.lower() not in _NO_NAMES), *find_named_tags(text, used))
+    )
+    return found[:_FILLED] or (normalise_tag(category),)
+
+
+def _file_stem(path: str) -> str:
+    name = path.rstrip("/").rsplit("/", 1)[-1]
+    return name.split(".", 1)[0] or name.strip(".")
+
+
+def find_named_tags(text: str, used: Mapping[str, int]) -> list[str]:
+    """The tags in use that a text names, the most used first."""
+    said = set(text_terms(text))
+    return [tag for tag in used if (parts := set(text_terms(tag))) and parts <= said]
+
+
+def suggest_tags(tags: Sequence[str], used: Mapping[str, int]) -> dict[str, str]:
+    """tag → the tag in use that means the same: another spelling, a longer or a shorter form, or
+    another name of the same thing."""
+    found = {}
+    for tag in tags:
+        if tag in used:
+            continue
+        if alike := _find_alike(tag, [other for other in used if other not in tags]):
+            found[tag] = alike
+    return found
+
+
+def _find_alike(tag: str, used: Sequence[str]) -> str:
+    own = tuple(text_terms(tag))
+    names = {group for groups in other_names(own).values() for group in groups}
+    for other in used:
+        same = tuple(text_terms(other))
+        if same == own or same in names:
+            return other
+    for other in used:
+        shorter, longer = sorted((tag, other), key=len)
+        if len(shorter) >= 4 and longer.startswith(shorter):
+            return other
+    return next(iter(get_close_matches(tag, used, 1, _ALIKE)), "")
 
 
 # --- the form an editor gets, in TOML as config.toml is ------------------------------------------
@@ -242,7 +259,7 @@ def render_edit_form(values: Mapping[str, Any], head: str) -> str:
     """The editable part of a plain form; fields it does not have stand as comments."""
     fields, content = category_of(values["type"]).fields, values["content"]
     lines = [f"# {line}" for line in head.splitlines()] + [""]
-    lines += [f"{name} = {_toml_value(values[name])}" for name in EDIT_KEYS]
+    lines += [_toml_field(part, values[part.name]) for part in PARTS]
     lines += ["", "[content]"]
     lines += [_toml_field(one, content.get(one.name)) for one in fields if not one.fields]
     for field in fields:
@@ -259,10 +276,9 @@ def parse_edit_form(text: str, name: str = "the text") -> Plain:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{name} cannot be read: {error}; correct it and save again") from None
-    for key in values:
-        if key not in (*EDIT_KEYS, "content"):
-            known = ", ".join(EDIT_KEYS)
-            raise UsageError(f"{name}: {key!r} is no part of a memory; they are {known}")
+    for key in values.keys() - {*EDIT_KEYS}:
+        known = ", ".join(EDIT_KEYS)
+        raise UsageError(f"{name}: {key!r} is no part of a memory; they are {known}")
     if not isinstance(values.get("content", {}), dict):
         raise UsageError(f"{name}: content must be a table, [content]")
     return values

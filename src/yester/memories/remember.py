@@ -17,12 +17,12 @@ from typing import Any
 
 from yester.errors import UsageError
 from yester.memories import rules
-from yester.memories import tags as tagging
-from yester.memories.categories import Category, get_category
-from yester.memories.content import (
+from yester.memories.categories import (
+    Category,
     clean_text,
     draft_content,
     drop_surrogates,
+    get_category,
     is_same_saying,
     join_contents,
     lead_text,
@@ -41,11 +41,14 @@ from yester.memories.memory import (
     GLOBAL,
     Author,
     Plain,
+    fill_tags,
     make_slug,
-    new_memo,
     normalise_form,
+    normalise_tag,
+    normalise_tags,
     plain_form,
     shorten_reason,
+    suggest_tags,
 )
 from yester.model import Candidate, Filters, Item, Memo, Probe, Project, replace
 from yester.store.contract import Store
@@ -173,8 +176,8 @@ def remember(
         raise UsageError("update and supersedes exclude each other; name one memory")
     draft = replace(draft, ref=drop_surrogates(draft.ref), source=drop_surrogates(draft.source))
     values, category = form_from_draft(store, draft, project, by)
-    given = tagging.normalise_tags(draft.tags)
-    suggested = tagging.suggest_tags(given, tag_counts(store)) if given else {}
+    given = normalise_tags(draft.tags)
+    suggested = suggest_tags(given, tag_counts(store)) if given else {}
     refuse_rules(by, category.name)
     where = GLOBAL if values["scope"] == "global" else project
     says = lead_text(category, values["content"])
@@ -240,20 +243,21 @@ def form_from_draft(
     if not values["tags"]:
         concepts = [clean_text(concept) for concept in draft.concepts]
         used = tag_counts(store)
-        found = tagging.fill_tags(category.name, concepts, values["files"], text, used)
+        found = fill_tags(category.name, concepts, values["files"], text, used)
         values["tags"] = list(found)
     return values, category
 
 
 def create_memory(store: Store, draft: Draft, values: Plain, project: Project, by: Author) -> Memo:
     """A memory of its own, inside a transaction, whatever else there is."""
-    name = store.free_slug(project.key, make_slug(clean_text(draft.slug) or values["title"]))
-    memo = new_memo(project.key, name, by, draft.source, draft.ref)
-    # What holds everywhere belongs to no session of a project.
-    session = "" if values["scope"] == "global" else draft.session
-    epoch = draft.epoch or memo.item.epoch
-    item = replace(memo.item, session=session, agent=draft.agent, epoch=epoch)
-    return write_memory(store, replace(memo, item=item), values, by, "create", new=True)
+    slug = store.free_slug(project.key, make_slug(clean_text(draft.slug) or values["title"]))
+    item = Item(
+        draft.ref or f"memo:{project.key}#{slug}", "memory", source=draft.source,
+        # What holds everywhere belongs to no session of a project.
+        session="" if values["scope"] == "global" else draft.session, agent=draft.agent,
+        epoch=draft.epoch or by.now,
+    )  # fmt: skip
+    return write_memory(store, Memo(item, slug), values, by, "create", new=True)
 
 
 def _add_to_memory(store: Store, memo: Memo, values: Plain, by: Author, choice: Choice) -> Kept:
@@ -326,7 +330,7 @@ def find_candidate(
     action = "UPDATE_OR_DELETE" if category.deletable else "UPDATE"
     if best.same:
         item = best.memo.item
-        new = {*tagging.normalise_tags(tags)} - {*item.tags} or {*files} - {*item.files}
+        new = {*normalise_tags(tags)} - {*item.tags} or {*files} - {*item.files}
         action = "UPDATE" if new else "NOOP"
     return Choice(action, best, tuple(found[1:4]), len(entries))
 
@@ -347,7 +351,7 @@ def _rank_likeliest(entries: Sequence[Candidate], said: Sequence[str]) -> list[i
 def _compare_memory(category: Category, memo: Memo, text: str, said: Sequence[str]) -> Likeness:
     """What an entry has in common with what is said."""
     left = frozenset(said)
-    own = tagging.normalise_tag(category.name)
+    own = normalise_tag(category.name)
     parts = {tag: tuple(text_terms(tag)) for tag in memo.item.tags if tag != own}
     tags = tuple(tag for tag, names in parts.items() if names and left.issuperset(names))
     tagged = {name for tag in tags for name in parts[tag]}

@@ -8,12 +8,18 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from yester.clock import DAY, parse_iso
-from yester.memories.categories import CATEGORIES, LONGEST_TITLE, category_of
-from yester.memories.content import find_problems, is_same_saying, lead_text
+from yester.memories.categories import (
+    CATEGORIES,
+    LONGEST_TITLE,
+    category_of,
+    find_problems,
+    is_same_saying,
+    lead_text,
+)
 from yester.memories.contradiction import Claims, claimed_words, find_contradiction, parse_claims
 from yester.memories.lifecycle import GRACE
+from yester.memories.memory import normalise_tag
 from yester.memories.rules import rule_subject
-from yester.memories.tags import normalise_tag
 from yester.model import Filters, Memo, Paging
 from yester.store.contract import Store
 from yester.text.terms import query_terms

@@ -20,8 +20,7 @@ from yester.fence import strip_fenced
 from yester.files import read_shared
 from yester.ingest.prepare import prepare_item
 from yester.llm.archive import is_archive_heading
-from yester.memories.categories import category_of
-from yester.memories.content import lead_text
+from yester.memories.categories import category_of, lead_text
 from yester.memories.memory import GLOBAL
 from yester.memories.memory_md import (
     KnownNote,

@@ -14,11 +14,9 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 from yester.capture.rules import load_rules
 from yester.errors import NotFound, NotYours, UsageError
 from yester.memories import lifecycle, remember, review
-from yester.memories.categories import CATEGORIES, LONGEST_TITLE, get_category
-from yester.memories.content import clean_text
-from yester.memories.memory import GLOBAL
+from yester.memories.categories import CATEGORIES, LONGEST_TITLE, clean_text, get_category
+from yester.memories.memory import GLOBAL, normalise_tags
 from yester.memories.remember import Draft
-from yester.memories.tags import normalise_tags
 from yester.memory import Memory, unknown_name
 from yester.model import STATUSES, Filters, Memo, Paging, Project
 from yester.operations import memory_rows
@@ -294,10 +292,9 @@ def _find_memo(memory: Memory, id_: int) -> Memo:
 
 def _describe_memo(memory: Memory, memo: Memo) -> MemoryShown:
     store, rows = memory.reading, MemoryRows(memory.reading)
-    older = lifecycle.list_predecessors(store, memo)[::-1]
     return MemoryShown(
         memory=rows.memory_row(memo),
-        chain=rows.memory_rows([*older, memo, *lifecycle.list_successors(store, memo)]),
+        chain=rows.memory_rows(lifecycle.list_chain(store, memo)),
         history=[describe_change(one) for one in store.changes(memo.item.id, limit=_HISTORY)],
         use=describe_use(store, [memo.item.id])[0],
         actions=list_actions(store, memo, memory.origin),
@@ -352,10 +349,10 @@ def edit_memory(memory: Memory, request: EditRequest) -> MemoryShown:
     """
     memo, store = _find_memo(memory, request.id), memory.store
     given = {name: getattr(request, name) for name in _EDITED}
-    edit = lifecycle.Edit(**{name: one for name, one in given.items() if one is not UNSET})
+    changes = {name: one for name, one in given.items() if one is not UNSET}
     base = lifecycle.form_at_version(store, memo, request.version)
     by = memory.by(request.why)
-    new = lifecycle.edit_memory(store, memo.item.id, edit.apply_to, by, base=base)
+    new = lifecycle.edit_memory(store, memo.item.id, changes, by, base=base)
     return _describe_memo(memory, new)
 
 

@@ -30,14 +30,14 @@ from yester.faces.cli.options import (
 )
 from yester.faces.cli.rows import RULE, hit_as_json
 from yester.faces.cli.screen import count_noun
-from yester.memories import content, lifecycle
+from yester.memories import lifecycle
 from yester.memories import review as reviewing
-from yester.memories.categories import CATEGORIES, category_of, get_category
-from yester.memories.memory import GLOBAL
+from yester.memories.categories import CATEGORIES, category_of, get_category, lead_text
+from yester.memories.categories import clean_text as clean_memory_text
+from yester.memories.memory import GLOBAL, normalise_tags
 from yester.memories.memory_md import PageFinding
 from yester.memories.places import memory_paths
 from yester.memories.remember import Likeness, find_candidate
-from yester.memories.tags import normalise_tags
 from yester.model import STATUSES, Change, Filters, Memo, Paging, replace
 from yester.operate.notes import lint_notes
 from yester.project import Projects
@@ -132,18 +132,18 @@ def _page_lines(app: App, memo: Memo) -> list[str]:
     )
     if memo.version > 1:
         lines.append(f"changed     {format_minute(item.updated)}, version {memo.version}")
-    chain = lifecycle.list_predecessors(app.reading, memo)
-    lines += [f"replaces    {format_memo(app, one)}" for one in chain]
-    latest = next(reversed(lifecycle.list_successors(app.reading, memo)), memo)
-    if latest.item.id != item.id:
-        lines.append(f"replaced by {format_memo(app, latest)}")
+    chain = lifecycle.list_chain(app.reading, memo)
+    older = reversed(chain[: chain.index(memo)])
+    lines += [f"replaces    {format_memo(app, one)}" for one in older]
+    if chain[-1] != memo:
+        lines.append(f"replaced by {format_memo(app, chain[-1])}")
     return lines
 
 
 def _content_lines(memo: Memo) -> list[str]:
     """Field by field; what is said by the title alone is not said again."""
     kind = category_of(memo.item.type)
-    if not content.lead_text(kind, memo.content):
+    if not lead_text(kind, memo.content):
         return ["", memo.item.body]
     lines: list[str] = []
     for field in kind.fields:
@@ -290,7 +290,7 @@ def candidate_command(
     known. A memory is like it when one of its tags is named, or a word of its title and the
     beginning of another.
     """
-    category, said = get_category(type_), content.clean_text(" ".join(text))
+    category, said = get_category(type_), clean_memory_text(" ".join(text))
     began = time.perf_counter()
     where = GLOBAL if everywhere else app.find_project(project)
     choice = find_candidate(app.reading, category, said, where.key, normalise_tags(tags), files)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -16,13 +16,11 @@ from yester.faces.cli.app import App, Output, command
 from yester.faces.cli.memories import format_memo, memo_as_json, show_change
 from yester.faces.cli.options import PROJECT, WHY, flag_option, list_option
 from yester.memories import lifecycle
-from yester.memories.categories import CATEGORIES, get_category
-from yester.memories.content import draft_content, parse_settings
+from yester.memories.categories import CATEGORIES, draft_content, get_category, parse_settings
 from yester.memories.memory import (
-    EDIT_KEYS,
-    EDITABLE,
     GLOBAL,
     Plain,
+    normalise_tags,
     parse_edit_form,
     plain_form,
     render_edit_form,
@@ -126,8 +124,7 @@ def _fill_in_draft(app: App, draft: Draft) -> Iterator[Draft | None]:
         if values is None:
             yield None
         else:
-            keys = (*EDIT_KEYS, "content")
-            yield Draft(**{name: values[name] for name in keys if name in values})
+            yield Draft(**values)
 
 
 def _kept_lines(app: App, kept: Kept, alike: list[Likeness]) -> Iterator[str]:
@@ -178,17 +175,28 @@ def edit_command(app: App, /, memory: str, source: str | None, why: str, **given
     if any(given.values()):
         if source:
             raise UsageError("--from has the whole; leave out the other options")
-        edit = lifecycle.Edit(
-            title=given["title"] or None, type=given["type_"], settings=given["settings"],
-            confidence=given["confidence"], add_tags=given["tags"], drop_tags=given["untags"],
-            add_files=given["files"], drop_files=given["unfiles"],
-            place=_choose_place(app, memo.item.project, given),
-        )  # fmt: skip
-        new = lifecycle.edit_memory(app.store, memo.item.id, edit.apply_to, app.by(why))
+        new = _change_by_options(app, memo, given, why)
     else:
         new = _change_by_form(app, memo, source, why)
     what = "unchanged" if new.version == memo.version else "changed"
     return show_change(app, new, what)
+
+
+def _change_by_options(app: App, memo: Memo, given: Mapping[str, Any], why: str) -> Memo:
+    def edit_list(have: Iterable[str], added: Iterable[str], dropped: Collection[str]) -> list[str]:
+        return [one for one in dict.fromkeys((*have, *added)) if one not in dropped]
+
+    base, category = plain_form(memo), get_category(given["type_"] or memo.item.type)
+    tags, untags = normalise_tags(given["tags"]), normalise_tags(given["untags"])
+    single = {"title": given["title"], "type": given["type_"], "confidence": given["confidence"]}
+    changes = {
+        **{name: value for name, value in single.items() if value not in (None, "")},
+        **_choose_place(app, memo.item.project, given),
+        "tags": edit_list(base["tags"], tags, untags),
+        "files": edit_list(base["files"], given["files"], given["unfiles"]),
+        "content": parse_settings(category, given["settings"]),
+    }
+    return lifecycle.edit_memory(app.store, memo.item.id, changes, app.by(why), base=base)
 
 
 def _choose_place(app: App, own: str, given: Mapping[str, Any]) -> Mapping[str, str]:
@@ -205,8 +213,7 @@ def _choose_place(app: App, own: str, given: Mapping[str, Any]) -> Mapping[str, 
 
 
 def _change_by_form(app: App, memo: Memo, source: str | None, why: str) -> Memo:
-    have = plain_form(memo)
-    base = {name: have[name] for name in EDITABLE}
+    base = plain_form(memo)
     head = (
         f"Memory #{memo.item.id}. Save and close to keep your changes; close it unchanged, or "
         "empty,\nand nothing happens."
@@ -215,12 +222,12 @@ def _change_by_form(app: App, memo: Memo, source: str | None, why: str) -> Memo:
     with _edit_form(app, render_edit_form(base, head), again, source) as values:
         if values is None:
             return memo
-        if values.get("scope", have["scope"]) != have["scope"]:
+        if values.get("scope", base["scope"]) != base["scope"]:
             everywhere = values["scope"] == "global"
             values["project"] = GLOBAL.key if everywhere else app.find_project(None).key
-        return lifecycle.edit_memory(
-            app.store, memo.item.id, lambda _: values, app.by(why), base=base
-        )
+        # A field that was taken out of the form is to go.
+        values["content"] = {**dict.fromkeys(base["content"]), **values.get("content", {})}
+        return lifecycle.edit_memory(app.store, memo.item.id, values, app.by(why), base=base)
 
 
 @command("supersede", click.argument("old"), click.argument("new", nargs=-1, required=True), WHY)
