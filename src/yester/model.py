@@ -33,7 +33,7 @@ SCOPES = ("global", "project", "path")
 CURATED = ("memory-md", "claude-md")  # sources that are files an agent loads by itself
 
 
-class ToolCall(Struct, frozen=True):
+class ToolCall(Struct, frozen=True, omit_defaults=True):
     """What a tool was given and what came of it, as places in its item's body: nothing is stored
     twice, and what is redacted or cut there is so here."""
 

@@ -183,14 +183,14 @@ def test_what_is_asked_of_a_session_does_not_read_the_items_of_others(store):
 def test_the_newest_of_what_is_rare_is_found_without_reading_what_is_not(store):
     """A session's beginning asks for it, also where nothing has been distilled yet."""
     filters = Filters(projects=("shop",), kinds=("observation", "memory", "note"))
-    condition, args = rows.filter_condition(filters, [1], [])
+    condition = rows.filter_condition(filters, [1], [])
     plan = store._db.execute(
-        f"EXPLAIN QUERY PLAN {rows.SELECT} WHERE {condition} ORDER BY i.epoch DESC, i.id DESC"
+        f"EXPLAIN QUERY PLAN {rows.SELECT} WHERE {condition.sql} ORDER BY i.epoch DESC, i.id DESC"
         " LIMIT 30",
-        args,
+        condition.values,
     )
     assert any("item_recorded" in str(step) for step in plan)
     assert (
         "NOT IN"
-        not in rows.filter_condition(replace(filters, kinds=("note", "prompt")), [1], [])[0]
+        not in rows.filter_condition(replace(filters, kinds=("note", "prompt")), [1], []).sql
     )

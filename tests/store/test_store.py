@@ -750,7 +750,8 @@ def test_what_was_spent_is_summed_from_a_time_on_and_seen_by_others(store, open_
     assert spent_since(other, DAY, DAY + 2) == (0.75, 112, 1)
     assert spent_since(other, 2 * DAY, DAY + 9) == (0.0, 0, 0)
     with other.transaction("items"):
-        other.append([Spend(0, "", "", 50, 5, 0.2, outcome="ok", id=first)])
+        paid = Spend(DAY, "m", "turn/1", 50, 5, 0.2, until=DAY + 9, outcome="ok", id=first)
+        other.append([paid])
     assert spent_since(store, DAY, DAY + 1) == (0.45, 57, 1)
 
 

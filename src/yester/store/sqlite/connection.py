@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Self
 
 import apsw
@@ -24,11 +25,18 @@ from yester.store.migrate import (
     schema_version,
 )
 from yester.store.sqlite import index, rows
-from yester.store.sqlite.maintenance import PATIENCE, explain_errors, lock_file, restore_count
+from yester.store.sqlite.maintenance import (
+    PATIENCE,
+    explain_errors,
+    explains_errors,
+    lock_file,
+    restore_count,
+)
 from yester.text import terms as tokenizer
 
 if TYPE_CHECKING:
     from yester.store.contract import Lock, Store
+    from yester.store.sqlite.rows import Condition
     from yester.store.sqlite.vectors import Codes
 
 _SHORTEST_PREFIX = 6  # of a session's id, as `yester sessions` shows it
@@ -38,6 +46,12 @@ NO_SUCH_ID = -1  # a filter that names something unknown must find nothing, not 
 class Connection:
     """Not shared between threads. Open it with `open_folder`."""
 
+    def __init_subclass__(cls) -> None:
+        """Database errors come out of every public method of a part as sentences."""
+        for name, method in list(vars(cls).items()):
+            if isinstance(method, FunctionType) and not name.startswith("_"):
+                setattr(cls, name, explains_errors(method))
+
     def __init__(self, db: apsw.Connection, path: Path, lock: Path, patience: float) -> None:
         self._db = db
         self._path = path
@@ -45,16 +59,14 @@ class Connection:
         self._patience = patience
         self._projects: dict[str, int] = {}
         self._sessions: dict[tuple[str, str, int], int] = {}
-        self._index = index.IndexWriter(db)
-        self._writes = 0
-        self._locked: Lock | None = None
-        self._members = index.Members()
-        self._moves: Any = None
+        self._members: dict[int, bytearray] = {}
         self._codes: dict[str, Codes] = {}
+        self._moves: Any = None
+        self._index = index.IndexWriter(db)
+        self._locked: Lock | None = None
         self._inode = path.stat().st_ino
         self._restores = restore_count(db)
         self._version = 0  # of the schema this yester knows
-        self._measured: tuple[tuple[int, int], dict[tuple[int, ...], Any]] = ((0, -1), {})
 
     @classmethod
     def open_folder(
@@ -145,7 +157,6 @@ class Connection:
         wait = self._patience if patience is None else patience
         with explain_errors(self._path), write_lock(self._lock, wait):
             self._begin_writing(wait)
-            self._writes += 1
             self._locked = lock
             try:
                 self._check_ours()
@@ -153,12 +164,8 @@ class Connection:
                 yield
                 self._db.execute("COMMIT")
             except BaseException:
-                # What was remembered of rows that now never existed must go as well.
-                self._projects.clear()
-                self._sessions.clear()
                 self._index.forget_batch()
-                self._members.forget_marks()
-                self._codes.clear()
+                self._forget_rows()  # that now never existed
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
                 raise
@@ -195,30 +202,35 @@ class Connection:
         moves = self._get_meta("moves"), restore_count(self._db)
         if moves != self._moves:
             self._moves = moves
-            self._members.forget_marks()
-            self._projects.clear()
-            self._sessions.clear()
-            self._codes.clear()
+            self._forget_rows()
+
+    def _forget_rows(self) -> None:
+        for known in (self._projects, self._sessions, self._members, self._codes):
+            known.clear()
+
+    def _file_state(self) -> tuple[int, int]:
+        """Another one as soon as anybody, we or others, has written."""
+        return self._first_row("PRAGMA data_version")[0], self._db.total_changes()
+
+    def _filter_items(self, filters: Filters, statuses: Sequence[str] = ("active",)) -> Condition:
+        return rows.filter_condition(filters, *self._filter_ids(filters), statuses)
 
     def _filter_ids(self, filters: Filters) -> tuple[list[int], list[int]]:
-        projects: list[int] = []
-        for name in filters.projects:
-            found = self._first_row("SELECT id FROM project WHERE name = ?1 OR key = ?1", name)
-            projects.append(found[0] if found else NO_SUCH_ID)
-        sessions: list[int] = []
-        if filters.session_id:
-            sessions = [filters.session_id]
-        elif filters.session:
-            exact = self._db.execute("SELECT id FROM session WHERE key = ?", (filters.session,))
-            sessions = [row[0] for row in exact]
-            if not sessions and len(filters.session) >= _SHORTEST_PREFIX:
-                alike = self._db.execute(
-                    "SELECT id FROM session WHERE key LIKE ? ESCAPE '\\'",
-                    (rows.prefix_pattern(filters.session),),
-                )
-                sessions = [row[0] for row in alike]
-            sessions = sessions or [NO_SUCH_ID]
-        return projects, sessions
+        projects = [self._project_id(name) or NO_SUCH_ID for name in filters.projects]
+        if filters.session_id or not filters.session:
+            return projects, [filters.session_id] if filters.session_id else []
+        sessions = self._all_ids("SELECT id FROM session WHERE key = ?", filters.session)
+        if not sessions and len(filters.session) >= _SHORTEST_PREFIX:
+            sessions = self._all_ids(
+                "SELECT id FROM session WHERE key LIKE ? ESCAPE '\\'",
+                rows.prefix_pattern(filters.session),
+            )
+        return projects, sessions or [NO_SUCH_ID]
+
+    def _project_id(self, name: str) -> int:
+        """By name or key; 0: there is none."""
+        found = self._first_row("SELECT id FROM project WHERE name = ?1 OR key = ?1", name)
+        return int(found[0]) if found else 0
 
     def _get_meta(self, key: str) -> str:
         row = self._first_row("SELECT value FROM meta WHERE key = ?", key)
@@ -241,3 +253,6 @@ class Connection:
 
     def _first_row(self, sql: str, *args: object) -> Any:
         return self._db.execute(sql, args).fetchone()
+
+    def _all_ids(self, sql: str, *args: object) -> list[int]:
+        return [row[0] for row in self._db.execute(sql, args)]

@@ -21,11 +21,15 @@ from yester.model import (
 )
 from yester.store.sqlite import rows
 from yester.store.sqlite.items import ItemRows
-from yester.store.sqlite.maintenance import explains_errors
 
 _LONGEST_SLUG = 80
+_COLUMNS = ("slug", "scope", "path", "content", "version", "since", "reason")
+_PUT = (
+    f"INSERT INTO memory(item, {', '.join(_COLUMNS)}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+    f" ON CONFLICT(item) DO UPDATE SET {', '.join(f'{n} = excluded.{n}' for n in _COLUMNS)}"
+)
 _SELECT = (
-    f"SELECT {rows.READ}, m.slug, m.scope, m.path, m.content, m.version, m.since, m.reason"
+    f"SELECT {rows.READ}, {', '.join(f'm.{name}' for name in _COLUMNS)}"
     f"{rows.FROM} LEFT JOIN memory m ON m.item = i.id"
 )
 
@@ -47,16 +51,13 @@ class MemoryRows(ItemRows):
                 f"memory {memo.slug or item.ref!r} has been written by somebody else meanwhile; "
                 "read it again and repeat the change"
             )
-        self._put_entries([entry], lifted=True)
+        self.put([entry], lifted=True)
         id_: int = self._known_row(item.source, "memory", item.ref)[0]
+        content = rows.json_text(memo.content)
         self._db.execute(
-            "INSERT INTO memory(item, slug, scope, path, content, version, since, reason)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(item) DO UPDATE SET"
-            " slug = excluded.slug, scope = excluded.scope, path = excluded.path,"
-            " content = excluded.content, version = excluded.version, since = excluded.since,"
-            " reason = excluded.reason",
-            (id_, memo.slug, memo.scope, memo.path, _to_json(memo.content), memo.version + 1,
-             memo.since, memo.reason),
+            _PUT,
+            (id_, memo.slug, memo.scope, memo.path, content, memo.version + 1, memo.since,
+             memo.reason),
         )  # fmt: skip
         self._db.execute("DELETE FROM memory_tag WHERE item = ?", (id_,))
         if item.status == "active":
@@ -76,17 +77,18 @@ class MemoryRows(ItemRows):
     def drop_memo(self, item: int, epoch: int, why: str) -> None:
         self._require_lock("memories")
         row = self._first_row(
-            "SELECT i.source, i.ref, coalesce(m.slug, ''), i.type, p.key, i.project, i.kind"
-            " FROM item i JOIN project p ON p.id = i.project LEFT JOIN memory m ON m.item = i.id"
+            "SELECT i.source, i.ref, coalesce(m.slug, ''), i.type, p.key FROM item i"
+            " JOIN project p ON p.id = i.project LEFT JOIN memory m ON m.item = i.id"
             " WHERE i.id = ? AND i.kind = 'memory'", item,
         )  # fmt: skip
         if row is None:
             return
         self._db.execute(
             "INSERT OR REPLACE INTO memory_gone VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (*row[:5], epoch, why),
+            (*row, epoch, why),
         )
-        self._drop_item(item, row[5], row[6])
+        self._keep_last_id("item", self._next_id("item") - 1)
+        self.remove([item])
 
     def _part_slugs(self, project: int, other: str) -> None:
         """Names of a project's memories that the other project (a key) has as well are made
@@ -109,7 +111,6 @@ class MemoryRows(ItemRows):
 
     # --- reading -----------------------------------------------------------------------------
 
-    @explains_errors
     def memos(
         self,
         filters: Filters = ANYTHING,
@@ -121,23 +122,22 @@ class MemoryRows(ItemRows):
         tags: Sequence[str] = (),
     ) -> list[Memo]:
         statuses = () if ids is not None or slug or supersedes else page.statuses
-        condition, args = rows.filter_condition(filters, *self._filter_ids(filters), statuses)
-        condition += " AND i.kind = 'memory'"
-        for text, value in (
-            ("i.id IN (SELECT value FROM json_each(?))", None if ids is None else str(list(ids))),
-            ("m.slug = ?", slug or None),
-            ("i.supersedes <> 0 AND i.supersedes = ?", supersedes or None),
-            *(("EXISTS (SELECT 1 FROM json_each(i.tags) WHERE value = ?)", tag) for tag in tags),
-        ):
-            if value is not None:
-                condition += f" AND {text}"
-                args = (*args, value)
+        condition = self._filter_items(filters, statuses)
+        condition.add("i.kind = 'memory'")
+        if ids is not None:
+            condition.add("i.id IN (SELECT value FROM json_each(?))", str(list(ids)))
+        if slug:
+            condition.add("m.slug = ?", slug)
+        if supersedes:
+            condition.add("i.supersedes <> 0 AND i.supersedes = ?", supersedes)
+        for tag in tags:
+            condition.add("EXISTS (SELECT 1 FROM json_each(i.tags) WHERE value = ?)", tag)
         # Of one type there are few: sorting those is cheaper than walking all in order. The plus
         # keeps the planner from it.
         updated = "+i.updated" if filters.types or ids is not None else "i.updated"
         found = self._db.execute(
-            f"{_SELECT} WHERE {condition} ORDER BY {updated} DESC, i.id DESC LIMIT ? OFFSET ?",
-            (*args, page.sql_limit, page.offset),
+            f"{_SELECT} WHERE {condition.sql} ORDER BY {updated} DESC, i.id DESC LIMIT ? OFFSET ?",
+            (*condition.values, page.sql_limit, page.offset),
         )
         memos = [_memo_of(row) for row in found]
         if ids is None:
@@ -145,7 +145,6 @@ class MemoryRows(ItemRows):
         by_id = {memo.item.id: memo for memo in memos}
         return [by_id[id_] for id_ in ids if id_ in by_id]
 
-    @explains_errors
     def memo_files(self, items: Sequence[int]) -> dict[int, MemoFile]:
         found = self._db.execute(
             "SELECT item, file, file_hash, file_version FROM memory"
@@ -154,7 +153,6 @@ class MemoryRows(ItemRows):
         )
         return {item: MemoFile(*rest) for item, *rest in found}
 
-    @explains_errors
     def free_slug(self, project: str, slug: str) -> str:
         number, free = 1, slug
         while self._first_row(
@@ -167,18 +165,9 @@ class MemoryRows(ItemRows):
             free = f"{slug[: _LONGEST_SLUG - 8].rstrip('-')}-{number}"
         return free
 
-    @explains_errors
     def changes(self, item: int = 0, act: int = 0, limit: int | None = None) -> list[Change]:
         wanted = {name: value for name, value in (("item", item), ("act", act)) if value}
         return self.entries(Change, wanted, Paging(limit))
-
-    @explains_errors
-    def was_dropped(self, source: str, ref: str) -> bool:
-        return self._is_gone(source, ref)
-
-
-def _to_json(value: object) -> str:
-    return msgspec.json.encode(value).decode()
 
 
 def _memo_of(row: tuple[Any, ...]) -> Memo:

@@ -6,33 +6,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from yester.errors import StoreError
-from yester.model import (
-    EVERYTHING,
-    Filters,
-    Item,
-    Paging,
-    Project,
-    Queue,
-    Session,
-    Waiting,
-)
+from yester.model import EVERYTHING, Filters, Item, Paging, Project, Queue, Session, Waiting
 from yester.project import bare_project
 from yester.store.sqlite import rows
 from yester.store.sqlite.ledger import LedgerRows
-from yester.store.sqlite.maintenance import explains_errors
 
+_SESSION = (
+    "s.key, s.agent, p.key, s.started, s.ended, s.cwd, s.branch, s.title, s.transcript,"
+    " {prompts}, {items}, s.id"
+)
+_FROM = " FROM session s JOIN project p ON p.id = s.project"
 # `session <> 0` says nothing new, but without it SQLite does not see that it may use the index of
 # items by session, and reads every item there is.
-_SESSION = (
-    "SELECT s.key, s.agent, p.key, s.started, s.ended, s.cwd, s.branch, s.title, s.transcript,"
-    " (SELECT count(*) FROM item WHERE session = s.id AND session <> 0 AND kind = 'prompt'),"
-    " (SELECT count(*) FROM item WHERE session = s.id AND session <> 0), s.id"
-    " FROM session s JOIN project p ON p.id = s.project"
-)
+_OWN = "SELECT count(*) FROM item WHERE session = s.id AND session <> 0"
+_PROMPTS = f"({_OWN} AND kind = 'prompt')"
 _WAITING = (
-    "SELECT s.key, s.agent, p.key, s.started, s.ended, s.cwd, s.branch, s.title, s.transcript,"
-    " 0, 0, s.id, coalesce(u.changes, 0), iif(:stage = 'archive', coalesce(a.ended, 0),"
-    " coalesce(u.since, 0)) FROM session s JOIN project p ON p.id = s.project"
+    f"SELECT {_SESSION.format(prompts=0, items=0)}, coalesce(u.changes, 0),"
+    f" iif(:stage = 'archive', coalesce(a.ended, 0), coalesce(u.since, 0)){_FROM}"
     " LEFT JOIN undistilled u ON u.session = s.id LEFT JOIN archived a ON a.session = s.id"
 )
 _HOOKED = "EXISTS (SELECT 1 FROM turn t WHERE t.session = s.id)"
@@ -77,11 +67,10 @@ class PlaceRows(LedgerRows):
         row = self._first_row("SELECT id, root, name FROM project WHERE key = ?", project.key)
         if row is None:
             name = self._free_name(project, 0)
-            self._db.execute(
-                "INSERT INTO project(key, name, root, parent) VALUES (?, ?, ?, ?)",
-                (project.key, name, project.root, project.parent),
-            )
-            id_ = self._db.last_insert_rowid()
+            (id_,) = self._first_row(
+                "INSERT INTO project(key, name, root, parent) VALUES (?, ?, ?, ?) RETURNING id",
+                project.key, name, project.root, project.parent,
+            )  # fmt: skip
             if id_ >= 1 << 24:
                 raise StoreError(f"{self._path}: no room for more than 16,777,215 projects")
         else:
@@ -92,7 +81,7 @@ class PlaceRows(LedgerRows):
                 name = self._free_name(project, id_)
                 self._db.execute("UPDATE project SET name = ? WHERE id = ?", (name, id_))
         self._projects[project.key] = id_
-        return id_
+        return int(id_)
 
     def _free_name(self, project: Project, own: int) -> str:
         """The readable name; where another project than its `own` has it, with more of the key,
@@ -109,7 +98,7 @@ class PlaceRows(LedgerRows):
 
     def put_session(self, session: Session) -> int:
         project = self.put_project(bare_project(session.project))
-        self._db.execute(
+        (id_,) = self._first_row(
             "INSERT INTO session(key, agent, project, started, ended, cwd, branch, title,"
             " transcript) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
             " ON CONFLICT(key, agent, project) DO UPDATE SET"
@@ -119,30 +108,24 @@ class PlaceRows(LedgerRows):
             " cwd = iif(cwd = '', excluded.cwd, cwd),"
             " branch = iif(excluded.branch = '', branch, excluded.branch),"
             " title = iif(excluded.title = '', title, excluded.title),"
-            " transcript = iif(transcript = '', excluded.transcript, transcript)",
-            (session.key, session.agent, project, session.started, session.ended, session.cwd,
-             session.branch, session.title, session.transcript),
+            " transcript = iif(transcript = '', excluded.transcript, transcript)"
+            " RETURNING id",
+            session.key, session.agent, project, session.started, session.ended, session.cwd,
+            session.branch, session.title, session.transcript,
         )  # fmt: skip
-        row = self._first_row(
-            "SELECT id FROM session WHERE key = ? AND agent = ? AND project = ?",
-            session.key, session.agent, project,
-        )  # fmt: skip
-        assert row is not None
-        self._sessions[session.key, session.agent, project] = row[0]
-        return int(row[0])
+        self._sessions[session.key, session.agent, project] = id_
+        return int(id_)
 
     def _session_id(self, item: Item, project: int) -> int:
         if not item.session:
             return 0
         known = self._sessions.get((item.session, item.agent, project))
-        if known is None:
-            known = self.put_session(
-                Session(item.session, item.agent, item.project, item.epoch, item.epoch)
-            )
-        return known
+        return known or self.put_session(
+            Session(item.session, item.agent, item.project, item.epoch, item.epoch)
+        )
 
     def queue_sessions(self, since: Mapping[int, int] | None = None) -> int:
-        before = self._queued_count()
+        before = self.totals("undistilled")[0][0]
         if since is None:
             since = dict(self._db.execute("SELECT id, 0 FROM session"))
         self._db.executemany(
@@ -150,10 +133,7 @@ class PlaceRows(LedgerRows):
             " changes = changes + 1, since = min(since, excluded.since)",
             sorted(since.items()),
         )
-        return self._queued_count() - before
-
-    def _queued_count(self) -> int:
-        return int(self._first_row("SELECT count(*) FROM undistilled")[0])
+        return int(self.totals("undistilled")[0][0] - before)
 
     def settle_session(self, waiting: Waiting, rest: int = 0) -> None:
         known = waiting.session.id, waiting.changes
@@ -170,48 +150,36 @@ class PlaceRows(LedgerRows):
 
     # --- reading -----------------------------------------------------------------------------
 
-    @explains_errors
     def projects(self) -> list[Project]:
         found = self._db.execute("SELECT key, name, root, parent FROM project ORDER BY name")
         return [Project(*row) for row in found]
 
-    @explains_errors
     def sessions(self, filters: Filters, page: Paging = EVERYTHING) -> list[Session]:
         projects, sessions = self._filter_ids(filters)
-        parts, args = ["1"], list[object]()
-        for column, ids in (("s.project", projects), ("s.id", sessions)):
-            if ids:
-                parts.append(f"{column} IN ({','.join('?' * len(ids))})")
-                args += ids
-        for text, value in (
-            ("s.agent = ?", filters.agent or None),
-            ("s.ended >= ?", filters.since),
-            ("s.started < ?", filters.until),
-        ):
-            if value is not None:
-                parts.append(text)
-                args.append(value)
+        condition = rows.Condition()
+        condition.add_one_of("s.project", projects)
+        condition.add_one_of("s.id", sessions)
+        condition.add_one_of("s.agent", filter(None, [filters.agent]))
+        if filters.since is not None:
+            condition.add("s.ended >= ?", filters.since)
+        if filters.until is not None:
+            condition.add("s.started < ?", filters.until)
         found = self._db.execute(
-            f"{_SESSION} WHERE {' AND '.join(parts)}"
+            f"SELECT {_SESSION.format(prompts=_PROMPTS, items=f'({_OWN})')}{_FROM}"
+            f" WHERE {condition.sql}"
             f" ORDER BY {'s.ended, s.id' if page.oldest_first else 's.ended DESC, s.id DESC'}"
             " LIMIT ? OFFSET ?",
-            (*args, page.sql_limit, page.offset),
+            (*condition.values, page.sql_limit, page.offset),
         )
         return [Session(*row) for row in found]
 
-    @explains_errors
     def session(self, key: str, agent: str) -> Session | None:
-        row = self._db.execute(
-            "SELECT s.key, s.agent, p.key, s.started, s.ended, s.cwd, s.branch, s.title,"
-            " s.transcript, (SELECT count(*) FROM item"
-            "  WHERE session = s.id AND session <> 0 AND kind = 'prompt'), 0, s.id"
-            " FROM session s JOIN project p ON p.id = s.project"
-            " WHERE s.key = ? AND s.agent = ? ORDER BY s.id LIMIT 1",
-            (key, agent),
-        ).fetchone()
+        row = self._first_row(
+            f"SELECT {_SESSION.format(prompts=_PROMPTS, items=0)}{_FROM}"
+            " WHERE s.key = ? AND s.agent = ? ORDER BY s.id LIMIT 1", key, agent,
+        )  # fmt: skip
         return Session(*row) if row else None
 
-    @explains_errors
     def queued_sessions(self, queue: Queue) -> list[Waiting]:
         condition, order = _STAGES[queue.stage]
         found = self._db.execute(

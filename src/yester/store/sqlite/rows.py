@@ -1,88 +1,72 @@
-"""Items, sessions and filters as SQLite rows and back."""
+"""Items and filters as SQLite has them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
 
-from yester.model import ECHO, Filters, Item, ToolCall
+from yester.model import ECHO, Filters, Item
+from yester.store.records import ITEM
 
-COLUMNS = (
-    "id", "ref", "kind", "source", "hash", "project", "session", "agent", "actor", "role",
-    "prompt_number", "epoch", "updated", "type", "tool", "origin", "trust", "confidence", "status",
-    "supersedes", "discovery_tokens", "title", "subtitle", "files_read", "files_modified",
-    "concepts", "tags", "facts", "sections", "call", "body",
-)  # fmt: skip
-
-INSERT = f"INSERT INTO item({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
-REPLACE = f"{INSERT} ON CONFLICT(id) DO UPDATE SET " + ", ".join(
-    f"{name} = excluded.{name}" for name in COLUMNS[4:]
+_COLUMNS = [name for name in ITEM.fields if name != "alias"] + ["hash"]
+PUT = (
+    f"INSERT INTO item({', '.join(_COLUMNS)}) VALUES ({', '.join(f':{n}' for n in _COLUMNS)})"
+    f" ON CONFLICT(id) DO UPDATE SET {', '.join(f'{n} = excluded.{n}' for n in _COLUMNS)}"
 )
-
 # Reads give the project's key and the session's own id; the row numbers come last.
-READ = (
-    "i.id, i.ref, i.kind, i.source, p.key, coalesce(s.key, ''), i.agent, i.actor, i.role,"
-    " i.prompt_number, i.epoch, i.updated, i.type, i.tool, i.origin, i.trust, i.confidence,"
-    " i.status, i.supersedes, i.discovery_tokens, i.title, i.subtitle, i.files_read,"
-    " i.files_modified, i.concepts, i.tags, i.facts, i.sections, i.call, i.body,"
-    " i.project, i.session"
-)
+_READ_AS = {"project": "p.key", "session": "coalesce(s.key, '')", "alias": "''"}
+READ = ", ".join([_READ_AS.get(name, f"i.{name}") for name in ITEM.fields])
+READ += ", i.project, i.session"
 FROM = " FROM item i JOIN project p ON p.id = i.project LEFT JOIN session s ON s.id = i.session"
 SELECT = f"SELECT {READ}{FROM}"
 
 
-def _to_json(value: Sequence[str] | Mapping[str, str]) -> str:
-    return msgspec.json.encode(value).decode()
+def item_values(item: Item, id_: int, hash_: bytes, project: int, session: int) -> dict[str, Any]:
+    values = ITEM.values_of(item)
+    values |= {"id": id_, "hash": hash_, "project": project, "session": session}
+    values["updated"] = item.updated or item.epoch
+    if item.call is None:
+        values["call"] = ""
+    return values
 
 
-def item_row(item: Item, id_: int, hash_: bytes, project: int, session: int) -> tuple[object, ...]:
-    return (
-        id_, item.ref, item.kind, item.source, hash_, project, session, item.agent, item.actor,
-        item.role, item.prompt_number, item.epoch, item.updated or item.epoch, item.type, item.tool,
-        item.origin, item.trust, item.confidence, item.status, item.supersedes,
-        item.discovery_tokens, item.title, item.subtitle,
-        _to_json(item.files_read) if item.files_read else "[]",
-        _to_json(item.files_modified) if item.files_modified else "[]",
-        _to_json(item.concepts) if item.concepts else "[]",
-        _to_json(item.tags) if item.tags else "[]",
-        _to_json(item.facts) if item.facts else "[]",
-        _to_json(item.sections) if item.sections else "{}",
-        _call_text(item.call) if item.call else "",
-        item.body,
-    )  # fmt: skip
+def item_of(row: Sequence[Any]) -> Item:
+    found: Item = ITEM.record_of(row[: len(ITEM.fields)])
+    return found
 
 
-def _call_text(call: ToolCall) -> str:
-    """A call as JSON, without what it has not: there are many."""
-    values = ((name, getattr(call, name)) for name in ToolCall.__struct_fields__)
-    told = {name: value for name, value in values if value or type(value) is int}
-    return msgspec.json.encode(told).decode()
+class Condition:
+    """What must hold of rows, part by part, and the values asked for."""
 
+    def __init__(self) -> None:
+        self._parts = ["1"]
+        self.values: list[Any] = []
 
-def _text_tuple(text: str) -> tuple[str, ...]:
-    return () if text == "[]" else msgspec.json.decode(text, type=tuple[str, ...])
+    @property
+    def sql(self) -> str:
+        return " AND ".join(self._parts)
 
+    def add(self, sql: str, *values: object) -> None:
+        self._parts.append(sql)
+        self.values += values
 
-def item_of(values: tuple[Any, ...]) -> Item:
-    (id_, ref, kind, source, project, session, agent, actor, role, prompt_number, epoch, updated,
-     type_, tool, origin, trust, confidence, status, supersedes, discovery_tokens, title, subtitle,
-     files_read, files_modified, concepts, tags, facts, sections, call, body,
-     ) = values[:30]  # fmt: skip
-    return Item(
-        ref=ref, kind=kind, project=project, session=session, source=source, agent=agent,
-        actor=actor, role=role, prompt_number=prompt_number, epoch=epoch, updated=updated,
-        type=type_, title=title, subtitle=subtitle, body=body, facts=_text_tuple(facts),
-        concepts=_text_tuple(concepts), tags=_text_tuple(tags), files_read=_text_tuple(files_read),
-        files_modified=_text_tuple(files_modified), sections=msgspec.json.decode(sections),
-        call=msgspec.json.decode(call, type=ToolCall) if call else None, tool=tool, origin=origin,
-        trust=trust, confidence=confidence, status=status, supersedes=supersedes,
-        discovery_tokens=discovery_tokens, id=id_,
-    )  # fmt: skip
+    def add_one_of(self, column: str, values: Iterable[object]) -> None:
+        """The column has one of these values; without values, any."""
+        if wanted := list(values):
+            self.add(f"{column} IN ({','.join('?' * len(wanted))})", *wanted)
 
 
 _TALK = frozenset(("message", "prompt"))
+# The files asked for, as `wanted_files` gives them, and which items are about them. One path is the
+# end of the other, and either may be the longer one: a stored path is relative where it could be.
+# SQLite folds ASCII alone, so both go through it.
+TOUCHING = (
+    "json_each(?) j CROSS JOIN item_file f ON f.name = j.value ->> 'name'"
+    " AND (substr(lower(j.value ->> 'path'), -length(f.path) - 1) = '/' || lower(f.path)"
+    " OR substr('/' || lower(f.path), -length(j.value ->> 'path')) = lower(j.value ->> 'path'))"
+)
 
 
 def filter_condition(
@@ -90,78 +74,53 @@ def filter_condition(
     projects: Sequence[int],
     sessions: Sequence[int],
     statuses: Sequence[str] = ("active",),
-) -> tuple[str, tuple[object, ...]]:
-    """The filters as an exact condition on `item i`, never empty; no `statuses` are any."""
-    parts, args = ["1"], list[object]()
-
-    def add_values(column: str, values: Sequence[object], collate: str = "") -> None:
-        if values:
-            parts.append(f"{column}{collate} IN ({','.join('?' * len(values))})")
-            args.extend(values)
-
-    if statuses:
-        add_values("i.status", (*statuses, ECHO) if filters.echoes else statuses)
-    add_values("i.project", projects)
+) -> Condition:
+    """The filters as an exact condition on `item i`; no `statuses` are any."""
+    condition = Condition()
+    for column, values in (
+        ("i.status", (*statuses, ECHO) if statuses and filters.echoes else statuses),
+        ("i.project", projects),
+        ("i.session", sessions),
+        ("i.source", filter(None, [filters.source])),
+        ("i.kind", filters.kinds),
+        ("i.type COLLATE NOCASE", filters.types),
+        ("i.agent COLLATE NOCASE", filter(None, [filters.agent])),
+        ("i.tool COLLATE NOCASE", filter(None, [filters.tool])),
+    ):
+        condition.add_one_of(column, values)
+    # Said again in so many words: only then the indexes of these are used.
     if sessions:
-        parts.append("i.session <> 0")  # in so many words: only then their index is used
-        add_values("i.session", sessions)
-    if filters.source:
-        parts.append("i.source = ?")
-        args.append(filters.source)
-    add_values("i.kind", filters.kinds)
-    if projects and filters.kinds and not sessions and not _TALK & set(filters.kinds):
-        parts.append("i.kind NOT IN ('message', 'prompt')")  # again: so their index is used
+        condition.add("i.session <> 0")
+    elif projects and filters.kinds and not _TALK & set(filters.kinds):
+        condition.add("i.kind NOT IN ('message', 'prompt')")
     if filters.types and "" not in filters.types:
-        parts.append("i.type <> ''")  # for its index
-    add_values("i.type", filters.types, " COLLATE NOCASE")
-    add_values("i.agent", [filters.agent] if filters.agent else [], " COLLATE NOCASE")
-    add_values("i.tool", [filters.tool] if filters.tool else [], " COLLATE NOCASE")
+        condition.add("i.type <> ''")
     if filters.since is not None:
-        parts.append("i.epoch >= ?")
-        args.append(filters.since)
+        condition.add("i.epoch >= ?", filters.since)
     if filters.until is not None:
-        parts.append("i.epoch < ?")
-        args.append(filters.until)
+        condition.add("i.epoch < ?", filters.until)
     if filters.concepts:
-        marks = ",".join("?" * len(filters.concepts))
-        parts.append(f"i.id IN (SELECT item FROM item_concept WHERE concept IN ({marks}))")
-        args.extend(concept.lower() for concept in filters.concepts)
+        having = Condition()
+        having.add_one_of("concept", [concept.lower() for concept in filters.concepts])
+        condition.add(f"i.id IN (SELECT item FROM item_concept WHERE {having.sql})", *having.values)
     if filters.files:
-        parts.append(
-            "i.id IN ("
-            + " UNION ".join(
-                [f"SELECT item FROM item_file WHERE name = ? AND {same_file('path', '?')}"]
-                * len(filters.files)
-            )
-            + ")"
-        )
-        for file in filters.files:
-            args += [file_name(file), *[rooted_path(file)] * 3]
-    return " AND ".join(parts), tuple(args)
+        condition.add(f"i.id IN (SELECT f.item FROM {TOUCHING})", wanted_files(filters.files))
+    return condition
 
 
-def same_file(stored: str, asked: str) -> str:
-    """SQL: one path is the end of the other. `asked` stands there three times, `rooted`.
-
-    Either may be the longer one: a stored path is relative where it could be. SQLite folds ASCII
-    alone, so both go through it."""
-    return (
-        f"(substr(lower({asked}), -length({stored}) - 1) = '/' || lower({stored})"
-        f" OR substr('/' || lower({stored}), -length({asked})) = lower({asked}))"
-    )
-
-
-def rooted_path(path: str) -> str:
-    return "/" + path.strip("/")
+def wanted_files(paths: Iterable[str]) -> str:
+    wanted = [{"name": file_name(p), "path": "/" + p.strip("/")} for p in dict.fromkeys(paths)]
+    return json_text(wanted)
 
 
 def file_name(path: str) -> str:
     return path.rstrip("/").rsplit("/", 1)[-1].lower()
 
 
+def json_text(value: object) -> str:
+    return msgspec.json.encode(value).decode()
+
+
 def prefix_pattern(text: str) -> str:
-    return _escape_like(text) + "%"
-
-
-def _escape_like(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    """For LIKE … ESCAPE '\\'."""
+    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"

@@ -6,35 +6,22 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-import msgspec
-
-from yester.model import (
-    ANYTHING,
-    ON_REQUEST,
-    WHOLE,
-    Candidate,
-    Filters,
-    Neighbours,
-    Probe,
-    ProbeResult,
-    Statistics,
-    Texts,
-    UseCounts,
-    replace,
-)
+from yester import model
+from yester.model import ANYTHING, Candidate, Filters, Neighbours, Probe, ProbeResult, replace
 from yester.store.sqlite import index, rows
 from yester.store.sqlite.items import ItemRows
-from yester.store.sqlite.maintenance import explains_errors
-from yester.text.terms import inverse_frequency, term_hash
+from yester.text.terms import inverse_frequency
 
 _ALIKE = 12  # known terms that stand for one nobody has
 _SHORTEST_PREFIX = 4  # of a term that stands for a longer one
+_Lengths = tuple[int, Mapping[tuple[str, int], float]]
 
 
 class SearchRows(ItemRows):
     """The part of `SqliteStore` that finds items; it does not rank them."""
 
-    @explains_errors
+    _measured: tuple[Any, dict[tuple[int, ...], _Lengths]] = (None, {})
+
     def probe(self, probe: Probe) -> ProbeResult:
         filters = probe.filters
         projects, sessions = self._filter_ids(filters)
@@ -75,12 +62,11 @@ class SearchRows(ItemRows):
             probe.names, [candidate.id for candidate in candidates]
         )
         return ProbeResult(
-            Statistics(items, held, lengths), alike, candidates, frozenset(chosen), near, touching,
-            named, concepts, having, self._project_number(probe.project),
+            model.Statistics(items, held, lengths), alike, candidates, frozenset(chosen), near,
+            touching, named, concepts, having, self._project_id(probe.project),
             {project.key: project.name for project in self.projects()} if probe.words else {},
         )  # fmt: skip
 
-    @explains_errors
     def around(
         self, probe: Probe, likeliest: Sequence[int], known: Collection[int], near: Collection[int]
     ) -> Neighbours:
@@ -100,8 +86,7 @@ class SearchRows(ItemRows):
         _, having = self._count_concepts(probe.names, missing)
         return Neighbours(pairs, more, frozenset(one.id for one in passing), cosines, having)
 
-    @explains_errors
-    def texts(self, ids: Sequence[int], use_of: Sequence[int] = ()) -> Texts:
+    def texts(self, ids: Sequence[int], use_of: Sequence[int] = ()) -> model.Texts:
         items = self.get(ids)
         branches = {
             (key, agent): branch
@@ -114,7 +99,7 @@ class SearchRows(ItemRows):
                 (str(list(ids)),),
             )
         }
-        return Texts(items, self._use_of([*ids, *use_of]), branches)
+        return model.Texts(items, self._use_of([*ids, *use_of]), branches)
 
     def _by_words(
         self,
@@ -124,35 +109,23 @@ class SearchRows(ItemRows):
         sessions: Sequence[int],
     ) -> list[int]:
         filters = probe.filters
-        by_token = (
-            not (filters.files or filters.concepts or filters.source)
-            and filters.since is filters.until is None
-        )
-        exact = ("", ()) if by_token else rows.filter_condition(filters, projects, sessions)
         narrowing = index.filter_query(filters, projects, sessions)
         if wanted := index.match_expression(probe.must):
             narrowing.append(wanted)
         excluded = index.excluded_expression(probe.must)
-        members = None
-        if by_token and len(narrowing) == len(projects) == 1 and not (excluded or wanted):
+        exact = members = None
+        if (
+            filters.files or filters.concepts or filters.source
+            or filters.since is not None or filters.until is not None
+        ):  # fmt: skip
+            exact = rows.filter_condition(filters, projects, sessions)
+        elif len(narrowing) == len(projects) == 1 and not (excluded or wanted):
             members = self._members_of(projects[0])
-        return index.choose_likeliest(
-            self._db, weighted, narrowing, excluded, exact, probe.words, members
-        )
+        postings = index.Postings(self._db, narrowing, excluded, exact, members)
+        return postings.choose_likeliest(weighted, probe.words)
 
     def _term_frequencies(self, terms: Iterable[str], projects: Sequence[int]) -> dict[str, int]:
-        """How many items hold each term, of these projects or of all."""
-        keys = ",".join("?" * len(projects))
-        sql = "SELECT sum(items) FROM frequency WHERE key " + (
-            f"IN ({keys})" if projects else "BETWEEN ? AND ?"
-        )
-        found = {}
-        for term in terms:
-            low = term_hash(term) << index.PROJECT_BITS
-            last = low | (1 << index.PROJECT_BITS) - 1
-            args = [low | project for project in projects] or [low, last]
-            found[term] = self._first_row(sql, *args)[0] or 0
-        return found
+        return {term: index.count_items(self._db, term, projects) for term in terms}
 
     def _find_alike_terms(self, term: str) -> list[str]:
         """Known terms that begin with this one, the most frequent first, then those it begins
@@ -197,17 +170,15 @@ class SearchRows(ItemRows):
         """Those that pass the filters and are in use; None: all."""
         if not ids:
             return []
-        condition, args = "1", tuple[object, ...]()
-        if filters is not None:
-            condition, args = rows.filter_condition(filters, *self._filter_ids(filters))
+        condition = rows.Condition() if filters is None else self._filter_items(filters)
         found = self._db.execute(
             "SELECT i.id, i.kind, i.role, i.type, i.project, i.session,"
             # A rule is as old as its words; its `updated` is when it was distilled.
             " iif(i.kind = 'memory' AND i.type <> 'rule', i.updated, i.epoch), i.hash, t.vector"
             # CROSS: with filters the planner would walk a whole project to find a few hundred.
             " FROM json_each(?) j CROSS JOIN item i ON i.id = j.value"
-            f" CROSS JOIN item_terms t ON t.item = i.id WHERE {condition}",
-            (str(list(ids)), *args),
+            f" CROSS JOIN item_terms t ON t.item = i.id WHERE {condition.sql}",
+            (str(list(ids)), *condition.values),
         )
         return list(map(Candidate._make, found))
 
@@ -215,19 +186,13 @@ class SearchRows(ItemRows):
         """item → how many of the files it is about."""
         if not files:
             return {}
-        condition, args = rows.filter_condition(filters, *self._filter_ids(filters))
-        wanted = [
-            {"name": rows.file_name(path), "path": rows.rooted_path(path)}
-            for path in dict.fromkeys(files)
-        ]
-        same = rows.same_file("f.path", "(j.value ->> 'path')")
+        condition = self._filter_items(filters)
         found = self._db.execute(
-            "SELECT f.item, count(DISTINCT j.key) AS n, i.epoch FROM json_each(?) j"
-            " CROSS JOIN item_file f ON f.name = j.value ->> 'name'"
-            " CROSS JOIN item i ON i.id = f.item"
-            f" WHERE {same} AND {condition} GROUP BY f.item"
+            "SELECT f.item, count(DISTINCT j.key) AS n, i.epoch"
+            f" FROM {rows.TOUCHING} CROSS JOIN item i ON i.id = f.item"
+            f" WHERE {condition.sql} GROUP BY f.item"
             " ORDER BY n DESC, i.epoch DESC, f.item DESC LIMIT ?",
-            (msgspec.json.encode(wanted).decode(), *args, most),
+            (rows.wanted_files(files), *condition.values, most),
         )
         return {item: number for item, number, _ in found}
 
@@ -235,14 +200,11 @@ class SearchRows(ItemRows):
         self, names: Sequence[str], items: Sequence[int]
     ) -> tuple[int, dict[int, int]]:
         """How many of the names are concepts, and item → how many of these it has."""
-        known = [
-            row[0]
-            for row in self._db.execute(
-                "SELECT j.value FROM json_each(?) j WHERE EXISTS"
-                " (SELECT 1 FROM item_concept c WHERE c.concept = j.value)",
-                (msgspec.json.encode(list(dict.fromkeys(names))).decode(),),
-            )
-        ]
+        known = self._all_ids(
+            "SELECT j.value FROM json_each(?) j WHERE EXISTS"
+            " (SELECT 1 FROM item_concept c WHERE c.concept = j.value)",
+            rows.json_text(list(dict.fromkeys(names))),
+        )
         if not known:
             return 0, {}
         marks = ",".join("?" * len(known))
@@ -253,38 +215,30 @@ class SearchRows(ItemRows):
         )
         return len(known), dict(found)
 
-    def _project_number(self, name: str) -> int:
-        if not name:
-            return 0
-        found = self._first_row("SELECT id FROM project WHERE name = ?1 OR key = ?1", name)
-        return int(found[0]) if found else 0
-
-    def _mean_lengths(
-        self, projects: tuple[int, ...]
-    ) -> tuple[int, Mapping[tuple[str, int], float]]:
+    def _mean_lengths(self, projects: tuple[int, ...]) -> _Lengths:
         """The number of items, and the mean number of terms by (kind, field); remembered until
-        somebody writes: `data_version` tells of others."""
-        version = (self._first_row("PRAGMA data_version")[0], self._writes)
-        if self._measured[0] != version:
-            self._measured = (version, {})
+        somebody writes."""
+        state = self._file_state()
+        if self._measured[0] != state:
+            self._measured = (state, {})
         known = self._measured[1]
         if projects not in known:
-            within = f" WHERE project IN ({','.join('?' * len(projects))})" if projects else ""
+            within = rows.Condition()
+            within.add_one_of("project", projects)
             items, means = 0, dict[tuple[str, int], float]()
             for kind, field, number, total in self._db.execute(
                 "SELECT kind, field, sum(items), sum(terms) FROM length"
-                f"{within} GROUP BY kind, field",
-                projects,
+                f" WHERE {within.sql} GROUP BY kind, field",
+                within.values,
             ):
                 if field == -1:
                     items += number
                 elif number > 0:
                     means[kind, field] = total / number
             known[projects] = items, means
-        found: tuple[int, Mapping[tuple[str, int], float]] = known[projects]
-        return found
+        return known[projects]
 
-    def _use_of(self, items: Sequence[int]) -> dict[int, UseCounts]:
+    def _use_of(self, items: Sequence[int]) -> dict[int, model.UseCounts]:
         wanted = "item IN (SELECT value FROM json_each(?))"
         ids = str(list(items))
         came: defaultdict[int, dict[str, int]] = defaultdict(dict)
@@ -298,17 +252,17 @@ class SearchRows(ItemRows):
                 "SELECT i.item, count(DISTINCT i.session), count(DISTINCT f.session)"
                 " FROM injection i LEFT JOIN feedback f ON f.item = i.item AND f.session ="
                 f" i.session WHERE i.{wanted} AND i.event <> ? GROUP BY i.item",
-                (ids, ON_REQUEST),
+                (ids, model.ON_REQUEST),
             )
         }
         listed: dict[int, Any] = dict(
             self._db.execute(
                 f"SELECT item, count(*) FROM injection WHERE {wanted} AND event = ?"
                 " AND reason <> ? GROUP BY item",
-                (ids, ON_REQUEST, WHOLE),
+                (ids, model.ON_REQUEST, model.WHOLE),
             )
         )
         return {
-            item: UseCounts(*shown.get(item, (0, 0)), came.get(item, {}), listed.get(item, 0))
+            item: model.UseCounts(*shown.get(item, (0, 0)), came.get(item, {}), listed.get(item, 0))
             for item in {*came, *shown, *listed}
         }

@@ -10,7 +10,7 @@ from yester.errors import FeedExpired
 from yester.model import FeedLine, Injection, MemoryChange, Paging
 from yester.store.sqlite import maintenance, rows
 from yester.store.sqlite.joins import JoinRows
-from yester.store.sqlite.maintenance import explain_errors, explains_errors
+from yester.store.sqlite.maintenance import explain_errors
 from yester.store.sqlite.search import SearchRows
 from yester.text import terms as tokenizer
 
@@ -47,9 +47,8 @@ class SqliteStore(JoinRows, SearchRows):
         with explain_errors(path):
             maintenance.backup(self._db, path)
 
-    @explains_errors
     def feed(self, cursor: str = "", limit: int = 500) -> tuple[list[FeedLine], str]:
-        state = self._first_row("PRAGMA data_version")[0], self._db.total_changes(), cursor
+        state = *self._file_state(), cursor
         if cursor and state == self._asked:
             return [], cursor
         end = self._feed_end()

@@ -7,19 +7,20 @@ stay in the file; a search reads those of the nearest few hundred.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import apsw
-
-from yester.model import Filters, Nearness, replace
-from yester.store.sqlite import rows
-from yester.store.sqlite.connection import NO_SUCH_ID, Connection
-from yester.store.sqlite.maintenance import explains_errors
+from yester.model import ANYTHING, Filters, Nearness, replace
+from yester.store.sqlite.connection import Connection
+from yester.store.sqlite.index import decode_ids
 from yester.text.vectors import differing_bits, load_numpy, pack_vector, sign_code, unpack_vectors
+
+if TYPE_CHECKING:
+    from yester.store.sqlite.rows import Condition
 
 # Codes whose values are looked at: so many for each one wanted, and never fewer than these.
 _EACH, _FEWEST = 3, 300
 _WIDER = 8  # times as many, when filters leave too few
+_PROJECTS_MARKED = 16
 # What is told in words is embedded; what tools print is found by its words.
 NOT_EMBEDDED = ("tool", "thinking", "task")  # roles
 _WORTH = f"i.status = 'active' AND i.role NOT IN {NOT_EMBEDDED}"
@@ -29,55 +30,28 @@ class Codes:
     """All codes of one model in one store, one bit a dimension, as arrays in memory: what a search
     by meaning compares first."""
 
-    def __init__(self, db: apsw.Connection, model: str) -> None:
+    def __init__(self) -> None:
         np = load_numpy()
-        self._db = db
-        self._model = model
-        self._last = 0
-        self._seen: Any = None
+        self.state: Any = None  # of the file when it was read
         self.ids = np.zeros(0, np.int64)
         self.items = np.zeros(0, np.int64)
         self.codes: Any = None
-        self._asked: tuple[bytes, Any] | None = None
 
-    def read_new_codes(self) -> None:
-        """What has been written since; what was deleted is noticed when its value is missing."""
+    def add_codes(self, found: Sequence[Any]) -> None:
+        """(id, item, code) of what has been written since."""
         np = load_numpy()
-        seen = self._db.execute("PRAGMA data_version").fetchone(), self._db.total_changes()
-        if seen == self._seen:
-            return
-        self._seen = seen
-        found = self._db.execute(
-            "SELECT id, item, code FROM vector_code WHERE model = ? AND id > ? ORDER BY id",
-            (self._model, self._last),
-        ).fetchall()
-        if not found:
-            return
         ids, items, codes = zip(*found, strict=True)
-        self._last = ids[-1]
         new = np.frombuffer(b"".join(codes), np.uint8).reshape(len(codes), -1)
         if new.shape[1] % 8 == 0:
             new = new.view(np.uint64)
         self.ids = np.concatenate([self.ids, np.array(ids, np.int64)])
         self.items = np.concatenate([self.items, np.array(items, np.int64)])
         self.codes = new if self.codes is None else np.concatenate([self.codes, new])
-        self._asked = None
-
-    def distances_to(self, wanted: bytes) -> Any:
-        """How far each code is from the wanted one. A prompt asks twice, here and everywhere."""
-        if self._asked is None or self._asked[0] != wanted:
-            self._asked = wanted, differing_bits(self.codes, wanted)
-        return self._asked[1]
 
     def forget_codes(self, gone: Collection[int]) -> None:
         """Those whose values are no longer there."""
-        np = load_numpy()
-        kept = ~np.isin(self.ids, list(gone))
+        kept = ~load_numpy().isin(self.ids, list(gone))
         self.ids, self.items, self.codes = self.ids[kept], self.items[kept], self.codes[kept]
-        self._asked = None
-
-    def __len__(self) -> int:
-        return len(self.ids)
 
 
 class VectorRows(Connection):
@@ -126,53 +100,49 @@ class VectorRows(Connection):
 
     # --- reading -----------------------------------------------------------------------------
 
-    @explains_errors
     def wanted_model(self) -> str:
         return self._get_meta("embedder")
 
-    @explains_errors
     def unembedded(self, limit: int, since: int = 0) -> list[int]:
-        found = self._db.execute(
+        return self._all_ids(
             "SELECT item FROM unembedded WHERE queued >= ? ORDER BY epoch DESC, item DESC LIMIT ?",
-            (since, limit),
-        )
-        return [row[0] for row in found]
+            since, limit,
+        )  # fmt: skip
 
     def _nearest_items(
         self, vector: Any, model: str, filters: Filters, limit: int
     ) -> list[tuple[int, Nearness]]:
         np = load_numpy()
         known = self._known_codes(model)
-        if not len(known) or limit < 1:
+        if not len(known.ids) or limit < 1:
             return []
-        far = known.distances_to(sign_code(vector, model))
-        mask = self._project_mask(filters)
-        narrowed = filters != Filters() and mask is None
-        if narrowed:
-            condition, args = rows.filter_condition(filters, *self._filter_ids(filters))
-        if mask is not None:
-            far = np.where(_marked_items(mask, known.items), far, np.iinfo(far.dtype).max)
-        enough = max(_EACH * limit, _FEWEST)
-        wanted = min(enough, len(known))
+        ids, items, codes = known.ids, known.items, known.codes
+        narrowed = filters != ANYTHING
+        if len(filters.projects) == 1 and replace(filters, projects=()) == ANYTHING:
+            own = np.flatnonzero(
+                _marked_items(self._members_of(self._filter_ids(filters)[0][0]), items)
+            )
+            ids, items, codes, narrowed = ids[own], items[own], codes[own], False
+        far = differing_bits(codes, sign_code(vector, model))
+        wanted = max(_EACH * limit, _FEWEST)
         while True:
-            near = _closest_codes(far, known.items, wanted) if wanted < len(known) else None
-            ids = known.ids if near is None else known.ids[near]
-            items = known.items if near is None else known.items[near]
+            all_of_them = wanted >= len(ids)
+            near = slice(None) if all_of_them else _closest_codes(far, items, wanted)
+            looked_at = ids[near]
             if narrowed:
-                passing = self._passing_items(np.unique(items), condition, args)
-                ids = ids[np.isin(items, passing)]
-            elif mask is not None:
-                ids = ids[_marked_items(mask, items)]
-            found, gone = self._cosines_by_id(vector, model, ids)
+                condition = self._filter_items(filters)
+                passing = self._passing_items(np.unique(items[near]).tolist(), condition)
+                looked_at = looked_at[np.isin(items[near], passing)]
+            found, gone = self._cosines_by_id(vector, model, looked_at)
             if gone:
-                if 2 * len(gone) > len(ids):
+                if 2 * len(gone) > len(looked_at):
                     del self._codes[model]  # most of it: read anew
                 else:
                     known.forget_codes(gone)
                 return self._nearest_items(vector, model, filters, limit)
-            if len(found) >= limit or near is None or (not narrowed and wanted >= enough):
+            if len(found) >= limit or all_of_them or not narrowed:
                 break
-            wanted = min(wanted * _WIDER, len(known))
+            wanted *= _WIDER
         ordered = sorted(found.items(), key=lambda pair: (-pair[1].cosine, -pair[0]))
         return self._active_items(ordered, limit)
 
@@ -180,19 +150,21 @@ class VectorRows(Connection):
         self, ordered: Sequence[tuple[int, Nearness]], limit: int
     ) -> list[tuple[int, Nearness]]:
         """The first ones that are in use; nearly all are, so few more than wanted are looked up."""
+        in_use = self._filter_items(ANYTHING)
         kept: list[tuple[int, Nearness]] = []
         for at in range(0, len(ordered), limit):
             some = ordered[at : at + limit]
-            found = self._db.execute(
-                "SELECT i.id FROM json_each(?) j CROSS JOIN item i ON i.id = j.value"
-                " WHERE i.status = 'active'",
-                (str([item for item, _ in some]),),
-            )
-            active = {row[0] for row in found}
+            active = frozenset(self._passing_items([item for item, _ in some], in_use))
             kept += [one for one in some if one[0] in active]
             if len(kept) >= limit:
                 break
         return kept[:limit]
+
+    def _passing_items(self, items: Sequence[int], condition: Condition) -> list[int]:
+        return self._all_ids(
+            "SELECT i.id FROM json_each(?) j CROSS JOIN item i ON i.id = j.value"
+            f" WHERE {condition.sql}", str(items), *condition.values,
+        )  # fmt: skip
 
     def _cosines_of(self, vector: Any, model: str, items: Sequence[int]) -> dict[int, Nearness]:
         found = self._db.execute(
@@ -204,19 +176,19 @@ class VectorRows(Connection):
         return _best_parts(vector, found)
 
     def _known_codes(self, model: str) -> Codes:
+        """With what has been written since; what was deleted is noticed when its value is gone."""
         self._notice_moves()
-        if model not in self._codes:
-            self._codes[model] = Codes(self._db, model)
-        self._codes[model].read_new_codes()
-        return self._codes[model]
-
-    def _passing_items(self, items: Any, condition: str, args: tuple[object, ...]) -> list[int]:
-        found = self._db.execute(
-            "SELECT i.id FROM json_each(?) j CROSS JOIN item i ON i.id = j.value"
-            f" WHERE {condition}",
-            (str(items.tolist()), *args),
-        )
-        return [row[0] for row in found]
+        known = self._codes.setdefault(model, Codes())
+        if known.state != (state := self._file_state()):
+            known.state = state
+            last = int(known.ids[-1]) if len(known.ids) else 0
+            found = self._db.execute(
+                "SELECT id, item, code FROM vector_code WHERE model = ? AND id > ? ORDER BY id",
+                (model, last),
+            ).fetchall()
+            if found:
+                known.add_codes(found)
+        return known
 
     def _cosines_by_id(
         self, vector: Any, model: str, ids: Any
@@ -231,16 +203,23 @@ class VectorRows(Connection):
         gone = {*wanted} - {row[3] for row in found} if len(found) < len(wanted) else set()
         return _best_parts(vector, found), gone
 
-    def _project_mask(self, filters: Filters) -> bytearray | None:
-        """Which items pass, for filters that name one project and nothing else."""
-        if replace(filters, projects=()) != Filters() or len(filters.projects) != 1:
-            return None
-        project = self._filter_ids(filters)[0][0]
-        return self._members_of(project) if project != NO_SUCH_ID else bytearray()
-
     def _members_of(self, project: int) -> bytearray:
+        """A byte for each item up to the newest, 1 where it is the project's; only what is new is
+        read again."""
         self._notice_moves()
-        return self._members.marks_of(self._db, project)
+        if project not in self._members and len(self._members) >= _PROJECTS_MARKED:
+            self._members.clear()
+        marks = self._members.setdefault(project, bytearray(1))
+        (newest,) = self._first_row("SELECT coalesce(max(id), 0) FROM item")
+        if newest >= len(marks):
+            (ids,) = self._first_row(
+                "SELECT json_group_array(id) FROM item WHERE id >= ? AND project = ?",
+                len(marks), project,
+            )  # fmt: skip
+            marks.extend(bytes(newest + 1 - len(marks)))
+            for id_ in decode_ids(ids):
+                marks[id_] = 1
+        return marks
 
 
 def _closest_codes(far: Any, items: Any, number: int) -> Any:
