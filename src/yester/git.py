@@ -18,20 +18,21 @@ import re
 import selectors
 import shutil
 import signal
-import stat
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from yester import files
+from yester.project import common_folder, git_folder
 
 MOST_SECONDS = 0.150  # one question, however late the caller's own deadline is
 _MOST_BYTES = 4 << 20
@@ -79,10 +80,10 @@ COMMANDS: Mapping[str, str] = {
 }
 # Values are numbers and commit ids and nothing else, so none can be read as an option.
 _VALUES = {
-    "{number}": re.compile(r"[0-9]{1,9}", re.A),
-    "{commit}": re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})", re.A),
+    "number": re.compile(r"[0-9]{1,9}", re.A),
+    "commit": re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})", re.A),
 }
-_PLACE = re.compile(r"\{(?:number|commit)\}")
+_PLACE = re.compile(r"\{(number|commit)\}")
 _ENVIRONMENT = {
     "PATH": PATH,
     "LC_ALL": "C",
@@ -120,6 +121,11 @@ class Answer:
     out: bytes
     end: str  # whole, late (or too much), failed, not begun
 
+    @property
+    def whole(self) -> bytes | None:
+        """All of it, or None."""
+        return self.out if self.end == "whole" else None
+
 
 class Change(NamedTuple):
     how: str  # A added, M changed, D deleted, R renamed, T another kind of file
@@ -154,7 +160,7 @@ def collect_signals(root: str, deadline: float, path: str = PATH) -> Signals:
         return Signals(manifests=manifests)
 
     def run_here(name: str, *values: int | str) -> bytes:
-        return run_command(name, repository, *values, deadline=deadline, path=path) or b""
+        return ask_git(name, repository, *values, deadline=deadline, path=path).whole or b""
 
     changed = [name[3:] for name in run_here("changed").split(b"\0")]
     changed += run_here("untracked").split(b"\0")
@@ -190,10 +196,13 @@ def find_repository(folder: str) -> Repository | None:
     if not here.is_absolute() or not os.path.isdir(here):  # noqa: PTH112 -- that one never raises
         return None
     for top in (here, *here.parents):
-        found = _git_folder(top)
-        if found is None:
+        try:
+            found = git_folder(top)
+            common = found and common_folder(found)
+        except (OSError, ValueError):
             continue
-        common = _follow_pointer(found, read_text(found / "commondir")) or found
+        if found is None or common is None:
+            continue
         head = read_text(found / "HEAD").strip()
         if not head:
             continue
@@ -227,29 +236,6 @@ def shallow_commits(repository: Repository) -> frozenset[str]:
     return frozenset(read_text(repository.common / "shallow", 1 << 20).split())
 
 
-def _git_folder(top: Path) -> Path | None:
-    mark = top / ".git"
-    try:
-        kind = mark.stat().st_mode
-    except (OSError, ValueError):
-        return None
-    if stat.S_ISDIR(kind):
-        return mark
-    text = read_text(mark)
-    return (
-        _follow_pointer(top, text.removeprefix("gitdir:")) if text.startswith("gitdir:") else None
-    )
-
-
-def _follow_pointer(base: Path, text: str) -> Path | None:
-    """The folder a `.git` or `commondir` file names."""
-    name = text.strip()
-    if not name or "\0" in name:
-        return None
-    found = Path(os.path.realpath(base / name))
-    return found if found.is_dir() else None
-
-
 def _is_ours(path: Path) -> bool:
     try:
         return path.stat().st_uid == os.getuid()
@@ -279,7 +265,7 @@ def _find_packed(common: Path, ref: str) -> str:
 
 
 def _is_commit(text: str) -> bool:
-    return _VALUES["{commit}"].fullmatch(text) is not None
+    return _VALUES["commit"].fullmatch(text) is not None
 
 
 def read_text(path: Path, most: int = 1 << 16) -> str:
@@ -294,48 +280,34 @@ def read_text(path: Path, most: int = 1 << 16) -> str:
 
 
 def _read_manifests(root: Path) -> Iterator[tuple[str, str]]:
-    for file, name_in in _MANIFESTS.items():
-        text = read_text(root / file, 200_000)
-        if text:
+    for file, (parse, places) in _MANIFESTS.items():
+        if text := read_text(root / file, 200_000):
             with suppress(ValueError, RecursionError):
-                name = name_in(text)
-                if name:
+                data = parse(text)
+                if name := next(filter(None, (_value_at(data, place) for place in places)), ""):
                     yield file, "".join(filter(str.isprintable, name))[:200]
 
 
-def _value_at(data: Any, *keys: str) -> str:
-    for key in keys:
+def _value_at(data: Any, place: str) -> str:
+    for key in place.split("."):
         data = data.get(key) if isinstance(data, dict) else None
     return data if isinstance(data, str) else ""
 
 
-def _pyproject_name(text: str) -> str:
-    data = tomllib.loads(text)
-    return _value_at(data, "project", "name") or _value_at(data, "tool", "poetry", "name")
+def _parse_go(text: str) -> dict[str, str]:
+    return dict(re.findall(r'^(module)[ \t]+"?([^\s"]+)', text, re.M))
 
 
-def _go_module(text: str) -> str:
-    match = re.search(r"^module[ \t]+(\S+)", text, re.M)
-    return match[1].strip('"') if match else ""
-
-
-_MANIFESTS: Mapping[str, Callable[[str], str]] = {
-    "pyproject.toml": _pyproject_name,
-    "package.json": lambda text: _value_at(json.loads(text), "name"),
-    "Cargo.toml": lambda text: _value_at(tomllib.loads(text), "package", "name"),
-    "go.mod": _go_module,
+# file → how it is read, and where the project's name stands in it
+_MANIFESTS: Mapping[str, tuple[Callable[[str], Any], Sequence[str]]] = {
+    "pyproject.toml": (tomllib.loads, ("project.name", "tool.poetry.name")),
+    "package.json": (json.loads, ("name",)),
+    "Cargo.toml": (tomllib.loads, ("package.name",)),
+    "go.mod": (_parse_go, ("module",)),
 }
 
 
 # --- the process ---------------------------------------------------------------------------------
-
-
-def run_command(
-    name: str, repository: Repository, *values: int | str, deadline: float, path: str = PATH
-) -> bytes | None:
-    """All that a command of the table prints, or None."""
-    answer = ask_git(name, repository, *values, deadline=deadline, path=path)
-    return answer.out if answer.end == "whole" else None
 
 
 def ask_git(
@@ -365,15 +337,11 @@ def ask_git(
 
 def _fill_command(pattern: str, values: list[str]) -> list[str] | None:
     """The command's words with the values in their places, or None if one is not of its kind."""
-    words = []
-    for word in pattern.split():
-        if place := _PLACE.search(word):
-            value = values.pop(0)
-            if not _VALUES[place[0]].fullmatch(value):
-                return None
-            word = word.replace(place[0], value)
-        words.append(word)
-    return words
+    kinds = zip(_PLACE.findall(pattern), values, strict=True)
+    if not all(_VALUES[kind].fullmatch(value) for kind, value in kinds):
+        return None
+    given = iter(values)
+    return _PLACE.sub(lambda _: next(given), pattern).split()
 
 
 def _prepare_folder(own: Path, repository: Repository) -> dict[str, str]:
@@ -457,36 +425,30 @@ def parse_commits(out: bytes, whole: bool = True) -> Iterator[Commit]:
     ID TIME TIME NUL, then for each file `HOW NUL path NUL`, or `Rnn NUL old NUL new NUL`; the
     first HOW of a commit has a line break before it.
     """
-    fields = out.split(b"\0")
-    fields.pop()  # behind the last NUL: nothing, or half a field
-    place = 0
-    heading: list[str] | None = None
+    *fields, _ = out.split(b"\0")  # behind the last NUL: nothing, or half a field
+    rest = iter(fields)
+    heading: tuple[str, int, int] | None = None
     changes: list[Change] = []
-    while place < len(fields):
-        word = fields[place].lstrip(b"\n").decode("ascii", "replace")
+    for field in rest:
+        word = field.lstrip(b"\n").decode("ascii", "replace")
         if word[:1].isupper():
-            taken = 3 if word[0] in "RC" else 2
-            names = [_decode_name(name) for name in fields[place + 1 : place + taken]]
-            if len(names) < taken - 1:
+            number = 2 if word[0] in "RC" else 1
+            names = [_decode_name(name) for name in islice(rest, number)]
+            if len(names) < number:
                 return
             if word[0] == "R":
                 changes.append(Change("R", names[1], names[0], word == "R100"))
             else:
                 changes.append(Change("A" if word[0] == "C" else word[0], names[-1]))
-            place += taken
             continue
         if heading:
-            yield _make_commit(heading, changes)
-        heading, changes = word.split(" "), []
-        if len(heading) != 3 or not (heading[1] + heading[2]).isdigit():
+            yield Commit(*heading, tuple(changes))
+        id_, *moments = word.split(" ")
+        if len(moments) != 2 or not "".join(moments).isdigit():
             return
-        place += 1
+        heading, changes = (id_, int(moments[0]) * 1000, int(moments[1]) * 1000), []
     if heading and whole:
-        yield _make_commit(heading, changes)
-
-
-def _make_commit(heading: list[str], changes: list[Change]) -> Commit:
-    return Commit(heading[0], int(heading[1]) * 1000, int(heading[2]) * 1000, tuple(changes))
+        yield Commit(*heading, tuple(changes))
 
 
 def _decode_name(name: bytes) -> str:

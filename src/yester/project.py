@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath, PureWindowsPath
 
 from yester.files import read_text
-from yester.model import Project
+from yester.model import Project, replace
 
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 _REMOTE = re.compile(r'^\s*\[remote\s+"(?P<name>[^"]*)"\]')
@@ -125,11 +125,9 @@ def identify_project(cwd: str) -> Project:
     here = Path(cwd)
     # A path of another kind of machine is relative here, and must not mean our own folder.
     for folder in (here, *here.parents) if here.is_absolute() else ():
-        mark = folder / ".git"
         try:
-            if mark.is_dir() and (mark / "HEAD").exists():
-                return _repository_project(mark, folder)
-            if mark.is_file() and (found := _linked_project(mark, folder)):
+            own = git_folder(folder)
+            if own and (found := _repository_project(own, folder)):
                 return found
         except (OSError, ValueError, RuntimeError):  # a name with a NUL, a link in a circle
             continue
@@ -188,36 +186,43 @@ def _owner_of_work_tree(path: str) -> Project | None:
     return identify_project(str(owner))
 
 
-def _linked_project(mark: Path, folder: Path) -> Project | None:
-    """A `.git` file points to the real folder: of a linked work tree or of a submodule."""
-    text = read_text(mark).strip()
+def git_folder(top: Path) -> Path | None:
+    """Where the HEAD of a work tree is, or was: its `.git`, or the folder that this file names, as
+    it does in a linked work tree and in a submodule."""
+    mark = top / ".git"
+    if mark.is_dir():
+        return mark
+    text = read_text(mark).strip() if mark.is_file() else ""
     if not text.startswith("gitdir:"):
         return None
-    git_dir = (folder / text.removeprefix("gitdir:").strip()).resolve()
-    common = git_dir / "commondir"
-    if common.is_file():
-        shared = (git_dir / read_text(common).strip()).resolve()
-        return _repository_project(shared, _work_tree(shared))
-    if not git_dir.is_dir():
-        # The main repository is gone or elsewhere: `…/.git/worktrees/NAME` still names it.
-        if git_dir.parent.name == "worktrees":
-            return _repository_project(git_dir.parent.parent, _work_tree(git_dir.parent.parent))
+    return (top / text.removeprefix("gitdir:").strip()).resolve()
+
+
+def common_folder(own: Path) -> Path | None:
+    """The folder of all work trees: objects, refs, configuration. Where the main repository is gone
+    or elsewhere, `…/.git/worktrees/NAME` still names it; else None."""
+    if (own / "commondir").is_file():
+        return (own / read_text(own / "commondir").strip()).resolve()
+    if own.is_dir():
+        return own
+    return own.parent.parent if own.parent.name == "worktrees" else None
+
+
+def _repository_project(own: Path, top: Path) -> Project | None:
+    common = common_folder(own)
+    if common is None or (own.name == ".git" and not (own / "HEAD").exists()):
         return None
-    project = _repository_project(git_dir, folder)
-    parts = git_dir.parts
-    if ".git" in parts and "modules" in parts[parts.index(".git") :]:
+    if common != own:
+        return _common_project(common, common.parent if common.name == ".git" else common)
+    project = _common_project(own, top)
+    parts = own.parts
+    if own != top / ".git" and ".git" in parts and "modules" in parts[parts.index(".git") :]:
         parent = Path(*parts[: parts.index(".git") + 1])
-        return Project(
-            project.key, project.name, project.root, _repository_project(parent, parent.parent).key
-        )
+        return replace(project, parent=_common_project(parent, parent.parent).key)
     return project
 
 
-def _work_tree(common: Path) -> Path:
-    return common.parent if common.name == ".git" else common
-
-
-def _repository_project(common: Path, root: Path) -> Project:
+def _common_project(common: Path, root: Path) -> Project:
     name = readable_name(root.parts).removesuffix(".git") if root.name else "unknown"
     url = _origin_url(common / "config")
     if url and (place := normal_remote(url)):

@@ -307,14 +307,14 @@ class GitFacts:
         before = next((kept for kept in same if kept.head), None)
         if before is None or before.reach is None:
             return None
-        base = git.run_command(
+        base = git.ask_git(
             "base", repository, before.head, head, deadline=deadline, path=self._path
-        )
+        ).whole
         if base is None or base.decode().strip() != before.head:
             return None
-        news = git.run_command(
+        news = git.ask_git(
             "news", repository, _PAGE, 0, head, before.head, deadline=deadline, path=self._path
-        )
+        ).whole
         if news is None:
             return None
         new = list(git.parse_commits(news))
@@ -360,9 +360,9 @@ class GitFacts:
             if not tip or history.reach is None or tip in history.times:
                 continue  # deleted: usually because it was merged
             if tip not in history.parted:
-                base = git.run_command(
+                base = git.ask_git(
                     "base", repository, tip, repository.head, deadline=deadline, path=self._path
-                )
+                ).whole
                 if base is None:
                     continue
                 id_ = base.decode().strip()
