@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, cast
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, ValidationError, convert, field
 from msgspec.structs import replace
 
 from yester.errors import ConfigError
@@ -37,8 +37,8 @@ class Setting(Struct, frozen=True):
     env_only: tuple[Value, ...] = ()
     secret: bool = False
     web: bool = False
-    least: float | None = None
-    most: float | None = None
+    least: int | None = None
+    most: int | None = None
     lenient: bool = False
 
     @property
@@ -71,8 +71,7 @@ def _read_settings() -> Iterator[Setting]:
     for name, row in load_table("settings").items():
         rows = {name: row} if "default" in row else {f"{name}.{key}": row[key] for key in row}
         for full_name, values in rows.items():
-            lists = {key: tuple(v) for key, v in values.items() if isinstance(v, list)}
-            yield Setting(full_name, **values | lists)
+            yield convert({"name": full_name, **values}, Setting)
 
 
 SETTINGS = tuple(_read_settings())
@@ -98,24 +97,16 @@ class Config(Struct, frozen=True):
         return bool(self.values[name])
 
     def number(self, name: str) -> int:
-        value = self.values[name]
-        assert isinstance(value, int)
-        return value
+        return cast(int, self.values[name])
 
     def decimal(self, name: str) -> float:
-        value = self.values[name]
-        assert isinstance(value, float)
-        return value
+        return cast(float, self.values[name])
 
     def text(self, name: str) -> str:
-        value = self.values[name]
-        assert isinstance(value, str)
-        return value
+        return cast(str, self.values[name])
 
     def texts(self, name: str) -> tuple[str, ...]:
-        value = self.values[name]
-        assert isinstance(value, tuple)
-        return value
+        return cast(tuple[str, ...], self.values[name])
 
 
 def load_config(home: Path, environ: Mapping[str, str]) -> Config:
@@ -123,25 +114,41 @@ def load_config(home: Path, environ: Mapping[str, str]) -> Config:
     nobody knows a warning."""
     path = home / "config.toml"
     try:
-        text = path.read_text("utf-8")
+        data = path.read_bytes()
     except FileNotFoundError:
-        text = ""
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: not valid TOML ({error}); correct it or move it away") from None
+        data = b""
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read ({error.strerror}); check its mode") from None
-    return _parse_config(text, path, environ)
+    return _parse_config(data, path, environ)
 
 
-def _parse_config(text: str, path: Path, environ: Mapping[str, str]) -> Config:
+def _parse_config(data: bytes, path: Path, environ: Mapping[str, str]) -> Config:
     try:
-        table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        table = tomllib.loads(data.decode())
+    except ValueError as error:  # not TOML, or not even UTF-8
         raise ConfigError(f"{path}: not valid TOML ({error}); correct it or move it away") from None
-    projects = _check_projects(path, table.pop("projects", {}))
-    retention = _check_retention(path, table.pop("retention", {}))
+
+    def take_table(name: str, kind: Any, meaning: str) -> Any:
+        try:
+            return convert(table.pop(name, {}), kind)
+        except ValidationError:
+            raise ConfigError(f"{path}: {meaning}") from None
+
+    projects = take_table(
+        "projects",
+        dict[str, Annotated[str, Meta(min_length=1)]],
+        '[projects] must map paths or project keys to names ("~/code/api" = "api")',
+    )
+    retention = take_table(
+        "retention",
+        dict[str, int | str],
+        "[retention] must map types of memories to what happens to old ones "
+        '(note = 90, session_summary = "keep 50")',
+    )
     for name in SECTIONS:
-        table |= _flatten_section(path, name, table.pop(name, {}))
+        wrong = f"{name} must be a section: [{name}] on a line of its own"
+        for key, value in take_table(name, dict[str, Any], wrong).items():
+            table[f"{name}.{key}"] = value  # [llm] model = … is the setting `llm.model`
     values: dict[str, Value] = {}
     origins: dict[str, str] = {}
     warnings = [_explain_unknown(path, name) for name in table if name not in _BY_NAME]
@@ -190,30 +197,6 @@ def _read_variables(name: str, variables: Mapping[str, str]) -> Value | None:
     return None if warnings else value
 
 
-def _check_projects(path: Path, table: Any) -> dict[str, str]:
-    if not isinstance(table, dict) or not all(isinstance(v, str) and v for v in table.values()):
-        raise ConfigError(
-            f'{path}: [projects] must map paths or project keys to names ("~/code/api" = "api")'
-        )
-    return dict(table)
-
-
-def _check_retention(path: Path, table: Any) -> dict[str, int | str]:
-    if not isinstance(table, dict) or not all(isinstance(v, int | str) for v in table.values()):
-        raise ConfigError(
-            f"{path}: [retention] must map types of memories to what happens to old ones "
-            '(note = 90, session_summary = "keep 50")'
-        )
-    return dict(table)
-
-
-def _flatten_section(path: Path, name: str, table: Any) -> dict[str, Any]:
-    """[llm] model = … is the setting `llm.model`."""
-    if not isinstance(table, dict):
-        raise ConfigError(f"{path}: {name} must be a section: [{name}] on a line of its own")
-    return {f"{name}.{key}": value for key, value in table.items()}
-
-
 def _explain_unknown(path: Path, name: str) -> str:
     """Of another version perhaps: no reason to remember nothing at all."""
     from difflib import get_close_matches
@@ -240,50 +223,35 @@ def _parse_text(setting: Setting, text: str) -> object:
 
 
 def _check_value(setting: Setting, value: object, where: str, warnings: list[str]) -> Value:
+    kind: Any = type(setting.default)
+    if kind is tuple:
+        kind = tuple[str, ...]
+    elif setting.least is not None or setting.most is not None:
+        kind = Annotated[kind, Meta(ge=setting.least, le=setting.most)]
+    with suppress(ValidationError):
+        found: Value = convert(value, kind)
+        if not isinstance(found, float) or isfinite(found):
+            return found
     if setting.lenient:
         return _use_nearest(setting, value, where, warnings)
-    wrong = ConfigError(
+    raise ConfigError(
         f"{where}: {setting.name} is {'(not shown)' if setting.secret else repr(value)}, "
         f"but must be {setting.type_name}"
         + (f" of at least {setting.least}" if setting.least is not None else "")
         + (f" and at most {setting.most}" if setting.most is not None else "")
     )
-    if isinstance(setting.default, tuple):
-        if isinstance(value, list) and all(isinstance(part, str) for part in value):
-            return tuple(value)
-        raise wrong
-    if isinstance(setting.default, float) and type(value) is int:
-        value = float(value)
-    if type(value) is not type(setting.default) or (
-        isinstance(value, float) and not isfinite(value)
-    ):
-        raise wrong
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        too_small = setting.least is not None and value < setting.least
-        too_large = setting.most is not None and value > setting.most
-        if too_small or too_large:
-            raise wrong
-    assert isinstance(value, bool | int | float | str)
-    return value
 
 
-def _use_nearest(setting: Setting, value: object, where: str, warnings: list[str]) -> int:
+def _use_nearest(setting: Setting, value: Any, where: str, warnings: list[str]) -> Value:
     """What was meant, about: a hook must not fail over a number."""
-    default, least, most = setting.default, setting.least, setting.most
-    assert isinstance(default, int)
-    assert least is not None
-    assert most is not None
-    try:
-        found = default if isinstance(value, bool) else int(float(value))  # type: ignore[arg-type]
-        nonsense = isinstance(value, bool)
-    except (TypeError, ValueError, OverflowError):
-        found, nonsense = default, True
-    used = int(min(max(found, least), most))
-    if nonsense or used != value:
-        warnings.append(
-            f"{where}: {setting.name} is {value!r}, but must be a whole number from {least} to "
-            f"{most}; {used} is used"
-        )
+    used, least, most = setting.default, setting.least or 0, setting.most or 0
+    with suppress(TypeError, ValueError, OverflowError):
+        if not isinstance(value, bool):
+            used = int(min(max(int(float(value)), least), most))
+    warnings.append(
+        f"{where}: {setting.name} is {value!r}, but must be a whole number from {least} to "
+        f"{most}; {used} is used"
+    )
     return used
 
 
@@ -306,7 +274,7 @@ def read_config_text(path: Path) -> str:
 def write_config_text(path: Path, text: str) -> None:
     """The whole of it or nothing, closed to others, since it may hold keys; ConfigError where
     yester would not take it."""
-    _parse_config(text, Path("config.toml"), {})
+    _parse_config(text.encode(), Path("config.toml"), {})
     replace_file(path, text, sync=True)
 
 
