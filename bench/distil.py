@@ -32,11 +32,17 @@ from pathlib import Path
 
 import yester
 from tests.readings import every_item
+from yester.cards.repeats import is_same_insight
+from yester.cards.sessions import DistilReport, distil_session
+from yester.cards.turns import (
+    BRIEF_CHARS,
+    BRIEF_TOOLS,
+    DistilRules,
+    distilled_items,
+    group_turns,
+    read_step,
+)
 from yester.config import load_config
-from yester.distil.dedup import same_insight
-from yester.distil.distil import Report, distil
-from yester.distil.history import Rules, distilled_items
-from yester.distil.turns import BRIEF_CHARS, BRIEF_TOOLS, step_of, views
 from yester.fence import strip_fenced
 from yester.ingest.prepare import prepare_item
 from yester.model import DISTILLED, Filters, Item, Paging, Queue, replace
@@ -66,14 +72,14 @@ def indexed(folder: Path, home: Path) -> None:
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
-def distilled(store: Store, rules: Rules) -> tuple[Report, float, float, float]:
+def distilled(store: Store, rules: DistilRules) -> tuple[DistilReport, float, float, float]:
     """(what was done, CPU seconds, the longest step, the 99th percentile of steps in ms)"""
     with store.transaction("items"):
         store.queue_sessions()
-    report, steps = Report(), []
+    report, steps = DistilReport(), []
     began = last = time.process_time()
     for waiting in store.queued_sessions(Queue("distil", quiet_since=_LATER, limit=1 << 30)):
-        for _ in distil(store, waiting, rules, report):
+        for _ in distil_session(store, waiting, rules, report):
             now = time.process_time()
             steps.append(now - last)
             last = now
@@ -84,7 +90,7 @@ def distilled(store: Store, rules: Rules) -> tuple[Report, float, float, float]:
     return report, last - began, steps[-1] * 1000, steps[len(steps) * 99 // 100] * 1000
 
 
-def removed(store: Store, rules: Rules) -> Counter[str]:
+def removed(store: Store, rules: DistilRules) -> Counter[str]:
     """How many uses of tools the rules of capture take out before anything is distilled."""
     counts: Counter[str] = Counter()
     for session in store.sessions(Filters(), Paging(1 << 30)):
@@ -95,9 +101,9 @@ def removed(store: Store, rules: Rules) -> Counter[str]:
         steps = {
             item.id: step
             for item, length in items
-            if (step := step_of(item, length, None, rules.skipped, rules.window)) is not None
+            if (step := read_step(item, length, None, rules.skipped, rules.window)) is not None
         }
-        for turn in views(items, steps):
+        for turn in group_turns(items, steps):
             counts["uses"] += len(turn.steps)
             counts["batches"] += len(turn.batches)
             counts.update(step.why_not for step in turn.steps if step.why_not)
@@ -141,7 +147,7 @@ def alike(made: list[Item]) -> int:
     before: defaultdict[str, list[Item]] = defaultdict(list)
     pairs = 0
     for item in made:
-        pairs += sum(same_insight(item, other) for other in before[item.session])
+        pairs += sum(is_same_insight(item, other) for other in before[item.session])
         before[item.session].append(item)
     return pairs
 
@@ -266,7 +272,7 @@ class Table:
         print(f"| {name} | {value} | {bound} | {'' if good else 'MISSED'} |", flush=True)
 
 
-def told(table: Table, store: Store, rules: Rules) -> None:
+def told(table: Table, store: Store, rules: DistilRules) -> None:
     """Everything that needs the sessions alone."""
     report, seconds, worst, slow = distilled(store, rules)
     counts = removed(store, rules)
@@ -352,7 +358,7 @@ def main() -> int:
     if not (home / "yester.db").exists():
         indexed(given.folder / "sessions", home)
     config = load_config(home, {})
-    rules = Rules(frozenset(config.texts("skip_tools")), config.number("batch_window_ms"))
+    rules = DistilRules(frozenset(config.texts("skip_tools")), config.number("batch_window_ms"))
     store = open_store(home, now=int(time.time() * 1000))
     for session in store.sessions(
         Filters(), Paging(1 << 30)

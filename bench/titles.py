@@ -28,18 +28,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 
+from yester.cards.drafts import Gate, Looked
+from yester.cards.observations import observe_turn
+from yester.cards.outcomes import Outcomes, find_outcomes
+from yester.cards.status import Changes, Status
+from yester.cards.titles import is_housekeeping, plan_title
+from yester.cards.turns import LOOK_BACK, DistilRules, History, View
 from yester.config import load_config
-from yester.distil.drafts import Gate
-from yester.distil.history import LOOK_BACK, History, Rules
-from yester.distil.outcomes import Outcomes, outcomes
-from yester.distil.titles import housekeeping, plan_title
-from yester.distil.turns import View
-from yester.distil.work import assigned, work
 from yester.model import Filters, Paging, replace
 from yester.store import open_store
 from yester.store.contract import Store
 from yester.text.models import DEFAULT, PACKAGED, READER
-from yester.text.reader import Reader, open_reader, prose_sentences
+from yester.text.prose import prose_sentences
+from yester.text.reader import Reader, open_reader
 from yester.text.terms import STOP, text_terms
 
 _SAMPLES = 2_000
@@ -75,16 +76,19 @@ class Case:
         return subject in " ".join(f"{self.request} {self.closing}".lower().split())
 
 
-def find_cases(store: Store, rules: Rules) -> Iterator[Case]:
+def find_cases(store: Store, rules: DistilRules) -> Iterator[Case]:
     for session in store.sessions(Filters(), Paging(1 << 30)):
         history = History(store, session.id, 0)
         for _ in history.read(rules):
             pass
         turns = history.turns()
-        found = zip(turns, assigned(turns, LOOK_BACK), outcomes(turns, LOOK_BACK), strict=True)
+        found = zip(
+            turns, Changes(turns).follow().commits_by_turn(LOOK_BACK),
+            find_outcomes(turns, LOOK_BACK), strict=True,
+        )  # fmt: skip
         for turn, commits, came_out in found:
             subjects = {one.commit.subject for one in commits}
-            telling = [subject for subject in subjects if not housekeeping(subject)]
+            telling = [subject for subject in subjects if not is_housekeeping(subject)]
             if turn.prompt is None or turn.closing is None or not turn.edited or len(telling) != 1:
                 continue
             if not plan_title(turn.prompt.body):
@@ -99,7 +103,8 @@ def first_sentence(case: Case) -> str:
 
 
 def title_by_rules(case: Case) -> str:
-    return work(case.turn, [], case.came_out, Gate())[0].title
+    looked = Looked(case.turn, Status("changed"), [], case.came_out)
+    return next(one.title for one in observe_turn(looked, Gate()) if one.is_work)
 
 
 def title_with(reader: Reader) -> Namer:
@@ -192,7 +197,7 @@ def main() -> int:
         words = ["--home", str(home), "index", str(given.folder / "sessions")]
         subprocess.run([sys.executable, "-m", "yester", *words], check=True, capture_output=True)
     store = open_store(home, now=int(time.time() * 1000))
-    cases = list(find_cases(store, Rules.of(load_config(home, {}))))
+    cases = list(find_cases(store, DistilRules.of(load_config(home, {}))))
     store.close()
     reader = open_reader({}, home)
     if reader is None:

@@ -8,19 +8,18 @@ from typing import Any
 from tests.readings import every_item
 from yester.agents.base import complete_call
 from yester.agents.values import join_fields
-from yester.distil.distil import Report, distil
-from yester.distil.drafts import Draft, Gate
-from yester.distil.history import LOOK_BACK, Rules
-from yester.distil.observe import observe
-from yester.distil.outcomes import outcomes
-from yester.distil.turns import View, step_of, views
-from yester.distil.work import assigned
+from yester.cards.drafts import Draft, Gate, Looked
+from yester.cards.observations import observe_turn
+from yester.cards.outcomes import find_outcomes
+from yester.cards.sessions import DistilReport, distil_session
+from yester.cards.status import Changes, judge_turns
+from yester.cards.turns import LOOK_BACK, DistilRules, View, group_turns, read_step
 from yester.ingest.prepare import prepare_item
 from yester.model import DISTILLED, Event, Item, Queue, Session, ToolCall, replace
 
 SESSION = "aaaaaaaa-0000-4000-8000-00000000000a"
 SKIPPED = frozenset({"TodoWrite", "LS", "Skill"})
-RULES = Rules(SKIPPED, 3_000)
+RULES = DistilRules(SKIPPED, 3_000)
 LATER = 1 << 50
 
 
@@ -105,19 +104,25 @@ class Story:
     def turns(self, told: dict[int, Event] | None = None) -> list[View]:
         told, items, steps = told or {}, [], {}
         for item in self.items:
-            step = step_of(item, len(item.body), told.get(item.id), SKIPPED, 3_000)
+            step = read_step(item, len(item.body), told.get(item.id), SKIPPED, 3_000)
             if step is not None:
                 steps[item.id] = step
             items.append((item, len(item.body)))
-        return views(items, steps)
+        return group_turns(items, steps)
+
+    def looked(self) -> list[Looked]:
+        turns = self.turns()
+        changes = Changes(turns).follow()
+        judged = judge_turns(changes, LOOK_BACK)
+        commits, came_out = changes.commits_by_turn(LOOK_BACK), find_outcomes(turns, LOOK_BACK)
+        return [Looked(*one) for one in zip(turns, judged, commits, came_out, strict=True)]
 
     def drafts(self, gate: Gate | None = None) -> list[list[Draft]]:
         """The observations of each turn."""
-        turns, gate = self.turns(), gate or Gate()
-        every = zip(turns, assigned(turns, LOOK_BACK), outcomes(turns, LOOK_BACK), strict=True)
+        gate = gate or Gate()
         found = []
-        for turn, commits, came_out in every:
-            found.append(observe(turn, commits, came_out, gate))
+        for looked in self.looked():
+            found.append(observe_turn(looked, gate))
             gate.keep(fact.text for draft in found[-1] for fact in draft.facts)
         return found
 
@@ -136,13 +141,18 @@ class Story:
             store.put([prepare_item(replace(item, id=0)) for item in self.items[since:]])
 
 
-def distilled(store: Any, hooked: bool = False, now: int = 0) -> Report:
+def letters(text: str) -> str:
+    """What a text says, without marks and white space."""
+    return "".join(filter(str.isalnum, text))
+
+
+def distilled(store: Any, hooked: bool = False, now: int = 0) -> DistilReport:
     """Distil all that waits; `now`: when, else as its sessions end."""
-    report = Report()
+    report = DistilReport()
     for waiting in store.queued_sessions(
         Queue("distil", hooked=hooked, quiet_since=LATER, limit=1_000)
     ):
-        for _ in distil(store, waiting, RULES, report, now):
+        for _ in distil_session(store, waiting, RULES, report, now):
             pass
     return report
 

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from tests.capturing import SESSION, Told, leave, until
 from tests.models import KEY, Reply, serving
 from yester.capture.rules import load_rules
+from yester.cards.sessions import DistilReport, distil_session
+from yester.cards.turns import DistilRules
 from yester.config import load_config
-from yester.distil.distil import Report, distil
-from yester.distil.history import Rules
 from yester.errors import Malformed, SourceError
 from yester.files import append_shared
 from yester.ingest.events import Events
@@ -186,7 +186,7 @@ class Desk:
         for waiting in self.store.queued_sessions(
             Queue("distil", hooked=True, quiet_since=self.now, limit=9)
         ):
-            for _ in distil(self.store, waiting, Rules(), Report()):
+            for _ in distil_session(self.store, waiting, DistilRules(), DistilReport()):
                 pass
 
     def archive(self, asker=None):

@@ -13,12 +13,12 @@ import pytest
 
 import yester
 from tests.capturing import answered, made, worker_that
-from yester.distil.titles import TYPES
 from yester.faces.mcp.calls import WORKFLOW, answer_call, open_for_tools
 from yester.faces.mcp.server import Server, load_tools
 from yester.faces.mcp.text import most_tokens
 from yester.faces.python import open_memory
 from yester.fence import strip_fenced
+from yester.llm.questions import TYPES
 from yester.memories.categories import CATEGORIES
 from yester.model import Filters, Paging
 from yester.store.figures import has_vectors

@@ -15,6 +15,7 @@ from tests.capturing import SESSION as HOOKED
 from tests.distilling import RULES, SESSION, Story, distilled, fixed_bug, made
 from tests.models import KEY, Reply, serving
 from tests.readings import every_item
+from yester.cards.sessions import DistilReport, distil_session
 from yester.config import load_config
 from yester.llm.budget import open_asker
 from yester.llm.questions import SECTIONS
@@ -236,14 +237,13 @@ def test_a_turn_that_was_distilled_anew_meanwhile_is_left_alone(desk):
 
 
 def test_a_session_is_distilled_anew_when_a_model_has_noted_it_meanwhile(desk):
-    from yester.distil.distil import Report, distil
-
     fixed_bug(Story()).store(desk.store)
     desk.distil()
     with desk.store.transaction("items"):
         desk.store.queue_sessions()
     (waiting,) = desk.store.queued_sessions(Queue("distil", quiet_since=1 << 50, limit=9))
-    steps = distil(desk.store, waiting, RULES, Report())
+
+    steps = distil_session(desk.store, waiting, RULES, DistilReport())
     next(steps)
     desk.refine()
     for _ in steps:

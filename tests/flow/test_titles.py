@@ -6,8 +6,8 @@ import pytest
 
 from tests.capturing import Told, leave, until
 from tests.distilling import LATER, RULES, SESSION, Story, made
+from yester.cards.sessions import DistilReport, distil_session
 from yester.config import load_config
-from yester.distil.distil import Report, distil
 from yester.ingest.prepare import prepare_item
 from yester.model import Injection, Queue, Turn, replace
 from yester.store import open_store
@@ -51,9 +51,9 @@ def worked(story, prompt="ok go on then please", closing=CLOSING):
 
 
 def distil_all(store, reader):
-    report = Report()
+    report = DistilReport()
     for waiting in store.queued_sessions(Queue("distil", quiet_since=LATER, limit=99)):
-        for _ in distil(store, waiting, replace(RULES, reader=reader), report):
+        for _ in distil_session(store, waiting, replace(RULES, reader=reader), report):
             pass
     return report
 

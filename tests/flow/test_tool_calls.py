@@ -8,7 +8,7 @@ import pytest
 from tests.serving import serving
 from tests.tool_calls import NEW_TEXT, SCRIPT, make_calls
 from yester.agents.base import TOOLS
-from yester.distil.calls import split_call
+from yester.cards.tools import split_call
 from yester.ingest.prepare import content_hash
 from yester.model import Filters, Item, replace
 from yester.store import open_store

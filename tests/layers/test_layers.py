@@ -38,7 +38,7 @@ GROUPS = (
     ("ingest",),
     ("recall",),
     ("memories",),
-    ("distil",),
+    ("cards",),
     ("llm",),
     ("operate.backups", "operate.bench", "operate.notes"),
     ("memory",),
@@ -184,5 +184,5 @@ def test_no_language_model_can_be_reached_from_where_a_prompt_waits():
     for module in entrances:
         reached(f"yester.{module}", found)
     assert {f"yester.{module}" for module in entrances} <= set(found)
-    assert [name for name in found if name.startswith(("yester.distil", "yester.llm"))] == []
+    assert [name for name in found if name.startswith(("yester.cards", "yester.llm"))] == []
     assert "yester.llm.client" in reached("yester.llm.digest", {})  # the walk works

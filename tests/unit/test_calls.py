@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.readings import reading
 from yester.agents.base import complete_call
 from yester.agents.claude_code import ClaudeCode
-from yester.distil.calls import call_title, replaced_texts, split_call
+from yester.cards.tools import call_title, replaced_texts, split_call
 from yester.fence import fence_text
 from yester.ingest.prepare import HEAD_CHARS, TAIL_CHARS, prepare_item
 from yester.model import Item, ToolCall

@@ -6,8 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yester.distil.calls import guess_shell_parts
-from yester.distil.commands import Ran, commits, kind, main_part, program, read_run, simple
+from yester.cards.tools import (
+    Ran,
+    command_kind,
+    find_commits,
+    guess_shell_parts,
+    main_part,
+    program_name,
+    read_run,
+    split_command,
+)
 from yester.tables import load_rows
 
 pytestmark = pytest.mark.requirement("DIS-09")
@@ -15,7 +23,7 @@ pytestmark = pytest.mark.requirement("DIS-09")
 
 def test_every_row_of_the_table_knows_its_example():
     for row in load_rows("tools", "commands"):
-        assert [kind(example) for example in row.examples] == [row.name]
+        assert [command_kind(example) for example in row.examples] == [row.name]
 
 
 @pytest.mark.parametrize(
@@ -30,17 +38,17 @@ def test_every_row_of_the_table_knows_its_example():
     ],
 )  # fmt: skip
 def test_what_only_shapes_the_output_is_not_the_command(command, parts):
-    assert simple(command) == parts
+    assert split_command(command) == parts
 
 
 def test_the_check_of_a_line_is_what_matters():
     assert main_part("cd app && npm install && npm test 2>&1 | tail") == "npm test"
-    assert program("mise run lint 2>&1") == "mise run lint"
-    assert program("pytest -q tests/a.py") == "pytest"
-    assert program("go test ./... -run TestX") == "go test"
-    assert kind("ls && pytest -q") == "test"
-    assert kind("git status && ls") == "look"
-    assert kind("./deploy.sh") == ""
+    assert program_name("mise run lint 2>&1") == "mise run lint"
+    assert program_name("pytest -q tests/a.py") == "pytest"
+    assert program_name("go test ./... -run TestX") == "go test"
+    assert command_kind("ls && pytest -q") == "test"
+    assert command_kind("git status && ls") == "look"
+    assert command_kind("./deploy.sh") == ""
 
 
 @pytest.mark.parametrize(
@@ -92,13 +100,13 @@ def test_what_the_user_refused_has_not_failed():
     ],
 )  # fmt: skip
 def test_what_was_committed_is_told_by_its_message(command, expected):
-    found = list(commits(Ran(command, "[main 1a2b3c4] x", 0)))
+    found = list(find_commits(Ran(command, "[main 1a2b3c4] x", 0)))
     assert [(one.subject, one.body) for one in found] == expected
     assert all(one.hash == "1a2b3c4" for one in found)
 
 
 def test_a_commit_that_failed_is_none():
-    assert list(commits(Ran('git commit -m "Add a flag"', "hook failed", 1))) == []
+    assert list(find_commits(Ran('git commit -m "Add a flag"', "hook failed", 1))) == []
 
 
 @given(st.text(alphabet="ab \n\"'<EOF&|;`$(){}-", max_size=60))
@@ -106,6 +114,6 @@ def test_any_text_is_a_command(text):
     head, tail = guess_shell_parts(text)
     assert head in text
     assert tail in text
-    assert isinstance(kind(text), str)
+    assert isinstance(command_kind(text), str)
     assert isinstance(main_part(text), str)
-    assert list(commits(read_run(head, tail, failed=False))) is not None
+    assert list(find_commits(read_run(head, tail, failed=False))) is not None

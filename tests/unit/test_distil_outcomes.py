@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.distilling import Story
-from yester.distil.outcomes import files, outcomes
-from yester.distil.runners import Counted, counted
+from yester.cards.outcomes import edited_files, find_outcomes
+from yester.cards.tools import RunCounts, count_tests
 from yester.tables import load_rows
 
 pytestmark = pytest.mark.requirement("DIS-09")
@@ -16,19 +16,19 @@ FINE = "1 passed in 0.10s"
 
 
 def of(story):
-    return outcomes(story.turns(), 5)
+    return find_outcomes(story.turns(), 5)
 
 
 def test_every_runner_is_read_by_its_example():
     for row in load_rows("tools", "runners"):
-        told = Counted(row.values["passed"], row.values["failed"])
-        assert [counted(f"noise\n{example}\n") for example in row.examples] == [told]
+        told = RunCounts(row.values["passed"], row.values["failed"])
+        assert [count_tests(f"noise\n{example}\n") for example in row.examples] == [told]
 
 
 def test_go_counts_packages_and_cases():
     output = "--- FAIL: TestA (0.00s)\nFAIL\nFAIL\tx/y\t0.1s\nok  \tx/z\t0.2s\n"
-    assert counted(output) == Counted(1, 1)
-    assert counted("nothing was run") is None
+    assert count_tests(output) == RunCounts(1, 1)
+    assert count_tests("nothing was run") is None
 
 
 def test_an_error_ends_with_the_edits_after_which_the_same_check_is_clean():
@@ -39,9 +39,9 @@ def test_an_error_ends_with_the_edits_after_which_the_same_check_is_clean():
     story.ran("pytest -q 2>&1 | tail -3", FINE)
     ((ended,), passed) = of(story)[0].ended, of(story)[0].passed
     assert ended.error.text == "KeyError: 'total'"
-    assert files(ended.edits) == ("cart.py",)
+    assert edited_files(ended.edits) == ("cart.py",)
     assert ended.attempts == 1
-    assert (passed[0].before, passed[0].after) == (Counted(0, 1), Counted(1, 0))
+    assert (passed[0].before, passed[0].after) == (RunCounts(0, 1), RunCounts(1, 0))
 
 
 def test_a_pipe_hides_the_status_and_the_counts_tell():
@@ -63,8 +63,8 @@ def test_what_did_not_help_is_remembered_with_what_did():
     story.ran("pytest -q", FINE)
     (ended,) = of(story)[0].ended
     assert ended.attempts == 2
-    assert files(ended.tries) == ("cart.py",)
-    assert files(ended.edits) == ("shop.py",)
+    assert edited_files(ended.tries) == ("cart.py",)
+    assert edited_files(ended.edits) == ("shop.py",)
 
 
 def test_an_error_that_no_change_ended_is_stuck():

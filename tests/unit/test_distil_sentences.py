@@ -6,20 +6,28 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from yester.distil.cues import boilerplate, tells
-from yester.distil.phrases import as_title, cut, plain, shortened
-from yester.distil.sentences import generic_heading, statements
-from yester.distil.titles import (
-    asked,
-    conventional,
-    imperative,
+from tests.distilling import letters
+from yester.cards.statements import (
+    as_title,
+    cut_clause,
+    find_cues,
+    is_boilerplate,
+    is_generic_heading,
+    shorten_title,
+    split_statements,
+)
+from yester.cards.titles import (
+    commit_type,
+    find_request,
+    find_type,
+    is_imperative,
+    is_telling,
     plan_title,
     request_title,
-    telling_request,
-    type_of,
 )
 from yester.model import Item
 from yester.tables import load_rows
+from yester.text.prose import strip_marks
 from yester.text.sentences import split_sentences
 
 pytestmark = pytest.mark.requirement("DIS-03")
@@ -50,12 +58,12 @@ def prompt(text):
 
 def test_every_cue_is_heard_in_its_examples():
     for row in load_rows("statements", "cues"):
-        assert all(row.name in tells(example) for example in row.examples), row.name
+        assert all(row.name in find_cues(example) for example in row.examples), row.name
 
 
 def test_every_kind_of_boilerplate_is_known_by_its_examples():
     for row in load_rows("statements", "boilerplate"):
-        assert all(map(boilerplate, row.examples)), row.name
+        assert all(map(is_boilerplate, row.examples)), row.name
 
 
 @pytest.mark.parametrize(
@@ -67,21 +75,21 @@ def test_every_kind_of_boilerplate_is_known_by_its_examples():
     ],
 )
 def test_what_says_something_is_no_boilerplate(text):
-    assert not boilerplate(text)
+    assert not is_boilerplate(text)
 
 
 def test_a_message_is_its_sentences_points_and_headings():
-    assert [(s.kind, s.text) for s in statements(MESSAGE)] == [
-        ("sentence", "Done."),
-        ("sentence", "The cart is fixed."),
+    assert [(s.kind, s.text) for s in split_statements(MESSAGE)] == [
+        ("paragraph", "Done."),
+        ("paragraph", "The cart is fixed."),
         ("heading", "What was wrong"),
-        ("sentence", "The total was compared as text, which fails for ten items."),
-        ("sentence", "See `cart.py`, e.g. `total()`."),
-        ("bullet", "**`cart.py`** — Added a conversion"),
-        ("bullet", "nested: `discount()` too"),
+        ("paragraph", "The total was compared as text, which fails for ten items."),
+        ("paragraph", "See cart.py, e.g. total()."),
+        ("bullet", "cart.py — Added a conversion"),
+        ("bullet", "nested: discount() too"),
     ]
-    assert [s.lead for s in statements(MESSAGE)][:3] == [True, True, False]
-    assert statements(MESSAGE)[-1].heading == "What was wrong"
+    assert [s.lead for s in split_statements(MESSAGE)][:3] == [True, True, False]
+    assert split_statements(MESSAGE)[-1].heading == "What was wrong"
 
 
 @settings(max_examples=60)
@@ -96,23 +104,22 @@ def test_a_message_is_its_sentences_points_and_headings():
 )  # fmt: skip
 def test_every_statement_stands_in_the_message_as_it_is(lines):
     text = "\n".join(lines)
-    whole = " ".join(text.split())
-    assert all(statement.text in whole for statement in statements(text))
+    said = split_statements(text)
+    assert all(letters(statement.text) in letters(text) for statement in said)
 
 
 @given(st.text(max_size=300))
 def test_any_text_is_a_message(text):
-    whole = " ".join(text.split())
-    for statement in statements(text):
-        assert " ".join(statement.text.split()) in whole
+    for statement in split_statements(text):
+        assert set(letters(statement.text)) <= set(letters(text))
         assert len(as_title(statement.text)) <= 80
 
 
 @given(st.text(alphabet="ab ,.(`-:;", max_size=200), st.integers(10, 90))
 def test_a_cut_text_is_the_beginning_of_it(text, most):
-    assert text.startswith(cut(text, most))
-    assert len(cut(text, most)) <= most
-    assert len(shortened(text, most)) <= most
+    assert text.startswith(cut_clause(text, most))
+    assert len(cut_clause(text, most)) <= most
+    assert len(shorten_title(text, most)) <= most
 
 
 @pytest.mark.parametrize(
@@ -164,14 +171,14 @@ def test_a_title_that_must_be_cut_says_so():
 
 
 def test_marks_and_links_are_not_part_of_what_is_said():
-    assert plain("**`a_b`** and [c](d/e.py), it’s _so_") == "a_b and c, it's so"
+    assert strip_marks("**`a_b`** and [c](d/e.py), it's _so_") == "a_b and c, it's so"
 
 
 def test_headings_any_message_could_have_are_generic():
     assert all(
-        map(generic_heading, ("Summary of Changes", "What changed", "Next steps:", "1. Fix"))
+        map(is_generic_heading, ("Summary of Changes", "What changed", "Next steps:", "1. Fix"))
     )
-    assert not generic_heading("Concurrent sessions write to one branch")
+    assert not is_generic_heading("Concurrent sessions write to one branch")
 
 
 # --- what was asked for ------------------------------------------------------------------------
@@ -179,13 +186,13 @@ def test_headings_any_message_could_have_are_generic():
 
 def test_every_beginning_names_its_type():
     for row in load_rows("statements", "types"):
-        assert [type_of(example) for example in row.examples] == [row.name]
+        assert [find_type(example) for example in row.examples] == [row.name]
 
 
 def test_a_commit_says_itself_what_it_is():
-    assert conventional("docs(colors): add a guide") == "change"
-    assert conventional("fix(web)!: the footer") == "bugfix"
-    assert conventional("Fix the footer") == ""
+    assert commit_type("docs(colors): add a guide") == "change"
+    assert commit_type("fix(web)!: the footer") == "bugfix"
+    assert commit_type("Fix the footer") == ""
 
 
 @pytest.mark.parametrize(
@@ -200,7 +207,7 @@ def test_a_commit_says_itself_what_it_is():
     ],
 )  # fmt: skip
 def test_what_a_prompt_asks_for(text, wanted):
-    assert asked(prompt(text)) == wanted
+    assert find_request(prompt(text)) == wanted
 
 
 def test_only_the_handing_over_of_a_plan_has_its_title():
@@ -212,7 +219,7 @@ def test_a_request_as_a_title_is_not_polite():
         "Add a --local flag to enable"
     )
     assert request_title("Why is the total wrong?") == "Why is the total wrong?"
-    assert imperative("please remove the button from the page")
-    assert not imperative("the tree view makes everything slow")
-    assert telling_request("remove the button from the page")
-    assert not telling_request("commit this")
+    assert is_imperative("please remove the button from the page")
+    assert not is_imperative("the tree view makes everything slow")
+    assert is_telling("remove the button from the page")
+    assert not is_telling("commit this")

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.distilling import Story
-from yester.distil.history import LOOK_BACK
-from yester.distil.status import STATUSES, judge_turns
+from yester.cards.status import STATUSES, Changes, judge_turns
+from yester.cards.turns import LOOK_BACK
 
 pytestmark = pytest.mark.requirement("DIS-12", "DIS-13")
 
@@ -17,7 +17,7 @@ OLD, NEW = "session = shared()\n", "with connect() as session:\n"
 
 
 def judged(story: Story) -> list[str]:
-    return [one.text for one in judge_turns(story.turns(), LOOK_BACK)]
+    return [one.text for one in judge_turns(Changes(story.turns()).follow(), LOOK_BACK)]
 
 
 def edit(story: Story, file: str = CLIENT, old: str = OLD, new: str = NEW) -> None:
@@ -235,9 +235,9 @@ def test_later_turns_than_those_that_count_change_nothing(names):
             case _:
                 story.ran(name)
     turns = story.turns()
-    whole = judge_turns(turns, LOOK_BACK)
+    whole = judge_turns(Changes(turns).follow(), LOOK_BACK)
     assert {one.word for one in whole} <= set(STATUSES)
     for end in range(1, len(turns)):
-        part = judge_turns(turns[:end], LOOK_BACK)
+        part = judge_turns(Changes(turns[:end]).follow(), LOOK_BACK)
         settled = max(end - LOOK_BACK - 1, 0)
         assert part[:settled] == whole[:settled]

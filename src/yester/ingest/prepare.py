@@ -281,5 +281,7 @@ def _text_of_item(item: Item) -> str:
 
 
 def _sentence_set(text: str) -> frozenset[str]:
+    """Its sentences without marks: what is distilled has none, and who repeats it may put some."""
+    text = text.replace("`", "").replace("**", "")
     parts = (_MARK.sub("", " ".join(part.split())) for part in split_sentences(text))
     return frozenset(filter(None, (part.rstrip(".。 ") for part in parts)))

@@ -25,12 +25,11 @@ from pathlib import Path
 
 import msgspec
 
+from yester.cards import QUIET
+from yester.cards.drafts import WARNING
+from yester.cards.titles import title_words, word_overlap
+from yester.cards.turns import BRIEF_CHARS, BRIEF_TOOLS, distilled_items
 from yester.config import Config
-from yester.distil import QUIET
-from yester.distil.history import distilled_items
-from yester.distil.titles import near, words
-from yester.distil.trouble import WARNING
-from yester.distil.turns import BRIEF_CHARS, BRIEF_TOOLS
 from yester.errors import Malformed
 from yester.files import append_shared, make_folder
 from yester.llm.budget import Asker
@@ -109,8 +108,8 @@ def _line_kind(item: Item) -> str:
 
 def _line_text(item: Item) -> str:
     title = one_line(item.title, _CHARS - _FACT_CHARS).rstrip(".")
-    own = words(title)
-    fact = next((text for text in item.facts if near(own, words(text)) < _SAME), "")
+    own = title_words(title)
+    fact = next((text for text in item.facts if word_overlap(own, title_words(text)) < _SAME), "")
     return f"{title}: {one_line(fact, _FACT_CHARS)}" if fact else title
 
 

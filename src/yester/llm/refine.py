@@ -15,11 +15,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from yester.distil.distil import shape
-from yester.distil.history import LOOK_BACK, History, Rules, distilled_items
-from yester.distil.trouble import WARNING
-from yester.distil.turns import View
-from yester.distil.work import assigned
+from yester.cards.drafts import WARNING
+from yester.cards.sessions import turn_shape
+from yester.cards.status import Changes
+from yester.cards.turns import LOOK_BACK, DistilRules, History, View, distilled_items
 from yester.ingest.prepare import Shown, prepare_item, shown_texts
 from yester.llm.budget import SECONDS, Asker, day_of
 from yester.llm.questions import (
@@ -149,7 +148,7 @@ def _noted_summary(notes: TurnNotes, found: Item | None) -> Item | None:
 
 
 def find_unrefined(
-    store: Store, session: Session, since: int, rules: Rules, again: bool = False
+    store: Store, session: Session, since: int, rules: DistilRules, again: bool = False
 ) -> list[Turn]:
     """The distilled turns since then which no model was asked about as they are now; with `again`
     those, too, for which that came to nothing."""
@@ -162,8 +161,9 @@ def find_unrefined(
     turns = history.turns()
     shown = tuple(shown_texts(store, session.id, session.key))
     found = []
-    for turn, commits in zip(turns, assigned(turns, LOOK_BACK), strict=True):
-        now, mark = shape(turn, commits), marks.get(turn.key)
+    committed = Changes(turns).follow().commits_by_turn(LOOK_BACK)
+    for turn, commits in zip(turns, committed, strict=True):
+        now, mark = turn_shape(turn, commits), marks.get(turn.key)
         if turn.started < since or (
             mark is not None and mark.shape == now and not (again and mark.reason)
         ):
@@ -201,13 +201,9 @@ def refine_turns(
 
 
 def _draft_of_turn(known: Sequence[Item], turn: View) -> Draft:
-    """What was found in a turn; the summary of a session of one turn is that of the turn."""
+    """What was found in a turn."""
     own = [item for item in known if f":{turn.key}:" in item.ref]
     summary = next((item for item in own if item.kind == "summary"), None)
-    if summary is None and not any(i.kind == "summary" and i.type == "turn" for i in known):
-        summary = next(
-            (i for i in known if i.kind == "summary" and i.prompt_number == turn.number != 0), None
-        )
     observed = (i for i in own if i.kind == "observation" and WARNING not in i.tags)
     return Draft(tuple(observed), summary)
 

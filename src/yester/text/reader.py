@@ -1,8 +1,7 @@
 """The reader model: which words of a turn say what was done.
 
-    open_reader      the reader of the package, or None: then titles come from rules alone
-    find_title       3 to 14 words of one sentence of the request or of the closing message
-    prose_sentences  a message as the model reads it
+    open_reader   the reader of the package, or None: then titles come from rules alone
+    find_title    3 to 14 words of one sentence of the request or of the closing message
 
 A title is a stretch of the session's own words. The model scores each word as the first one and as
 the last one, and each pair of them; what is added for the shape of the stretch (`_shape_scores`)
@@ -20,10 +19,11 @@ from dataclasses import dataclass
 from itertools import islice, pairwise
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from yester.text.embed import load_wordpiece, open_session
 from yester.text.models import DEFAULT, PACKAGED, READER, missing_file
+from yester.text.prose import prose_sentences
 from yester.text.vectors import load_numpy
 from yester.text.wordpiece import WordPiece
 
@@ -133,98 +133,6 @@ def open_reader(values: Mapping[str, Any], home: Path) -> Reader | None:
         return Reader(PACKAGED / READER.name / READER.weights_file.name, pieces)
     except Exception:  # noqa: BLE001 -- a foreign library's fault must not stop the distilling
         return None
-
-
-# --- what a message says in sentences -------------------------------------------------------------
-#
-# Without code, tables, addresses and marks. Nothing is rewritten: every word that is left is the
-# author's. The model was trained on texts that were taken apart like this, and the tokens it gets
-# depend on it: a change here changes titles.
-
-# A heading is a line with # before it, or one that is bold as a whole; a bullet is a point of a
-# list; a paragraph is any other line.
-Kind = Literal["heading", "bullet", "paragraph"]
-
-
-class Sentence(NamedTuple):
-    kind: Kind
-    text: str
-
-
-_Steps = Sequence[tuple[re.Pattern[str], str]]
-
-# Whole stretches that are no prose: fenced code, what a client puts into a prompt, comments. One
-# that is not closed goes on to the end.
-_BLOCKS: _Steps = (
-    (re.compile(r"^[ \t]*(?P<fence>```|~~~).*?(?:^[ \t]*(?P=fence)[ \t]*$|\Z)", re.S | re.M), "\n"),
-    (
-        re.compile(
-            r"<(?P<tag>system-reminder|task-notification|command-[a-z]+|local-command[a-z-]*"
-            r"|bash-[a-z]+|ide_[a-z_]+)>.*?(?:</(?P=tag)>|\Z)",
-            re.S,
-        ),
-        " ",
-    ),
-    (re.compile(r"<!--.*?(?:-->|\Z)", re.S), " "),
-)
-_NO_PROSE = re.compile(r"\s*(?:[-=*_~]{3,}|\|.*)\s*\Z")  # a rule or a row of a table
-_HEADING = re.compile(r"\A[ \t]*#{1,6}[ \t]+")
-_BULLET = re.compile(r"\A[ \t]*(?:[-*+•▸●○–]|\d{1,2}[.)]|\[[ xX]\])[ \t]+")
-_ALL_BOLD = re.compile(r"\s*\*\*[^*]{3,90}\*\*:?\s*\Z")
-_INDENTED = ("    ", "\t")
-# What a line loses, in this order; a link leaves its text.
-_MARKS: _Steps = (
-    (_HEADING, ""),
-    (_BULLET, ""),
-    (re.compile(r"\A\[[ xX]\]\s+"), ""),  # the box of a to-do
-    (re.compile(r"\A\s*>\s?"), ""),
-    (re.compile(r"!?\[([^\]\n]*)\]\([^)\n]*\)"), r"\1"),
-    (re.compile(r"<?https?://\S+>?"), " "),
-    (re.compile(r"</?[a-zA-Z][^>\n]{0,80}>"), " "),
-    (re.compile(r"\*\*|__|`|~~|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)"), ""),
-    # Pictures and arrows.
-    (re.compile("[\u2190-\u21ff\u2600-\u27bf\u2b00-\u2bff\ufe0f\U0001f000-\U0001faff]"), " "),
-    (re.compile(r"\s+"), " "),
-)
-_BETWEEN = re.compile(
-    r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9`/~@]|[\u4e00-\u9fff])|(?<=[。！？])"
-)
-
-
-def prose_sentences(text: str) -> Iterator[Sentence]:
-    """The sentences of a message in order, none of them empty."""
-    for kind, line in _prose_lines(_apply_steps(_BLOCKS, text.replace("\r", ""))):
-        for part in _BETWEEN.split(line):
-            if sentence := part.strip():
-                yield Sentence(kind, sentence)
-
-
-def _prose_lines(text: str) -> Iterator[tuple[Kind, str]]:
-    goes_on = False  # an indented line is code, unless it goes on from the one above
-    for raw in text.split("\n"):
-        if not raw.strip() or _NO_PROSE.match(raw):
-            goes_on = False
-            continue
-        kind = _line_kind(raw)
-        if kind == "paragraph" and raw.startswith(_INDENTED) and not goes_on:
-            continue
-        if kind == "paragraph" and _ALL_BOLD.match(raw):
-            kind = "heading"
-        if line := _apply_steps(_MARKS, raw).strip():
-            yield kind, line
-            goes_on = kind != "heading"
-
-
-def _line_kind(line: str) -> Kind:
-    if _HEADING.match(line):
-        return "heading"
-    return "bullet" if _BULLET.match(line) else "paragraph"
-
-
-def _apply_steps(steps: _Steps, text: str) -> str:
-    for pattern, replacement in steps:
-        text = pattern.sub(replacement, text)
-    return text
 
 
 # --- a turn as the model's input ------------------------------------------------------------------

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar
 
+from yester.cards import QUIET
 from yester.config import SETTINGS, Config, Value
-from yester.distil import QUIET
 from yester.errors import ConfigError, SourceError, StoreBusy, StoreError, StoreReplaced
 from yester.ingest.projects import describe_joins, join_next
 from yester.model import Queue, Waiting, replace
@@ -41,9 +41,8 @@ _SETTLE = 1.0  # seconds: what a transcript adds to a turn comes right after its
 _ARCHIVE_PAUSE = 600.0  # seconds, for a session that could not be archived
 _MOST_ITEMS = 1_000  # new ones of a session, in one go: memory is bounded
 _DISTIL_MODULES = (
-    "distil.cues", "distil.sentences", "distil.titles", "distil.commands", "distil.calls",
-    "distil.fingerprint", "distil.runners", "distil.outcomes", "distil.decided",
-    "memories.standing", "memories.amend", "distil.distil",
+    "cards.tools", "cards.turns", "cards.statements", "cards.status", "memories.standing",
+    "memories.amend", "cards.sessions",
 )  # fmt: skip
 _READER_MODULES = ("text.models", "text.wordpiece", "text.embed", "text.reader")
 
@@ -150,11 +149,12 @@ class Distilling:
         for name in modules:  # their tables are a tenth of a second's work together
             import_module(f"yester.{name}")
             yield
-        from yester.distil.distil import Report, distil
-        from yester.distil.history import Rules
+        from yester.cards.sessions import DistilReport, distil_session
+        from yester.cards.turns import DistilRules
 
-        rules = replace(Rules.of(config, titles), most=_MOST_ITEMS)
-        yield from distil(self._store, waiting, rules, Report(), int(self._now() * 1000))
+        rules = replace(DistilRules.of(config, titles), most=_MOST_ITEMS)
+        now = int(self._now() * 1000)
+        yield from distil_session(self._store, waiting, rules, DistilReport(), now)
         if titles is not None:
             titles.hand_over(waiting)
         self._done(waiting.session.id)
@@ -386,12 +386,12 @@ class Refining(JobThread):
             self._log.say(f"no turn is refined: {error}")
 
     def _refine_session(self, store: Store, asker: Asker, waiting: Waiting) -> None:
-        from yester.distil.history import Rules
+        from yester.cards.turns import DistilRules
         from yester.llm.refine import LATELY, find_unrefined, refine_turns
 
         session = waiting.session
         try:
-            turns = find_unrefined(store, session, _now_ms() - LATELY, Rules.of(self._config))
+            turns = find_unrefined(store, session, _now_ms() - LATELY, DistilRules.of(self._config))
             done = 0
             for turn, refined in refine_turns(store, asker, session, turns, self._ended.is_set):
                 done += 1

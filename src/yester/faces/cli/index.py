@@ -14,12 +14,10 @@ import click
 from yester.agents.base import Options, find_transcripts, load_reader
 from yester.agents.descriptors import AGENTS, CLAUDE_CODE, Agent
 from yester.capture.rules import Rules, load_rules
+from yester.cards import QUIET
+from yester.cards.sessions import DistilReport, distil_session
+from yester.cards.turns import DistilRules, distilled_items
 from yester.clock import parse_time
-from yester.distil import QUIET
-from yester.distil.distil import Report as DistilReport
-from yester.distil.distil import distil
-from yester.distil.history import Rules as DistilRules
-from yester.distil.history import distilled_items
 from yester.errors import NotFound, SourceError, UsageError
 from yester.faces.cli.app import (
     App,
@@ -256,7 +254,7 @@ def distil_command(
     began = time.monotonic()
     with progress_bar("distilling", len(found)) as advance, stop_on_sigterm():
         for one in found:
-            for _ in distil(store, one, chosen, report, app.now):
+            for _ in distil_session(store, one, chosen, report, app.now):
                 pass
             advance(1)
     sessions = [one.session for one in found]
@@ -318,7 +316,7 @@ def _refine_sessions(app: App, chosen: DistilRules, sessions: list[Session] | No
                 kept, reason = kept + len(turns) - ended, "another call is under way; try again"
             for waiting in app.store.queued_sessions(Queue("any", key=one.key)):
                 if waiting.session.id == one.id and waiting.changes:
-                    for _ in distil(app.store, waiting, chosen, DistilReport()):
+                    for _ in distil_session(app.store, waiting, chosen, DistilReport()):
                         pass
     return Refinements(refined, kept, reason)
 

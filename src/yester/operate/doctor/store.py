@@ -9,8 +9,8 @@ from pathlib import Path
 from yester.agents.base import Options
 from yester.agents.descriptors import AGENTS
 from yester.capture.rules import load_rules
-from yester.distil.distil import Report, distil
-from yester.distil.history import Rules
+from yester.cards.sessions import DistilReport, distil_session
+from yester.cards.turns import DistilRules
 from yester.errors import ModelError, SourceError, StoreDamaged
 from yester.ingest.projects import describe_joins
 from yester.ingest.transcripts import KEEPS_ECHOES, Ingest
@@ -143,10 +143,10 @@ def _read_sources(store: Store, sources: list[Source], case: Examination) -> int
     for source in sources:
         ingest.read_again(AGENTS[source.agent], Path(source.path))
     ingest.flush()
-    reading = Rules.of(case.config, open_reader(case.config.values, case.home))
+    reading = DistilRules.of(case.config, open_reader(case.config.values, case.home))
     for key in {str(source.state.get("session")) for source in sources}:
         for waiting in store.queued_sessions(Queue("any", key=key)):
-            for _ in distil(store, waiting, reading, Report(), case.now):
+            for _ in distil_session(store, waiting, reading, DistilReport(), case.now):
                 pass
     if ingest.report.failed:
         raise SourceError(ingest.report.problems[0])

@@ -12,10 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from yester.distil.commands import CHECKS, program, typed, words
-from yester.distil.fingerprint import Error
-from yester.distil.runners import Counted
-from yester.distil.turns import Step, View
+from yester.cards.tools import CHECKS, Error, RunCounts, command_line, command_words, program_name
+from yester.cards.turns import Step, View
 from yester.tables import load_pattern
 
 _OPEN = 12  # errors and failed runs that are waited for at once
@@ -62,8 +60,8 @@ class Passed:
 
     failing: Step
     passing: Step
-    before: Counted
-    after: Counted
+    before: RunCounts
+    after: RunCounts
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +88,14 @@ class _Open:
     seen: list[_Seen]
 
 
-def outcomes(turns: Sequence[View], back: int) -> list[Outcomes]:
+def find_outcomes(turns: Sequence[View], back: int) -> list[Outcomes]:
     """For each turn what came to its end in it. What lies more than so many turns back does not
     count, so that looking at the last turns alone gives the same."""
     steps = [step for turn in turns for step in turn.steps]
     numbers = [number for number, turn in enumerate(turns) for _ in turn.steps]
-    ended, stuck = _errors(steps, numbers, back)
-    instead = _instead(steps, numbers, back)
-    passed = _passed(steps, numbers, back)
+    ended, stuck = _follow_errors(steps, numbers, back)
+    instead = _find_substitutes(steps, numbers, back)
+    passed = _find_passes(steps, numbers, back)
     made = []
     for turn in turns:
         own = {step.item.id for step in turn.steps}
@@ -112,7 +110,7 @@ def outcomes(turns: Sequence[View], back: int) -> list[Outcomes]:
     return made
 
 
-def _errors(
+def _follow_errors(
     steps: Sequence[Step], turns: Sequence[int], back: int
 ) -> tuple[list[Ended], list[Stuck]]:
     open_: dict[str, _Open] = {}
@@ -126,31 +124,34 @@ def _errors(
         for mark, one in list(open_.items()):
             last = one.seen[-1]
             if turn - last.turn > back:
-                stuck += _stuck(one, back)
-            elif mark in shown or not covers(step, last.step, not shown):
+                stuck += _give_up_error(one, back)
+            elif mark in shown or not covers_run(step, last.step, not shown):
                 continue
             else:
-                ended += _ended(one, step, steps[last.place + 1 : place], turn - back)
+                ended += _end_error(one, step, steps[last.place + 1 : place], turn - back)
             del open_[mark]
         for mark, error in shown.items():
             # The one that was seen last stands last, however early it was seen first.
             known = open_.pop(mark, _Open(error, []))
             open_[mark] = known
             between = steps[known.seen[-1].place + 1 : place] if known.seen else ()
-            tries = tuple(s for s in between if s.edited or _does(s))
+            tries = tuple(s for s in between if s.edited or _installs(s))
             known.seen.append(_Seen(step, place, turn, tries))
             if len(open_) > _OPEN:
-                stuck += _stuck(open_.pop(next(iter(open_))), back)
-    return ended, [*stuck, *(found for one in open_.values() for found in _stuck(one, back))]
+                stuck += _give_up_error(open_.pop(next(iter(open_))), back)
+    return ended, [
+        *stuck,
+        *(found for one in open_.values() for found in _give_up_error(one, back)),
+    ]
 
 
-def _ended(one: _Open, passing: Step, between: Sequence[Step], since: int) -> Iterator[Ended]:
+def _end_error(one: _Open, passing: Step, between: Sequence[Step], since: int) -> Iterator[Ended]:
     edits = tuple(s for s in between if s.edited)
-    commands = tuple(s for s in between if _does(s))
+    commands = tuple(s for s in between if _installs(s))
     last = one.seen[-1].step
     assert passing.ran is not None
     assert last.ran is not None
-    if not edits and typed(passing.ran.command) != typed(last.ran.command):
+    if not edits and command_line(passing.ran.command) != command_line(last.ran.command):
         commands += (passing,)  # it was run in another way
     if edits or commands:
         seen = [run for run in one.seen if run.turn >= since]
@@ -159,7 +160,7 @@ def _ended(one: _Open, passing: Step, between: Sequence[Step], since: int) -> It
         yield Ended(one.error, seen[0].step, passing, edits, commands, attempts, tries)
 
 
-def _stuck(one: _Open, back: int) -> Iterator[Stuck]:
+def _give_up_error(one: _Open, back: int) -> Iterator[Stuck]:
     """Several changes, and it was still there when it was last looked for."""
     last = one.seen[-1]
     seen = [run for run in one.seen if run.turn >= last.turn - back]
@@ -169,33 +170,33 @@ def _stuck(one: _Open, back: int) -> Iterator[Stuck]:
         yield Stuck(one.error, last.step, tries, attempts)
 
 
-def _does(step: Step) -> bool:
+def _installs(step: Step) -> bool:
     """Does it change anything? Looking and checking do not."""
     return step.ran is not None and step.kind == "install" and not step.failed
 
 
-def covers(run: Step, earlier: Step, clean: bool) -> bool:
+def covers_run(run: Step, earlier: Step, clean: bool) -> bool:
     """Would this run have shown what the earlier one did?"""
     if run.ran is None or earlier.ran is None or run.kind != earlier.kind:
         return False
     now, then = run.main, earlier.main
     if now == then:
         return True
-    if program(now) != program(then):
+    if program_name(now) != program_name(then):
         return False
-    named, wanted = _targets(now), _targets(then)
+    named, wanted = _named_targets(now), _named_targets(then)
     if not named:
         return clean  # all of it
     return bool(named & wanted) if wanted else False
 
 
 @lru_cache(maxsize=512)
-def _targets(command: str) -> frozenset[str]:
-    found = words(command)[1:]
+def _named_targets(command: str) -> frozenset[str]:
+    found = command_words(command)[1:]
     return frozenset(word for word in found if _PATHLIKE.search(word) and word[0] != "-")
 
 
-def _instead(steps: Sequence[Step], turns: Sequence[int], back: int) -> list[Instead]:
+def _find_substitutes(steps: Sequence[Step], turns: Sequence[int], back: int) -> list[Instead]:
     shell = [(at, step) for at, step in enumerate(steps) if step.ran is not None]
     found: list[Instead] = []
     met: dict[str, int] = {}  # fingerprint → the turn in which it was met last
@@ -204,7 +205,7 @@ def _instead(steps: Sequence[Step], turns: Sequence[int], back: int) -> list[Ins
         if shown is None:
             continue
         others = [
-            (_alike(step, other), then, other)
+            (_likeness(step, other), then, other)
             for then, other in shell[nth + 1 : nth + 1 + _FEW_STEPS]
             if turns[then] - turns[at] <= back
             and not (other.failing or any(between.edited for between in steps[at:then]))
@@ -234,37 +235,37 @@ def _not_to_be_used(step: Step) -> Error | None:
     return shown
 
 
-def _alike(one: Step, other: Step) -> float:
+def _likeness(one: Step, other: Step) -> float:
     """How much of two commands is the same; 0 where it is all, or where one only looks."""
     assert one.ran is not None
     assert other.ran is not None
     if other.kind == "look" or other.ran.refused:
         return 0.0
-    first, second = typed(one.ran.command), typed(other.ran.command)
-    here, there = set(words(first)), set(words(second))
+    first, second = command_line(one.ran.command), command_line(other.ran.command)
+    here, there = set(command_words(first)), set(command_words(second))
     if first == second or not here | there:
         return 0.0
     return len(here & there) / len(here | there)
 
 
-def _passed(steps: Sequence[Step], turns: Sequence[int], back: int) -> list[Passed]:
+def _find_passes(steps: Sequence[Step], turns: Sequence[int], back: int) -> list[Passed]:
     found: list[Passed] = []
-    open_: list[tuple[Step, Counted, int]] = []
+    open_: list[tuple[Step, RunCounts, int]] = []
     for place, step in enumerate(steps):
         now, turn = step.counted, turns[place]
         if now is None:
             continue
         open_ = [one for one in open_ if turn - one[2] <= back]
         if now.failed:
-            open_ = [one for one in open_ if not covers(step, one[0], False)]
+            open_ = [one for one in open_ if not covers_run(step, one[0], False)]
             open_ = [*open_[-_OPEN:], (step, now, turn)]
             continue
         for one in list(open_):
-            if covers(step, one[0], True) and now.passed:
+            if covers_run(step, one[0], True) and now.passed:
                 found.append(Passed(one[0], step, one[1], now))
                 open_.remove(one)
     return found
 
 
-def files(steps: Iterable[Step]) -> tuple[str, ...]:
+def edited_files(steps: Iterable[Step]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(file for step in steps for file in step.edited))

@@ -2,6 +2,7 @@
 
 Made of items alone, so what hooks told and what was read from a transcript later give the same. Of
 events only what a session's own switches decided is looked at: which tools it skips, its window.
+Of what a tool wrote only what it tells is held, so that long sessions need little memory.
 """
 
 from __future__ import annotations
@@ -10,16 +11,34 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from yester.agents.values import digest
-from yester.distil.calls import shell_command, split_call
-from yester.distil.commands import CHECKS, Commit, Ran, commits, kind, main_part, read_run
-from yester.distil.fingerprint import Error, errors
-from yester.distil.runners import Counted, counted
+from yester.cards.tools import (
+    CHECKS,
+    Commit,
+    Error,
+    Ran,
+    RunCounts,
+    command_kind,
+    count_tests,
+    find_commits,
+    find_errors,
+    main_part,
+    read_run,
+    shell_command,
+    split_call,
+)
+from yester.config import Config
 from yester.ingest.prepare import SHELLS, group_events, no_observation
-from yester.model import Event, Item, replace
+from yester.model import DISTILLED, Event, Filters, Item, Paging, Turn, replace
+from yester.store.contract import Store
 from yester.text.document import tokens_of_length
 
+if TYPE_CHECKING:
+    from yester.text.reader import TitleFinder
+
+LOOK_BACK = 5  # turns within which work is committed and errors end
 # Of these only where they looked is of use, not what they saw; nor of what was thought.
 BRIEF_TOOLS = frozenset(
     {
@@ -53,7 +72,7 @@ class Step:
     kind: str = ""  # of the command
     main: str = ""  # the part of it that matters
     errors: tuple[Error, ...] = ()
-    counted: Counted | None = None
+    counted: RunCounts | None = None
     commits: tuple[Commit, ...] = ()
     why_not: str = ""
     window: int = 0
@@ -112,13 +131,13 @@ class View:
 
     @property
     def edited(self) -> tuple[str, ...]:
-        return as_one(file for step in self.steps for file in step.edited)
+        return unite_paths(file for step in self.steps for file in step.edited)
 
     @property
     def looked_at(self) -> tuple[str, ...]:
         changed = set(self.edited)
         files = (file for step in self.steps if not step.failed for file in step.item.files_read)
-        return as_one(f for f in own_files(files) if f not in changed)
+        return unite_paths(f for f in own_files(files) if f not in changed)
 
     @property
     def batches(self) -> list[list[Step]]:
@@ -136,13 +155,13 @@ def own_files(files: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(file for file in files if not _SCRATCH.search(file)))
 
 
-def as_one(files: Iterable[str]) -> tuple[str, ...]:
+def unite_paths(files: Iterable[str]) -> tuple[str, ...]:
     """Each file once, by its shortest name: some are named from the root and from the project."""
     found = dict.fromkeys(files)
-    return tuple(file for file in found if not any(end in found for end in _ends(file)))
+    return tuple(file for file in found if not any(end in found for end in _path_ends(file)))
 
 
-def _ends(path: str) -> Iterator[str]:
+def _path_ends(path: str) -> Iterator[str]:
     """What is left of a path without its first folders."""
     at = path.find("/")
     while at >= 0:
@@ -150,9 +169,9 @@ def _ends(path: str) -> Iterator[str]:
         at = path.find("/", at + 1)
 
 
-def views(items: Sequence[tuple[Item, int]], steps: Mapping[int, Step]) -> list[View]:
+def group_turns(items: Sequence[tuple[Item, int]], steps: Mapping[int, Step]) -> list[View]:
     """The turns of a session, of its items by time, each with the length of its whole text, and the
-    steps among them (`step_of`). Items before the first prompt are a turn of their own."""
+    steps among them (`read_step`). Items before the first prompt are a turn of their own."""
     starts: list[tuple[int, int, Item]] = []  # time, number, prompt
     for item, _ in items:
         if item.kind == "prompt" and not item.actor:
@@ -160,11 +179,13 @@ def views(items: Sequence[tuple[Item, int]], steps: Mapping[int, Step]) -> list[
     parts: dict[int, list[tuple[Item, int]]] = {}
     times = [epoch for epoch, _, _ in starts]
     for item, length in items:
-        parts.setdefault(_place(item, starts, times), []).append((item, length))
-    return [_view(starts[at][2] if at >= 0 else None, parts[at], steps) for at in sorted(parts)]
+        parts.setdefault(_turn_index(item, starts, times), []).append((item, length))
+    return [
+        _make_view(starts[at][2] if at >= 0 else None, parts[at], steps) for at in sorted(parts)
+    ]
 
 
-def _place(item: Item, starts: list[tuple[int, int, Item]], times: list[int]) -> int:
+def _turn_index(item: Item, starts: list[tuple[int, int, Item]], times: list[int]) -> int:
     """Which turn an item belongs to: that of its number, else the one that was going on. A result
     may come when the next prompt is already typed."""
     at = bisect_right(times, item.epoch) - 1
@@ -179,7 +200,9 @@ def _place(item: Item, starts: list[tuple[int, int, Item]], times: list[int]) ->
     return at
 
 
-def _view(prompt: Item | None, parts: list[tuple[Item, int]], steps: Mapping[int, Step]) -> View:
+def _make_view(
+    prompt: Item | None, parts: list[tuple[Item, int]], steps: Mapping[int, Step]
+) -> View:
     epochs = [item.epoch for item, _ in parts]
     return View(
         key=digest(prompt.ref) if prompt is not None else "0",
@@ -197,7 +220,7 @@ def _view(prompt: Item | None, parts: list[tuple[Item, int]], steps: Mapping[int
     )
 
 
-def step_of(
+def read_step(
     item: Item, length: int, event: Event | None, skipped: frozenset[str], window: int
 ) -> Step | None:
     """A use of a tool taken apart; None for anything else.
@@ -222,7 +245,7 @@ def step_of(
     given, output = split_call(item)
     status = item.call.status if item.call else None
     one = read_run(shell_command(item), output or "", failed, status)
-    named = kind(one.command)
+    named = command_kind(one.command)
     check = named in CHECKS
     return replace(
         step,
@@ -230,9 +253,9 @@ def step_of(
         ran=replace(one, output=""),
         kind=named,
         main=main_part(one.command),
-        errors=tuple(errors(one.output)) if one.failed or check else (),
-        counted=counted(one.output) if named == "test" else None,
-        commits=tuple(commits(one)),
+        errors=tuple(find_errors(one.output)) if one.failed or check else (),
+        counted=count_tests(one.output) if named == "test" else None,
+        commits=tuple(find_commits(one)),
     )
 
 
@@ -249,3 +272,112 @@ def _as_event(step: Step) -> Event:
         skipped=step.why_not,
         window=step.window,
     )
+
+
+# --- read from the store -------------------------------------------------------------------------
+
+# A result may come when the next prompt is already typed: then it belongs to the turn before.
+_READ_BACK = LOOK_BACK + 1
+_PAGE = 200  # items read at once
+_STEPS = 25  # taken apart at once
+
+
+@dataclass(frozen=True, slots=True)
+class DistilRules:
+    """What holds where a session did not say otherwise."""
+
+    skipped: frozenset[str] = frozenset()
+    window: int = 3_000
+    most: int = 0  # new items looked at in one go, to the end of their turn; 0: all there are
+    reader: TitleFinder | None = None  # names turns that have no commit; None: rules do
+
+    @classmethod
+    def of(cls, config: Config, reader: TitleFinder | None = None) -> DistilRules:
+        skipped = frozenset(config.texts("skip_tools"))
+        return cls(skipped, config.number("batch_window_ms"), reader=reader)
+
+
+def distilled_items(store: Store, session: int) -> list[Item]:
+    """What a session was distilled into, by time, whatever became of it."""
+    made = Filters(session_id=session, source=DISTILLED)
+    return store.select(made, Paging(oldest_first=True, statuses=()))
+
+
+def _earlier_prompt(store: Store, session: int, epoch: int, back: int) -> int:
+    """When the prompt so many before the last one of that time was typed; 0: there is none."""
+    filters = Filters(kinds=("prompt",), until=epoch + 1, session_id=session)
+    offset = 0
+    while page := store.select(filters, Paging(_PAGE, offset, statuses=())):
+        typed = [item for item in page if not item.actor]
+        if back < len(typed):
+            return typed[back].epoch
+        back -= len(typed)
+        offset += len(page)
+    return 0
+
+
+class History:
+    """The turns since `first` can be made anew; those before them, as far as they have to do with
+    them, are there, too."""
+
+    def __init__(self, store: Store, session: int, since: int) -> None:
+        self._store = store
+        self._session = session
+        self._since = since
+        self.first = _earlier_prompt(store, session, since, _READ_BACK) if since else 0
+        self.rest = 0  # where to go on another time; 0: this was all
+        self.texts: dict[int, str] = {}  # item → the beginning of what a tool was given and gave
+        self._items: list[tuple[Item, int]] = []
+        self._steps: dict[int, Step] = {}
+        self._todo: Item | None = None
+        self._new = 0  # items since then
+
+    def read(self, rules: DistilRules, excerpt: int = 0) -> Iterator[None]:
+        """In small steps; `texts` has so many characters of each use of a tool."""
+        store = self._store
+        turns = store.entries(Turn, {"session": self._session})
+        events = store.entries(Event, {"turn": [turn.id for turn in turns]})
+        told = {event.item: event for event in events if event.item}
+        begin = _earlier_prompt(store, self._session, self.first, _READ_BACK) if self.first else 0
+        after = (begin - 1, 0)
+        number = 0
+        while page := store.history(self._session, BRIEF_TOOLS, BRIEF_CHARS, after, _PAGE):
+            yield
+            for item, length in page:
+                if self._enough(item, rules.most):
+                    self.rest = item.epoch
+                    return
+                self._new += item.epoch >= self._since
+                step = read_step(item, length, told.get(item.id), rules.skipped, rules.window)
+                if step is None:
+                    if item.type == "todo" and not item.actor:
+                        self._todo = item
+                    self._items.append((item, length))
+                    continue
+                self._items.append((step.item, length))
+                self._steps[item.id] = step
+                if excerpt:
+                    self.texts[item.id] = item.body[:excerpt]
+                number += 1
+                if number % _STEPS == 0:
+                    yield
+            after = (page[-1][0].epoch, page[-1][0].id)
+
+    def _enough(self, item: Item, most: int) -> bool:
+        """Is here a turn to stop before, with enough that is new behind us?"""
+        return (
+            0 < most <= self._new
+            and item.kind == "prompt"
+            and not item.actor
+            and item.epoch > max(self._since, self._items[0][0].epoch)
+        )
+
+    def turns(self) -> list[View]:
+        return group_turns(self._items, self._steps)
+
+    def todo(self, turns: list[View]) -> str:
+        """What was left to do when it was last said; not what nobody has spoken of for long."""
+        if self._todo is None or not turns:
+            return ""
+        lately = turns[-LOOK_BACK:][0].started
+        return self._todo.body if self._todo.epoch >= lately else ""

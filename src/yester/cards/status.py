@@ -20,10 +20,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from yester.agents.values import trim_text
-from yester.distil.calls import replaced_texts
-from yester.distil.commands import CHECKS, program, simple
-from yester.distil.phrases import cut
-from yester.distil.turns import Step, View
+from yester.cards.statements import cut_clause
+from yester.cards.tools import CHECKS, Commit, program_name, replaced_texts, split_command
+from yester.cards.turns import Step, View
 
 STATUSES = ("reverted", "open", "failed", "done", "changed", "answered", "talk")
 _GIT = re.compile(r"git(?:\s+-[cC] \S+)*\s+(add|checkout|restore|reset|revert|stash)\b\s*(.*)")
@@ -94,13 +93,44 @@ class _Edit:
     stashed: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """A commit and the steps of the work it holds; its own turn may be a later one."""
+
+    step: Step
+    commit: Commit
+    edits: tuple[Step, ...]
+    turn: View  # in which it was committed
+
+
 @dataclass(slots=True)
-class _Ledger:
+class Changes:
     """The changes of a session, as they come and go."""
 
+    turns: Sequence[View]
     edits: list[_Edit] = field(default_factory=list)
-    commits: list[list[_Edit]] = field(default_factory=list)
+    commits: list[tuple[int, Step, Commit, list[_Edit]]] = field(default_factory=list)
     staged: tuple[int, set[str]] | None = None  # the turn, and what it has added to the index
+
+    def follow(self) -> Changes:
+        for at, turn in enumerate(self.turns):
+            for step in turn.steps:
+                if step.edited:
+                    self.add(at, step)
+                if step.ran is not None:
+                    self.run(at, step)
+        return self
+
+    def commits_by_turn(self, back: int) -> list[list[Committed]]:
+        """For each turn the commits of its work. Work is often committed in a turn of its own
+        ("commit this"): then it counts where it was done, at most so many turns earlier."""
+        found: list[list[Committed]] = [[] for _ in self.turns]
+        for at, step, commit, held in self.commits:
+            near_by = [one for one in held if at - one.turn <= back]
+            place = near_by[-1].turn if near_by else at
+            steps = tuple({one.step.item.id: one.step for one in near_by}.values())
+            found[place].append(Committed(step, commit, steps, self.turns[at]))
+        return found
 
     def live(self) -> list[_Edit]:
         return [one for one in self.edits if one.gone < 0]
@@ -122,7 +152,7 @@ class _Ledger:
         assert step.ran is not None
         if step.ran.failed or step.ran.refused:
             return
-        parts = simple(step.ran.command)
+        parts = split_command(step.ran.command)
         kept = any(
             re.match(r"git(?: -[cC] \S+)* (?:branch|cherry-pick|switch)\b", p) for p in parts
         )
@@ -137,7 +167,7 @@ class _Ledger:
                 self._stash(turn, rest, part)
             elif not (name == "reset" and kept):
                 for one in self._taken_back(name, rest):
-                    one.gone, one.by = turn, f"`{cut(part, _COMMAND)}`"
+                    one.gone, one.by = turn, f"`{cut_clause(part, _COMMAND)}`"
         for commit in step.commits:
             open_ = [one for one in self.live() if one.committed < 0]
             held = [one for one in open_ if self._holds(turn, one)]
@@ -147,7 +177,7 @@ class _Ledger:
             held = held or [one for one in open_ if one.turn == turn] or open_
             for one in held:
                 one.committed, one.hash = turn, commit.hash
-            self.commits.append(held)
+            self.commits.append((turn, step, commit, held))
             self.staged = None
 
     def _stage(self, turn: int, rest: str) -> None:
@@ -171,11 +201,11 @@ class _Ledger:
         live = self.live()
         if name == "revert":
             named = [word for word in words if not word.startswith("-")]
-            for number, commit in enumerate(reversed(self.commits)):
+            for number, (*_, held) in enumerate(reversed(self.commits)):
                 last = number == 0 and "HEAD" in named
                 yield from (
                     one
-                    for one in commit
+                    for one in held
                     if last or (one.hash and any(word.startswith(one.hash) for word in named))
                 )
             return
@@ -185,8 +215,8 @@ class _Ledger:
             yield from (one for one in live if one.committed < 0)
             if back := _BACK_BY.search(rest):
                 number = int(back[1] or 1) if back[2] is None else len(back[2])
-                for commit in self.commits[-number:]:
-                    yield from commit
+                for *_, held in self.commits[-number:]:
+                    yield from held
             return
         if name == "checkout" and _OTHER_CHECKOUT.search(rest):
             return
@@ -206,7 +236,7 @@ class _Ledger:
         elif verb in ("push", "save"):
             for one in self.live():
                 if one.committed < 0:
-                    one.gone, one.by, one.stashed = turn, f"`{cut(part, _COMMAND)}`", True
+                    one.gone, one.by, one.stashed = turn, f"`{cut_clause(part, _COMMAND)}`", True
 
 
 def _names(path: str, file: str) -> bool:
@@ -242,18 +272,12 @@ def _halves(step: Step) -> str:
     return step.item.body.partition("\n")[2] + "\n"
 
 
-def judge_turns(turns: Sequence[View], back: int) -> list[Status]:
+def judge_turns(changes: Changes, back: int) -> list[Status]:
     """The status of each turn."""
-    ledger = _Ledger()
-    for at, turn in enumerate(turns):
-        for step in turn.steps:
-            if step.edited:
-                ledger.add(at, step)
-            if step.ran is not None:
-                ledger.run(at, step)
     own: dict[int, list[_Edit]] = {}
-    for one in ledger.edits:
+    for one in changes.edits:
         own.setdefault(one.turn, []).append(one)
+    turns = changes.turns
     return [_judge(turns, at, own.get(at, []), back) for at in range(len(turns))]
 
 
@@ -293,9 +317,9 @@ def _revert_command(turn: View) -> str:
     """The command that took a commit of another session back."""
     for step in turn.steps:
         if step.ran is not None and not step.ran.failed and not step.ran.refused:
-            for part in simple(step.ran.command):
+            for part in split_command(step.ran.command):
                 if (found := _GIT.match(part)) and found[1] == "revert":
-                    return cut(part, _COMMAND)
+                    return cut_clause(part, _COMMAND)
     return ""
 
 
@@ -348,12 +372,12 @@ def _verdict(step: Step) -> bool | None:
         return None
     if step.kind not in CHECKS or not step.main:
         return None
-    if step.counted is not None and (step.counted.failed or step.counted.passed):
+    if step.counted:
         agrees = bool(step.counted.failed) or not step.ran.failed
         return not step.counted.failed if agrees else None
     if step.ran.failed and any(_NOT_RUN.search(error.text) for error in step.errors[:3]):
         return None
-    last = simple(step.ran.command)[-1:]
+    last = split_command(step.ran.command)[-1:]
     return not step.ran.failed if last == [step.main] else None
 
 
@@ -367,7 +391,7 @@ def _checks(turn: View, left: Sequence[_Edit]) -> tuple[Step | None, Step | None
     complained: set[str] = set()
     for step in turn.steps:
         if step.kind == "lint" and _verdict(step) is False:
-            complained.add(program(step.main))
+            complained.add(program_name(step.main))
         if after and _verdict(step) is not None:
             better = step.kind != "lint" or best is None or best.kind == "lint"
             best = step if better else best
@@ -375,7 +399,7 @@ def _checks(turn: View, left: Sequence[_Edit]) -> tuple[Step | None, Step | None
     if best is None:
         return None, None
     passed = _verdict(best)
-    if best.kind == "lint" and passed and program(best.main) not in complained:
+    if best.kind == "lint" and passed and program_name(best.main) not in complained:
         return None, None  # that it is tidy does not say that it works
     if best.kind == "lint" and not passed and left and all(one.committed >= 0 for one in left):
         return None, None
@@ -400,8 +424,7 @@ def _run_text(step: Step | None) -> str:
     """`pytest -q` 2 failed"""
     if step is None:
         return ""
-    told = f"`{cut(step.main, _COMMAND)}`"
-    counts = step.counted
-    if counts is None or not (counts.failed or counts.passed):
-        return f"{told} {'passed' if _verdict(step) else 'failed'}"
-    return f"{told} {counts.failed} failed" if counts.failed else f"{told} {counts.passed} passed"
+    told = f"`{cut_clause(step.main, _COMMAND)}`"
+    if step.counted:
+        return f"{told} {step.counted}"
+    return f"{told} {'passed' if _verdict(step) else 'failed'}"

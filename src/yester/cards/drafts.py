@@ -1,0 +1,180 @@
+"""A turn with what is known of it, an observation before it is stored, and the gate its facts pass.
+
+A fact is somebody's statement: it occurs in the item it points to. What does not, or what only
+repeats (the session itself, or what yester had shown to it), is not taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from yester.cards.outcomes import Outcomes
+from yester.cards.statements import Statement, has_cue, is_boilerplate, split_statements
+from yester.cards.status import Committed, Status
+from yester.cards.titles import find_request, title_words, word_overlap
+from yester.cards.turns import View
+from yester.ingest.prepare import Shown, can_be_echo, is_repeated
+from yester.model import Item
+
+WARNING = "warning"
+TAKEN_BACK = ("reverted", "failed")
+MOST_FILES = 20
+_FACTS, _FACT_CHARS = 9, 1_600
+NEAR = 0.6  # statements and titles that share so many words say the same
+# What a statement that tells this is worth among others.
+_WORTH: Mapping[str, float] = {
+    "cause": 2.0, "gotcha": 1.4, "failed": 1.4, "decision": 1.1, "result": 1.0, "pattern": 0.5,
+    "why": 0.5, "how": 0.5, "next": -0.8,
+}  # fmt: skip
+_FINDINGS = frozenset({"cause", "gotcha", "failed"})
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    text: str
+    source: int  # the item it was taken from
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """A turn, and what is known of it."""
+
+    turn: View
+    status: Status
+    commits: Sequence[Committed]
+    outcomes: Outcomes
+
+    @property
+    def request(self) -> str:
+        return find_request(self.turn.prompt)
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """An observation before it is stored. `slot` names it within its turn, the same whenever the
+    turn is distilled again; where it begins with "/", within the project: the newest of several
+    sessions stays."""
+
+    slot: str
+    type: str
+    title: str
+    epoch: int
+    worth: float  # among those of its turn
+    subtitle: str = ""
+    body: str = ""
+    facts: tuple[Fact, ...] = ()
+    concepts: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    files_read: tuple[str, ...] = ()
+    files_modified: tuple[str, ...] = ()
+    sections: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_work(self) -> bool:
+        return self.slot.split(":")[0] in ("work", "commit")
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A statement, where it stands, and what it is worth."""
+
+    statement: Statement
+    item: Item
+    worth: float
+
+    @property
+    def fact(self) -> Fact:
+        return Fact(self.statement.text, self.item.id)
+
+
+class Gate:
+    """What may be kept of a session; remembers what was."""
+
+    def __init__(self, shown: Sequence[Shown] = (), known: Iterable[str] = ()) -> None:
+        self._shown = shown
+        self._known = {_same_form(text) for text in known}
+        self._told: set[str] = set()  # in the turn that is looked at
+        self._parsed: dict[int, list[Statement]] = {}
+
+    def statements(self, item: Item) -> list[Statement]:
+        if item.id not in self._parsed:
+            self._parsed[item.id] = split_statements(item.body)
+        return self._parsed[item.id]
+
+    def echoes(self, text: str, item: Item) -> bool:
+        """Does an agent only say again in this item what the session was shown before?"""
+        return can_be_echo(item) and is_repeated(text, self._shown, item.epoch)
+
+    def is_new(self, text: str) -> bool:
+        return _same_form(text) not in self._known | self._told
+
+    def lets(self, text: str, item: Item) -> bool:
+        return self.is_new(text) and not self.echoes(text, item)
+
+    def tell(self, facts: Iterable[Fact]) -> None:
+        """These are told: they are not taken again in the same turn."""
+        self._told.update(_same_form(fact.text) for fact in facts)
+
+    def keep(self, facts: Iterable[str]) -> None:
+        """These are what is stored of a turn: said once more in this session, they are not taken
+        again. What was only told, and is not stored, may be."""
+        self._told.clear()
+        self._known.update(map(_same_form, facts))
+
+    def take(
+        self, item: Item, least: float = 1.0, bonus: float = 0.0, echoes: bool = False
+    ) -> list[Taken]:
+        """The statements of a message that tell something new, in order. With `echoes` those, too,
+        that say of this work what the agent was shown of another."""
+        return [
+            Taken(one, item, value)
+            for one in self.statements(item)
+            if one.kind != "heading" and (value := bonus + statement_worth(one)) >= least
+            and not is_boilerplate(one.text) and self.is_new(one.text)
+            and (echoes or not self.echoes(one.text, item))
+        ]  # fmt: skip
+
+    def findings(self, item: Item, least: float = 1.0) -> list[Taken]:
+        """Those that tell a cause, a trap or a failure. Most messages have none, and are not even
+        taken apart."""
+        if not has_cue(item.body, *_FINDINGS):
+            return []
+        return [taken for taken in self.take(item, least) if taken.statement.tells & _FINDINGS]
+
+
+def _same_form(text: str) -> str:
+    return " ".join(text.lower().split())
+
+
+def statement_worth(statement: Statement) -> float:
+    """How much a statement tells to somebody who was not there."""
+    told = sum(_WORTH.get(name, 0.0) for name in statement.tells)
+    named = 0.4 * min(statement.specific, 3)
+    point = 0.5 if statement.kind == "bullet" and statement.specific else 0.0
+    before = 1.0 if statement.text.endswith(":") else 0.0  # what it says comes after it
+    vague = 0.8 if not statement.specific and len(statement.text) < 60 else 0.0
+    return told + named + point - before - vague
+
+
+def choose_facts(
+    found: Sequence[Taken], most: int = _FACTS, room: int = _FACT_CHARS
+) -> list[Taken]:
+    """The most telling of them, as many as there is room for, in the order they were said."""
+    order = sorted(range(len(found)), key=lambda at: (-found[at].worth, at))
+    kept: list[int] = []
+    known: list[set[str]] = []
+    for at in order:
+        text = found[at].statement.text
+        said = title_words(text)
+        if len(kept) == most:
+            break
+        if len(text) <= room and all(word_overlap(said, other) <= NEAR for other in known):
+            room -= len(text)
+            known.append(said)
+            kept.append(at)
+    return [found[at] for at in sorted(kept)]
+
+
+def filled_sections(sections: Mapping[str, str]) -> dict[str, str]:
+    return {name: text for name, text in sections.items() if text}

@@ -1,0 +1,318 @@
+"""Sessions into what is distilled from them: read, judge, compose, write; in small steps.
+
+A session is written in one transaction with the mark that it is done, so it can be stopped at any
+time. Distilled again, it gives the same items under the same refs; what no longer comes of it goes.
+Of a long session only the turns since something new, and some before them, are made anew, and none
+that a language model has noted since it last grew (`llm.refine`). Where memory is bounded it is
+done in several goes. Turn by turn, in several goes and all at once give the same, with the same
+reader. What this session or another has told already within the hour is folded into that
+(`repeats`); what is kept once for a project is left out where it was met more recently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from yester.cards.cards import (
+    Card,
+    Distilled,
+    add_todo,
+    is_kept_once,
+    make_card,
+    make_session_card,
+    observation_item,
+    read_card,
+    session_item,
+    turn_item,
+    turn_sources,
+)
+from yester.cards.drafts import Draft, Gate, Looked
+from yester.cards.observations import observe_turn
+from yester.cards.outcomes import find_outcomes
+from yester.cards.repeats import (
+    SessionInsights,
+    find_stored_insight,
+    fold_insight,
+    keep_foreign_facts,
+    read_insight,
+    unfold_insight,
+)
+from yester.cards.status import Changes, Committed, judge_turns
+from yester.cards.turns import LOOK_BACK, DistilRules, History, View, distilled_items
+from yester.ingest.prepare import prepare_item, shown_texts
+from yester.memories.keeping import keep_rules, link_decisions
+from yester.model import DISTILLED, Entry, Item, PutCounts, Refinement, Session, Waiting, replace
+from yester.store.contract import Store
+
+_MESSAGES = 12  # taken apart at once
+
+
+@dataclass(slots=True)
+class DistilReport:
+    sessions: int = 0
+    turns: int = 0
+    steps: int = 0  # uses of tools
+    observations: int = 0
+    summaries: int = 0
+    repeated: int = 0  # told before: folded into that, or left out where it was met since
+    rules: int = 0  # that a user typed
+    links: int = 0  # between a decision and the one it undoes
+    put: PutCounts = field(default_factory=PutCounts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """A turn with a card, and its share of the turn's tokens for each item."""
+
+    turn: View
+    card: Card
+    share: int
+
+
+class _Session:
+    """A session while it is distilled: its turns, which of them stay as they are, what came of it
+    before (`known`) and which of that is not made anew (`older`)."""
+
+    def __init__(self, store: Store, waiting: Waiting) -> None:
+        self.store, self.waiting, self.session = store, waiting, waiting.session
+        self.noted = _noted_turns(store, waiting.session)
+        self.known = distilled_items(store, waiting.session.id)
+        # Earlier versions had no card for the only turn of a session: there it is made, too.
+        types = {item.type for item in self.known if item.kind == "summary"}
+        since = 0 if types == {"session"} else waiting.since
+        self.history = History(store, waiting.session.id, since)
+        self.turns: list[View] = []
+        self.looked: list[Looked] = []
+        self.stay: frozenset[str] = frozenset()
+        self.older: list[Item] = []
+        self.made: dict[str, Distilled] = {}
+        self.repeated = 0
+
+    def read(self, rules: DistilRules) -> Iterator[None]:
+        yield from self.history.read(rules)
+        turns = self.history.turns()
+        yield
+        changes = Changes(turns).follow()
+        commits = changes.commits_by_turn(LOOK_BACK)
+        yield
+        outcomes = find_outcomes(turns, LOOK_BACK)
+        yield
+        statuses = judge_turns(changes, LOOK_BACK)
+        first = self.history.first
+        self.stay = frozenset(
+            turn.key
+            for turn, done in zip(turns, commits, strict=True)
+            if turn.started < first or self.noted.get(turn.key) == turn_shape(turn, done)
+        )
+        self.turns = yield from _read_titles(turns, commits, self.stay, rules)
+        self.looked = [
+            Looked(*one) for one in zip(self.turns, statuses, commits, outcomes, strict=True)
+        ]
+        self.older = [item for item in self.known if self._is_older(item)]
+
+    def _is_older(self, item: Item) -> bool:
+        """Is it of a turn that is not made anew?"""
+        for turn in self.turns:
+            if f":{turn.key}:" in item.ref:
+                return turn.key in self.stay
+        stays = (t for t in self.turns if t.number == item.prompt_number != 0)
+        return any(t.key in self.stay for t in stays) or item.epoch < self.history.first
+
+    def compose(self) -> Iterator[None]:
+        """The items of the turns that do not stay, and the session's card."""
+        own = {item.ref for item in self.known}
+        insights = SessionInsights()
+        told: list[str] = []
+        anew = [turn for turn in self.turns if turn.key not in self.stay]
+        for item in self.older:
+            if item.kind == "observation" and not is_kept_once(item):
+                before = read_insight(self.store, item)
+                bare = unfold_insight(before, anew)
+                insights.add(bare)
+                told += bare.item.facts
+                if bare is not before:
+                    self._add(bare)
+        gate = Gate(shown_texts(self.store, self.session.id, self.session.key), told)
+        telling: list[_Told] = []
+        for looked in self.looked:
+            turn = looked.turn
+            if turn.key in self.stay:
+                continue
+            yield from _take_apart(turn, gate)
+            drafts = observe_turn(looked, gate)
+            card = make_card(looked, drafts, gate)
+            yield
+            # A turn's tokens are shared out among all that may be made of it, its own card and the
+            # session's among them: none are counted twice.
+            share = turn.tokens // max(len(drafts) + 2 * bool(card), 1)
+            facts: list[str] = []
+            for draft in drafts:
+                facts += self._observe(turn, draft, share, insights, own)
+                yield
+            gate.keep(facts)
+            if card:
+                telling.append(_Told(turn, card, share))
+        if telling and (todo := self.history.todo(self.turns)):
+            telling[-1] = replace(telling[-1], card=add_todo(telling[-1].card, todo))
+        self._add_cards(telling)
+
+    def _add(self, one: Distilled) -> None:
+        self.repeated += one.repeated or one.folded
+        if not one.repeated:
+            self.made[one.item.ref] = one
+
+    def _observe(
+        self, turn: View, draft: Draft, share: int, insights: SessionInsights, own: Collection[str]
+    ) -> tuple[str, ...]:
+        """Its facts, unless another session may take it over."""
+        store = self.store
+        one = observation_item(self.session, turn, draft, share)
+        if is_kept_once(one.item):
+            later = (
+                old.source == DISTILLED and old.epoch > one.item.epoch
+                for old in store.find_by_ref(one.item.ref)
+            )
+            self._add(replace(one, repeated=any(later)))
+            return ()
+        earlier = insights.find(one.item)
+        if earlier is None and one.item.ref not in own:
+            other = find_stored_insight(store, one.item, own)
+            earlier = unfold_insight(read_insight(store, other), [turn]) if other else None
+        facts = one.item.facts
+        one = fold_insight(earlier, one) if earlier is not None else one
+        insights.add(one)
+        self._add(one)
+        return facts
+
+    def _add_cards(self, telling: Sequence[_Told]) -> None:
+        """Of each turn that has something to tell; and of the session, where there are several."""
+        for one in telling:
+            self._add(turn_item(self.session, one.turn, one.card, one.share))
+        before = [item for item in self.older if item.kind == "summary" and item.type == "turn"]
+        cards = [*map(read_card, before), *(one.card for one in telling)]
+        if len(cards) < 2:
+            return
+        evidence = self.store.evidence([item.id for item in before])
+        sources = [(-1, id_) for item in before for fact, id_ in evidence[item.id] if fact == -1]
+        sources += [source for one in telling for source in turn_sources(one.turn)]
+        numbers = [item.prompt_number for item in before] + [one.turn.number for one in telling]
+        shares = sum(item.discovery_tokens for item in before) + sum(one.share for one in telling)
+        card = make_session_card(sorted(cards, key=lambda card: card.epoch))
+        self._add(session_item(self.session, max(numbers), card, shares, sources))
+
+    def merge_known(self) -> None:
+        """What was there before keeps its place in a chain of decisions, and what others folded
+        into it and was not made of any item that is looked at now."""
+        first = self.history.first
+        again = (turn for turn in self.turns if turn.started < first or turn.key not in self.stay)
+        looked_at = frozenset(id_ for turn in again for id_ in turn.ids)
+        for had in self.known:
+            if had.ref not in self.made or had in self.older:
+                continue
+            one = self.made[had.ref]
+            one = replace(one, item=replace(one.item, status=had.status, supersedes=had.supersedes))
+            if had.kind == "observation" and not is_kept_once(had):
+                one = keep_foreign_facts(self.store, one, had, looked_at)
+            self.made[had.ref] = one
+
+    def write(self, entries: Sequence[Entry]) -> PutCounts | None:
+        """None, and nothing done, where a language model has noted a turn meanwhile."""
+        store, rest = self.store, self.history.rest
+        kept = {item.ref for item in self.older} | self.made.keys()
+        gone = [
+            item
+            for item in self.known
+            # What came of turns that are looked at another time stays until then.
+            if item.ref not in kept and not (rest and item.epoch >= rest)
+        ]
+        # What a decision had undone that is none any more holds again.
+        freed = store.get([item.supersedes for item in gone if item.supersedes])
+        with store.transaction("work"):
+            if _noted_turns(store, self.session) != self.noted:
+                return None
+            if gone:
+                store.remove([item.id for item in gone])
+                store.put([prepare_item(replace(item, status="active")) for item in freed])
+            put = store.put(entries)
+            store.settle_session(self.waiting, rest)
+        return put
+
+    def count(self, report: DistilReport, put: PutCounts) -> None:
+        report.put += put
+        report.repeated += self.repeated
+        report.sessions += not self.history.rest
+        fresh = [turn for turn in self.turns if turn.key not in self.stay]
+        report.turns += len(fresh)
+        report.steps += sum(len(turn.steps) for turn in fresh)
+        own = [one.item for one in self.made.values() if one.item.session == self.session.key]
+        observed = sum(item.kind == "observation" for item in own)
+        report.observations += observed
+        report.summaries += len(own) - observed
+
+
+def distil_session(
+    store: Store, waiting: Waiting, rules: DistilRules, report: DistilReport, now: int = 0
+) -> Iterator[None]:
+    """Distil a session and store what comes of it, in steps of a few milliseconds. `now` dates
+    what is kept for good; 0: the session's end. With `rules.most` it may wait still afterwards."""
+    one = _Session(store, waiting)
+    yield from one.read(rules)
+    yield from one.compose()
+    one.merge_known()
+    entries = []
+    for each in one.made.values():
+        entries.append(replace(prepare_item(each.item), evidence=tuple(each.sources)))
+        yield
+    if (put := one.write(entries)) is None:
+        yield from distil_session(store, waiting, rules, report, now)
+        return
+    yield
+    typed = [turn for turn in one.turns if turn.started >= one.history.first]
+    prompts = [turn.prompt for turn in typed if turn.prompt is not None]
+    report.rules += keep_rules(store, one.session, prompts, now or one.session.ended)
+    yield
+    for links in link_decisions(store, one.session):
+        report.links += links
+        yield
+    one.count(report, put)
+
+
+def _read_titles(
+    turns: Sequence[View],
+    commits: Sequence[Sequence[Committed]],
+    stay: Collection[str],
+    rules: DistilRules,
+) -> Generator[None, None, list[View]]:
+    """The turns with what the reader calls them, one in a step. A turn whose work was committed is
+    named by its commit; one without a closing message was broken off."""
+    named = []
+    for turn, done in zip(turns, commits, strict=True):
+        if rules.reader and not done and turn.key not in stay and turn.closing is not None:
+            request = turn.prompt.body if turn.prompt is not None else ""
+            title = rules.reader.find_title(request, turn.closing.body)
+            named.append(replace(turn, read_title=title.text) if title.usable else turn)
+            yield
+        else:
+            named.append(turn)
+    return named
+
+
+def _take_apart(turn: View, gate: Gate) -> Iterator[None]:
+    """The messages of a turn, a few at a time."""
+    for number, item in enumerate(turn.said):
+        gate.findings(item)
+        if number % _MESSAGES == _MESSAGES - 1:
+            yield
+
+
+def turn_shape(turn: View, commits: Sequence[Committed]) -> str:
+    """How far a turn has come: another one when something was added to it, or its work was
+    committed later."""
+    return f"{turn.ended}-{turn.tokens}-{len(turn.steps)}-{len(commits)}"
+
+
+def _noted_turns(store: Store, session: Session) -> Mapping[str, str]:
+    """The turns whose notes are a language model's, and how far they had come."""
+    made = store.entries(Refinement, {"session": session.id})
+    return {one.turn: one.shape for one in made if not one.reason}

@@ -1,0 +1,173 @@
+"""What was said, taken apart: the statements of a message, what they tell, which tell nothing, and
+how one becomes a title.
+
+A statement is the author's words, without marks; code, tables and quotations are not taken. The
+rows of tables/statements.toml know English, and of other languages the commonest words.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from yester.tables import load_pattern, load_rows
+from yester.text.prose import prose_sentences, strip_marks
+
+LONGEST = 320  # characters of a statement; a longer one is cut where a clause ends
+TITLE = 80  # characters
+_LONGEST_MESSAGE = 30_000  # what stands after so much is no longer looked at
+_SHORTEST = 18
+_QUOTATION = re.compile(r"^[ \t]*>.*$", re.M)
+# A line that goes on in the next one, which is no point, heading, table or code.
+_WRAPPED = re.compile(r"(?<=[^\s.:!?>|#*`])[ \t]*\n(?=[ \t]*(?:[a-z(]|`[^`]))")
+_CODE_MARK = re.compile(r"(?<!`)`(?!`)")
+_CODE = "\ue000"  # stands for a code mark while a message is taken apart
+_SPECIFIC = re.compile(
+    r"\b\w+[_./]\w+|\w\(\)|\b[a-z]+[A-Z]\w+|\b[A-Z]{2,}\b|--\w|\d{2,}|\"[^\"]{2,}\""
+)
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_FIXED = re.compile(r"\A(?:(?:all|now|also|it'?s) )?fixed\s*[:,;.!—–-]+\s*", re.I)
+_A_WORD = re.compile(r"[\w'-]+(?:\s[\w'-]+)?[.!](?:\s|\Z)")
+_ASIDE = re.compile(r"\s*\([^()]{3,120}\)|\s*\[[^\[\]]{3,80}\]")
+_ENDS = " ,;:—–-("
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    text: str
+    kind: str = "paragraph"  # paragraph, bullet, heading
+    heading: str = ""  # under which it stands
+    lead: bool = False  # before the first list or heading
+    code: int = 0  # pieces of code in it
+
+    @property
+    def tells(self) -> frozenset[str]:
+        return find_cues(self.text)
+
+    @property
+    def specific(self) -> int:
+        """How many things it names that one could look for."""
+        return max(len(_SPECIFIC.findall(self.text)), self.code)
+
+
+def split_statements(text: str) -> list[Statement]:
+    """The statements of a message in order, boilerplate among them."""
+    text = _WRAPPED.sub(" ", _QUOTATION.sub("", text[:_LONGEST_MESSAGE])).replace("’", "'")
+    found: list[Statement] = []
+    heading, lead = "", True
+    for kind, marked in prose_sentences(_CODE_MARK.sub(_CODE, text)):
+        sentence = marked.replace(_CODE, "")
+        lead = lead and kind == "paragraph"
+        above = "" if kind == "heading" else heading
+        heading = sentence if kind == "heading" else heading
+        code = marked.count(_CODE) // 2
+        found.append(Statement(cut_clause(sentence, LONGEST), kind, above, lead, code))
+    return found
+
+
+# --- what a statement tells ----------------------------------------------------------------------
+
+
+def has_cue(text: str, *names: str) -> bool:
+    """Could a message tell one of these? Looks at all of it at once."""
+    rows = load_rows("statements", "cues")
+    return any(row.pattern.search(text) for row in rows if row.name in names)
+
+
+@lru_cache(maxsize=4_096)
+def find_cues(text: str) -> frozenset[str]:
+    rows = load_rows("statements", "cues")
+    return frozenset(row.name for row in rows if row.pattern.search(text))
+
+
+def count_words(text: str) -> int:
+    """Words; of scripts without spaces three characters count as one."""
+    return len(_WORD.findall(_UNSPACED.sub(" ", text))) + len(_UNSPACED.findall(text)) // 3
+
+
+@lru_cache(maxsize=4_096)
+def is_boilerplate(text: str) -> bool:
+    """Nothing that could be worth keeping: too short, a question, or talk about the talk."""
+    bare = drop_fixed(drop_interjection(text)).strip(" *#:—–-")
+    if bare[-1:] in "?？" or count_words(bare) < 3:
+        return True
+    if len(bare) < _SHORTEST and not _UNSPACED.search(bare):
+        return True
+    return any(row.pattern.search(bare) for row in load_rows("statements", "boilerplate"))
+
+
+def is_generic_heading(text: str) -> bool:
+    """A heading that any message could have."""
+    if re.match(r"(?:what|how|why|where|when|which)\b", text, re.I) and not _SPECIFIC.search(text):
+        return True
+    generic = load_pattern("statements", "generic word")
+    words = [word.strip(":()?!.,") for word in text.split()]
+    return sum(not generic.fullmatch(word) for word in words) < 2
+
+
+# --- as it is shown ------------------------------------------------------------------------------
+
+
+def drop_label(text: str) -> str:
+    """`Root cause: the cache` is about the cache; `Verdict: possible. …` needs its label."""
+    rest = load_pattern("statements", "label").sub("", text, count=1)
+    return text if _A_WORD.match(rest) else rest
+
+
+def drop_interjection(text: str) -> str:
+    rest = load_pattern("statements", "interjection").sub("", text, count=1)
+    return rest or text
+
+
+def drop_fixed(text: str) -> str:
+    """`Fixed: the cache` says what was fixed in what comes after it."""
+    return _FIXED.sub("", text, count=1)
+
+
+def cut_clause(text: str, most: int) -> str:
+    """The beginning of a text, at most so long, up to the end of a clause; nothing is changed."""
+    if len(text) <= most:
+        return text
+    clause = load_pattern("statements", "clause")
+    ends = [m.start() for m in clause.finditer(text[: most + 1]) if m.start() > most // 3]
+    at = ends[-1] if ends else text.rfind(" ", 0, most)
+    shorter = text[: at if at > 0 else most].rstrip(_ENDS)
+    return shorter if shorter.count("`") % 2 == 0 else shorter[: shorter.rfind("`")].rstrip(_ENDS)
+
+
+def as_title(text: str) -> str:
+    """A statement as a title: without marks, asides and interjections; a long one ends with its
+    first clauses, or where it is cut with a sign that it goes on."""
+    bare = drop_label(drop_interjection(strip_marks(text))).strip(" .:;,—–-")
+    if len(bare) > TITLE:
+        bare = " ".join(_ASIDE.sub("", bare).split())
+    return _capitalize(shorten_title(bare))
+
+
+def shorten_title(text: str, most: int = TITLE) -> str:
+    """At most so long: whole clauses where they fill at least half of it, else words and …"""
+    if len(text) <= most:
+        return text
+    half_a_pair = load_pattern("statements", "half a pair")  # "both the key" wants the other one
+    dangling = load_pattern("statements", "dangling")
+    ends = [
+        m.start()
+        for m in load_pattern("statements", "joint").finditer(text[: most + 1])
+        if m.start() >= most * 0.45
+        and not (m[0] in (" and ", " or ") and half_a_pair.search(text, 0, m.start()))
+    ]
+    if ends:
+        return dangling.sub("", text[: ends[-1]].rstrip(_ENDS))
+    short = text[: text.rfind(" ", 0, most)] if " " in text[:most] else text[: most - 1]
+    half = half_a_pair.search(short)
+    if half and half.start() >= most * 0.45:
+        short = short[: half.start()].rstrip()
+    return dangling.sub("", short).rstrip(_ENDS) + "…"
+
+
+def _capitalize(text: str) -> str:
+    """With a capital, unless it begins with a name."""
+    word = text.split(" ", 1)[0].rstrip(".,:;")
+    return text[:1].upper() + text[1:] if word.isalpha() and word.islower() else text

@@ -1,0 +1,439 @@
+"""What a tool was given and what came of it: shell commands, commits, test runs, errors, edits.
+
+The tables are in tables/tools.toml. Uses are stored with their structure (`model.ToolCall`). What
+was stored before schema 15 and whose transcript is gone has none: there, and only here, input and
+output are guessed from the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from yester.agents.values import decode_json, find_shell_call, text_at
+from yester.ingest.prepare import SHELLS
+from yester.model import Item
+from yester.tables import load_pattern, load_rows
+
+CHECKS = frozenset({"test", "lint", "build"})
+
+# --- a use of a tool -----------------------------------------------------------------------------
+
+_HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1")
+# Tools that take names, patterns and addresses, in lower case; none that changes a file.
+_LOOKS = frozenset(
+    {
+        "codebase_search", "file_search", "glob", "google_web_search", "grep", "grep_search",
+        "list", "list_directory", "ls", "read", "read_bash", "read_file", "read_file_v2",
+        "read_many_files", "readfile", "search_file_content", "semanticsearch", "view",
+        "view_image", "web_search", "websearch",
+    }
+)  # fmt: skip
+_OLD_TEXT = ("old_string", "oldString", "old_str")
+_NEW_TEXT = ("new_string", "newString", "new_str")
+_PATCH = ("patchText", "patch", "input")
+_PATCH_LINE = re.compile(r"^([+-])(?!\+\+ |-- )(.*)", re.M)
+
+
+def split_call(item: Item) -> tuple[str, str | None]:
+    """Input and output of a use of a tool; "" where there was none, None where it is not known or
+    cannot be told apart."""
+    if item.call is None:
+        return _guess_parts(item.tool.lower(), item.body)
+    if item.call.result is None:
+        return item.body, None
+    start, end = item.call.result
+    given = item.body[:start]
+    if given and not given.endswith("\n\n"):  # other marks between the two, or what was left out
+        given = "\n".join(item.body[begin:to] for _, begin, to in item.call.fields)
+    return given.removesuffix("\n\n"), item.body[start:end]
+
+
+def _guess_parts(tool: str, text: str) -> tuple[str, str | None]:
+    """Input and output were joined by a blank line, and the new text of an edit has blank lines of
+    its own. So only tools whose input is known to have none, and shells, whose documents can be
+    recognised, are taken apart."""
+    if tool in _LOOKS:
+        given, _, output = text.partition("\n\n")
+        return given, output
+    if tool not in SHELLS:
+        return text, None
+    given, output = guess_shell_parts(text)
+    unsure = not output and "\n\n" in text  # a document without its end: long texts are cut
+    return (text, None) if unsure else (given, output)
+
+
+def guess_shell_parts(text: str) -> tuple[str, str]:
+    """Input and output. Documents in the command may hold blank lines of their own."""
+    call = find_shell_call(text)
+    if call.result:
+        _, start, end = call.fields[0]
+        return text[start:end], text[slice(*call.result)].strip("\n")
+    at = text.find("\n\n")
+    while at >= 0:
+        if not _is_unfinished(text[:at]) or text.startswith("Exit code ", at + 2):
+            return text[:at], text[at + 2 :]
+        at = text.find("\n\n", at + 2)
+    return text, ""
+
+
+def _is_unfinished(head: str) -> bool:
+    for opened in _HEREDOC.finditer(head):
+        end = re.compile(rf"^\s*{re.escape(opened[2])}\b", re.M)
+        if not end.search(head, opened.end()):
+            return True
+    return "<<" not in head and head.replace('\\"', "").count('"') % 2 == 1
+
+
+def shell_command(item: Item) -> str:
+    """What a shell was told to run."""
+    command = item.call_field("command", "cmd")
+    return split_call(item)[0] if command is None else command
+
+
+def call_title(item: Item) -> str:
+    """`Edit git_test.go +3 −1`, `pytest: 2 failed`, `Bash: git push`; "" where nothing tells."""
+    call = item.call
+    if call is None or not item.tool:
+        return ""
+    if item.tool.lower() in SHELLS:
+        return _shell_title(item)
+    failed = " (failed)" if "error" in item.tags else ""
+    if item.files_modified:
+        name = file_name(item.files_modified[0])
+        return f"{item.tool} {name}{failed or _count_changes(item)}"
+    if item.files_read:
+        return f"{item.tool} {file_name(item.files_read[0])}{failed}"
+    texts = (item.body[start:end].strip() for _, start, end in call.fields)
+    said = next(filter(None, texts), "")
+    return f"{item.tool}: {said.splitlines()[0]}{failed}" if said else ""
+
+
+def _shell_title(item: Item) -> str:
+    command = (item.call_field("command", "cmd") or "").strip()
+    if not command:
+        return ""
+    if command_kind(command) == "test" and (tests := count_tests(item.call_result or "")):
+        outcome = f"{tests.failed} failed" if tests.failed else f"{tests.passed} passed"
+        return f"{program_name(command)}: {outcome}"
+    status = item.call.status if item.call else None
+    failed = f" (exit {status})" if status else " (failed)" if "error" in item.tags else ""
+    return f"{item.tool}: {main_part(command)}{failed}"
+
+
+def file_name(path: str) -> str:
+    return path.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]
+
+
+def file_names(files: Iterable[str], most: int = 3) -> str:
+    """Some files by name, and how many more."""
+    names = list(dict.fromkeys(map(file_name, files)))
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def _count_changes(item: Item) -> str:
+    """` +3 −1`, the lines that an edit added and took away; "" where it does not tell."""
+    if item.call is None or item.call.cut:
+        return ""
+    if patch := item.call_field(*_PATCH):
+        signs = [sign for sign, _ in _PATCH_LINE.findall(patch)]
+        added, removed = signs.count("+"), signs.count("-")
+    else:
+        counts = [_count_lines(old, new) for old, new in replaced_texts(item)]
+        added, removed = sum(one[0] for one in counts), sum(one[1] for one in counts)
+    return f" +{added} −{removed}" if added or removed else ""
+
+
+def replaced_texts(item: Item) -> list[tuple[str, str]]:
+    """(before, after) of each place that an edit changed; none where it does not tell."""
+    old, new = item.call_field(*_OLD_TEXT), item.call_field(*_NEW_TEXT)
+    if old is not None or new is not None:
+        return [(old or "", new or "")]
+    if patch := item.call_field(*_PATCH):
+        lines = _PATCH_LINE.findall(patch)
+        old, new = ("\n".join(text for sign, text in lines if sign == one) for one in "-+")
+        return [(old, new)]
+    edits = decode_json(item.call_field("edits") or "")
+    if not isinstance(edits, list):
+        return []
+    pairs = [(text_at(edit, *_OLD_TEXT), text_at(edit, *_NEW_TEXT)) for edit in edits]
+    return [pair for pair in pairs if any(pair)]
+
+
+def _count_lines(old: str, new: str) -> tuple[int, int]:
+    """Lines added and taken away, without those that both begin and end with."""
+    before, after = old.splitlines(), new.splitlines()
+    for end in (0, -1):
+        while before and after and before[end] == after[end]:
+            before.pop(end)
+            after.pop(end)
+    return len(after), len(before)
+
+
+# --- what an edit defines ------------------------------------------------------------------------
+
+_MOST_NAMES = 10
+_READ_CHARS = 8_000
+
+
+def defined_names(text: str) -> list[str]:
+    """The functions, classes and types whose definition a change holds, in order."""
+    found = [
+        (match.start(), match["name"])
+        for row in load_rows("tools", "definitions")
+        for match in row.pattern.finditer(text[:_READ_CHARS])
+    ]
+    return list(dict.fromkeys(name for _, name in sorted(found)))
+
+
+def list_names(texts: Iterable[str]) -> str:
+    """What changes define, in one line."""
+    names = list(dict.fromkeys(name for text in texts for name in defined_names(text)))
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return ", ".join(names[:_MOST_NAMES]) + more
+
+
+# --- a command -----------------------------------------------------------------------------------
+
+_STATUS = re.compile(r"(?:Exit code:?|exited with code:?|<exit_code>) ?(\d{1,3})\b")
+_SEPARATOR = re.compile(r"&&|\|\||;|\n")
+_WORD = re.compile(r"[\w./:@-]+")
+_PLACE = re.compile(r"/|\.\w")
+_CHANGES_FOLDER = re.compile(r"\A(?:cd|pushd|popd|set|export|source|\.)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """A command and what came of it; `status` is None where nobody told."""
+
+    command: str
+    output: str
+    status: int | None
+    refused: bool = False
+
+    @property
+    def failed(self) -> bool:
+        return self.status not in (0, None)
+
+
+def read_run(command: str, output: str, failed: bool, status: int | None = None) -> Ran:
+    """A command and what came of it. `status` is what the client told; else the output may."""
+    if load_pattern("tools", "refused").search(output[:600]):
+        return Ran(command, "", None, refused=True)
+    if status is None:
+        told = _STATUS.search(output[:300])
+        status = int(told[1]) if told else int(failed)
+    if failed and not status:
+        status = 1
+    if output.startswith(("Exit code", "Error: Exit code")):
+        output = output.split("\n", 1)[1] if "\n" in output else ""
+    return Ran(command, output, status)
+
+
+def split_command(command: str) -> list[str]:
+    """The commands of a line, without what only shapes their output or changes the folder."""
+    line = command.split("<<", 1)[0].replace("\\\n", " ")
+    shapes_output = load_pattern("tools", "shapes output")
+    wrapper = load_pattern("tools", "wrapper")
+    found = []
+    for part in _SEPARATOR.split(line):
+        part = shapes_output.sub("", part).strip().lstrip("({ ")
+        part = wrapper.sub("", part)
+        if part and not _CHANGES_FOLDER.match(part):
+            found.append(" ".join(part.split()))
+    return found
+
+
+def command_kind(command: str) -> str:
+    """test, lint, build, install, look, vcs or "": the first of these that a part of it is."""
+    kinds = {_kind_of_part(part) for part in split_command(command)}
+    for name in ("test", "lint", "build", "install", "vcs", ""):
+        if name in kinds:
+            return name
+    return "look"
+
+
+def _kind_of_part(part: str) -> str:
+    rows = load_rows("tools", "commands")
+    return next((row.name for row in rows if row.pattern.match(part)), "")
+
+
+def main_part(command: str) -> str:
+    """The one that matters: the first of the command's kind, else the first that does something."""
+    parts = split_command(command) or [command.split("\n", 1)[0]]
+    for wanted in (frozenset({command_kind(command)}) & CHECKS, frozenset({"install", "vcs", ""})):
+        for part in parts:
+            if _kind_of_part(part) in wanted:
+                return part
+    return parts[0]
+
+
+def command_line(command: str) -> str:
+    """The first line as it was typed, without what only shapes its output."""
+    return load_pattern("tools", "shapes output").sub("", command.split("\n", 1)[0]).strip()
+
+
+def command_words(command: str) -> list[str]:
+    return _WORD.findall(command)
+
+
+@lru_cache(maxsize=512)
+def program_name(command: str) -> str:
+    """`go test`, `pnpm`, `gh pr`: what must be the same for two runs to be comparable."""
+    found = command_words(main_part(command))
+    names = [word for word in found[:5] if not word.startswith("-") and not _PLACE.search(word)]
+    return " ".join(names[: 3 if "run" in names[:2] else 2])
+
+
+# --- a commit ------------------------------------------------------------------------------------
+
+_COMMIT = re.compile(r"\bgit\b(?:\s+-[cC] \S+)*\s+commit\b(?P<rest>[^\n]*)")
+_MESSAGE = re.compile(
+    r"(?:-m|--message|-[a-ln-z]*m)[ =]?\s*(?:\"\$\(cat <<-?\s*['\"]?(?P<mark>\w+)['\"]?\n"
+    r"(?P<document>.*?)\n[ \t]*(?P=mark)\b|\"(?P<double>(?:[^\"\\]|\\.)*)\"|'(?P<single>[^']*)'"
+    r"|\$'(?P<ansi>(?:[^'\\]|\\.)*)')",
+    re.S,
+)
+_FROM_INPUT = re.compile(
+    r"(?:-F|--file)[ =]?-\s*<<-?\s*['\"]?(?P<mark>\w+)['\"]?\n(?P<document>.*?)\n(?P=mark)\b", re.S
+)
+_COMMITTED = re.compile(
+    r"^\[(?P<branch>[^\]\n]+?) (?:\(root-commit\) )?(?P<hash>[0-9a-f]{7,40})\] ", re.M
+)
+# A repository made for a trial is not the project's.
+_TRIAL = re.compile(r"git init|mktemp|\bcd /tmp\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    subject: str
+    body: str
+    hash: str = ""
+
+
+def find_commits(one: Ran) -> Iterator[Commit]:
+    """What a command has committed: the messages as they were written."""
+    if one.failed or one.refused:
+        return
+    for found in _COMMIT.finditer(one.command):
+        if "--dry-run" in found["rest"] or _TRIAL.search(one.command, 0, found.start()):
+            continue
+        if message := _commit_message(one.command[found.start("rest") :]):
+            subject, _, body = message.partition("\n")
+            hashes = [m["hash"] for m in _COMMITTED.finditer(one.output)]
+            yield Commit(subject.strip(), body.strip(), hashes[-1] if hashes else "")
+
+
+def _commit_message(rest: str) -> str:
+    end = rest.find("git commit", 1)
+    rest = rest if end < 0 else rest[:end]
+    texts = []
+    if found := _FROM_INPUT.search(rest):
+        texts = [found["document"]]
+    else:
+        for found in _MESSAGE.finditer(rest):
+            forms = (found["document"], found["double"], found["single"], found["ansi"])
+            text = next(filter(None, forms), "")
+            texts.append(text.replace('\\"', '"').replace("\\`", "`"))
+            if found["document"]:
+                break
+    message = load_pattern("tools", "trailer").sub("", "\n\n".join(texts)).strip()
+    return "" if message.startswith("$(") else message
+
+
+# --- a test run ----------------------------------------------------------------------------------
+
+_GO_OK = re.compile(r"^ok  \t", re.M)
+_GO_FAIL = re.compile(r"^FAIL\t\S", re.M)
+_GO_CASE = re.compile(r"^--- (PASS|FAIL): ", re.M)
+
+
+@dataclass(frozen=True, slots=True)
+class RunCounts:
+    passed: int
+    failed: int
+    unit: str = ""  # what was counted, where it is not tests
+
+    def __bool__(self) -> bool:
+        return bool(self.passed or self.failed)
+
+    def __str__(self) -> str:
+        """`2 failed`, `9 passed`, `3 packages passed`"""
+        number, word = (self.failed, "failed") if self.failed else (self.passed, "passed")
+        return f"{number} {self.unit} {word}" if self.unit else f"{number} {word}"
+
+
+def count_tests(output: str) -> RunCounts | None:
+    """What a test run counted; several runners in one output are added up."""
+    for row in load_rows("tools", "runners"):
+        found = [m.groupdict() for m in row.pattern.finditer(output)]
+        if any(any(match.values()) for match in found):
+            failed = sum(int(match.get("failed") or 0) for match in found)
+            passed = sum(int(match.get("passed") or 0) for match in found)
+            if row.values.get("counts_all"):
+                passed = max(passed - failed, 0)
+            return RunCounts(passed, failed)
+    cases = _GO_CASE.findall(output)
+    good, bad = len(_GO_OK.findall(output)), len(_GO_FAIL.findall(output))
+    if cases and (good or bad):
+        return RunCounts(max(good, cases.count("PASS")), max(cases.count("FAIL"), bad))
+    if not good and not bad:
+        return None
+    return RunCounts(good, bad, "package" if (bad or good) == 1 else "packages")
+
+
+# --- an error ------------------------------------------------------------------------------------
+
+_LONGEST_ERROR = 300  # characters of an error's line
+_MOST_LINES = 400  # of an output, from its end and its beginning
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[()][A-Z0-9]|[\x00-\x08\x0b-\x1f]")
+_NOTHING_BUT_A_PLACE = re.compile(r"\S+?:\d+(?::\d+)?:\s*(?::|#|$)")
+
+
+@dataclass(frozen=True, slots=True)
+class Error:
+    """`text` is the line as it was printed; `fingerprint` what it has in common with its like."""
+
+    text: str
+    fingerprint: str
+    rank: int  # of the row that matched: the lower, the more telling
+
+
+def error_fingerprint(text: str) -> str:
+    """An error's words without what differs from run to run and machine to machine: paths,
+    numbers, addresses, times."""
+    for row in load_rows("tools", "placeholders"):
+        text = row.pattern.sub(row.values["put"], text)
+    return " ".join(text.split()).strip(" .:;,!")
+
+
+def strip_escapes(output: str) -> str:
+    """Without what steers a terminal; a line that was overwritten counts as several."""
+    return _ESCAPES.sub("", output.replace("\r", "\n"))
+
+
+def find_errors(output: str, most: int = 4) -> list[Error]:
+    """The most telling errors of an output, each once, in the order of their worth."""
+    lines = strip_escapes(output).split("\n")
+    if len(lines) > _MOST_LINES:
+        lines = lines[: _MOST_LINES // 4] + lines[-_MOST_LINES * 3 // 4 :]
+    found: dict[str, Error] = {}
+    for line in dict.fromkeys(lines):
+        one = _match_error(line) if len(line) >= 8 else None
+        if one is not None:
+            found.setdefault(one.fingerprint, one)
+    return sorted(found.values(), key=lambda error: error.rank)[:most]
+
+
+def _match_error(line: str) -> Error | None:
+    for rank, row in enumerate(load_rows("tools", "errors")):
+        if match := row.pattern.match(line[: _LONGEST_ERROR * 2]):
+            text = match["told"].strip()[:_LONGEST_ERROR].rstrip()
+            only_failed = load_pattern("tools", "says only that it failed")
+            if only_failed.search(text) or _NOTHING_BUT_A_PLACE.match(text):
+                return None
+            return Error(text, error_fingerprint(text), rank)
+    return None
