@@ -19,6 +19,7 @@ import msgspec
 
 from yester.agents.descriptors import Agent
 from yester.agents.values import (
+    decode_object,
     digest,
     first_line,
     join_fields,
@@ -73,6 +74,15 @@ class Reading:
         self.skipped["unreadable"] += 1
         if len(self.problems) < _PROBLEMS_KEPT:
             self.problems.append(f"{self.path}:{line}: {reason}")
+
+    def decode_cell(self, raw: Any, kind: str, id_: str, row: int) -> dict[str, Any] | None:
+        """The JSON object in a row of a database; a cleared one is counted."""
+        found = decode_object(raw)
+        if found is None and raw in (None, b"null"):
+            self.skip(f"cleared {kind}")
+        elif found is None:
+            self.report_bad(row, f"{kind} {id_} is not a JSON object")
+        return found
 
 
 class Reader(ABC):

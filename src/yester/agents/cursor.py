@@ -24,9 +24,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -83,6 +84,8 @@ SELECT CAST(id AS BLOB), max(row) FROM (
 ) GROUP BY id HAVING max(row) > ? ORDER BY 2
 """
 
+
+_LISTED = "SELECT CAST(value AS BLOB) FROM ItemTable WHERE key = 'composer.composerData'"
 
 _DASHED = re.compile(r"[^A-Za-z0-9]+")
 
@@ -341,10 +344,10 @@ def _read_conversations(
     reading: Reading, database: Database
 ) -> Iterator[tuple[str, Progress, Iterator[Item]]]:
     before = reading.state = load_state(Progress, reading.state)
-    workspaces = _Workspaces(reading.path)
+    folders = cache(lambda: dict(_list_workspaces(reading.path)))
     for raw, row in database.select_rows(_CHANGED, before.row):
         id_ = column_text(raw)
-        talk = Composer(reading, database, id_, before.row, workspaces)
+        talk = Composer(reading, database, id_, before.row, folders)
         yield f"conversation {id_}", Progress(row), talk.read_items()
 
 
@@ -354,11 +357,15 @@ class Composer(Conversation):
     agent = "cursor"
 
     def __init__(
-        self, reading: Reading, database: Database, id_: str, since: int, workspaces: _Workspaces
+        self,
+        reading: Reading,
+        database: Database,
+        id_: str,
+        since: int,
+        folders: Callable[[], Mapping[str, str]],
     ) -> None:
         super().__init__(reading, State(session=id_))
-        self.id, self.database, self.since = id_, database, since
-        self.workspaces = workspaces
+        self.id, self.database, self.since, self.folders = id_, database, since, folders
         self.data: dict[str, Any] = {}
 
     def read_items(self) -> Iterator[Item]:
@@ -390,12 +397,7 @@ class Composer(Conversation):
     def _select_object(self, kind: str, key: str, row: int) -> dict[str, Any] | None:
         asked = f"SELECT CAST(value AS BLOB) FROM {TABLE} WHERE key = ?"
         value = self.database.select_value(asked, key)
-        found = decode_object(value)
-        if found is None and value in (None, b"null"):
-            self.reading.skip(f"cleared {kind}")
-        elif found is None:
-            self.reading.report_bad(row, f"{kind} {key.rpartition(':')[2]} is not a JSON object")
-        return found
+        return self.reading.decode_cell(value, kind, key.rpartition(":")[2], row)
 
     def _begin_session(self) -> None:
         about = dict_at(self.data, "subagentInfo")
@@ -405,7 +407,7 @@ class Composer(Conversation):
         self.state = State(
             session=str(root or self.id), actor=self.actor, title=find_title(self.data.get("name"))
         )
-        self.place_session(_find_cwd(self.data) or self.workspaces.find_folder(self.id))
+        self.place_session(_find_cwd(self.data) or self.folders().get(self.id, ""))
         self.epoch = parse_time(value_at(self.data, "createdAt", "lastUpdatedAt"))
 
     def _select_bubbles(self) -> dict[str, int]:
@@ -441,9 +443,8 @@ class Composer(Conversation):
                 yield from self.make_message(ref, said)
 
     def _read_summary(self) -> Iterator[Item]:
-        summary = dict_at(self.data, "latestConversationSummary", "summary").get("summary")
-        summary = summary or dict_at(self.data, "latestConversationSummary").get("summary")
-        if isinstance(summary, str):
+        latest = dict_at(self.data, "latestConversationSummary")
+        if summary := text_at(dict_at(latest, "summary"), "summary") or text_at(latest, "summary"):
             yield from self.make_summary(f"{self.id}:summary", summary)
 
     def _find_call(self, ref: str, bubble: dict[str, Any]) -> dict[str, Any] | None:
@@ -472,36 +473,21 @@ class Composer(Conversation):
         yield from self.make_answered_call(ref, key, call["name"], given, output, failed, status)
 
 
-class _Workspaces:
-    """Which folder a conversation belongs to, as the workspaces of earlier versions list them."""
-
-    def __init__(self, path: Path) -> None:
-        self._storage = path.absolute().parent.parent / "workspaceStorage"
-        self._folders: dict[str, str] | None = None
-
-    def find_folder(self, id_: str) -> str:
-        if self._folders is None:
-            self._folders = {}
-            for file in sorted(self._storage.glob("*/workspace.json")):
-                if folder := uri_folder(text_at(load_object(file), "folder")):
-                    for one in self._list_conversations(file.with_name("state.vscdb")):
-                        self._folders.setdefault(one, folder)
-        return self._folders.get(id_, "")
-
-    def _list_conversations(self, path: Path) -> Iterator[str]:
-        if not path.exists():
-            return
+def _list_workspaces(path: Path) -> Iterator[tuple[str, str]]:
+    """Conversations and the folders they belong to, as the workspaces of earlier versions list
+    them; where two do, the last one counts."""
+    storage = path.absolute().parent.parent / "workspaceStorage"
+    for file in sorted(storage.glob("*/workspace.json"), reverse=True):
+        folder = uri_folder(text_at(load_object(file), "folder"))
+        if not (folder and file.with_name("state.vscdb").exists()):
+            continue
         try:
-            with Database(path) as database:
-                rows = database.select_rows(
-                    "SELECT CAST(value AS BLOB) FROM ItemTable WHERE key = 'composer.composerData'"
-                )
+            with Database(file.with_name("state.vscdb")) as database:
+                listed = database.select_value(_LISTED)
         except DatabaseProblem:
-            return
-        for (value,) in rows:
-            for one in dicts_at(decode_object(value), "allComposers"):
-                if isinstance(one.get("composerId"), str):
-                    yield one["composerId"]
+            continue
+        for one in dicts_at(decode_object(listed), "allComposers"):
+            yield text_at(one, "composerId"), folder
 
 
 def _find_cwd(data: dict[str, Any]) -> str:

@@ -37,7 +37,6 @@ from yester.agents.databases import (
 from yester.agents.values import (
     LONGEST_LINE,
     decode_json,
-    decode_object,
     dict_at,
     exit_status,
     input_fields,
@@ -184,11 +183,7 @@ class DatabaseStore:
 
     def _read_data(self, table: str, row: int, id_: str) -> dict[str, Any] | None:
         asked = f"SELECT CAST(data AS BLOB) FROM {table} WHERE rowid = ?"
-        raw = self.database.select_value(asked, row)
-        found = decode_object(raw)
-        if found is None and raw is not None:
-            self.reading.report_bad(row, f"{table} {id_} is not a JSON object")
-        return found
+        return self.reading.decode_cell(self.database.select_value(asked, row), table, id_, row)
 
     def read_todos(self, session: StoredSession) -> Any:
         if not {"session_id", "position"} <= self.database.table_columns("todo"):
