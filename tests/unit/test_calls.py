@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.readings import reading
-from yester.agents.base import complete_call
+from yester.agents.base import Result, complete_call
 from yester.agents.claude_code import ClaudeCode
 from yester.cards.tools import call_title, replaced_texts, split_call
 from yester.fence import fence_text
@@ -38,7 +38,7 @@ def make(tmp_path_factory):
 
     def make(tool, fields, output=None, failed=False, status=None):
         item = ClaudeCode(reading(path)).make_call("toolu_0123456789", tool, fields)
-        return item if output is None else complete_call(item, output, failed, status)
+        return item if output is None else complete_call(item, Result(output, failed, status))
 
     return make
 

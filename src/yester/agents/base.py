@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import msgspec
 
@@ -21,9 +21,12 @@ from yester.agents.descriptors import Agent
 from yester.agents.values import (
     decode_object,
     digest,
+    exit_status,
     first_line,
+    input_fields,
     join_fields,
     join_output,
+    nested_text,
     parse_time,
     relative_path,
     to_text,
@@ -323,18 +326,19 @@ class Conversation:
         title = state.title or ("" if state.prompts else first_line(text))
         self.state = replace(state, prompts=state.prompts + 1, title=title)
 
-    def read_prompt(self, ref: str, text: str, new: bool) -> Iterator[Item]:
+    def read_prompt(self, own: Any, text: str, new: bool) -> Iterator[Item]:
         """A prompt of a conversation that is read again when it grows: an earlier one counts."""
         if new:
-            yield self.make_prompt(ref, text)
+            yield self.make_prompt(own, text)
         elif not self.actor:
             self.count_prompt(text)
 
-    def make_prompt(self, ref: str, text: str, number: int = 0) -> Item:
+    def make_prompt(self, own: Any, text: str, number: int = 0) -> Item:
         """What the user typed; `number` is that of a prompt which is written again.
 
         A sub-agent's task is written by the agent that started it, not by a person.
         """
+        ref = self.make_ref(own, text)
         if self.actor:
             return self.make_item(ref, "message", "task", text)
         if not number:
@@ -346,29 +350,33 @@ class Conversation:
             type="first_prompt" if number == 1 else "", origin="user", trust=1.0,
         )  # fmt: skip
 
-    def make_message(self, ref: str, text: Any, role: str = "assistant") -> Iterator[Item]:
+    def make_message(self, own: Any, content: Any, role: str = "assistant") -> Iterator[Item]:
         """An answer, a thought, or the task of a sub-agent."""
+        text = nested_text(content)
         if role == "thinking" and not self.reading.options.thinking:
             self.reading.skip("thinking")
-        elif isinstance(text, str) and text.strip():
-            yield self.make_item(ref, "message", role, text.strip())
+        elif text.strip():
+            yield self.make_item(self.make_ref(own, text), "message", role, text.strip())
         else:
             self.reading.skip("empty")
 
     def make_notice(
-        self, ref: str, text: str, tool: str, origin: str = "tool", call: ToolCall | None = None
+        self, own: Any, text: str, tool: str, origin: str = "tool", call: ToolCall | None = None
     ) -> Iterator[Item]:
         """What a tool says outside of a call, or what came of one that the user made."""
-        call = call or ToolCall(result=(0, len(text)))
+        ref, call = self.make_ref(own, text), call or ToolCall(result=(0, len(text)))
         yield from self.skip_empty(
             self.make_item(ref, "message", "tool", text, tool=tool, origin=origin, call=call)
         )
 
-    def make_summary(self, ref: str, text: str) -> Iterator[Item]:
+    def make_summary(self, own: Any, content: Any) -> Iterator[Item]:
+        text = nested_text(content)
         title = f"Summary at compaction: {self.state.title}" if self.state.title else "Summary"
-        yield from self.skip_empty(
-            self.make_item(ref, "summary", "assistant", text.strip(), type="compact", title=title)
-        )
+        item = self.make_item(
+            self.make_ref(own, text), "summary", "assistant", text.strip(), type="compact",
+            title=title,
+        )  # fmt: skip
+        yield from self.skip_empty(item)
 
     def make_plan(self, text: str) -> Item:
         ref = f"{self.state.session}:plan:{digest(text)}"
@@ -383,10 +391,9 @@ class Conversation:
 
     # --- what was done -----------------------------------------------------------------------
 
-    def make_call(
-        self, key: Any, tool: str, given: Mapping[str, Any], within: str = "", **more: Any
-    ) -> Item:
+    def make_call(self, key: Any, tool: str, given: Any, within: str = "", **more: Any) -> Item:
         """A tool call without its result; patches and known fields tell the files."""
+        given = input_fields(given)
         row = TOOLS.get(tool.lower(), Tool((), ()))
         named = (name for name in _TABLE["file_fields"] if given.get(name))
         file_field = next((name for name in named if isinstance(given[name], str)), "")
@@ -409,18 +416,11 @@ class Conversation:
         )  # fmt: skip
 
     def make_answered_call(
-        self,
-        ref: str,
-        key: Any,
-        tool: str,
-        given: Any,
-        output: str,
-        failed: bool,
-        status: int | None = None,
+        self, ref: str, key: Any, tool: str, given: Any, result: Result
     ) -> Iterator[Item]:
         """A call and what came of it, where both stand together."""
         call = self.make_call(self.call_ref(key) or ref, tool, given)
-        yield from self.skip_bookkeeping(complete_call(call, output, failed, status))
+        yield from self.skip_bookkeeping(complete_call(call, result))
 
     def call_ref(self, key: Any) -> str:
         """A call's own id where that is one: some providers number calls in each session."""
@@ -429,28 +429,31 @@ class Conversation:
         return key if _RANDOM.search(key) else f"{self.state.session}:{key}"
 
 
-def complete_call(
-    item: Item,
-    output: str,
-    failed: bool,
-    status: int | None = None,
-    changed: tuple[str, ...] = (),
-) -> Item:
-    """A tool call with its result, which may name files that were changed."""
+class Result(NamedTuple):
+    """What came of a call, as the client tells it: in whatever form, with an exit status or not."""
+
+    content: Any
+    failed: bool = False
+    status: Any = None
+    changed: tuple[str, ...] = ()  # files
+
+
+def complete_call(item: Item, result: Result) -> Item:
+    """A tool call with its result."""
+    output, status = nested_text(result.content), exit_status(result.status)
     body, given = join_output(item.body, output), trim_text(item.body)
     call = item.call or ToolCall()
     if given != item.body:
         begin = len(item.body) - len(item.body.lstrip("\n"))
         trimmed = ((0, begin, ""), (begin + len(given), len(item.body), ""))
         call = call.move_to(move_spans(call.spans, trimmed))
-    result = (len(body) - len(trim_text(output)), len(body))
-    call = ToolCall(call.fields, result, call.options, status, call.cut)
+    place = (len(body) - len(trim_text(output)), len(body))
     return replace(
         item,
         body=body,
-        call=call,
-        tags=("error",) if failed else (),
-        files_modified=tuple(dict.fromkeys(item.files_modified + changed)),
+        call=replace(call, result=place, status=status),
+        tags=("error",) if result.failed or status else (),
+        files_modified=tuple(dict.fromkeys(item.files_modified + result.changed)),
     )
 
 

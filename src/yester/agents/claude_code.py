@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from yester.agents.base import Conversation, Reading, State, strip_client_text, treat_text
+from yester.agents.base import Conversation, Reading, Result, State, strip_client_text, treat_text
 from yester.agents.descriptors import CLAUDE_CODE
 from yester.agents.sources import FileReader, Transcript
 from yester.agents.values import (
@@ -199,15 +199,16 @@ class ClaudeCode(Transcript):
             item = replace(item, title=text_at(given, "subject"))  # its number is in the result
         yield from self.await_result(key, item)
 
-    def read_result(self, key: Any, text: str, failed: bool) -> Iterator[Item]:
+    def add_result(self, key: Any, result: Result) -> Iterator[Item]:
         call = self.waiting.get(key) if isinstance(key, str) else None
         tool = call.item.tool if call else ""
-        text = strip_client_text(self.agent, "result", text, tool)
+        text = strip_client_text(self.agent, "result", nested_text(result.content), tool)
         if call and tool == "TaskCreate" and (match := _TASK_NUMBER.search(text)):
             task = (match[1], call.item.title, "pending")
             self.state = replace(self.state, tasks=(*self.state.tasks, task)[-200:])
-        told = _EXIT.match(text) if failed else None
-        yield from self.add_result(key, text, failed, int(told[1]) if told else None)
+        told = _EXIT.match(text) if result.failed else None
+        status = int(told[1]) if told else None
+        yield from super().add_result(key, Result(text, result.failed, status))
 
 
 def read_user_text(talk: Conversation, ref: str, text: str) -> Iterator[Item]:

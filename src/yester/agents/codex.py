@@ -15,12 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from yester.agents.base import State, complete_call, strip_client_text, treat_text
+from yester.agents.base import Result, State, complete_call, strip_client_text, treat_text
 from yester.agents.sources import FileReader, Transcript
 from yester.agents.values import (
     decode_json,
     dict_at,
-    exit_status,
     input_fields,
     join_output,
     nested_text,
@@ -132,17 +131,15 @@ class Rollout(Transcript):
         elif kind == "reasoning":
             summary, content = payload.get("summary"), payload.get("content")
             if text := join_output(nested_text(summary), nested_text(content)):
-                ref = self.make_ref(payload.get("id"), text)
-                yield from self.make_message(ref, text, "thinking")
+                yield from self.make_message(payload.get("id"), text, "thinking")
             else:
                 self.reading.skip("encrypted reasoning")
         elif kind in ("function_call", "custom_tool_call", "local_shell_call"):
             yield from self._read_tool_call(payload)
         elif kind in ("function_call_output", "custom_tool_call_output"):
-            yield from self.add_result(payload.get("call_id"), *_read_output(payload.get("output")))
+            yield from self.add_result(payload.get("call_id"), _read_output(payload.get("output")))
         elif kind == "web_search_call" and isinstance(action := payload.get("action"), dict):
-            item = self.make_call(payload.get("id"), "web_search", action)
-            yield from self.skip_empty(item)
+            yield from self.skip_empty(self.make_call(payload.get("id"), "web_search", action))
         else:
             self.reading.skip(str(kind or "untyped"))
 
@@ -154,8 +151,7 @@ class Rollout(Transcript):
             yield from self._read_user_message(payload)
         elif role == "assistant":
             text = nested_text(payload.get("content"))
-            ref = self.make_ref(payload.get("id"), text)
-            for item in self.make_message(ref, text):
+            for item in self.make_message(payload.get("id"), text):
                 yield from self.await_result(_LAST_SAID, item)
             for plan in _PLAN.findall(text):
                 yield self.make_plan(plan)
@@ -169,8 +165,7 @@ class Rollout(Transcript):
             if treatment == "shell":
                 yield from self._read_shell(text)
             elif treatment == "notification":
-                ref = self.make_ref(payload.get("id"), text)
-                yield from self.make_notice(ref, text, "spawn_agent")
+                yield from self.make_notice(payload.get("id"), text, "spawn_agent")
             elif not treatment:
                 texts.append(strip_client_text(self.agent, "prompt", text))
             else:
@@ -178,13 +173,13 @@ class Rollout(Transcript):
                 if match := _CWD.search(text):
                     self.place_record(None, match[1] or match[2])
         if text := "\n".join(texts).strip():
-            yield self.make_prompt(self.make_ref(payload.get("id"), text), text)
+            yield self.make_prompt(payload.get("id"), text)
 
     def _read_shell(self, text: str) -> Iterator[Item]:
         """A command the user ran in the client, with its output."""
         for command, output in _SHELL.findall(text):
             item = self.make_call(None, "shell_command", {"command": command}, origin="user")
-            yield complete_call(item, *_read_output(output))
+            yield complete_call(item, _read_output(output))
 
     def _give_last_said(self) -> Iterator[Item]:
         if said := self.waiting.pop(_LAST_SAID, None):
@@ -198,7 +193,7 @@ class Rollout(Transcript):
             self.reading.skip("summary said twice")
         yield from self._give_last_said()
         if text:
-            yield from self.make_summary(self.make_ref(None, text), text)
+            yield from self.make_summary(None, text)
         else:
             self.reading.skip("encrypted compaction")
 
@@ -230,27 +225,25 @@ def _join_command(words: list[Any]) -> str:
     return texts[-1] if len(texts) == 3 and texts[1] in ("-lc", "-c") else " ".join(texts)
 
 
-def _read_output(output: Any) -> tuple[str, bool, int | None]:
-    """(text, did it fail, exit status) of a call's output, whose form changed over the versions."""
+def _read_output(output: Any) -> Result:
+    """A call's output, whose form changed over the versions."""
     failed, status = False, None
     if isinstance(output, dict):  # {content, success}
         failed = output.get("success") is False
         output = output.get("content")
     text = nested_text(output)
     if text.startswith('{"output":') and isinstance(whole := decode_json(text), dict):
-        status = exit_status(dict_at(whole, "metadata").get("exit_code"))
-        return nested_text(whole.get("output")), failed or bool(status), status
+        return Result(whole.get("output"), failed, dict_at(whole, "metadata").get("exit_code"))
     headed = False
     while match := _HEADER.match(text):
         headed, text = True, text[match.end() :]
         if code := _EXIT.search(match[0]):
             status = status or int(code[1])
-    failed = failed or bool(status)
     if not headed or _ABORTED.match(text):
-        return text, failed or bool(_FAILED.match(text)), status
-    if text.startswith('{"result":') and isinstance(whole := decode_json(text), dict):
+        failed = failed or bool(_FAILED.match(text))
+    elif text.startswith('{"result":') and isinstance(whole := decode_json(text), dict):
         text = nested_text(whole.get("result")) or text  # from an MCP server
-    return text, failed, status
+    return Result(text, failed, status)
 
 
 READER = FileReader(Rollout)

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from yester.agents.base import State, strip_client_text
+from yester.agents.base import Result, State, strip_client_text
 from yester.agents.sources import FileReader, Transcript
-from yester.agents.values import dict_at, dicts_at, exit_status, input_fields, nested_text, text_at
+from yester.agents.values import dict_at, dicts_at, input_fields, nested_text, text_at
 from yester.files import read_text
 from yester.model import Item, replace
 
@@ -97,11 +97,10 @@ class EventLog(Transcript):
 
     def _read_user_event(self, record: Record, data: Record) -> Iterator[Item]:
         text = strip_client_text(self.agent, "prompt", nested_text(data.get("content"))).strip()
-        ref, source = self.make_ref(record.get("id"), text), data.get("source")
         if not text:
             self.reading.skip("empty")
-        elif self.actor or source in (None, "", "user"):
-            yield self.make_prompt(ref, text)
+        elif self.actor or data.get("source") in (None, "", "user"):
+            yield self.make_prompt(record.get("id"), text)
         else:
             self.reading.skip("client's own text")
 
@@ -114,8 +113,7 @@ class EventLog(Transcript):
             yield from self.make_message(ref, text)
 
     def _read_compaction(self, record: Record, data: Record) -> Iterator[Item]:
-        text = nested_text(data.get("summaryContent"))
-        yield from self.make_summary(self.make_ref(record.get("id"), text), text)
+        yield from self.make_summary(record.get("id"), data.get("summaryContent"))
 
     # --- what was done -----------------------------------------------------------------------
 
@@ -138,14 +136,13 @@ class EventLog(Transcript):
         if isinstance(error := dict_at(data, "error").get("message"), str):
             text = f"{text}\n{error}"
         text = strip_client_text(self.agent, "result", text)
-        status = exit_status(dict_at(data, "shellExecution").get("exitCode"))
+        status = dict_at(data, "shellExecution").get("exitCode")
         if match := _EXITED.search(text):
             text = text[: match.start()]
             status = int(match[1]) if status is None else status
-        failed = data.get("success") is False or bool(status)
         edited = filter(None, (text_at(edit, "path") for edit in dicts_at(data, "fileEdits")))
-        changed = self.file_paths(edited)
-        yield from self.add_result(data.get("toolCallId"), text, failed, status, changed)
+        result = Result(text, data.get("success") is False, status, self.file_paths(edited))
+        yield from self.add_result(data.get("toolCallId"), result)
 
 
 def _read_workspace(path: Path) -> str:

@@ -37,6 +37,7 @@ from yester.agents.base import (
     Conversation,
     Reader,
     Reading,
+    Result,
     State,
     find_title,
     load_state,
@@ -56,7 +57,6 @@ from yester.agents.values import (
     decode_object,
     dict_at,
     dicts_at,
-    exit_status,
     input_fields,
     list_at,
     load_object,
@@ -468,9 +468,9 @@ class Composer(Conversation):
         output = nested_text(found) or nested_text(result) or error
         key = next(iter(text_at(call, "toolCallId").split()), None)
         about = found if isinstance(found, dict) else {}
-        status = exit_status(about.get("exitCodeV2", about.get("exitCode")))
-        failed = call.get("status") == "error" or bool(error) or bool(status)
-        yield from self.make_answered_call(ref, key, call["name"], given, output, failed, status)
+        status = about.get("exitCodeV2", about.get("exitCode"))
+        result = Result(output, call.get("status") == "error" or bool(error), status)
+        yield from self.make_answered_call(ref, key, call["name"], given, result)
 
 
 def _list_workspaces(path: Path) -> Iterator[tuple[str, str]]:

@@ -17,7 +17,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from yester.agents.base import Reading, State, complete_call, strip_client_text
+from yester.agents.base import Reading, Result, State, complete_call, strip_client_text
 from yester.agents.sources import BadLine, FileReader, Record, Transcript
 from yester.agents.values import (
     LONGEST_LINE,
@@ -205,8 +205,8 @@ class Chat(Transcript):
         codes = _EXIT.findall(output) if tool == "run_shell_command" else ()
         status = int(codes[-1]) if codes else None  # the client's own word comes last
         output = strip_client_text(self.agent, "result", output, tool)
-        failed = failed or bool(status) or call.get("status") == "error"
-        yield from self.skip_bookkeeping(complete_call(item, output, failed, status))
+        result = Result(output, failed or call.get("status") == "error", status)
+        yield from self.skip_bookkeeping(complete_call(item, result))
 
 
 def _list_parts(content: Any) -> list[dict[str, Any]]:

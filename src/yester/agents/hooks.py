@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from yester.agents.base import Options, Reading, strip_client_text
+from yester.agents.base import Options, Reading, Result, strip_client_text
 from yester.agents.claude_code import ClaudeCode, ClaudeCodeState, read_user_text
 from yester.agents.descriptors import AGENTS, CLAUDE_CODE, CLAUDE_EVENTS
 from yester.agents.values import input_fields, nested_text, text_at, to_text
@@ -172,7 +172,7 @@ def _read_event(
         yield from reader.read_call(key, event.tool, input_fields(payload.get("tool_input")))
         response = payload.get("tool_response", payload.get("tool_result"))
         text = text_at(payload, "error") if event.failed else result_text(event.tool, response)
-        yield from reader.read_result(key, text, event.failed)
+        yield from reader.add_result(key, Result(text, event.failed))
     elif event.what in ("stop", "agent end"):
         yield from reader.make_message(_MADE_UP, text_at(payload, "last_assistant_message"))
     elif event.what == "compaction":

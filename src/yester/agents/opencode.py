@@ -21,6 +21,7 @@ from yester.agents.base import (
     Conversation,
     Reader,
     Reading,
+    Result,
     State,
     find_title,
     load_state,
@@ -38,8 +39,6 @@ from yester.agents.values import (
     LONGEST_LINE,
     decode_json,
     dict_at,
-    exit_status,
-    input_fields,
     list_at,
     load_object,
     nested_text,
@@ -370,11 +369,9 @@ class _Session(Conversation):
             for ref, part in parts:
                 yield from self._read_part(ref, part)
         elif message.kind == "shell":  # a command the user ran
-            given, output = {"command": info.get("command")}, nested_text(info.get("output"))
-            status = exit_status(info.get("exit"))
-            yield from self.make_answered_call(
-                message.id, None, "shell", given, output, bool(status), status
-            )
+            given = {"command": info.get("command")}
+            result = Result(info.get("output"), status=info.get("exit"))
+            yield from self.make_answered_call(message.id, None, "shell", given, result)
         else:
             self.reading.skip(message.kind or "unknown message")
 
@@ -392,14 +389,12 @@ class _Session(Conversation):
     def _read_tool_part(self, ref: str, part: dict[str, Any]) -> Iterator[Item]:
         """Version 1: tool, callID, state.output; version 2: name, id, state.content."""
         state = dict_at(part, "state")
-        status, error = exit_status(dict_at(state, "metadata").get("exit")), state.get("error")
-        failed = state.get("status") == "error" or bool(status)
-        output = nested_text(value_at(state, "output", "content"))
-        error = error.get("message") if isinstance(error, dict) else error
-        yield from self.make_answered_call(
-            ref, value_at(part, "callID", "id"), text_at(part, "tool", "name") or "unknown",
-            input_fields(state.get("input")), output or nested_text(error), failed, status,
-        )  # fmt: skip
+        error = dict_at(state, "error").get("message", state.get("error"))
+        output = nested_text(value_at(state, "output", "content")) or error
+        status = dict_at(state, "metadata").get("exit")
+        result = Result(output, state.get("status") == "error", status)
+        tool, key = text_at(part, "tool", "name") or "unknown", value_at(part, "callID", "id")
+        yield from self.make_answered_call(ref, key, tool, state.get("input"), result)
 
 
 def _skip_reason(part: dict[str, Any]) -> str:

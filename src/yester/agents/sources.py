@@ -22,6 +22,7 @@ from yester.agents.base import (
     Conversation,
     Reader,
     Reading,
+    Result,
     State,
     complete_call,
     load_state,
@@ -243,18 +244,18 @@ class Transcript(Conversation, ABC):
         """A part of a message in the form of the models' interfaces: said, thought or done."""
         kind = text_at(block, "type")
         if kind == "text":
-            yield from self.make_message(ref, nested_text(block))
+            yield from self.make_message(ref, block)
         elif kind in ("thinking", "reasoning"):
             yield from self.make_message(ref, text_at(block, "text", "thinking"), "thinking")
         elif kind in ("tool_use", "tool-call"):
             key, tool = value_at(block, "id", "toolCallId"), text_at(block, "name", "toolName")
-            given = input_fields(value_at(block, "input", "args"))
-            yield from self.read_call(key, tool or "unknown", given, ref)
+            given = value_at(block, "input", "args")
+            yield from self.read_call(key, tool or "unknown", input_fields(given), ref)
         elif kind in ("tool_result", "tool-result"):
             output = value_at(block, "result", "experimental_content", "content", "output")
             failed = True in (block.get("is_error"), block.get("isError"))
             key = value_at(block, "tool_use_id", "toolCallId")
-            yield from self.read_result(key, nested_text(output), failed)
+            yield from self.add_result(key, Result(output, failed))
         else:
             self.reading.skip(f"{kind or 'unknown'} block")
 
@@ -266,10 +267,6 @@ class Transcript(Conversation, ABC):
             yield from self.make_todo(value_at(given, "todos", "plan"))
         yield from self.await_result(key, self.make_call(ref or key, tool, given))
 
-    def read_result(self, key: Any, text: str, failed: bool) -> Iterator[Item]:
-        """A result; a client that tells the exit status in its words finds it there."""
-        yield from self.add_result(key, text, failed)
-
     def await_result(self, key: Any, item: Item) -> Iterator[Item]:
         """Keep an item until it is completed under this key."""
         if not isinstance(key, str) or not key:
@@ -279,24 +276,16 @@ class Transcript(Conversation, ABC):
             yield from self._give_unanswered(self.waiting.pop(key))
         self.waiting[key] = Waiting(item, self.number)
 
-    def add_result(
-        self,
-        key: Any,
-        text: str,
-        failed: bool,
-        status: int | None = None,
-        changed: tuple[str, ...] = (),
-    ) -> Iterator[Item]:
+    def add_result(self, key: Any, result: Result) -> Iterator[Item]:
         """The result of a call, with it if it is known."""
         call = self.waiting.pop(key, None) if isinstance(key, str) else None
         if call is None:
-            ref = f"{self.make_ref(key, text)}:result"
+            ref = f"{self.make_ref(key, nested_text(result.content))}:result"
             item = self.make_item(ref, "message", "tool", "", origin="tool")
-            yield from self.skip_empty(complete_call(item, text, failed, status))
+            yield from self.skip_empty(complete_call(item, result))
         else:
             self.reading.messages += 1
-            item = complete_call(call.item, text, failed, status, changed)
-            yield from self.skip_bookkeeping(item)
+            yield from self.skip_bookkeeping(complete_call(call.item, result))
 
 
 # --- Markdown ------------------------------------------------------------------------------------
