@@ -75,7 +75,7 @@ def redact_value(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {redact_value(name): redact_value(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
-        return [redact_value(part) for part in value]
+        return type(value)(map(redact_value, value))
     return value
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from yester.agents.base import Reading, Result, State, complete_call, strip_client_text
-from yester.agents.sources import BadLine, FileReader, Record, Transcript
+from yester.agents.sources import BadLine, FileReader, Record, Transcript, read_head
 from yester.agents.values import (
     LONGEST_LINE,
     decode_object,
@@ -32,7 +32,7 @@ from yester.agents.values import (
     text_at,
     to_text,
 )
-from yester.files import open_file, read_bytes, read_text
+from yester.files import read_bytes, read_text
 from yester.model import Item, replace
 
 _EXIT = re.compile(r"^Exit Code: (-?\d{1,10})\b", re.M)
@@ -50,11 +50,7 @@ def _is_document(path: Path) -> bool:
     """One JSON document; some collectors keep such files under the name .jsonl."""
     if path.suffix not in (".json", ".jsonl"):
         return False
-    try:
-        with open_file(path) as file:
-            head = file.read(1024)
-    except OSError:
-        return False
+    head = read_head(path, 1024)
     pretty = head.split(b"\n", 1)[0].strip() == b"{"
     return (pretty or path.suffix == ".json") and bool(_DOCUMENT.match(head))
 
@@ -84,12 +80,8 @@ class Chat(Transcript):
         if not self.whole:
             yield from super().read_source()
             return
-        size = self.reading.path.stat().st_size
-        if size > LONGEST_LINE:
-            yield 0, 0, 1, BadLine(f"longer than {LONGEST_LINE >> 20} MB")
-        else:
-            whole = decode_object(read_bytes(self.reading.path, LONGEST_LINE))
-            yield 0, size, 1, BadLine("not JSON") if whole is None else whole
+        whole = decode_object(read_bytes(self.reading.path, LONGEST_LINE))
+        yield 0, 0, 1, BadLine("not JSON") if whole is None else whole
 
     def read_record(self, record: dict[str, Any]) -> Iterator[Item]:
         if isinstance(patch := record.get("$set"), dict):

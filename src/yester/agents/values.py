@@ -223,19 +223,10 @@ def split_objects(text: str) -> list[Any]:
     while at >= 0:
         try:
             value, at = _decoder.raw_decode(text, at)
-            found.append(_make_encodable(value))
+            # Lone surrogates cannot be stored: they become question marks.
+            encodable = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
+            found.append(json.loads(encodable))
         except (ValueError, RecursionError):
             break
         at = text.find("{", at)
     return found
-
-
-def _make_encodable(value: Any) -> Any:
-    """Lone surrogates cannot be stored: they become replacement characters."""
-    if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode() if not value.isascii() else value
-    if isinstance(value, list):
-        return [_make_encodable(part) for part in value]
-    if isinstance(value, dict):
-        return {_make_encodable(key): _make_encodable(part) for key, part in value.items()}
-    return value

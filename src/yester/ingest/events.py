@@ -77,22 +77,18 @@ class Batch:
     unreadable: frozenset[str]
 
 
+@dataclass
 class Events:
     """The way in for events. Knows the settings; keeps nothing that is not in the store."""
 
-    def __init__(
-        self,
-        store: Store,
-        config: Config,
-        rules: Rules,
-        clock: Callable[[], float] = time.time,
-    ) -> None:
-        self._store = store
-        self._config = config
-        self._rules = rules
-        self._clock = clock
-        self._options = Options(config.flag("thinking"), config.flag("subagents"))
-        self.projects = Projects(config.projects, refuses=rules.excludes)
+    store: Store
+    config: Config
+    rules: Rules
+    clock: Callable[[], float] = time.time
+
+    def __post_init__(self) -> None:
+        self._options = Options(self.config.flag("thinking"), self.config.flag("subagents"))
+        self.projects = Projects(self.config.projects, refuses=self.rules.excludes)
 
     def read_event(self, spooled: Spooled) -> tuple[HookEvent, dict[str, Any]]:
         """Raises SourceError for a payload that is no JSON object."""
@@ -106,15 +102,15 @@ class Events:
 
     def refusal(self, told: HookEvent) -> str:
         """Why nothing of this event may be kept, or ""."""
-        if self._rules.is_off(told.cwd, told.session, told.epoch):
+        if self.rules.is_off(told.cwd, told.session, told.epoch):
             return "off"
-        if told.session and self._store.entries(Muted, {"session": told.session}):
+        if told.session and self.store.entries(Muted, {"session": told.session}):
             return "off"
         return "excluded" if self.projects.by_folder(told.cwd) == EXCLUDED else ""
 
     def session_of(self, told: HookEvent) -> Session:
         """The session as it is known, or as it begins: its first folder decides its project."""
-        known = self._store.session(told.session, told.agent) if told.session else None
+        known = self.store.session(told.session, told.agent) if told.session else None
         if known is not None:
             return known
         project = self.projects.by_folder(told.cwd)
@@ -155,7 +151,7 @@ class Events:
             sessions[key] = session
             judged.append(one)
         before_storing()
-        with self._store.transaction("events"):
+        with self.store.transaction("events"):
             known = self._known_events(ids)
             new = [one for one in judged if one.spooled.id not in known]
             self._put_sessions(new, sessions)
@@ -168,14 +164,14 @@ class Events:
         )
 
     def _known_events(self, ids: Sequence[str]) -> set[str]:
-        return {event.id for event in self._store.entries(Event, {"id": ids})}
+        return {event.id for event in self.store.entries(Event, {"id": ids})}
 
     # --- outside the lock --------------------------------------------------------------------
 
     def _judge_event(
         self, spooled: Spooled, told: HookEvent, payload: dict[str, Any], session: Session
     ) -> _Judged:
-        tools = skipped_tools(spooled.hints, self._config.texts("skip_tools"))
+        tools = skipped_tools(spooled.hints, self.config.texts("skip_tools"))
         reason = "off" if spooled.off else self.refusal(told)
         if not reason and not payload:
             reason = "empty"
@@ -203,13 +199,13 @@ class Events:
         for one in new:
             told = one.told
             if one.skipped == "off" and one.spooled.off and told.session:
-                self._store.append([Muted(told.session, told.epoch)])
+                self.store.append([Muted(told.session, told.epoch)])
             if one.skipped in ("off", "excluded") or not told.session:
                 continue
             session = sessions[one.session_key]
-            self._store.put_project(self.projects.by_folder(session.cwd))
+            self.store.put_project(self.projects.by_folder(session.cwd))
             span = replace(session, started=session.started or told.epoch, ended=told.epoch)
-            ids[one.session_key] = self._store.put_session(
+            ids[one.session_key] = self.store.put_session(
                 replace(span, title=redact(session.title))
             )
         for one in new:
@@ -230,17 +226,17 @@ class Events:
                 else:
                     echo = self._is_echo(entry.item, one.session)
                     entries.append((one, mark_echo(entry) if echo else entry))
-        self._store.put([entry for _, entry in entries])
+        self.store.put([entry for _, entry in entries])
         for one, entry in entries:
-            stored = self._store.find_by_ref(entry.item.ref)
+            stored = self.store.find_by_ref(entry.item.ref)
             one.items += [item.id for item in stored if _is_same(item, entry.item)]
         for agent, counts in skipped.items():
-            self._store.append([Skipped(agent, reason, n) for reason, n in counts.items()])
+            self.store.append([Skipped(agent, reason, n) for reason, n in counts.items()])
 
     def _find_known(self, item: Item, session: int, epoch: int) -> int:
         """The item as the transcript gave it, if it did; it is the whole truth. A call without its
         result is not."""
-        for old in self._store.find_by_ref(item.ref):
+        for old in self.store.find_by_ref(item.ref):
             if _is_same(old, item):
                 grown = item.body.startswith(old.body) and len(item.body) > len(old.body)
                 return 0 if grown and item.role == "tool" else old.id
@@ -248,18 +244,18 @@ class Events:
             return 0
         text = item.body.strip()
         return find_said(
-            self._store, session, item.kind, item.actor, text, epoch - _SAME_TIME,
+            self.store, session, item.kind, item.actor, text, epoch - _SAME_TIME,
             epoch + _SAME_TIME,
         )  # fmt: skip
 
     def _is_echo(self, item: Item, session: int) -> bool:
         return can_be_echo(item) and is_repeated(
-            item.body, shown_texts(self._store, session, item.session), item.epoch
+            item.body, shown_texts(self.store, session, item.session), item.epoch
         )
 
     def _put_events(self, new: Sequence[_Judged]) -> None:
         rows = []
-        window = self._config.number("batch_window_ms")
+        window = self.config.number("batch_window_ms")
         for one in new:
             told, id_ = one.told, one.spooled.id
             item = one.items[0] if one.items else 0
@@ -272,15 +268,15 @@ class Events:
                 Event(
                     id_, told.name, told.epoch, one.session, turn, told.actor, told.tool,
                     told.failed, item, one.skipped, batch_window(one.spooled.hints, window),
-                    max(0, int(self._clock() * 1000) - told.epoch),
+                    max(0, int(self.clock() * 1000) - told.epoch),
                 )
             )  # fmt: skip
-        self._store.append(rows)
+        self.store.append(rows)
 
     def _owe_start(self, start: OwedStart) -> None:
         """Until a hook has said that it printed the block of this start."""
-        known = next(iter(self._store.entries(OwedStart, {"session": start.session})), None)
-        self._store.append([known.followed_by(start) if known else start])
+        known = next(iter(self.store.entries(OwedStart, {"session": start.session})), None)
+        self.store.append([known.followed_by(start) if known else start])
 
     def _put_turn(self, one: _Judged, item: int) -> int:
         """The turn an event belongs to, brought up to date with it."""
@@ -308,12 +304,12 @@ class Events:
             )  # fmt: skip
         elif told.interrupted:
             turn = replace(turn, ended=told.epoch, state="interrupted")
-        return self._store.append([turn])[0]
+        return self.store.append([turn])[0]
 
     def _open_turn(self, session: int, key: str = "") -> Turn | None:
         """The turn with this key; without one, the last that is open."""
         where = {"key": key} if key else {"state": "open"}
-        found = self._store.entries(Turn, {"session": session, **where}, Paging(1))
+        found = self.store.entries(Turn, {"session": session, **where}, Paging(1))
         return found[0] if found else None
 
     def _end_open_turn(self, session: int, epoch: int) -> int:
@@ -321,23 +317,23 @@ class Events:
         turn = self._open_turn(session)
         if turn is None:
             return 0
-        return self._store.append([replace(turn, state="interrupted", ended=epoch)])[0]
+        return self.store.append([replace(turn, state="interrupted", ended=epoch)])[0]
 
     def find_prompts(self, session: str, agent: str) -> None:
         """Give turns that began unseen their prompt, once the transcript has been read."""
-        known = self._store.session(session, agent)
+        known = self.store.session(session, agent)
         if known is None:
             return
-        turns = self._store.entries(Turn, {"session": known.id}, Paging(oldest_first=True))
+        turns = self.store.entries(Turn, {"session": known.id}, Paging(oldest_first=True))
         answered = {turn.prompt for turn in turns}
         for turn in turns:
             if turn.prompt or not turn.ended:
                 continue
             filters = Filters(session=session, kinds=("prompt",), until=turn.started + 1)
-            for prompt in self._store.select(filters, Paging(1)):
+            for prompt in self.store.select(filters, Paging(1)):
                 if prompt.id not in answered:
-                    with self._store.transaction("events"):
-                        self._store.append([replace(turn, prompt=prompt.id)])
+                    with self.store.transaction("events"):
+                        self.store.append([replace(turn, prompt=prompt.id)])
 
 
 ENDS = {"stop": "done", "stop failure": "failed", "interrupt": "interrupted"}

@@ -22,7 +22,7 @@ from typing import Any
 
 from yester.fence import strip_fenced
 from yester.model import ECHO, Entry, Event, Injection, Item, ToolCall, replace
-from yester.redact import redact, strip_private
+from yester.redact import redact, redact_value, strip_private
 from yester.spans import Span, apply_edits
 from yester.store.contract import Store
 from yester.text.document import expand_item
@@ -74,7 +74,7 @@ def prepare_item(item: Item) -> Entry:
             clean["call"] = call
     for name in _SHORT_TEXTS:
         value = getattr(item, name)
-        if value and (text := redact_value(value)) is not None:
+        if value and (text := redact_value(value)) != value:
             clean[name] = text
     if clean:
         item = replace(item, **clean)
@@ -99,28 +99,6 @@ def _prepare_call(call: ToolCall, cut: bool) -> ToolCall:
 @lru_cache(1000)
 def _redact_name(name: str) -> str:
     return redact(name)[:_NAME]
-
-
-def redact_value(value: Any) -> Any:
-    """The value without secrets, or None where it has none: most have none."""
-    if not value:
-        return None
-    if isinstance(value, str):
-        clean = redact(value)
-        return None if clean is value else clean
-    if isinstance(value, Mapping):
-        parts = {key: redact_value(part) for key, part in value.items()}
-        if all(part is None for part in parts.values()):
-            return None
-        return {key: value[key] if part is None else part for key, part in parts.items()}
-    if isinstance(value, tuple | list):
-        found = [redact_value(part) for part in value]
-        if all(part is None for part in found):
-            return None
-        return type(value)(
-            old if part is None else part for old, part in zip(value, found, strict=True)
-        )
-    return None
 
 
 def _kept_ends(text: str, spans: list[Span] | None = None) -> str:

@@ -30,12 +30,11 @@ from yester.ingest.prepare import (
     is_repeated,
     mark_echo,
     prepare_item,
-    redact_value,
     shown_texts,
 )
 from yester.model import Entry, Item, Muted, Project, PutCounts, Session, Skipped, Source, replace
 from yester.project import EXCLUDED, Projects
-from yester.redact import redact
+from yester.redact import redact, redact_value
 from yester.store import maintenance_of
 from yester.store.contract import Store
 
@@ -78,30 +77,24 @@ class _Pending:
     sources: dict[str, tuple[Source, Counter[str]]] = field(default_factory=dict)
 
 
+@dataclass
 class Ingest:
     """Collects prepared items and writes them in batches sized to keep the lock short."""
 
-    def __init__(
-        self,
-        store: Store,
-        projects: Projects,
-        options: Options,
-        rules: Rules | None = None,
-        clock: Callable[[], float] = time.monotonic,
-        before_storing: Callable[[], None] = lambda: None,
-    ) -> None:
-        self._store = store
-        self._projects = projects
-        self._options = options
-        self._rules = rules or Rules()
-        self._muted = {one.session for one in store.entries(Muted)}
-        self._unnamed: set[str] = set()  # sessions whose first prompt may not be kept
-        self._shown: dict[tuple[str, str], list[Shown]] = {}
-        self._clock = clock
-        self._before_storing = before_storing  # it may then have to wait for other writers
-        self._size = 1_000
-        self._pending = _Pending()
-        self.report = Report()
+    store: Store
+    projects: Projects
+    options: Options
+    rules: Rules = field(default_factory=Rules)
+    before_storing: Callable[[], None] = lambda: None  # it may then have to wait for other writers
+    clock: Callable[[], float] = time.monotonic
+    report: Report = field(default_factory=Report)
+    _unnamed: set[str] = field(default_factory=set)  # sessions whose first prompt may not be kept
+    _shown: dict[tuple[str, str], list[Shown]] = field(default_factory=dict)
+    _size: int = 1_000
+    _pending: _Pending = field(default_factory=_Pending)
+
+    def __post_init__(self) -> None:
+        self._muted = {one.session for one in self.store.entries(Muted)}
 
     def add_item(self, item: Item, project: Project | None = None) -> None:
         if project is not None:
@@ -116,8 +109,8 @@ class Ingest:
         """Why this may not be kept, or ""."""
         if item.project == EXCLUDED.key:
             return "excluded"
-        root = self._projects.by_key(item.project).root
-        if item.session in self._muted or self._rules.is_off(root, item.session, item.epoch):
+        root = self.projects.by_key(item.project).root
+        if item.session in self._muted or self.rules.is_off(root, item.session, item.epoch):
             return "off"
         return "own answer" if is_own_answer(item) else ""
 
@@ -127,8 +120,8 @@ class Ingest:
             return False
         key = (item.session, item.agent)
         if key not in self._shown:
-            known = self._store.session(*key)
-            self._shown[key] = shown_texts(self._store, known.id, known.key) if known else []
+            known = self.store.session(*key)
+            self._shown[key] = shown_texts(self.store, known.id, known.key) if known else []
         return is_repeated(item.body, self._shown[key], item.epoch)
 
     def _is_outdated(self, item: Item) -> bool:
@@ -138,7 +131,7 @@ class Ingest:
             (old.source, old.kind) == (item.source, item.kind)
             and len(old.body) > len(item.body)
             and old.body.startswith(item.body)
-            for old in self._store.find_by_ref(item.ref)
+            for old in self.store.find_by_ref(item.ref)
         )
 
     @property
@@ -150,20 +143,20 @@ class Ingest:
         pending = self._pending
         if not (pending.entries or pending.sources):
             return PutCounts()
-        self._before_storing()
-        began = self._clock()
-        with self._store.transaction("items"):
+        self.before_storing()
+        began = self.clock()
+        with self.store.transaction("items"):
             for project in pending.projects.values():
-                self._store.put_project(project)
+                self.store.put_project(project)
             for session in pending.sessions.values():
-                self._store.put_session(session)
+                self.store.put_session(session)
             entries = [entry for entry in pending.entries if not self._is_outdated(entry.item)]
-            result = self._store.put(entries)
+            result = self.store.put(entries)
             for source, skipped in pending.sources.values():
                 left_out = [Skipped(source.agent, why, n) for why, n in skipped.items()]
-                self._store.append([source, *left_out])
+                self.store.append([source, *left_out])
         if pending.entries:
-            pace = _LOCK_SECONDS / max(self._clock() - began, 0.001)
+            pace = _LOCK_SECONDS / max(self.clock() - began, 0.001)
             fitting = int(len(pending.entries) * pace)
             self._size = min(max(fitting, _SMALLEST), _LARGEST)
         self.report.put += result
@@ -192,9 +185,9 @@ class Ingest:
 
     def read_again(self, agent: Agent, path: Path) -> None:
         """Read a transcript from its beginning, however far it was read."""
-        with self._store.transaction("places"):
-            if known := next(iter(self._store.entries(Source, {"path": str(path)})), None):
-                self._store.append([replace(known, size=-1, head=_NO_HEAD)])
+        with self.store.transaction("places"):
+            if known := next(iter(self.store.entries(Source, {"path": str(path)})), None):
+                self.store.append([replace(known, size=-1, head=_NO_HEAD)])
         self.read_transcript(agent, path)
 
     def _read_file(self, agent: Agent, path: Path) -> Iterator[int]:
@@ -203,15 +196,15 @@ class Ingest:
             raise OSError(EINVAL, "not a regular file")
         reader = load_reader(agent.name)
         size, mtime_ns = reader.stamp_transcript(path)
-        known = next(iter(self._store.entries(Source, {"path": str(path)})), None)
+        known = next(iter(self.store.entries(Source, {"path": str(path)})), None)
         left_out = known.state.get(_EXCLUDED) if known else None
-        if left_out is not None and left_out != self._rules.fingerprint():
+        if left_out is not None and left_out != self.rules.fingerprint():
             known = None  # the user has changed what is excluded: begin again
         if known and (known.size, known.mtime_ns) == (size, mtime_ns):
             self.report.unchanged += 1
             yield found.st_size
             return
-        reading = Reading(path, self._projects, self._options)
+        reading = Reading(path, self.projects, self.options)
         if known and found.st_size >= known.offset and _head_hash(path, known.head) == known.head:
             reading.offset, reading.line = known.offset, known.line
             reading.state = self._in_present_project(known.state)
@@ -257,9 +250,9 @@ class Ingest:
         """A session's project may have been renamed or joined since its transcript was last read:
         reading on must not make it anew."""
         key, cwd = state.get("project"), state.get("cwd")
-        if not key or not cwd or key in {one.key for one in self._store.projects()}:
+        if not key or not cwd or key in {one.key for one in self.store.projects()}:
             return state
-        return {**state, "project": self._projects.by_folder(cwd).key}
+        return {**state, "project": self.projects.by_folder(cwd).key}
 
     def _note_source(
         self, agent: Agent, reading: Reading, size: int, mtime_ns: int, head: str, whole: bool
@@ -269,12 +262,12 @@ class Ingest:
         if state.get("session") in silent or state.get("project") == EXCLUDED.key:
             state = {name: value for name, value in state.items() if name not in _SPOKEN}
         if reading.excluded:
-            state[_EXCLUDED] = self._rules.fingerprint()
+            state[_EXCLUDED] = self.rules.fingerprint()
         if whole:
             state[KEEPS_ECHOES] = True
         source = Source(
             str(reading.path), agent.name, size, mtime_ns, reading.offset, reading.line, head,
-            redact_value(state) or state,
+            redact_value(state),
         )  # fmt: skip
         self._pending.sources[source.path] = (source, reading.skipped)
         self.report.skipped += reading.skipped
@@ -285,7 +278,7 @@ class Ingest:
             title = "" if session.key in silent else redact(session.title)
             clean = replace(session, title=title, branch=redact(session.branch))
             self._pending.sessions[session.key, session.agent] = clean
-            self._pending.projects[session.project] = self._projects.by_key(session.project)
+            self._pending.projects[session.project] = self.projects.by_key(session.project)
 
 
 def _head_hash(path: Path, like: str = "") -> str:
