@@ -30,7 +30,7 @@ from yester.llm.archive import (
     new_block,
     short_key,
 )
-from yester.memories.places import project_slug
+from yester.memories.memory_md import project_slug
 from yester.model import Archived, Item, Queue, replace
 from yester.operate.notes import make_note_items as notes
 from yester.store import open_store

@@ -576,7 +576,8 @@ def test_lint_looks_over_the_projects_memory_md(run, shop, own_home):
     assert run("remember", "Never use pnpm", "--tags", "x", cwd=shop).code == 0
     ran = run("memory", "lint", cwd=shop)
     assert ran.code == 3
-    assert f"{page}:3: contradicted: #1 is newer and says otherwise" in ran.out
+    said = "Use pnpm for installs / Never use pnpm"
+    assert f"{page}:3: contradicted: #1 is newer and says otherwise: {said}" in ran.out
     assert ran.out.count("\n") == 1
     run("index", cwd=shop)
     page.write_text(page.read_text("utf-8") + "- One more\n")  # newer than the memory as a file

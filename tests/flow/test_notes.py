@@ -119,7 +119,7 @@ def test_the_project_is_the_folder_the_notes_are_about(run, memory_md, own_home)
     folder = own_home / "code" / "my_shop"
     folder.mkdir(parents=True)
     path = memory_md(PAGE)
-    from yester.memories.places import project_slug
+    from yester.memories.memory_md import project_slug
 
     path.parent.parent.rename(path.parent.parent.parent / project_slug(str(folder)))
     run("index")
@@ -244,7 +244,7 @@ def said(run, transcript):
 
 
 def place(own_home, folder):
-    from yester.memories.places import project_slug
+    from yester.memories.memory_md import project_slug
 
     return own_home / ".claude" / "projects" / project_slug(str(folder)) / "memory" / "MEMORY.md"
 
@@ -303,7 +303,7 @@ def test_there_is_no_promoting_beyond_200_lines(run, shop, said):
     file.write_text(text)
     done = run("promote", said, "--to", str(file), "--under", "Notes", cwd=shop)
     assert done.code == 2
-    assert f"{file}: it has 200 lines, and 1 line more would pass the 200" in done.err
+    assert f"{file}: it has 200 lines, and 1 more would pass the 200" in done.err
     assert file.read_text() == text
     file.write_text(text[: text.index("- note 190")])
     near = run("promote", said, "--to", str(file), "--under", "Notes", cwd=shop)

@@ -14,7 +14,7 @@ from yester.agents.base import Options, load_reader
 from yester.agents.descriptors import AGENTS
 from yester.ingest.transcripts import Ingest
 from yester.memories.folder import narrow_limit
-from yester.memories.places import list_instruction_files
+from yester.memories.memory_md import list_instruction_files
 from yester.project import Projects, identify_project
 from yester.store import open_store
 

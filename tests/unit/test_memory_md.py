@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from tests.written import HOSTILE, titles
 from yester.errors import UsageError
 from yester.memories.memory_md import (
-    KnownNote,
     add_line,
     lead_sentence,
     name_notes,
@@ -112,10 +111,8 @@ def test_whatever_a_page_holds_its_notes_stand_where_they_say(text):
 
 
 def known(text, before=()):
-    return [
-        KnownNote(name, e.title, e.text)
-        for name, e in name_notes(parse_page(text).notes, list(before))
-    ]
+    """(name, note) of a page, after it was another one."""
+    return name_notes(parse_page(text).notes, dict(before))
 
 
 def test_an_edited_note_keeps_its_name_and_others_do_not_get_it():
@@ -124,25 +121,25 @@ def test_an_edited_note_keeps_its_name_and_others_do_not_get_it():
         "## A\n- Brand new\n- Use bun for all installs\n## C\n- Keep it\n- Ports start at 4000\n",
         before,
     )
-    name = {one.text: one.name for one in before}
-    assert {one.text: one.name for one in after if one.text != "Brand new"} == {
+    name = {one.text: name for name, one in before}
+    assert {one.text: name for name, one in after if one.text != "Brand new"} == {
         "Use bun for all installs": name["Use pnpm for all installs"],
         "Keep it": name["Keep it"],
         "Ports start at 4000": name["Ports start at 4000"],
     }
-    assert after[0].name not in name.values()
+    assert after[0][0] not in name.values()
 
 
 def test_what_has_nothing_in_common_is_another_note():
     (before,) = known("- Use pnpm for installs\n")
     (after,) = known("- The mascot is a heron\n", [before])
-    assert before.name != after.name
+    assert before[0] != after[0]
 
 
 def test_a_note_that_stands_there_twice_has_two_names():
-    names = [one.name for one in known("- a\n- a\n- a\n")]
+    names = [name for name, _ in known("- a\n- a\n- a\n")]
     assert len(set(names)) == 3
-    assert names == [one.name for one in known("- a\n- a\n- a\n")]
+    assert names == [name for name, _ in known("- a\n- a\n- a\n")]
 
 
 notes = st.lists(st.sampled_from(["alpha one two", "beta three", "alpha one", "gamma", "x y z"]),
@@ -153,16 +150,16 @@ notes = st.lists(st.sampled_from(["alpha one two", "beta three", "alpha one", "g
 @given(notes, notes)
 def test_names_are_unique_and_reading_the_same_again_keeps_them(one, other):
     first = known(one)
-    assert [k.name for k in known(one, first)] == [k.name for k in first]
+    assert known(one, first) == first
     second = known(other, first)
-    assert len({k.name for k in second}) == len(second)
-    assert [k.name for k in known(other, second)] == [k.name for k in second]
+    assert len(dict(second)) == len(second)
+    assert known(other, second) == second
 
 
 def test_a_huge_page_written_anew_is_named_in_no_time():
     before = known("".join(f"- note number {n}\n" for n in range(1_000)))
     after = known("".join(f"- remark {n} of them\n" for n in range(1_000)), before)
-    assert not {one.name for one in before} & {one.name for one in after}
+    assert not dict(before).keys() & dict(after).keys()
 
 
 # --- adding ------------------------------------------------------------------------------------
@@ -190,10 +187,9 @@ WHERE = {
 
 @pytest.mark.parametrize(("text", "heading", "wanted"), WHERE.values(), ids=WHERE.keys())
 def test_a_line_is_added_in_its_place(text, heading, wanted):
-    found = add_line(text, "new", heading)
-    assert found.text == wanted
-    assert split_lines(found.text)[found.line - 1].endswith(" new")
-    assert found.lines == len(split_lines(wanted))
+    found, line = add_line(text, "new", heading)
+    assert found == wanted
+    assert split_lines(found)[line - 1].endswith(" new")
 
 
 pages = st.lists(st.sampled_from(
@@ -208,27 +204,27 @@ pages = st.lists(st.sampled_from(
 def test_adding_is_a_pure_insertion_of_one_note(rows, end, final, line, heading):
     text = end.join(rows) + (end if final else "")
     try:
-        found = add_line(text, line, heading)
+        found, _ = add_line(text, line, heading)
     except UsageError:
         return
-    size = len(found.text) - len(text)
-    assert any(found.text[:at] + found.text[at + size :] == text for at in range(len(text) + 1)), (
+    size = len(found) - len(text)
+    assert any(found[:at] + found[at + size :] == text for at in range(len(text) + 1)), (
         "every byte that was there is there, in order"
     )
-    assert found.lines <= len(split_lines(text)) + 4
-    before, after = parse_page(text).notes, parse_page(found.text).notes
+    assert len(split_lines(found)) <= len(split_lines(text)) + 4
+    before, after = parse_page(text).notes, parse_page(found).notes
     assert len(after) == len(before) + 1, "one note, and it swallowed no other"
     with pytest.raises(UsageError, match="says so already"):
-        add_line(found.text, line, heading)
+        add_line(found, line, heading)
 
 
 def test_beyond_the_limit_nothing_is_added():
     text = "## A\n" + "- x\n" * 198
-    full = add_line(text, "the last one", "A")
-    assert full.lines == 200
-    with pytest.raises(UsageError, match="it has 200 lines, and 1 line more would pass the 200"):
-        add_line(full.text, "one too many", "A")
-    with pytest.raises(UsageError, match="4 lines more would pass"):
+    full, line = add_line(text, "the last one", "A")
+    assert line == len(split_lines(full)) == 200
+    with pytest.raises(UsageError, match="it has 200 lines, and 1 more would pass the 200"):
+        add_line(full, "one too many", "A")
+    with pytest.raises(UsageError, match="4 more would pass"):
         add_line(text, "new section", "B")
 
 

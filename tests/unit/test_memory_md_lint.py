@@ -7,7 +7,7 @@ from hypothesis import given, settings
 
 from tests.written import titles
 from yester.memories.contradiction import find_contradiction, parse_claims
-from yester.memories.memory_md import MOST_BYTES, NewerText, lint_page
+from yester.memories.memory_md import MOST_BYTES, lint_page
 
 pytestmark = pytest.mark.requirement("MEM-07")
 
@@ -86,19 +86,6 @@ def test_no_note_contradicts_itself():
 @given(titles, titles)
 def test_any_two_texts_can_be_compared(note, newer):
     assert isinstance(contradiction_of(f"use {note}", f"never {newer}"), str)
-
-
-def test_a_contradiction_names_the_line_and_who_says_otherwise():
-    text = "# Shop\n\n- Ports start at 4000\n- Use pnpm for installs\n"
-    newer = [
-        NewerText("#7", "Nothing to do with it."),
-        NewerText("#12 of 3 May", "We dropped pnpm."),
-    ]
-    (finding,) = lint_page(text, newer)
-    assert (finding.line, finding.what) == (4, "contradicted")
-    assert finding.text == (
-        "#12 of 3 May is newer and says otherwise: Use pnpm for installs / We dropped pnpm"
-    )
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from yester.memories.places import (
+from yester.memories.memory_md import (
     folder_from_slug,
     is_curated_note,
     list_instruction_files,
     list_memory_files,
-    matches_slug,
     memory_paths,
     project_slug,
 )
@@ -34,8 +33,8 @@ def test_a_slug_is_the_folder_with_dashes(folder, name):
 
 def test_a_long_folder_is_known_by_its_beginning():
     folder = "/home/" + "x" * 300
-    assert matches_slug(project_slug(folder) + "-k3j2h1", folder)
-    assert not matches_slug(project_slug("/home/sam") + "-k3j2h1", "/home/sam")
+    assert folder_from_slug(project_slug(folder) + "-k3j2h1", [folder]) == folder
+    assert folder_from_slug(project_slug("/home/sam") + "-k3j2h1", ["/home/sam"]) == ""
 
 
 def test_a_folder_is_found_by_hints_and_on_the_disk(tmp_path):

@@ -27,7 +27,7 @@ from yester.deliver.lines import (
 from yester.deliver.page import Context, Left, Page, Shown
 from yester.fence import MOST_UNITS, strip_fenced
 from yester.memories.categories import order_hits
-from yester.memories.places import is_curated_note
+from yester.memories.memory_md import is_curated_note
 from yester.model import DISTILLED, Filters, Hit, Item, Paging, Probe, Project, replace
 from yester.recall.candidates import OneQuestion
 from yester.recall.floor import describe_lack, passing_hits

@@ -39,7 +39,7 @@ from yester.deliver.lines import (
 from yester.deliver.page import Context, Page, Shown, join_contexts
 from yester.fence import MOST_UNITS, count_units
 from yester.git import Signals
-from yester.memories.places import is_curated_note
+from yester.memories.memory_md import is_curated_note
 from yester.model import CURATED, Filters, Item, Paging, Probe, Project, Queue, Session, replace
 from yester.recall.beginning import relevant_hits
 from yester.recall.rank import Weights

@@ -44,7 +44,7 @@ from yester.llm.questions import (
     one_line,
     parse_answer,
 )
-from yester.memories.places import memory_paths
+from yester.memories.memory_md import memory_paths
 from yester.model import Archived, Item, Queue, Session, Waiting
 from yester.store.contract import Store
 

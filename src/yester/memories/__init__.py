@@ -7,7 +7,7 @@
     remember.py      something new: is it known, what is it like
     review.py        what deserves a look
     files.py folder.py sync.py    `.claude/memory`: a file, a folder of them, folder and store
-    memory_md.py places.py    MEMORY.md and CLAUDE.md: read, looked over, added to; where they are
+    memory_md.py     MEMORY.md and CLAUDE.md: read, looked over, added to; where they are
     rules.py standing.py phrases.py own_words.py subject.py    standing rules: which apply, and how
                      they are found in what a user types (tables/standing.toml)
     contradiction.py    does a newer text take back what an older one says

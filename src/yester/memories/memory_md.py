@@ -1,5 +1,9 @@
 """MEMORY.md, the layer people curate: read as notes, looked over, added to by one line, never
-rewritten.
+rewritten; and where Claude Code keeps it.
+
+    CONFIG/projects/SLUG/memory/MEMORY.md    the agent's own notes, loaded into every session
+    CLAUDE.md, .claude/CLAUDE.md,            the project's instructions, in its folder
+    CLAUDE.local.md
 
 A note is a list item with what is nested in it, or a paragraph, under the headings above it. What
 is added is a pure insertion: every byte that was there stays, with its line endings, a missing last
@@ -8,18 +12,23 @@ newline and the byte order mark. The agent loads the first 200 lines, so there i
 
 from __future__ import annotations
 
+import os
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from hashlib import blake2b
+from pathlib import Path
 
 from yester.errors import UsageError
 from yester.fence import neutralize_text
-from yester.memories.contradiction import find_contradiction, parse_claims
+from yester.project import identify_project
 from yester.text.sentences import first_sentence
 
+MEMORY = "MEMORY.md"
+INSTRUCTIONS = ("CLAUDE.md", ".claude/CLAUDE.md", "CLAUDE.local.md")
+_LONGEST_SLUG = 200
 MOST_LINES = 200
 NEARLY_FULL = 180  # lines
 MOST_BYTES = 25_000  # newer clients stop here if it comes before line 200
@@ -43,8 +52,8 @@ _LEADING = re.compile(r"(?:[-*+>#=~\s]|\d{1,9}[.)]\s|\[[ xX]?\]\s)+")
 class Note:
     heading: tuple[str, ...]  # from the outermost one inwards
     text: str
-    line: int  # from 1
-    last: int
+    line: int = 0  # from 1; 0: as it was met before
+    last: int = 0
     mark: str = ""  # of its list, with the spaces before it; "" for a paragraph
 
     @property
@@ -54,7 +63,7 @@ class Note:
     @property
     def name(self) -> str:
         """What it is known by as long as it is not edited."""
-        words = "\0".join((*self.heading, _join_words(self.text)))
+        words = "\0".join((*self.heading, join_words(self.text)))
         return blake2b(words.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
@@ -193,37 +202,31 @@ def _dedent_lines(found: Sequence[str], mark: str) -> str:
     return "\n".join([first, *(line[min(_indent_of(line), width) :] for line in rest)]).strip()
 
 
-def _join_words(text: str) -> str:
+def join_words(text: str) -> str:
     return " ".join(text.split())
 
 
 # --- which note is which -------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class KnownNote:
-    """A note as it was met before: under which name, heading and text."""
-
-    name: str
-    title: str
-    text: str
-
-
-def name_notes(notes: Sequence[Note], known: Sequence[KnownNote]) -> list[tuple[str, Note]]:
+def name_notes(notes: Sequence[Note], known: Mapping[str, Note]) -> list[tuple[str, Note]]:
     """Each note with its name. One that was edited, or moved under another heading, keeps the name
-    it had; a new one gets the name its content gives it. No name is given twice."""
-    left = {one.name: one for one in known}
-    given: dict[int, str] = {}
-    for key in (_title_and_words, _words_alone):
-        waiting: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
-        for one in left.values():
-            waiting[key(one)].append(one.name)
+    it had (`known`); a new one gets the name its content gives it. No name is given twice."""
+    left, given = dict(known), dict[int, str]()
+    same: tuple[Callable[[Note], Hashable], ...] = (
+        lambda one: (one.title, join_words(one.text)),
+        lambda one: join_words(one.text),
+    )
+    for key in same:
+        waiting: defaultdict[Hashable, list[str]] = defaultdict(list)
+        for name, one in left.items():
+            waiting[key(one)].append(name)
         for at, note in enumerate(notes):
             if at not in given and (names := waiting[key(note)]):
                 given[at] = names.pop(0)
                 del left[given[at]]
     given |= _match_edited({at: n for at, n in enumerate(notes) if at not in given}, left)
-    taken = {one.name for one in known}
+    taken = {*known}
     result = []
     for at, note in enumerate(notes):
         name, number = given.get(at) or note.name, 1
@@ -235,24 +238,14 @@ def name_notes(notes: Sequence[Note], known: Sequence[KnownNote]) -> list[tuple[
     return result
 
 
-def _title_and_words(one: Note | KnownNote) -> tuple[str, ...]:
-    return one.title, _join_words(one.text)
-
-
-def _words_alone(one: Note | KnownNote) -> tuple[str, ...]:
-    return (_join_words(one.text),)
-
-
-def _match_edited(
-    notes: Mapping[int, Note], left: Mapping[str, KnownNote]
-) -> Iterator[tuple[int, str]]:
+def _match_edited(notes: Mapping[int, Note], left: Mapping[str, Note]) -> Iterator[tuple[int, str]]:
     """Which of the remaining notes is which of the remaining known ones, the likest first."""
     if len(notes) * len(left) > _MOST_COMPARED:
         return  # a file written anew
     pairs = sorted(
-        (-SequenceMatcher(None, one.text.split(), note.text.split(), False).ratio(), at, one.name)
+        (-SequenceMatcher(None, one.text.split(), note.text.split(), False).ratio(), at, name)
         for at, note in notes.items()
-        for one in left.values()
+        for name, one in left.items()
         if note.title == one.title
     )
     done: set[int | str] = set()
@@ -262,7 +255,7 @@ def _match_edited(
             yield at, name
 
 
-# --- looked over: too long, said twice, taken back by something newer ----------------------------
+# --- looked over: too long, said twice, without an end -------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,72 +265,33 @@ class PageFinding:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class NewerText:
-    """Something recorded after the note: `name` is what to call it, "#12" say, `epoch` when."""
-
-    name: str
-    text: str
-    epoch: int = 0
-
-
-def lint_page(
-    text: str,
-    newer: Iterable[NewerText] = (),
-    most: int = MOST_LINES,
-    written: Callable[[Note], int] | None = None,
-) -> list[PageFinding]:
-    """By line. `newer` is what the caller knows to be newer than the page, of the same project;
-    where it says when each note was `written`, only what came after that note counts."""
-    page = parse_page(text)
-    result = [*_lint_length(text, page.lines, most), *_lint_repetition(page.notes)]
-    if page.unclosed:
-        problem = "a code block or comment that has no end"
-        result.append(PageFinding(page.unclosed, "unclosed", problem))
-    told = [(one, parse_claims(one.text)) for one in newer]
-    for note in page.notes if told else ():
-        own, since = parse_claims(note.text), written(note) if written else -1
-        for one, later in told:
-            if one.epoch > since and (reason := find_contradiction(own, later)):
-                said = f"{one.name} is newer and says otherwise: {reason}"
-                result.append(PageFinding(note.line, "contradicted", said))
-    return sorted(result, key=lambda finding: (finding.line, finding.what, finding.text))
-
-
-def _lint_length(text: str, number: int, most: int) -> Iterator[PageFinding]:
-    if number > most:
-        told = f"{number} lines; from here on nothing is loaded into a session"
-        yield PageFinding(most + 1, "long", told)
-    elif number >= min(NEARLY_FULL, most):
-        yield PageFinding(number, "nearly long", f"{number} of the {most} lines that are loaded")
-    data = text.encode("utf-8", "surrogateescape")
+def lint_page(text: str) -> Iterator[PageFinding]:
+    page, data = parse_page(text), text.encode("utf-8", "surrogateescape")
+    if page.lines > MOST_LINES:
+        told = f"{page.lines} lines; from here on nothing is loaded into a session"
+        yield PageFinding(MOST_LINES + 1, "long", told)
+    elif page.lines >= NEARLY_FULL:
+        told = f"{page.lines} of the {MOST_LINES} lines that are loaded"
+        yield PageFinding(page.lines, "nearly long", told)
     if len(data) > MOST_BYTES:
-        line = data[:MOST_BYTES].count(b"\n") + 1
         told = f"{len(data):,} bytes; clients that load {MOST_BYTES:,} stop here"
-        yield PageFinding(line, "long", told)
-
-
-def _lint_repetition(notes: Iterable[Note]) -> Iterator[PageFinding]:
+        yield PageFinding(data[:MOST_BYTES].count(b"\n") + 1, "long", told)
     first: dict[str, int] = {}
-    for note in notes:
-        line = first.setdefault(_join_words(note.text).rstrip(".").casefold(), note.line)
+    for note in page.notes:
+        line = first.setdefault(join_words(note.text).rstrip(".").casefold(), note.line)
         if line != note.line:
             yield PageFinding(note.line, "twice", f"says the same as line {line}")
+    if page.unclosed:
+        yield PageFinding(page.unclosed, "unclosed", "a code block or comment that has no end")
 
 
 # --- adding --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class AddedLine:
-    text: str  # the whole page
-    line: int  # where the new line stands
-    lines: int  # how many there are now
-
-
-def add_line(text: str, line: str, heading: str = "", most: int = MOST_LINES) -> AddedLine:
-    """The page with one list item more: at the end of the section with this heading, which is made
-    at the end of the page where there is none; without a heading, at the end of the page.
+def add_line(text: str, line: str, heading: str = "") -> tuple[str, int]:
+    """The page with one list item more, and its line: at the end of the section with this heading,
+    which is made at the end of the page where there is none; without a heading, at the end of the
+    page.
 
     UsageError where the line says nothing, is there already, or there is no room for it."""
     added = render_line(line)
@@ -348,26 +302,24 @@ def add_line(text: str, line: str, heading: str = "", most: int = MOST_LINES) ->
         raise UsageError(
             f"line {page.unclosed} begins a code block or comment that has no end; close it first"
         )
-    if (twin := find_line(text, added)) is not None:
-        raise UsageError(f"line {twin} says so already: {added}")
+    for number, one in enumerate(split_lines(text), 1):
+        if _fold_line(one) == _fold_line(added):
+            raise UsageError(f"line {number} says so already: {added}")
     after, before, mark = _choose_place(page, text, heading)
-    end = "\r\n" if "\r\n" in text else "\n"
     new = [*before, f"{mark} {added}"]
-    total = page.lines + len(new)
-    if total > most:
+    if page.lines + len(new) > MOST_LINES:
         raise UsageError(
-            f"it has {_count_lines(page.lines)}, and {_count_lines(len(new))} more would pass the "
-            f"{most} that are loaded; take out or merge something first"
+            f"it has {page.lines} lines, and {len(new)} more would pass the {MOST_LINES} that are "
+            "loaded; take out or merge something first"
         )
-    at = sum(len(one) + 1 for one in text.split("\n")[:after])
-    if at > len(text):  # behind a last line that has no newline, and gets none at the new end
-        inserted = end + end.join(new)
-        at = len(text)
-    else:
-        inserted = "".join(f"{one}{end}" for one in new)
-    if at == 0 and text.startswith("\ufeff"):
-        at = 1
-    return AddedLine(text[:at] + inserted + text[at:], after + len(new), total)
+    end = "\r\n" if "\r\n" in text else "\n"
+    begin = len(text) - len(text.removeprefix("\ufeff"))
+    rows = re.findall(r"[^\n]*\n|[^\n]+", text[begin:])
+    inserted = "".join(f"{one}{end}" for one in new)
+    if rows[after - 1 : after] and not rows[after - 1].endswith("\n"):
+        inserted = end + inserted.removesuffix(end)  # the last line has no newline, and gets none
+    whole = (text[:begin], *rows[:after], inserted, *rows[after:])
+    return "".join(whole), after + len(new)
 
 
 def _choose_place(page: Page, text: str, heading: str) -> tuple[int, list[str], str]:
@@ -390,15 +342,8 @@ def _choose_place(page: Page, text: str, heading: str) -> tuple[int, list[str], 
     return last, [""] if last else [], "-"
 
 
-def find_line(text: str, line: str) -> int | None:
-    """Where a page says exactly this, list marks, case and spaces aside."""
-    wanted = _fold_line(line)
-    numbers = (at for at, one in enumerate(split_lines(text), 1) if _fold_line(one) == wanted)
-    return next(numbers, None)
-
-
 def _fold_line(text: str) -> str:
-    return _join_words(_drop_marks(text)).rstrip(" .#").casefold()
+    return join_words(_drop_marks(text)).rstrip(" .#").casefold()
 
 
 def _drop_marks(text: str) -> str:
@@ -410,7 +355,7 @@ def _drop_marks(text: str) -> str:
 def render_line(text: str) -> str:
     """A text as one harmless line of Markdown: it opens no block, ends none, and names no file for
     the client to load (`@path` does)."""
-    line = _join_words(neutralize_text(text)).replace("<!--", "‹!--").replace("-->", "--›")
+    line = join_words(neutralize_text(text)).replace("<!--", "‹!--").replace("-->", "--›")
     line = re.sub(r"`{3,}", "`", line)
     while (tamed := _tame_line(line)) != line:
         line = tamed  # without one mark the next one leads
@@ -429,8 +374,83 @@ def _tame_line(line: str) -> str:
 
 def lead_sentence(text: str) -> str:
     """What a line of MEMORY.md says of a text: its first sentence, where that comes soon."""
-    return first_sentence(_join_words(_drop_marks(neutralize_text(text))), 160, least=15)
+    return first_sentence(join_words(_drop_marks(neutralize_text(text))), 160, least=15)
 
 
-def _count_lines(number: int) -> str:
-    return f"{number:,} line" + ("" if number == 1 else "s")
+# --- where they are ------------------------------------------------------------------------------
+
+# SLUG is the folder in which every character that is not an ASCII letter or digit has become a
+# dash, so several folders may share one; of a long one the beginning and a checksum are left. Work
+# trees and folders below a repository share the memory of its main folder.
+
+
+def project_slug(folder: str) -> str:
+    """The name of a folder's folder; of a long one without the checksum at its end.
+
+    JavaScript counts a character beyond the first 65,536 twice."""
+    dashed = re.sub(r"[^A-Za-z0-9]", lambda one: "--" if one[0] > "\uffff" else "-", folder)
+    return dashed[:_LONGEST_SLUG]
+
+
+def note_source(path: Path) -> str:
+    """Which of the two kinds of file this is."""
+    return "memory-md" if path.name == MEMORY else "claude-md"
+
+
+def is_curated_note(ref: str) -> bool:
+    """Is this the identity of a note of such a file, PATH#NAME?"""
+    names = tuple(f"/{name}" for name in (MEMORY, *INSTRUCTIONS))
+    return ref.rpartition("#")[0].endswith(names)
+
+
+def list_memory_files(configs: Iterable[Path]) -> Iterator[Path]:
+    """Every MEMORY.md there is."""
+    for config in configs:
+        yield from sorted(config.glob(f"projects/*/memory/{MEMORY}"))
+
+
+def memory_paths(configs: Iterable[Path], cwd: Path) -> list[Path]:
+    """Where the MEMORY.md of a folder may be, there or not, the likeliest first: that of its
+    repository's main folder, then its own."""
+    folders = dict.fromkeys(filter(None, (identify_project(str(cwd)).root, str(cwd))))
+    found = []
+    for config in configs:
+        for folder in folders:
+            name = project_slug(folder)
+            if len(name) == _LONGEST_SLUG:  # with a checksum we cannot make: look who has it
+                listed = sorted((config / "projects").glob(f"{name}-*"))
+                name = listed[0].name if len(listed) == 1 else name
+            found.append(config / "projects" / name / "memory" / MEMORY)
+    return list(dict.fromkeys(found))
+
+
+def list_instruction_files(folder: Path) -> list[Path]:
+    """The project's own CLAUDE.md files that are there."""
+    return [folder / name for name in INSTRUCTIONS if (folder / name).is_file()]
+
+
+def folder_from_slug(name: str, hints: Iterable[str] = (), above: Path = Path("/")) -> str:
+    """The folder a slug stands for: the first of the hints that fits, else one that is there; "".
+
+    Hints are folders known from elsewhere, such as those that transcripts name."""
+    for hint in hints:
+        dashed = project_slug(hint)
+        long = len(dashed) == _LONGEST_SLUG and name.startswith(f"{dashed}-")
+        if name == dashed or long:
+            return hint
+    return next(_scan_folders(name, above), "")
+
+
+def _scan_folders(name: str, above: Path) -> Iterator[str]:
+    """Folders below `above` whose path becomes this name, which begins with the dash before it."""
+    try:
+        with os.scandir(above) as listed:
+            below = sorted(entry.name for entry in listed if entry.is_dir(follow_symlinks=False))
+    except OSError:
+        return
+    for folder in below:
+        dashed = f"-{project_slug(folder)}"
+        if name == dashed:
+            yield str(above / folder)
+        elif name.startswith(f"{dashed}-"):
+            yield from _scan_folders(name[len(dashed) :], above / folder)

@@ -21,17 +21,19 @@ from yester.files import read_shared
 from yester.ingest.prepare import prepare_item
 from yester.llm.archive import is_archive_heading
 from yester.memories.categories import category_of, lead_text
+from yester.memories.contradiction import find_contradiction, parse_claims
 from yester.memories.memory import GLOBAL
 from yester.memories.memory_md import (
-    KnownNote,
-    NewerText,
+    MEMORY,
     Note,
     PageFinding,
+    folder_from_slug,
+    join_words,
     lint_page,
     name_notes,
+    note_source,
     parse_page,
 )
-from yester.memories.places import MEMORY, folder_from_slug, note_ref, note_source
 from yester.model import CURATED, Filters, Item, Project, PutCounts, Source, replace
 from yester.project import EXCLUDED, Projects, named_project
 from yester.redact import redact
@@ -86,10 +88,10 @@ def make_note_items(
         and not any(map(is_archive_heading, entry.heading))
     ]
     before = {item.ref: item for item in known}
-    names = [KnownNote(ref.rpartition("#")[2], i.title, i.body) for ref, i in before.items()]
+    names = {item.ref.rpartition("#")[2]: Note((item.title,), item.body) for item in known}
     source = note_source(Path(path))
     found = [
-        _make_item(note_ref(path, name), source, entry, project, written, before)
+        _make_item(f"{path}#{name}", source, entry, project, written, before)
         for name, entry in name_notes(clean, names)
     ]
     present = {item.ref for item in found}
@@ -244,27 +246,21 @@ def lint_notes(store: Store, path: Path, project: str) -> list[PageFinding]:
     data = read_shared(path.resolve())
     if data is None:
         return []
-    written = path.stat().st_mtime_ns // 1_000_000
-    known = {
-        _join_words(item.body): item.updated
-        for item in find_notes(store, next(iter(store.entries(Source, {"path": str(path)})), None))
-    }
+    text, written = data.decode("utf-8", "replace"), path.stat().st_mtime_ns // 1_000_000
+    source = next(iter(store.entries(Source, {"path": str(path)})), None)
+    known = {join_words(item.body): item.updated for item in find_notes(store, source)}
     projects = (project, GLOBAL.key)
     newer = [
-        NewerText(
-            f"#{memo.item.id}",
-            lead_text(category_of(memo.item.type), memo.content),
-            memo.item.updated,
-        )
+        (memo.item, parse_claims(lead_text(category_of(memo.item.type), memo.content)))
         for memo in store.memos(Filters(projects=projects, types=_CLAIM))
         if memo.item.project in projects
     ]
-
-    def written_at(entry: Note) -> int:
-        return known.get(_join_words(redact(strip_fenced(entry.text))), written)
-
-    return lint_page(data.decode("utf-8", "replace"), newer, written=written_at)
-
-
-def _join_words(text: str) -> str:
-    return " ".join(text.split())
+    found = [*lint_page(text)]
+    for note in parse_page(text).notes if newer else ():
+        own = parse_claims(note.text)
+        since = known.get(join_words(redact(strip_fenced(note.text))), written)
+        for item, later in newer:
+            if item.updated > since and (reason := find_contradiction(own, later)):
+                told = f"#{item.id} is newer and says otherwise: {reason}"
+                found.append(PageFinding(note.line, "contradicted", told))
+    return sorted(found, key=lambda finding: (finding.line, finding.what, finding.text))

@@ -36,7 +36,7 @@ from yester.ingest.projects import apply_names, describe_joins, join_all
 from yester.ingest.transcripts import Ingest, Report, rebuild_if_stale
 from yester.llm.budget import open_asker
 from yester.llm.refine import LATELY, find_unrefined, refine_turns
-from yester.memories.places import MEMORY, list_memory_files
+from yester.memories.memory_md import MEMORY, list_memory_files
 from yester.model import Item, Queue, Session, Waiting
 from yester.operate.notes import NotesReport, client_note_file, import_notes, retire_vanished
 from yester.project import Projects

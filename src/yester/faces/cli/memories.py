@@ -35,8 +35,7 @@ from yester.memories import review as reviewing
 from yester.memories.categories import CATEGORIES, category_of, get_category, lead_text
 from yester.memories.categories import clean_text as clean_memory_text
 from yester.memories.memory import GLOBAL, normalise_tags
-from yester.memories.memory_md import PageFinding
-from yester.memories.places import memory_paths
+from yester.memories.memory_md import PageFinding, memory_paths
 from yester.memories.remember import Likeness, find_candidate
 from yester.model import STATUSES, Change, Filters, Memo, Paging, replace
 from yester.operate.notes import lint_notes

@@ -22,8 +22,16 @@ from yester.files import make_folder, read_shared, swap_shared
 from yester.ingest.transcripts import rebuild_if_stale
 from yester.memories.folder import find_folder, locate_folder
 from yester.memories.memory import Author
-from yester.memories.memory_md import MOST_LINES, NEARLY_FULL, add_line, lead_sentence
-from yester.memories.places import MEMORY, list_instruction_files, memory_paths
+from yester.memories.memory_md import (
+    MEMORY,
+    MOST_LINES,
+    NEARLY_FULL,
+    add_line,
+    lead_sentence,
+    list_instruction_files,
+    memory_paths,
+    split_lines,
+)
 from yester.memories.sync import SyncReport, import_folder, sync_folder
 from yester.model import Item, Project
 from yester.operate.notes import (
@@ -262,20 +270,20 @@ def promote_command(
     titled = item.kind in ("memory", "observation") and item.title
     line = words if words is not None else titled or lead_sentence(item.body) or item.title
     try:
-        found = add_line(before, redact(line), under)
+        after, number = add_line(before, redact(line), under)
     except UsageError as error:
         raise UsageError(f"{path}: {error}") from None
     if dry_run:
-        click.echo(_format_diff(path, before, found.text), nl=False)
+        click.echo(_format_diff(path, before, after), nl=False)
         return
     if present is None:
         make_folder(real.parent, "")
-    if not swap_shared(real, found.text.encode("utf-8", "surrogateescape"), present):
+    if not swap_shared(real, after.encode("utf-8", "surrogateescape"), present):
         raise SourceError(f"{path}: has changed while it was looked at; run it again")
-    shown = found.text.split("\n")[found.line - 1].strip("\ufeff\r")
-    click.echo(f"{path}:{found.line}: {shown}")
-    if found.lines >= NEARLY_FULL:
-        print_warning(f"{found.lines} of the {MOST_LINES} lines that are loaded")
+    lines = split_lines(after)
+    click.echo(f"{path}:{number}: {lines[number - 1]}")
+    if len(lines) >= NEARLY_FULL:
+        print_warning(f"{len(lines)} of the {MOST_LINES} lines that are loaded")
 
 
 def _find_active_item(app: App, text: str) -> Item:
