@@ -36,7 +36,7 @@ def parse_time(text: str, now: int, zone: tzinfo | None = None, option: str = "t
     try:
         found = datetime.fromisoformat(text.strip())
     except ValueError:
-        raise UsageError(f"{option} {text!r} is not a time; write {WRITTEN}") from None
+        raise UsageError(f"{option} {text!r} is not a time", f"write {WRITTEN}") from None
     return _to_milliseconds(found if found.tzinfo else found.replace(tzinfo=present.tzinfo))
 
 

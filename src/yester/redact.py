@@ -69,13 +69,19 @@ def redact(text: str, spans: list[Span] | None = None) -> str:
 
 
 def redact_value(value: Any) -> Any:
-    """Texts in plain data without secrets, also in keys."""
+    """Plain data whose texts are without secrets."""
+    return change_texts(value, redact)
+
+
+def change_texts(value: Any, change: Callable[[str], str]) -> Any:
+    """Plain data with all its texts changed, those that are keys as well."""
     if isinstance(value, str):
-        return redact(value)
+        return change(value)
     if isinstance(value, Mapping):
-        return {redact_value(name): redact_value(part) for name, part in value.items()}
+        pairs = value.items()
+        return {change_texts(name, change): change_texts(part, change) for name, part in pairs}
     if isinstance(value, list | tuple):
-        return type(value)(map(redact_value, value))
+        return type(value)(change_texts(part, change) for part in value)
     return value
 
 

@@ -49,7 +49,7 @@ def problem(api, path, status, **query):
         ("/api/search", {"dateRange": '{"start": "x"}'}, 400, "dateRange", "x", "3d"),
         ("/api/timeline", {"anchor": "2026-13-45"}, 400, "anchor", "2026-13-45", "2026-03-01"),
         ("/api/timeline", {"anchor": "99999"}, 404, "anchor", "99999", "item's id"),
-        ("/api/timeline", {"anchor": "S99999"}, 404, "session", "S99999", "/api/sessions"),
+        ("/api/timeline", {"anchor": "S99999"}, 404, "anchor", "S99999", "a session's id"),
         ("/api/search/timeline-by-query", {"query": "zzzqqqxx"}, 404, "query", "zzzqqqxx", "words"),
         ("/api/context/preview", {"cwd": "relative"}, 400, "cwd", "relative", "absolute"),
         ("/api/items/99999", {}, 404, "id", "99999", "search"),

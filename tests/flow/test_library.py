@@ -93,10 +93,10 @@ def test_factors_are_given_when_asked_for(memory):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"text": "x", "titel": "y"}, "an item has no field 'titel'; the fields are"),
-        ({"text": 3}, "text is 3, but must be a text"),
+        ({"text": "x", "titel": "y"}, "no parameter is called 'titel'; did you mean title"),
+        ({"text": 3}, "text is '3', but must be a text"),
         ({"text": "x", "files": "a.py"}, "files is 'a.py', but must be a list of texts"),
-        ({"text": "x", "kind": "poem"}, "kind 'poem' is not known"),
+        ({"text": "x", "kind": "poem"}, "kind is 'poem', but must be one of memory, message"),
         ({"text": "x", "epoch": "now"}, "epoch is 'now'"),
     ],
 )

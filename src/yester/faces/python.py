@@ -7,18 +7,21 @@ the range, a project goes by its name or key.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
+
+from msgspec import field
+from msgspec.structs import asdict
 
 from yester.clock import parse_bound
 from yester.errors import UsageError
 from yester.ingest.prepare import content_hash
 from yester.ingest.transcripts import add_items
 from yester.memories import lifecycle
-from yester.memories.categories import clean_text, get_category
+from yester.memories.categories import clean_text, drop_surrogates, get_category
 from yester.memories.folder import locate_folder
 from yester.memories.memory import GLOBAL, Author, plain_form
 from yester.memories.remember import Choice, Draft, Kept, find_candidate, remember
@@ -38,10 +41,12 @@ from yester.model import (
     replace,
 )  # fmt: skip
 from yester.operations.context import ContextRequest, build_context
+from yester.operations.request import Kind, Request, make_request
 from yester.operations.sessions import find_neighbours
 from yester.project import named_project
 from yester.recall.recall import Answer, Asked, make_hit
 from yester.recall.timeline import Timeline, recent_sessions
+from yester.redact import change_texts
 from yester.store.contract import Store
 
 Time = float | int | datetime | str | None
@@ -207,7 +212,9 @@ class OpenMemory(Memory):
         """
         _check_choice("embed", embed, "now", "later")
         by = Author(who, self.now, origin, why)
-        text, title = _check_text("text", text), _check_text("title", title)
+        for name, value in (("text", text), ("title", title)):
+            if not isinstance(value, str):
+                raise UsageError(f"{name} is {value!r}, but must be a text")
         draft = Draft(
             text, type, title, content or {}, tags, files, scope=scope, path=path,
             confidence=confidence,
@@ -250,12 +257,18 @@ def _make_filters(project: str | None, now: int, narrowing: Narrowing) -> Filter
     given: dict[str, Any] = {name: value for name, value in narrowing.items() if value is not None}
     for name in ("kinds", "types", "concepts"):
         given[name] = tuple(given.get(name, ()))
-    for kind in given["kinds"]:
-        _check_kind("kind", kind)
+    if unknown := set(given["kinds"]) - set(KINDS):
+        raise UsageError(f"kind {min(unknown)!r} is not known; the kinds are {', '.join(KINDS)}")
     for name in ("since", "until"):
         if name in given:
             given[name] = _read_bound(name, given[name], now)
     return Filters(projects=(project,) if project else (), **given)
+
+
+def _check_choice(name: str, value: str, *choices: str) -> None:
+    if value not in choices:
+        allowed = " or ".join(f'"{choice}"' for choice in choices)
+        raise UsageError(f"{name} is {value!r}, but must be {allowed}")
 
 
 def _read_bound(name: str, value: Time, now: int) -> int:
@@ -268,81 +281,46 @@ def _read_bound(name: str, value: Time, now: int) -> int:
 # --- what `add` takes ----------------------------------------------------------------------------
 
 
-def _check_choice(name: str, value: str, *choices: str) -> None:
-    if value not in choices:
-        allowed = " or ".join(f'"{choice}"' for choice in choices)
-        raise UsageError(f"{name} is {value!r}, but must be {allowed}")
+class NewItem(Request, kw_only=True):
+    """An item as a program gives it; `epoch` in seconds, `files` were read."""
 
-
-def _check_kind(name: str, value: Any) -> str:
-    if value not in KINDS:
-        raise UsageError(f"{name} {value!r} is not known; the kinds are {', '.join(KINDS)}")
-    return str(value)
-
-
-def _check_text(name: str, value: Any) -> str:
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        raise UsageError(f"{name} is {value!r}, but must be a text")
-    return value if value.isascii() else value.encode("utf-8", "replace").decode()
-
-
-def _check_list(name: str, value: Any) -> tuple[str, ...]:
-    if value is None:
-        return ()
-    if isinstance(value, str) or not isinstance(value, Iterable):
-        raise UsageError(f"{name} is {value!r}, but must be a list of texts")
-    return tuple(_check_text(name, part) for part in value)
-
-
-def _check_sections(name: str, value: Any) -> dict[str, str]:
-    sections = value or {}
-    if not isinstance(sections, Mapping):
-        raise UsageError(f"{name} is {sections!r}, but must map names to texts")
-    return {str(section): _check_text(section, text) for section, text in sections.items()}
-
-
-def _check_seconds(name: str, value: Any) -> float | None:
-    if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
-        return value
-    raise UsageError(f"{name} is {value!r}, but must be seconds since 1970 as a number")
-
-
-def _check_number(name: str, value: Any) -> int:  # noqa: ARG001
-    return int(value or 0)
-
-
-_TEXTS = (
-    "ref", "title", "subtitle", "type", "session", "role", "source", "agent", "tool", "text",
-    "project",
-)  # fmt: skip
-_LISTS = ("facts", "concepts", "tags", "files_read", "files_modified", "files")
-_CHECKS: Mapping[str, Callable[[str, Any], Any]] = {
-    **dict.fromkeys(_TEXTS, _check_text),
-    **dict.fromkeys(_LISTS, _check_list),
-    **dict.fromkeys(("prompt_number", "discovery_tokens"), _check_number),
-    "kind": _check_kind,
-    "epoch": _check_seconds,
-    "sections": _check_sections,
-}
+    ref: str = ""
+    kind: Kind = "observation"
+    type: str = ""
+    title: str = ""
+    subtitle: str = ""
+    body: str = field(default="", name="text")
+    facts: tuple[str, ...] = ()
+    concepts: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    files_read: tuple[str, ...] = ()
+    files_modified: tuple[str, ...] = ()
+    sections: dict[str, str] = field(default_factory=dict)
+    project: str = ""
+    session: str = ""
+    role: str = ""
+    agent: str = ""
+    tool: str = ""
+    source: str = ""
+    prompt_number: int = 0
+    discovery_tokens: int = 0
+    epoch: float | None = None
 
 
 def _make_item(
     given: Mapping[str, Any], projects: dict[str, Project], now: int
 ) -> tuple[Item, Project]:
-    if unknown := given.keys() - _CHECKS.keys():
-        fields = ", ".join(sorted(_CHECKS))
-        raise UsageError(f"an item has no field {min(unknown)!r}; the fields are {fields}")
-    given = {**given, "kind": given.get("kind") or "observation"}
-    values = {name: check(name, given.get(name)) for name, check in _CHECKS.items()}
-    values["body"] = values.pop("text")
-    values["files_read"] += values.pop("files")
-    epoch, name = values["epoch"], values["project"] or "unknown"
-    values["epoch"] = now if epoch is None else int(epoch * 1000)
+    meant = {name: value for name, value in given.items() if value not in (None, "")}
+    new = make_request(NewItem, {}, change_texts(meant, drop_surrogates))
+    name = new.project or "unknown"
     project = projects.setdefault(name, named_project(name))
-    values["project"] = project.key
-    values["origin"] = "user" if values["role"] == "user" else "agent"
+    values = asdict(new) | {
+        "files_read": (*new.files_read, *new.files), "project": project.key,
+        "epoch": now if new.epoch is None else int(new.epoch * 1000),
+        "origin": "user" if new.role == "user" else "agent",
+    }  # fmt: skip
+    del values["files"]
     item = Item(**values)
     return item if item.ref else replace(item, ref="sha:" + content_hash(item).hex()), project
 
@@ -475,7 +453,7 @@ class Memories:
 
 
 def _stamp_author(by: Author) -> Author:
-    return by if by.now else Author(by.who, int(time.time() * 1000), by.origin, by.why)
+    return by if by.now else replace(by, now=_to_milliseconds(None))
 
 
 def open_memory(home: Path, environ: Mapping[str, str]) -> OpenMemory:

@@ -27,7 +27,7 @@ from yester.memories.categories import CATEGORIES, LONGEST_TITLE, Field, clean_t
 from yester.memories.memory import Plain, plain_form
 from yester.memories.remember import Draft
 from yester.model import Change, Memo, MemoFile
-from yester.redact import redact
+from yester.redact import change_texts, redact
 from yester.text.sentences import shorten_text
 
 LONGEST_ID = 80
@@ -193,7 +193,7 @@ def _is_shallow(value: Any, levels: int) -> bool:
 def redact_memory_file(one: MemoryFile) -> bytes:
     """The file as it may be kept: what is secret, private or was injected goes. b"" where nothing
     can be kept of it."""
-    values = _redact_value(one.values)
+    values = change_texts(one.values, lambda text: redact(strip_fenced(text)))
     same = canonical_json(values) == canonical_json(one.values)
     data = one.to_bytes() if same else MemoryFile(values).to_bytes()
     try:
@@ -201,16 +201,6 @@ def redact_memory_file(one: MemoryFile) -> bytes:
     except SourceError:
         return b""
     return data
-
-
-def _redact_value(value: Any) -> Any:
-    if isinstance(value, str):
-        return redact(strip_fenced(value))
-    if isinstance(value, list):
-        return [_redact_value(one) for one in value]
-    if isinstance(value, Mapping):
-        return {_redact_value(name): _redact_value(one) for name, one in value.items()}
-    return value
 
 
 # --- a memory of the store as a file -------------------------------------------------------------

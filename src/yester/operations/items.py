@@ -34,6 +34,7 @@ from yester.operations.request import (
     Offset,
     Request,
     Shape,
+    about,
     make_filters,
 )
 from yester.recall.rank import TOLD
@@ -84,9 +85,7 @@ class Row(Struct, kw_only=True):
     """An item, a session (kind session) or the place of an anchor (type anchor). What stands behind
     `anchor` is there in the full form alone."""
 
-    id: Annotated[
-        int, Meta(description="An item's; of a session, that of an item that tells most of it.")
-    ]
+    id: Annotated[int, about("An item's; of a session, that of an item that tells most of it.")]
     kind: str
     type: str
     icon: str
@@ -95,7 +94,7 @@ class Row(Struct, kw_only=True):
     date: str
     created_at_epoch: int
     project: str
-    tokens: Annotated[int, Meta(description="What the full form costs to read, about.")]
+    tokens: Annotated[int, about("What the full form costs to read, about.")]
     score: float | UnsetType = UNSET
     snippet: str | UnsetType = UNSET
     concepts: list[str] | UnsetType = UNSET
@@ -105,22 +104,19 @@ class Row(Struct, kw_only=True):
     signs: dict[str, float] | UnsetType = UNSET  # what else is known of how well it fits
     arms: list[str] | UnsetType = UNSET
     session: str | UnsetType = UNSET
-    session_db_id: (
-        Annotated[int, Meta(description="The session's number: /api/sessions/S12.")] | UnsetType
-    ) = UNSET
+    session_db_id: Annotated[int, about("The session's number: /api/sessions/S12.")] | UnsetType = (
+        UNSET
+    )
     agent: str | UnsetType = UNSET
     prompts: int | UnsetType = UNSET
     timestamp: int | UnsetType = UNSET
     anchor: bool | UnsetType = UNSET
     narrative: str | UnsetType = UNSET
-    input: (
-        Annotated[str, Meta(description="Of a tool: what of the narrative it was given.")]
-        | UnsetType
-    ) = UNSET
+    input: Annotated[str, about("Of a tool: what of the narrative it was given.")] | UnsetType = (
+        UNSET
+    )
     output: (
-        Annotated[
-            str, Meta(description="What it gave back; missing where the two cannot be told apart.")
-        ]
+        Annotated[str, about("What it gave back; missing where the two cannot be told apart.")]
         | UnsetType
     ) = UNSET
     facts: list[str] | UnsetType = UNSET
@@ -154,8 +150,7 @@ class Row(Struct, kw_only=True):
     learnings: str | UnsetType = UNSET
     files_edited: list[str] | UnsetType = UNSET
     sources: (
-        Annotated[list[int], Meta(description="In a transcript: the items it was made of.")]
-        | UnsetType
+        Annotated[list[int], about("In a transcript: the items it was made of.")] | UnsetType
     ) = UNSET
 
 
@@ -350,8 +345,8 @@ class ItemsRequest(FormattedRequest, kw_only=True):
     limit: Count = 20
     offset: Offset = 0
     kinds: Kinds = field(default_factory=list)
-    types: Annotated[Names, Meta(description="Only these types.")] = field(default=[], name="type")
-    order: Annotated[Literal["date_desc", "date_asc"], Meta(description="In which order.")] = field(
+    types: Annotated[Names, about("Only these types.")] = field(default=[], name="type")
+    order: Annotated[Literal["date_desc", "date_asc"], about("In which order.")] = field(
         default="date_desc", name="orderBy"
     )
 
@@ -359,19 +354,19 @@ class ItemsRequest(FormattedRequest, kw_only=True):
 class BatchRequest(Request, kw_only=True):
     ids: Annotated[
         list[Id | Annotated[str, Meta(pattern="^#?[0-9]{1,15}$", examples=["#12"])]],
-        Meta(min_length=1, max_length=MOST_IDS, description='12, "12" or "#12".'),
+        about('12, "12" or "#12".', min_length=1, max_length=MOST_IDS),
     ]
     format: Shape = "full"
-    order: Annotated[
-        Literal["given", "date_desc", "date_asc"], Meta(description="In which order.")
-    ] = field(default="given", name="orderBy")
+    order: Annotated[Literal["given", "date_desc", "date_asc"], about("In which order.")] = field(
+        default="given", name="orderBy"
+    )
 
 
 class Item(Struct, kw_only=True):
     item: Row
     use: Use
-    sources: Annotated[list[Row], Meta(description="What it was made of.")]
-    made: Annotated[list[Row], Meta(description="What was made of it.")]
+    sources: Annotated[list[Row], about("What it was made of.")]
+    made: Annotated[list[Row], about("What was made of it.")]
 
 
 class Items(Struct, kw_only=True):

@@ -13,7 +13,7 @@ from yester.deliver.lines import ESTIMATE_NOTE
 from yester.errors import NotFound
 from yester.memory import Memory, join_names
 from yester.model import Filters, Injection, Paging, Session, UseCounts
-from yester.operations.request import LARGEST, MOST_IDS, Id, Name, Request
+from yester.operations.request import LARGEST, MOST_IDS, Id, Name, Request, about
 from yester.recall.feedback import GIVEN_BY_HAND, WORTH, usefulness
 from yester.redact import redact
 from yester.store.contract import Store
@@ -31,28 +31,26 @@ LineNumber = Annotated[int, Meta(ge=0, le=LARGEST)]
 
 
 class LinesRequest(Request, kw_only=True):
-    before: Annotated[
-        LineNumber, Meta(description="Only lines before this one: the next page.")
-    ] = 0
-    limit: Annotated[int, Meta(ge=1, le=500, description="At most so many lines.")] = 50
+    before: Annotated[LineNumber, about("Only lines before this one: the next page.")] = 0
+    limit: Annotated[int, about("At most so many lines.", ge=1, le=500)] = 50
 
 
 class LedgerRequest(LinesRequest, kw_only=True):
     session: Annotated[
-        Name, Meta(description="Only this session: its number, its id, or 6 characters of it.")
+        Name, about("Only this session: its number, its id, or 6 characters of it.")
     ] = ""
-    item: Annotated[LineNumber, Meta(description="Only this item.")] = 0
+    item: Annotated[LineNumber, about("Only this item.")] = 0
 
 
 class FeedbackRequest(LinesRequest, kw_only=True):
-    item: Annotated[LineNumber, Meta(description="Only of this item.")] = 0
+    item: Annotated[LineNumber, about("Only of this item.")] = 0
 
 
 class GiveFeedback(Request, kw_only=True):
-    ids: Annotated[list[Id], Meta(min_length=1, max_length=MOST_IDS, description="Items.")]
+    ids: Annotated[list[Id], about("Items.", min_length=1, max_length=MOST_IDS)]
     what: Annotated[
         Literal["useful", "useless", "opened", "undo"],
-        Meta(description="Whether they were of use; opened: looked at; undo: takes a word back."),
+        about("Whether they were of use; opened: looked at; undo: takes a word back."),
     ]
 
 
@@ -71,17 +69,17 @@ class Shown(Struct, kw_only=True):
     session_db_id: int
     prompt_number: int
     score: float
-    tokens: Annotated[int, Meta(description="What the line cost to read, about.")]
-    discovery_tokens: Annotated[int, Meta(description="What the item was made from, about.")]
+    tokens: Annotated[int, about("What the line cost to read, about.")]
+    discovery_tokens: Annotated[int, about("What the item was made from, about.")]
     reason: str
-    used: Annotated[Came, Meta(description="The most that is known to have come of it.")]
-    prompt: Annotated[str, Meta(description="The beginning of the prompt it was shown for.")]
+    used: Annotated[Came, about("The most that is known to have come of it.")]
+    prompt: Annotated[str, about("The beginning of the prompt it was shown for.")]
 
 
 class Ledger(Struct, kw_only=True):
     count: int
     injections: list[Shown]
-    next_before: Annotated[int, Meta(description="The next page: before=…; 0: there is none.")]
+    next_before: Annotated[int, about("The next page: before=…; 0: there is none.")]
     note: str
 
 

@@ -44,6 +44,7 @@ from yester.operations.request import (
     Request,
     Shape,
     Text,
+    about,
     make_filters,
 )
 from yester.project import Projects, named_project
@@ -66,22 +67,22 @@ Category = Literal[
 ]  # fmt: skip
 assert set(Category.__args__) == set(CATEGORIES)  # type: ignore[attr-defined]
 Kept = Annotated[str, Meta(min_length=1, max_length=LONGEST_TEXT, pattern=r"\w")]
-Title = Annotated[str, Meta(max_length=400, description="A heading.")]
-Why = Annotated[str, Meta(max_length=400, description="The reason, for the history.")]
+Title = Annotated[str, about("A heading.", max_length=400)]
+Why = Annotated[str, about("The reason, for the history.", max_length=400)]
 FewNames = Annotated[list[Name], Meta(max_length=MOST_IDS)]
 
 
 class MemoriesRequest(DatedRequest, kw_only=True):
     status: Annotated[
         Literal["active", "archived", "retired", "superseded", "all"],
-        Meta(description="Only those with this status."),
+        about("Only those with this status."),
     ] = "active"
-    query: Annotated[Text, Meta(description="Words to look for; without, the last written.")] = ""
+    query: Annotated[Text, about("Words to look for; without, the last written.")] = ""
     limit: Count = 20
     offset: Offset = 0
     format: Shape = "index"
     project: ProjectName = ""
-    types: Annotated[Names, Meta(description="Only these types: decision, rule …")] = field(
+    types: Annotated[Names, about("Only these types: decision, rule …")] = field(
         default=[], name="type"
     )
 
@@ -91,14 +92,14 @@ class ReviewRequest(Request, kw_only=True):
 
 
 class CandidateRequest(Request, kw_only=True):
-    type: Annotated[Category, Meta(description="The category it would have.")]
-    text: Annotated[Text, Meta(min_length=1, description="What would be kept.")]
-    title: Annotated[Name, Meta(description="Its heading.")] = ""
-    tags: Annotated[Names, Meta(description="Its tags.")] = field(default_factory=list)
+    type: Annotated[Category, about("The category it would have.")]
+    text: Annotated[Text, about("What would be kept.", min_length=1)]
+    title: Annotated[Name, about("Its heading.")] = ""
+    tags: Annotated[Names, about("Its tags.")] = field(default_factory=list)
     project: Annotated[
         Name,
-        Meta(
-            description="Where it would belong: it is compared with what is there and with what "
+        about(
+            "Where it would belong: it is compared with what is there and with what "
             "holds everywhere; without, with what there is of every project."
         ),
     ] = ""
@@ -106,65 +107,56 @@ class CandidateRequest(Request, kw_only=True):
 
 class EditRequest(ItemRequest, kw_only=True):
     version: Annotated[
-        int, Meta(ge=0, le=LARGEST, description="The version that was read; others may write too.")
+        int, about("The version that was read; others may write too.", ge=0, le=LARGEST)
     ]
-    title: Annotated[str, Meta(max_length=400, description="Another title.")] | UnsetType = UNSET
+    title: Annotated[str, about("Another title.", max_length=400)] | UnsetType = UNSET
     text: (
-        Annotated[
-            str,
-            Meta(max_length=LONGEST_TEXT, description="The field of the content that is the text."),
-        ]
+        Annotated[str, about("The field of the content that is the text.", max_length=LONGEST_TEXT)]
         | UnsetType
     ) = UNSET
     content: (
         Annotated[
-            dict[str, Any],
-            Meta(description="Fields of the content that are different; null takes one away."),
+            dict[str, Any], about("Fields of the content that are different; null takes one away.")
         ]
         | UnsetType
     ) = UNSET
-    tags: Annotated[FewNames, Meta(description="All its tags.")] | UnsetType = UNSET
-    files: Annotated[FewNames, Meta(description="All its files.")] | UnsetType = UNSET
-    confidence: Annotated[float, Meta(ge=0, le=1, description="How sure.")] | UnsetType = UNSET
+    tags: Annotated[FewNames, about("All its tags.")] | UnsetType = UNSET
+    files: Annotated[FewNames, about("All its files.")] | UnsetType = UNSET
+    confidence: Annotated[float, about("How sure.", ge=0, le=1)] | UnsetType = UNSET
     why: Why = ""
 
 
 class StepRequest(ItemRequest, kw_only=True):
     why: Why = ""
-    force: Annotated[bool, Meta(description="Changes nothing here; retiring knows it.")] = False
+    force: Annotated[bool, about("Changes nothing here; retiring knows it.")] = False
 
 
 class RetireRequest(ItemRequest, kw_only=True):
     why: Why = ""
-    force: Annotated[
-        bool, Meta(description="Retire what is otherwise kept for good; the user's alone.")
-    ] = False
+    force: Annotated[bool, about("Retire what is otherwise kept for good; the user's alone.")] = (
+        False
+    )
 
 
 class SupersedeRequest(ItemRequest, kw_only=True):
-    text: Annotated[Kept, Meta(description="What stands in its place.")]
+    text: Annotated[Kept, about("What stands in its place.")]
     title: Title = ""
     why: Why = ""
 
 
 class SaveRequest(Request, kw_only=True):
-    text: Annotated[Kept, Meta(description="What to keep.")]
+    text: Annotated[Kept, about("What to keep.")]
     type: Annotated[
-        Literal[""] | Category, Meta(description="Its category; without, what it obviously is.")
+        Literal[""] | Category, about("Its category; without, what it obviously is.")
     ] = ""
-    tags: Annotated[FewNames, Meta(description="Its tags.")] = field(default_factory=list)
-    files: Annotated[FewNames, Meta(description="Files it is about.")] = field(default_factory=list)
+    tags: Annotated[FewNames, about("Its tags.")] = field(default_factory=list)
+    files: Annotated[FewNames, about("Files it is about.")] = field(default_factory=list)
     title: Title = ""
     project: Annotated[
         Name,
-        Meta(
-            description="Where it belongs, by its name or key; without, it is global: it holds "
-            "everywhere."
-        ),
+        about("Where it belongs, by its name or key; without, it is global: it holds everywhere."),
     ] = ""
-    create: Annotated[bool, Meta(description="Make the project where there is none so called.")] = (
-        False
-    )
+    create: Annotated[bool, about("Make the project where there is none so called.")] = False
 
 
 # --- answers --------------------------------------------------------------------------------------
@@ -181,14 +173,11 @@ class MemoryShown(Struct, kw_only=True):
     memory: memory_rows.Memory
     chain: Annotated[
         list[memory_rows.Memory],
-        Meta(
-            description="What it replaces and is replaced by, in order, itself included; the "
-            "oldest first."
-        ),
+        about("What it replaces and is replaced by, in order, itself included; the oldest first."),
     ]
-    history: Annotated[list[Changed], Meta(description="The newest first.")]
+    history: Annotated[list[Changed], about("The newest first.")]
     use: Use
-    actions: Annotated[list[Action], Meta(description="What you can do with it now.")]
+    actions: Annotated[list[Action], about("What you can do with it now.")]
     fields: list[Field]
 
 
@@ -197,7 +186,7 @@ class Candidate(Struct, kw_only=True):
 
     action: Literal["CREATE", "UPDATE", "UPDATE_OR_DELETE", "NOOP"]
     match: memory_rows.Memory | None
-    score: Annotated[int, Meta(description="3 for a tag, 2 for a word of the title, 1 alike.")]
+    score: Annotated[int, about("3 for a tag, 2 for a word of the title, 1 alike.")]
     reasons: list[str]
     others: list[memory_rows.Memory]
     compared: int
@@ -220,16 +209,14 @@ class Saved(Struct, kw_only=True):
     id: int
     title: str
     project: str
-    new: Annotated[bool, Meta(description="false: it was known already.")]
+    new: Annotated[bool, about("false: it was known already.")]
     message: str
     type: str
     action: Annotated[
-        Act,
-        Meta(description="What was done: a new one, tags and files added to a known one, nothing."),
+        Act, about("What was done: a new one, tags and files added to a known one, nothing.")
     ]
     alike: Annotated[
-        list[int],
-        Meta(description="Memories that are like it and stay as they are; supersede or edit one."),
+        list[int], about("Memories that are like it and stay as they are; supersede or edit one.")
     ]
 
 

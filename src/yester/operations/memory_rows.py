@@ -6,13 +6,14 @@ from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Struct, UnsetType
 
 from yester.deliver.lines import item_icon
 from yester.memories import categories
 from yester.memories.categories import CATEGORIES, category_of
 from yester.memories.lifecycle import STEPS, find_undoable, successor_id
 from yester.model import Change, Memo
+from yester.operations.request import about
 from yester.redact import redact, redact_value
 from yester.store.contract import Store
 from yester.text.document import reading_cost
@@ -38,27 +39,24 @@ class Memory(Struct, kw_only=True):
     icon: str
     status: str
     scope: str
-    path: Annotated[str, Meta(description="Of scope path: the files it holds for.")]
+    path: Annotated[str, about("Of scope path: the files it holds for.")]
     project: str
     text: str
     content: (
-        Annotated[
-            dict[str, Any],
-            Meta(description="By the fields of its type; left out in the index form."),
-        ]
+        Annotated[dict[str, Any], about("By the fields of its type; left out in the index form.")]
         | UnsetType
     ) = UNSET
     tags: list[str]
     files: list[str]
     confidence: float
-    origin: Annotated[str, Meta(description="Whose word it is: user, agent, file, import …")]
-    version: Annotated[int, Meta(description="How often it was written; PATCH wants it back.")]
+    origin: Annotated[str, about("Whose word it is: user, agent, file, import …")]
+    version: Annotated[int, about("How often it was written; PATCH wants it back.")]
     created: int
     updated: int
-    since: Annotated[int, Meta(description="When its status began.")]
-    reason: Annotated[str, Meta(description="Why it has its status.")]
-    supersedes: Annotated[int, Meta(description="The memory it replaces, or 0.")]
-    superseded_by: Annotated[int, Meta(description="The memory that replaces it, or 0.")]
+    since: Annotated[int, about("When its status began.")]
+    reason: Annotated[str, about("Why it has its status.")]
+    supersedes: Annotated[int, about("The memory it replaces, or 0.")]
+    superseded_by: Annotated[int, about("The memory that replaces it, or 0.")]
     tokens: int
 
 

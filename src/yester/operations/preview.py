@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from yester.deliver.gate import trivial
 from yester.deliver.page import Context
@@ -13,7 +13,7 @@ from yester.fence import strip_fenced
 from yester.memory import Memory
 from yester.model import Filters, Paging
 from yester.operations.context import EVENTS, ContextRequest, build_context
-from yester.operations.request import Name, Request, Text
+from yester.operations.request import Name, Request, Text, about
 from yester.operations.search import LeftOut
 from yester.redact import redact
 from yester.text.document import estimate_tokens
@@ -29,22 +29,22 @@ _NOT_LOOKED_UP = {
 
 
 class PreviewRequest(Request, kw_only=True):
-    event: Annotated[Event, Meta(description="What happens.")] = "SessionStart"
+    event: Annotated[Event, about("What happens.")] = "SessionStart"
     project: Annotated[
-        Name, Meta(description="For this project, by its name or key; default: that of the newest.")
+        Name, about("For this project, by its name or key; default: that of the newest.")
     ] = ""
     cwd: Annotated[
         str,
-        Meta(
+        about(
+            "For this folder, an absolute path; it goes before the project.",
             max_length=4_000,
             pattern=r"^(/[^\x00]*)?$",
-            description="For this folder, an absolute path; it goes before the project.",
             extra_json_schema={"format": "yester-folder"},
         ),
     ] = ""
-    prompt: Annotated[Text, Meta(description="At UserPromptSubmit: what is typed.")] = ""
-    file: Annotated[Name, Meta(description="At PreToolUse: the file about to be read.")] = ""
-    budget: Annotated[int, Meta(ge=100, le=10_000, description="Tokens at a start.")] = 700
+    prompt: Annotated[Text, about("At UserPromptSubmit: what is typed.")] = ""
+    file: Annotated[Name, about("At PreToolUse: the file about to be read.")] = ""
+    budget: Annotated[int, about("Tokens at a start.", ge=100, le=10_000)] = 700
 
 
 class Line(Struct, kw_only=True):
@@ -61,7 +61,7 @@ class ContextShown(Struct, kw_only=True):
     tokens: int
     shown: list[Line]
     left: list[LeftOut]
-    why: Annotated[str, Meta(description='Why there is no text; "" where there is one.')]
+    why: Annotated[str, about('Why there is no text; "" where there is one.')]
 
 
 def preview_text(memory: Memory, request: PreviewRequest) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, TypeVar
 
-from msgspec import Meta, Struct, field
+from msgspec import Struct, field
 
 from yester import config
 from yester.errors import NotYours, UsageError
@@ -20,7 +20,7 @@ from yester.memories.memory import GLOBAL
 from yester.memory import Memory
 from yester.model import Join, Paging
 from yester.model import Project as Place
-from yester.operations.request import Name, NoRequest, Request
+from yester.operations.request import Name, NoRequest, Request, about
 from yester.project import EXCLUDED, bare_project, named_project, work_tree_place
 from yester.project import Projects as Naming
 from yester.redact import redact
@@ -32,24 +32,24 @@ _RESERVED = (GLOBAL.name, EXCLUDED.name)
 
 
 class RenameRequest(Request, kw_only=True):
-    key: Annotated[Name, Meta(min_length=1, description="The project, by its key or name.")]
+    key: Annotated[Name, about("The project, by its key or name.", min_length=1)]
     name: Annotated[
         str,
-        Meta(
+        about(
+            "What it is called from now on.",
             min_length=1,
             max_length=80,
             pattern=r"^[\w.~/@+-]+( [\w.~/@+-]+)*$",
-            description="What it is called from now on.",
         ),
     ]
 
 
 class MergeRequest(Request, kw_only=True):
-    source: Annotated[Name, Meta(min_length=1, description="What is merged, by key or name.")] = (
-        field(name="from")
+    source: Annotated[Name, about("What is merged, by key or name.", min_length=1)] = field(
+        name="from"
     )
-    into: Annotated[Name, Meta(min_length=1, description="What it becomes part of.")]
-    dry_run: Annotated[bool, Meta(description="Only say what would be moved.")] = True
+    into: Annotated[Name, about("What it becomes part of.", min_length=1)]
+    dry_run: Annotated[bool, about("Only say what would be moved.")] = True
 
 
 class Project(Struct, kw_only=True):

@@ -35,6 +35,12 @@ Kind = Literal["message", "prompt", "observation", "summary", "memory", "note"]
 Form = Literal["index", "full"]
 assert set(Kind.__args__) == set(KINDS)  # type: ignore[attr-defined]
 
+
+def about(description: str, **limits: Any) -> Meta:
+    """What a field is for, in a sentence, and what it must be."""
+    return Meta(description=description, **limits)
+
+
 Name = Annotated[str, Meta(max_length=400)]
 # Of a list that is written with commas nobody can tell later where a comma was meant as such: any
 # text is one, and the length of a request's head is the limit.
@@ -43,16 +49,14 @@ Text = Annotated[str, Meta(max_length=4_000)]
 Since = Annotated[str, Meta(max_length=40, extra_json_schema={"format": "yester-since"})]
 Until = Annotated[str, Meta(max_length=40, extra_json_schema={"format": "yester-until"})]
 Id = Annotated[int, Meta(ge=1, le=LARGEST)]
-Count = Annotated[int, Meta(ge=1, le=100, description="At most so many.")]
-Offset = Annotated[int, Meta(ge=0, le=1_000_000, description="Leave out the first ones.")]
-Shape = Annotated[
-    Form, Meta(description="index: a row each, ~75 tokens; full: everything, so ask for few.")
-]
-ProjectName = Annotated[Name, Meta(description="Only this project, by its name or key.")]
-AgentName = Annotated[Name, Meta(description="Only this agent, e.g. claude-code.")]
-Kinds = Annotated[list[Kind], Meta(description="Only these kinds.")]
+Count = Annotated[int, about("At most so many.", ge=1, le=100)]
+Offset = Annotated[int, about("Leave out the first ones.", ge=0, le=1_000_000)]
+Shape = Annotated[Form, about("index: a row each, ~75 tokens; full: everything, so ask for few.")]
+ProjectName = Annotated[Name, about("Only this project, by its name or key.")]
+AgentName = Annotated[Name, about("Only this agent, e.g. claude-code.")]
+Kinds = Annotated[list[Kind], about("Only these kinds.")]
 _TIME = "1h, 3d, 1w, 2m, today, yesterday, 2026-03-01, an ISO time, or seconds or ms since 1970"
-_BRACKETS = Meta(description="The same in bracket form.")
+_BRACKETS = about("The same in bracket form.")
 
 
 class Request(Struct, kw_only=True, forbid_unknown_fields=True):
@@ -66,17 +70,17 @@ class NoRequest(Request):
 
 
 class DatedRequest(Request, kw_only=True):
-    start: Annotated[Since, Meta(description=f"Not older than this: {_TIME}.")] = field(
+    start: Annotated[Since, about(f"Not older than this: {_TIME}.")] = field(
         default="", name="dateStart"
     )
     end: Annotated[
-        Until, Meta(description="Not newer than this, written as dateStart; a whole day counts.")
+        Until, about("Not newer than this, written as dateStart; a whole day counts.")
     ] = field(default="", name="dateEnd")
     range: Annotated[
         str,
-        Meta(
+        about(
+            'Both at once as JSON: {"start": "2026-03-01", "end": "2026-03-08"}.',
             max_length=200,
-            description='Both at once as JSON: {"start": "2026-03-01", "end": "2026-03-08"}.',
             extra_json_schema={"format": "yester-range"},
         ),
     ] = field(default="", name="dateRange")
@@ -86,15 +90,13 @@ class DatedRequest(Request, kw_only=True):
 
 class FilteredRequest(DatedRequest, kw_only=True):
     project: ProjectName = ""
-    concepts: Annotated[Names, Meta(description="Only items with one of these concepts.")] = []
+    concepts: Annotated[Names, about("Only items with one of these concepts.")] = []
     files: Annotated[
-        Names, Meta(description="Only items about one of these files; the end of a path will do.")
+        Names, about("Only items about one of these files; the end of a path will do.")
     ] = []
-    session: Annotated[
-        Name, Meta(description="Only this session: its id, or 6 characters of it.")
-    ] = ""
+    session: Annotated[Name, about("Only this session: its id, or 6 characters of it.")] = ""
     agent: AgentName = ""
-    tool: Annotated[Name, Meta(description="Only calls of this tool, e.g. Bash.")] = ""
+    tool: Annotated[Name, about("Only calls of this tool, e.g. Bash.")] = ""
 
 
 class FormattedRequest(FilteredRequest, kw_only=True):
@@ -102,7 +104,7 @@ class FormattedRequest(FilteredRequest, kw_only=True):
 
 
 class ItemRequest(Request, kw_only=True):
-    id: Annotated[Id, Meta(description="The item's id.")]
+    id: Annotated[Id, about("The item's id.")]
 
 
 # --- filters --------------------------------------------------------------------------------------

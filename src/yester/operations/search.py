@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from typing import Annotated, Any, Literal, NamedTuple
 
-from msgspec import UNSET, Meta, Struct, UnsetType, field
+from msgspec import UNSET, Struct, UnsetType, field
 
 from yester.memory import Memory
 from yester.model import Filters, Hit, Paging, Session, replace
@@ -24,6 +24,7 @@ from yester.operations.request import (
     Names,
     Offset,
     Text,
+    about,
     make_filters,
     split_list,
 )
@@ -35,7 +36,7 @@ OBSERVATIONS = ("observation", "memory", "note")
 _RAW = ("message",)
 _GROUPED = 5  # times as many hits as sessions are looked at, to find so many
 _MOST_HITS = 500
-_ONLY_TYPES = Meta(description="Only these types: decision, bugfix …")
+_ONLY_TYPES = about("Only these types: decision, bugfix …")
 
 # --- the question ---------------------------------------------------------------------------------
 
@@ -44,22 +45,22 @@ class SearchRequest(FormattedRequest, kw_only=True):
     limit: Count = 20
     offset: Offset = 0
     query: Annotated[
-        Text, Meta(description='Words; also AND OR NOT "phrase" prefix*. Without: newest first.')
+        Text, about('Words; also AND OR NOT "phrase" prefix*. Without: newest first.')
     ] = ""
-    order: Annotated[
-        Literal["relevance", "date_desc", "date_asc"], Meta(description="In which order.")
-    ] = field(default="relevance", name="orderBy")
-    explain: Annotated[bool, Meta(description="Where scores come from, what was left out.")] = False
+    order: Annotated[Literal["relevance", "date_desc", "date_asc"], about("In which order.")] = (
+        field(default="relevance", name="orderBy")
+    )
+    explain: Annotated[bool, about("Where scores come from, what was left out.")] = False
 
 
 class EverythingSearch(SearchRequest, kw_only=True):
     """Search everything, or one kind of thing."""
 
-    what: Annotated[What, Meta(description="Only these; without, everything.")] = field(
+    what: Annotated[What, about("Only these; without, everything.")] = field(
         default="", name="type"
     )
     types: Annotated[Names, _ONLY_TYPES] = field(default=[], name="obs_type")
-    kinds: Annotated[list[Kind], Meta(description="Only these kinds; narrower than type.")] = field(
+    kinds: Annotated[list[Kind], about("Only these kinds; narrower than type.")] = field(
         default_factory=list
     )
 
@@ -81,23 +82,23 @@ class PromptSearch(SearchRequest, kw_only=True):
 class TypeSearch(SearchRequest, kw_only=True):
     """Items of one type."""
 
-    types: Annotated[
-        Name, Meta(min_length=1, description="bugfix, feature, decision … also several.")
-    ] = field(name="type")
+    types: Annotated[Name, about("bugfix, feature, decision … also several.", min_length=1)] = (
+        field(name="type")
+    )
 
 
 class FileSearch(SearchRequest, kw_only=True):
     """Items about a file."""
 
-    path: Annotated[
-        Name, Meta(min_length=1, description="The file; the end of its path will do.")
-    ] = field(name="filePath")
+    path: Annotated[Name, about("The file; the end of its path will do.", min_length=1)] = field(
+        name="filePath"
+    )
 
 
 class ConceptSearch(SearchRequest, kw_only=True):
     """Items with a concept."""
 
-    concept: Annotated[Name, Meta(min_length=1, description="gotcha, pattern … also several.")]
+    concept: Annotated[Name, about("gotcha, pattern … also several.", min_length=1)]
 
 
 def _narrow_search(request: SearchRequest) -> tuple[What, dict[str, tuple[str, ...]]]:
@@ -224,7 +225,7 @@ class Found(Struct, kw_only=True):
     count: int
     format: Form
     results: list[Row]
-    more: Annotated[bool, Meta(description="Is there more behind them? Then go on with offset.")]
+    more: Annotated[bool, about("Is there more behind them? Then go on with offset.")]
     took_ms: float
     type: str | UnsetType = UNSET
     file_path: str | UnsetType = field(default=UNSET, name="filePath")

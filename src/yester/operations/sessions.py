@@ -6,7 +6,6 @@ A transcript is what was recorded, not the agent's file: that would hold what wa
 
 from __future__ import annotations
 
-import re
 import time
 from typing import Annotated, Literal
 
@@ -40,12 +39,12 @@ from yester.operations.request import (
     Request,
     Shape,
     Text,
+    about,
     make_filters,
 )
 from yester.recall import timeline
 from yester.recall.timeline import ANCHORS, LATEST, recent_sessions
 
-_NUMBERED = re.compile(r"S(?P<number>[0-9]{1,9})")
 Depth = Annotated[int, Meta(ge=0, le=100)]
 
 
@@ -58,13 +57,12 @@ class SessionsRequest(DatedRequest, kw_only=True):
 
 class SessionRequest(Request, kw_only=True):
     session: Annotated[
-        Name,
-        Meta(min_length=1, description="Its number (12 or S12), its id, or 6 characters of it."),
+        Name, about("Its number (12 or S12), its id, or 6 characters of it.", min_length=1)
     ]
 
 
 class TranscriptRequest(SessionRequest, kw_only=True):
-    limit: Annotated[int, Meta(ge=1, le=200, description="At most so many items.")] = 50
+    limit: Annotated[int, about("At most so many items.", ge=1, le=200)] = 50
     offset: Offset = 0
     kinds: Kinds = field(default_factory=list)
     format: Shape = "full"
@@ -79,7 +77,7 @@ class Sessions(Struct, kw_only=True):
 class SessionShown(Struct, kw_only=True):
     session: Session
     summary: Summary | None
-    shown: Annotated[int, Meta(description="Lines of memory its agent was shown.")]
+    shown: Annotated[int, about("Lines of memory its agent was shown.")]
     shown_tokens: int
 
 
@@ -136,15 +134,9 @@ def show_transcript(memory: Memory, request: TranscriptRequest) -> Transcript:
 
 
 class NeighbourRequest(FormattedRequest, kw_only=True):
-    before: Annotated[Depth, Meta(description="How many before it.")] = field(
-        default=10, name="depth_before"
-    )
-    after: Annotated[Depth, Meta(description="How many after it.")] = field(
-        default=10, name="depth_after"
-    )
-    everywhere: Annotated[bool, Meta(description="Of all projects, not of the anchor's own.")] = (
-        False
-    )
+    before: Annotated[Depth, about("How many before it.")] = field(default=10, name="depth_before")
+    after: Annotated[Depth, about("How many after it.")] = field(default=10, name="depth_after")
+    everywhere: Annotated[bool, about("Of all projects, not of the anchor's own.")] = False
 
 
 class TimelineRequest(NeighbourRequest, kw_only=True):
@@ -152,15 +144,15 @@ class TimelineRequest(NeighbourRequest, kw_only=True):
 
     anchor: Annotated[
         Name,
-        Meta(
-            description="An item's id (12), S and a session's id or number (S12), a time, latest, "
+        about(
+            "An item's id (12), S and a session's id or number (S12), a time, latest, "
             "or words: what fits them best. Default: latest."
         ),
     ] = ""
     query: Annotated[
         Text,
-        Meta(
-            description="Without an anchor: around what fits this best; with anchor=latest: around "
+        about(
+            "Without an anchor: around what fits this best; with anchor=latest: around "
             "the newest that fits."
         ),
     ] = ""
@@ -169,9 +161,9 @@ class TimelineRequest(NeighbourRequest, kw_only=True):
 class TimelineByQuery(NeighbourRequest, kw_only=True):
     """The same around what fits a question best."""
 
-    query: Annotated[Text, Meta(min_length=1, description="Words to look for.")]
+    query: Annotated[Text, about("Words to look for.", min_length=1)]
     anchor: Annotated[
-        Literal["", "latest"], Meta(description="latest: the newest that fits well, not the best.")
+        Literal["", "latest"], about("latest: the newest that fits well, not the best.")
     ] = ""
 
 
@@ -197,9 +189,7 @@ def find_neighbours(
     everywhere: bool = False,
     now: int = 0,
 ) -> timeline.Timeline:
-    """What happened before and after an anchor, which may also be a session's number (S12)."""
-    if isinstance(anchor, str):
-        anchor = _first_of_session(memory, anchor) or anchor
+    """What happened before and after an anchor, with the memory's settings and search."""
     return timeline.build_timeline(
         memory.reading, anchor or None, before, after, filters, now or memory.now, query=query,
         everywhere=everywhere, window=memory.config.number("recency_window_days") * DAY,
@@ -207,33 +197,19 @@ def find_neighbours(
     )  # fmt: skip
 
 
-def _first_of_session(memory: Memory, anchor: str) -> int:
-    """The first item of a session that is named by its number (S12); ids of clients go first."""
-    match = _NUMBERED.fullmatch(anchor)
-    store = memory.reading
-    if match is None or store.sessions(Filters(session=match["number"]), Paging(1)):
-        return 0
-    here = session_filters(memory.find_session(anchor))
-    return next((one.id for one in store.select(here, Paging(1, oldest_first=True))), 0)
-
-
 def show_timeline(memory: Memory, request: TimelineRequest | TimelineByQuery) -> Timeline:
     began = time.perf_counter()
     anchor = request.anchor.strip()
     query = request.query if not anchor or anchor.lower() == LATEST else ""
     filters = make_filters(memory, request)
-    parameter, value = ("query", query) if query else ("anchor", anchor)
     try:
         found = find_neighbours(
             memory, anchor, request.before, request.after, filters, query, request.everywhere
         )
-    except NotFound as error:
-        if error.parameter:
-            raise
-        raise NotFound(error.what, ANCHORS, parameter=parameter, value=value) from None
-    except UsageError as error:
-        what, _, fix = str(error).rpartition("; ")
-        raise UsageError(what or fix, fix, parameter=parameter, value=value) from None
+    except (NotFound, UsageError) as error:
+        error.parameter, error.value = ("query", query) if query else ("anchor", anchor)
+        error.fix = ANCHORS if isinstance(error, NotFound) else error.fix
+        raise
     if not (found.before or found.after):
         memory.check_names(filters)
     rows = Rows(memory.reading, full=request.format == "full")
@@ -263,8 +239,8 @@ def _timeline_rows(rows: Rows, found: timeline.Timeline) -> list[Row]:
 
 class RecentRequest(Request, kw_only=True):
     project: ProjectName = ""
-    limit: Annotated[int, Meta(ge=1, le=50, description="How many sessions.")] = 3
-    rows: Annotated[int, Meta(ge=1, le=100, description="How many rows of each.")] = 12
+    limit: Annotated[int, about("How many sessions.", ge=1, le=50)] = 3
+    rows: Annotated[int, about("How many rows of each.", ge=1, le=100)] = 12
 
 
 class RecentSession(Struct, kw_only=True):

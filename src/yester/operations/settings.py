@@ -8,9 +8,9 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
 
 from yester import config
-from yester.config import SETTINGS, Config
+from yester.config import SETTINGS, Config, Plain, Value
 from yester.memory import Memory
-from yester.operations.request import NoRequest, Request
+from yester.operations.request import NoRequest, Request, about
 from yester.redact import redact_value
 
 MASK = "(set, not shown)"
@@ -22,7 +22,7 @@ class Setting(Struct, kw_only=True):
     default: bool | int | float | str | list[str]
     origin: str
     help: str
-    writable: Annotated[bool, Meta(description="May it be changed here?")]
+    writable: Annotated[bool, about("May it be changed here?")]
     secret: bool
 
 
@@ -43,7 +43,7 @@ def _value_type(setting: config.Setting) -> Any:
             kind = Annotated[list[Annotated[str, Meta(max_length=200)]], Meta(max_length=100)]
         case _:
             raise AssertionError(f"{setting.name} has a type that is not written over HTTP")
-    return Annotated[kind, Meta(description=setting.help)] | UnsetType
+    return Annotated[kind, about(setting.help)] | UnsetType
 
 
 _REFUSED = {
@@ -74,16 +74,22 @@ def list_settings(memory: Memory, request: NoRequest) -> Settings:  # noqa: ARG0
 
 
 def _describe_setting(setting: config.Setting, known: Config) -> Setting:
-    value = known[setting.name]  # an address may hold a password
+    value = known[setting.name]
     return Setting(
         name=setting.name,
-        value=(MASK if value else "") if setting.secret else redact_value(value),
-        default=redact_value(setting.default),
+        value=(MASK if value else "") if setting.secret else _plain_value(value),
+        default=_plain_value(setting.default),
         origin=known.origins[setting.name],
         help=setting.help,
         writable=setting.web,
         secret=setting.secret,
     )
+
+
+def _plain_value(value: Value) -> Plain:
+    """As JSON writes it, without the password an address may hold."""
+    plain: Plain = redact_value(list(value) if isinstance(value, tuple) else value)
+    return plain
 
 
 def change_settings(memory: Memory, request: Request) -> Settings:

@@ -7,13 +7,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from yester.deliver.lines import ESTIMATE_NOTE
 from yester.llm import budget
 from yester.llm.budget import DAY, day_of
 from yester.memory import Memory
-from yester.operations.request import NoRequest, Request
+from yester.operations.request import NoRequest, Request, about
 from yester.redact import redact
 from yester.store.contract import Store
 from yester.store.figures import (
@@ -38,13 +38,11 @@ _CURVES = 20
 
 
 class StatsRequest(Request, kw_only=True):
-    days: Annotated[int, Meta(ge=1, le=3_650, description="How far back, today included.")] = 7
+    days: Annotated[int, about("How far back, today included.", ge=1, le=3_650)] = 7
 
 
 class SeriesRequest(Request, kw_only=True):
-    days: Annotated[int, Meta(ge=1, le=366, description="How many days (UTC), today included.")] = (
-        30
-    )
+    days: Annotated[int, about("How many days (UTC), today included.", ge=1, le=366)] = 30
 
 
 # --- what there is --------------------------------------------------------------------------------
@@ -146,13 +144,13 @@ class Series(Struct, kw_only=True):
     """A number for each of `days` (UTC), the oldest first."""
 
     days: list[str]
-    items: Annotated[dict[str, list[int]], Meta(description="By type, else by kind.")]
-    shown_tokens: Annotated[list[int], Meta(description="What agents were shown.")]
-    discovered_tokens: Annotated[list[int], Meta(description="What that was made from.")]
+    items: Annotated[dict[str, list[int]], about("By type, else by kind.")]
+    shown_tokens: Annotated[list[int], about("What agents were shown.")]
+    discovered_tokens: Annotated[list[int], about("What that was made from.")]
     shown_lines: list[int]
-    lag_ms: Annotated[Middles, Meta(description="From a hook to the store.")]
-    answer_ms: Annotated[Middles, Meta(description="What the worker took to answer a hook.")]
-    spend: Annotated[list[float], Meta(description="Dollars for language models.")]
+    lag_ms: Annotated[Middles, about("From a hook to the store.")]
+    answer_ms: Annotated[Middles, about("What the worker took to answer a hook.")]
+    spend: Annotated[list[float], about("Dollars for language models.")]
     note: str
 
 

@@ -2,7 +2,7 @@
 happened last: the newest sessions.
 
     12, "12", "#12"       an item
-    "S4f2a91c0…"          the first item of a session: its id, or 6 characters of it
+    "S4f2a91c0…", "S12"   the first item of a session: its id, 6 characters of it, or its number
     "2026-03-01", "3d"    a point in time, as `yester.clock` reads it; it has no item of its own
     "latest"              the newest item; with a query, the newest of those that fit it well
     any other text        what fits it best; the same as a query without an anchor
@@ -39,6 +39,7 @@ _RELEVANT = 0.5  # … of those that reach this share of the best one's score
 _SESSIONS_NAMED = 4
 _LIKE_AN_ID = re.compile(r"#?[-+]?\d+")
 _LIKE_A_SESSION = re.compile(r"[0-9a-f-]{6,}", re.I)  # of no word; "sad" and "sea" are too short
+_LIKE_A_NUMBER = re.compile(r"[0-9]{1,15}")
 _LIKE_A_DATE = re.compile(r"\d{4}-\d\d?(-\d\d?\S*)?")
 
 
@@ -135,20 +136,17 @@ def _item_place(store: Store, id_: int) -> _Place:
 
 
 def _session_place(store: Store, key: str) -> _Place | None:
-    """None where the text is not meant as a session: a word may begin with S as well."""
-    keys = list(
-        dict.fromkeys(s.key for s in store.sessions(Filters(session=key), Paging(20)))
-        if key
-        else ()
-    )
+    """By its id, the beginning of it, or its number. None where the text is not meant as a session:
+    a word may begin with S as well."""
+    found = store.sessions(Filters(session=key), Paging(20)) if key else []
+    if not found and _LIKE_A_NUMBER.fullmatch(key):
+        found = store.sessions(Filters(session_id=int(key)), Paging(1))
+    keys = list(dict.fromkeys(session.key for session in found))
     if len(keys) > 1:
         alike = ", ".join(f"S{one}" for one in keys[:_SESSIONS_NAMED])
-        raise UsageError(f"S{key} may be {alike}; write more of the id")
-    for item in (
-        store.select(Filters(session=keys[0], echoes=True), Paging(1, oldest_first=True))
-        if keys
-        else ()
-    ):
+        raise UsageError(f"S{key} may be {alike}", "write more of the id")
+    first = Paging(1, oldest_first=True)
+    for item in store.select(Filters(session=keys[0], echoes=True), first) if keys else ():
         return _Place(item.epoch, item)
     if keys or _LIKE_A_SESSION.fullmatch(key):
         raise NotFound(f"no item of a session S{key}", "`yester sessions` shows their ids")

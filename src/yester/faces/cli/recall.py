@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from yester.agents.descriptors import detect_session
-from yester.clock import DAY, format_minute
+from yester.clock import format_minute
 from yester.deliver.lines import one_line, quote_text
 from yester.errors import ConfigError, NotFound, UsageError
 from yester.faces.cli.app import (
@@ -54,8 +54,9 @@ from yester.faces.cli.screen import count_noun
 from yester.memory import Memory
 from yester.model import ECHO, KINDS, Filters, Hit, Item, Paging, Session
 from yester.operations.items import record_fetched
+from yester.operations.sessions import find_neighbours
 from yester.recall.recall import ORDERS, Answer, Asked, make_hit
-from yester.recall.timeline import Timeline, build_timeline, recent_sessions
+from yester.recall.timeline import Timeline, recent_sessions
 from yester.redact import redact
 from yester.store import maintenance_of
 from yester.text.terms import query_terms
@@ -300,12 +301,10 @@ def timeline_command(
         }  # fmt: skip
 
     try:
-        found = build_timeline(
-            app.reading, text or None, before, after,
-            choose_search_filters(app.memory, given, query or text), app.now, query=query or "",
-            everywhere=given["everywhere"], window=app.config.number("recency_window_days") * DAY,
-            answer=app.memory.answer,
-        )  # fmt: skip
+        filters = choose_search_filters(app.memory, given, query or text)
+        found = find_neighbours(
+            app.memory, text, before, after, filters, query or "", given["everywhere"]
+        )
     except NotFound as error:
         return Output(as_value(None), error=error)
     marked = found.anchor.id if found.anchor else 0

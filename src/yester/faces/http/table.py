@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_type_hints
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from yester.memory import Memory
 from yester.model import replace
@@ -24,7 +24,7 @@ from yester.operations import (
     settings,
     stats,
 )
-from yester.operations.request import NoRequest, Parameter, Request, list_parameters
+from yester.operations.request import NoRequest, Parameter, Request, about, list_parameters
 from yester.redact import redact
 
 TEXT = "text/plain; charset=utf-8"
@@ -91,7 +91,7 @@ def _group(name: str, *rows: Endpoint) -> Sequence[Endpoint]:
 
 
 class Login(Request, kw_only=True):
-    code: Annotated[str, Meta(min_length=1, max_length=200, description="The one-time code.")]
+    code: Annotated[str, about("The one-time code.", min_length=1, max_length=200)]
 
 
 class Bearer(Struct, kw_only=True):
@@ -108,7 +108,7 @@ class Operation(Struct, kw_only=True):
     endpoint: str
     does: str
     parameters: dict[str, str]
-    also: Annotated[str, Meta(description="Which of the parameters many share it takes as well.")]
+    also: Annotated[str, about("Which of the parameters many share it takes as well.")]
     example: str
 
 
@@ -119,8 +119,8 @@ class Manual(Struct, kw_only=True):
     workflow: list[str]
     rules: list[str]
     headers: str
-    search: Annotated[dict[str, str], Meta(description="Parameters of every search.")]
-    filters: Annotated[dict[str, str], Meta(description="What narrows it.")]
+    search: Annotated[dict[str, str], about("Parameters of every search.")]
+    filters: Annotated[dict[str, str], about("What narrows it.")]
     operations: list[Operation]
     more: str
 

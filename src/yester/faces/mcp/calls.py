@@ -20,8 +20,6 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-from msgspec import Meta
-
 from yester.agents.descriptors import detect_session
 from yester.capture.homes import home_folder
 from yester.capture.rules import load_rules
@@ -48,6 +46,7 @@ from yester.operations.request import (
     MOST_IDS,
     NoRequest,
     Request,
+    about,
     list_parameters,
     make_filters,
     make_request,
@@ -102,9 +101,8 @@ class ReadRequest(Request, kw_only=True):
 
     ids: Annotated[
         Any,
-        Meta(
-            description="Numbers as search shows them, such as [12, 13].",
-            extra_json_schema={"type": "array"},
+        about(
+            "Numbers as search shows them, such as [12, 13].", extra_json_schema={"type": "array"}
         ),
     ]
 
@@ -191,14 +189,14 @@ def search_memory(memory: ToolMemory, request: EverythingSearch) -> str:
         name = memory.project_names().get(session.project, session.project)
         named = replace(session, project=name)
         rows.append((hit, session_row(named, hit, terms, summary.id if summary else 0)))
-    about = f"for {quote_query(query)}" if query else ""
+    words = f"for {quote_query(query)}" if query else ""
     if not rows:
-        return _describe_nothing(f"{request.what or 'items'} {about}".rstrip(), offset)
+        return _describe_nothing(f"{request.what or 'items'} {words}".rstrip(), offset)
     where = "this project" if found.filters.projects else "all projects"
     if request.project:
         where = replace_quotes(one_line(request.project, 60))
     columns = _SESSION_COLUMNS if found.sessions else _COLUMNS
-    how = about or ("oldest first" if request.order == "date_asc" else "newest first")
+    how = words or ("oldest first" if request.order == "date_asc" else "newest first")
     note = f" {found.note[0].upper()}{found.note[1:]}." if found.note else ""
     page = Page(f"search {query}", f"{len(rows)} {how} in {where}. {columns}{note}")
     left = add_rows(page, [row for _, row in rows])
