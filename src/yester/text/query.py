@@ -40,8 +40,9 @@ _TOKEN = re.compile(
     rf"|(?P<field>{'|'.join(sorted(FIELDS))}):(?:\"(?P<quoted>[^\"]*)\"|(?P<value>[^\s()\"]+))"
     r"|(?P<prefix>\w[\w.-]*)\*(?!\w)"
     r"|(?P<word>[^\s()\"]+)"
-    r"|(?P<stray>\")"
 )
+
+_OPERANDS = ("word", "phrase", "near", "prefix")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ def parse_query(text: str) -> Query:
     else:
         pieces, filters = _split_pieces(stripped)
     operators = any(p.kind in ("operator", "phrase", "near", "prefix") for p in pieces)
-    must = _Parser(pieces).parse_expression() if operators else None
+    must = _Parser(pieces).parse_sequence() if operators else None
     asked = [p for p in pieces if p.kind in ("word", "phrase", "near")]
     unwanted = _excluded_terms(must)
     telling = [p for p in asked if p.kind != "word" or p.text.strip(".,;:!?").lower() not in STOP]
@@ -90,25 +91,24 @@ def _split_pieces(text: str) -> tuple[list[_Piece], list[tuple[str, str]]]:
     pieces: list[_Piece] = []
     filters: list[tuple[str, str]] = []
     for match in _TOKEN.finditer(text):
-        value = match["quoted"] or match["value"] or ""
-        if match["field"] and _is_filter(match["field"], value):
-            filters.append((match["field"], value))
-        elif match["field"]:
-            pieces.append(_Piece("word", match[0]))
-        elif match["phrase"] is not None:
-            if any(True for _ in text_terms(match["phrase"])):
-                pieces.append(_Piece("phrase", match["phrase"]))
+        kind, said = match.lastgroup or "word", match[0]
+        distance = 0
+        if match["field"]:
+            kind, value = "word", match["quoted"] or match["value"] or ""
+            if _is_filter(match["field"], value):
+                filters.append((match["field"], value))
+                continue
         elif match["near"]:
-            pieces.append(_Piece("near", match["near"], int(match["distance"] or NEAR_WORDS)))
-        elif match["open"] or match["close"]:
-            pieces.append(_Piece("open" if match["open"] else "close", match[0]))
-        elif match["prefix"]:
-            stem = match["prefix"].strip("_.-")
-            long_enough = len(stem) >= _SHORTEST_PREFIX
-            pieces.append(_Piece("prefix" if long_enough else "word", stem))
-        elif match["word"]:
-            operator = match["word"] in ("AND", "OR", "NOT")
-            pieces.append(_Piece("operator" if operator else "word", match["word"]))
+            kind, said, distance = "near", match["near"], int(match["distance"] or NEAR_WORDS)
+        elif kind == "phrase":
+            said = match["phrase"]
+        elif kind == "prefix":
+            said = match["prefix"].strip("_.-")
+            kind = "prefix" if len(said) >= _SHORTEST_PREFIX else "word"
+        elif said in ("AND", "OR", "NOT"):
+            kind = "operator"
+        if kind != "phrase" or any(True for _ in text_terms(said)):
+            pieces.append(_Piece(kind, said, distance))
     return _only_real_operators(pieces), filters
 
 
@@ -124,21 +124,20 @@ def _is_filter(name: str, value: str) -> bool:
     return bool(value)
 
 
-def _only_real_operators(pieces: Sequence[_Piece]) -> list[_Piece]:
+def _only_real_operators(pieces: list[_Piece]) -> list[_Piece]:
     """AND and OR need something on both sides, NOT something behind it; others are plain words."""
-    real = list(pieces)
-    operands = ("word", "phrase", "near", "prefix")
-    for at, piece in enumerate(real):
+    for at, piece in enumerate(pieces):
         if piece.kind != "operator":
             continue
-        before = real[at - 1].kind if at else ""
-        after = real[at + 1] if at + 1 < len(real) else _Piece("", "")
-        follows = after.kind in (*operands, "open") or (
-            after.kind == "operator" and after.text == "NOT" and piece.text != "NOT"
+        before = pieces[at - 1].kind if at else ""
+        after = pieces[at + 1] if at + 1 < len(pieces) else _Piece("", "")
+        negates = piece.text == "NOT"
+        follows = after.kind in (*_OPERANDS, "open") or (
+            after.kind == "operator" and after.text == "NOT" and not negates
         )
-        if not follows or (piece.text != "NOT" and before not in (*operands, "close")):
-            real[at] = _Piece("word", piece.text)
-    return real
+        if not follows or not (negates or before in (*_OPERANDS, "close")):
+            pieces[at] = _Piece("word", piece.text)
+    return pieces
 
 
 class _Parser:
@@ -152,16 +151,45 @@ class _Parser:
         self._pieces = pieces
         self._at = 0
 
-    def parse_expression(self) -> Expression | None:
+    def parse_sequence(self, in_brackets: bool = False) -> Expression | None:
+        """What stands side by side: everything, or what stands in brackets, where a word alone
+        restricts, too."""
         parts = []
         while self._at < len(self._pieces):
-            before = self._at
+            begin = self._at
+            if self._pieces[begin].kind == "close":
+                self._at += 1
+                if in_brackets:
+                    break
+                continue  # without its opening one
             part = self._parse_either()
-            if part is not None:
+            alone = self._at == begin + 1 and self._pieces[begin].kind in ("word", "operator")
+            if in_brackets or not alone:
                 parts.append(part)
-            if self._at == before:
-                self._at += 1  # a closing bracket without its opening one
         return _join_every(parts)
+
+    def _parse_either(self) -> Expression | None:
+        parts = [self._parse_both()]
+        while self._pass_operator("OR"):
+            parts.append(self._parse_both())
+        found = tuple(part for part in parts if part is not None)
+        return Some(found) if len(found) > 1 else _join_every(found)
+
+    def _parse_both(self) -> Expression | None:
+        parts = [self._parse_operand()]
+        while self._pass_operator("AND") or self._next_is("operator", "NOT"):
+            parts.append(self._parse_operand())
+        return _join_every(parts)
+
+    def _parse_operand(self) -> Expression | None:
+        if self._pass_operator("NOT"):
+            part = self._parse_operand()
+            return None if part is None else Without(part)
+        if self._at >= len(self._pieces) or self._next_is("close"):
+            return None
+        piece = self._pieces[self._at]
+        self._at += 1
+        return self.parse_sequence(True) if piece.kind == "open" else _leaf_expression(piece)
 
     def _next_is(self, kind: str, text: str = "") -> bool:
         if self._at >= len(self._pieces):
@@ -169,77 +197,26 @@ class _Parser:
         piece = self._pieces[self._at]
         return piece.kind == kind and (not text or piece.text == text)
 
-    def _parse_either(self) -> Expression | None:
-        first, bound = self._parse_both()
-        parts = [first]
-        while self._next_is("operator", "OR"):
-            self._at += 1
-            parts.append(self._parse_both()[0])
-            bound = True
-        found = [part for part in parts if part is not None]
-        if len(parts) > 1:
-            return Some(tuple(found)) if len(found) > 1 else _join_every(found)
-        return first if bound or not isinstance(first, Word) else None
-
-    def _parse_both(self) -> tuple[Expression | None, bool]:
-        """Operands joined by AND or NOT; the flag says whether an operator bound a plain word."""
-        first, bound = self._parse_operand()
-        parts = [first]
-        while True:
-            if self._next_is("operator", "AND"):
-                self._at += 1
-            elif not self._next_is("operator", "NOT"):
-                break
-            parts.append(self._parse_operand()[0])
-            bound = True
-        found = [part for part in parts if part is not None]
-        return _join_every(found), bound
-
-    def _parse_operand(self) -> tuple[Expression | None, bool]:
-        if self._at >= len(self._pieces):
-            return None, False
-        if self._next_is("operator", "NOT"):
-            self._at += 1
-            part = self._parse_operand()[0]
-            return (None if part is None else Without(part)), True
-        piece = self._pieces[self._at]
-        if piece.kind == "close":
-            return None, False
-        self._at += 1
-        if piece.kind == "open":
-            parts = []
-            while self._at < len(self._pieces) and not self._next_is("close"):
-                at = self._at
-                part = self._parse_either()
-                if part is None and at < self._at:
-                    part = _word_expression(self._pieces[at])
-                if part is not None:
-                    parts.append(part)
-            self._at += 1
-            return _join_every(parts), True
-        return _leaf_expression(piece)
+    def _pass_operator(self, text: str) -> bool:
+        there = self._next_is("operator", text)
+        self._at += there
+        return there
 
 
-def _leaf_expression(piece: _Piece) -> tuple[Expression | None, bool]:
+def _leaf_expression(piece: _Piece) -> Expression | None:
     found = tuple(text_terms(piece.text))
     if piece.kind == "prefix":
-        return Prefix(piece.text.lower()), True
+        return Prefix(piece.text.lower())
     if piece.kind == "phrase":
-        return Phrase(found), True
-    if piece.kind == "near":
-        return (Phrase(found, piece.distance) if len(found) > 1 else _word_expression(piece)), True
-    return _word_expression(piece), False
-
-
-def _word_expression(piece: _Piece) -> Word | None:
-    found = tuple(text_terms(piece.text))
+        return Phrase(found)
+    if piece.kind == "near" and len(found) > 1:
+        return Phrase(found, piece.distance)
     return Word(found) if found else None
 
 
-def _join_every(parts: Sequence[Expression]) -> Expression | None:
-    if len(parts) > 1:
-        return Every(tuple(parts))
-    return parts[0] if parts else None
+def _join_every(parts: Sequence[Expression | None]) -> Expression | None:
+    found = tuple(part for part in parts if part is not None)
+    return Every(found) if len(found) > 1 else found[0] if found else None
 
 
 def _excluded_terms(expression: Expression | None, wanted: bool = True) -> set[str]:
