@@ -11,10 +11,10 @@ from yester.model import Item
 from yester.text.document import (
     FIELDS,
     count_bounds,
-    decode_vector,
     expand_item,
     find_matches,
     hash_bytes,
+    read_fields,
 )
 from yester.text.terms import term_hash
 from yester.text.terms import text_terms as expanded
@@ -30,7 +30,7 @@ _texts = st.text(max_size=200)
 @given(_texts, _texts, st.lists(_texts, max_size=3), st.dictionaries(_texts, _texts, max_size=3))
 def test_the_stored_vector_gives_every_count_back(title, body, facts, sections):
     item = Item("r", "observation", title=title, body=body, facts=tuple(facts), sections=sections)
-    by_field = {part.field: part for part in decode_vector(expand_item(item).vector)}
+    by_field = {part.field: part for part in read_fields(expand_item(item).vector)}
     expected = {
         "title": terms(title),
         "body": terms(body),
@@ -43,7 +43,7 @@ def test_the_stored_vector_gives_every_count_back(title, body, facts, sections):
             assert number not in by_field
             continue
         counts = Counter(term_hash(term) for term in found)
-        assert by_field[number].counts == counts
+        assert dict(zip(by_field[number].hashes, by_field[number].counts, strict=True)) == counts
         assert by_field[number].length == len(found)
 
 
@@ -60,20 +60,20 @@ def test_searching_the_bytes_finds_what_decoding_finds(title, body, asked):
     }
     assert found == {
         (part.field, term): (part.length, count)
-        for part in decode_vector(vector)
-        for term, count in part.counts.items()
+        for part in read_fields(vector)
+        for term, count in zip(part.hashes, part.counts, strict=True)
         if term in wanted
     }
 
 
 def test_counts_stop_at_what_a_byte_holds():
-    (part,) = decode_vector(expand_item(Item("r", "message", body="cache " * 1000)).vector)
-    assert list(part.counts.values()) == [255]
+    (part,) = read_fields(expand_item(Item("r", "message", body="cache " * 1000)).vector)
+    assert list(part.counts) == [255]
     assert part.length == 1000
 
 
 def test_an_item_without_text_has_an_empty_vector():
-    assert decode_vector(expand_item(Item("r", "message")).vector) == []
+    assert read_fields(expand_item(Item("r", "message")).vector) == []
 
 
 @given(_texts, _texts, st.lists(_texts, max_size=3))
@@ -82,6 +82,6 @@ def test_how_many_terms_there_are_is_told_by_the_heads_of_its_fields(title, body
         Item("r", "observation", title=title, body=body, facts=tuple(facts))
     ).vector
     least, most = count_bounds(vector)
-    fields = [set(part.counts) for part in decode_vector(vector)]
+    fields = [set(part.hashes) for part in read_fields(vector)]
     assert least <= len(set().union(*fields)) <= most
     assert (least, most) == (max(map(len, fields), default=0), sum(map(len, fields)))

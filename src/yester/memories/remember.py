@@ -53,7 +53,7 @@ from yester.memories.memory import (
 from yester.model import Candidate, Filters, Item, Memo, Probe, Project, replace
 from yester.store.contract import Store
 from yester.store.figures import tag_counts
-from yester.text.document import FIELDS, field_hashes
+from yester.text.document import FIELDS, read_fields
 from yester.text.query import other_names
 from yester.text.terms import query_terms, term_hash, text_terms
 
@@ -75,7 +75,6 @@ _MOST_ENTRIES = 200  # that the index supplies
 _MOST_COMPARED = 30  # of them, word by word
 _SHORTEST_PREFIX = 4
 _NAMED = (FIELDS.index("title"), FIELDS.index("concepts"))  # tags stand beside the concepts
-_NOTHING: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,8 +340,8 @@ def _rank_likeliest(entries: Sequence[Candidate], said: Sequence[str]) -> list[i
     asked = set(map(term_hash, said))
     found = []
     for one in entries:
-        there = field_hashes(one.vector, _NAMED)
-        title, tags = (asked & there.get(field, _NOTHING) for field in _NAMED)
+        there = {part.field: part.hashes for part in read_fields(one.vector)}
+        title, tags = (asked.intersection(there.get(field, ())) for field in _NAMED)
         if title or tags:
             found.append((-len(title | tags), -len(tags), one.id))
     return [id_ for _, _, id_ in sorted(found)[:_MOST_COMPARED]]

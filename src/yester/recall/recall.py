@@ -33,7 +33,7 @@ from yester.recall.rank import Ranked, Weights, adjust_by_use, lower_old, lower_
 from yester.recall.staleness import Staleness, Work, work_of
 from yester.redact import redact
 from yester.store.contract import Store
-from yester.text.document import count_bounds, decode_vector, item_text
+from yester.text.document import count_bounds, item_text, read_fields
 from yester.text.query import Query, parse_query
 
 ORDERS = ("relevance", "date_desc", "date_asc")
@@ -311,8 +311,8 @@ class _Terms:
 
 def terms_of(candidate: Candidate) -> set[int]:
     words: set[int] = set()
-    for part in decode_vector(candidate.vector):
-        words.update(part.counts)
+    for part in read_fields(candidate.vector):
+        words.update(part.hashes)
     return words
 
 

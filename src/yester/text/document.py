@@ -14,7 +14,7 @@ import struct
 import sys
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
@@ -43,9 +43,7 @@ def expand_item(item: Item) -> Document:
     lengths: list[tuple[int, int]] = []
     fields: list[Counter[str]] = []
     for number, text in enumerate(texts):
-        if not text:
-            continue
-        counts = Counter(text_terms(text))
+        counts = Counter(text_terms(text)) if text else None
         if not counts:
             continue
         length = counts.total()
@@ -55,7 +53,7 @@ def expand_item(item: Item) -> Document:
         vector += (
             _HEADER.pack(number, len(counts), length),
             hashes.tobytes(),
-            bytes(counts.values()) if length < 256 else _capped_counts(counts.values()),
+            bytes(min(n, 255) for n in counts.values()) if length > 255 else bytes(counts.values()),
         )
         lengths.append((number, length))
         fields.append(counts)
@@ -79,14 +77,21 @@ def _distinct_terms(fields: list[Counter[str]]) -> list[str]:
     return [*longest, *(term for term in others if term not in longest)]
 
 
-def _capped_counts(counts: Iterable[int]) -> bytes:
-    return bytes([n if n < 256 else 255 for n in counts])
-
-
 class FieldTerms(Struct, frozen=True):
+    """A field of a stored form; the count of each term stands where its hash does."""
+
     field: int
-    length: int
-    counts: dict[int, int]
+    length: int  # of its terms, with repetitions
+    hashes: Sequence[int]
+    counts: bytes
+
+
+def read_fields(vector: bytes) -> list[FieldTerms]:
+    """The stored form back as terms per field."""
+    return [
+        FieldTerms(number, length, _read_hashes(vector, begin, end), vector[end:stop])
+        for number, length, begin, end, stop in _walk_fields(vector)
+    ]
 
 
 def _walk_fields(vector: bytes) -> Iterator[tuple[int, int, int, int, int]]:
@@ -113,18 +118,6 @@ def count_bounds(vector: bytes) -> tuple[int, int]:
     return max(sizes, default=0), sum(sizes)
 
 
-def decode_vector(vector: bytes) -> list[FieldTerms]:
-    """The stored form back as counts per field."""
-    return [
-        FieldTerms(
-            number,
-            length,
-            dict(zip(_read_hashes(vector, begin, end), vector[end:stop], strict=True)),
-        )
-        for number, length, begin, end, stop in _walk_fields(vector)
-    ]
-
-
 def find_matches(
     vector: bytes, wanted: Sequence[tuple[int, bytes]]
 ) -> list[tuple[int, int, list[tuple[int, int]]]]:
@@ -136,11 +129,10 @@ def find_matches(
     found: list[tuple[int, int, list[tuple[int, int]]]] = []
     if _MANY * len(wanted) > len(vector):
         asked = {term for term, _ in wanted}
-        for number, length, begin, end, _ in _walk_fields(vector):
-            hashes = _read_hashes(vector, begin, end)
-            if both := asked.intersection(hashes):
-                at = hashes.index
-                found.append((number, length, [(term, vector[end + at(term)]) for term in both]))
+        for one in read_fields(vector):
+            if both := asked.intersection(one.hashes):
+                at, counts = one.hashes.index, one.counts
+                found.append((one.field, one.length, [(term, counts[at(term)]) for term in both]))
         return found
     there = [one for one in wanted if one[1] in vector]
     find = vector.find
@@ -155,15 +147,6 @@ def find_matches(
         if held:
             found.append((number, length, held))
     return found
-
-
-def field_hashes(vector: bytes, wanted: Sequence[int]) -> dict[int, set[int]]:
-    """field number → the terms it holds, of these fields alone."""
-    return {
-        number: set(_read_hashes(vector, begin, end))
-        for number, _, begin, end, _ in _walk_fields(vector)
-        if number in wanted
-    }
 
 
 def hash_bytes(term: int) -> bytes:

@@ -13,13 +13,15 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from math import log
+from typing import TypeVar
 from zlib import crc32
 
 import Stemmer
 
+V = TypeVar("V")
 VERSION = 1
 
 # A text is cut at every ASCII character but letters, digits, underscores and dots: translating and
@@ -47,18 +49,29 @@ STOP = frozenset(
 )
 
 
-class _Expansions(dict[str, tuple[str, ...]]):
-    """word → its terms; forgets everything when full, so memory stays bounded."""
+class BoundedCache(dict[str, V]):
+    """What `compute` gives for a text, once; forgets everything when full and never keeps what
+    belongs to a text longer than `longest`, so memory stays bounded."""
+
+    def __init__(self, compute: Callable[[str], V], most: int, longest: int = 1 << 20) -> None:
+        super().__init__()
+        self._compute, self._most, self._longest = compute, most, longest
+
+    def __missing__(self, text: str) -> V:
+        value = self._compute(text)
+        if len(text) <= self._longest:
+            if len(self) >= self._most:
+                self.clear()
+            self[text] = value
+        return value
+
+
+class _Expansions(BoundedCache[tuple[str, ...]]):
+    """word → its terms"""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(self._expand_word, _CACHE)
         self._stem = Stemmer.Stemmer("english").stemWord
-
-    def __missing__(self, word: str) -> tuple[str, ...]:
-        if len(self) >= _CACHE:
-            self.clear()
-        terms = self[word] = self._expand_word(word)
-        return terms
 
     def _expand_word(self, word: str) -> tuple[str, ...]:
         if word.isascii():
@@ -134,16 +147,8 @@ def _is_digest(word: str) -> bool:
     )
 
 
-class _Hashes(dict[str, int]):
-    def __missing__(self, term: str) -> int:
-        if len(self) >= _CACHE:
-            self.clear()
-        number = self[term] = crc32(term.encode("utf-8", "surrogatepass"))
-        return number
-
-
 _expansions = _Expansions()
-_hashes = _Hashes()
+_hashes = BoundedCache(lambda term: crc32(term.encode("utf-8", "surrogatepass")), _CACHE)
 # Bound once: the inner loop of indexing runs over every word of every message.
 _terms_of = _expansions.__getitem__
 term_hash = _hashes.__getitem__

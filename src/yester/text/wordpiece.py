@@ -18,6 +18,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
 from pathlib import Path
 
+from yester.text.terms import BoundedCache
+
 _LONGEST_WORD = 100  # the reference reads longer words as unknown
 _CACHE = 50_000
 _LONGEST_CACHED = 64
@@ -47,8 +49,8 @@ class WordPiece:
         self.unknown = self._number["[UNK]"]
         self._first, self._last = self._number["[CLS]"], self._number["[SEP]"]
         self._longest_piece = max(map(len, self._number))
-        self._words: dict[str, tuple[int, ...]] = {}
-        self._chunks: dict[str, tuple[int, ...]] = {}
+        self._words = BoundedCache(self._cut_word, _CACHE, _LONGEST_CACHED)
+        self._chunks = BoundedCache(self._cut_chunk, _CACHE, _LONGEST_CACHED)
 
     @classmethod
     def read_vocabulary(cls, path: Path) -> WordPiece:
@@ -61,26 +63,15 @@ class WordPiece:
         return [self._first, *islice(self.piece_numbers(text), max(0, most - 2)), self._last]
 
     def piece_numbers(self, text: str) -> Iterator[int]:
-        return chain.from_iterable(map(self._chunk_numbers, strip_controls(text).split()))
+        return chain.from_iterable(map(self._chunks.__getitem__, strip_controls(text).split()))
 
     def count_pieces(self, chunk: str) -> int:
         """How many pieces a stretch without white space has."""
-        return len(self._chunk_numbers(chunk))
+        return len(self._chunks[chunk])
 
-    def _chunk_numbers(self, chunk: str) -> tuple[int, ...]:
-        found = self._chunks.get(chunk)
-        if found is None:
-            words = _ASCII_WORD.findall(chunk.lower()) if chunk.isascii() else _split_words(chunk)
-            found = tuple(chain.from_iterable(map(self._word_numbers, words)))
-            _remember_numbers(self._chunks, chunk, found)
-        return found
-
-    def _word_numbers(self, word: str) -> tuple[int, ...]:
-        found = self._words.get(word)
-        if found is None:
-            found = self._cut_word(word)
-            _remember_numbers(self._words, word, found)
-        return found
+    def _cut_chunk(self, chunk: str) -> tuple[int, ...]:
+        words = _ASCII_WORD.findall(chunk.lower()) if chunk.isascii() else _split_words(chunk)
+        return tuple(chain.from_iterable(map(self._words.__getitem__, words)))
 
     def _cut_word(self, word: str) -> tuple[int, ...]:
         if (whole := self._number.get(word)) is not None and len(word) <= _LONGEST_WORD:
@@ -99,15 +90,6 @@ class WordPiece:
             numbers.append(number)
             start, prefix = end, "##"
         return tuple(numbers)
-
-
-def _remember_numbers(cache: dict[str, tuple[int, ...]], key: str, value: tuple[int, ...]) -> None:
-    """Forgets everything when full, and never keeps the long: memory stays bounded."""
-    if len(key) > _LONGEST_CACHED:
-        return
-    if len(cache) >= _CACHE:
-        cache.clear()
-    cache[key] = value
 
 
 def _split_words(chunk: str) -> Iterable[str]:

@@ -28,7 +28,7 @@ from yester.model import (
     Without,
     Word,
 )
-from yester.text.document import decode_vector
+from yester.text.document import read_fields
 from yester.text.terms import term_hash
 
 if TYPE_CHECKING:
@@ -88,11 +88,8 @@ class IndexWriter:
         row = self._db.execute("SELECT vector FROM item_terms WHERE item = ?", (id_,)).fetchone()
         if row is None:
             return
-        fields = decode_vector(row[0])
-        distinct: set[int] = set()
-        for field in fields:
-            distinct.update(field.counts)
-        self._taken[project].update(distinct)
+        fields = read_fields(row[0])
+        self._taken[project].update(set[int]().union(*(field.hashes for field in fields)))
         self._measure_fields(project, kind, [(field.field, field.length) for field in fields], -1)
         self._db.execute("DELETE FROM item_text WHERE rowid = ?", (id_,))
         self._db.execute("DELETE FROM item_terms WHERE item = ?", (id_,))
