@@ -75,8 +75,8 @@ def test_the_real_program_answers_once_and_leaves_no_transcript(home):
         assert asker is not None
         refined = refine_draft(asker, draft, TEXT)
         assert refined.reason == ""
-        assert refined.observations[0].title == NOTES["observations"][0]["title"]
-        assert refined.observations[0].files_modified == ("cart/total.py",)
+        assert refined.value.observations[0].title == NOTES["observations"][0]["title"]
+        assert refined.value.observations[0].files_modified == ("cart/total.py",)
         (row,) = spending_by_day(store, 0)
         assert (row.model, row.purpose, row.outcome) == ("claude-haiku-5-5", "turn/1", "ok")
         assert 0 < row.cost < 0.01

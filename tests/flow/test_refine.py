@@ -102,8 +102,7 @@ class Desk:
         return {row.outcome: row.calls for row in rows}
 
     def kept_as_found(self, refined, reason):
-        assert refined.draft.observations == FOUND.observations
-        assert refined.draft.summary == FOUND.summary
+        assert refined.value is None
         assert reason in refined.reason
         assert KEY not in refined.reason
         return True
@@ -115,7 +114,7 @@ def test_a_good_answer_takes_the_place_of_what_was_found(desk):
     assert refined.reason == ""
     (row,) = spending_by_day(desk.store, 0)
     assert (row.model, row.purpose) == ("m", "turn/1")
-    (one,) = refined.draft.observations
+    (one,) = refined.value.observations
     assert (one.ref, one.session, one.prompt_number, one.epoch) == ("t1:a", "s1", 2, 5)
     assert (one.kind, one.type, one.body) == (
         "observation",
@@ -125,7 +124,7 @@ def test_a_good_answer_takes_the_place_of_what_was_found(desk):
     # What was changed is known from what happened.
     assert one.files_modified == ("cart/total.py",)
     assert one.files_read == ("docs/money.md",)
-    assert refined.draft.summary.sections == {
+    assert refined.value.summary.sections == {
         "request": "Why do the totals differ by a cent?", "notes": "kept",
     }  # fmt: skip
     assert len(desk.server.asked) == 1
@@ -134,7 +133,7 @@ def test_a_good_answer_takes_the_place_of_what_was_found(desk):
 @pytest.mark.parametrize("number", [1, 2, 3, 7])
 def test_the_tokens_of_discovery_are_shared_out_and_nothing_is_added(desk, number):
     desk.server.say(answer(*[observed()] * number))
-    made = desk.refine().draft.observations
+    made = desk.refine().value.observations
     assert sum(one.discovery_tokens for one in made) == 101
     assert len({one.ref for one in made}) == number
     assert [one.ref for one in made][:2] == ["t1:a", "t1:b"][:number]
@@ -143,8 +142,8 @@ def test_the_tokens_of_discovery_are_shared_out_and_nothing_is_added(desk, numbe
 def test_no_observation_from_the_model_keeps_those_that_were_seen(desk):
     desk.server.say(answer(learned="Every line was rounded."))
     refined = desk.refine()
-    assert refined.draft.observations == FOUND.observations
-    assert refined.draft.summary.sections["learned"] == "Every line was rounded."
+    assert refined.value.observations == FOUND.observations
+    assert refined.value.summary.sections["learned"] == "Every line was rounded."
     assert refined.reason == ""
 
 
@@ -336,5 +335,5 @@ def test_what_the_agent_was_shown_is_not_noted_as_new(desk):
     shown = Shown.from_text(fact)
     new = observed(title="The sum is rounded once now", facts=[fact, "The sum is rounded once."])
     desk.server.say(answer(new))
-    (one,) = desk.refine(draft=replace(FOUND, shown=(shown,))).draft.observations
+    (one,) = desk.refine(draft=replace(FOUND, shown=(shown,))).value.observations
     assert one.facts == ("The sum is rounded once.",)

@@ -85,7 +85,7 @@ class Desk:
     def refine(self, turns=None, **more):
         asker = replace(open_asker(load_config(self.home, {}), self.store), sleep=lambda _: None)
         turns = self.turns(**more) if turns is None else turns
-        return [one.reason for _, one in refine_turns(self.store, asker, self.session, turns)]
+        return [reason for _, reason in refine_turns(self.store, asker, self.session, turns)]
 
     def distil(self):
         return distilled(self.store)

@@ -686,7 +686,7 @@ def stopped_at_work(running, home, kind):
 
     def caught():
         running.process.send_signal(signal.SIGSTOP)
-        if re.search(rf'\n> \d "?\[?"?{kind}', (home / "run" / "working").read_text()):
+        if f'"at": [["{kind}"' in (home / "run" / "working").read_text():
             return True
         running.process.send_signal(signal.SIGCONT)
         return False

@@ -20,7 +20,7 @@ from yester.cards.sessions import turn_shape
 from yester.cards.status import Changes
 from yester.cards.turns import LOOK_BACK, DistilRules, History, View, distilled_items
 from yester.ingest.prepare import Shown, prepare_item, shown_texts
-from yester.llm.budget import SECONDS, Asker, day_of
+from yester.llm.budget import SECONDS, Asker, Said, day_of
 from yester.llm.questions import (
     SECTIONS,
     Observed,
@@ -70,33 +70,23 @@ class Turn:
     sources: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Refined:
-    """What to keep of a turn; `reason` says why it is what was found."""
-
-    draft: Draft
-    reason: str = ""
-
-
 # --- one turn ------------------------------------------------------------------------------------
 
 
-def refine_draft(asker: Asker, draft: Draft, text: str, seconds: float = SECONDS) -> Refined:
-    """The notes of a turn from its text, which is what is new since the last one; never raises."""
+def refine_draft(asker: Asker, draft: Draft, text: str, seconds: float = SECONDS) -> Said[Draft]:
+    """A model's notes of a turn from its text, which is what is new since the last one, or the
+    reason why it stays as it was found; never raises."""
     if not draft.items or not text.strip():
-        return Refined(draft, reason="there is nothing to refine")
+        return Said(reason="there is nothing to refine")
     prompt = turn_prompt(text, draft.observations, draft.files)
     given = clean_text(text)
     check = partial(check_turn_notes, given=given, files=draft.files, shown=draft.shown)
     said = asker.ask(prompt, check, seconds)
     if said.value is None:
-        return Refined(draft, reason=said.reason)
-    noted = replace(
-        draft,
-        observations=_noted_observations(said.value, draft) or draft.observations,
-        summary=_noted_summary(said.value, draft.summary),
-    )
-    return Refined(noted)
+        return Said(reason=said.reason)
+    observations = _noted_observations(said.value, draft) or draft.observations
+    summary = _noted_summary(said.value, draft.summary)
+    return Said(replace(draft, observations=observations, summary=summary))
 
 
 def _noted_observations(notes: TurnNotes, draft: Draft) -> tuple[Item, ...]:
@@ -181,9 +171,10 @@ def refine_turns(
     session: Session,
     turns: Sequence[Turn],
     stopped: Callable[[], bool] = lambda: False,
-) -> Iterator[tuple[Turn, Refined]]:
-    """Ask about turns, one after the other. Ends early where so many calls are under way already
-    as may be: those that are left are still to be asked about."""
+) -> Iterator[tuple[Turn, str]]:
+    """Ask about turns, one after the other: each, and why it stays as it was found. Ends early
+    where so many calls are under way already as may be: those that are left are still to be asked
+    about."""
     for turn in turns:
         now = asker.now()
         if stopped() or spent_since(store, day_of(now), now).in_flight >= asker.limits.in_flight:
@@ -192,12 +183,13 @@ def refine_turns(
         with store.transaction("ledger"):
             store.append([mark])
         refined = refine_draft(asker, turn.draft, turn.text)
-        if not refined.reason and not _store_refined(store, session, turn, refined.draft, mark):
-            refined = Refined(turn.draft, reason=MEANWHILE)
-        if refined.reason:
+        reason, noted = refined.reason, refined.value
+        if noted is not None and not _store_refined(store, session, turn, noted, mark):
+            reason = MEANWHILE
+        if reason:
             with store.transaction("ledger"):
-                store.append([replace(mark, reason=refined.reason)])
-        yield turn, refined
+                store.append([replace(mark, reason=reason)])
+        yield turn, reason
 
 
 def _draft_of_turn(known: Sequence[Item], turn: View) -> Draft:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar
 
 from yester.cards import QUIET
 from yester.config import SETTINGS, Config, Value
-from yester.errors import ConfigError, SourceError, StoreBusy, StoreError, StoreReplaced
+from yester.errors import ConfigError, SourceError, StoreBusy, StoreError
 from yester.ingest.projects import describe_joins, join_next
 from yester.model import Queue, Waiting, replace
 from yester.project import Projects
@@ -74,17 +74,13 @@ class Joining:
         if self._done:
             return False
         found = None
-        try:
-            with self._watchdog.asleep():  # over all items of a project, in one transaction
-                found = join_next(self._store, self._projects(), _now_ms())
-        except (StoreBusy, StoreReplaced):
-            raise
-        except Exception as error:  # noqa: BLE001 -- until the next start: events are worth more
-            self._log.say_failure("joining work trees", error)
-        self._done = found is None
+        with self._log.survive("joining work trees"), self._watchdog.asleep():
+            # Over all items of a project, in one transaction.
+            found = join_next(self._store, self._projects(), _now_ms())
+        self._done = found is None  # after a fault, too: until the next start
         if found is not None:
             self._log.say(f"joined: {describe_joins(self._store, [found])}, {found.items} items")
-        return found is not None
+        return not self._done
 
 
 class Distilling:
@@ -107,31 +103,27 @@ class Distilling:
         self._failed: set[int] = set()  # sessions that cannot be distilled; the others still can
 
     def step(self, config: Config) -> bool:
-        try:
-            if self._steps is None:
-                waiting = self._next_session()
-                if waiting is None:
-                    return False
-                self._steps = self._distil_session(waiting, config)
+        steps, self._steps = self._steps, None  # where the store fails it is begun again
+        if steps is None:
+            waiting = self._next_session()
+            if waiting is None:
+                return False
+            steps = self._distil_session(waiting, config)
+        with self._log.survive("distilling a session"):
             self._marks.begin(self._piece)
-            if next(self._steps, self) is self:
-                self._steps = None
+            if next(steps, self) is self:
                 self._marks.settle(self._piece)
-        except StoreError:
-            self._steps = None  # it waits still, and is begun again
-            raise
-        except Exception as error:  # noqa: BLE001 -- one session's fault must not stop the worker
-            self._log.say_failure("distilling a session", error)
-            self._steps = None
-            self._failed.add(self._session)
+            else:
+                self._steps = steps
+            return True
+        self._failed.add(self._session)
         return True
 
     def _next_session(self) -> Waiting | None:
         quiet_since = int(self._now() * 1000) - QUIET
         limit = len(self._failed) + 1
-        for waiting in self._store.queued_sessions(
-            Queue("distil", hooked=True, quiet_since=quiet_since, limit=limit)
-        ):
+        queue = Queue("distil", hooked=True, quiet_since=quiet_since, limit=limit)
+        for waiting in self._store.queued_sessions(queue):
             if waiting.session.id in self._failed:
                 continue
             self._session = waiting.session.id
@@ -182,21 +174,19 @@ class Archiving:
             id_ = waiting.session.id
             if self._again.get(id_, 0.0) > time.monotonic():
                 continue
-            path, reason = None, ""
-            try:
-                path, reason = archive_session(self._store, config, waiting, self._asker, now)
-            except StoreError:
-                raise
-            except SourceError as error:
-                self._log.say(f"a session was not archived: {error}")
+            archived = False
+            with self._log.survive("archiving a session"):
+                try:
+                    path, reason = archive_session(self._store, config, waiting, self._asker, now)
+                    archived = True
+                    if reason:
+                        self._log.say(f"archived as found: {reason}")
+                    if path is not None:
+                        self._log.say(f"session {waiting.session.key[:8]} archived")
+                except SourceError as error:
+                    self._log.say(f"a session was not archived: {error}")
+            if not archived:
                 self._again[id_] = time.monotonic() + _ARCHIVE_PAUSE
-            except Exception as error:  # noqa: BLE001 -- one session's fault must not stop the others
-                self._log.say_failure("archiving a session", error)
-                self._again[id_] = time.monotonic() + _ARCHIVE_PAUSE
-            if reason:
-                self._log.say(f"archived as found: {reason}")
-            if path is not None:
-                self._log.say(f"session {waiting.session.key[:8]} archived")
             return True
         return False
 
@@ -390,21 +380,17 @@ class Refining(JobThread):
         from yester.llm.refine import LATELY, find_unrefined, refine_turns
 
         session = waiting.session
-        try:
+        with self._log.survive("refining a session"):
             turns = find_unrefined(store, session, _now_ms() - LATELY, DistilRules.of(self._config))
             done = 0
-            for turn, refined in refine_turns(store, asker, session, turns, self._ended.is_set):
+            for turn, reason in refine_turns(store, asker, session, turns, self._ended.is_set):
                 done += 1
-                what = f"kept as found: {refined.reason}" if refined.reason else "refined"
+                what = f"kept as found: {reason}" if reason else "refined"
                 self._log.say(f"turn {turn.number} of {session.key[:8]} {what}")
-                if not refined.reason and not self._ended.is_set():
+                if not reason and not self._ended.is_set():
                     self._stored()
             if done < len(turns):  # as many calls are under way as may be
                 self._due[session.id] = time.monotonic() + _SETTLE
-        except StoreError:
-            raise
-        except Exception as error:  # noqa: BLE001 -- one session's fault must not stop the others
-            self._log.say_failure("refining a session", error)
 
 
 class Background:

@@ -22,8 +22,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from traceback import extract_tb
 
@@ -34,6 +34,7 @@ from yester.agents.descriptors import detect_agent
 from yester.capture.homes import account_folder
 from yester.capture.question import ask_worker
 from yester.capture.spool import trusted_runtime
+from yester.errors import StoreError
 from yester.files import replace_file
 
 PATH = "/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin"
@@ -231,6 +232,17 @@ class Log:
             for frame in reversed(extract_tb(error.__traceback__))
         )
         self.say(f"{what} failed: {type(error).__name__} at {places or 'unknown'}")
+
+    @contextmanager
+    def survive(self, what: str) -> Iterator[None]:
+        """One piece's fault must not stop the others: it is logged, and what stands behind this
+        goes on. Only what is wrong with the store is raised."""
+        try:
+            yield
+        except StoreError:
+            raise
+        except Exception as error:  # noqa: BLE001 -- whatever it is
+            self.say_failure(what, error)
 
     def _rotate(self) -> None:
         if not self._path.exists() or self._path.stat().st_size < LARGEST_LOG:

@@ -9,11 +9,10 @@ while it is stopped, they are one. Where the worker was is written into the log,
 
 `Marks` is run/working: what the worker is at, for the one that comes after it.
 
-    yester 0.1.0                                   another version begins without suspicion
-    > 0 ["event", "1770000000123456789-42-0a", 0, 0]    it is at this now; none has ended at it
-      1 ["transcript", "/home/sam/…", 52480, 99310]     one has, at byte 52480 of 99310
-    .
-    failed: MemoryError                            it has ended by itself, and says so
+    yester 0.1.0                        another version begins without suspicion
+    {"at": [["event", "1770000000123456789-42-0a", 0, 0]],            it is at this now
+     "ended": [[["transcript", "/home/sam/…", 52480, 99310], 1]]}     one has ended at byte 52480
+    failed: MemoryError                 it has ended by itself, and says so
 
 Written before each piece of work, by one call and not synced: it must survive a kill, not a power
 cut. An event or a transcript at which two workers have ended, however, is not tried again, unless
@@ -25,13 +24,14 @@ from __future__ import annotations
 import faulthandler
 import json
 import os
-import re
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import NamedTuple
+
+import msgspec
 
 HUNG = 60.0  # seconds; a step is meant to take some hundredths of one
 _TICKS = 4  # of the time on the wall
@@ -105,6 +105,11 @@ class Piece(NamedTuple):
     name: str
     reached: int = 0
     size: int = 0
+
+
+class _Marked(msgspec.Struct):
+    at: tuple[Piece, ...]
+    ended: tuple[tuple[Piece, int], ...]
 
 
 class Marks:
@@ -181,34 +186,23 @@ class Marks:
     def _load_marks(self, now: float) -> None:
         found = os.fstat(self._handle)
         text = os.pread(self._handle, found.st_size, 0).decode("utf-8", "replace")
-        head, *lines = text.split("\n")
+        head, marks, last = (text + "\n\n").split("\n", 2)
         if head != self._head:
             self.another_version = bool(head)
             return
-        end = lines.index(".") if "." in lines else len(lines)
-        by_itself = "".join(lines[end + 1 : end + 2]).startswith(_BY_ITSELF)
-        suspect = by_itself or now - found.st_mtime >= _AT_ONCE
-        at = []
-        for line in lines[:end]:
-            with suppress(
-                ValueError, TypeError, OverflowError
-            ):  # half written: that costs a suspicion
-                mark, times, words = line[:1], *line[2:].split(" ", 1)
-                kind, name, reached, size = json.loads(words)
-                piece, number = Piece(str(kind), str(name), int(reached), int(size)), int(times)
-                if mark == ">" and suspect:
-                    number += 1
-                    at.append(piece)
-                if number:
-                    self._ended[piece[:2]] = piece, number
-        self.found = tuple(at)
+        # Half written: that costs a suspicion.
+        with suppress(ValueError, RecursionError, msgspec.ValidationError):
+            before = msgspec.convert(json.loads(marks), _Marked)
+            self._ended = {piece[:2]: (piece, number) for piece, number in before.ended}
+            if last.startswith(_BY_ITSELF) or now - found.st_mtime >= _AT_ONCE:
+                self.found = before.at
+        for piece in self.found:
+            _, number = self._ended.get(piece[:2], (piece, 0))
+            self._ended[piece[:2]] = piece, number + 1
 
     def _write_marks(self, last: str = "") -> None:
-        pieces = {piece[:2]: (">", piece, self.ended_workers(piece)) for piece in self._at}
-        for key, (piece, number) in self._ended.items():
-            pieces.setdefault(key, (" ", piece, number))
-        lines = [f"{mark} {number} {json.dumps(piece)}" for mark, piece, number in pieces.values()]
-        data = "\n".join([self._head, *lines, ".", last]).encode()
+        marks = json.dumps({"at": self._at, "ended": [*self._ended.values()]})
+        data = f"{self._head}\n{marks}\n{last}".encode()
         with suppress(OSError):
             os.pwrite(self._handle, data, 0)
             os.ftruncate(self._handle, len(data))
@@ -217,5 +211,5 @@ class Marks:
 def clear_marks(path: Path) -> None:
     """It was killed on purpose, so what it was at is not to blame. The caller has its seat."""
     with suppress(OSError):
-        data = path.read_bytes()
-        path.write_bytes(re.sub(rb"(?m)^>", b" ", data))
+        head = path.read_text("utf-8", "replace").partition("\n")[0]
+        Marks(path, head.removeprefix("yester "), 0.0).close()

@@ -308,10 +308,10 @@ def _refine_sessions(app: App, chosen: DistilRules, sessions: list[Session] | No
     with stop_on_sigterm():
         for one, turns in todo:
             ended = 0
-            for _, done in refine_turns(app.store, asker, one, turns):
+            for _, failure in refine_turns(app.store, asker, one, turns):
                 ended += 1
-                refined, kept = refined + (not done.reason), kept + bool(done.reason)
-                reason = done.reason or reason
+                refined, kept = refined + (not failure), kept + bool(failure)
+                reason = failure or reason
             if ended < len(turns):
                 kept, reason = kept + len(turns) - ended, "another call is under way; try again"
             for waiting in app.store.queued_sessions(Queue("any", key=one.key)):
