@@ -20,7 +20,7 @@ import msgspec
 
 from yester.agents.descriptors import AGENTS, CLAUDE_EVENTS
 from yester.config import SETTINGS
-from yester.faces.cli.commands import cli
+from yester.faces.cli.app import cli
 from yester.faces.http.description import SEARCH, SHARED, write_default
 from yester.faces.http.table import ENDPOINTS
 from yester.faces.mcp.server import HANDSHAKE, MODERN, load_tools

@@ -26,7 +26,7 @@ def main() -> None:
     if printed is not None:
         _print_bytes(printed)
         return
-    from yester.faces.cli.commands import main as command_line
+    from yester.faces.cli.app import main as command_line
 
     command_line()
 

@@ -19,7 +19,7 @@ from pathlib import Path
 def main() -> None:
     import yester.faces.cli.index
     import yester.faces.cli.install
-    import yester.faces.cli.worker
+    import yester.faces.cli.services
     import yester.worker.worker  # noqa: F401
 
     assert len(list(Path("/proc/self/task").glob("*"))) < 2, "a thread does not survive a fork"
@@ -54,7 +54,7 @@ def child(wanted: dict) -> None:
             open_home(wanted["open"], wanted["steps"])
             code = 0
         else:
-            from yester.faces.cli.commands import main as yester
+            from yester.faces.cli.app import main as yester
 
             sys.argv = ["yester", *wanted["words"]]
             yester()

@@ -13,7 +13,7 @@ import pytest
 
 from yester.agents.descriptors import AGENTS
 from yester.config import SETTINGS
-from yester.faces.cli.commands import COMMANDS, cli
+from yester.faces.cli.app import COMMANDS, cli
 from yester.faces.http.table import ENDPOINTS
 from yester.recall.rank import Signals, Weights
 

@@ -13,7 +13,7 @@ import pytest
 import yester
 from tests.zygote import Zygote
 from yester.deliver.lines import ICONS
-from yester.faces.cli.commands import COMMANDS
+from yester.faces.cli.app import COMMANDS
 from yester.text.wordpiece import WordPiece
 
 ROOT = Path(__file__).parent.parent.parent

@@ -220,7 +220,7 @@ def test_the_first_answer_loads_neither_the_command_line_nor_the_store(tmp_path)
         "import sys\nsys.argv = ['yester', '--home', 'x', 'mcp']\n"
         "from yester.__main__ import main\n"
         "try:\n    main()\nexcept SystemExit as stop: print(stop.code, file=sys.stderr)\n"
-        "heavy = {'click', 'rich', 'numpy', 'apsw', 'msgspec', 'dataclasses', 'typing'}\n"
+        "heavy = {'click', 'numpy', 'apsw', 'msgspec', 'dataclasses', 'typing'}\n"
         "print(sorted(heavy & set(sys.modules)), file=sys.stderr)\n"
     )
     asked = (
@@ -240,7 +240,7 @@ def test_the_first_answer_loads_neither_the_command_line_nor_the_store(tmp_path)
 def test_the_command_line_leads_to_the_same_server(start, store, run):
     assert "MCP server" in run("mcp", "--help").out
     done = subprocess.run(
-        [sys.executable, "-c", "import sys; from yester.faces.cli.commands import main; main()",
+        [sys.executable, "-c", "import sys; from yester.faces.cli.app import main; main()",
          "--home", str(store), "mcp"],
         input=b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}\n', capture_output=True,
     )  # fmt: skip

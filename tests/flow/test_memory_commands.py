@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from yester.faces.cli.commands import MEMORY_COMMANDS
+from yester.faces.cli.app import MEMORY_COMMANDS
 
 pytestmark = pytest.mark.requirement("MEM-01")
 
@@ -206,7 +206,7 @@ def test_a_text_that_cannot_be_read_back_is_kept_for_another_try(run, editor, ho
     kept.write_text(kept.read_text().removesuffix("oops =").replace("Use UTC", "Use TAI"))
     assert run("memory", "edit", id_, "--from", str(kept), "--json").json["title"] == "Use TAI"
     assert run("memory", "edit", id_, env=editor("sys.exit(3)")).code == 2
-    assert "cannot be started" in run("memory", "edit", id_, env={"EDITOR": "/no/such"}).err
+    assert "Editing failed" in run("memory", "edit", id_, env={"EDITOR": "/no/such"}).err
 
 
 @pytest.mark.requirement("MEM-03")

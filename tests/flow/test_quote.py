@@ -19,7 +19,7 @@ from tests.unit.test_fence import TAG, hidden, texts
 from yester.clock import Calendar
 from yester.deliver.lines import index_row, item_line, quote_lines, quote_name, quote_text
 from yester.deliver.start import Here
-from yester.faces.cli.commands import cli
+from yester.faces.cli.app import cli
 from yester.faces.mcp.calls import answer_call, open_for_tools
 from yester.faces.mcp.server import load_tools
 from yester.faces.python import OpenMemory

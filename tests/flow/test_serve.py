@@ -72,7 +72,7 @@ def test_the_server_runs_in_the_background_opens_for_a_link_and_ends(run, home):
 @pytest.mark.requirement("OPS-03")
 def test_a_port_file_without_a_server_is_not_believed(tmp_path):
     """Another program may have the port by now; it must not be sent a token."""
-    from yester.faces.cli.serve import server_port
+    from yester.faces.cli.services import server_port
 
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "port").write_text("36363\n")

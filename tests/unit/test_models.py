@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from yester.errors import ModelError, UsageError
 from yester.faces.cli.app import App
-from yester.faces.cli.settings import model_command
+from yester.faces.cli.install import model_command
 from yester.recall.rank import cosine_closeness
 from yester.text.models import (
     MODELS,

@@ -7,6 +7,11 @@ import time
 
 from yester.capture import ask
 
+TYPE_CHECKING = False  # as in ask.py: importing typing would cost more than all else
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Any
+
 
 def ask_worker(run: str | os.PathLike[str], request: str, patience: float) -> bytes | None:
     """What the worker answers; None where there is none, or not in time."""
@@ -22,3 +27,12 @@ def ask_worker(run: str | os.PathLike[str], request: str, patience: float) -> by
         return None
     worker.close()
     return body
+
+
+def ask_health(home: Path) -> dict[str, Any] | None:
+    """What the worker of a home says of itself; None where none answers."""
+    import msgspec
+
+    answer = ask_worker(home / "run", "GET /health", 1.0)
+    found: dict[str, Any] | None = msgspec.json.decode(answer) if answer else None
+    return found

@@ -256,11 +256,11 @@ def search_items(memory: Memory, request: SearchRequest) -> Found:
         file_path=request.path if isinstance(request, FileSearch) else UNSET,
         concept=request.concept if isinstance(request, ConceptSearch) else UNSET,
         note=note if note and results else UNSET,
-        explain=_explain_answer(answer) if answer and request.explain else UNSET,
+        explain=explain_answer(answer) if answer and request.explain else UNSET,
     )
 
 
-def _explain_answer(answer: Answer) -> Explained:
+def explain_answer(answer: Answer) -> Explained:
     return Explained(
         arms=dict(answer.arms),
         weights={name: round(value, 4) for name, value in answer.weights.items()},

@@ -26,17 +26,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from traceback import extract_tb
+from typing import TypeVar
 
 import msgspec
 
 import yester
 from yester.agents.descriptors import detect_agent
 from yester.capture.homes import account_folder
-from yester.capture.question import ask_worker
+from yester.capture.question import ask_health
 from yester.capture.spool import trusted_runtime
 from yester.errors import StoreError
 from yester.files import replace_file
 
+T = TypeVar("T")
 PATH = "/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin"
 WORKER, SERVER = "worker.lock", "serve.lock"
 LARGEST_LOG, LOGS_KEPT = 1_000_000, 3
@@ -192,18 +194,27 @@ def start_detached(words: Sequence[str], environ: Mapping[str, str]) -> subproce
     )
 
 
+def start_process(
+    words: Sequence[str], environ: Mapping[str, str], answers: Callable[[], T], patience: float
+) -> T | None:
+    """Start one and wait until it `answers`, with what it does; None where it fails or takes too
+    long. One that ends well has found another, which is to answer."""
+    process = start_detached(words, environ)
+    deadline = time.monotonic() + patience
+    while time.monotonic() < deadline:
+        if answer := answers():
+            return answer
+        if process.poll() is not None and process.returncode != 0:
+            break
+        time.sleep(0.01)
+    return None
+
+
 def start_worker(home: Path, environ: Mapping[str, str], patience: float = 10.0) -> bool:
     """Start the worker and wait until it answers; False if it does not in time."""
     write_launch(home)
-    process = start_detached(worker_command(home), environ)
-    deadline = time.monotonic() + patience
-    while time.monotonic() < deadline:
-        if ask_worker(home / "run", "GET /health", 1.0) is not None:
-            return True
-        if process.poll() is not None and process.returncode != 0:
-            return False
-        time.sleep(0.01)
-    return False
+    words = worker_command(home)
+    return bool(start_process(words, environ, lambda: ask_health(home), patience))
 
 
 # --- the log -------------------------------------------------------------------------------------

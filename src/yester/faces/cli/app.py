@@ -1,11 +1,16 @@
-"""What every command shares: the home folder, its settings, the opened memory, and printing."""
+"""The command line itself: its commands, what they share, and how they end.
+
+A command is found in its module when it is called: starting up must cost nothing.
+Exit codes: 0 found or done, 1 nothing found, 2 the call was wrong, 3 something failed.
+"""
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property, wraps
 from pathlib import Path
@@ -13,34 +18,50 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
+from yester import __version__
 from yester.errors import UsageError, YesterError
+from yester.faces.cli.screen import screen_streams
 from yester.memory import Memory
 
 if TYPE_CHECKING:
     from yester.config import Config
-    from yester.memories.memory import Author
     from yester.model import Project
+    from yester.project import Projects
     from yester.store.contract import Store
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+# command → its module in this package, where it is called NAME_command; in the order of the help
+# page. Generated from all this: help.txt, which answers `yester --help` without any of it.
+COMMANDS = {
+    "install": "install", "index": "index", "distil": "index", "recall": "recall",
+    "search": "recall", "show": "recall", "timeline": "recall", "context": "context",
+    "feedback": "context", "sessions": "recall", "recent": "recall", "remember": "remember",
+    "memory": "app", "promote": "notes", "import": "notes", "mcp": "services",
+    "status": "services", "stats": "stats", "worker": "services", "serve": "services",
+    "ui": "services", "off": "context", "doctor": "install", "reindex": "index",
+    "backup": "install", "restore": "install", "config": "install", "model": "install",
+    "bench": "stats", "uninstall": "install",
+}  # fmt: skip
+MEMORY_COMMANDS = {
+    "list": "memories", "show": "memories", "edit": "remember", "supersede": "remember",
+    "retire": "memories", "archive": "memories", "restore": "memories", "undo": "memories",
+    "history": "memories", "candidate": "memories", "review": "memories", "lint": "memories",
+    "gc": "memories", "sync": "notes",
+}  # fmt: skip
+
 
 class App:
     def __init__(self, home: Path | None) -> None:
-        self._home = home
+        self.named_home = home  # by the caller; None: not at all
         self.records = True  # not in a dry run: nothing is written then
         self.now = int(time.time() * 1000)
-
-    @property
-    def named_home(self) -> str | None:
-        """The home as the caller named it; None: not at all."""
-        return None if self._home is None else str(self._home)
 
     @cached_property
     def home(self) -> Path:
         from yester.capture.homes import home_folder
 
-        home = home_folder(self._home, os.environ, Path.cwd(), self.agent != "")
+        home = home_folder(self.named_home, os.environ, Path.cwd(), self.agent != "")
         self._record(home)
         return home
 
@@ -53,7 +74,9 @@ class App:
 
     @cached_property
     def memory(self) -> Memory:
-        memory = Memory(self.home, os.environ, cwd=str(Path.cwd()), who="cli")
+        """An agent may remember, but not speak for its user."""
+        who, origin = (self.agent, "agent") if self.agent else (_user_name(), "user")
+        memory = Memory(self.home, os.environ, cwd=str(Path.cwd()), who=who, origin=origin)
         for warning in memory.config.warnings:
             print_warning(warning)
         click.get_current_context().call_on_close(memory.close)
@@ -96,24 +119,24 @@ class App:
         """Does an agent read what is printed, as it reads everything else?"""
         return not self.terminal and self.agent != ""
 
+    def quote(self, text: str, most: int = 200) -> str:
+        """What was recorded, on a line of its own: for an agent cut, and in quotes."""
+        from yester.deliver.lines import one_line, quote_text
+
+        return quote_text(one_line(text, most)) if self.read_by_agent and text else text
+
     @cached_property
     def names(self) -> dict[str, str]:
         """project key → readable name"""
         return self.memory.project_names()
 
-    def by(self, why: str = "") -> Author:
-        """Who gives this command: the user, or the agent whose shell this is."""
-        from yester.memories.memory import Author
+    @cached_property
+    def projects(self) -> Projects:
+        """Folders as projects; of those that the user excludes nothing is kept."""
+        from yester.capture.rules import load_rules
+        from yester.project import Projects
 
-        if self.agent:  # it may remember, but not speak for its user
-            return Author(self.agent, self.now, "agent", why)
-        import getpass
-
-        try:
-            who = getpass.getuser()
-        except (KeyError, OSError):  # a user id without a name
-            who = "user"
-        return Author(who, self.now, "user", why)
+        return Projects(self.config.projects, refuses=load_rules(self.config).excludes)
 
     def find_project(
         self, name: str | None, folder: Path | None = None, instead: str = "--global, or "
@@ -121,13 +144,10 @@ class App:
         """The project of this name, else of the folder (by default the current one)."""
         if name is not None:
             return self.memory.find_project(name)
-        from yester.capture.rules import load_rules
-        from yester.project import EXCLUDED, Projects
+        from yester.project import EXCLUDED
 
         place = folder or Path.cwd()
-        found = Projects(self.config.projects, refuses=load_rules(self.config).excludes).by_folder(
-            str(place)
-        )
+        found = self.projects.by_folder(str(place))
         if found.key == EXCLUDED.key:
             raise UsageError(
                 f"{place} is excluded (setting `exclude`), so nothing is kept of it; "
@@ -142,14 +162,18 @@ class App:
 pass_app = click.make_pass_decorator(App)
 
 
-class Several(tuple[object, ...]):
-    """Values that are printed one by one, each on a line of its own."""
+def _user_name() -> str:
+    import getpass
 
-    __slots__ = ()
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a user id without a name
+        return "user"
 
 
 class Output(NamedTuple):
-    """What a command answers: a value for programs, lines for people, made when they are read.
+    """What a command answers: a value for programs (a tuple: several, each on a line of its own),
+    lines for people, made when they are read.
 
     Where there is `nothing` to show, that is said to people, and the exit code is 1; an `error` is
     raised when the rest has been printed.
@@ -176,8 +200,7 @@ def command(
         def run(app: App, /, as_json: bool, **given: Any) -> None:
             output = answer(app, **given)
             if as_json:
-                values = output.value if isinstance(output.value, Several) else (output.value,)
-                for value in values:
+                for value in output.value if isinstance(output.value, tuple) else (output.value,):
                     click.echo(render_json(value))
             else:
                 _print_lines(app, output.lines, fenced)
@@ -242,40 +265,108 @@ def make_bold(text: str) -> str:
 # --- long runs ------------------------------------------------------------------------------------
 
 
-@contextmanager
-def stop_on_sigterm() -> Iterator[None]:
-    """SIGTERM ends a run like Ctrl-C does: the batch at hand is still written."""
+def interrupt_on_sigterm() -> None:
+    """From now on SIGTERM ends the run like Ctrl-C does: the batch at hand is still written."""
     import signal
 
-    def stop(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    former = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, former)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 @contextmanager
-def progress_bar(label: str, total: int, in_bytes: bool = False) -> Iterator[Callable[[int], None]]:
+def progress_bar(label: str, total: int) -> Iterator[Callable[[int], None]]:
     """A bar with the time left on a terminal, nothing elsewhere."""
     if not sys.stderr.isatty() or not total:
         yield lambda _: None
         return
-    from rich import progress
-    from rich.console import Console
-
-    counting = (
-        (progress.DownloadColumn(), progress.TransferSpeedColumn())
-        if in_bytes
-        else (progress.MofNCompleteColumn(),)
-    )
-    columns = (
-        progress.TextColumn(label), progress.BarColumn(), *counting, progress.TimeRemainingColumn()
-    )  # fmt: skip
     # The stream behind the screen: a bar moves the cursor.
-    console = Console(file=sys.__stderr__)
-    with progress.Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("", total=total)
-        yield lambda size: bar.advance(task, size)
+    with click.progressbar(length=total, label=label, file=sys.__stderr__) as bar:
+        yield bar.update
+
+
+# --- the commands ---------------------------------------------------------------------------------
+
+
+class LazyGroup(click.Group):
+    """Commands are imported when they are run."""
+
+    modules: Mapping[str, str] = COMMANDS
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(self.modules)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in self.modules:
+            return None
+        module = importlib.import_module(f"yester.faces.cli.{self.modules[cmd_name]}")
+        command: click.Command = getattr(module, f"{cmd_name}_command")
+        return command
+
+
+class _MemoryGroup(LazyGroup):
+    modules = MEMORY_COMMANDS
+
+
+@click.group("memory", cls=_MemoryGroup)
+def memory_command() -> None:
+    """Look at what was remembered, correct it, and let it go.
+
+    A memory is named by its number, 12 or #12, or by its name, which `yester memory show` tells
+    (use-utc-in-orders). Every change can be undone and says in the history who, when and why.
+    """
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--home",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="yester's folder (default: $YESTER_HOME, else ~/.yester).",
+)
+@click.version_option(__version__, "-V", "--version", prog_name="yester")
+@click.pass_context
+def cli(ctx: click.Context, home: Path | None) -> None:
+    """Long-term memory for coding agents.
+
+    Start with `yester install`, which lets your agents use it, and `yester index`, which reads the
+    transcripts they have already written. Then ask: `yester recall "why did we drop redis"`.
+    """
+    ctx.obj = App(home)
+
+
+def main() -> None:
+    with screen_streams():
+        code = _run_to_code()
+    sys.exit(code)
+
+
+def _run_to_code() -> int:
+    """The exit code; what went wrong has been said."""
+    try:
+        code = _run()
+        sys.stdout.flush()
+    except click.exceptions.Exit as stop:
+        code = stop.exit_code
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        print("yester: stopped", file=sys.stderr)  # noqa: T201
+        code = 130
+    except YesterError as error:
+        print(f"yester: {error}", file=sys.stderr)  # noqa: T201
+        code = error.exit_code
+    except BrokenPipeError:
+        # The reader has had enough: no failure, and no complaint when stdout is closed.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    return code
+
+
+def _run() -> int:
+    """Not `cli.main()`: it makes a failure of a closed pipe before we could see it."""
+    if instruction := os.environ.get("_YESTER_COMPLETE"):
+        from click.shell_completion import shell_complete
+
+        return shell_complete(cli, {}, "yester", "_YESTER_COMPLETE", instruction)
+    with cli.make_context("yester", sys.argv[1:]) as context:
+        cli.invoke(context)
+    return 0

@@ -1,23 +1,24 @@
-"""The commands about what an agent is given: context, and feedback on what came of it."""
+"""The commands about what an agent is given: context, feedback on what came of it, and off."""
 
 from __future__ import annotations
 
 import os
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
+import msgspec
 
 from yester.agents.descriptors import detect_session
 from yester.capture import rules
 from yester.clock import format_minute
 from yester.deliver.lines import ESTIMATE_NOTE
-from yester.deliver.page import Context, Shown
+from yester.deliver.page import Context
 from yester.errors import UsageError
 from yester.faces.cli.app import App, Output, command
-from yester.faces.cli.options import flag_option
+from yester.faces.cli.options import flag_option, text_option
 from yester.faces.cli.screen import count_noun
 from yester.model import UseCounts, replace
 from yester.operations.context import EVENTS, ContextRequest, build_context
@@ -33,7 +34,7 @@ _UNUSED = UseCounts(0, 0, {})
     "context", click.argument("prompt", nargs=-1),
     click.option("--event", type=click.Choice(list(EVENTS)), default=None, help="What happens; "
                  "UserPromptSubmit where there is a PROMPT, else SessionStart."),
-    click.option("--file", "file", metavar="PATH", help="The file about to be read (PreToolUse)."),
+    text_option("--file", "PATH", "The file about to be read (PreToolUse).", default=""),
     click.option("--cwd", metavar="FOLDER", type=click.Path(file_okay=False, path_type=Path),
                  help="Where; the current folder by default."),
     click.option("--budget", type=click.IntRange(0), default=0,
@@ -41,26 +42,25 @@ _UNUSED = UseCounts(0, 0, {})
     flag_option("--why", "Also what each line is there for, and what was left out."),
 )  # fmt: skip
 def context_command(
-    app: App, /, prompt: tuple[str, ...], event: str | None, file: str | None, cwd: Path | None,
+    app: App, /, prompt: tuple[str, ...], event: str | None, file: str, cwd: Path | None,
     budget: int, why: bool,
 ) -> Output:  # fmt: skip
     """Show what an agent would be given at a session's start or for PROMPT; it is not recorded as
     given. Where yester is switched off that is nothing, and it says why."""
-    text = " ".join(prompt)
-    if off := _explain_off(app, str((cwd or Path.cwd()).resolve())):
-        nothing = {"text": "", "shown": [], "left": [], "note": ESTIMATE_NOTE, "off": off}
-        return Output(nothing, (), f"An agent is given nothing here: {off}")
+    text, folder = " ".join(prompt), cwd or Path.cwd()
+    value: dict[str, Any] = {"text": "", "shown": [], "left": [], "note": ESTIMATE_NOTE}
+    if off := _explain_off(app, str(folder.resolve())):
+        return Output(value | {"off": off}, (), f"An agent is given nothing here: {off}")
     chosen = event or ("PreToolUse" if file else "UserPromptSubmit" if text else "SessionStart")
-    request = ContextRequest(chosen, str(cwd or Path.cwd()), text, file or "", budget)
-    given = build_context(app.memory, request)
-    lines = _describe_lines(app, given)
-    value = {"text": given.text, "shown": lines, "left": given.left, "note": ESTIMATE_NOTE}
+    given = build_context(app.memory, ContextRequest(chosen, str(folder), text, file, budget))
+    rows = _describe_lines(app, given)
+    value |= {"text": given.text, "shown": rows, "left": given.left}
 
     def text_lines() -> Iterator[str]:
         if given.text:
             yield given.text
         if why:
-            for line in _why_lines(lines, given):
+            for line in _why_lines(rows, given):
                 click.echo(line, err=True)
 
     return Output(value, text_lines(), "" if given.text else "Nothing would be given.")
@@ -87,56 +87,44 @@ def _explain_off(app: App, folder: str) -> str:
     return ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """A line of a context, what is behind it, and what came of the item when it was shown."""
-
-    item: int
-    score: float
-    tokens: int
-    reason: str
-    read_tokens: int  # of the whole item
-    discovery_tokens: int  # of the work it was made from; 0: nothing was counted
-    use: float
-    known: str
-
-
-def _describe_lines(app: App, given: Context) -> list[_Line]:
+def _describe_lines(app: App, given: Context) -> list[dict[str, Any]]:
+    """The lines of a context, what is behind each, and what came of the item when it was shown."""
     ids = [one.item for one in given.shown]
     items = {item.id: item for item in app.reading.get(ids)}
     used = app.reading.texts(ids).used
-
-    def describe(one: Shown) -> _Line:
+    rows = []
+    for one in given.shown:
         item, known = items.get(one.item), used.get(one.item, _UNUSED)
         # A rule is always shown, as it must be; that nothing came of it says nothing.
         judged = known._replace(shown=0) if one.reason == "rule" else known
-        return _Line(
-            one.item, one.score, one.tokens, one.reason, reading_cost(item) if item else 0,
-            item.discovery_tokens if item else 0, round(usefulness(judged), 4),
-            _describe_use(known),
-        )  # fmt: skip
+        row = {
+            "read_tokens": reading_cost(item) if item else 0,
+            "discovery_tokens": item.discovery_tokens if item else 0,
+            "use": round(usefulness(judged), 4), "known": _describe_use(known),
+        }  # fmt: skip
+        rows.append(msgspec.to_builtins(one) | row)
+    return rows
 
-    return [describe(one) for one in given.shown]
 
+def _why_lines(rows: list[dict[str, Any]], given: Context) -> Iterator[str]:
+    def show_score(score: float) -> str:
+        return f"{score:.2f}  " if score else ""
 
-def _why_lines(lines: list[_Line], given: Context) -> Iterator[str]:
-    for one in lines:
-        score = f"{one.score:.2f}  " if one.score else ""
-        work = f", made from ~{one.discovery_tokens:,}t" if one.discovery_tokens else ""
+    for one in rows:
+        spent = one["discovery_tokens"]
+        work = f", made from ~{spent:,}t" if spent else ""
         yield (
-            f"shown #{one.item}  {score}{one.reason}  ~{one.tokens:,}t of ~{one.read_tokens:,}t"
-            f"{work}  use {one.use:+.2f} ({one.known})"
+            f"shown #{one['item']}  {show_score(one['score'])}{one['reason']}  ~{one['tokens']:,}t "
+            f"of ~{one['read_tokens']:,}t{work}  use {one['use']:+.2f} ({one['known']})"
         )
     for left in given.left:
-        score = f"{left.score:.2f}  " if left.score else ""
-        yield f"left out #{left.item}  {score}{left.why}"
-    if lines:
-        spent = sum(one.discovery_tokens for one in lines)
+        yield f"left out #{left.item}  {show_score(left.score)}{left.why}"
+    if rows:
+        spent, read = (sum(one[f"{sort}_tokens"] for one in rows) for sort in ("discovery", "read"))
         work = f" and were made from ~{spent:,}t of work" if spent else ""
         yield (
-            f"This injection: {count_noun(len(lines), 'line')}, ~{estimate_tokens(given.text):,}t "
-            f"with all that is around them; the items are "
-            f"~{sum(one.read_tokens for one in lines):,}t to read{work}. {ESTIMATE_NOTE}"
+            f"This injection: {count_noun(len(rows), 'line')}, ~{estimate_tokens(given.text):,}t "
+            f"with all that is around them; the items are ~{read:,}t to read{work}. {ESTIMATE_NOTE}"
         )
 
 
@@ -151,29 +139,23 @@ def _why_lines(lines: list[_Line], given: Context) -> Iterator[str]:
     flag_option("--reset",
                 "Take back all that came of it, noticed or said; it stands as if never used."),
 )  # fmt: skip
-def feedback_command(
-    app: App, /, ids: tuple[str, ...], useful: bool, useless: bool, undo: bool, reset: bool
-) -> Output:
+def feedback_command(app: App, /, ids: tuple[str, ...], **given: bool) -> Output:
     """Say whether items (#12 or 12) were of use; without an option, show what is known.
 
     What was shown to an agent and then fetched (`yester show`, MCP), opened or acted on rises a
     little by itself; what is shown again and again and never used sinks a little. Lines an agent
     got because it had searched ("listed") do neither.
     """
-    if useful + useless + undo + reset > 1:
+    chosen = [name for name, on in given.items() if on]
+    if len(chosen) > 1:
         raise UsageError(
             "--useful, --useless, --undo and --reset exclude each other; leave out the others"
         )
-    given = {"useful": useful, "useless": useless, "undo": undo, "reset": reset}
     numbers = [_parse_id(text) for text in ids]
-    record_feedback(app.memory, numbers, next((name for name, on in given.items() if on), ""))
+    record_feedback(app.memory, numbers, "".join(chosen))
     found = app.reading.texts(numbers).used
     used = [(number, found.get(number, _UNUSED)) for number in numbers]
-    value = [
-        {"id": number, "shown": one.shown, "used_in": one.used_in, "listed": one.listed,
-         "feedback": one.feedback, "use": round(usefulness(one), 4)}
-        for number, one in used
-    ]  # fmt: skip
+    value = [{"id": id_, **one._asdict(), "use": round(usefulness(one), 4)} for id_, one in used]
     lines = (f"#{id_}  use {usefulness(one):+.2f}  {_describe_use(one)}" for id_, one in used)
     return Output(value, lines)
 
@@ -190,3 +172,49 @@ def _parse_id(text: str) -> int:
     if not number.isdecimal():
         raise UsageError(f"{text!r} is no id; `yester recall` shows them, e.g. #12")
     return int(number)
+
+
+# --- switched off ---------------------------------------------------------------------------------
+
+
+@command(
+    "off", click.argument("path", required=False, type=click.Path(path_type=Path)),
+    flag_option("--all", "Everywhere.", "everything"),
+    text_option("--session", "ID", "This session of an agent."),
+    flag_option("--undo", "Switch it on again; what happened meanwhile stays out."),
+    flag_option("--list", "Show what is switched off.", "listing"),
+)  # fmt: skip
+def off_command(
+    app: App, path: Path | None, everything: bool, session: str | None, undo: bool, listing: bool
+) -> Output:
+    """Switch yester off: nothing is captured, nothing is shown to the agent.
+
+    For the project of PATH (default: the current folder), for a session, or everywhere. For one
+    session of an agent you can also start it with YESTER_OFF=1.
+    """
+    if listing:
+        return _show_pauses(app)
+    if sum((path is not None, everything, session is not None)) > 1:
+        raise UsageError("name one of PATH, --all and --session")
+    if everything:
+        kind, what = "all", ""
+    elif session is not None:
+        kind, what = "session", session
+    else:
+        folder = str((path or Path.cwd()).resolve())
+        kind, what = "path", Projects(app.config.projects).by_folder(folder).root or folder
+    shown = {"all": "everywhere", "session": f"in session {what}"}.get(kind, f"in {what}")
+    change = rules.end_pause if undo else rules.begin_pause
+    changed = change(app.home, kind, what, app.now)
+    rules.write_hook_rules(app.home, rules.load_rules(app.config))
+    state = "on" if undo else "off"
+    return Output(
+        {"kind": kind, "what": what, "state": state, "changed": changed},
+        [f"yester is {state} {shown}" + ("" if changed else ", as it was")],
+    )  # fmt: skip
+
+
+def _show_pauses(app: App) -> Output:
+    found = [one for one in rules.load_pauses(app.home) if not one.until]
+    lines = [f"off since {format_minute(one.since)}: {one.what or 'everything'}" for one in found]
+    return Output({"off": found}, lines or ["nothing is switched off"])

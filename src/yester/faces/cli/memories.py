@@ -13,30 +13,18 @@ import click
 import msgspec
 
 from yester.clock import format_minute
-from yester.deliver.lines import clean_text, item_icon, one_line, quote_lines, quote_text
-from yester.faces.cli.app import App, Output, Several, add_options, command, make_bold
-from yester.faces.cli.options import (
-    EVERYWHERE,
-    FILES,
-    OFFSET,
-    PROJECT,
-    PROJECTS,
-    WHY,
-    choose_search_filters,
-    flag_option,
-    form_option,
-    limit_option,
-    list_option,
-)
+from yester.deliver.lines import clean_text, item_icon, one_line, quote_lines
+from yester.faces.cli import options
+from yester.faces.cli.app import App, Output, add_options, command, make_bold
+from yester.faces.cli.options import choose_search_filters, flag_option, form_option, list_option
 from yester.faces.cli.rows import RULE, hit_as_json
 from yester.faces.cli.screen import count_noun
-from yester.memories import lifecycle
-from yester.memories import review as reviewing
+from yester.memories import lifecycle, review
 from yester.memories.categories import CATEGORIES, category_of, get_category, lead_text
 from yester.memories.categories import clean_text as clean_memory_text
 from yester.memories.memory import GLOBAL, normalise_tags
-from yester.memories.memory_md import PageFinding, memory_paths
-from yester.memories.remember import Likeness, find_candidate
+from yester.memories.memory_md import memory_paths
+from yester.memories.remember import find_candidate
 from yester.model import STATUSES, Change, Filters, Memo, Paging, replace
 from yester.operate.notes import lint_notes
 from yester.project import Projects
@@ -60,14 +48,19 @@ def memo_as_json(app: App, memo: Memo, full: bool = True) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _memo_row(app: App, memo: Memo, **more: object) -> dict[str, Any]:
+    """What a command has found out about it, beside its index form."""
+    return memo_as_json(app, memo, full=False) | more
+
+
 def format_memo(app: App, memo: Memo) -> str:
     item = memo.item
     more = [f"[{', '.join(item.tags)}]" if item.tags else "", memo.path, _format_status(memo)]
     if item.supersedes:
         more.append(f"replaces #{item.supersedes}")
-    title = item.title or find_snippet(item.body, (), 100)
+    title = app.quote(item.title or find_snippet(item.body, (), 100))
     if app.read_by_agent:
-        title, more = quote_text(one_line(title, 200)), [one_line(one, 200) for one in more]
+        more = [one_line(one, 200) for one in more]
     sign, day = item_icon(item.kind, item.type), format_minute(item.epoch)
     return f"{sign} #{item.id}  {day}  {item.type}  {title}  {'  '.join(filter(None, more))}"
 
@@ -86,13 +79,11 @@ def _indented_body(memo: Memo, width: int) -> str:
     return "".join(f"{' ' * width}{text}\n" for text in memo.item.body.splitlines())
 
 
-def show_memos(
-    app: App, memos: Sequence[Memo], form: str, query: str = "", nothing: str = ""
-) -> Output:
+def show_memos(app: App, memos: Sequence[Memo], form: str, query: str = "") -> Output:
     full = form == "full"
     rows = [memo_as_json(app, memo, full) for memo in memos]
     lines = _whole_lines(app, memos) if full else _memo_lines(app, memos)
-    return Output({"query": query, "hits": rows, "took_ms": 0}, lines, nothing)
+    return Output({"query": query, "hits": rows, "took_ms": 0}, lines)
 
 
 def _memo_lines(app: App, memos: Sequence[Memo]) -> Iterator[str]:
@@ -116,27 +107,25 @@ def _page_lines(app: App, memo: Memo) -> list[str]:
     """Everything there is of a memory."""
     item = memo.item
     where = {"path": f"for {memo.path}", "global": "holds everywhere"}.get(memo.scope, "")
-    facts = (app.names.get(item.project, item.project), item.type, memo.slug, where)
-    lines = [make_bold(f"#{item.id}  ") + " · ".join(filter(None, facts))]
-    if status := _format_status(memo):
-        lines.append(status.strip("()"))
-    lines += ["", make_bold(item.title), *_content_lines(memo), ""]
-    if item.tags:
-        lines.append(f"tags        {', '.join(item.tags)}")
-    if item.files:
-        lines.append(f"files       {', '.join(item.files)}")
-    lines.append(
-        f"told        by {item.origin} {format_minute(item.epoch)}, trust {item.trust:g}, "
-        f"confidence {item.confidence:g}"
-    )
-    if memo.version > 1:
-        lines.append(f"changed     {format_minute(item.updated)}, version {memo.version}")
+    head = (app.names.get(item.project, item.project), item.type, memo.slug, where)
     chain = lifecycle.list_chain(app.reading, memo)
     older = reversed(chain[: chain.index(memo)])
-    lines += [f"replaces    {format_memo(app, one)}" for one in older]
-    if chain[-1] != memo:
-        lines.append(f"replaced by {format_memo(app, chain[-1])}")
-    return lines
+    told = (
+        f"by {item.origin} {format_minute(item.epoch)}, trust {item.trust:g}, "
+        f"confidence {item.confidence:g}"
+    )
+    changed = f"{format_minute(item.updated)}, version {memo.version}" if memo.version > 1 else ""
+    facts = [
+        ("tags", ", ".join(item.tags)), ("files", ", ".join(item.files)), ("told", told),
+        ("changed", changed), *(("replaces", format_memo(app, one)) for one in older),
+        ("replaced by", format_memo(app, chain[-1]) if chain[-1] != memo else ""),
+    ]  # fmt: skip
+    return [
+        make_bold(f"#{item.id}  ") + " · ".join(filter(None, head)),
+        *filter(None, [_format_status(memo).strip("()")]),
+        "", make_bold(item.title), *_content_lines(memo), "",
+        *(f"{name:<11} {value}" for name, value in facts if value),
+    ]  # fmt: skip
 
 
 def _content_lines(memo: Memo) -> list[str]:
@@ -190,13 +179,13 @@ def _choose_filters(app: App, given: Mapping[str, Any]) -> Filters:
     "list",
     click.option("--project", "-p", "projects", multiple=True, metavar="NAME",
                  help="Only this project (repeatable); `global` for what holds everywhere."),
-    EVERYWHERE,
+    options.EVERYWHERE,
     list_option("--type", "types", "TYPE", "Only this category, e.g. decision (repeatable)."),
     list_option("--tag", "tags", "NAME", "Only those with this tag (repeatable)."),
-    FILES,
+    options.FILES,
     click.option("--status", type=click.Choice([*STATUSES, "all"]), default="active",
                  show_default=True, help="In use, or put away."),
-    limit_option(50), OFFSET, form_option("index", "memory"), fenced=True,
+    options.limit_option(50), options.OFFSET, form_option("index", "memory"), fenced=True,
 )  # fmt: skip
 def list_command(
     app: App, /, tags: tuple[str, ...], status: str, limit: int, offset: int, form: str,
@@ -220,9 +209,8 @@ def list_command(
                 said = f"{number} more {verb} everywhere: yester memory list -p global"
                 click.echo(said, err=True)
 
-    return Output(
-        shown.value, list_lines(), "" if memos else 'No memories. Keep one: yester remember "…"'
-    )
+    nothing = "" if memos else 'No memories. Keep one: yester remember "…"'
+    return Output(shown.value, list_lines(), nothing)
 
 
 @command("show", MEMORIES, form_option("full", "memory"), fenced=True)
@@ -234,8 +222,8 @@ def show_command(app: App, memories: tuple[str, ...], form: str) -> Output:
 
 @command(
     "history", click.argument("memory", required=False),
-    limit_option(20, help_="At most so many changes.", least=1), form_option("index", "memory"),
-    fenced=True,
+    options.limit_option(20, help_="At most so many changes.", least=1),
+    form_option("index", "memory"), fenced=True,
 )  # fmt: skip
 def history_command(app: App, memory: str | None, limit: int, form: str) -> Output:
     """Show the changes of MEMORY, or of all memories, the newest first."""
@@ -249,11 +237,8 @@ def history_command(app: App, memory: str | None, limit: int, form: str) -> Outp
 
 
 def _change_as_json(change: Change) -> dict[str, Any]:
-    return {
-        "id": change.id, "act": change.act, "memory": change.item, "epoch": change.epoch / 1000,
-        "who": change.who, "what": change.what, "why": change.why, "before": change.before,
-        "after": change.after,
-    }  # fmt: skip
+    row = {"memory": change.item, "epoch": change.epoch / 1000}
+    return msgspec.structs.asdict(change) | row
 
 
 def _change_lines(change: Change, form: str) -> Iterator[str]:
@@ -275,7 +260,7 @@ def _change_lines(change: Change, form: str) -> Iterator[str]:
     click.option("--type", "type_", required=True, metavar="TYPE",
                  help=f"The category it would have: {', '.join(CATEGORIES)}."),
     list_option("--tags", "tags", "A,B", "Its tags (repeatable)."),
-    list_option("--file", "files", "PATH", "A file (repeatable)."), PROJECT,
+    list_option("--file", "files", "PATH", "A file (repeatable)."), options.PROJECT,
     flag_option("--global", "Among what holds everywhere.", "everywhere"),
     form_option("index", "memory"),
 )  # fmt: skip
@@ -294,7 +279,11 @@ def candidate_command(
     where = GLOBAL if everywhere else app.find_project(project)
     choice = find_candidate(app.reading, category, said, where.key, normalise_tags(tags), files)
     found = [one for one in (choice.best, *choice.others) if one is not None]
-    rows = [_likeness_as_json(one) for one in found]
+    rows = [
+        _memo_row(app, one.memo, points=one.points, same=one.same, tags=one.tags,
+                  title_words=one.words, alike=one.alike)
+        for one in found
+    ]  # fmt: skip
     value = {
         "action": choice.action, "type": category.name, "query": said,
         "candidate": rows[0] if rows else None, "others": rows[1:], "compared": choice.compared,
@@ -313,18 +302,10 @@ def candidate_command(
     return Output(value, candidate_lines())
 
 
-def _likeness_as_json(one: Likeness) -> dict[str, Any]:
-    item = one.memo.item
-    return {
-        "id": item.id, "slug": one.memo.slug, "title": item.title, "points": one.points,
-        "same": one.same, "tags": one.tags, "title_words": one.words, "alike": one.alike,
-    }  # fmt: skip
-
-
 # --- what deserves a look, what has had its time --------------------------------------------------
 
 _REVIEW_OPTIONS = add_options(
-    PROJECTS, EVERYWHERE,
+    options.PROJECTS, options.EVERYWHERE,
     click.option("--format", "form", type=click.Choice(["index", "full"]), default="index",
                  show_default=True, help="A line per finding; with the memory's text."),
 )  # fmt: skip
@@ -336,10 +317,11 @@ def review_command(app: App, /, form: str, **given: Any) -> Output:
 
     Exit code 1 when there is nothing.
     """
-    found = reviewing.review_memories(app.reading, _choose_filters(app, given), app.now)
-    rows = [_finding_as_json(one) for one in found]
+    found = review.review_memories(app.reading, _choose_filters(app, given), app.now)
     nothing = "" if found else "Nothing to look at."
-    return Output({"findings": rows}, _finding_lines(app, found, form), nothing)
+    return Output(
+        {"findings": _finding_rows(app, found)}, _finding_lines(app, found, form), nothing
+    )
 
 
 @command("lint", _REVIEW_OPTIONS)
@@ -351,30 +333,25 @@ def lint_command(app: App, /, form: str, **given: Any) -> Output:
 
     Exit code 3 when something is not as it should be.
     """
-    found = reviewing.lint_memories(app.reading, _choose_filters(app, given))
-    notes = list(_lint_notes(app, given))
-    rows = [_finding_as_json(one) for one in found]
-    rows += [
+    found = review.lint_memories(app.reading, _choose_filters(app, given))
+    notes = [
         {"file": str(path), "line": one.line, "check": one.what, "text": one.text}
-        for path, one in notes
+        for path, project in _find_notes(app, given)
+        for one in lint_notes(app.reading, path, project)
     ]
-    if not rows:
-        return Output({"findings": rows}, ["All memories are as they should be."])
     lines = [
         *_finding_lines(app, found, form),
-        *(f"{path}:{one.line}: {one.what}: {one.text}" for path, one in notes),
+        *("{file}:{line}: {check}: {text}".format_map(note) for note in notes),
     ]
-    return Output({"findings": rows}, lines, code=3)
+    rows, fine = _finding_rows(app, found) + notes, ["All memories are as they should be."]
+    return Output({"findings": rows}, lines or fine, code=3 * bool(rows))
 
 
-def _finding_as_json(one: reviewing.Finding) -> dict[str, Any]:
-    memo = one.memo
-    return {
-        "id": memo.item.id, "slug": memo.slug, "check": one.check, "text": one.text, "fix": one.fix,
-    }  # fmt: skip
+def _finding_rows(app: App, found: Sequence[review.Finding]) -> list[dict[str, Any]]:
+    return [_memo_row(app, one.memo, check=one.check, text=one.text, fix=one.fix) for one in found]
 
 
-def _finding_lines(app: App, found: Sequence[reviewing.Finding], form: str) -> Iterator[str]:
+def _finding_lines(app: App, found: Sequence[review.Finding], form: str) -> Iterator[str]:
     for one in found:
         yield format_memo(app, one.memo)
         yield f"    {one.check}: {one.text}; {one.fix}"
@@ -382,12 +359,11 @@ def _finding_lines(app: App, found: Sequence[reviewing.Finding], form: str) -> I
             yield _indented_body(one.memo, 4)
 
 
-def _lint_notes(app: App, given: Mapping[str, Any]) -> Iterator[tuple[Path, PageFinding]]:
-    """Findings in the MEMORY.md files of the projects that are meant."""
+def _find_notes(app: App, given: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
+    """The MEMORY.md files of the projects that are meant, and their keys."""
     for folder, project in _chosen_folders(app, given):
         places = (place for place in memory_paths(app.claude_folders(), folder) if place.is_file())
-        for path in islice(places, 1):
-            yield from ((path, one) for one in lint_notes(app.reading, path, project))
+        yield from ((path, project) for path in islice(places, 1))
 
 
 def _chosen_folders(app: App, given: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
@@ -418,11 +394,7 @@ def gc_command(app: App, really: bool) -> Output:
         if really
         else list(lifecycle.find_due(app.reading, chosen, app.now))
     )
-    rows = [
-        {"id": one.memo.item.id, "slug": one.memo.slug, "type": one.memo.item.type,
-         "title": one.memo.item.title, "what": one.what, "why": one.why}
-        for one in found
-    ]  # fmt: skip
+    rows = [_memo_row(app, one.memo, what=one.what, why=one.why) for one in found]
 
     def due_lines() -> Iterator[str]:
         words = _DONE if really else _WOULD
@@ -438,17 +410,16 @@ def gc_command(app: App, really: bool) -> Output:
 # --- another status -------------------------------------------------------------------------------
 
 
-def _status_command(step: str, *options: Callable[[Any], Any], help_: str) -> click.Command:
+def _status_command(step: str, *more: Callable[[Any], Any], help_: str) -> click.Command:
     def change_status(app: App, memories: tuple[str, ...], why: str, force: bool = False) -> Output:
         ids = [lifecycle.find_memory(app.store, name).item.id for name in memories]
-        memos = [
-            lifecycle.change_status(app.store, id_, step, app.by(why), force=force) for id_ in ids
-        ]
-        rows = ({"done": f"{step}d", **memo_as_json(app, memo)} for memo in memos)
-        return Output(Several(rows), (f"{step}d {format_memo(app, memo)}" for memo in memos))
+        by = app.memory.by(why)
+        memos = [lifecycle.change_status(app.store, id_, step, by, force=force) for id_ in ids]
+        rows = tuple({"done": f"{step}d", **memo_as_json(app, memo)} for memo in memos)
+        return Output(rows, (f"{step}d {format_memo(app, memo)}" for memo in memos))
 
     change_status.__doc__ = help_
-    return command(step, MEMORIES, *options, WHY)(change_status)
+    return command(step, MEMORIES, *more, options.WHY)(change_status)
 
 
 retire_command = _status_command(
@@ -465,14 +436,14 @@ restore_command = _status_command(
 )
 
 
-@command("undo", click.argument("memory", required=False), WHY)
+@command("undo", click.argument("memory", required=False), options.WHY)
 def undo_command(app: App, memory: str | None, why: str) -> Output:
     """Undo the last change of MEMORY, or the last change of any; undoing twice redoes it.
 
     What was just remembered is retired again; what it replaced is back.
     """
     id_ = lifecycle.find_memory(app.store, memory).item.id if memory else 0
-    memos = lifecycle.undo_change(app.store, app.by(why), id_)
+    memos = lifecycle.undo_change(app.store, app.memory.by(why), id_)
     return Output(
         {"done": "undone", "hits": [memo_as_json(app, memo) for memo in memos]},
         (f"undone {format_memo(app, memo)}" for memo in memos),

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import unified_diff
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -16,32 +14,19 @@ from yester import git
 from yester.capture.rules import load_rules
 from yester.errors import NotFound, SourceError, UsageError
 from yester.faces.cli.app import App, Output, add_options, command, pass_app, print_warning
-from yester.faces.cli.options import DRY_RUN, flag_option
+from yester.faces.cli.options import DRY_RUN, flag_option, text_option
+from yester.faces.cli.recall import find_items
 from yester.faces.cli.screen import count_noun, join_counts
 from yester.files import make_folder, read_shared, swap_shared
 from yester.ingest.transcripts import rebuild_if_stale
+from yester.memories import memory_md
 from yester.memories.folder import find_folder, locate_folder
 from yester.memories.memory import Author
-from yester.memories.memory_md import (
-    MEMORY,
-    MOST_LINES,
-    NEARLY_FULL,
-    add_line,
-    lead_sentence,
-    list_instruction_files,
-    memory_paths,
-    split_lines,
-)
-from yester.memories.sync import SyncReport, import_folder, sync_folder
-from yester.model import Item, Project
-from yester.operate.notes import (
-    NoteFile,
-    NotesReport,
-    client_note_file,
-    import_notes,
-    project_note_file,
-)
-from yester.project import Projects
+from yester.memories.memory_md import MEMORY, memory_paths
+from yester.memories.sync import ImportReport, SyncReport, import_folder, sync_folder
+from yester.model import Item
+from yester.operate import notes
+from yester.operate.notes import NoteFile, NotesReport
 from yester.redact import redact
 from yester.store.lock import write_lock
 
@@ -77,19 +62,21 @@ def notes_command(app: App, paths: tuple[Path, ...]) -> Output:
         where = ", ".join(map(str, paths)) or "this folder"
         raise NotFound(f"no CLAUDE.md and no {MEMORY} for {where}; name a file")
     rebuild_if_stale(app.store)
-    kept_out = load_rules(app.config)
-    projects = Projects(app.config.projects, refuses=kept_out.excludes)
-    report = import_notes(app.store, files, projects, kept_out, again=True)
+    report = notes.import_notes(app.store, files, app.projects, load_rules(app.config), again=True)
     said = summarise_notes(report) or f"nothing new in {count_noun(report.files, 'file')}"
+    return _show_report(report, said, "file")
+
+
+def _show_report(report: NotesReport | ImportReport, said: str, what: str) -> Output:
     failed = report.problems and not report.files
-    error = SourceError("no file could be read; see above") if failed else None
-    return Output(asdict(report), _report_lines(report.problems, said), error=error)
+    error = SourceError(f"no {what} could be read; see above") if failed else None
+    return Output(report, _lines_after(report.problems, [said]), error=error)
 
 
-def _report_lines(problems: list[str], said: str) -> Iterator[str]:
-    for problem in problems:
-        print_warning(problem)
-    yield said
+def _lines_after(warnings: Iterable[str], lines: Iterable[str]) -> Iterator[str]:
+    for warning in warnings:
+        print_warning(warning)
+    yield from lines
 
 
 def _find_note_files(app: App, path: Path) -> list[NoteFile]:
@@ -97,14 +84,18 @@ def _find_note_files(app: App, path: Path) -> list[NoteFile]:
     if whole.is_dir():
         places = memory_paths(app.claude_folders(), whole)
         kept = [place for place in places if place.is_file()]
-        own = [project_note_file(file) for file in list_instruction_files(whole)]
+        own = [notes.project_note_file(file) for file in memory_md.list_instruction_files(whole)]
         return own + [NoteFile(place, lambda: str(whole)) for place in kept[:1]]
     if not whole.exists():
         raise SourceError(f"{path}: no such file or folder")
     if whole.suffix != ".md":
         raise SourceError(f"{path}: is not a Markdown file (.md)")
     kept_by_client = whole.name == MEMORY and whole.parent.parent.parent.name == "projects"
-    return [client_note_file(whole, app.store) if kept_by_client else project_note_file(whole)]
+    return [
+        notes.client_note_file(whole, app.store)
+        if kept_by_client
+        else notes.project_note_file(whole)
+    ]
 
 
 def summarise_notes(report: NotesReport) -> str:
@@ -119,8 +110,7 @@ def summarise_notes(report: NotesReport) -> str:
 
 @command(
     "claude-memory", _FOLDER,
-    click.option("--project", "-p", metavar="NAME",
-                 help="Into this project, not the folder's own."),
+    text_option("--project", "NAME", "Into this project, not the folder's own.", "-p"),
     group=import_command,
 )  # fmt: skip
 def claude_memory_command(app: App, folder: Path | None, project: str | None) -> Output:
@@ -147,10 +137,7 @@ def claude_memory_command(app: App, folder: Path | None, project: str | None) ->
         (report.stayed, f"{report.stayed:,} left as they are (retired or let go here)"),
     )
     said = said or f"nothing new in {count_noun(report.files, 'memory file')}"
-    failed = report.problems and not report.files
-    error = SourceError("no memory could be read; see above") if failed else None
-    lines = _report_lines(report.problems, said)
-    return Output(asdict(report), lines, code=int(not report.files), error=error)
+    return _show_report(report, said, "memory")._replace(code=int(not report.files))
 
 
 # --- both ways ------------------------------------------------------------------------------------
@@ -158,8 +145,7 @@ def claude_memory_command(app: App, folder: Path | None, project: str | None) ->
 
 @command(
     "sync", _FOLDER,
-    click.option("--project", "-p", metavar="NAME",
-                 help="Memories of this project, not DIR's own."),
+    text_option("--project", "NAME", "Memories of this project, not DIR's own.", "-p"),
     DRY_RUN, flag_option("--emptied", "All memories are gone from one side on purpose."),
 )  # fmt: skip
 def sync_command(
@@ -186,17 +172,23 @@ def sync_command(
         store = app.store
         with write_lock(app.home / "run" / "sync.lock", _SYNC_PATIENCE):
             done = sync_folder(store, root, whose, by, emptied=emptied)
-    notes = [*done.folder.config.warnings, *_retention_hints(app, done)]
-
-    def sync_lines() -> Iterator[str]:
-        for note in (*done.problems, *notes):
-            print_warning(note)
-        for action in done.done:
-            yield f"{_DONE[action.what]:9}{action.key}{f': {action.why}' if action.why else ''}"
-        yield _summarise_sync(done, dry_run)
-
+    hints = [*done.folder.config.warnings, *_retention_hints(app, done)]
+    lines = [
+        *(f"{_DONE[one.what]:9}{one.key}{f': {one.why}' if one.why else ''}" for one in done.done),
+        _summarise_sync(done, dry_run),
+    ]
+    value = {
+        "folder": str(done.folder.root), "project": whose.name, "dry_run": dry_run,
+        "done": [
+            {"what": one.what, "key": one.key, "why": one.why,
+             "copy": one.other.key if one.other else ""}
+            for one in done.done
+        ],
+        "conflicts": done.conflicts, "problems": done.problems, "notes": hints,
+        "memories": len(done.folder.memories),
+    }  # fmt: skip
     wrong = bool(done.problems or done.conflicts)
-    return Output(_sync_as_json(done, whose, dry_run, notes), sync_lines(), code=3 * wrong)
+    return Output(value, _lines_after((*done.problems, *hints), lines), code=3 * wrong)
 
 
 def _retention_hints(app: App, done: SyncReport) -> list[str]:
@@ -218,28 +210,13 @@ def _summarise_sync(done: SyncReport, dry_run: bool) -> str:
     return f"{'would be: ' if dry_run else ''}{said} ({done.folder.root})"
 
 
-def _sync_as_json(
-    done: SyncReport, project: Project, dry_run: bool, notes: list[str]
-) -> dict[str, Any]:
-    return {
-        "folder": str(done.folder.root), "project": project.name, "dry_run": dry_run,
-        "done": [
-            {"what": one.what, "key": one.key, "why": one.why,
-             "copy": one.other.key if one.other else ""}
-            for one in done.done
-        ],
-        "conflicts": done.conflicts, "problems": done.problems, "notes": notes,
-        "memories": len(done.folder.memories),
-    }  # fmt: skip
-
-
 # --- a line for MEMORY.md, which the agent reads at the start of every session --------------------
 
 
 @click.command("promote")
 @click.argument("item_id", metavar="ID")
 @add_options(
-    click.option("--as", "words", metavar="TEXT", help="The line, in your own words."),
+    text_option("--as", "TEXT", "The line, in your own words.", "words"),
     click.option("--under", metavar="HEADING", default="From earlier sessions", show_default=True,
                  help="The section it goes into; made at the end if it is not there."),
     click.option("--to", "file", type=click.Path(path_type=Path, dir_okay=False),
@@ -268,9 +245,11 @@ def promote_command(
         raise SourceError(f"{path}: is not a text file")
     # The title of a note or a prompt only says where it stood.
     titled = item.kind in ("memory", "observation") and item.title
-    line = words if words is not None else titled or lead_sentence(item.body) or item.title
+    line = (
+        words if words is not None else titled or memory_md.lead_sentence(item.body) or item.title
+    )
     try:
-        after, number = add_line(before, redact(line), under)
+        after, number = memory_md.add_line(before, redact(line), under)
     except UsageError as error:
         raise UsageError(f"{path}: {error}") from None
     if dry_run:
@@ -280,15 +259,13 @@ def promote_command(
         make_folder(real.parent, "")
     if not swap_shared(real, after.encode("utf-8", "surrogateescape"), present):
         raise SourceError(f"{path}: has changed while it was looked at; run it again")
-    lines = split_lines(after)
+    lines = memory_md.split_lines(after)
     click.echo(f"{path}:{number}: {lines[number - 1]}")
-    if len(lines) >= NEARLY_FULL:
-        print_warning(f"{len(lines)} of the {MOST_LINES} lines that are loaded")
+    if len(lines) >= memory_md.NEARLY_FULL:
+        print_warning(f"{len(lines)} of the {memory_md.MOST_LINES} lines that are loaded")
 
 
 def _find_active_item(app: App, text: str) -> Item:
-    from yester.faces.cli.recall import find_items
-
     found = find_items(app, text)
     if not found:
         raise NotFound(f"no item {text}; `yester recall` shows ids")

@@ -3,35 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from yester.errors import UsageError
-from yester.faces.cli.app import add_options
+from yester.faces.cli.app import F, add_options
 from yester.memory import Memory
 
 if TYPE_CHECKING:
     from yester.model import Filters
 
-F = TypeVar("F", bound=Callable[..., Any])
+
+def flag_option(name: str, help_: str, *parameter: str) -> Callable[[F], F]:
+    return click.option(name, *parameter, is_flag=True, help=help_)
 
 
-def flag_option(name: str, help_: str, parameter: str = "") -> Callable[[F], F]:
-    return click.option(name, *filter(None, [parameter]), is_flag=True, help=help_)
+def text_option(
+    name: str, metavar: str, help_: str, *parameter: str, default: str | None = None
+) -> Callable[[F], F]:
+    return click.option(name, *parameter, metavar=metavar, default=default, help=help_)
 
 
 def list_option(name: str, parameter: str, metavar: str, help_: str) -> Callable[[F], F]:
     return click.option(name, parameter, multiple=True, metavar=metavar, help=help_)
 
 
+def number_option(
+    default: int, least: int, most: int | None, help_: str, *names: str
+) -> Callable[[F], F]:
+    limits = click.IntRange(least, most)
+    return click.option(*names, type=limits, default=default, show_default=True, help=help_)
+
+
 def limit_option(
     default: int, most: int | None = None, help_: str = "At most so many.", least: int = 0
 ) -> Callable[[F], F]:
-    return click.option(
-        "--limit", "-n", type=click.IntRange(least, most), default=default, show_default=True,
-        help=help_,
-    )  # fmt: skip
+    return number_option(default, least, most, help_, "--limit", "-n")
 
 
 def form_option(default: str, of: str) -> Callable[[F], F]:
@@ -45,8 +53,8 @@ DRY_RUN = flag_option("--dry-run", "Show what would be done, and do nothing.")
 OFFSET = click.option(
     "--offset", type=click.IntRange(0), default=0, help="Leave out the first ones."
 )
-WHY = click.option("--why", default="", metavar="TEXT", help="The reason, for the history.")
-PROJECT = click.option("--project", "-p", metavar="NAME", help="Not that of the current folder.")
+WHY = text_option("--why", "TEXT", "The reason, for the history.", default="")
+PROJECT = text_option("--project", "NAME", "Not that of the current folder.", "-p")
 PROJECTS = click.option(
     "--project", "-p", "projects", multiple=True, metavar="NAME",
     help="Only this project (repeatable).",
@@ -55,12 +63,11 @@ EVERYWHERE = flag_option("--all-projects", "All projects.", "everywhere")
 FILES = list_option(
     "--file", "files", "PATH", "Only those about this file; the end of a path will do (repeatable)."
 )
-AGENT = click.option("--agent", metavar="NAME", help="Only this agent, e.g. claude-code.")
-SINCE = click.option(
-    "--since", metavar="WHEN",
-    help="Not older than 1h, 3d, 1w, 2m, today, yesterday, a date, an ISO time.",
-)  # fmt: skip
-UNTIL = click.option("--until", metavar="WHEN", help="Not newer; a whole day is included.")
+AGENT = text_option("--agent", "NAME", "Only this agent, e.g. claude-code.")
+SINCE = text_option(
+    "--since", "WHEN", "Not older than 1h, 3d, 1w, 2m, today, yesterday, a date, an ISO time."
+)
+UNTIL = text_option("--until", "WHEN", "Not newer; a whole day is included.")
 SESSION_FILTERS = add_options(PROJECTS, AGENT, SINCE, UNTIL)
 
 
@@ -72,15 +79,11 @@ def choose_filters(memory: Memory, given: Mapping[str, Any]) -> Filters:
     for name in given.get("projects", ()):
         if memory.exists():
             memory.find_project(name)
-
-    def parse_end(name: str) -> int | None:
-        text = given.get(name)
-        return text and parse_bound(text, memory.now, option=f"--{name}", end=name == "until")
-
-    listed = ("projects", "kinds", "types", "concepts", "files")
-    lists: dict[str, Any] = {name: given.get(name, ()) for name in listed}
-    words: dict[str, Any] = {name: given.get(name) or "" for name in ("session", "agent", "tool")}
-    return Filters(**lists, **words, since=parse_end("since"), until=parse_end("until"))
+    named = {name: value for name in Filters.__struct_fields__ if (value := given.get(name))}
+    for name in ("since", "until"):
+        if text := named.get(name):
+            named[name] = parse_bound(text, memory.now, option=f"--{name}", end=name == "until")
+    return Filters(**named)
 
 
 def choose_search_filters(memory: Memory, given: Mapping[str, Any], query: str) -> Filters:

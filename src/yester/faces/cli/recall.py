@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +12,11 @@ import click
 
 from yester.agents.descriptors import detect_session
 from yester.clock import format_minute
-from yester.deliver.lines import one_line, quote_text
+from yester.deliver.lines import one_line
 from yester.errors import ConfigError, NotFound, UsageError
+from yester.faces.cli import options, rows
 from yester.faces.cli.app import (
     App,
-    F,
     Output,
     add_options,
     command,
@@ -24,36 +24,13 @@ from yester.faces.cli.app import (
     print_warning,
     render_json,
 )
-from yester.faces.cli.options import (
-    AGENT,
-    EVERYWHERE,
-    FILES,
-    OFFSET,
-    PROJECTS,
-    SESSION_FILTERS,
-    SINCE,
-    UNTIL,
-    choose_filters,
-    choose_search_filters,
-    flag_option,
-    form_option,
-    limit_option,
-    list_option,
-)
-from yester.faces.cli.rows import (
-    MARK,
-    explain_omissions,
-    explanation_as_json,
-    format_hit,
-    hit_as_json,
-    hit_lines,
-    join_names,
-    whole_lines,
-)
-from yester.faces.cli.screen import count_noun
+from yester.faces.cli.options import choose_filters, flag_option, form_option, limit_option
+from yester.faces.cli.rows import hit_as_json, hit_lines, join_names, whole_lines
+from yester.faces.cli.screen import count_noun, strip_steering
 from yester.memory import Memory
-from yester.model import ECHO, KINDS, Filters, Hit, Item, Paging, Session
+from yester.model import ECHO, KINDS, Filters, Hit, Item, Paging, Session, replace
 from yester.operations.items import record_fetched
+from yester.operations.search import explain_answer
 from yester.operations.sessions import find_neighbours
 from yester.recall.recall import ORDERS, Answer, Asked, make_hit
 from yester.recall.timeline import Timeline, recent_sessions
@@ -71,24 +48,25 @@ _REACHED = {
     "recent": "The question names nothing to look for; the newest:",
 }
 _NO_SESSIONS = "No sessions. Run: yester index"
-ITEM_FILTERS = add_options(
-    PROJECTS, EVERYWHERE,
+_ITEM_FILTERS = add_options(
+    options.PROJECTS, options.EVERYWHERE,
     click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS),
                  help="Only this kind (repeatable)."),
-    list_option("--type", "types", "TYPE", "Only this type, e.g. plan or compact (repeatable)."),
-    list_option("--concept", "concepts", "NAME", "Only items with this concept (repeatable)."),
-    FILES,
-    click.option("--session", metavar="ID",
-                 help="Only this session; 6 characters of its id will do."),
-    AGENT,
-    click.option("--tool", metavar="NAME", help="Only calls of this tool, e.g. Bash."),
-    SINCE, UNTIL,
+    options.list_option("--type", "types", "TYPE",
+                        "Only this type, e.g. plan or compact (repeatable)."),
+    options.list_option("--concept", "concepts", "NAME",
+                        "Only items with this concept (repeatable)."),
+    options.FILES,
+    options.text_option("--session", "ID", "Only this session; 6 characters of its id will do."),
+    options.AGENT,
+    options.text_option("--tool", "NAME", "Only calls of this tool, e.g. Bash."),
+    options.SINCE, options.UNTIL,
 )  # fmt: skip
 
 
 @command(
-    "recall", click.argument("query", nargs=-1), ITEM_FILTERS,
-    limit_option(10, 1000, "At most this many hits."), OFFSET,
+    "recall", click.argument("query", nargs=-1), _ITEM_FILTERS,
+    limit_option(10, 1000, "At most this many hits."), options.OFFSET,
     click.option("--order", type=click.Choice(ORDERS), default="relevance", show_default=True),
     form_option("index", "hit"),
     flag_option("--raw", "Hits with their full text, as --format full; never a digest."),
@@ -126,9 +104,12 @@ def recall_command(app: App, /, **given: Any) -> Output:
     )  # fmt: skip
 
 
+search_command = recall_command  # another name
+
+
 def _recall(memory: Memory, given: Mapping[str, Any]) -> tuple[str, Filters, Answer]:
     query = " ".join(given["query"])
-    filters = choose_search_filters(memory, given, query)
+    filters = options.choose_search_filters(memory, given, query)
     asked = Asked(
         query, filters, given["limit"], given["offset"], given["order"], given["explain"],
         memory.now,
@@ -147,7 +128,7 @@ def _recall_as_json(
     if digest is not None:
         value["digest"] = digest
     if given["explain"]:
-        value["explain"] = explanation_as_json(answer)
+        value["explain"] = explain_answer(answer)
     return value
 
 
@@ -166,8 +147,6 @@ def print_recall(memory: Memory, words: Sequence[str]) -> bytes | None:
         return None
     if not answer.hits:
         return None
-    from yester.faces.cli.screen import strip_steering
-
     return strip_steering(render_json(_recall_as_json(query, answer, given, began)) + "\n").encode()
 
 
@@ -184,7 +163,7 @@ def _answer_lines(
     else:
         yield from hit_lines(app, hits, query, answer.weights)
     if given["explain"]:
-        yield from explain_omissions(answer)
+        yield from rows.explain_omissions(answer)
 
 
 # --- a digest -------------------------------------------------------------------------------------
@@ -192,18 +171,16 @@ def _answer_lines(
 
 def _make_digest(app: App, query: str, hits: Sequence[Hit]) -> Digest:
     """Imported when asked for: a plain search pays nothing for it."""
-    from yester.llm.digest import Digest, digest_hits, extract_headings
-
-    if app.config["llm.provider"] == "none" or not hits:
-        return Digest(extract_headings(query, hits))
     from yester.llm.budget import open_asker
+    from yester.llm.digest import digest_hits
 
+    asker, reason = None, ""
     try:
-        asker = open_asker(app.config, app.store, print_warning)
+        asker = open_asker(app.config, app.reading, print_warning) if hits else None
     except ConfigError as error:
-        digest = Digest(extract_headings(query, hits), reason=str(error))
-    else:
-        digest = digest_hits(query, hits, asker)
+        reason = str(error)
+    digest = digest_hits(query, hits, asker)
+    digest = replace(digest, reason=reason or digest.reason)
     if digest.reason:
         print_warning(f"the digest is made without a language model: {digest.reason}")
     return digest
@@ -218,8 +195,7 @@ def _digest_lines(app: App, digest: Digest) -> Iterator[str]:
             yield make_bold(heading)
         for entry in entries:
             numbers = " ".join(f"#{item}" for item in entry.items[:6])
-            text = quote_text(one_line(entry.text, 600)) if app.read_by_agent else entry.text
-            yield f"  - {text}  {click.style(numbers, dim=True)}"
+            yield f"  - {app.quote(entry.text, 600)}  {click.style(numbers, dim=True)}"
     if not digest.headings:
         yield "No sentence of the hits tells of a decision, an attempt or a warning."
     yield ""
@@ -267,19 +243,13 @@ def show_command(app: App, ids: tuple[str, ...], form: str) -> Output:
 # --- what happened around something ---------------------------------------------------------------
 
 
-def _around(name: str, help_: str) -> Callable[[F], F]:
-    return click.option(
-        f"--{name}", f"-{name[0]}", type=click.IntRange(0, 1000), default=10, show_default=True,
-        help=help_,
-    )  # fmt: skip
-
-
 @command(
     "timeline", click.argument("anchor", nargs=-1),
-    click.option("--query", metavar="TEXT",
-                 help="Around what fits this best; with `latest`, the newest that fits."),
-    _around("before", "How many items before it."), _around("after", "How many items after it."),
-    ITEM_FILTERS, form_option("index", "item"), fenced=True,
+    options.text_option("--query", "TEXT",
+                        "Around what fits this best; with `latest`, the newest that fits."),
+    options.number_option(10, 0, 1000, "How many items before it.", "--before", "-b"),
+    options.number_option(10, 0, 1000, "How many items after it.", "--after", "-a"),
+    _ITEM_FILTERS, form_option("index", "item"), fenced=True,
 )  # fmt: skip
 def timeline_command(
     app: App, /, anchor: tuple[str, ...], query: str | None, before: int, after: int, form: str,
@@ -301,9 +271,9 @@ def timeline_command(
         }  # fmt: skip
 
     try:
-        filters = choose_search_filters(app.memory, given, query or text)
+        filters = options.choose_search_filters(app.memory, given, query or text)
         found = find_neighbours(
-            app.memory, text, before, after, filters, query or "", given["everywhere"]
+            app.memory, text, before, after, filters, query or "", given["everywhere"], app.now
         )
     except NotFound as error:
         return Output(as_value(None), error=error)
@@ -317,7 +287,7 @@ def _timeline_lines(app: App, found: Timeline) -> Iterator[str]:
     """A line per item under its day and session; a point in time is a line of its own."""
     yield from _day_lines(app, found.before if found.anchor is None else list(found), found.anchor)
     if found.anchor is None and found:
-        yield f"\n{MARK} {make_bold(format_minute(int(found.epoch * 1000)))}\n"
+        yield f"\n{rows.MARK} {make_bold(format_minute(int(found.epoch * 1000)))}\n"
         yield from _day_lines(app, found.after, None)
 
 
@@ -330,15 +300,15 @@ def _day_lines(app: App, hits: Sequence[Hit], anchor: Hit | None) -> Iterator[st
     for number, (head, group) in enumerate(groupby(hits, heading)):
         yield ("\n" if number else "") + make_bold(head)
         for hit in group:
-            mark = MARK if anchor is not None and hit.id == anchor.id else " "
-            yield f"{mark} {format_hit(app, hit, clock=True)}"
+            mark = rows.MARK if anchor is not None and hit.id == anchor.id else " "
+            yield f"{mark} {rows.format_hit(app, hit, clock=True)}"
 
 
 # --- sessions -------------------------------------------------------------------------------------
 
 
 @command(
-    "sessions", SESSION_FILTERS, limit_option(20, 10_000, least=1), OFFSET,
+    "sessions", options.SESSION_FILTERS, limit_option(20, 10_000, least=1), options.OFFSET,
     form_option("index", "session"), fenced=True,
 )  # fmt: skip
 def sessions_command(app: App, /, limit: int, offset: int, form: str, **given: Any) -> Output:
@@ -354,29 +324,26 @@ def sessions_command(app: App, /, limit: int, offset: int, form: str, **given: A
 
 
 def _format_session(app: App, session: Session) -> str:
-    name = app.names.get(session.project, session.project)
-    begun, size = format_minute(session.started), _session_size(session)
-    return f"{session.key[:8]}  {begun}  {name}  {size}  {_session_title(app, session)}"
+    facts = _session_facts(app, session)
+    begun = format_minute(session.started)
+    shown = (session.key[:8], begun, facts["project"], facts["size"], facts["title"])
+    return "  ".join(shown)
 
 
-def _session_size(session: Session) -> str:
-    return f"{count_noun(session.prompts, 'prompt')}, {count_noun(session.items, 'item')}"
-
-
-def _session_title(app: App, session: Session) -> str:
-    title = redact(session.title)
-    return quote_text(one_line(title, 200)) if app.read_by_agent and title else title
+def _session_facts(app: App, session: Session) -> dict[str, str]:
+    prompts, items = count_noun(session.prompts, "prompt"), count_noun(session.items, "item")
+    return {
+        "title": app.quote(redact(session.title)), "agent": session.agent,
+        "project": app.names.get(session.project, session.project),
+        "time": f"{format_minute(session.started)} to {format_minute(session.ended)}",
+        "size": f"{prompts}, {items}", "folder": session.cwd, "branch": session.branch,
+        "transcript": session.transcript,
+    }  # fmt: skip
 
 
 def _format_whole_session(app: App, session: Session) -> str:
     """A heading, and under it what is known; what is not known has no line."""
-    facts = {
-        "title": _session_title(app, session), "agent": session.agent,
-        "project": app.names.get(session.project, session.project),
-        "time": f"{format_minute(session.started)} to {format_minute(session.ended)}",
-        "size": _session_size(session), "folder": session.cwd, "branch": session.branch,
-        "transcript": session.transcript,
-    }  # fmt: skip
+    facts = _session_facts(app, session)
     if app.read_by_agent:
         facts = {name: one_line(value, 300) for name, value in facts.items()}
     lines = [f"  {name:<10}  {value}" for name, value in facts.items() if value]
@@ -394,23 +361,21 @@ def _session_as_json(app: App, session: Session) -> dict[str, Any]:
 
 
 @command(
-    "recent", SESSION_FILTERS, limit_option(3, 100, "How many sessions.", least=1),
-    click.option("--rows", type=click.IntRange(1, 1000), default=12, show_default=True,
-                 help="How many rows of each."),
+    "recent", options.SESSION_FILTERS, limit_option(3, 100, "How many sessions.", least=1),
+    options.number_option(12, 1, 1000, "How many rows of each.", "--rows", "most"),
     form_option("index", "item"), fenced=True,
 )  # fmt: skip
-def recent_command(app: App, /, limit: int, rows: int, form: str, **given: Any) -> Output:
+def recent_command(app: App, /, limit: int, most: int, form: str, **given: Any) -> Output:
     """Show the last sessions: summary, prompts and closing message, and what they left behind.
 
     A summary speaks for the prompts before it.
     """
     full = form == "full"
-    found = recent_sessions(app.reading, choose_filters(app.memory, given), limit, rows)
+    found = recent_sessions(app.reading, choose_filters(app.memory, given), limit, most)
     value = [
-        {"session": session.key, "title": session.title, "started": session.started / 1000,
-         "project": session.project, "hits": [hit_as_json(one, full=full) for one in hits]}
+        _session_as_json(app, session) | {"hits": [hit_as_json(one, full=full) for one in hits]}
         for session, hits in found
-    ]  # fmt: skip
+    ]
 
     def recent_lines() -> Iterator[str]:
         for number, (session, hits) in enumerate(found):
@@ -418,6 +383,6 @@ def recent_command(app: App, /, limit: int, rows: int, form: str, **given: Any) 
             if full:
                 yield from whole_lines(app, hits)
             else:
-                yield from (f"  {format_hit(app, one)}" for one in hits)
+                yield from (f"  {rows.format_hit(app, one)}" for one in hits)
 
     return Output({"sessions": value}, recent_lines(), "" if found else _NO_SESSIONS)

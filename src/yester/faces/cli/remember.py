@@ -14,10 +14,11 @@ import click
 from yester.errors import NotFound, UsageError, YesterError
 from yester.faces.cli.app import App, Output, command
 from yester.faces.cli.memories import format_memo, memo_as_json, show_change
-from yester.faces.cli.options import PROJECT, WHY, flag_option, list_option
+from yester.faces.cli.options import PROJECT, WHY, flag_option, list_option, text_option
 from yester.memories import lifecycle
 from yester.memories.categories import CATEGORIES, draft_content, get_category, parse_settings
 from yester.memories.memory import (
+    EDIT_KEYS,
     GLOBAL,
     Plain,
     normalise_tags,
@@ -26,37 +27,36 @@ from yester.memories.memory import (
     render_edit_form,
 )
 from yester.memories.remember import Draft, Kept, Likeness, remember, remember_instead
-from yester.model import Memo, replace
+from yester.model import Memo
 
 _DONE = {
     "created": "remembered", "updated": "added to", "known": "known already:",
     "refused": "stays as it is:",
 }  # fmt: skip
-_EDITORS = ("nano", "vim", "vi")
 
 
 @command(
     "remember", click.argument("text", nargs=-1),
-    click.option("--type", "type_", metavar="TYPE", default="", help=f"{', '.join(CATEGORIES)}; "
-                 "without it, what the text obviously is, else a note."),
-    click.option("--title", metavar="TEXT", default="",
-                 help="The title (default: first sentence)."),
+    text_option("--type", "TYPE", f"{', '.join(CATEGORIES)}; without it, what the text obviously "
+                "is, else a note.", default=""),
+    text_option("--title", "TEXT", "The title (default: first sentence).", default=""),
     list_option("--tags", "tags", "A,B", "Tags (repeatable)."),
     list_option("--file", "files", "PATH", "A file it is about (repeatable)."),
     flag_option("--global", "It holds in all projects.", "everywhere"),
-    click.option("--path", metavar="GLOB", default="",
-                 help="It holds for these files of the project, e.g. src/db/** or *.sql."),
+    text_option("--path", "GLOB", "It holds for these files of the project, e.g. src/db/** or "
+                "*.sql.", default=""),
     PROJECT,
     list_option("--set", "settings", "FIELD=VALUE",
-         "A field of the type's content (repeatable; lists grow)."),
+                "A field of the type's content (repeatable; lists grow)."),
     click.option("--confidence", type=float, default=1.0, metavar="0..1", help="How sure it is."),
-    click.option("--update", metavar="MEMORY", help="Put it into this memory."),
-    click.option("--supersedes", metavar="MEMORY", help="Let it take the place of this memory."),
+    text_option("--update", "MEMORY", "Put it into this memory."),
+    text_option("--supersedes", "MEMORY", "Let it take the place of this memory."),
     flag_option("--edit", "Fill in the form in $EDITOR first.", "in_editor"), WHY,
 )  # fmt: skip
 def remember_command(
-    app: App, /, text: tuple[str, ...], project: str | None, everywhere: bool, update: str | None,
-    supersedes: str | None, in_editor: bool, why: str, **given: Any,
+    app: App, /, text: tuple[str, ...], project: str | None, everywhere: bool,
+    settings: tuple[str, ...], update: str | None, supersedes: str | None, in_editor: bool,
+    why: str, **given: Any,
 ) -> Output:  # fmt: skip
     """Remember TEXT: a decision, a rule for your agents, anything that must not be lost.
 
@@ -64,15 +64,11 @@ def remember_command(
     "never …" become rules, which every session is told; "we decided …" a decision, "I prefer …" a
     preference. What follows "because" is kept as the reason.
     """
-    draft = Draft(
-        _read_words(text, in_editor), given["type_"], given["title"], tags=given["tags"],
-        files=given["files"], scope="global" if everywhere else "", path=given["path"],
-        confidence=given["confidence"],
-    )  # fmt: skip
-    if given["settings"]:
-        if not draft.type:
-            raise UsageError("--set needs --type: fields belong to a category")
-        draft = replace(draft, content=parse_settings(get_category(draft.type), given["settings"]))
+    if settings and not given["type"]:
+        raise UsageError("--set needs --type: fields belong to a category")
+    content = parse_settings(get_category(given["type"]), settings) if settings else {}
+    scope = "global" if everywhere else ""
+    draft = Draft(_read_words(text, in_editor), content=content, scope=scope, **given)
 
     def find_id(name: str | None) -> int:
         return lifecycle.find_memory(app.store, name).item.id if name else 0
@@ -82,7 +78,7 @@ def remember_command(
         if filled is not None:
             place = GLOBAL if filled.scope == "global" else app.find_project(project)
             kept = remember(
-                app.store, filled, place, app.by(why), update=find_id(update),
+                app.store, filled, place, app.memory.by(why), update=find_id(update),
                 supersedes=find_id(supersedes),
             )  # fmt: skip
     if filled is None:
@@ -113,18 +109,13 @@ def _read_words(words: tuple[str, ...], in_editor: bool) -> str:
 def _fill_in_draft(app: App, draft: Draft) -> Iterator[Draft | None]:
     category = get_category(draft.type or "note")
     content = draft_content(category, draft.text, draft.content)
-    empty = {
-        "title": draft.title, "type": category.name, "tags": list(draft.tags),
-        "files": list(draft.files), "confidence": draft.confidence,
-        "scope": draft.scope or ("path" if draft.path else "project"), "path": draft.path,
+    empty = {name: getattr(draft, name) for name in EDIT_KEYS} | {
+        "type": category.name, "scope": draft.scope or ("path" if draft.path else "project"),
         "content": {category.text: "", **content},
     }  # fmt: skip
     head = f"A new {category.name}: {category.help}.\nClose it unchanged, and nothing happens."
     with _edit_form(app, render_edit_form(empty, head), " in {}") as values:
-        if values is None:
-            yield None
-        else:
-            yield Draft(**values)
+        yield None if values is None else Draft(**values)
 
 
 def _kept_lines(app: App, kept: Kept, alike: list[Likeness]) -> Iterator[str]:
@@ -137,8 +128,7 @@ def _kept_lines(app: App, kept: Kept, alike: list[Likeness]) -> Iterator[str]:
             f"    tag {other} is in use; to take it instead of {tag}: "
             f"yester memory edit {id_} --tag {other} --untag {tag}"
         )
-    replaced = kept.replaced.item.id if kept.replaced else 0
-    others = [one.memo for one in alike if one.memo.item.id != replaced]
+    others = [one.memo for one in alike if one.memo.item.id != kept.memo.item.supersedes]
     if kept.done == "created" and others:
         yield from (f"    like {format_memo(app, memo)}" for memo in others)
         old = alike[0].memo.item.id
@@ -150,60 +140,67 @@ def _kept_lines(app: App, kept: Kept, alike: list[Likeness]) -> Iterator[str]:
 
 @command(
     "edit", click.argument("memory"),
-    click.option("--title", metavar="TEXT", help="Another title."),
-    click.option("--type", "type_", metavar="TYPE", help="Another category."),
+    text_option("--title", "TEXT", "Another title."),
+    text_option("--type", "TYPE", "Another category."),
     list_option("--set", "settings", "FIELD=VALUE",
-         "A field of the content (repeatable; a list takes all values given)."),
-    list_option("--tag", "tags", "NAME", "Add a tag (repeatable)."),
-    list_option("--untag", "untags", "NAME", "Take a tag away."),
-    list_option("--file", "files", "PATH", "Add a file (repeatable)."),
-    list_option("--unfile", "unfiles", "PATH", "Take a file away."),
+                "A field of the content (repeatable; a list takes all values given)."),
+    list_option("--tag", "add_tags", "NAME", "Add a tag (repeatable)."),
+    list_option("--untag", "drop_tags", "NAME", "Take a tag away."),
+    list_option("--file", "add_files", "PATH", "Add a file (repeatable)."),
+    list_option("--unfile", "drop_files", "PATH", "Take a file away."),
     click.option("--confidence", type=float, metavar="0..1", help="How sure it is."),
     flag_option("--global", "Let it hold everywhere.", "everywhere"),
-    click.option("--project", "-p", metavar="NAME", help="Let it hold in this project."),
-    click.option("--path", metavar="GLOB", help="Let it hold for these files of its project."),
-    click.option("--from", "source", metavar="FILE",
-                 help="The whole in the form an editor gets it; - is the standard input."),
+    text_option("--project", "NAME", "Let it hold in this project.", "-p"),
+    text_option("--path", "GLOB", "Let it hold for these files of its project."),
+    text_option("--from", "FILE",
+                "The whole in the form an editor gets it; - is the standard input.", "source"),
     WHY,
 )  # fmt: skip
-def edit_command(app: App, /, memory: str, source: str | None, why: str, **given: Any) -> Output:
+def edit_command(
+    app: App, /, memory: str, source: str | None, why: str, everywhere: bool, project: str | None,
+    path: str | None, **given: Any,
+) -> Output:  # fmt: skip
     """Change MEMORY by options or, without any, in $EDITOR. Unchanged, nothing is written.
 
     What somebody else changes meanwhile is kept; where both have changed the same, you are told.
     """
     memo = lifecycle.find_memory(app.store, memory)
-    if any(given.values()):
+    if everywhere or project or path or any(given.values()):
         if source:
             raise UsageError("--from has the whole; leave out the other options")
-        new = _change_by_options(app, memo, given, why)
+        place = _choose_place(app, memo.item.project, everywhere, project, path or "")
+        new = _change_by_options(app, memo, given, place, why)
     else:
         new = _change_by_form(app, memo, source, why)
     what = "unchanged" if new.version == memo.version else "changed"
     return show_change(app, new, what)
 
 
-def _change_by_options(app: App, memo: Memo, given: Mapping[str, Any], why: str) -> Memo:
+def _change_by_options(
+    app: App, memo: Memo, given: Mapping[str, Any], place: Mapping[str, str], why: str
+) -> Memo:
     def edit_list(have: Iterable[str], added: Iterable[str], dropped: Collection[str]) -> list[str]:
         return [one for one in dict.fromkeys((*have, *added)) if one not in dropped]
 
-    base, category = plain_form(memo), get_category(given["type_"] or memo.item.type)
-    tags, untags = normalise_tags(given["tags"]), normalise_tags(given["untags"])
-    single = {"title": given["title"], "type": given["type_"], "confidence": given["confidence"]}
+    base, category = plain_form(memo), get_category(given["type"] or memo.item.type)
+    tags, untags = normalise_tags(given["add_tags"]), normalise_tags(given["drop_tags"])
+    single = {name: given[name] for name in ("title", "type", "confidence")}
     changes = {
         **{name: value for name, value in single.items() if value not in (None, "")},
-        **_choose_place(app, memo.item.project, given),
+        **place,
         "tags": edit_list(base["tags"], tags, untags),
-        "files": edit_list(base["files"], given["files"], given["unfiles"]),
+        "files": edit_list(base["files"], given["add_files"], given["drop_files"]),
         "content": parse_settings(category, given["settings"]),
     }
-    return lifecycle.edit_memory(app.store, memo.item.id, changes, app.by(why), base=base)
+    return lifecycle.edit_memory(app.store, memo.item.id, changes, app.memory.by(why), base=base)
 
 
-def _choose_place(app: App, own: str, given: Mapping[str, Any]) -> Mapping[str, str]:
-    project, path = given["project"], given["path"] or ""
-    if given["everywhere"] and (project or path):
+def _choose_place(
+    app: App, own: str, everywhere: bool, project: str | None, path: str
+) -> Mapping[str, str]:
+    if everywhere and (project or path):
         raise UsageError("--global and --project or --path exclude each other; name one of them")
-    if given["everywhere"]:
+    if everywhere:
         return {"scope": "global", "path": "", "project": GLOBAL.key}
     if not (project or path):
         return {}
@@ -227,20 +224,21 @@ def _change_by_form(app: App, memo: Memo, source: str | None, why: str) -> Memo:
             values["project"] = GLOBAL.key if everywhere else app.find_project(None).key
         # A field that was taken out of the form is to go.
         values["content"] = {**dict.fromkeys(base["content"]), **values.get("content", {})}
-        return lifecycle.edit_memory(app.store, memo.item.id, values, app.by(why), base=base)
+        by = app.memory.by(why)
+        return lifecycle.edit_memory(app.store, memo.item.id, values, by, base=base)
 
 
 @command("supersede", click.argument("old"), click.argument("new", nargs=-1, required=True), WHY)
 def supersede_command(app: App, old: str, new: tuple[str, ...], why: str) -> Output:
     """Put NEW in the place of OLD: a memory there is, or the text of one, which then has the type,
     scope, tags and files of OLD. OLD stays as history of NEW."""
-    memo = lifecycle.find_memory(app.store, old)
+    memo, by = lifecycle.find_memory(app.store, old), app.memory.by(why)
     text = " ".join(new)
     known = _find_memo(app, text)
     if known is not None:
-        _, newer = lifecycle.supersede_memory(app.store, memo.item.id, known.item.id, app.by(why))
+        _, newer = lifecycle.supersede_memory(app.store, memo.item.id, known.item.id, by)
     else:
-        newer = remember_instead(app.store, memo, text, app.by(why)).memo
+        newer = remember_instead(app.store, memo, text, by).memo
     return show_change(app, newer, f"superseded #{memo.item.id}:")
 
 
@@ -283,15 +281,9 @@ def _edit_form(
 
 def _open_editor(home: Path, text: str) -> tuple[str, Path]:
     """What the user has made of a text, and the file it stands in, which nobody else can read."""
-    import shlex
-    import shutil
-    import subprocess
     import tempfile
 
-    words = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "")
-    if not words and sys.stdin.isatty():
-        words = [name for name in _EDITORS if shutil.which(name)][:1]
-    if not words:
+    if not (os.environ.get("VISUAL") or os.environ.get("EDITOR") or sys.stdin.isatty()):
         raise UsageError("there is no editor; set EDITOR, or use the options of this command")
     (home / "run").mkdir(mode=0o700, parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(".toml", "memory-", home / "run")  # mode 0600
@@ -299,13 +291,10 @@ def _open_editor(home: Path, text: str) -> tuple[str, Path]:
     with os.fdopen(handle, "w", encoding="utf-8") as file:
         file.write(text)
     try:
-        code = subprocess.run([*words, name], check=False).returncode  # noqa: S603
-    except OSError as error:
+        click.edit(filename=name)
+    except click.ClickException as error:
         path.unlink()
-        raise UsageError(f"EDITOR={words[0]} cannot be started ({error.strerror})") from None
-    if code:
-        path.unlink()
-        raise UsageError(f"EDITOR={words[0]} ended with code {code}; nothing was changed")
+        raise UsageError(f"{error.message}; nothing was changed") from None
     return path.read_text("utf-8", "replace"), path
 
 

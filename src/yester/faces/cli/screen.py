@@ -75,6 +75,6 @@ def count_noun(number: int, noun: str) -> str:
     return f"{number:,} {noun}"
 
 
-def join_counts(*parts: tuple[int, str]) -> str:
+def join_counts(*parts: tuple[int, str], between: str = ", ") -> str:
     """What is not zero, in a line."""
-    return ", ".join(text for number, text in parts if number)
+    return between.join(text for number, text in parts if number)

@@ -10,33 +10,33 @@ from itertools import chain
 from typing import Any
 
 import click
+from msgspec import structs
 
-from yester.deliver.lines import ESTIMATE_NOTE
 from yester.errors import ConfigError
+from yester.faces.cli import options
 from yester.faces.cli.app import App, Output, command
-from yester.faces.cli.options import PROJECTS, choose_filters, flag_option, limit_option
 from yester.faces.cli.screen import count_noun
 from yester.llm.budget import DAY, day_of, known_prices, price_of
-from yester.model import ANYTHING, Hit, Item, Paging, replace
+from yester.memory import Memory
+from yester.model import ANYTHING, Filters, Hit, Item, Paging, replace
 from yester.operate import bench
 from yester.operations.stats import (
-    Distilled,
     Spend,
     Spending,
+    Stats,
     StatsRequest,
+    count_contents,
     count_spending,
-    list_distilled,
 )
-from yester.store import figures
+from yester.recall.recall import Asked
 from yester.store.contract import Store
+from yester.store.figures import Refinements, refinement_totals
 from yester.tables import load_table
 
 
 @command(
-    "stats",
-    click.option("--days", type=click.IntRange(1, 3650), default=7, show_default=True,
-                 help="How far back, today included."),
-    flag_option("--prices", "Show the prices that are known, and nothing else."),
+    "stats", options.number_option(7, 1, 3650, "How far back, today included.", "--days"),
+    options.flag_option("--prices", "Show the prices that are known, and nothing else."),
 )  # fmt: skip
 def stats_command(app: App, days: int, prices: bool) -> Output:
     """Show what the memory holds, what language models have cost, and what agents were shown.
@@ -47,41 +47,30 @@ def stats_command(app: App, days: int, prices: bool) -> Output:
     """
     if prices:
         return _show_prices()
-    store, since = app.reading, day_of(app.now) - (days - 1) * DAY
-    spend = count_spending(app.memory, StatsRequest(days=days))
-    refined, shown = figures.refinement_totals(store, since), figures.shown_totals(store, since)
-    distilled = list_distilled(store)
-    value: dict[str, Any] = {
-        "days": days,
-        "items": dict(store.totals("item", by=("kind",))),
-        "llm": _describe_llm(app),
-        "limits": spend.limits,
-        "today": spend.today,
-        "refined": refined._asdict(),
-        "spend": spend.spend,
-        "distilled": distilled,
-        "shown": [row._asdict() for row in shown],
-    }
-    return Output(value, chain(
-        _total_lines(value, spend), _refined_lines(refined, days),
-        _spending_lines(spend.spend, days), _economics_lines(distilled, shown, days),
-    ))  # fmt: skip
+    request, since = StatsRequest(days=days), day_of(app.now) - (days - 1) * DAY
+    contents, spend = count_contents(app.memory, request), count_spending(app.memory, request)
+    refined, llm = refinement_totals(app.reading, since), _describe_llm(app)
+    value = structs.asdict(contents) | structs.asdict(spend)
+    return Output(
+        {**value, "llm": llm, "refined": refined._asdict()},
+        chain(
+            _total_lines(contents, spend, llm), _refined_lines(refined, days),
+            _spending_lines(spend.spend, days), _economics_lines(contents),
+        ),
+    )  # fmt: skip
 
 
-def _total_lines(value: dict[str, Any], spend: Spend) -> Iterator[str]:
-    items, llm, today, limits = value["items"], value["llm"], spend.today, spend.limits
+def _total_lines(contents: Stats, spend: Spend, llm: dict[str, Any]) -> Iterator[str]:
+    items, today, limits = contents.items, spend.today, spend.limits
     kinds = ", ".join(f"{number:,} {kind}" for kind, number in sorted(items.items()))
     yield f"items      {sum(items.values()):,}" + (f" ({kinds})" if kinds else "")
     if llm["provider"] == "none":
         yield "llm        none is set; nothing is sent and nothing costs anything"
     else:
-        model, price = f", {llm['model']}" if llm["model"] else "", llm["price"]
-        cost = (
-            f" (${price.read:.2f} in and ${price.written:.2f} out per million tokens)"
-            if price
-            else ""
-        )
-        yield f"llm        {llm['provider']}{model}{cost}"
+        cost = ""
+        if price := llm["price"]:
+            cost = f" (${price.read:.2f} in and ${price.written:.2f} out per million tokens)"
+        yield f"llm        {', '.join(filter(None, (llm['provider'], llm['model'])))}{cost}"
     if llm["problem"]:
         yield f"           not used: {llm['problem']}"
     if llm["provider"] != "none" or today.tokens:
@@ -110,7 +99,7 @@ def _describe_llm(app: App) -> dict[str, Any]:
     return found
 
 
-def _refined_lines(refined: figures.Refinements, days: int) -> Iterator[str]:
+def _refined_lines(refined: Refinements, days: int) -> Iterator[str]:
     if not refined.turns and not refined.kept:
         return
     turns, span = count_noun(refined.turns, "turn"), count_noun(days, "day")
@@ -137,28 +126,26 @@ def _spending_lines(rows: list[Spending], days: int) -> Iterator[str]:
             yield f"              of these {', '.join(wasted)}"
 
 
-def _economics_lines(
-    distilled: list[Distilled], shown: list[figures.Shown], days: int
-) -> Iterator[str]:
-    if distilled:
+def _economics_lines(contents: Stats) -> Iterator[str]:
+    if contents.distilled:
         yield "\nmade from what was found out, and what reading it costs"
-    for row in distilled:
+    for row in contents.distilled:
         read = row.read_tokens
         yield (
             f"  {row.kind:<12} {count_noun(row.items, 'item')}: {row.discovery_tokens:,} discovery "
             f"tokens, {read:,} to read; {row.discovery_tokens // row.items:,} and "
             f"{read // row.items:,} each"
         )
-    if shown:
-        yield f"\nshown to agents in {count_noun(days, 'day')}"
-    for one in shown:
+    if contents.shown:
+        yield f"\nshown to agents in {count_noun(contents.days, 'day')}"
+    for one in contents.shown:
         yield (
             f"  {one.event:<16} {count_noun(one.times, 'time')}, {count_noun(one.items, 'line')}: "
             f"{one.tokens:,} tokens read, of items made from {one.discovery_tokens:,}; "
             f"{one.tokens // one.times:,} and {one.discovery_tokens // one.times:,} each time"
         )
-    if distilled or shown:
-        yield ESTIMATE_NOTE
+    if contents.distilled or contents.shown:
+        yield contents.note
 
 
 def _show_prices() -> Output:
@@ -174,6 +161,10 @@ def _show_prices() -> Output:
 
 _PAGE = 2_000  # items read at a time
 _ROWS = {"recall": "recall", "newest": "newest first", "random": "random"}
+_TOO_FEW = f"""\
+Not enough history: {{}} from {{}}, and {bench.LEAST_QUESTIONS} are needed.
+A question is a session that begins with a prompt which says something and changes files
+that one of at least eleven earlier sessions of the project had changed."""
 _NOT_MEASURED = """\
 A right answer is an earlier session that changed the same files: two sessions may share a file and
 no topic, and a session may help that changed none of them. So compare the rows with each other,
@@ -187,8 +178,10 @@ def bench_command() -> None:
 
 
 @command(
-    "self", PROJECTS,
-    limit_option(200, 100_000, "At most this many questions.", least=bench.LEAST_QUESTIONS),
+    "self", options.PROJECTS,
+    options.limit_option(
+        200, 100_000, "At most this many questions.", least=bench.LEAST_QUESTIONS
+    ),
     group=bench_command,
 )  # fmt: skip
 def self_command(app: App, projects: tuple[str, ...], limit: int) -> Output:
@@ -199,39 +192,29 @@ def self_command(app: App, projects: tuple[str, ...], limit: int) -> Output:
     nothing leaves this machine.
     """
     from yester.deliver.gate import trivial
-    from yester.faces.python import OpenMemory
 
-    chosen = choose_filters(app.memory, {"projects": projects}).projects
+    chosen = options.choose_filters(app.memory, {"projects": projects}).projects
     keys = {key for key, name in app.names.items() if key in chosen or name in chosen}
     items = (item for item in _every_item(app.reading) if not keys or item.project in keys)
     past = bench.read_history(items, trivial)
     asked = bench.make_questions(past, limit)
     if len(asked) < bench.LEAST_QUESTIONS:
         value = {"questions": len(asked), "sessions": len(past)}
-        return Output(value, (), _too_few(len(asked), len(past)))
-    memory = OpenMemory(app.home, os.environ, ask_worker=None)
+        return Output(value, (), _TOO_FEW.format(
+            count_noun(len(asked), "question"), count_noun(len(past), "session")
+        ))  # fmt: skip
+    with Memory(app.home, os.environ, ask_worker=None) as memory:
 
-    def recall(question: bench.Question) -> Sequence[Hit]:
-        begun = question.begun / 1000
-        return memory.recall(
-            question.prompt, bench.DEPTH, project=question.project, scope="project",
-            until=begun, now=begun, explain=False,
-        )  # fmt: skip
+        def recall(question: bench.Question) -> Sequence[Hit]:
+            filters = Filters((question.project,), until=question.begun)
+            request = Asked(question.prompt, filters, bench.DEPTH, now=question.begun)
+            return memory.answer(request).hits
 
-    report = bench.measure_recall(asked, recall)
+        report = bench.measure_recall(asked, recall)
     waiting = app.reading.totals("unembedded")[0][0]
     return Output(
         {**asdict(report), "sessions": len(past), "unembedded": waiting},
         _report_lines(report, len(past), waiting),
-    )
-
-
-def _too_few(asked: int, sessions: int) -> str:
-    return (
-        f"Not enough history: {count_noun(asked, 'question')} from "
-        f"{count_noun(sessions, 'session')}, and {bench.LEAST_QUESTIONS} are needed.\nA question "
-        "is a session that begins with a prompt which says something and changes files\nthat one "
-        "of at least eleven earlier sessions of the project had changed."
     )
 
 

@@ -9,9 +9,7 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
-from yester.capture.question import ask_worker
+from yester.capture.question import ask_health
 from yester.faces.cli.screen import count_noun
 
 if TYPE_CHECKING:
@@ -19,13 +17,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from yester.memory import Memory
-
-
-def ask_health(home: Path) -> dict[str, Any] | None:
-    """What the worker says of itself; None where none answers."""
-    said = ask_worker(home / "run", "GET /health", 1.0)
-    found: dict[str, Any] | None = None if said is None else msgspec.json.decode(said)
-    return found
 
 
 def describe_worker(home: Path) -> dict[str, Any]:

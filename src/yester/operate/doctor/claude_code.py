@@ -27,7 +27,7 @@ import msgspec
 
 from yester.agents.descriptors import CLAUDE_CODE
 from yester.agents.hooks import TRIAL
-from yester.capture.question import ask_worker
+from yester.capture.question import ask_health
 from yester.capture.rules import load_pauses
 from yester.capture.spool import Spool, read_event
 from yester.errors import InstallError
@@ -270,7 +270,7 @@ def look_at_hooks(case: Examination, patience: float = WORKER_SECONDS) -> Iterat
 def _await_worker(home: Path, patience: float) -> bool:
     until = time.monotonic() + patience
     while time.monotonic() < until:
-        if ask_worker(home / "run", "GET /health", 1.0) is not None:
+        if ask_health(home):
             return True
         time.sleep(0.05)
     return False
@@ -281,7 +281,7 @@ def _explain_hook(home: Path, outcome: Outcome) -> Finding:
     left = clear_trials(Spool(home))
     if not outcome.silent:
         return say("hooks.wrong")
-    if ask_worker(home / "run", "GET /health", 1.0) is not None:
+    if ask_health(home):
         return say("hooks.elsewhere", home=home)
     return say("hooks.no_worker" if left else "hooks.no_event", log=home / "logs" / "worker.log")
 

@@ -11,13 +11,12 @@ from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from yester import __version__
 from yester.capture.homes import find_python, is_usual, record_home, usual_home
-from yester.capture.question import ask_worker
+from yester.capture.question import ask_health, ask_worker
 from yester.capture.spool import ENDED_WORKER, FORMAT, Spool, event_age, peek_event, trusted_runtime
 from yester.operate.doctor.claude_code import time_program
 from yester.operate.doctor.finding import Examination, Finding, make_finding
@@ -108,13 +107,8 @@ def _find_fault(path: Path, home: Path) -> str:
 # --- the worker --------------------------------------------------------------------------------
 
 
-def _ask_health(home: Path) -> dict[str, Any] | None:
-    answer = ask_worker(home / "run", "GET /health", 1.0)
-    return msgspec.json.decode(answer) if answer else None
-
-
 def look_at_worker(case: Examination) -> Iterator[Finding]:
-    path, health = case.home / "run" / "worker.sock", _ask_health(case.home)
+    path, health = case.home / "run" / "worker.sock", ask_health(case.home)
     if health is None and (pid := seat_holder(case.home)):
         yield make_finding("worker.hangs", pid=pid)
         return

@@ -1,0 +1,411 @@
+"""What runs for longer: `yester worker`, which takes in what the hooks leave and answers them,
+`serve` (HTTP), `ui` (the viewer) and `mcp`; and `status`, which asks the worker."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import click
+
+from yester.capture.question import ask_health, ask_worker
+from yester.errors import StoreBusy, YesterError
+from yester.faces.cli.app import App, Output, command, pass_app
+from yester.faces.cli.options import flag_option
+from yester.faces.cli.screen import count_noun
+from yester.faces.cli.status import describe_status, describe_worker, status_lines
+from yester.worker import process
+from yester.worker.process import SERVER, WORKER, seat_holder, take_seat
+
+_STARTING = 15.0  # seconds the server may take
+_STOPPING = 15.0  # seconds a worker may take to finish what it has
+_FINISHING, _HANGING = 10.0, 4.0  # the same for `stop`: one that answers, and one that does not
+_DRAINING = 600.0
+
+
+def _clean_environment() -> None:
+    """Nothing of the caller's environment may change what a process does or starts; its home is
+    known by now."""
+    clean = process.clean_environment(os.environ)
+    os.environ.clear()
+    os.environ.update(clean)
+
+
+# --- the worker -----------------------------------------------------------------------------------
+
+
+@click.group("worker")
+def worker_command() -> None:
+    """Start, stop and look at the worker.
+
+    Hooks only leave events in the spool; the worker takes them in and answers hooks that ask. It
+    is started by the first session and ends by itself after some hours without work; the next
+    prompt starts it again.
+    """
+
+
+@worker_command.command("run")
+@click.option("--idle", type=float, hidden=True, help="Seconds without an event to end after.")
+@click.option("--hung", type=float, hidden=True, help="Seconds a step may take; 0: any time.")
+@pass_app
+def run_command(app: App, idle: float | None, hung: float | None) -> None:
+    """Be the worker, in the foreground (for a service, or to look for a fault)."""
+    # Where there is nothing else, a hook or a command has started it, and nobody has typed it.
+    app.records = not set(os.environ.items()) <= set(process.clean_environment(os.environ).items())
+    _ = app.home
+    _clean_environment()
+    # `status` looks at the seat by touching it, for a moment: that is nobody.
+    taken = take_seat(app.home, 0.05) or _relieve_older(app)
+    if taken is None:
+        click.echo(f"the worker is running already (pid {seat_holder(app.home)})")
+        return
+    from yester.capture.spool import trusted_runtime
+    from yester.worker.watchdog import HUNG
+    from yester.worker.worker import Worker
+
+    os.umask(0o077)
+    process.write_launch(app.home)
+    _refresh_plugin(app.home)
+    try:
+        runtime = trusted_runtime(os.environ, os.getuid())
+        worker = Worker(app.home, runtime, idle, hung=HUNG if hung is None else hung)
+    except (YesterError, OSError) as error:
+        _record_failure(app.home, error)
+        raise
+    try:
+        reason = worker.run()
+    finally:
+        worker.close()
+        taken.leave()
+    if reason == "new version":
+        words = process.worker_command(app.home)
+        os.execve(words[0], words, os.environ)  # noqa: S606 -- the same command, as installed now
+
+
+def _record_failure(home: Path, error: YesterError | OSError) -> None:
+    """Nobody sees what a worker prints that a hook has started."""
+    from yester.redact import redact
+
+    reason = redact(str(error))
+    with suppress(OSError):
+        process.Log(home / "logs").say(f"starting failed: {reason}")
+    process.write_trouble(home, reason)
+
+
+def _refresh_plugin(home: Path) -> None:
+    """Hooks of the same version as their worker. Those of another one work as well: no matter what
+    is wrong, it can wait for `doctor`."""
+    from yester.capture.homes import record_home
+    from yester.operate import install
+
+    with suppress(YesterError, OSError):
+        # Installed by hand into this home, perhaps by 0.1.
+        if install.refresh_copy(home, sys.executable):
+            record_home(home, os.environ, sys.executable)
+
+
+def _relieve_older(app: App) -> process.Seat | None:
+    """The seat of an older worker, which finishes its batch first; a newer one keeps it."""
+    from yester import __version__
+
+    said = ask_worker(app.home / "run", f"POST /leave?version={__version__}", 1.0)
+    if said is None or not json.loads(said)["leaving"]:
+        return None
+    return take_seat(app.home, _STOPPING)
+
+
+@worker_command.command("start")
+@pass_app
+def start_command(app: App) -> None:
+    """Start the worker in the background, if it is not running."""
+    running = ask_health(app.home)
+    if running is not None and not _is_older(running):
+        click.echo(f"the worker is running already (pid {running['pid']})")
+        return
+    _ = app.store  # a damaged or newer store is said here, not in a log
+    if not process.start_worker(app.home, os.environ):
+        raise YesterError(
+            f"the worker did not start; see {app.home / 'logs' / 'worker.log'}, "
+            "or run it in the foreground: yester worker run"
+        )
+    running = ask_health(app.home) or {}
+    click.echo(f"the worker is running (pid {running.get('pid')})")
+
+
+def replace_older_worker(app: App) -> None:
+    """A worker of an older version, if there is one, gives way to ours."""
+    running = ask_health(app.home)
+    if running is not None and _is_older(running):
+        process.start_worker(app.home, os.environ)
+
+
+def _is_older(running: dict[str, Any]) -> bool:
+    from yester import __version__
+
+    own = process.version_numbers(__version__)
+    return process.version_numbers(str(running.get("version"))) < own
+
+
+@worker_command.command("stop")
+@pass_app
+def stop_command(app: App) -> None:
+    """Let the worker finish what the spool holds, and end."""
+    pid = end_process(app.home)
+    click.echo(f"the worker has ended (pid {pid})" if pid else "no worker is running")
+
+
+def end_process(home: Path, name: str = WORKER) -> int:
+    """The process that had the seat and is no more; 0 where there was none. Asked first, killed at
+    last: ours may be killed at any point without loss."""
+    pid = seat_holder(home, name)
+    if not pid:
+        return 0
+    what, kept, patience = "server", "", _FINISHING
+    if name == WORKER:
+        what, kept = "worker", "; what it had not taken in is still in the spool"
+        answered = ask_worker(home / "run", "POST /stop", 2.0) is not None
+        patience = _FINISHING if answered else _HANGING
+    if patience == _HANGING or name == SERVER:
+        process.signal_holder(home, pid, signal.SIGTERM, name)
+    if _has_ended(home, name, pid, patience):
+        return pid
+    if process.signal_holder(home, pid, signal.SIGKILL, name) and _has_ended(
+        home, name, pid, 2.0, killed=True
+    ):
+        said = f"the {what} (pid {pid}) did not end when it was asked, so it was killed{kept}"
+        click.echo(said, err=True)
+        return pid
+    raise YesterError(
+        f"{home / 'run' / name} is held by a {what} that does not end, and process {pid}, which it "
+        "names, is another; find out who has it: fuser that file"
+    )
+
+
+def _has_ended(home: Path, name: str, pid: int, patience: float, killed: bool = False) -> bool:
+    deadline = time.monotonic() + patience
+    while time.monotonic() < deadline:
+        if free := take_seat(home, 0.05, name):
+            if killed and name == WORKER:
+                from yester.worker.watchdog import clear_marks
+
+                clear_marks(home / "run" / "working")
+            free.leave()
+            return True
+        if seat_holder(home, name) not in (pid, 0):
+            return True  # a session has started another one meanwhile
+    return False
+
+
+@command("status", group=worker_command)
+def worker_status_command(app: App) -> Output:
+    """Say whether the worker is running. Exit code 1: it is not."""
+    from yester.clock import format_minute
+
+    found = describe_worker(app.home)
+    if found["running"]:
+        since = format_minute(int(found["started"] * 1000)) if "started" in found else "?"
+        line = (
+            f"running since {since}: pid {found['pid']}, yester {found.get('version', '?')}, "
+            f"{found.get('rss_bytes', 0) / 1e6:.0f} MB, "
+            f"{count_noun(found.get('events', 0), 'event')}"
+        )
+    elif found["pid"]:
+        line = f"does not answer (pid {found['pid']}); end it with: yester worker stop"
+    else:
+        line = "not running; the next session or prompt starts it, or: yester worker start"
+    return Output(found, [line], code=int(not found["running"]))
+
+
+@command("drain", group=worker_command)
+def drain_command(app: App) -> Output:
+    """Take in what the spool holds, now and in the foreground, and end."""
+    events, finished = 0, False
+    deadline = time.monotonic() + _DRAINING
+    while not finished:
+        if free := take_seat(app.home):
+            try:
+                taken, finished = _drain_spool(app, deadline)
+            finally:
+                free.leave()
+            events += taken
+        elif said := ask_worker(app.home / "run", "POST /drain", _DRAINING):
+            told = json.loads(said)
+            events, finished = events + told["events"], not told["resting"]
+        if not finished:
+            if time.monotonic() > deadline:
+                raise StoreBusy(f"{app.home}: the store could not be written to for 10 minutes")
+            time.sleep(0.05)
+    return Output({"events": events}, [f"{count_noun(events, 'event')} taken in"])
+
+
+def _drain_spool(app: App, deadline: float) -> tuple[int, bool]:
+    """How many events were taken in, and whether that was all."""
+    from yester.capture.spool import trusted_runtime
+    from yester.worker.worker import Worker
+
+    process.write_launch(app.home)
+    worker = Worker(app.home, trusted_runtime(os.environ, os.getuid()))
+    here = Path.cwd()
+    try:
+        events = worker.drain()
+        while worker.resting and time.monotonic() < deadline:
+            time.sleep(0.05)
+            events += worker.drain()
+        return events, not worker.resting
+    finally:
+        worker.close()
+        os.chdir(here)
+
+
+@command("status")
+def status_command(app: App) -> Output:
+    """Show what the memory holds, how big it is and what waits to be taken in."""
+    status = describe_status(app.memory)
+    return Output(status, status_lines(app.memory, status))
+
+
+# --- the servers ----------------------------------------------------------------------------------
+
+
+@click.command("serve")
+@click.option("--port", type=click.IntRange(0, 65_535), default=None,
+              help="Exactly this port; by default the setting http_port, or the next free one."
+              )  # fmt: skip
+@flag_option("--background", "Start it, say where it is, and end.")
+@flag_option("--stop", "End the one that is running.", "stopping")
+@click.option("--idle", type=float, default=None, hidden=True,
+              help="Seconds without a question to end after.")  # fmt: skip
+@pass_app
+def serve_command(
+    app: App, port: int | None, background: bool, stopping: bool, idle: float | None
+) -> None:
+    """Serve the HTTP API on 127.0.0.1, in the foreground, until it is interrupted.
+
+    It is a process of its own: whatever is asked here, the worker that answers hooks goes on. Every
+    request needs the token that stands in the file `token` in yester's folder:
+
+        curl -H "Authorization: Bearer $(cat ~/.yester/token)" http://127.0.0.1:36363/api/search/help
+
+    In the background it ends by itself after some hours without a question (worker_idle_minutes).
+    """
+    if stopping:
+        pid = end_process(app.home, SERVER)
+        click.echo(f"the server has ended (pid {pid})" if pid else "no server is running")
+        return
+    if background:
+        click.echo(f"http://127.0.0.1:{_start_server(app, port)}")
+        return
+    _ = app.store  # a damaged or newer store is said here; and there is one from now on
+    wanted = app.config.number("http_port") if port is None else port
+    _clean_environment()
+    taken = take_seat(app.home, 0.05, SERVER)
+    if taken is None:
+        where = server_port(app.home)
+        raise YesterError(
+            f"the server is running already at http://127.0.0.1:{where}; end it with: "
+            "yester serve --stop"
+        )
+    try:
+        _run_server(app.home, wanted, port is not None, idle)
+    finally:
+        taken.leave()
+
+
+def _run_server(home: Path, port: int, exactly: bool, idle: float | None) -> None:
+    from yester.faces.http.app import App as Served
+    from yester.faces.http.login import PROGRAM, Keys, token
+    from yester.faces.http.server import listening, serve
+    from yester.memory import Memory
+
+    os.umask(0o077)
+    log = process.Log(home / "logs", name="serve.log")
+    sock = listening(port, exactly)
+    keys = Keys(token(home))
+    memory = Memory(home, os.environ, who="http", origin=PROGRAM, recreates=False)
+    number = sock.getsockname()[1]
+    click.echo(f"http://127.0.0.1:{number}  (token: {home / 'token'}; viewer: yester ui)")
+    log.say(f"started: port {number}, pid {os.getpid()}")
+    try:
+        serve(home / "run", lambda port: Served(memory, keys, port, log.say_failure), sock, idle)
+    except Exception as error:  # whatever it is, it is written down before it goes on
+        log.say_failure("serving", error)
+        raise
+    finally:
+        log.say("ended")
+
+
+@click.command("ui")
+@flag_option("--print", "Print the link; open nothing.", "only_print")
+@pass_app
+def ui_command(app: App, only_print: bool) -> None:
+    """Open the viewer in a browser, starting the server where it is not running.
+
+    The link holds a code that is good for one use within a minute; the browser exchanges it for a
+    token of its own, which ends with the server. Where there is no terminal it is printed alone.
+    Changes made in the viewer are yours; opened from an agent's shell, they count as the agent's,
+    which can neither make nor change rules.
+    """
+    port = _start_server(app)
+    from yester.faces.http.login import new_code
+
+    link = f"http://127.0.0.1:{port}/#code={new_code(app.home, app.memory.origin)}"
+    click.echo(link)
+    if app.terminal and not only_print:
+        click.launch(link)
+
+
+@click.command("mcp")
+@pass_app
+def mcp_command(app: App) -> None:
+    """Be an MCP server on standard input and output, for an agent to start.
+
+    Tools: search, timeline, get_observations, save_memory. It needs no worker, but asks one that
+    runs. It ends when the client does.
+    """
+    from yester.__main__ import serve_mcp
+
+    home = None if app.named_home is None else str(app.named_home)
+    click.get_current_context().exit(serve_mcp(home))
+
+
+def server_port(home: Path) -> int:
+    """The port of the server of this home, or 0. The file alone proves nothing: after a crash
+    another program may have the port, and it must not be sent a token."""
+    from yester.faces.http.login import read_port
+
+    return read_port(home / "run") if seat_holder(home, SERVER) else 0
+
+
+def _start_server(app: App, port: int | None = None) -> int:
+    """Start the server, if there is none; its port."""
+    if where := server_port(app.home):
+        return where
+    _ = app.store
+    idle = app.config.number("worker_idle_minutes") * 60
+    words = [*process.worker_command(app.home)[:-2], "serve", "--idle", str(idle)]
+    if port is not None:
+        words += ["--port", str(port)]
+    started = process.start_process(words, os.environ, lambda: _answering_port(app.home), _STARTING)
+    if not started:
+        raise YesterError(
+            f"the server did not start; see {app.home / 'logs' / 'serve.log'}, or run it in the "
+            "foreground: yester serve"
+        )
+    return started
+
+
+def _answering_port(home: Path) -> int:
+    port = server_port(home)
+    try:
+        with socket.create_connection(("127.0.0.1", port), 1.0) as client:
+            client.sendall(b"GET /health HTTP/1.0\r\nHost: 127.0.0.1:%d\r\n\r\n" % port)
+            return port if client.recv(16).startswith(b"HTTP/1.1 200") else 0
+    except OSError:
+        return 0
