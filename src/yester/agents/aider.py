@@ -125,7 +125,7 @@ class History(Markdown):
         if text.startswith("!") or (command in RUNNING and rest.strip()):
             begin = len(text) - len(rest.lstrip()) if command in RUNNING else 1
             call = ToolCall((("command", begin, len(text)),))
-            yield from self.make_notice(ref, text, "run", "user", call)
+            yield self.make_notice(ref, text, "run", "user", call)
         elif command in ASKING and rest.strip():
             yield self.make_prompt(ref, rest.strip())
         elif re.match(r"/[a-z-]+(?:\s|$)", text):
@@ -154,9 +154,9 @@ class History(Markdown):
     def _read_answer(self, ref: str, text: str) -> Iterator[Item]:
         if begun := _THINKING.match(text):
             parts = _ANSWER.split(text[begun.end() :], maxsplit=1)
-            yield from self.make_message(f"{ref}:thinking", parts[0], "thinking")
+            yield self.make_message(f"{ref}:thinking", parts[0], "thinking")
             text = parts[1] if len(parts) > 1 else ""
-        yield from self.make_message(ref, text)
+        yield self.make_message(ref, text)
 
 
 def _strip_marks(lines: list[str], mark: str) -> str:

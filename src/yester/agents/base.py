@@ -69,6 +69,20 @@ class Reading:
     problems: list[str] = field(default_factory=list)
     sessions: dict[str, Session] = field(default_factory=dict)  # those met so far, by key
 
+    def keeps(self, item: Item) -> bool:
+        """Is it to be kept? What is not is counted."""
+        if item.actor and not self.options.subagents:
+            self.skip("sub-agent")
+        elif item.role == "thinking" and not self.options.thinking:
+            self.skip("thinking")
+        elif item.tool.lower() in BOOKKEEPING:
+            self.skip(f"{item.tool} call")
+        elif not item.body.strip():
+            self.skip("empty")
+        else:
+            return True
+        return False
+
     def skip(self, reason: str) -> None:
         self.skipped[reason] += 1
 
@@ -96,8 +110,12 @@ class Reader(ABC):
         """Is this file one of the agent's?"""
 
     @abstractmethod
+    def parse_items(self, reading: Reading) -> Iterator[Item | None]:
+        """All that the transcript holds; None: nothing yet, let others have a turn."""
+
     def read_items(self, reading: Reading) -> Iterator[Item | None]:
-        """What the transcript holds; None: nothing yet, let others have a turn."""
+        """What of it is to be kept."""
+        return (item for item in self.parse_items(reading) if item is None or reading.keeps(item))
 
     def select_transcripts(self, found: list[Path]) -> Iterable[Path]:
         """Those to be read of what lies in one of the agent's folders."""
@@ -269,27 +287,6 @@ class Conversation:
     def file_paths(self, paths: Iterable[str]) -> tuple[str, ...]:
         return tuple(dict.fromkeys(map(self.file_path, paths)))
 
-    # --- what is left out --------------------------------------------------------------------
-
-    def skip_empty(self, item: Item) -> Iterator[Item]:
-        if item.body.strip():
-            yield item
-        else:
-            self.reading.skip("empty")
-
-    def skip_subagent(self) -> bool:
-        """Is this a sub-agent's, and are these to be left out? Then it is counted."""
-        if self.actor and not self.reading.options.subagents:
-            self.reading.skip("sub-agent")
-            return True
-        return False
-
-    def skip_bookkeeping(self, call: Item) -> Iterator[Item]:
-        if call.tool.lower() in BOOKKEEPING:
-            self.reading.skip(f"{call.tool} call")
-        else:
-            yield from self.skip_empty(call)
-
     # --- what was said -----------------------------------------------------------------------
 
     def make_ref(self, own: Any, *parts: str) -> str:
@@ -350,33 +347,23 @@ class Conversation:
             type="first_prompt" if number == 1 else "", origin="user", trust=1.0,
         )  # fmt: skip
 
-    def make_message(self, own: Any, content: Any, role: str = "assistant") -> Iterator[Item]:
+    def make_message(self, own: Any, content: Any, role: str = "assistant") -> Item:
         """An answer, a thought, or the task of a sub-agent."""
         text = nested_text(content)
-        if role == "thinking" and not self.reading.options.thinking:
-            self.reading.skip("thinking")
-        elif text.strip():
-            yield self.make_item(self.make_ref(own, text), "message", role, text.strip())
-        else:
-            self.reading.skip("empty")
+        return self.make_item(self.make_ref(own, text), "message", role, text.strip())
 
     def make_notice(
         self, own: Any, text: str, tool: str, origin: str = "tool", call: ToolCall | None = None
-    ) -> Iterator[Item]:
+    ) -> Item:
         """What a tool says outside of a call, or what came of one that the user made."""
         ref, call = self.make_ref(own, text), call or ToolCall(result=(0, len(text)))
-        yield from self.skip_empty(
-            self.make_item(ref, "message", "tool", text, tool=tool, origin=origin, call=call)
-        )
+        return self.make_item(ref, "message", "tool", text, tool=tool, origin=origin, call=call)
 
-    def make_summary(self, own: Any, content: Any) -> Iterator[Item]:
+    def make_summary(self, own: Any, content: Any) -> Item:
         text = nested_text(content)
-        title = f"Summary at compaction: {self.state.title}" if self.state.title else "Summary"
-        item = self.make_item(
-            self.make_ref(own, text), "summary", "assistant", text.strip(), type="compact",
-            title=title,
-        )  # fmt: skip
-        yield from self.skip_empty(item)
+        ref, body, title = self.make_ref(own, text), text.strip(), self.state.title
+        title = f"Summary at compaction: {title}" if title else "Summary"
+        return self.make_item(ref, "summary", "assistant", body, type="compact", title=title)
 
     def make_plan(self, text: str) -> Item:
         ref = f"{self.state.session}:plan:{digest(text)}"
@@ -415,12 +402,9 @@ class Conversation:
             files_modified=files + patched if row.file == "changed" else patched, **more,
         )  # fmt: skip
 
-    def make_answered_call(
-        self, ref: str, key: Any, tool: str, given: Any, result: Result
-    ) -> Iterator[Item]:
+    def make_answered_call(self, ref: str, key: Any, tool: str, given: Any, result: Result) -> Item:
         """A call and what came of it, where both stand together."""
-        call = self.make_call(self.call_ref(key) or ref, tool, given)
-        yield from self.skip_bookkeeping(complete_call(call, result))
+        return complete_call(self.make_call(self.call_ref(key) or ref, tool, given), result)
 
     def call_ref(self, key: Any) -> str:
         """A call's own id where that is one: some providers number calls in each session."""

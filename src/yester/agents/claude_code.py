@@ -86,8 +86,6 @@ class ClaudeCode(Transcript):
                 self.reading.report_bad(self.number, f"{kind} record without a message")
                 return
             self._place_line(line)
-            if self.skip_subagent():
-                return
             if kind == "user":
                 yield from self._read_user_line(line, content)
             else:
@@ -138,9 +136,9 @@ class ClaudeCode(Transcript):
         elif not isinstance(ref := line.get("uuid"), str):
             self.reading.report_bad(self.number, "user record without a uuid")
         elif line.get("isCompactSummary"):
-            yield from self.make_summary(ref, strip_client_text(CLAUDE_CODE.name, "summary", text))
+            yield self.make_summary(ref, strip_client_text(CLAUDE_CODE.name, "summary", text))
         elif text and treat_text(self.agent, text) in ("", "command") and not _is_typed(line):
-            yield from self.make_notice(ref, text, "Task")
+            yield self.make_notice(ref, text, "Task")
         else:
             yield from read_user_text(self, ref, text)
 
@@ -219,11 +217,11 @@ def read_user_text(talk: Conversation, ref: str, text: str) -> Iterator[Item]:
     elif treatment.startswith("skip "):
         talk.reading.skip(treatment.removeprefix("skip "))
     elif treatment == "compaction":
-        yield from talk.make_summary(ref, strip_client_text(CLAUDE_CODE.name, "summary", text))
+        yield talk.make_summary(ref, strip_client_text(CLAUDE_CODE.name, "summary", text))
     elif treatment == "shell":
         yield from _read_own_command(talk, ref, text)
     elif treatment == "notification":
-        yield from talk.make_notice(ref, text, "Task")
+        yield talk.make_notice(ref, text, "Task")
     elif typed := _typed_command(text) if treatment == "command" else text:
         yield talk.make_prompt(ref, typed)
     else:
@@ -237,7 +235,7 @@ def _read_own_command(talk: Conversation, ref: str, text: str) -> Iterator[Item]
     commands = [("command", start, end) for tag, start, end in places if tag == "bash-input"]
     said = [(start, end) for tag, start, end in places if tag != "bash-input"]
     call = ToolCall(tuple(commands), (said[0][0], said[-1][1]) if said else None)
-    yield from talk.make_notice(ref, body, "Bash", "user", call)
+    yield talk.make_notice(ref, body, "Bash", "user", call)
 
 
 def _name_actor(path: Path) -> str:

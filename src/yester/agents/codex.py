@@ -87,8 +87,6 @@ class Rollout(Transcript):
             self.reading.skip(str(kind or "untyped"))
         elif self.state.copied:
             self.reading.skip("copied from another session")
-        elif self.skip_subagent():
-            return
         elif kind == "compacted":
             yield from self._read_compaction(payload)
         else:
@@ -131,7 +129,7 @@ class Rollout(Transcript):
         elif kind == "reasoning":
             summary, content = payload.get("summary"), payload.get("content")
             if text := join_output(nested_text(summary), nested_text(content)):
-                yield from self.make_message(payload.get("id"), text, "thinking")
+                yield self.make_message(payload.get("id"), text, "thinking")
             else:
                 self.reading.skip("encrypted reasoning")
         elif kind in ("function_call", "custom_tool_call", "local_shell_call"):
@@ -139,7 +137,7 @@ class Rollout(Transcript):
         elif kind in ("function_call_output", "custom_tool_call_output"):
             yield from self.add_result(payload.get("call_id"), _read_output(payload.get("output")))
         elif kind == "web_search_call" and isinstance(action := payload.get("action"), dict):
-            yield from self.skip_empty(self.make_call(payload.get("id"), "web_search", action))
+            yield self.make_call(payload.get("id"), "web_search", action)
         else:
             self.reading.skip(str(kind or "untyped"))
 
@@ -151,8 +149,7 @@ class Rollout(Transcript):
             yield from self._read_user_message(payload)
         elif role == "assistant":
             text = nested_text(payload.get("content"))
-            for item in self.make_message(payload.get("id"), text):
-                yield from self.await_result(_LAST_SAID, item)
+            yield from self.await_result(_LAST_SAID, self.make_message(payload.get("id"), text))
             for plan in _PLAN.findall(text):
                 yield self.make_plan(plan)
         else:
@@ -165,7 +162,7 @@ class Rollout(Transcript):
             if treatment == "shell":
                 yield from self._read_shell(text)
             elif treatment == "notification":
-                yield from self.make_notice(payload.get("id"), text, "spawn_agent")
+                yield self.make_notice(payload.get("id"), text, "spawn_agent")
             elif not treatment:
                 texts.append(strip_client_text(self.agent, "prompt", text))
             else:
@@ -193,7 +190,7 @@ class Rollout(Transcript):
             self.reading.skip("summary said twice")
         yield from self._give_last_said()
         if text:
-            yield from self.make_summary(None, text)
+            yield self.make_summary(None, text)
         else:
             self.reading.skip("encrypted compaction")
 

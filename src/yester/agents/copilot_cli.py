@@ -71,7 +71,7 @@ class EventLog(Transcript):
         }.get(kind)
         if handler is None:
             self.reading.skip(kind)
-        elif not self.skip_subagent():
+        else:
             yield from handler(record, data)
 
     def _begin_session(self, data: Record) -> None:
@@ -108,12 +108,12 @@ class EventLog(Transcript):
         text, thought = nested_text(data.get("content")), data.get("reasoningText")
         ref = self.make_ref(data.get("messageId") or record.get("id"), text)
         if thought:
-            yield from self.make_message(f"{ref}:thinking", thought, "thinking")
+            yield self.make_message(f"{ref}:thinking", thought, "thinking")
         if text.strip() or not data.get("toolRequests"):
-            yield from self.make_message(ref, text)
+            yield self.make_message(ref, text)
 
     def _read_compaction(self, record: Record, data: Record) -> Iterator[Item]:
-        yield from self.make_summary(record.get("id"), data.get("summaryContent"))
+        yield self.make_summary(record.get("id"), data.get("summaryContent"))
 
     # --- what was done -----------------------------------------------------------------------
 

@@ -114,7 +114,7 @@ class CursorReader(Reader):
         stored = {path.parent.name for path in found if path.name == STORE}
         return (path for path in found if path.suffix != ".jsonl" or path.stem not in stored)
 
-    def read_items(self, reading: Reading) -> Iterator[Item | None]:
+    def parse_items(self, reading: Reading) -> Iterator[Item | None]:
         if not is_database(reading.path):
             yield from _open_transcript(reading).read_items()
         else:
@@ -183,8 +183,6 @@ class Chat(Transcript):
         if role not in ("user", "assistant", "tool") or not isinstance(content, str | list):
             self.reading.skip(str(record.get("type") or role or "untyped"))
             return
-        if self.skip_subagent():
-            return
         options = dict_at(record, "providerOptions", "cursor")
         failed = dict_at(options, "highLevelToolCallResult").get("isError") is True
         self.epoch = parse_time(record.get("timestamp")) or self.epoch
@@ -206,7 +204,7 @@ class Chat(Transcript):
         queries = [query.strip() for query in _QUERY.findall(said)]
         body = "\n".join(filter(None, queries)) if queries else said.strip()
         if summary and body:
-            yield from self.make_summary(ref, body)
+            yield self.make_summary(ref, body)
         elif body and (queries or not _OWN_TEXT.match(body)):
             yield self.make_prompt(ref, body)
         elif said.strip():
@@ -373,8 +371,6 @@ class Composer(Conversation):
         row = self.database.select_value(f"SELECT rowid FROM {TABLE} WHERE key = ?", key) or 0
         self.data = self._select_object("conversation", key, row) or {}
         self._begin_session()
-        if self.skip_subagent():
-            return
         if inline := dicts_at(self.data, "conversation"):  # early versions kept all in one row
             for at, bubble in enumerate(inline):
                 ref = text_at(bubble, "bubbleId") or f"{self.id}:{at}"
@@ -436,16 +432,16 @@ class Composer(Conversation):
             call = self._find_call(ref, bubble)
             thought = nested_text(bubble.get("thinking")).strip()
             if thought:
-                yield from self.make_message(f"{ref}:thinking", thought, "thinking")
+                yield self.make_message(f"{ref}:thinking", thought, "thinking")
             if call:
                 yield from self._read_tool_bubble(f"{ref}:tool", call)
             if said or not (thought or call):
-                yield from self.make_message(ref, said)
+                yield self.make_message(ref, said)
 
     def _read_summary(self) -> Iterator[Item]:
         latest = dict_at(self.data, "latestConversationSummary")
         if summary := text_at(dict_at(latest, "summary"), "summary") or text_at(latest, "summary"):
-            yield from self.make_summary(f"{self.id}:summary", summary)
+            yield self.make_summary(f"{self.id}:summary", summary)
 
     def _find_call(self, ref: str, bubble: dict[str, Any]) -> dict[str, Any] | None:
         """A bubble's tool call; before version 3 it stands beside the conversation."""
@@ -470,7 +466,7 @@ class Composer(Conversation):
         about = found if isinstance(found, dict) else {}
         status = about.get("exitCodeV2", about.get("exitCode"))
         result = Result(output, call.get("status") == "error" or bool(error), status)
-        yield from self.make_answered_call(ref, key, call["name"], given, result)
+        yield self.make_answered_call(ref, key, call["name"], given, result)
 
 
 def _list_workspaces(path: Path) -> Iterator[tuple[str, str]]:

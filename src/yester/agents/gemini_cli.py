@@ -135,8 +135,6 @@ class Chat(Transcript):
         self.place_record(message.get("timestamp"))
         if kind not in ("user", "gemini"):
             self.reading.skip(f"{kind} message" if isinstance(kind, str) else "untyped")
-        elif self.skip_subagent():
-            return
         elif kind == "user":
             yield from self._read_user_message(own, message)
         else:
@@ -158,7 +156,7 @@ class Chat(Transcript):
         if not text:
             self.reading.skip("injected context" if typed.strip() else "tool result repeated")
         elif _is_snapshot(message):
-            yield from self.make_summary(own, text)
+            yield self.make_summary(own, text)
         elif self.actor:
             if self.state.recent not in ((), (own,)):
                 self.reading.skip("client's own text")  # it drives the sub-agent on
@@ -176,10 +174,10 @@ class Chat(Transcript):
         content = message.get("content")
         thought = join_output(_thought_text(message), _message_text(content, thought=True))
         if thought:
-            yield from self.make_message(f"{own}:thoughts", thought, "thinking")
+            yield self.make_message(f"{own}:thoughts", thought, "thinking")
         text = strip_client_text(self.agent, "answer", _message_text(content))
         if text.strip():
-            yield from self.make_message(own, text)
+            yield self.make_message(own, text)
         for call in list_at(message, "toolCalls"):
             if isinstance(call, dict) and isinstance(call.get("name"), str):
                 yield from self._read_tool_call(own, call)
@@ -198,7 +196,7 @@ class Chat(Transcript):
         status = int(codes[-1]) if codes else None  # the client's own word comes last
         output = strip_client_text(self.agent, "result", output, tool)
         result = Result(output, failed or call.get("status") == "error", status)
-        yield from self.skip_bookkeeping(complete_call(item, result))
+        yield complete_call(item, result)
 
 
 def _list_parts(content: Any) -> list[dict[str, Any]]:

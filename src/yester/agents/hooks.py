@@ -150,6 +150,7 @@ def add_items(
     found = [
         replace(item, source=event.agent, agent=event.agent)
         for item in _read_event(reader, event, payload, fallback)
+        if reading.keeps(item)
     ]
     items = [
         replace(item, ref=item.alias, alias="") if item.ref == _MADE_UP else item
@@ -162,8 +163,6 @@ def add_items(
 def _read_event(
     reader: ClaudeCode, event: HookEvent, payload: Mapping[str, Any], fallback: str
 ) -> Iterator[Item]:
-    if reader.skip_subagent():
-        return
     if event.what == "prompt":
         prompt = strip_client_text(CLAUDE_CODE.name, "prompt", event.prompt).strip()
         yield from read_user_text(reader, _MADE_UP, prompt)
@@ -174,12 +173,12 @@ def _read_event(
         text = text_at(payload, "error") if event.failed else result_text(event.tool, response)
         yield from reader.add_result(key, Result(text, event.failed))
     elif event.what in ("stop", "agent end"):
-        yield from reader.make_message(_MADE_UP, text_at(payload, "last_assistant_message"))
+        yield reader.make_message(_MADE_UP, text_at(payload, "last_assistant_message"))
     elif event.what == "compaction":
         summary = strip_client_text(
             CLAUDE_CODE.name, "summary", text_at(payload, "compact_summary")
         )
-        yield from reader.make_summary(_MADE_UP, summary)
+        yield reader.make_summary(_MADE_UP, summary)
 
 
 def result_text(tool: str, response: Any) -> str:

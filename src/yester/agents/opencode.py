@@ -274,7 +274,7 @@ class OpencodeReader(Reader):
         messages = list((storage / "message" / path.stem).glob("*.json"))
         return stamp_files(path, *messages, *(storage / "part" / one.stem for one in messages))
 
-    def read_items(self, reading: Reading) -> Iterator[Item | None]:
+    def parse_items(self, reading: Reading) -> Iterator[Item | None]:
         if reading.path.suffix == ".json":
             yield from _read_file(reading)
         else:
@@ -326,8 +326,6 @@ class _Session(Conversation):
         self.store = store
 
     def read_items(self) -> Iterator[Item]:
-        if self.skip_subagent():
-            return
         message = None
         for message in self.store.read_messages(self.session):
             self.epoch = message.epoch or self.epoch
@@ -362,7 +360,7 @@ class _Session(Conversation):
         if info.get("summary") is True or message.kind == "compaction":
             texts = [nested_text(part) for _, part in parts if part.get("type") == "text"]
             body = "\n".join([*texts, nested_text(info.get("summary"))])
-            yield from self.make_summary(message.id, body)
+            yield self.make_summary(message.id, body)
         elif message.kind == "assistant":
             if not parts:
                 self.reading.skip("failed answer" if info.get("error") else "empty")
@@ -371,7 +369,7 @@ class _Session(Conversation):
         elif message.kind == "shell":  # a command the user ran
             given = {"command": info.get("command")}
             result = Result(info.get("output"), status=info.get("exit"))
-            yield from self.make_answered_call(message.id, None, "shell", given, result)
+            yield self.make_answered_call(message.id, None, "shell", given, result)
         else:
             self.reading.skip(message.kind or "unknown message")
 
@@ -380,11 +378,11 @@ class _Session(Conversation):
         if kind == "tool":
             yield from self._read_tool_part(ref, part)
         elif kind == "reasoning":
-            yield from self.make_message(ref, part.get("text"), "thinking")
+            yield self.make_message(ref, part.get("text"), "thinking")
         elif reason := _skip_reason(part):
             self.reading.skip(reason)
         else:
-            yield from self.make_message(ref, part.get("text"))
+            yield self.make_message(ref, part.get("text"))
 
     def _read_tool_part(self, ref: str, part: dict[str, Any]) -> Iterator[Item]:
         """Version 1: tool, callID, state.output; version 2: name, id, state.content."""
@@ -394,7 +392,7 @@ class _Session(Conversation):
         status = dict_at(state, "metadata").get("exit")
         result = Result(output, state.get("status") == "error", status)
         tool, key = text_at(part, "tool", "name") or "unknown", value_at(part, "callID", "id")
-        yield from self.make_answered_call(ref, key, tool, state.get("input"), result)
+        yield self.make_answered_call(ref, key, tool, state.get("input"), result)
 
 
 def _skip_reason(part: dict[str, Any]) -> str:

@@ -218,7 +218,7 @@ class Transcript(Conversation, ABC):
             yield from self._give_up_waiting()
         self.keep_place(end)
         for call in self.waiting.values():
-            yield from self._give_unanswered(call)
+            yield self._give_unanswered(call)
 
     def keep_place(self, offset: int) -> None:
         """Behind the line that was read: here the next run goes on, unless something waits."""
@@ -234,19 +234,19 @@ class Transcript(Conversation, ABC):
             # Where something waits all the time, the place must move nevertheless.
             if self.number - call.line >= _PATIENCE_LINES or behind > 2 * _PATIENCE_LINES:
                 del self.waiting[key]
-                yield from self._give_unanswered(call)
+                yield self._give_unanswered(call)
 
-    def _give_unanswered(self, call: Waiting) -> Iterator[Item]:
+    def _give_unanswered(self, call: Waiting) -> Item:
         self.reading.unanswered.add(call.item.ref)
-        yield from self.skip_bookkeeping(call.item)
+        return call.item
 
     def read_block(self, ref: str, block: Any) -> Iterator[Item]:
         """A part of a message in the form of the models' interfaces: said, thought or done."""
         kind = text_at(block, "type")
         if kind == "text":
-            yield from self.make_message(ref, block)
+            yield self.make_message(ref, block)
         elif kind in ("thinking", "reasoning"):
-            yield from self.make_message(ref, text_at(block, "text", "thinking"), "thinking")
+            yield self.make_message(ref, text_at(block, "text", "thinking"), "thinking")
         elif kind in ("tool_use", "tool-call"):
             key, tool = value_at(block, "id", "toolCallId"), text_at(block, "name", "toolName")
             given = value_at(block, "input", "args")
@@ -270,10 +270,10 @@ class Transcript(Conversation, ABC):
     def await_result(self, key: Any, item: Item) -> Iterator[Item]:
         """Keep an item until it is completed under this key."""
         if not isinstance(key, str) or not key:
-            yield from self.skip_bookkeeping(item)
+            yield item
             return
         if key in self.waiting:
-            yield from self._give_unanswered(self.waiting.pop(key))
+            yield self._give_unanswered(self.waiting.pop(key))
         self.waiting[key] = Waiting(item, self.number)
 
     def add_result(self, key: Any, result: Result) -> Iterator[Item]:
@@ -282,10 +282,10 @@ class Transcript(Conversation, ABC):
         if call is None:
             ref = f"{self.make_ref(key, nested_text(result.content))}:result"
             item = self.make_item(ref, "message", "tool", "", origin="tool")
-            yield from self.skip_empty(complete_call(item, result))
+            yield complete_call(item, result)
         else:
             self.reading.messages += 1
-            yield from self.skip_bookkeeping(complete_call(call.item, result))
+            yield complete_call(call.item, result)
 
 
 # --- Markdown ------------------------------------------------------------------------------------
@@ -384,5 +384,5 @@ class FileReader(Reader):
     def is_transcript(self, path: Path) -> bool:
         return self.kind.is_own_file(path)
 
-    def read_items(self, reading: Reading) -> Iterator[Item | None]:
+    def parse_items(self, reading: Reading) -> Iterator[Item | None]:
         return self.kind(reading).read_items()

@@ -134,8 +134,6 @@ class History(Markdown):
         ref, body = f"{session}:{number}", "\n".join(lines[1:])
         if named := _MESSAGE_ID.match(body):
             ref, body = named[1], body[named.end() :]
-        if self.skip_subagent():
-            return
         if header["who"] == "User":
             yield from self._read_user_block(
                 ref, _strip_rules(strip_client_text(CLAUDE_CODE.name, "prompt", body)).strip()
@@ -143,7 +141,7 @@ class History(Markdown):
         elif header["model"] == "<synthetic>" or body.lstrip().startswith(_TO_COMPACT):
             self.reading.skip("client's own text")
         elif self.actor and not header["model"]:  # no model wrote it: the agent that asked did
-            yield from self.make_message(ref, _strip_rules(body), "task")
+            yield self.make_message(ref, _strip_rules(body), "task")
         else:
             yield from self._read_agent_block(ref, body)
 
@@ -184,9 +182,9 @@ class History(Markdown):
                 own = f"{ref}:{number}" if number else ref
                 number += 1
                 if found is None:
-                    yield from self.make_message(own, text)
+                    yield self.make_message(own, text)
                 elif found["think"] is not None:
-                    yield from self.make_message(own, _strip_details(found["think"])[1], "thinking")
+                    yield self.make_message(own, _strip_details(found["think"])[1], "thinking")
                 else:
                     yield from self._read_tool_use(own, found)
         if not number:
