@@ -187,7 +187,7 @@ def test_a_memory_is_edited_by_options(run):
 
 def test_a_memory_is_edited_in_the_editor_and_unchanged_nothing_is_written(run, editor, home):
     id_ = str(remember(run, "Use UTC", "--type", "decision")["id"])
-    env = editor("text = text.replace('accepted', 'proposed', 1)")
+    env = editor("text = text.replace('= \"accepted', '= \"proposed')")
     ran = run("memory", "edit", id_, "--why", "not sure", env=env)
     assert ran.out.startswith("changed ★")
     assert run("memory", "show", id_, "--json").json["hits"][0]["content"]["status"] == "proposed"

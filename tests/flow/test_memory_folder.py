@@ -79,7 +79,7 @@ def test_one_unreadable_file_is_named_and_left_out(root):
     write(root, "runbooks/worse.json", b"\xff\xfe")
     tree = MemoryFolder(root)
     assert list(tree.memories) == ["decision/good"]
-    assert problems(tree)[0].startswith(f"{bad}: is not JSON (line 1: ")
+    assert problems(tree)[0].startswith(f"{bad}: is not JSON (Expecting property name")
     assert len(problems(tree)) == 2
 
 
@@ -91,7 +91,7 @@ def test_links_are_not_followed_out_of_the_tree(root, tmp_path):
     (root / "runbooks").symlink_to(outside)
     tree = MemoryFolder(root)
     assert list(tree.memories) == ["decision/good"]
-    assert [p for p in problems(tree) if "is a link, which is not followed" in p] == [
+    assert sorted(p for p in problems(tree) if "is a link, which is not followed" in p) == [
         f"{root / 'decisions/linked.json'}: is a link, which is not followed",
         f"{root / 'runbooks'}: is a link, which is not followed",
     ]

@@ -311,7 +311,7 @@ def test_what_cannot_be_read_or_kept_is_named_and_stands_in_nobodys_way(run, syn
     (root / "memory-config.json").write_text("{")
     ran = run("memory", "sync", cwd=shop)
     assert ran.code == 3
-    assert f"yester: {bad}: is not JSON (line 1" in ran.err
+    assert f"yester: {bad}: is not JSON (Expecting" in ran.err
     assert "category is 'recipe', but must be one of decision" in ran.err
     assert "decision.status is 'perhaps', but must be one of proposed" in ran.err
     assert "memory-config.json: is not a JSON object; the defaults are used" in ran.err

@@ -90,7 +90,7 @@ BAD = {
     b'{"a": NaN}': "is not JSON (NaN",
     b'{"a": 1e999}': "is not JSON (1e999",
     b'{"a": ' + b"9" * 5000 + b"}": "is not JSON",
-    b'{"a": "\xff"}': "is not UTF-8",
+    b'{"a": "\xff"}': "is not JSON ('utf-8' codec",
     b'{"a": ' + b"[" * 100_000 + b"]" * 100_000 + b"}": "is nested too deeply",
     b'{"a": ' + b"[" * 60 + b"]" * 60 + b"}": "is nested too deeply",
     b'{"title": "a", "title": "b"}': "the key 'title' stands there twice",

@@ -153,14 +153,9 @@ def parse_memory_file(data: bytes, where: str = "memory") -> MemoryFile:
         if not _is_shallow(values, _DEEPEST + 1):
             raise RecursionError
         msgspec.convert(values, _Form)
-    except UnicodeDecodeError as error:
-        raise SourceError(f"{where}: is not UTF-8 (byte {error.start})") from None
-    except json.JSONDecodeError as error:
-        reason = f"line {error.lineno}: {error.msg.lower()}"
-        raise SourceError(f"{where}: is not JSON ({reason})") from None
     except msgspec.ValidationError as error:
         raise SourceError(f"{where}: is no memory ({error})") from None
-    except ValueError as error:  # NaN, a number out of bounds, a key twice
+    except ValueError as error:  # also NaN, a number out of bounds, a key twice
         raise SourceError(f"{where}: is not JSON ({error})") from None
     except RecursionError:
         raise SourceError(f"{where}: is nested too deeply") from None

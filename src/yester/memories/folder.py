@@ -17,7 +17,6 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -110,14 +109,17 @@ def parse_folder_config(data: bytes | None, where: str = CONFIG) -> FolderConfig
     return FolderConfig(folders, days, limit, tuple(warnings))
 
 
+def read_folder_config(root: Path) -> FolderConfig:
+    path = root / CONFIG
+    try:
+        return parse_folder_config(read_shared(path), str(path))
+    except SourceError as error:  # a link, a pipe, too large: as if it were not there
+        return FolderConfig(warnings=(f"{error}; the defaults are used",))
+
+
 def narrow_limit(most: int, top: str) -> int:
     """At most so many as the user has set (`most`), or fewer where the project at `top` says so."""
-    if not top or most <= 0:
-        return most
-    try:
-        found = parse_folder_config(read_shared(Path(top) / INSIDE / CONFIG)).max_inject
-    except SourceError:  # a link, a pipe, too large: as if it were not there
-        return most
+    found = read_folder_config(Path(top) / INSIDE).max_inject if top and most > 0 else None
     return most if found is None else min(most, found)
 
 
@@ -235,7 +237,7 @@ class MemoryFolder:
         self.memories: dict[str, MemoryFile] = {}  # by key
         self.paths: dict[str, str] = {}  # key → path below the root
         self.unread: dict[str, str] = {}  # path below the root → why
-        self.config = self._read_config()
+        self.config = read_folder_config(root)
         self._read_memories()
 
     def put_memory(self, one: MemoryFile) -> None:
@@ -278,17 +280,10 @@ class MemoryFolder:
         if not swap_shared(at, data, present.raw if present else None):
             raise SourceError(f"{at}: has changed while it was looked at; it is left as it is")
 
-    def _read_config(self) -> FolderConfig:
-        path = self.root / CONFIG
-        try:
-            return parse_folder_config(read_shared(path), str(path))
-        except SourceError as error:
-            return FolderConfig(warnings=(f"{error}; the defaults are used",))
-
     def _read_memories(self) -> None:
         """The same memory in two files is the one whose file has its name, else the first; the
         other is among the unread."""
-        for number, path in enumerate(self._list_files("")):
+        for number, path in enumerate(self._list_files()):
             if number == _MOST_FILES:
                 self.unread[""] = (
                     f"{self.root}: has more than {_MOST_FILES:,} files; the rest was not read"
@@ -310,29 +305,24 @@ class MemoryFolder:
             if chosen == path:
                 self.memories[one.key], self.paths[one.key] = one, path
 
-    def _list_files(self, below: str) -> Iterator[str]:
-        """Paths of memories below the root, in order. Files beside the folders are no memories."""
-        try:
-            with os.scandir(self.root / below) as listed:
-                entries = sorted(listed, key=lambda entry: entry.name)
-        except FileNotFoundError:
-            return
-        except OSError as error:
-            reason = error.strerror or error
-            self.unread[below] = f"{self.root / below}: cannot be read ({reason})"
-            return
-        for entry in entries:
-            path = f"{below}/{entry.name}" if below else entry.name
-            if entry.name.startswith("."):
-                continue
-            if entry.is_symlink():
-                if entry.name.endswith(".json") if below else entry.is_dir():
-                    self.unread[path] = f"{self.root / path}: is a link, which is not followed"
-            elif entry.is_dir(follow_symlinks=False):
-                if path.count("/") < _DEEPEST:
-                    yield from self._list_files(path)
-            elif below and entry.name.endswith(".json"):
-                yield path
+    def _list_files(self) -> Iterator[str]:
+        """Paths of memories below the root. Files beside the folders are no memories."""
+
+        def note_error(error: OSError) -> None:
+            if not isinstance(error, FileNotFoundError):
+                self.unread[error.filename] = f"{error.filename}: cannot be read ({error.strerror})"
+
+        for folder, names, files in os.walk(self.root, onerror=note_error):
+            here = Path(folder).relative_to(self.root)
+            deepest = len(here.parts) == _DEEPEST
+            names[:] = sorted(n for n in names if not (deepest or n.startswith(".")))
+            for name in names:
+                if (Path(folder) / name).is_symlink():
+                    at = (here / name).as_posix()
+                    self.unread[at] = f"{Path(folder) / name}: is a link, which is not followed"
+            for name in sorted(files) if here.parts else ():
+                if name.endswith(".json") and not name.startswith("."):
+                    yield (here / name).as_posix()
 
     def _choose_path(self, one: MemoryFile) -> str:
         """A name nobody has: by another file with this name the memory must not be hidden."""
@@ -349,14 +339,9 @@ class MemoryFolder:
     def _path_prefix(self, index: str) -> str:
         """From where the index sees the files: as it did before, else from the project, whose
         `.claude/memory` the folder mostly is."""
-        files = set(self.paths.values())
-        seen = Counter(
-            path[: -len(end)]
-            for path in parse_index(index)
-            for end in ("/".join(path.split("/")[-deep:]) for deep in range(2, _DEEPEST + 2))
-            if end in files
-        )
-        if seen:
-            return min(seen, key=lambda above: (-seen[above], above))
+        for path in parse_index(index):
+            for file in self.paths.values():
+                if f"/{path}".endswith(f"/{file}"):
+                    return path.removesuffix(file)
         inside = self.root.absolute().parts[-2:] == INSIDE.parts
         return f"{INSIDE.as_posix()}/" if inside else ""

@@ -256,18 +256,19 @@ def _find_alike(tag: str, used: Sequence[str]) -> str:
 
 
 def render_edit_form(values: Mapping[str, Any], head: str) -> str:
-    """The editable part of a plain form; fields it does not have stand as comments."""
-    fields, content = category_of(values["type"]).fields, values["content"]
-    lines = [f"# {line}" for line in head.splitlines()] + [""]
-    lines += [_toml_field(part, values[part.name]) for part in PARTS]
-    lines += ["", "[content]"]
-    lines += [_toml_field(one, content.get(one.name)) for one in fields if not one.fields]
-    for field in fields:
-        if field.fields:
-            lines += _toml_table(field, content.get(field.name))
-    known = {field.name for field in fields}
-    lines += [f"{_toml_value(k)} = {_toml_value(v)}" for k, v in content.items() if k not in known]
-    return "\n".join(lines) + "\n"
+    """The editable part of a plain form, below what may stand in it."""
+    import tomlkit  # here, since only an editor's form needs it
+
+    category = category_of(values["type"])
+    fields = [f"    {one.name}: {one.description}" for one in category.fields]
+    lines = [*head.splitlines(), "", f"The content of a {category.name} may have:", *fields]
+    form = tomlkit.document()
+    for line in lines:
+        form.add(tomlkit.comment(line) if line else tomlkit.nl())
+    form.add(tomlkit.nl())
+    for name in EDIT_KEYS:
+        form.add(name, _toml_item(values[name]))
+    return tomlkit.dumps(form)
 
 
 def parse_edit_form(text: str, name: str = "the text") -> Plain:
@@ -284,30 +285,18 @@ def parse_edit_form(text: str, name: str = "the text") -> Plain:
     return values
 
 
-def _toml_field(field: Field, value: Any) -> str:
-    hint = f"  # {', '.join(field.choices)}" if field.choices else ""
-    if value is None:
-        return f"# {field.name} = {'[]' if field.kind == 'texts' else _toml_value('')}{hint}"
-    return f"{field.name} = {_toml_value(value)}{hint}"
-
-
-def _toml_table(field: Field, value: Any) -> list[str]:
-    many = field.kind == "records"
-    head = f"[[content.{field.name}]]" if many else f"[content.{field.name}]"
-    lines = []
-    for record in (value if many else [value]) if value else [{}]:
-        lines += ["", head if value else f"# {head}"]
-        lines += [_toml_field(inner, record.get(inner.name)) for inner in field.fields]
-    return lines
-
-
-def _toml_value(value: Any) -> str:
-    import tomlkit  # here, since only an editor's form needs it
-    from tomlkit.items import Array
+def _toml_item(value: Any) -> Any:
+    """A value as people like to edit it: what is long stands on lines of its own."""
+    import tomlkit
 
     if isinstance(value, str) and ("\n" in value or len(value) > 80):
-        return tomlkit.string(value, multiline=True).as_string()
-    item = tomlkit.item(list(value) if isinstance(value, tuple) else value)
-    if isinstance(item, Array) and sum(len(str(one)) for one in value) > 60:
+        return tomlkit.string(value, multiline=True)
+    if isinstance(value, Mapping):
+        table = tomlkit.table()
+        for name, part in value.items():
+            table.add(name, _toml_item(part))
+        return table
+    item = tomlkit.item([*map(_toml_item, value)] if isinstance(value, list | tuple) else value)
+    if isinstance(item, tomlkit.items.Array) and len(item.as_string()) > 60:
         item.multiline(True)
-    return str(item.as_string())
+    return item

@@ -18,6 +18,7 @@ from typing import Any
 from yester.errors import UsageError
 from yester.memories import rules
 from yester.memories.categories import (
+    CATEGORIES,
     Category,
     clean_text,
     draft_content,
@@ -66,8 +67,8 @@ TYPE_CUES: tuple[tuple[str, str], ...] = (
     ("tech_debt", r"(todo|fixme|hack|tech(nical)? debt)\b"),
     ("constraint", r".*\b(must not|must never|is limited to|no more than)\b"),
 )
-_STATUSES = {"active": "update", "retired": "retire", "archived": "archive"}  # and what leads there
 
+_STATUSES = {"active": "update", "retired": "retire", "archived": "archive"}  # and what leads there
 TAG, TITLE, ALIKE = 3, 2, 1
 THRESHOLD = 3
 _MOST_TERMS = 24  # of what is said: the rarest ones
@@ -98,7 +99,7 @@ class Draft:
     session: str = ""
     agent: str = ""
     epoch: int = 0  # when it was said; 0: now
-    status: str = "active"  # what it has there; active or not, it is not brought back here
+    status: str = "active"  # what it has there
     reason: str = ""
 
 
@@ -174,7 +175,8 @@ def remember(
     if update and supersedes:
         raise UsageError("update and supersedes exclude each other; name one memory")
     draft = replace(draft, ref=drop_surrogates(draft.ref), source=drop_surrogates(draft.source))
-    values, category = form_from_draft(store, draft, project, by)
+    values = form_from_draft(store, draft, project, by)
+    category = CATEGORIES[values["type"]]
     given = normalise_tags(draft.tags)
     suggested = suggest_tags(given, tag_counts(store)) if given else {}
     refuse_rules(by, category.name)
@@ -214,10 +216,8 @@ def remember_instead(store: Store, old: Memo, text: str, by: Author, title: str 
     return remember(store, draft, project, by, supersedes=item.id)
 
 
-def form_from_draft(
-    store: Store, draft: Draft, project: Project, by: Author
-) -> tuple[Plain, Category]:
-    """A draft checked and in its normal form, with its category."""
+def form_from_draft(store: Store, draft: Draft, project: Project, by: Author) -> Plain:
+    """A draft checked and in its normal form."""
     text = clean_text(draft.text)
     if not text and not draft.content:
         raise UsageError("there is nothing to remember: the text is empty")
@@ -241,10 +241,9 @@ def form_from_draft(
     )  # fmt: skip
     if not values["tags"]:
         concepts = [clean_text(concept) for concept in draft.concepts]
-        used = tag_counts(store)
-        found = fill_tags(category.name, concepts, values["files"], text, used)
+        found = fill_tags(category.name, concepts, values["files"], text, tag_counts(store))
         values["tags"] = list(found)
-    return values, category
+    return values
 
 
 def create_memory(store: Store, draft: Draft, values: Plain, project: Project, by: Author) -> Memo:

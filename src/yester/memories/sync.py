@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 from yester.errors import SourceError, StoreChanged, UsageError
 from yester.memories.categories import category_of
@@ -44,6 +44,7 @@ from yester.store.contract import Store
 
 # key → (hash in the folder, hash in the store) after the last sync; "" where it was not there
 Base = Mapping[str, tuple[str, ...]]
+Keeper: TypeAlias = "MemoryFolder | StoreKeeper"
 _NEVER = ("", "")
 
 SOURCE = "claude-memory"  # of memories that came from a file
@@ -51,22 +52,6 @@ _AGENT, _BASE = "memory-sync", "base"  # of the sources that hold a base, and wh
 _STEPS = {"active": "restore", "retired": "retire", "archived": "archive"}
 # How many memories a side must have had that none of them being there is taken for an accident.
 _SUSPICIOUS = 3
-
-
-class Keeper(Protocol):
-    """One of the two sides; `name` is what to call it in a message. `memories` are those it held
-    when it was opened, retired and archived ones included, with what was put and dropped since.
-    Both methods raise SourceError, and do nothing, where it holds something else by now."""
-
-    name: str
-    memories: dict[str, MemoryFile]
-
-    def put_memory(self, one: MemoryFile) -> None:
-        """Keep this version in place of the one of its key."""
-
-    def drop_memory(self, key: str) -> None:
-        """The other side has no such memory any more: delete it, or retire it and keep it to
-        yourself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +119,7 @@ def _plan_memory(
             newer, older, where = here, there, "file"
             if there.updated > here.updated:
                 newer, older, where = there, here, "store"
-            other = _rename_beside(older, folder, store, given)
+            other = _rename_beside(older, folder, store, given=given)
             why = f"changed on both sides; the {where}'s version keeps the name, the other is "
             return Action("conflict", key, newer, other, why + other.key)
         case _, _, MemoryFile(), _:
@@ -153,14 +138,14 @@ def _is_hidden(key: str, before: tuple[str, ...], folder: MemoryFolder) -> bool:
     return bool(before[0] and key not in folder.memories and folder.unread)
 
 
-def _rename_beside(one: MemoryFile, folder: Keeper, store: Keeper, given: set[str]) -> MemoryFile:
+def _rename_beside(one: MemoryFile, *sides: Keeper, given: set[str]) -> MemoryFile:
     """The version under a name made from its content: the same conflict again gives the same name,
     and a name that holds something else is not taken."""
     mark = f"-conflict-{one.hash[:8]}"
     for number in count(1):
         end = mark if number == 1 else f"{mark}-{number}"
         copy = one.with_values(id=f"{one.id[: LONGEST_ID - len(end)]}{end}")
-        if copy.key not in given and {*_hashes_of(copy.key, folder, store)} <= {"", copy.hash}:
+        if copy.key not in given and {*_hashes_of(copy.key, *sides)} <= {"", copy.hash}:
             break
     given.add(copy.key)
     return copy
@@ -207,7 +192,7 @@ def sync_keepers(
     )
 
 
-def _carry_out(action: Action, folder: Keeper, store: Keeper) -> None:
+def _carry_out(action: Action, folder: MemoryFolder, store: Keeper) -> None:
     """The copy of a conflict comes first: nothing is replaced before it is safe."""
     for one in filter(None, (action.other, action.version)):
         for side in (folder, store):
@@ -225,9 +210,10 @@ class LetGo(SourceError):
 
 
 class StoreKeeper:
-    """The memories of a project that have a place in the files form. A memory is known by its
-    category and the id its file had, else by its slug. `by` is who syncs; everything is written
-    through `remember` and `lifecycle`: checked, cleaned, and a line of its own in the history."""
+    """The memories of a project that have a place in the files form, retired and archived ones
+    included; what a folder is to a sync. A memory is known by its category and the id its file had,
+    else by its slug. `by` is who syncs; everything is written through `remember` and `lifecycle`:
+    checked, cleaned, and a line of its own in the history."""
 
     def __init__(self, store: Store, project: Project, by: Author) -> None:
         self.name = f"the store ({project.name})"
@@ -292,13 +278,13 @@ class StoreKeeper:
             updated=self._trust_time(one.updated),
             since=self._trust_time(one.time_of(f"{one.status}_at")),
         )
-        values, _ = form_from_draft(self._store, draft, self._project, by)
+        values = form_from_draft(self._store, draft, self._project, by)
         return create_memory(self._store, draft, values, self._project, by)
 
     def _change_memory(self, memo: Memo, one: MemoryFile) -> Memo:
         have = plain_form(memo)
         was, now = (
-            form_from_draft(self._store, draft_from_file(file), self._project, self._by)[0]
+            form_from_draft(self._store, draft_from_file(file), self._project, self._by)
             for file in (self.memories[one.key], one)
         )
         wanted = apply_file_changes(have, was, now, tagged=bool(one.tags))
