@@ -13,7 +13,7 @@ from __future__ import annotations
 import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Self, TypeVar, cast
 
 from yester.errors import NotFound, StoreError, UsageError
 from yester.model import replace
@@ -21,7 +21,6 @@ from yester.model import replace
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from tempfile import TemporaryDirectory
-    from types import TracebackType
 
     from yester.config import Config
     from yester.git import Signals
@@ -68,14 +67,6 @@ def ask_recall(home: Path, asked: Asked, root: str) -> Answer | None:
         return None if answer is None else msgspec.json.decode(answer, type=Answer)
     except msgspec.MsgspecError:
         return None
-
-
-class AskingPlace(NamedTuple):
-    """Where a question is asked: the project, its top folder, the files its work is about."""
-
-    project: Project
-    root: str
-    files: tuple[str, ...] = ()
 
 
 class _Shared:
@@ -135,12 +126,7 @@ class Memory:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -180,15 +166,14 @@ class Memory:
             stamp = (self.home / "config.toml").stat().st_mtime_ns
         except OSError:
             stamp = 0
-        if shared.config is None:
-            shared.config = load_config(self.home, shared.environ)
-            shared.config_stamp = stamp
-        elif stamp != shared.config_stamp:
+        if stamp != shared.config_stamp:
             try:
                 shared.config = load_config(self.home, shared.environ)
                 shared.config_stamp = stamp
             except ConfigError:
-                pass
+                if shared.config is None:
+                    raise
+        assert shared.config
         return shared.config
 
     def reload_config(self) -> Config:
@@ -384,17 +369,6 @@ class Memory:
             return filters
         return replace(filters, projects=(self.current_project.key,))
 
-    def look_around(self, query: str) -> AskingPlace:
-        """Where the question is asked; what git knows of the work at hand counts for a query."""
-        from yester import git
-        from yester.recall.beginning import changed_files
-
-        project = self.current_project
-        root = git.find_top(self.cwd, project.root)
-        if not query or not root:
-            return AskingPlace(project, root)
-        return AskingPlace(project, root, changed_files(self.git_signals(root)))
-
     def git_signals(self, folder: str, wait: bool = True) -> Signals:  # noqa: ARG002
         """What git says about the work in a folder; without `wait`, what is known already."""
         from yester import git
@@ -406,14 +380,17 @@ class Memory:
     def answer(self, asked: Asked) -> Answer:
         """The worker's answer, else our own. It is ranked for the current project and the files at
         hand; without a current one for the project that is asked about."""
+        from yester import git
         from yester.clock import DAY
+        from yester.recall.beginning import changed_files
 
         asked = replace(asked, window=self.config.number("recency_window_days") * DAY)
         root = ""
         if self.cwd:
-            here = self.look_around(asked.query)
-            asked = replace(asked, project=here.project.key, files=here.files)
-            root = here.root
+            project = self.current_project
+            root = git.find_top(self.cwd, project.root)
+            files = changed_files(self.git_signals(root)) if asked.query else ()
+            asked = replace(asked, project=project.key, files=files)
         elif not asked.project and len(asked.filters.projects) == 1:
             asked = replace(asked, project=asked.filters.projects[0])
         found = self._ask_worker(asked, root)
