@@ -8,7 +8,7 @@ down again. What was there when a file was first read has no date, since it may 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -59,19 +59,6 @@ class NotesReport:
     gone: int = 0
     problems: list[str] = field(default_factory=list)
 
-    def add_put(self, put: PutCounts, gone: int) -> None:
-        self.added += put.added
-        self.changed += put.changed - gone
-        self.gone += gone
-
-
-@dataclass(frozen=True, slots=True)
-class NoteFile:
-    """`folder` says which folder its notes are about, "" where nobody knows; asked when needed."""
-
-    path: Path
-    folder: Callable[[], str]
-
 
 def make_note_items(
     text: str, path: str, project: str, written: int, known: Sequence[Item] = ()
@@ -89,24 +76,17 @@ def make_note_items(
     ]
     before = {item.ref: item for item in known}
     names = {item.ref.rpartition("#")[2]: Note((item.title,), item.body) for item in known}
-    source = note_source(Path(path))
+    notes = {f"{path}#{name}": entry for name, entry in name_notes(clean, names)}
+    first_seen = written if before else 0
     found = [
-        _make_item(f"{path}#{name}", source, entry, project, written, before)
-        for name, entry in name_notes(clean, names)
-    ]
-    present = {item.ref for item in found}
-    return found, [_retire_item(item) for item in known if item.ref not in present]
-
-
-def _make_item(
-    ref: str, source: str, entry: Note, project: str, written: int, before: Mapping[str, Item]
-) -> Item:
-    old = before.get(ref)
-    epoch = old.epoch if old else written if before else 0
-    return Item(
-        ref=ref, kind=KIND, project=project, source=source, agent=_AGENT, epoch=epoch,
-        updated=written, type=TYPE, title=entry.title, body=entry.text, origin="file",
-    )  # fmt: skip
+        Item(
+            ref=ref, kind=KIND, project=project, source=note_source(Path(path)), agent=_AGENT,
+            epoch=before[ref].epoch if ref in before else first_seen, updated=written, type=TYPE,
+            title=entry.title, body=entry.text, origin="file",
+        )
+        for ref, entry in notes.items()
+    ]  # fmt: skip
+    return found, [_retire_item(item) for item in known if item.ref not in notes]
 
 
 def _retire_item(item: Item) -> Item:
@@ -118,23 +98,24 @@ def _retire_item(item: Item) -> Item:
 
 def import_notes(
     store: Store,
-    files: Iterable[NoteFile],
+    files: Iterable[tuple[Path, str]],
     projects: Projects,
     rules: Rules,
     again: bool = False,
 ) -> NotesReport:
-    """Read these files into the store; one that has not changed costs a stat, unless `again`."""
+    """Read these files into the store, each with the folder its notes are about, where that is
+    known. One that has not changed costs a stat, unless `again`."""
     report = NotesReport()
-    for file in files:
-        path = str(file.path)
+    for file, about in files:
+        path = str(file)
         try:
-            state = file.path.stat()
+            state = file.stat()
             known = next(iter(store.entries(Source, {"path": path})), None)
             same = known and (known.size, known.mtime_ns) == (state.st_size, state.st_mtime_ns)
             if same and not again:
                 report.unchanged += 1
                 continue
-            data = read_shared(file.path.resolve())
+            data = read_shared(file.resolve())
         except OSError as error:
             report.problems.append(f"{path}: cannot be read ({error.strerror or error})")
             continue
@@ -143,16 +124,19 @@ def import_notes(
             continue
         if data is None:
             continue
-        before, folder = find_notes(store, known), file.folder()
-        project = projects.by_folder(folder) if folder else _guess_project(file.path, before)
+        before, folder = find_notes(store, known), about or _find_folder(file, store)
+        project = projects.by_folder(folder) if folder else _guess_project(file, before)
         written = state.st_mtime_ns // 1_000_000
         if project == EXCLUDED or rules.is_off(folder or project.root, "", written):
             continue
         text = data.decode("utf-8", "replace")
         now, gone = make_note_items(text, path, project.key, written, before)
         source = _make_source(path, now, state.st_size, state.st_mtime_ns)
+        put = _put_items(store, [*now, *gone], project, source)
         report.files += 1
-        report.add_put(_put_items(store, [*now, *gone], project, source), len(gone))
+        report.added += put.added
+        report.changed += put.changed - len(gone)
+        report.gone += len(gone)
     return report
 
 
@@ -210,19 +194,17 @@ def _guess_project(path: Path, before: Sequence[Item]) -> Project:
     return named_project(path.parent.parent.name if path.name == MEMORY else path.parent.name)
 
 
-# --- which files -------------------------------------------------------------------------------
+# --- which folder ------------------------------------------------------------------------------
 
 
-def client_note_file(path: Path, store: Store) -> NoteFile:
-    """A MEMORY.md in a project's folder of Claude Code."""
-    place = path.parent.parent
-    return NoteFile(path, lambda: folder_from_slug(place.name, _possible_folders(place, store)))
-
-
-def project_note_file(path: Path) -> NoteFile:
-    """A file that stands in the folder it is about, or in its `.claude`."""
-    folder = path.absolute().parent
-    return NoteFile(path, lambda: str(folder.parent if folder.name == ".claude" else folder))
+def _find_folder(path: Path, store: Store) -> str:
+    """The folder that a file's notes are about: by its slug where Claude Code keeps it, else the
+    one it stands in, or in whose `.claude`; "" where nobody knows."""
+    place, folder = path.parent.parent, path.absolute().parent
+    kept_by_client = place.parent.name == "projects" or any(place.glob("*.jsonl"))
+    if path.name == MEMORY and kept_by_client:
+        return folder_from_slug(place.name, _possible_folders(place, store))
+    return str(folder.parent if folder.name == ".claude" else folder)
 
 
 def _possible_folders(place: Path, store: Store) -> Iterator[str]:

@@ -30,7 +30,7 @@ from yester.llm.budget import open_asker
 from yester.llm.refine import LATELY, find_unrefined, refine_turns
 from yester.memories.memory_md import MEMORY, list_memory_files
 from yester.model import Item, Queue, Session, Waiting
-from yester.operate.notes import NotesReport, client_note_file, import_notes, retire_vanished
+from yester.operate.notes import NotesReport, import_notes, retire_vanished
 from yester.store import maintenance_of
 from yester.store.contract import Store
 from yester.store.figures import Refinements
@@ -121,7 +121,7 @@ def _changed_at(path: Path) -> float:
 def _index_notes(app: App, paths: tuple[Path, ...], oldest: int) -> NotesReport:
     """The curated notes: of all of Claude Code's projects, or of those below the folders named."""
     found = _notes_below(paths) if paths else list_memory_files(app.claude_folders())
-    files = (client_note_file(file, app.store) for file in found if _changed_at(file) >= oldest)
+    files = ((file, "") for file in found if _changed_at(file) >= oldest)
     report = import_notes(app.store, files, app.projects, load_rules(app.config))
     if not paths:
         report.gone += retire_vanished(app.store, app.claude_folders())

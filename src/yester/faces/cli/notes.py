@@ -26,7 +26,7 @@ from yester.memories.memory_md import MEMORY, memory_paths
 from yester.memories.sync import ImportReport, SyncReport, import_folder, sync_folder
 from yester.model import Item
 from yester.operate import notes
-from yester.operate.notes import NoteFile, NotesReport
+from yester.operate.notes import NotesReport
 from yester.redact import redact
 from yester.store.lock import write_lock
 
@@ -79,23 +79,19 @@ def _lines_after(warnings: Iterable[str], lines: Iterable[str]) -> Iterator[str]
     yield from lines
 
 
-def _find_note_files(app: App, path: Path) -> list[NoteFile]:
+def _find_note_files(app: App, path: Path) -> list[tuple[Path, str]]:
+    """Files, and the folder that they are about where that is known."""
     whole = path.absolute()
     if whole.is_dir():
         places = memory_paths(app.claude_folders(), whole)
         kept = [place for place in places if place.is_file()]
-        own = [notes.project_note_file(file) for file in memory_md.list_instruction_files(whole)]
-        return own + [NoteFile(place, lambda: str(whole)) for place in kept[:1]]
+        own = [(file, "") for file in memory_md.list_instruction_files(whole)]
+        return own + [(place, str(whole)) for place in kept[:1]]
     if not whole.exists():
         raise SourceError(f"{path}: no such file or folder")
     if whole.suffix != ".md":
         raise SourceError(f"{path}: is not a Markdown file (.md)")
-    kept_by_client = whole.name == MEMORY and whole.parent.parent.parent.name == "projects"
-    return [
-        notes.client_note_file(whole, app.store)
-        if kept_by_client
-        else notes.project_note_file(whole)
-    ]
+    return [(whole, "")]
 
 
 def summarise_notes(report: NotesReport) -> str:
