@@ -222,12 +222,9 @@ class Memory:
         if self._store is not None and self._store.in_place():
             return self._store
         self.close()
-        from yester.operate.backups import before_migration
-        from yester.store import open_store
+        from yester.operate.backups import open_safely
 
-        now = self.now
-        copy = before_migration(self.home, self.config.number("backups_kept"), now)
-        self._store = open_store(self.home, now=now, before_migration=copy)
+        self._store = open_safely(self.home, self.config, self.now)
         self._shared.opened = True
         return self._store
 

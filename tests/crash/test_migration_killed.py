@@ -6,6 +6,7 @@ import os
 import random
 import shutil
 import time
+from functools import partial
 from pathlib import Path
 
 import apsw
@@ -14,7 +15,6 @@ import pytest
 import yester
 from tests.crash.killing import Zygote, kills, read_only
 from yester.operate.backups import (
-    before_migration,
     checked_copy,
     list_backups,
     make_backup,
@@ -79,7 +79,8 @@ def told(path: Path) -> tuple[int, str, list[tuple[str, str]], set[str]]:
 def opened(home: Path, steps: tuple[Migration, ...]) -> None:
     """Bring it up to date, as the next command does, and let it look at itself."""
     now = int(time.time() * 1000)
-    store = open_store(home, now=now, steps=steps, before_migration=before_migration(home, 99, now))
+    copy = partial(make_backup, home=home, kept=99, now=now)
+    store = open_store(home, now=now, steps=steps, before_migration=copy)
     try:
         assert maintenance_of(store).check() == []
     finally:

@@ -13,6 +13,7 @@ import json
 import os
 import signal
 import sys
+from functools import partial
 from pathlib import Path
 
 
@@ -85,14 +86,14 @@ def kill_at(number: int, home: str) -> None:
 
 
 def open_home(home: str, steps: list) -> None:
-    from yester.operate.backups import before_migration
+    from yester.operate.backups import make_backup
     from yester.store import open_store
     from yester.store.migrate import Migration
 
     now = 1_770_000_000_000
     open_store(
         Path(home), now=now, steps=[Migration(*step) for step in steps],
-        before_migration=before_migration(Path(home), 99, now),
+        before_migration=partial(make_backup, home=Path(home), kept=99, now=now),
     ).close()  # fmt: skip
 
 

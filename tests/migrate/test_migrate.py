@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from functools import partial
 from pathlib import Path
 
 import apsw
@@ -11,7 +12,7 @@ import pytest
 from tests import finding
 from yester.errors import StoreNewer
 from yester.model import Filters
-from yester.operate.backups import before_migration, list_backups
+from yester.operate.backups import list_backups, make_backup
 from yester.store import maintenance_of, open_store
 from yester.store.figures import content_counts
 from yester.store.migrate import Migration, load_migrations
@@ -90,7 +91,7 @@ def test_a_step_that_fails_leaves_no_trace_and_the_next_try_works(tmp_path):
 
 
 def test_a_copy_is_made_before_an_existing_database_is_changed(tmp_path):
-    make = before_migration(tmp_path, kept=3, now=1_770_000_000_000)
+    make = partial(make_backup, home=tmp_path, kept=3, now=1_770_000_000_000)
     open_store(tmp_path, now=1, before_migration=make).close()
     assert list_backups(tmp_path) == []
     step = Migration(STEPS[-1].version + 1, "more", "CREATE TABLE extra(x);")

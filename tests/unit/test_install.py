@@ -144,7 +144,7 @@ def test_what_others_put_into_a_folder_we_made_stays(home, tmp_path):
     (folder / "settings.json").write_text("{}")
     install.uninstall_link(home, folder)
     assert set(tree(folder)) == {"skills", "skills/mine", "settings.json"}
-    assert install.read_installed(home) == []
+    assert install.read_installed(home) == {}
 
 
 def test_folders_behind_links_are_followed_and_stay_links(home, tmp_path):
@@ -267,14 +267,16 @@ def test_a_client_that_does_not_answer_says_nothing(home, tmp_path):
 
 
 def test_settings_that_switch_hooks_off_or_are_no_json_are_told_apart(tmp_path):
+    def told():
+        return [finding.text for finding in client.look_at_settings(tmp_path)]
+
     path = tmp_path / "settings.json"
-    assert client.find_hooks_off(tmp_path) == ("", "")
-    assert client.read_settings(path) == ({}, "")
+    assert told() == []
     path.write_text('{"disableAllHooks": true}')
-    assert client.find_hooks_off(tmp_path) == (str(path), "disableAllHooks")
+    assert told() == [f"disableAllHooks in {path} switches off all hooks, ours too"]
     path.write_text('{"disableAllHooks": ')
-    assert client.find_hooks_off(tmp_path) == ("", "")
-    assert f"{path} is not a JSON object" in client.read_settings(path)[1]
+    (text,) = told()
+    assert f"{path} is not a JSON object" in text
 
 
 # --- hooks on trial --------------------------------------------------------------------------

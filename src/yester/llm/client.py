@@ -37,6 +37,14 @@ CLAUDE_PLACES = (
     "/opt/homebrew/bin/claude",
     "/usr/bin/claude",
 )
+# That no hook of ours runs for it, and it calls nobody but the model.
+CLAUDE_QUIET: Mapping[str, str] = {
+    "YESTER_OFF": "1",
+    "DISABLE_AUTOUPDATER": "1",
+    "DISABLE_TELEMETRY": "1",
+    "DISABLE_ERROR_REPORTING": "1",
+    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+}
 _CLAUDE_PATH = "/usr/local/bin:/opt/homebrew/bin:/usr/bin:/bin"
 _CUT_OFF = "output token maximum"  # claude says so in words alone
 _Request = tuple[str, dict[str, str] | None, dict[str, Any]]  # path, headers, body
@@ -324,11 +332,7 @@ class Claude:
             "HOME": str(account_home()),
             "PATH": f"{self._program.parent}:{_CLAUDE_PATH}",
             "LANG": "C.UTF-8",
-            "YESTER_OFF": "1",
-            "DISABLE_AUTOUPDATER": "1",
-            "DISABLE_TELEMETRY": "1",
-            "DISABLE_ERROR_REPORTING": "1",
-            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            **CLAUDE_QUIET,
             "CLAUDE_CODE_MAX_OUTPUT_TOKENS": str(most_tokens),
             "CLAUDE_CODE_MAX_RETRIES": "0",  # when to ask again is decided here
         }

@@ -12,8 +12,9 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ from yester.store import copy_store, maintenance_of, open_store, replace_store
 from yester.store.lock import write_lock
 
 if TYPE_CHECKING:
+    from yester.config import Config
     from yester.store.contract import Store
 
 _PATIENCE = 10.0  # seconds; another backup is being named, which takes a moment
@@ -65,13 +67,10 @@ def make_backup(store: Store, home: Path, kept: int, now: int) -> Path:
     return path
 
 
-def before_migration(home: Path, kept: int, now: int) -> Callable[[Store], None]:
-    """A schema change begins with a copy of what was there."""
-
-    def backup_store(store: Store) -> None:
-        make_backup(store, home, kept, now)
-
-    return backup_store
+def open_safely(home: Path, config: Config, now: int, patience: float | None = None) -> Store:
+    """The store of a home. A schema change begins with a copy of what was there."""
+    copy = partial(make_backup, home=home, kept=config.number("backups_kept"), now=now)
+    return open_store(home, now=now, patience=patience, before_migration=copy)
 
 
 @contextmanager

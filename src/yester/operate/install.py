@@ -153,39 +153,27 @@ class Installed(msgspec.Struct, frozen=True):
     made: tuple[str, ...] = ()  # folders that were not there before, outermost first
 
 
-def _installed_file(home: Path) -> Path:
-    return home / "installed.json"
-
-
-def read_installed(home: Path) -> list[Installed]:
-    path = _installed_file(home)
+def read_installed(home: Path) -> dict[str, Installed]:
+    """By the agent's folder."""
+    path = home / "installed.json"
     try:
-        return msgspec.json.decode(path.read_bytes(), type=list[Installed])
+        rows = msgspec.json.decode(path.read_bytes(), type=list[Installed])
     except FileNotFoundError:
-        return []
+        return {}
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise InstallError(
             f"{path} cannot be understood ({error}); delete it, and `yester install` writes it anew"
         ) from None
+    return {row.folder: row for row in rows}
 
 
-def recorded_folders(home: Path) -> list[Path]:
-    return [Path(row.folder) for row in read_installed(home) if row.agent == CLAUDE_CODE.name]
-
-
-def _split_installed(home: Path, folder: Path) -> tuple[list[Installed], list[Installed]]:
-    """The rows of other folders, and those of this one."""
-    rows = read_installed(home)
-    own = [row for row in rows if (row.agent, row.folder) == (CLAUDE_CODE.name, str(folder))]
-    return [row for row in rows if row not in own], own
-
-
-def _write_installed(home: Path, rows: Sequence[Installed]) -> None:
+def _write_installed(home: Path, rows: Mapping[str, Installed]) -> None:
+    path = home / "installed.json"
     if rows:
-        text = msgspec.json.format(msgspec.json.encode(rows), indent=2).decode()
-        replace_file(_installed_file(home), text + "\n")
+        data = msgspec.json.encode(list(rows.values()))
+        replace_file(path, msgspec.json.format(data, indent=2) + b"\n")
     else:
-        _installed_file(home).unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
 
 
 # --- the link ----------------------------------------------------------------------------------
@@ -236,10 +224,11 @@ def install_link(home: Path, folder: Path) -> list[Change]:
         missing = [path for path in (link.parent, *link.parent.parents) if not path.exists()][::-1]
         for path in missing:
             path.mkdir(mode=0o700)
-        others, own = _split_installed(home, folder)
+        rows, name = read_installed(home), str(folder)
         # Folders made before stay ours: the second time they are there already.
-        made = dict.fromkeys([*(path for row in own for path in row.made), *map(str, missing)])
-        _write_installed(home, [*others, Installed(CLAUDE_CODE.name, str(folder), tuple(made))])
+        before = rows[name].made if name in rows else ()
+        made = tuple(dict.fromkeys([*before, *map(str, missing)]))
+        _write_installed(home, rows | {name: Installed(CLAUDE_CODE.name, name, made)})
         for step in steps:
             link.unlink(missing_ok=True)
             link.symlink_to(step.target or "")
@@ -253,13 +242,14 @@ def uninstall_link(home: Path, folder: Path) -> list[Change]:
         if is_installed(home, folder):
             link.unlink()
             done.append(Change("-", link))
-        others, own = _split_installed(home, folder)
-        for path in reversed([Path(path) for row in own for path in row.made]):
+        rows = read_installed(home)
+        own = rows.pop(str(folder), None)
+        for path in map(Path, reversed(own.made if own else ())):
             with suppress(OSError):  # others have put something there meanwhile, or removed it
                 path.rmdir()
                 done.append(Change("-", path))
         with suppress(OSError):  # made by the client for our plugin, which keeps nothing there
             (folder / "plugins" / "data" / "yester-skills-dir").rmdir()
         if own:
-            _write_installed(home, others)
+            _write_installed(home, rows)
     return done

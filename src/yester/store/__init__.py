@@ -23,7 +23,7 @@ def open_store(
     *,
     now: int,
     patience: float | None = None,
-    before_migration: Callable[[Store], None] | None = None,
+    before_migration: Callable[[Store], object] | None = None,
     steps: Sequence[Migration] | None = None,
 ) -> Store:
     """The store of this target, made where there is none, with its schema brought up to date.

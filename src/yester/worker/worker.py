@@ -24,8 +24,7 @@ from yester.capture.spool import Spool
 from yester.config import load_config
 from yester.errors import ConfigError, StoreBusy, StoreError, StoreNewer, StoreReplaced
 from yester.ingest.transcripts import rebuild_if_stale
-from yester.operate.backups import before_migration
-from yester.store import open_store
+from yester.operate.backups import open_safely
 from yester.worker.answers import Answers
 from yester.worker.intake import Intake
 from yester.worker.jobs import Archiving, Background, Distilling, Job, Joining
@@ -84,10 +83,8 @@ class Worker:
         if self._marks.another_version:  # which may manage what the former one could not
             self._spool.put_back()
 
-        kept, now = self._config.number("backups_kept"), int(time.time() * 1000)
-        self._store = open_store(
-            home, now=now, patience=_PATIENCE, before_migration=before_migration(home, kept, now)
-        )
+        now = int(time.time() * 1000)
+        self._store = open_safely(home, self._config, now, _PATIENCE)
         self._answers = Answers(self.home, self._spool, self._store, self._log)
         self._intake = Intake(
             self._spool, self._store, self._log, self._watchdog, self._marks, self._answers,

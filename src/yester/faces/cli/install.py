@@ -126,7 +126,7 @@ def uninstall_command(
 ) -> None:
     """Take yester out of your agents. What it has stored stays."""
     app.records = not dry_run
-    known = install.recorded_folders(app.home)
+    known = [*map(Path, install.read_installed(app.home))]
     places = install.agent_folders(app.config, folders)
     places = places if folders else list(dict.fromkeys([*places, *known]))
     there = [folder for folder in places if install.is_installed(app.home, folder)]

@@ -31,7 +31,7 @@ from yester.capture.question import ask_health
 from yester.capture.rules import load_pauses
 from yester.capture.spool import Spool, read_event
 from yester.errors import InstallError
-from yester.llm.client import CLAUDE_PLACES
+from yester.llm.client import CLAUDE_PLACES, CLAUDE_QUIET
 from yester.operate import install
 from yester.operate.doctor.finding import Examination, Finding, make_finding
 from yester.operations.context import EVENTS
@@ -40,18 +40,12 @@ WORKER_SECONDS = 10.0  # that a worker may take to come up on a busy machine
 _ASKED_SECONDS = 30.0
 _TRIED_SECONDS = 15.0  # the client waits 10
 # Settings of an organisation, which no user can change.
-_MANAGED = (
+_MANAGED = Path(
     "/Library/Application Support/ClaudeCode/managed-settings.json"
     if sys.platform == "darwin"
     else "/etc/claude-code/managed-settings.json"
 )
-_QUIET = {
-    "YESTER_OFF": "1",
-    "DISABLE_AUTOUPDATER": "1",
-    "DISABLE_TELEMETRY": "1",
-    "DISABLE_ERROR_REPORTING": "1",
-    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-}
+_MANAGED_ONLY = "allowManagedHooksOnly"
 
 
 # --- is it installed, and up to date? ----------------------------------------------------------
@@ -61,7 +55,7 @@ def _list_folders(case: Examination) -> list[Path]:
     """The agent's folders by the settings, and those where yester was once installed."""
     recorded: list[Path] = []
     with suppress(InstallError):
-        recorded = install.recorded_folders(case.home)
+        recorded = [*map(Path, install.read_installed(case.home))]
     return list(case.folders or dict.fromkeys([*install.agent_folders(case.config), *recorded]))
 
 
@@ -85,7 +79,7 @@ def look_at_plugin(case: Examination) -> Iterator[Finding]:
 
 
 def look_at_folders(case: Examination) -> Iterator[Finding]:
-    recorded = install.recorded_folders(case.home)
+    recorded = [*map(Path, install.read_installed(case.home))]
     for folder in _list_folders(case):
         if install.is_installed(case.home, folder):
             yield from _look_at_client(case, folder)
@@ -111,12 +105,7 @@ def _look_at_client(case: Examination, folder: Path) -> Iterator[Finding]:
     if not case.thorough:
         yield make_finding("claude-code.linked", link=link)
         return
-    _, unreadable = read_settings(folder / "settings.json")
-    if unreadable:
-        yield make_finding("claude-code.settings", wrong=unreadable)
-    path, setting = find_hooks_off(folder)
-    if path:
-        yield make_finding("claude-code.hooks_off", setting=setting, path=path)
+    yield from look_at_settings(folder)
     program = find_program(case.environ)
     if program is None:
         yield make_finding("claude-code.not_asked", link=link)
@@ -200,25 +189,19 @@ def _double_folder(folder: Path, home: Path) -> Iterator[str]:
         yield double
 
 
-def read_settings(path: Path) -> tuple[dict[str, Any], str]:
-    """A settings file of the client, and what is wrong with it; nobody but its user repairs it."""
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=dict[str, Any]), ""
-    except FileNotFoundError:
-        return {}, ""
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
-        return {}, f"{path} is not a JSON object ({error})"
-
-
-def find_hooks_off(folder: Path) -> tuple[str, str]:
-    """The settings file that switches hooks off, and the name of the setting; empty: none does."""
-    for path in (folder / "settings.json", Path(_MANAGED)):
-        settings, _ = read_settings(path)
-        if settings.get("disableAllHooks") is True:
-            return str(path), "disableAllHooks"
-        if str(path) == _MANAGED and settings.get("allowManagedHooksOnly") is True:
-            return str(path), "allowManagedHooksOnly"
-    return "", ""
+def look_at_settings(folder: Path) -> Iterator[Finding]:
+    """What keeps hooks out; nobody but the client's user repairs its settings."""
+    off = ("disableAllHooks",)
+    for path, names in ((folder / "settings.json", off), (_MANAGED, (*off, _MANAGED_ONLY))):
+        try:
+            settings = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+        except FileNotFoundError:
+            continue
+        except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
+            yield make_finding("claude-code.settings", path=path, error=error)
+            continue
+        if setting := next((name for name in names if settings.get(name) is True), ""):
+            yield make_finding("claude-code.hooks_off", setting=setting, path=path)
 
 
 def _ask_program(program: Path, words: Sequence[str], environ: Mapping[str, str], cwd: Path) -> str:
@@ -229,7 +212,7 @@ def _ask_program(program: Path, words: Sequence[str], environ: Mapping[str, str]
         if not name.startswith(("CLAUDECODE", "CLAUDE_CODE_"))
     }
     words = [str(program), *words]
-    out, _, wrong = time_program(words, b"", cwd, {**clean, **_QUIET}, _ASKED_SECONDS)
+    out, _, wrong = time_program(words, b"", cwd, {**clean, **CLAUDE_QUIET}, _ASKED_SECONDS)
     return "" if wrong else out.decode("utf-8", "replace")
 
 

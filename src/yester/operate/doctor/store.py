@@ -18,7 +18,7 @@ from yester.model import ECHO, Join, Paging, Queue, Source
 from yester.operate import backups
 from yester.operate.doctor.finding import Examination, Finding, list_paths, make_finding
 from yester.project import Projects
-from yester.store import maintenance_of, open_store, store_exists, store_location
+from yester.store import maintenance_of, store_exists, store_location
 from yester.store.contract import Store
 from yester.store.figures import content_counts, project_parts
 
@@ -54,10 +54,8 @@ def look_at_store(case: Examination) -> Iterator[Finding]:
     if not store_exists(case.home):
         yield make_finding("store.none")
         return
-    kept = case.config.number("backups_kept")
-    copy = backups.before_migration(case.home, kept, case.now)
     try:
-        store = open_store(case.home, now=case.now, before_migration=copy)
+        store = backups.open_safely(case.home, case.config, case.now)
     except StoreDamaged as error:
         yield _explain_damage(str(error).split("; ")[0], case.home)
         return

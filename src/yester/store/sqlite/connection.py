@@ -76,7 +76,7 @@ class Connection:
         now: int,
         patience: float = PATIENCE,
         steps: Sequence[Migration] | None = None,
-        before_migration: Callable[[Store], None] | None = None,
+        before_migration: Callable[[Store], object] | None = None,
     ) -> Self:
         """Open or create `folder/yester.db`, bringing its schema up to date.
 
@@ -118,7 +118,7 @@ class Connection:
         self,
         steps: Sequence[Migration],
         now: int,
-        before: Callable[[Store], None] | None,
+        before: Callable[[Store], object] | None,
     ) -> None:
         """Under the lock: another process may have been faster, or be half way through."""
         if not pending_migrations(self._db, steps, str(self._path)):
