@@ -7,6 +7,7 @@ from contextlib import closing
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import astuple
 
 import yester.store
 from tests import finding
@@ -35,16 +36,18 @@ from yester.model import (
 )
 from yester.store import maintenance_of
 from yester.store.figures import (
+    Lag,
     capture_lags,
     content_counts,
     daily_figures,
-    discovery_totals,
+    distilled_totals,
     filter_facets,
     project_parts,
     shown_totals,
     spending_by_day,
     spent_since,
 )
+from yester.text.document import tokens_of_length
 
 BACKENDS = {"sqlite": lambda folder: yester.store.open_store(folder, now=1_000)}
 DAY = 86_400_000
@@ -763,7 +766,7 @@ def test_spending_is_grouped_by_day_model_purpose_and_outcome(store):
             (DAY, "b", "ok"),
         ):  # fmt: skip
             store.append([Spend(epoch, model, "turn/1", 3, 2, 0.5, outcome=outcome)])
-    assert [tuple(row) for row in spending_by_day(store, 0)] == [
+    assert [astuple(row) for row in spending_by_day(store, 0)] == [
         ("1970-01-02", "a", "turn/1", "", 1, 3, 2, 0.5),
         ("1970-01-02", "a", "turn/1", "ok", 1, 3, 2, 0.5),
         ("1970-01-02", "b", "turn/1", "ok", 1, 3, 2, 0.5),
@@ -789,12 +792,12 @@ def test_what_was_shown_counts_what_it_was_made_from(store):
             [Injection(1, "Start", one, 0.0, 5, 10), Injection(1, "Start", two, 0.0, 6, 10),
              Injection(1, "Start", 4711, 0.0, 7, 11), Injection(2, "Prompt", one, 0.0, 5, 3)]
         )  # fmt: skip
-    assert [tuple(row) for row in shown_totals(store, 0)] == [
+    assert [astuple(row) for row in shown_totals(store, 0)] == [
         ("Prompt", 1, 1, 5, 40),
         ("Start", 2, 3, 18, 40),
     ]
     assert [row.event for row in shown_totals(store, 10)] == ["Start"]
-    assert [tuple(row) for row in discovery_totals(store)] == [("message", 1, 40, 3)]
+    assert [astuple(row) for row in distilled_totals(store)] == [("message", 1, 40, 1)]
 
 
 @pytest.mark.requirement("DEL-11")
@@ -802,9 +805,9 @@ def test_what_reading_a_summary_costs_is_what_stands_in_its_sections(store):
     said = {"request": "make it fast", "learned": 'the index was missing\nit is "there" now'}
     summary = item("s", "", kind="summary", title="Fast", discovery_tokens=9, sections=said)
     put(store, summary)
-    (row,) = discovery_totals(store)
+    (row,) = distilled_totals(store)
     long = len("Fast") + sum(len(name) + len(text) + 2 for name, text in said.items())
-    assert tuple(row) == ("summary", 1, 9, long)
+    assert astuple(row) == ("summary", 1, 9, tokens_of_length(long))
 
 
 def test_the_ledger_is_read_newest_first_page_by_page_or_from_a_line_on(store):
@@ -931,8 +934,8 @@ def test_days_say_what_happened_on_them(store):
     daily = daily_figures(store, 10 * DAY + 77)
     assert daily.items == {"bugfix": {10: 1}, "message": {10: 2, 11: 1}}
     assert daily.shown == {11: (2, 22, 140)}
-    assert daily.lags == {10: (51, 100)}
-    assert daily.answers == {10: (5, 9)}
+    assert daily.lags == {10: Lag(51, 100)}
+    assert daily.answers == {10: Lag(5, 9)}
 
 
 def test_what_was_made_of_what_is_known_both_ways(store):

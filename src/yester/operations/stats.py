@@ -8,27 +8,29 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from yester.deliver.lines import ESTIMATE_NOTE
 from yester.llm import budget
 from yester.llm.budget import DAY, day_of
 from yester.memory import Memory
 from yester.operations.request import NoRequest, Request, about
-from yester.redact import redact
-from yester.store.contract import Store
+from yester.redact import redact, redact_value
 from yester.store.figures import (
-    Middle,
-    capture_lags,
+    Distilled,
+    Lag,
+    ShownAt,
+    Spending,
     content_counts,
     daily_figures,
-    discovery_totals,
+    distilled_totals,
     filter_facets,
+    middle_lag,
     project_parts,
     shown_totals,
     spending_by_day,
     spent_since,
 )
-from yester.text.document import tokens_of_length
 
 _COUNTED = 5.0  # seconds for which counts are kept: counting everything reads everything
 _DRAWN = 30.0  # … and for which curves are
@@ -48,29 +50,9 @@ class SeriesRequest(Request, kw_only=True):
 # --- what there is --------------------------------------------------------------------------------
 
 
-class Distilled(Struct, kw_only=True):
-    kind: str
-    items: int
-    discovery_tokens: int
-    read_tokens: int
-
-
-class ShownAt(Struct, kw_only=True):
-    event: str
-    times: int
-    items: int
-    tokens: int
-    discovery_tokens: int
-
-
 class Waiting(Struct, kw_only=True):
     done: int
     waiting: int
-
-
-class Lag(Struct, kw_only=True):
-    p50: int | None
-    p99: int | None
 
 
 class Stats(Struct, kw_only=True):
@@ -94,40 +76,19 @@ class Stats(Struct, kw_only=True):
 def count_contents(memory: Memory, request: StatsRequest) -> Stats:
     """What the memory holds, what was shown."""
     store = memory.reading
-    counts = memory.cached("counts", _COUNTED, lambda: content_counts(store))
-    lags = sorted(capture_lags(store, _LAGS))
+    counts = asdict(memory.cached("counts", _COUNTED, lambda: content_counts(store)))
     since = day_of(memory.now) - (request.days - 1) * DAY
     return Stats(
         days=request.days,
-        items=dict(counts.items),
-        projects=counts.projects,
-        sessions=counts.sessions,
-        transcripts=counts.sources,
-        events=counts.events,
-        skipped={redact(reason): number for reason, number in counts.skipped.items()},
-        vectors=Waiting(done=counts.vectors, waiting=counts.unembedded),
-        lag_ms=Lag(
-            p50=lags[len(lags) // 2] if lags else None,
-            p99=lags[len(lags) * 99 // 100] if lags else None,
-        ),
-        bytes=counts.bytes,
-        oldest=counts.oldest,
-        newest=counts.newest,
-        distilled=list_distilled(store),
-        shown=[ShownAt(**row._asdict()) for row in shown_totals(store, since)],
+        transcripts=counts.pop("sources"),
+        vectors=Waiting(done=counts.pop("vectors"), waiting=counts.pop("unembedded")),
+        skipped=redact_value(counts.pop("skipped")),
+        lag_ms=middle_lag(store, _LAGS),
+        distilled=distilled_totals(store),
+        shown=shown_totals(store, since),
         note=ESTIMATE_NOTE,
+        **counts,
     )
-
-
-def list_distilled(store: Store) -> list[Distilled]:
-    """What was made from what was found out, by kind, and what reading it costs."""
-    return [
-        Distilled(
-            kind=row.kind, items=row.items, discovery_tokens=row.discovery_tokens,
-            read_tokens=tokens_of_length(row.characters),
-        )
-        for row in discovery_totals(store)
-    ]  # fmt: skip
 
 
 # --- day by day -----------------------------------------------------------------------------------
@@ -193,26 +154,12 @@ def _largest_curves(
     return found
 
 
-def _make_middles(found: Mapping[int, Middle], days: Sequence[int]) -> Middles:
-    known = [found.get(day) for day in days]
-    return Middles(
-        p50=[one.p50 if one else None for one in known],
-        p99=[one.p99 if one else None for one in known],
-    )
+def _make_middles(found: Mapping[int, Lag], days: Sequence[int]) -> Middles:
+    known = [found.get(day, Lag(None, None)) for day in days]
+    return Middles(p50=[one.p50 for one in known], p99=[one.p99 for one in known])
 
 
 # --- what it has cost -----------------------------------------------------------------------------
-
-
-class Spending(Struct, kw_only=True):
-    day: str
-    model: str
-    purpose: str
-    outcome: str
-    calls: int
-    tokens_in: int
-    tokens_out: int
-    cost: float
 
 
 class Limits(Struct, kw_only=True):
@@ -246,10 +193,7 @@ def count_spending(memory: Memory, request: StatsRequest) -> Spend:
         provider=config.text("llm.provider"),
         today=Today(cost=round(spent.cost, 6), tokens=spent.tokens, in_flight=spent.in_flight),
         limits=Limits(dollars=limits.dollars, tokens=limits.tokens, in_flight=limits.in_flight),
-        spend=[
-            Spending(**{**row._asdict(), "cost": round(row.cost, 6)})
-            for row in spending_by_day(store, today - (request.days - 1) * DAY)
-        ],
+        spend=spending_by_day(store, today - (request.days - 1) * DAY),
     )
 
 
@@ -272,8 +216,8 @@ def list_facets(memory: Memory, request: NoRequest) -> Facets:  # noqa: ARG001
     parts = sorted(project_parts(memory.reading), key=lambda part: -sum(part.items.values()))
     return Facets(
         kinds=dict(found.kinds),
-        types={redact(name): number for name, number in found.types.items()},
-        concepts={redact(name): number for name, number in found.concepts.items()},
+        types=redact_value(found.types),
+        concepts=redact_value(found.concepts),
         agents=dict(found.agents),
         projects={redact(part.project.name): sum(part.items.values()) for part in parts},
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec import Struct, field
 
 from yester.clock import DAY
-from yester.model import CURATED, Event, Paging, Project
+from yester.model import CURATED, Event, Paging, Project, replace
 
 if TYPE_CHECKING:
     from yester.store.contract import Store
@@ -37,9 +37,10 @@ class Spent(NamedTuple):
     in_flight: int
 
 
-class Spending(NamedTuple):
-    """The calls of a day (UTC) to a model for a purpose that ended in the same way."""
+# Those without a docstring are answers of the HTTP API as they are, described there.
 
+
+class Spending(Struct, frozen=True):  # the calls of a day (UTC) that ended in the same way
     day: str
     model: str
     purpose: str
@@ -58,20 +59,16 @@ class Refinements(NamedTuple):
     reason: str
 
 
-class Discovered(NamedTuple):
-    """The items of a kind that were made from something: what that was, and what reading costs."""
-
+class Distilled(Struct, frozen=True):  # items of a kind that were made from something
     kind: str
     items: int
     discovery_tokens: int
-    characters: int
+    read_tokens: int
 
 
-class Shown(NamedTuple):
-    """What agents were shown at an event, how often, and what it had taken to find it out.
-
-    What an item was made from counts once for each time it was shown."""
-
+# What agents were shown at an event, how often, and what it had taken to find it out. What an item
+# was made from counts once for each time it was shown.
+class ShownAt(Struct, frozen=True):
     event: str
     times: int
     items: int
@@ -79,11 +76,9 @@ class Shown(NamedTuple):
     discovery_tokens: int
 
 
-class Middle(NamedTuple):
-    """Milliseconds: half took no longer, all but one of a hundred took no longer."""
-
-    p50: int
-    p99: int
+class Lag(Struct, frozen=True):  # milliseconds: half took no longer, all but one of a hundred
+    p50: int | None
+    p99: int | None
 
 
 class Daily(NamedTuple):
@@ -91,8 +86,8 @@ class Daily(NamedTuple):
 
     items: Mapping[str, Mapping[int, int]]  # type, else kind → day → active items
     shown: Mapping[int, tuple[int, int, int]]  # day → lines, their tokens, those behind them
-    lags: Mapping[int, Middle]  # from hook to store
-    answers: Mapping[int, Middle]  # what hooks waited for the worker
+    lags: Mapping[int, Lag]  # from hook to store
+    answers: Mapping[int, Lag]  # what hooks waited for the worker
 
 
 class Part(NamedTuple):
@@ -193,7 +188,7 @@ def spending_by_day(store: Store, since: int) -> list[Spending]:
         sums=("number", "tokens_in", "tokens_out", "cost"),
         since=since,
     )
-    rows = [Spending(*row) for row in found]
+    rows = [replace(one, cost=round(one.cost, 6)) for one in (Spending(*row) for row in found)]
     return sorted(rows, key=lambda row: row.day, reverse=True)
 
 
@@ -208,22 +203,33 @@ def refinement_totals(store: Store, since: int) -> Refinements:
     )
 
 
-def discovery_totals(store: Store) -> list[Discovered]:
-    """Kinds with items that say how many tokens they were made from, by name."""
+def distilled_totals(store: Store) -> list[Distilled]:
+    """Kinds with items that say how many tokens they were made from, by name, and what reading them
+    costs."""
+    from yester.text.document import tokens_of_length
+
     sums = ("number", "discovery_tokens", "characters")
-    where = {"counted": 1, "status": "active"}
-    return [Discovered(*row) for row in store.totals("item", ("kind",), sums, where)]
+    found = store.totals("item", ("kind",), sums, {"counted": 1, "status": "active"})
+    return [
+        Distilled(kind, number, spent, tokens_of_length(size))
+        for kind, number, spent, size in found
+    ]
 
 
-def shown_totals(store: Store, since: int) -> list[Shown]:
+def shown_totals(store: Store, since: int) -> list[ShownAt]:
     """What agents were shown from then on, by event."""
     sums = ("times", "number", "tokens", "discovery_tokens")
-    return [Shown(*row) for row in store.totals("shown", ("event",), sums, since=since)]
+    return [ShownAt(*row) for row in store.totals("shown", ("event",), sums, since=since)]
 
 
 def capture_lags(store: Store, limit: int) -> list[int]:
     """Milliseconds from hook to store of the last events, newest first."""
     return [event.lag for event in store.entries(Event, page=Paging(limit=limit))]
+
+
+def middle_lag(store: Store, limit: int) -> Lag:
+    """What the last events took from hook to store."""
+    return _middle_of([(lag, 1) for lag in sorted(capture_lags(store, limit))])
 
 
 def daily_figures(store: Store, since: int) -> Daily:
@@ -243,14 +249,19 @@ def daily_figures(store: Store, since: int) -> Daily:
     return Daily(items, shown, _middles_by_day(lags), _middles_by_day(answers))
 
 
-def _middles_by_day(rows: Iterable[Sequence[int]]) -> dict[int, Middle]:
+def _middles_by_day(rows: Iterable[Sequence[int]]) -> dict[int, Lag]:
     """(day, ms, how often), in order → the middle and the slowest of a day."""
     days: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
     for day, ms, number in rows:
         days[day].append((ms, number))
-    return {
-        day: Middle(_percentile_of(one, 50), _percentile_of(one, 99)) for day, one in days.items()
-    }
+    return {day: _middle_of(one) for day, one in days.items()}
+
+
+def _middle_of(found: Sequence[tuple[int, int]]) -> Lag:
+    """(ms, how often), in order."""
+    if not found:
+        return Lag(None, None)
+    return Lag(_percentile_of(found, 50), _percentile_of(found, 99))
 
 
 def _percentile_of(found: Sequence[tuple[int, int]], percent: int) -> int:

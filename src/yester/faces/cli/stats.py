@@ -22,7 +22,6 @@ from yester.model import ANYTHING, Filters, Hit, Item, Paging, replace
 from yester.operate import bench
 from yester.operations.stats import (
     Spend,
-    Spending,
     Stats,
     StatsRequest,
     count_contents,
@@ -30,7 +29,7 @@ from yester.operations.stats import (
 )
 from yester.recall.recall import Asked
 from yester.store.contract import Store
-from yester.store.figures import Refinements, refinement_totals
+from yester.store.figures import Refinements, Spending, refinement_totals
 from yester.tables import load_table
 
 

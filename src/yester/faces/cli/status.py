@@ -30,7 +30,9 @@ def describe_worker(home: Path) -> dict[str, Any]:
 
 
 def describe_status(memory: Memory) -> dict[str, Any]:
-    from yester.store.figures import capture_lags, content_counts
+    from msgspec.structs import asdict
+
+    from yester.store.figures import content_counts, middle_lag
 
     store = memory.reading
     counts = content_counts(store)
@@ -43,8 +45,9 @@ def describe_status(memory: Memory) -> dict[str, Any]:
             "of_hooks": store.totals("undistilled", where={"hooked": 1})[0][0],
         },
         "vectors": {"done": counts.vectors, "waiting": counts.unembedded},
-        "lag_ms": _middle_lags(capture_lags(store, 1_000)), "worker": describe_worker(memory.home),
-        "spend": _describe_spending(memory), "bytes": counts.bytes,
+        "lag_ms": asdict(middle_lag(store, 1_000)),
+        "worker": describe_worker(memory.home), "spend": _describe_spending(memory),
+        "bytes": counts.bytes,
         "oldest": counts.oldest / 1000 if counts.oldest else None,
         "newest": counts.newest / 1000 if counts.newest else None,
     }  # fmt: skip
@@ -112,11 +115,3 @@ def _describe_spending(memory: Memory) -> dict[str, float]:
     now = memory.now
     today = spent_since(memory.reading, now // DAY * DAY, now)
     return {"today": round(today.cost, 6), "limit": memory.config.decimal("llm.daily_dollars")}
-
-
-def _middle_lags(lags: list[int]) -> dict[str, int | None]:
-    """From the hook to the store, over the last events."""
-    if not lags:
-        return {"p50": None, "p99": None}
-    ordered = sorted(lags)
-    return {"p50": ordered[len(ordered) // 2], "p99": ordered[len(ordered) * 99 // 100]}
