@@ -10,8 +10,8 @@ import pytest
 from yester.deliver.prompt import Search, at_prompt
 from yester.project import named_project
 from yester.recall.beginning import MOST_FILES, changed_files
+from yester.worker.answers import Surroundings
 from yester.worker.process import Log
-from yester.worker.surroundings import Surroundings
 
 pytestmark = pytest.mark.requirement("REC-08", "OPS-02")
 

@@ -15,7 +15,7 @@ from yester.text.models import PACKAGED
 from yester.text.reader import NO_TITLE, open_reader
 from yester.worker.jobs import Distilling
 from yester.worker.process import Log
-from yester.worker.titles import ReadTitles
+from yester.worker.threads import ReadTitles
 from yester.worker.watchdog import Marks
 
 pytest.importorskip("onnxruntime")

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -33,14 +34,14 @@ from yester.memory import Memory
 from yester.model import ON_REQUEST, Answered, Event, Feedback, Injection, OwedStart, replace
 from yester.operations.context import EVENTS, ContextRequest, build_context
 from yester.recall.recall import Asked, Fates, answer_question
+from yester.recall.staleness import GitFacts, Staleness, Work, judge_staleness
 from yester.store.contract import Store
 from yester.store.figures import has_vectors
 from yester.worker.process import Log
-from yester.worker.surroundings import Surroundings
 
 if TYPE_CHECKING:
     from yester.text.embed import Embedder
-    from yester.worker.jobs import Embedding
+    from yester.worker.threads import Embedding
 
 ASKING = frozenset(EVENTS.values())
 _EVENT_NAMES = {what: name for name, what in EVENTS.items()}
@@ -53,6 +54,9 @@ _LATE_START = 600  # tokens; beside it there is room for what fits the prompt
 # Seconds git may take: before the first prompt, at a prompt (what was read ahead must do), and
 # where a person waits who has asked.
 _AT_START, _AT_PROMPT, _ASKED = 0.05, 0.03, 0.1
+_LOOKING = 0.15  # the same for a look at a folder, in the background
+_FOLDERS = 32  # whose looks are remembered
+_BACK = 90 * DAY  # of history read ahead
 
 
 def render_answer(client: str, event: str, text: str) -> bytes:
@@ -311,6 +315,60 @@ class Answers:
             _EVENT_NAMES[event.what], event.cwd, event.prompt, event.file, project=project,
             session=event.session, source=event.source, variables=event.hints,
         )  # fmt: skip
+
+
+class Surroundings:
+    """What git says about the work in a folder, asked in the background: a hook does not wait for
+    it, or not for long. What was seen last is used, and looked at again for the next time."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._known: dict[str, git.Signals] = {}  # the one looked at last at the end
+        self._looks: dict[str, Future[None]] = {}  # those that are not over
+        self._thread = ThreadPoolExecutor(1, "git")
+        self._facts = GitFacts()
+
+    def current_signals(self, folder: str, patience: float) -> git.Signals:
+        """What it looks like, where that is known within `patience` seconds, else looked like."""
+        wait([self.look_again(folder)], patience)
+        return self.last_signals(folder)
+
+    def last_signals(self, folder: str) -> git.Signals:
+        """What it looked like last."""
+        return self._known.get(folder, git.Signals())
+
+    def look_again(self, folder: str) -> Future[None]:
+        """For the next time. Not while an answer is made: git and Python would slow it down."""
+        self._looks = {key: look for key, look in self._looks.items() if not look.done()}
+        if folder not in self._looks:
+            self._looks[folder] = self._thread.submit(self._look, folder)
+        return self._looks[folder]
+
+    def judge_files(
+        self, folder: str, works: Sequence[Work], patience: float
+    ) -> Mapping[int, Staleness]:
+        """What has become of these items' files, as far as it is known or quickly found out."""
+        with self._log.survive("asking git"):
+            facts = self._facts.gather_facts(folder, works, time.monotonic() + patience)
+            return judge_staleness(works, facts)
+        return {}
+
+    def close(self) -> None:
+        self._thread.shutdown(cancel_futures=True)
+
+    def _look(self, folder: str) -> None:
+        found = git.Signals()
+        with self._log.survive("asking git"):
+            found = git.collect_signals(folder, time.monotonic() + _LOOKING)
+        known = [(key, value) for key, value in self._known.items() if key != folder]
+        # At once: the worker's thread reads it.
+        self._known = {**dict(known[1 - _FOLDERS :]), folder: found}
+        if found.head and found.recent:
+            # The history, before a hook needs it to judge what it found.
+            since = int(time.time() * 1000) - _BACK
+            self._thread.submit(
+                self.judge_files, folder, [Work(0, since, found.recent[:1])], _LOOKING
+            )
 
 
 class WorkerMemory(Memory):

@@ -245,12 +245,14 @@ class Log:
         self.say(f"{what} failed: {type(error).__name__} at {places or 'unknown'}")
 
     @contextmanager
-    def survive(self, what: str) -> Iterator[None]:
+    def survive(
+        self, what: str, raises: tuple[type[Exception], ...] = (StoreError,)
+    ) -> Iterator[None]:
         """One piece's fault must not stop the others: it is logged, and what stands behind this
-        goes on. Only what is wrong with the store is raised."""
+        goes on. What is wrong with the store is raised."""
         try:
             yield
-        except StoreError:
+        except raises:
             raise
         except Exception as error:  # noqa: BLE001 -- whatever it is
             self.say_failure(what, error)

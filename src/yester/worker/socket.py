@@ -217,8 +217,9 @@ def _is_same_user(client: socket.socket) -> bool:
     return bool(struct.unpack("3i", found)[1] == os.getuid())
 
 
-class Fifo:
-    """run/wake: a byte in it means that the spool has something."""
+class Bell:
+    """run/wake, a FIFO: a byte in it means that the spool has something. SIGTERM and SIGINT ring
+    it, too, and are an exception nowhere; `signalled` tells of them."""
 
     def __init__(self, path: Path) -> None:
         if not path.exists() or not stat.S_ISFIFO(path.stat().st_mode):
@@ -228,34 +229,9 @@ class Fifo:
         self._handle = os.open(path, os.O_RDONLY | flags)
         # Without a writer of our own the end of the last hook's would wake us for ever.
         self._writer = os.open(path, os.O_WRONLY | flags)
-
-    def fileno(self) -> int:
-        return self._handle
-
-    def clear(self) -> None:
-        try:
-            while len(os.read(self._handle, 1 << 16)) == 1 << 16:
-                pass
-        except BlockingIOError:
-            pass
-
-    def poke(self) -> None:
-        """As a hook does; a full one wakes as well."""
-        with suppress(BlockingIOError):
-            os.write(self._writer, b"\0")
-
-    def close(self) -> None:
-        os.close(self._writer)
-        os.close(self._handle)
-
-
-class Signals:
-    """SIGTERM and SIGINT as something to select on, not as an exception anywhere."""
-
-    def __init__(self) -> None:
-        self._handle, self._writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self.signalled = False
         self._former = {
-            number: signal.signal(number, lambda *_: None)
+            number: signal.signal(number, self._hear_signal)
             for number in (signal.SIGTERM, signal.SIGINT)
         }
         signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
@@ -263,9 +239,22 @@ class Signals:
     def fileno(self) -> int:
         return self._handle
 
+    def clear(self) -> None:
+        with suppress(BlockingIOError):
+            while len(os.read(self._handle, 1 << 16)) == 1 << 16:
+                pass
+
+    def ring(self) -> None:
+        """As a hook does; a full one wakes as well."""
+        with suppress(BlockingIOError):
+            os.write(self._writer, b".")
+
     def close(self) -> None:
         signal.set_wakeup_fd(-1)
         for number, former in self._former.items():
             signal.signal(number, former)
         os.close(self._writer)
         os.close(self._handle)
+
+    def _hear_signal(self, *_: object) -> None:
+        self.signalled = True

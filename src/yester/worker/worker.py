@@ -2,14 +2,13 @@
 
 One thread and one selector. Work is done in slices of a few hundredths of a second, so that a hook
 that asks is answered between two of them, whatever else there is to do. What waits for a model is
-done by threads (`jobs`).
+done by threads (`threads`).
 """
 
 from __future__ import annotations
 
 import os
 import selectors
-import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -27,9 +26,10 @@ from yester.ingest.transcripts import rebuild_if_stale
 from yester.operate.backups import open_safely
 from yester.worker.answers import Answers
 from yester.worker.intake import Intake
-from yester.worker.jobs import Archiving, Background, Distilling, Job, Joining
+from yester.worker.jobs import Archiving, Distilling, Job, Joining
 from yester.worker.process import Log, installed_version, version_numbers
-from yester.worker.socket import Door, Fifo, Reply, Signals
+from yester.worker.socket import Bell, Door, Reply
+from yester.worker.threads import Background
 from yester.worker.watchdog import HUNG, Marks, Watchdog
 
 SLICE = 0.04  # seconds of work before somebody who asks gets a turn
@@ -70,9 +70,8 @@ class Worker:
         self._background = Background(self._log, self._notes_stored)
 
         self._selector = selectors.DefaultSelector()
-        self._fifo, self._signals = Fifo(home / "run" / "wake"), Signals()
-        self._selector.register(self._fifo, selectors.EVENT_READ, self._hear_poke)
-        self._selector.register(self._signals, selectors.EVENT_READ, self._hear_signal)
+        self._bell = Bell(home / "run" / "wake")
+        self._selector.register(self._bell, selectors.EVENT_READ, self._hear_bell)
         self._door = Door(home / "run", self._selector, self._answer_request, clock)
         _mark_no_gap(home / "run" / "gap")
         self._watchdog = Watchdog(home / "logs" / "worker.log")
@@ -111,7 +110,7 @@ class Worker:
         """Until told to stop, idle for long, or replaced; the reason."""
         self._log.say(f"started: yester {yester.__version__}, pid {os.getpid()}")
         self._running = True
-        self._use_threads()
+        self._use_settings()
         self._watchdog.start(self._hung)
         self._marks.catch_faults()
         while not self.leaving:
@@ -134,7 +133,7 @@ class Worker:
     def close(self) -> None:
         for part in (
             self._watchdog, self._marks, self._background, self._answers, self._door, self._store,
-            self._fifo, self._signals, self._selector,
+            self._bell, self._selector,
         ):  # fmt: skip
             part.close()
         events = self._intake.events
@@ -186,7 +185,7 @@ class Worker:
         except (StoreReplaced, StoreNewer):
             # Begin anew, with the store and the yester that are there now. Where that one is too
             # old for the store, it says so and ends; the spool waits for a newer one.
-            self.leaving = self.leaving or "new version"
+            self._leave("new version")
             self.resting = self._clock() + _BUSY_PAUSE
         except (StoreError, OSError) as error:
             self._log.say_failure(what, error)
@@ -204,8 +203,8 @@ class Worker:
 
     def _look_around(self) -> None:
         now = self._clock()
-        if now - self._intake.last >= self._idle and not self.leaving:
-            self.leaving = "idle"
+        if now - self._intake.last >= self._idle:
+            self._leave("idle")
         if now - self._ticked < TICK:
             return
         self._ticked, self._jobs_wait = now, True
@@ -216,17 +215,17 @@ class Worker:
         self._look_for_new_version()
 
     def _look_for_new_version(self) -> None:
-        newer = installed_version() not in (self._installed, "") or not self._store.in_place()
-        if newer and not self.leaving:
-            self.leaving = "new version"
+        if installed_version() not in (self._installed, "") or not self._store.in_place():
+            self._leave("new version")
 
-    def _hear_poke(self, _: int) -> None:
-        self._fifo.clear()
+    def _hear_bell(self, _: int) -> None:
+        self._bell.clear()
         self._intake.more = self._jobs_wait = True
+        if self._bell.signalled:
+            self.leaving = "stopped"
 
-    def _hear_signal(self, _: int) -> None:
-        if {signal.SIGTERM, signal.SIGINT} & {*os.read(self._signals.fileno(), 64)}:
-            self.leaving = "stopped"  # the watchdog's ticks come here as well
+    def _leave(self, reason: str) -> None:
+        self.leaving = self.leaving or reason
 
     def _items_stored(self) -> None:
         self._jobs_wait = True
@@ -235,7 +234,7 @@ class Worker:
     def _notes_stored(self) -> None:
         """By a thread: the session of a turn is to be summed up anew."""
         self._background.wake_embedding()
-        self._fifo.poke()
+        self._bell.ring()
 
     # --- settings ----------------------------------------------------------------------------
 
@@ -256,8 +255,6 @@ class Worker:
         found = load_rules(self._config)
         self._intake.use_settings(self._config, found)
         write_hook_rules(self.home, found)
-
-    def _use_threads(self) -> None:
         if self._running:
             self._background.use_settings(self._config)
             self._answers.memory.embedding = self._background.embedding
@@ -273,69 +270,63 @@ class Worker:
         except ConfigError as error:  # half saved, or wrong: the ones we have still hold
             self._log.say_failure("reading config.toml", error)
         self._use_settings()
-        self._use_threads()
 
     # --- answers -----------------------------------------------------------------------------
 
     def _answer_request(self, request: str, given: dict[str, str]) -> Reply | None:
-        if request == "POST /hook":
-            return self._answer_hook(given.get("id", ""))
-        if request.startswith("POST /recall"):
-            body = self._answer_recall(request, given)
-        else:
-            told = self._answer_command(request, given)
-            body = None if told is None else msgspec.json.encode(told)
-        return None if body is None else Reply(body)
-
-    def _answer_command(self, request: str, given: dict[str, str]) -> dict[str, object] | None:
-        if request == "GET /health":
-            return {
-                "pid": os.getpid(),
-                "version": yester.__version__,
-                "started": self._started,
-                "events": self._intake.events,
-                "rss_bytes": _resident_bytes(),
-            }
-        if request == "POST /drain":
-            return {"events": self.drain(), "resting": bool(self.resting)}
-        if request == "POST /retry":
-            self._marks.forget()
-            self._intake.more = True
-            return {"events": len(self._spool.put_back())}
-        if request == "POST /stop":
-            self.leaving = self.leaving or "stopped"
-            return {}
-        if request == "POST /leave":
-            asked, own = given.get("version", ""), yester.__version__
-            newer = version_numbers(asked) > version_numbers(own)
-            if newer and not self.leaving:
-                self.leaving = "stopped"
-            return {"leaving": newer}
-        return None
+        match request:
+            case "POST /hook":
+                return self._answer_hook(given.get("id", ""))
+            case "POST /recall" | "POST /recall/print":
+                body = self._answer_recall(request, given)
+                return None if body is None else Reply(body)
+            case "GET /health":
+                answer: dict[str, object] = {
+                    "pid": os.getpid(),
+                    "version": yester.__version__,
+                    "started": self._started,
+                    "events": self._intake.events,
+                    "rss_bytes": _resident_bytes(),
+                }
+            case "POST /drain":
+                answer = {"events": self.drain(), "resting": bool(self.resting)}
+            case "POST /retry":
+                self._marks.forget()
+                self._intake.more = True
+                answer = {"events": len(self._spool.put_back())}
+            case "POST /stop":
+                self._leave("stopped")
+                answer = {}
+            case "POST /leave":
+                newer = version_numbers(given.get("version", "")) > version_numbers(
+                    yester.__version__
+                )
+                if newer:
+                    self._leave("stopped")
+                answer = {"leaving": newer}
+            case _:
+                return None
+        return Reply(msgspec.json.encode(answer))
 
     def _answer_recall(self, request: str, given: dict[str, str]) -> bytes | None:
-        try:
+        with self._log.survive("recalling", raises=()):  # who asks can search alone
             self._refresh_settings()
             if request == "POST /recall/print":
                 words = given.get("words", "").split("\0")
                 return self._answers.print_recall(words, given.get("cwd", ""))
             return self._answers.answer_recall(given.get("asked", ""), given.get("root", ""))
-        except Exception as error:  # noqa: BLE001 -- who asks can search alone; others still need us
-            self._log.say_failure("recalling", error)
-            return None
+        return None
 
     def _answer_hook(self, id_: str) -> Reply:
         self._intake.more = True  # a hook that asks does not poke: its event lies in the spool
-        try:
+        delivery = None
+        with self._log.survive("answering", raises=()):  # the agent goes on without us
             self._refresh_settings()
-            told = self._answers.find_event(id_)
-            if told is None:
-                return Reply(b"")
-            if told.what == "start":
+            event = self._answers.find_event(id_)
+            if event is not None and event.what == "start":
                 self._look_for_new_version()
-            delivery = self._answers.answer_hook(id_, told)
-        except Exception as error:  # noqa: BLE001 -- the agent goes on without us, whatever it is
-            self._log.say_failure("answering", error)
+            delivery = self._answers.answer_hook(id_, event) if event is not None else None
+        if delivery is None:
             return Reply(b"")
 
         def settle(arrived: bool) -> None:
