@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -75,8 +75,14 @@ def _format_status(memo: Memo) -> str:
     return f"({text}{': ' + memo.reason if memo.reason else ''})"
 
 
-def _indented_body(memo: Memo, width: int) -> str:
-    return "".join(f"{' ' * width}{text}\n" for text in memo.item.body.splitlines())
+def _remark_lines(
+    app: App, remarks: Iterable[tuple[Memo, str]], form: str = "index"
+) -> Iterator[str]:
+    """Memories, and what is to be said of each."""
+    for memo, remark in remarks:
+        yield f"{format_memo(app, memo)}\n    {remark}"
+        if form == "full":
+            yield "".join(f"    {text}\n" for text in memo.item.body.splitlines())
 
 
 def show_memos(app: App, memos: Sequence[Memo], form: str, query: str = "") -> Output:
@@ -290,16 +296,10 @@ def candidate_command(
         "deletable": category.deletable, "took_ms": round((time.perf_counter() - began) * 1000, 2),
     }  # fmt: skip
 
-    def candidate_lines() -> Iterator[str]:
-        compared = count_noun(choice.compared, "memory")
-        yield f"{choice.action}  (compared with {compared} of this category)"
-        for one in found:
-            yield f"  {format_memo(app, one.memo)}"
-            yield f"      {one.points} points: {'; '.join(one.reasons)}"
-            if form == "full":
-                yield _indented_body(one.memo, 6)
-
-    return Output(value, candidate_lines())
+    compared = count_noun(choice.compared, "memory")
+    remarks = ((one.memo, f"{one.points} points: {'; '.join(one.reasons)}") for one in found)
+    head = f"{choice.action}  (compared with {compared} of this category)"
+    return Output(value, (head, *_remark_lines(app, remarks, form)))
 
 
 # --- what deserves a look, what has had its time --------------------------------------------------
@@ -319,9 +319,7 @@ def review_command(app: App, /, form: str, **given: Any) -> Output:
     """
     found = review.review_memories(app.reading, _choose_filters(app, given), app.now)
     nothing = "" if found else "Nothing to look at."
-    return Output(
-        {"findings": _finding_rows(app, found)}, _finding_lines(app, found, form), nothing
-    )
+    return _show_findings(app, found, form)._replace(nothing=nothing)
 
 
 @command("lint", _REVIEW_OPTIONS)
@@ -339,24 +337,19 @@ def lint_command(app: App, /, form: str, **given: Any) -> Output:
         for path, project in _find_notes(app, given)
         for one in lint_notes(app.reading, path, project)
     ]
-    lines = [
-        *_finding_lines(app, found, form),
-        *("{file}:{line}: {check}: {text}".format_map(note) for note in notes),
-    ]
-    rows, fine = _finding_rows(app, found) + notes, ["All memories are as they should be."]
-    return Output({"findings": rows}, lines or fine, code=3 * bool(rows))
+    shown = _show_findings(app, found, form, notes)
+    if not found and not notes:
+        return shown._replace(lines=["All memories are as they should be."])
+    return shown._replace(code=3)
 
 
-def _finding_rows(app: App, found: Sequence[review.Finding]) -> list[dict[str, Any]]:
-    return [_memo_row(app, one.memo, check=one.check, text=one.text, fix=one.fix) for one in found]
-
-
-def _finding_lines(app: App, found: Sequence[review.Finding], form: str) -> Iterator[str]:
-    for one in found:
-        yield format_memo(app, one.memo)
-        yield f"    {one.check}: {one.text}; {one.fix}"
-        if form == "full":
-            yield _indented_body(one.memo, 4)
+def _show_findings(
+    app: App, found: Sequence[review.Finding], form: str, notes: Sequence[dict[str, Any]] = ()
+) -> Output:
+    rows = [_memo_row(app, one.memo, check=one.check, text=one.text, fix=one.fix) for one in found]
+    remarks = ((one.memo, f"{one.check}: {one.text}; {one.fix}") for one in found)
+    in_notes = ("{file}:{line}: {check}: {text}".format_map(note) for note in notes)
+    return Output({"findings": [*rows, *notes]}, (*_remark_lines(app, remarks, form), *in_notes))
 
 
 def _find_notes(app: App, given: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
@@ -389,11 +382,8 @@ def gc_command(app: App, really: bool) -> Output:
     you have synced, or by a rule in config.toml. Exit code 1 when nothing is due.
     """
     chosen = lifecycle.parse_retention(app.config.retention)
-    found = (
-        lifecycle.collect_due(app.store, chosen, app.now)
-        if really
-        else list(lifecycle.find_due(app.reading, chosen, app.now))
-    )
+    find = lifecycle.collect_due if really else lifecycle.find_due
+    found = list(find(app.store if really else app.reading, chosen, app.now))
     rows = [_memo_row(app, one.memo, what=one.what, why=one.why) for one in found]
 
     def due_lines() -> Iterator[str]:

@@ -47,6 +47,7 @@ _REACHED = {
     "meaning": "None of these has such a word; they are nearest in meaning:",
     "recent": "The question names nothing to look for; the newest:",
 }
+_ECHOED = "repeats what the agent was shown: kept, and found by no search"
 _NO_SESSIONS = "No sessions. Run: yester index"
 _ITEM_FILTERS = add_options(
     options.PROJECTS, options.EVERYWHERE,
@@ -85,51 +86,38 @@ def recall_command(app: App, /, **given: Any) -> Output:
     """
     if given["raw"] and given["digest"]:
         raise UsageError("--raw and --digest exclude each other; leave out one of them")
-    began = time.perf_counter()
-    query, filters, answer = _recall(app.memory, given)
+    filters, answer, value = _recall(app.memory, given)
     if outdated := maintenance_of(app.reading).stale():
         print_warning(f"{outdated}; run: yester reindex")
-    digest = _make_digest(app, query, answer.hits) if given["digest"] else None
-    value = _recall_as_json(query, answer, given, began, digest)
-    lines = _answer_lines(app, query, answer, given, digest)
-    if answer.hits:
-        return Output(value, lines)
-    empty = not app.reading.totals("item")[0][0]
-    own = filters.projects and not given["projects"]
-    return Output(
-        value, lines,
-        "Nothing is indexed yet. Run: yester index" if empty
-        else "Nothing found in this project. To look in all of them: --all-projects" if own
-        else "Nothing found. Try fewer or other words, or fewer filters.",
-    )  # fmt: skip
+    if given["digest"]:
+        value["digest"] = _make_digest(app, value["query"], answer.hits)
+    nothing = ""
+    if not answer.hits:
+        nothing = "Nothing found. Try fewer or other words, or fewer filters."
+        if not app.reading.totals("item")[0][0]:
+            nothing = "Nothing is indexed yet. Run: yester index"
+        elif filters.projects and not given["projects"]:
+            nothing = "Nothing found in this project. To look in all of them: --all-projects"
+    return Output(value, _answer_lines(app, answer, given, value), nothing)
 
 
 search_command = recall_command  # another name
 
 
-def _recall(memory: Memory, given: Mapping[str, Any]) -> tuple[str, Filters, Answer]:
-    query = " ".join(given["query"])
-    filters = options.choose_search_filters(memory, given, query)
-    asked = Asked(
-        query, filters, given["limit"], given["offset"], given["order"], given["explain"],
-        memory.now,
-    )  # fmt: skip
-    return query, filters, memory.answer(asked)
-
-
-def _recall_as_json(
-    query: str, answer: Answer, given: Mapping[str, Any], began: float, digest: Digest | None = None
-) -> dict[str, Any]:
-    terms, full = query_terms(query), given["raw"] or given["form"] == "full"
+def _recall(memory: Memory, given: Mapping[str, Any]) -> tuple[Filters, Answer, dict[str, Any]]:
+    """What was looked through, what was found, and what of it a program gets."""
+    began = time.perf_counter()
+    query, full = " ".join(given["query"]), given["raw"] or given["form"] == "full"
+    filters, terms = options.choose_search_filters(memory, given, query), query_terms(query)
+    named = {name: given[name] for name in ("offset", "order", "explain")}
+    answer = memory.answer(Asked(query, filters, given["limit"], now=memory.now, **named))
     value: dict[str, Any] = {
         "query": query, "hits": [hit_as_json(hit, terms, full) for hit in answer.hits],
         "took_ms": round((time.perf_counter() - began) * 1000, 2),
     }  # fmt: skip
-    if digest is not None:
-        value["digest"] = digest
     if given["explain"]:
         value["explain"] = explain_answer(answer)
-    return value
+    return filters, answer, value
 
 
 def print_recall(memory: Memory, words: Sequence[str]) -> bytes | None:
@@ -137,31 +125,27 @@ def print_recall(memory: Memory, words: Sequence[str]) -> bytes | None:
     the command has more to say than its JSON: an error, a warning, that there is nothing."""
     if {"-h", "--help", "--digest"} & set(words):
         return None
-    began = time.perf_counter()
     try:
         given = recall_command.make_context("recall", list(words)).params
         if not given["as_json"] or maintenance_of(memory.reading).stale():
             return None
-        query, _, answer = _recall(memory, given)
+        _, answer, value = _recall(memory, given)
     except (click.ClickException, UsageError, NotFound):
         return None
-    if not answer.hits:
-        return None
-    return strip_steering(render_json(_recall_as_json(query, answer, given, began)) + "\n").encode()
+    return strip_steering(render_json(value) + "\n").encode() if answer.hits else None
 
 
 def _answer_lines(
-    app: App, query: str, answer: Answer, given: Mapping[str, Any], digest: Digest | None
+    app: App, answer: Answer, given: Mapping[str, Any], value: Mapping[str, Any]
 ) -> Iterator[str]:
-    hits = answer.hits
-    if digest is not None and hits:
-        yield from _digest_lines(app, digest)
+    if answer.hits and "digest" in value:
+        yield from _digest_lines(app, value["digest"])
     if reached := _REACHED.get(answer.reach):
         click.echo(reached, err=True)
     if given["raw"] or given["form"] == "full":
-        yield from whole_lines(app, hits, weights=answer.weights)
+        yield from whole_lines(app, answer.hits, weights=answer.weights)
     else:
-        yield from hit_lines(app, hits, query, answer.weights)
+        yield from hit_lines(app, answer.hits, value["query"], answer.weights)
     if given["explain"]:
         yield from rows.explain_omissions(answer)
 
@@ -226,11 +210,9 @@ def show_command(app: App, ids: tuple[str, ...], form: str) -> Output:
         number = session.id if session else 0
         record_fetched(app.reading, [one.id for one in hits], app.now, number)
     for item in items:
-        if item.status == ECHO:
-            said = "repeats what the agent was shown: kept, and found by no search"
-            click.echo(f"#{item.id} {said}", err=True)
-        elif item.status != "active":
-            click.echo(f"#{item.id} is {item.status}: yester memory show {item.id}", err=True)
+        if item.status != "active":
+            told = f"is {item.status}: yester memory show {item.id}"
+            click.echo(f"#{item.id} {_ECHOED if item.status == ECHO else told}", err=True)
     missing = ", ".join(text for text, found in by_text.items() if not found)
     rows = [hit_as_json(one, full=full) for one in hits]
     return Output(
@@ -262,25 +244,23 @@ def timeline_command(
     """
     began = time.perf_counter()
     text, full = " ".join(anchor), form == "full"
-
-    def as_value(found: Timeline | None) -> dict[str, Any]:
-        return {
-            "query": query or text, "anchor": found.anchor.id if found and found.anchor else None,
-            "hits": [hit_as_json(one, full=full) for one in found or ()],
-            "took_ms": round((time.perf_counter() - began) * 1000, 2),
-        }  # fmt: skip
-
+    found, error = Timeline(0.0), None
     try:
         filters = options.choose_search_filters(app.memory, given, query or text)
         found = find_neighbours(
             app.memory, text, before, after, filters, query or "", given["everywhere"], app.now
         )
-    except NotFound as error:
-        return Output(as_value(None), error=error)
-    marked = found.anchor.id if found.anchor else 0
-    lines = whole_lines(app, list(found), marked) if full else _timeline_lines(app, found)
-    nothing = "" if found else "Nothing around it. Try other filters, or --all-projects."
-    return Output(as_value(found), lines, nothing)
+    except NotFound as problem:
+        error = problem
+    marked, hits = found.anchor.id if found.anchor else 0, list(found)
+    value = {
+        "query": query or text, "anchor": marked or None,
+        "hits": [hit_as_json(one, full=full) for one in hits],
+        "took_ms": round((time.perf_counter() - began) * 1000, 2),
+    }  # fmt: skip
+    lines = whole_lines(app, hits, marked) if full else _timeline_lines(app, found)
+    nothing = "" if hits else "Nothing around it. Try other filters, or --all-projects."
+    return Output(value, lines, nothing, error=error)
 
 
 def _timeline_lines(app: App, found: Timeline) -> Iterator[str]:
