@@ -28,9 +28,10 @@ from numpy.typing import NDArray
 from yester.clock import DAY
 from yester.faces.python import OpenMemory
 from yester.model import Candidate, Filters, Item, replace
-from yester.recall.candidates import Gathered
+from yester.recall.candidates import Search, search_candidates
 from yester.recall.rank import HALF_LIFE, Weights
-from yester.recall.recall import Asked, recall_hits, same_words, terms_of
+from yester.recall.recall import Asked, narrow_filters, recall_hits, same_words, terms_of
+from yester.text.query import parse_query
 
 sys.path.insert(0, str(Path(__file__).parent))
 from quality import Group, Question, loaded
@@ -140,7 +141,6 @@ def _asked(memory: OpenMemory, group: Group, case: Case, weights: Weights) -> It
 def _one(
     memory: OpenMemory, question: Question, case: Case, weights: Weights, refs: Mapping[int, str]
 ) -> Known:
-    seen: list[Gathered] = []
     now = int(question.epoch * 1000)
     asked = Asked(
         question.text,
@@ -149,19 +149,24 @@ def _one(
         project=question.project,
         files=question.files if case.files else (),
     )
-    hits = recall_hits(memory.store, asked, weights, memory.embedder, watch=seen.append)
+    hits = recall_hits(memory.store, asked, weights, memory.embedder)
     found = len({hit.ref for hit in hits} & question.relevant) / len(question.relevant)
-    if not seen:
+    query = parse_query(asked.query)
+    if query.only_quoted and not hits:
+        query = replace(query, must=None)  # as recall does
+    if not query.named and query.must is None:
         empty = np.zeros((0, len(COLUMNS)), np.float32)
         return Known(question.qid, empty, [], (), frozenset(), len(question.relevant), found)
-    gathered = seen[-1]  # the first try, where there were two, found nothing
-    telling = tuple(sorted(gathered.telling.values(), reverse=True))
-    order = sorted(gathered.answers, key=lambda one: (-one.epoch, -one.id))
+    filters = narrow_filters(asked.filters, query, now)
+    search = search_candidates(memory.store, asked, query, filters, weights, memory.embedder)
+    telling = tuple(sorted(search.telling.values(), reverse=True))
+    answers = [one.candidate for one in search.found]
+    order = sorted(answers, key=lambda one: (-one.epoch, -one.id))
     right = {one.id for one in order if refs[one.id] in question.relevant}
-    looked_at = right | {one.id for one in gathered.answers[:_LOOKED_AT]}
+    looked_at = right | {one.id for one in answers[:_LOOKED_AT]}
     return Known(
-        question.qid, _rows(gathered, order, now, right), _same(order, looked_at), telling,
-        gathered.usable, len(question.relevant), found,
+        question.qid, _rows(search, order, now, right), _same(order, looked_at), telling,
+        frozenset(search.shares), len(question.relevant), found,
     )  # fmt: skip
 
 
@@ -174,22 +179,22 @@ def _same(order: list[Candidate], looked_at: set[int]) -> list[tuple[int, int]]:
     ]
 
 
-def _rows(gathered: Gathered, order: list[Candidate], now: int, right: set[int]) -> Matrix:
+def _rows(search: Search, order: list[Candidate], now: int, right: set[int]) -> Matrix:
     beside: dict[int, list[float]] = {}
-    for id_, pair in gathered.beside.items():
+    for id_, pair in search.beside.items():
         for other in filter(None, pair):
-            if other not in gathered.words:
+            if other not in search.words:
                 continue
-            beside.setdefault(id_, []).append(gathered.words[other].fit)
-            if other not in gathered.beside:
-                beside.setdefault(other, []).append(gathered.words[id_].fit)
+            beside.setdefault(id_, []).append(search.words[other].fit)
+            if other not in search.beside:
+                beside.setdefault(other, []).append(search.words[id_].fit)
     rows = []
     for one in order:
-        signals, near = gathered.signals[one.id], gathered.near.get(one.id)
+        signals, near = search.signals[one.id], search.near.get(one.id)
         before, behind = (*beside.get(one.id, ()), 0.0, 0.0)[:2]
         kind = one.type if one.type and one.type in HALF_LIFE else one.kind
         rows.append((
-            gathered.words[one.id].fit, before, behind,
+            search.words[one.id].fit, before, behind,
             near.cosine if near else np.nan, near.parts if near else 1,
             signals.files, signals.named, signals.importance, signals.concepts, signals.project,
             max(now - one.epoch, 0) / DAY, HALF_LIFE.get(kind, np.nan), one.kind in TALK,

@@ -11,7 +11,7 @@ from yester.ingest.transcripts import add_items
 from yester.model import Candidate, Feedback, Injection, Item, Paging, UseCounts
 from yester.project import identify_project
 from yester.recall.feedback import WORTH, usefulness
-from yester.recall.rank import Ranked, adjust_by_use
+from yester.recall.rank import Ranked, adjust_score
 
 pytestmark = pytest.mark.requirement("REC-18")
 
@@ -37,12 +37,14 @@ def test_more_of_a_kind_moves_it_one_way(told, what, shown):
     assert usefulness(UseCounts(shown + 1, 0, told)) <= before  # shown once more, for nothing
 
 
-@given(st.floats(0, 1), st.floats(-3, 3), st.floats(-3, 3), st.floats(0, 1))
+@given(st.floats(0, 1), st.floats(-1, 1), st.floats(-1, 1), st.floats(0, 1))
 def test_a_score_stays_a_score_and_follows_the_use(score, one, other, weight):
     ranked = Ranked(Candidate(1, "note", "", "", 1, 0, 0, b"", b""), score, {})
-    low, high = (adjust_by_use(ranked, value, weight).score for value in sorted((one, other)))
+    low, high = (
+        adjust_score(ranked, "use", weight * value).score for value in sorted((one, other))
+    )
     assert 0 <= low <= high <= 1
-    assert adjust_by_use(ranked, 0.0, weight) is ranked
+    assert adjust_score(ranked, "use", 0.0) is ranked
 
 
 def order(memory):

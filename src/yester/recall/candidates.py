@@ -11,55 +11,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from math import log
-from threading import Thread
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from yester import model
 from yester.errors import ModelError
-from yester.model import (
-    Candidate,
-    Every,
-    Expression,
-    Filters,
-    Item,
-    Nearness,
-    Phrase,
-    Prefix,
-    Probe,
-    ProbeResult,
-    Some,
-    UseCounts,
-    Without,
-    Word,
-    replace,
-)
-from yester.recall.rank import (
-    Question,
-    Ranked,
-    Scale,
-    Signals,
-    Wanted,
-    Weights,
-    Words,
-    by_type,
-    cosine_closeness,
-    files_overlap,
-    lift_score,
-    matched_share,
-    recency_factor,
-)
+from yester.model import Candidate, Expression, Filters, Item, Nearness, Probe, ProbeResult, replace
+from yester.recall import rank
+from yester.recall.rank import Question, Ranked, Scale, Signals, Wanted, Weights, Words
 from yester.store.contract import Store
 from yester.text.query import Query, other_names
 from yester.text.terms import text_terms
 
 if TYPE_CHECKING:
-    from yester.text.embed import Embedder
+    from yester.recall.recall import Asked
 
-TOUCHING = 100
+_TOUCHING = 100
 _LIKELIEST = 40  # candidates whose neighbours are looked at
 _READ = 8  # candidates whose text is read for words side by side
 _READ_AHEAD = 10  # whose text is fetched then: most of them are answers
@@ -74,53 +45,31 @@ _NOWHERE = Nearness(0.0, 1)
 _WORD = re.compile(r"[\w-]+")
 
 
-@dataclass(frozen=True, slots=True)
-class Around:
-    """What is known besides the question: when and where it is asked, and what is being touched."""
-
-    now: int = 0
-    project: str = ""  # name or key
-    files: tuple[str, ...] = ()
-
-
 class Search(NamedTuple):
-    """What a search found, the best first, and how."""
+    """What a search found, the best first, and what was known of it."""
 
     found: list[Ranked]
     rung: str  # how far the search by words had to go
     reading: Reading  # what was read of it
-    arms: Mapping[str, int] = {}  # how many each arm found
-    shares: Mapping[str, float] = {}  # of each factor in a score, for this question
+    result: ProbeResult
+    # Of each factor in a score, for this question: none where there were only exclusions.
+    shares: Mapping[str, float] = {}
     far: int = 0  # found, but neither in words nor in meaning near enough
-    own: int = 0  # the project it was asked in, as candidates have it
-    names: Mapping[str, str] = {}  # of projects, by their keys
+    # `bench/learn.py` tries other weights on these. In the signals, keyword, vector and recency are
+    # weighed already: what they were made of is in `words` and `beside`, in `near`, and in the
+    # candidate.
+    signals: Mapping[int, Signals] = {}
+    words: Mapping[int, Words] = {}
+    beside: Mapping[int, tuple[int, int]] = {}
+    near: Mapping[int, Nearness] = {}
+    telling: Mapping[str, float] = {}
 
-
-class OneQuestion:
-    """An embedder for several searches with one question, which is embedded once, in a thread of
-    its own: the first search by words goes on meanwhile, and someone is waiting for both."""
-
-    def __init__(self, embedder: Embedder, text: str) -> None:
-        self.sha, self.band = embedder.sha, embedder.band
-        self._embedder, self._text = embedder, text
-        self._vector: Any = None
-        self._failure: Exception | None = None
-        self._thread = Thread(target=self._embed_text, daemon=True)
-        self._thread.start()
-
-    def _embed_text(self) -> None:
-        try:
-            self._vector = self._embedder.embed_query(self._text)
-        except Exception as error:  # noqa: BLE001 -- raised where somebody asks
-            self._failure = error
-
-    def embed_query(self, text: str) -> Any:
-        if text != self._text:
-            return self._embedder.embed_query(text)
-        self._thread.join()
-        if self._failure is not None:
-            raise self._failure
-        return self._vector
+    @property
+    def arms(self) -> dict[str, frozenset[int]]:
+        """What each arm found."""
+        touching = frozenset((*self.result.touching, *self.result.named))
+        near = frozenset(self.result.near)
+        return {"words": self.result.words, "vectors": near, "files": touching}
 
 
 class QueryEmbedder(Protocol):
@@ -133,20 +82,19 @@ class QueryEmbedder(Protocol):
     def embed_query(self, text: str) -> Any: ...
 
 
-class Gathered(NamedTuple):
-    """What the arms knew of their answers; `bench/learn.py` tries other weights on it.
+class OneQuestion:
+    """An embedder for several searches with one question, which is embedded once, in a thread of
+    its own: the first search by words goes on meanwhile, and someone is waiting for both."""
 
-    In the signals, keyword, vector and recency are weighed already: what they were made of is in
-    `words` and `beside`, in `near`, and in the candidate.
-    """
+    def __init__(self, embedder: QueryEmbedder, text: str) -> None:
+        self.sha, self.band = embedder.sha, embedder.band
+        self._embedder, self._text = embedder, text
+        pool = ThreadPoolExecutor(1)
+        self._vector = pool.submit(embedder.embed_query, text)
+        pool.shutdown(wait=False)
 
-    answers: list[Candidate]
-    signals: Mapping[int, Signals]
-    words: Mapping[int, Words]
-    beside: Mapping[int, tuple[int, int]]
-    near: Mapping[int, Nearness]
-    usable: frozenset[str]
-    telling: Mapping[str, float]
+    def embed_query(self, text: str) -> Any:
+        return self._vector.result() if text == self._text else self._embedder.embed_query(text)
 
 
 class Reading:
@@ -157,7 +105,7 @@ class Reading:
         self._read: set[int] = set()
         self._looked_up: set[int] = set()
         self.items: dict[int, Item] = {}
-        self.used: dict[int, UseCounts] = {}
+        self.used: dict[int, model.UseCounts] = {}
         self.branches: dict[tuple[str, str], str] = {}
 
     def read_items(self, ids: Sequence[int], use_of: Sequence[int] = ()) -> list[Item]:
@@ -183,34 +131,32 @@ def read_best(reading: Reading, found: Sequence[Ranked]) -> None:
 
 def search_candidates(
     store: Store,
-    text: str,
+    asked: Asked,
     query: Query,
     filters: Filters,
-    around: Around,
     weights: Weights,
     embedder: QueryEmbedder | None,
-    watch: Callable[[Gathered], None] | None = None,
 ) -> Search:
     """Asks the store once for what is found, once for what stands beside it, once for texts."""
+    text = _without_filters(asked.query, query)
     paths = tuple(dict.fromkeys(_PATH.findall(text)))[:_MOST_PATHS] if weights.named else ()
     query, names = _with_other_names(store, query, filters)
     probe = replace(
         _probe_words(query, names, weights),
         filters=filters, vector=_embed_later(embedder, text, query, weights),
         model=embedder.sha if embedder is not None else "", nearest=weights.nearest,
-        files=around.files, paths=paths, most_files=TOUCHING, names=_concept_names(text),
-        project=around.project,
+        files=asked.files, paths=paths, most_files=_TOUCHING, names=_concept_names(text),
+        project=asked.project,
     )  # fmt: skip
-    found = store.probe(probe)
+    result = store.probe(probe)
     reading = Reading(store)
-    rung = _search_rung(query, names, found)
+    rung = _search_rung(query, names, result)
     if query.must is not None and not query.terms and not query.prefixes:
-        equals = sort_ranked(Ranked(one, 1.0, {}) for one in found.candidates)  # only exclusions
-        fulfilling = _drop_unfulfilling(reading, equals, query)
-        return Search(fulfilling, rung, reading, own=found.project, names=found.projects)
-    question = Question(_wanted_terms(query, names, found, weights), found.statistics, weights)
-    words = {one.id: question.match_words(one) for one in found.candidates}
-    candidates, near, having = list(found.candidates), dict(found.near), dict(found.having)
+        equals = sort_ranked(Ranked(one, 1.0, {}) for one in result.candidates)  # only exclusions
+        return Search(_drop_unfulfilling(reading, equals, query), rung, reading, result)
+    question = Question(_wanted_terms(query, names, result, weights), result.statistics, weights)
+    words = {one.id: question.match_words(one) for one in result.candidates}
+    candidates, near, having = list(result.candidates), dict(result.near), dict(result.having)
     vector = probe.vector() if probe.vector is not None else None
     likeliest = []
     if weights.neighbour and query.must is None:
@@ -225,30 +171,25 @@ def search_candidates(
         near |= more.near
         having |= more.having
     keyword = _lift_by_neighbours(words, beside, weights.neighbour)
-    files = {id_: matched_share(n, len(around.files)) for id_, n in found.touching.items()}
+    files = {id_: rank.matched_share(n, len(asked.files)) for id_, n in result.touching.items()}
     if weights.relative:
         best = max(keyword.values(), default=0.0) or 1.0
         keyword = {id_: value / best for id_, value in keyword.items()}
-        if around.files:
+        if asked.files:
             items = reading.read_items(list(words))
-            files = {item.id: files_overlap(item.files, around.files) for item in items}
+            files = {item.id: rank.files_overlap(item.files, asked.files) for item in items}
     usable = {
         "keyword": True, "recency": True, "importance": True, "vector": vector is not None,
-        "files": bool(around.files), "named": bool(found.named), "concepts": found.concepts > 0,
-        "project": found.project > 0,
+        "files": bool(asked.files), "named": bool(result.named), "concepts": result.concepts > 0,
+        "project": result.project > 0,
     }  # fmt: skip
     scale = Scale(weights, frozenset(name for name, yes in usable.items() if yes))
-    arms = {
-        "words": found.words,
-        "vectors": frozenset(found.near),
-        "files": frozenset((*found.touching, *found.named)),
+    worth = {
+        key: (rank.by_type(weights.half_life, *key), rank.by_type(weights.importances, *key))
+        for key in {(one.kind, one.type) for one in candidates}
     }
     cosines = sorted((part.cosine for part in near.values()), reverse=True)
     twentieth = cosines[min(_TWENTIETH, len(cosines) - 1)] if cosines else 0.0
-    worth = {
-        key: (by_type(weights.half_life, *key), by_type(weights.importances, *key))
-        for key in {(one.kind, one.type) for one in candidates}
-    }
     ranked: list[Ranked] = []
     signals_of: dict[int, Signals] = {}
     for one in candidates:
@@ -256,38 +197,44 @@ def search_candidates(
         close = None
         if part is not None and embedder is not None:
             many = weights.parts * log(part.parts) if one.kind in _CONVERSATION else 0.0
-            close = cosine_closeness(part.cosine - many, embedder.band)
-        if not matched.keyword and (close or 0.0) < _FAR and one.id not in arms["files"]:
+            close = rank.cosine_closeness(part.cosine - many, embedder.band)
+        touching = one.id in result.touching or one.id in result.named
+        if not matched.keyword and (close or 0.0) < _FAR and not touching:
             continue
         half_life, importance = worth[one.kind, one.type]
         signals_of[one.id] = signals = Signals(
             keyword[one.id] * (weights.printed if one.role == "tool" else 1.0),
             close,
             files.get(one.id, 0.0),
-            matched_share(found.named.get(one.id, 0), len(paths)),
-            recency_factor(around.now - one.epoch, half_life, weights.spread),
+            rank.matched_share(result.named.get(one.id, 0), len(paths)),
+            rank.recency_factor(asked.now - one.epoch, half_life, weights.spread),
             importance,
-            matched_share(having.get(one.id, 0), found.concepts),
-            1.0 if found.project and one.project == found.project else 0.0,
+            rank.matched_share(having.get(one.id, 0), result.concepts),
+            1.0 if result.project and one.project == result.project else 0.0,
         )
         facts = {"matched": matched.matched, "fit": matched.fit}
         if part is not None:
             facts |= {"cosine": part.cosine, "ahead": part.cosine - twentieth}
-        by_arm = tuple([name for name, ids in arms.items() if one.id in ids]) or ("neighbours",)
-        ranked.append(scale.score_candidate(one, signals, facts, by_arm))
+        ranked.append(scale.score_candidate(one, signals, facts))
     far = len(candidates) - len(ranked)
     ranked = _drop_unfulfilling(reading, sort_ranked(ranked), query)
     # How far each is above the tenth: what stands out is more likely to be meant.
     tenth = ranked[min(_TENTH, len(ranked) - 1)].score if ranked else 0.0
     for each in ranked:
         each.factors["lead"] = each.score - tenth
-    if watch is not None:
-        answers = [each.candidate for each in ranked]
-        used = frozenset(scale.shares)
-        watch(Gathered(answers, signals_of, words, beside, near, used, question.telling))
     ranked = _lift_phrases(reading, ranked, query, question.telling, weights.phrase)
-    numbers = {name: len(ids) for name, ids in arms.items() if ids}
-    return Search(ranked, rung, reading, numbers, scale.shares, far, found.project, found.projects)
+    return Search(
+        ranked, rung, reading, result, scale.shares, far, signals_of, words, beside, near,
+        question.telling,
+    )  # fmt: skip
+
+
+def _without_filters(text: str, query: Query) -> str:
+    """The question as it would be said: what restricts it is not what it is about."""
+    for name, value in query.filters:
+        for written in (f"{name}:{value}", f'{name}:"{value}"'):
+            text = text.replace(written, " ")
+    return text
 
 
 def _embed_later(
@@ -405,12 +352,10 @@ def _lift_phrases(
     first = found[:_READ]
     read_best(reading, found)
     texts = reading.items
-    raised = [
-        lift_score(
-            one, "phrase", part * adjacent_share(texts[one.candidate.id], query.terms, telling)
-        )
-        for one in first
-    ]
+    raised = []
+    for one in first:
+        share = adjacent_share(texts[one.candidate.id], query.terms, telling)
+        raised.append(rank.adjust_score(one, "phrase", part * share))
     return sort_ranked(raised) + found[_READ:]
 
 
@@ -432,17 +377,17 @@ def _item_texts(item: Item) -> list[str]:
 
 def _holds_expression(fields: list[list[str]], must: Expression) -> bool:
     match must:
-        case Word(wanted):
+        case model.Word(wanted):
             return all(any(term in field for field in fields) for term in wanted)
-        case Prefix(text):
+        case model.Prefix(text):
             return any(term.startswith(text) for field in fields for term in field)
-        case Phrase(wanted, distance):
+        case model.Phrase(wanted, distance):
             return any(_stand_near(field, wanted, distance) for field in fields)
-        case Every(parts):
+        case model.Every(parts):
             return all(_holds_expression(fields, part) for part in parts)
-        case Some(parts):
+        case model.Some(parts):
             return any(_holds_expression(fields, part) for part in parts)
-        case Without(part):
+        case model.Without(part):
             return not _holds_expression(fields, part)
 
 

@@ -182,7 +182,6 @@ class Ranked(NamedTuple):
     candidate: Candidate
     score: float
     factors: dict[str, float]
-    arms: tuple[str, ...] = ()  # which of them found it
 
 
 class Words(NamedTuple):
@@ -305,11 +304,7 @@ class Scale:
         self._places = [(name, place(name), share) for name, share in self.shares.items()]
 
     def score_candidate(
-        self,
-        candidate: Candidate,
-        signals: Signals,
-        told: Mapping[str, float],
-        arms: tuple[str, ...] = (),
+        self, candidate: Candidate, signals: Signals, told: Mapping[str, float]
     ) -> Ranked:
         """The score, and what each factor added to it; `told` are facts that added nothing."""
         factors: dict[str, float] = {}
@@ -321,40 +316,13 @@ class Scale:
             factors[name] = added = share * value
             score += added
         factors.update(told)
-        return Ranked(candidate, score, factors, arms)
+        return Ranked(candidate, score, factors)
 
 
-def lower_old(ranked: Ranked, oldest: int, share: float) -> Ranked:
-    """A candidate from before the recency window counts less; nothing is ever left out."""
-    if ranked.candidate.epoch >= oldest:
+def adjust_score(ranked: Ranked, why: str, by: float) -> Ranked:
+    """A score raised (0 to 1): what is missing to 1 shrinks by that share; or lowered (-1 to 0) by
+    that share of itself."""
+    if not by:
         return ranked
-    return _with_score(ranked, "window", ranked.score * share)
-
-
-def lower_outdated(ranked: Ranked, staleness: float, weight: float) -> Ranked:
-    """A candidate whose files have changed since counts less, the more they have (0 to 1)."""
-    lost = weight * min(max(staleness, 0.0), 1.0)
-    return _with_score(ranked, "stale", ranked.score * (1.0 - lost)) if lost else ranked
-
-
-def adjust_by_use(ranked: Ranked, usefulness: float, weight: float) -> Ranked:
-    """A candidate that was of use counts more, one that was in the way less (1 to -1)."""
-    change = weight * min(max(usefulness, -1.0), 1.0)
-    if not change:
-        return ranked
-    if change > 0:
-        return lift_score(ranked, "use", change)
-    return _with_score(ranked, "use", ranked.score * (1.0 + change))
-
-
-def lift_score(ranked: Ranked, name: str, by: float) -> Ranked:
-    """A score raised by a bonus: what is missing to 1 shrinks by its share, never below 0."""
-    share = min(max(by, 0.0), 1.0)
-    if not share:
-        return ranked
-    return _with_score(ranked, name, ranked.score + share * (1.0 - ranked.score))
-
-
-def _with_score(ranked: Ranked, why: str, score: float) -> Ranked:
-    factors = {**ranked.factors, why: score - ranked.score}
-    return ranked._replace(score=score, factors=factors)
+    score = ranked.score + by * (1.0 - ranked.score if by > 0 else ranked.score)
+    return ranked._replace(score=score, factors={**ranked.factors, why: score - ranked.score})

@@ -19,8 +19,6 @@ from yester.errors import UsageError
 from yester.model import Candidate, Filters, Hit, Item, Paging, replace
 from yester.recall.candidates import (
     JUDGED,
-    Around,
-    Gathered,
     QueryEmbedder,
     Reading,
     Search,
@@ -29,7 +27,7 @@ from yester.recall.candidates import (
     sort_ranked,
 )
 from yester.recall.feedback import usefulness
-from yester.recall.rank import Ranked, Weights, adjust_by_use, lower_old, lower_outdated
+from yester.recall.rank import Ranked, Weights, adjust_score
 from yester.recall.staleness import Staleness, Work, work_of
 from yester.redact import redact
 from yester.store.contract import Store
@@ -92,9 +90,8 @@ def recall_hits(
     weights: Weights | None = None,
     embedder: QueryEmbedder | None = None,
     fates: Fates | None = None,
-    watch: Callable[[Gathered], None] | None = None,
 ) -> list[Hit]:
-    return answer_question(store, asked, weights, embedder, fates, watch).hits
+    return answer_question(store, asked, weights, embedder, fates).hits
 
 
 def answer_question(
@@ -103,12 +100,11 @@ def answer_question(
     weights: Weights | None = None,
     embedder: QueryEmbedder | None = None,
     fates: Fates | None = None,
-    watch: Callable[[Gathered], None] | None = None,
 ) -> Answer:
     """The k best answers after `offset`. Without a query the filters alone decide, newest first.
 
     `fates` is asked about the best ones of the project it is asked in; outdated ones sink a little
-    and say so. `watch` is told what the arms knew.
+    and say so.
     """
     weights = weights or Weights()
     if asked.order not in ORDERS:
@@ -120,55 +116,82 @@ def answer_question(
     if not query.named and query.must is None:
         if asked.query.strip() and not (query.terms or query.filters):
             return Answer([])  # signs and brackets: nothing in it that could be looked for
-        names: Mapping[str, str] = {one.key: one.name for one in store.projects()}
-        items = store.select(
-            filters, Paging(asked.k, asked.offset, oldest_first=asked.order == "date_asc")
-        )
-        known: Mapping[int, Staleness] = {}
-        if fates is not None and asked.project:
-            here = (asked.project, names.get(asked.project))
-            own = [one for one in items if one.project in here or names.get(one.project) in here]
-            reading = Reading(store)
-            reading.read_items([one.id for one in own if one.files])
-            known = _staleness_of(reading, own, fates)
-        hits = [
-            make_hit(one, names, rung="recent", stale=_stale_text(known, one.id)) for one in items
-        ]
+        hits = _newest_hits(store, asked, filters, fates)
         return Answer(hits, "recent" if hits and query.terms else "")
-    around = Around(asked.now, asked.project, asked.files)
-    text = _without_filters(asked.query, query)
-    search = search_candidates(store, text, query, filters, around, weights, embedder, watch)
+    search = search_candidates(store, asked, query, filters, weights, embedder)
     if not search.found and query.only_quoted:
         # Quotation marks may be just that: better the words than nothing.
         query = replace(query, must=None)
-        search = search_candidates(store, text, query, filters, around, weights, embedder, watch)
-    found, reading, names = search.found, search.reading, search.names
-    if asked.window:
-        oldest = asked.now - asked.window
-        found = sort_ranked(lower_old(one, oldest, weights.outside) for one in found)
-    told: Mapping[int, Staleness] = {}
-    if fates is not None and weights.stale and asked.project:
-        found, told = _lower_outdated(search, found, fates, weights.stale)
-    if weights.use:
-        found = _by_use(reading, found, weights.use)
+        search = search_candidates(store, asked, query, filters, weights, embedder)
+    found, told = _adjust_found(search, asked, weights, fates)
     most = asked.offset + asked.k
     chosen = collapse_duplicates(found, most)
-    cut, more = _explain_cut(found, chosen, most) if asked.explain else ((), 0)
+    cut, more = _explain_cut(found, chosen, most)
     if asked.order != "relevance":
         newest_first = asked.order == "date_desc"
         chosen.sort(key=lambda one: one.best.candidate.epoch, reverse=newest_first)
     chosen = chosen[asked.offset :]
-    reading.read_items([one.best.candidate.id for one in chosen])
-    hits = []
-    reach = _search_reach(parse_query(asked.query), search.rung, chosen)
+    search.reading.read_items([one.best.candidate.id for one in chosen])
+    hits, arms = [], search.arms
     for best, alike in chosen:
-        if item := reading.items.get(best.candidate.id):
-            reasons = (best.factors, best.arms) if asked.explain else ({}, ())
+        if item := search.reading.items.get(best.candidate.id):
             stale = _stale_text(told, item.id)
-            hits.append(make_hit(item, names, best.score, search.rung, len(alike), stale, *reasons))
+            names = search.result.projects
+            hit = make_hit(item, names, best.score, search.rung, len(alike), stale)
+            if asked.explain:
+                by = tuple(name for name, ids in arms.items() if item.id in ids) or ("neighbours",)
+                hit = replace(hit, factors=best.factors, arms=by)
+            hits.append(hit)
+    reach = _search_reach(parse_query(asked.query), search.rung, chosen)
     if not asked.explain:
         return Answer(hits, reach)
-    return Answer(hits, reach, search.arms, search.shares, cut, more + search.far)
+    numbers = {name: len(ids) for name, ids in arms.items() if ids}
+    return Answer(hits, reach, numbers, search.shares, cut, more + search.far)
+
+
+def _newest_hits(store: Store, asked: Asked, filters: Filters, fates: Fates | None) -> list[Hit]:
+    names = {one.key: one.name for one in store.projects()}
+    page = Paging(asked.k, asked.offset, oldest_first=asked.order == "date_asc")
+    items = store.select(filters, page)
+    known: Mapping[int, Staleness] = {}
+    if fates is not None and asked.project:
+        here = (asked.project, names.get(asked.project))
+        own = [one for one in items if one.project in here or names.get(one.project) in here]
+        reading = Reading(store)
+        reading.read_items([one.id for one in own if one.files])
+        known = _staleness_of(reading, own, fates)
+    return [make_hit(one, names, rung="recent", stale=_stale_text(known, one.id)) for one in items]
+
+
+def _adjust_found(
+    search: Search, asked: Asked, weights: Weights, fates: Fates | None
+) -> tuple[list[Ranked], Mapping[int, Staleness]]:
+    """What is older than the recency window counts less; then, of the best, what git says is out of
+    date; then those more that were of use, and those less that were in the way."""
+    found, reading = search.found, search.reading
+    if asked.window:
+        oldest, less = asked.now - asked.window, weights.outside - 1.0
+        found = sort_ranked(
+            adjust_score(one, "window", less if one.candidate.epoch < oldest else 0.0)
+            for one in found
+        )
+    told: Mapping[int, Staleness] = {}
+    if fates is not None and weights.stale and asked.project:
+        first = (one.candidate for one in found[:JUDGED])
+        own = [one.id for one in first if one.project == search.result.project]
+        told = _staleness_of(reading, reading.read_items(own), fates)
+        outdated = {id_: -weights.stale * one.factor for id_, one in told.items()}
+        found = _adjust_best(found, "stale", outdated)
+    if weights.use:
+        read_best(reading, found)
+        use = {id_: weights.use * usefulness(one) for id_, one in reading.used.items()}
+        found = _adjust_best(found, "use", use)
+    return found, told
+
+
+def _adjust_best(found: list[Ranked], why: str, by: Mapping[int, float]) -> list[Ranked]:
+    adjusted = (adjust_score(one, why, by.get(one.candidate.id, 0.0)) for one in found[:JUDGED])
+    return sort_ranked(adjusted) + found[JUDGED:]
 
 
 def _search_reach(query: Query, rung: str, chosen: Sequence[Chosen]) -> str:
@@ -177,37 +200,6 @@ def _search_reach(query: Query, rung: str, chosen: Sequence[Chosen]) -> str:
     if not any(one.best.factors.get("matched") for one in chosen):
         return "meaning"
     return "prefix" if rung == "prefix" else ""
-
-
-def _lower_outdated(
-    search: Search, found: list[Ranked], fates: Fates, weight: float
-) -> tuple[list[Ranked], Mapping[int, Staleness]]:
-    """The best ones again, those lower that git says are out of date."""
-    first, reading = found[:JUDGED], search.reading
-    own = [one.candidate.id for one in first if one.candidate.project == search.own]
-    told = _staleness_of(reading, reading.read_items(own), fates)
-    judged = (
-        lower_outdated(one, told[one.candidate.id].factor, weight)
-        if one.candidate.id in told
-        else one
-        for one in first
-    )
-    return sort_ranked(judged) + found[JUDGED:], told
-
-
-def _by_use(reading: Reading, found: list[Ranked], weight: float) -> list[Ranked]:
-    first = found[:JUDGED]
-    read_best(reading, found)
-    known = reading.used
-    if not known:
-        return found
-    ranked_anew = (
-        adjust_by_use(one, usefulness(known[one.candidate.id]), weight)
-        if one.candidate.id in known
-        else one
-        for one in first
-    )
-    return sort_ranked(ranked_anew) + found[JUDGED:]
 
 
 def _staleness_of(reading: Reading, items: Sequence[Item], fates: Fates) -> Mapping[int, Staleness]:
@@ -241,14 +233,6 @@ def _explain_cut(
         for one in left[:_CUT]
     )  # fmt: skip
     return told, len(left) - len(told)
-
-
-def _without_filters(text: str, query: Query) -> str:
-    """The question as it would be said: what restricts it is not what it is about."""
-    for name, value in query.filters:
-        for written in (f"{name}:{value}", f'{name}:"{value}"'):
-            text = text.replace(written, " ")
-    return text
 
 
 def narrow_filters(filters: Filters, query: Query, now: int) -> Filters:
@@ -331,8 +315,6 @@ def make_hit(
     rung: str = "",
     duplicates: int = 0,
     stale: str = "",
-    factors: Mapping[str, float] = {},
-    arms: tuple[str, ...] = (),
 ) -> Hit:
     """An item as an answer, redacted once more: it may be older than the newest rule."""
     return Hit(
@@ -342,7 +324,6 @@ def make_hit(
         epoch=item.epoch / 1000, score=score,
         role=item.role, tool=item.tool, agent=item.agent, files=item.files,
         prompt_number=item.prompt_number, rung=rung, duplicates=duplicates, stale=stale,
-        factors=factors, arms=arms,
     )  # fmt: skip
 
 
