@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from heapq import nlargest
+from itertools import compress, islice
 from typing import TYPE_CHECKING
 
 import apsw
@@ -268,21 +269,25 @@ class Postings:
     def _posting_lists(
         self, chosen: Sequence[tuple[str, float]]
     ) -> Iterator[tuple[float, Sequence[int]]]:
+        marks = self._members
+        # Reading a posting costs as much as a dozen that are walked past to find both words.
+        most = _RARE if marks is None else max(_RARE, marks.count(1) // 12)
         rare: list[tuple[str, float, list[int]]] = []
         for term, weight in chosen:
             quoted = f'"{term}"'
-            if not self._filtered or count_items(self._db, term, ()) > _RARE:
+            if not self._filtered or count_items(self._db, term, ()) > most:
                 yield weight, self._narrowed_ids(quoted, _POSTINGS)
                 continue
-            ids = self._matching_ids(quoted, _RARE)
-            if (marks := self._members) is not None:
-                yield weight, [id_ for id_ in ids if marks[id_]]
+            ids = self._matching_ids(quoted, most)
+            if marks is not None:
+                own = compress(ids, map(marks.__getitem__, ids))
+                yield weight, list(islice(own, _POSTINGS))
             else:
                 rare.append((quoted, weight, ids))
         if rare:
             any_of = " OR ".join(term for term, _, _ in rare)
-            most = sum(len(ids) for _, _, ids in rare)
-            allowed = frozenset(self._narrowed_ids(f"({any_of})", most))
+            longest = sum(len(ids) for _, _, ids in rare)
+            allowed = frozenset(self._narrowed_ids(f"({any_of})", longest))
             for _, weight, ids in rare:
                 yield weight, [id_ for id_ in ids if id_ in allowed]
 
