@@ -1,13 +1,6 @@
-"""The categories of structured memories: ONE table of what each one holds, and contents by it.
-
-Six of them, with their fields, are those of `.claude/memory/` folders, so that such a folder can be
-read and written; `rule` and `note` are ours and have no folder. A label is what stands before a
-field in the readable text of a memory. All labels are stop words: a word like "rationale" in every
-decision would make every decision an answer to a question with that word in it.
-
-A content is drafted from what people write, checked, put into words, joined and merged by the
-fields of its category. What is wrong is told by field, value and fix.
-"""
+"""The categories of structured memories (tables/categories.toml), and contents by their fields:
+drafted from what people write, checked, put into words, joined and merged. What is wrong is told by
+field, value and fix."""
 
 from __future__ import annotations
 
@@ -22,6 +15,7 @@ from yester.errors import UsageError
 from yester.fence import strip_fenced, strip_hidden
 from yester.model import Hit
 from yester.redact import redact
+from yester.tables import load_table
 from yester.text.sentences import shorten_text
 from yester.text.terms import text_terms
 
@@ -52,17 +46,17 @@ class Field:
     name: str
     kind: str = "text"
     required: bool = False
-    choices: tuple[str, ...] = ()
+    choices: Sequence[str] = ()
     default: Any = None  # what a plain text leaves open; None: the field is left out
     label: str = ""
     least: int = 0  # texts
     most: int = 20_000  # characters of one text
-    fields: tuple[Field, ...] = ()
+    fields: Sequence[Field] = ()
 
     @property
     def description(self) -> str:
         names = self.choices or [one.name for one in self.fields]
-        least = f" (at least {self.least})" if self.kind == "texts" and self.least else ""
+        least = f" (at least {self.least})" if self.least else ""
         return f"{_KINDS[self.kind][1]} {', '.join(names)}".rstrip() + least
 
 
@@ -73,11 +67,11 @@ class Category:
 
     name: str
     priority: int  # the smaller one comes first among equals
-    folder: str  # in the files form; "": it has none
     deletable: bool  # may be deleted where something new contradicts it; else it is superseded
     help: str
     text: str
-    fields: tuple[Field, ...]
+    fields: Sequence[Field]
+    folder: str = ""  # in the files form; "": it has none
     because: str = ""
     lines: str = ""
 
@@ -85,115 +79,17 @@ class Category:
         return next((one for one in self.fields if one.name == name), None)
 
 
-def _text(
-    name: str, label: str = "", *, required: bool = False, default: str | None = None
-) -> Field:
-    return Field(name, required=required, label=label, default=default, least=int(required))
+def _make_fields(rows: Mapping[str, Mapping[str, Any]]) -> list[Field]:
+    return [
+        Field(name, **{**row, "fields": _make_fields(row.get("fields", {}))})
+        for name, row in rows.items()
+    ]
 
 
-def _texts(name: str, label: str = "", *, required: bool = False, least: int = 0) -> Field:
-    default = [UNSTATED] if least else [] if required else None
-    return Field(name, "texts", required, label=label, least=least, default=default)
-
-
-def _choice(name: str, *choices: str, default: str) -> Field:
-    return Field(name, "choice", True, choices, default)
-
-
-_LEVELS = ("high", "medium", "low")
-
-_TABLE = (
-    Category(
-        "decision", 1, "decisions", False, "a choice that was made, and why", "decision",
-        (
-            _text("decision", required=True),
-            _choice("status", "proposed", "accepted", "deprecated", "superseded",
-                    default="accepted"),
-            _text("context", "About", required=True, default=UNSTATED),
-            _texts("rationale", "Why", required=True, least=1),
-            Field("alternatives", "records", label="Not", fields=(
-                _text("option", required=True),
-                _text("rejected_reason", required=True, default=UNSTATED),
-            )),
-            _texts("consequences", "So"),
-        ),
-        because="rationale",
-    ),
-    Category(
-        "constraint", 2, "constraints", True, "a limit that work has to keep within", "rule",
-        (
-            _text("rule", required=True),
-            _choice("kind", "limitation", "gap", "policy", "technical", default="limitation"),
-            _texts("impact", "So", required=True, least=1),
-            _texts("workarounds", "But"),
-            _choice("severity", *_LEVELS, default="medium"),
-            Field("active", "flag", True, default=True),
-            _text("expires", "Over when"),
-        ),
-    ),
-    Category(
-        "preference", 3, "preferences", False, "how somebody likes things done", "value",
-        (
-            _text("value", required=True),
-            _text("topic", "About", required=True, default=UNSTATED),
-            _text("reason", "Why"),
-            _choice("strength", "strong", "default", "soft", default="default"),
-            Field("examples", "record", fields=(_texts("prefer", "Like"), _texts("avoid", "Not"))),
-        ),
-        because="reason",
-    ),
-    Category(
-        "runbook", 4, "runbooks", True, "what to do when something happens", "trigger",
-        (
-            _text("trigger", required=True),
-            _texts("symptoms", "What"),
-            _texts("steps", "Do", required=True, least=1),
-            _text("verification", "Then", required=True, default=UNSTATED),
-            _text("root_cause", "Why"),
-            _text("environment", "Where"),
-        ),
-        because="root_cause", lines="steps",
-    ),
-    Category(
-        "tech_debt", 5, "tech-debt", True, "what was put off, and why", "description",
-        (
-            _text("description", required=True),
-            _choice("status", "open", "in_progress", "resolved", "wont_fix", default="open"),
-            _choice("priority", "critical", *_LEVELS, default="medium"),
-            _text("reason_deferred", "Why", required=True, default=UNSTATED),
-            _texts("impact", "So"),
-            _texts("suggested_fix", "Do"),
-            _texts("acceptance_criteria", "Then"),
-        ),
-        because="reason_deferred",
-    ),
-    Category(
-        "session_summary", 6, "sessions", False, "what a session was for and what came of it",
-        "goal",
-        (
-            _text("goal", required=True),
-            _choice("outcome", "success", "partial", "blocked", "abandoned", default="partial"),
-            _texts("completed", "Did", required=True),
-            _texts("in_progress", "Doing"),
-            _texts("blockers", "But"),
-            _texts("next_actions", "Then", required=True),
-            _texts("key_changes", "With"),
-        ),
-        lines="completed",
-    ),
-    Category(
-        "rule", _OTHER_PRIORITY, "", True, "what you have told your agents to do or not to do, "
-        "always", "rule",
-        (_text("rule", required=True), _text("subject", "About"), _text("reason", "Why")),
-        because="reason",
-    ),
-    Category(
-        "note", _OTHER_PRIORITY, "", True, "anything else worth keeping", "text",
-        (_text("text", required=True),),
-    ),
-)  # fmt: skip
-
-CATEGORIES: Mapping[str, Category] = {one.name: one for one in _TABLE}
+CATEGORIES: Mapping[str, Category] = {
+    name: Category(name, **{**row, "fields": _make_fields(row["fields"])})
+    for name, row in load_table("categories").items()
+}
 _NOTE = CATEGORIES["note"]
 
 
@@ -352,7 +248,7 @@ def _check_value(place: str, field: Field, value: Any, wrong: list[str]) -> Any:
     elif field.kind in ("text", "texts"):
         parts = list(filter(None, map(clean_text, parts)))
         longest = max(map(len, parts), default=0)
-        if len(parts) < field.least:
+        if len(parts) < field.least or (field.kind == "text" and field.required and not parts):
             wrong.append(f"{place} is empty; give it {field.description}")
         elif longest > field.most:
             wrong.append(f"{place} has {longest:,} characters; at most {field.most:,} are kept")
