@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from yester.memories.standing import Rule, find_rules
+from yester.memories.utterances import Utterance, find_kind
 
 LABELS = Path(__file__).with_name("standing-labels.tsv")
 HALVES = ("develop", "held-out")
@@ -119,7 +119,7 @@ def told_of(beam: Path, kind: str, text: dict[str, str]) -> Iterator[list[str]]:
 
 
 def found_in(texts: list[str]) -> int:
-    return sum(len(find_rules(words)) for words in texts)
+    return sum(len(find_kind(words, "rule")) for words in texts)
 
 
 def overlap(rule: tuple[int, int], span: tuple[int, int]) -> bool:
@@ -127,7 +127,7 @@ def overlap(rule: tuple[int, int], span: tuple[int, int]) -> bool:
     return shared * 2 >= min(rule[1] - rule[0], span[1] - span[0])
 
 
-def count(tally: Tally, label: Label, rules: list[Rule]) -> None:
+def count(tally: Tally, label: Label, rules: list[Utterance]) -> None:
     tally.prompts += 1
     hits = {span for span in label.spans for rule in rules if overlap(rule.span, span)}
     tally.sentences += len(label.spans)
@@ -140,7 +140,7 @@ def count(tally: Tally, label: Label, rules: list[Rule]) -> None:
             continue
         tally.unsure += label.label == "unsure"
         tally.wrong += label.label != "unsure"
-        tally.wrong_ids.append(f"{label.id} {rule.span[0]}-{rule.span[1]} ({rule.cue})")
+        tally.wrong_ids.append(f"{label.id} {rule.span[0]}-{rule.span[1]} ({rule.row})")
 
 
 def main() -> int:
@@ -156,7 +156,7 @@ def main() -> int:
     for label in known.values():
         if label.id not in text or (options.half and label.half != options.half):
             continue
-        rules = find_rules(text[label.id])
+        rules = find_kind(text[label.id], "rule")
         kind = label.stratum.partition("-")[0]
         for half in (label.half, "both"):
             for stratum in (label.stratum, kind, "all"):

@@ -26,7 +26,7 @@ else:
 
 
 KINDS = ("message", "prompt", "observation", "summary", "memory", "note")
-STATUSES = ("active", "retired", "archived", "superseded")
+STATUSES = ("active", "proposed", "retired", "archived", "superseded")
 ECHO = "echo"  # the status of what an agent only said again: kept and shown, never ranked
 DISTILLED = "yester"  # the source of what was distilled from other items
 SCOPES = ("global", "project", "path")

@@ -11,7 +11,7 @@ import pytest
 from tests.distilling import Story, distilled, fixed_bug, made
 from yester.deliver.start import Here, at_start
 from yester.ingest.prepare import prepare_item
-from yester.memories.keeping import link_decisions
+from yester.memories.chains import link_decisions
 from yester.memories.lifecycle import change_status, edit_memory, undo_change
 from yester.memories.memory import Author
 from yester.memories.rules import applicable_rules
@@ -46,9 +46,7 @@ def rules(store):
 
 @pytest.mark.requirement("DIS-07")
 def test_a_rule_that_was_typed_is_told_to_every_later_session(store):
-    told(
-        "aaaaaaaa", "The import is slow. Never commit to main, always open a pull request.", 0
-    ).store(store)
+    told("aaaaaaaa", "Never commit to main, always open a pull request.", 0).store(store)
     report = distilled(store)
     assert report.rules == 1
     (memo,) = store.memos(Filters(types=("rule",)))
@@ -63,7 +61,7 @@ def test_a_rule_that_was_typed_is_told_to_every_later_session(store):
 def test_a_rule_is_what_comes_of_a_session_and_no_part_of_it(store):
     """Else distilling would make the session wait again, and its turns longer than they are."""
     story = fixed_bug(Story())
-    story.prompt("The import is slow. Never commit to main, always open a pull request.")
+    story.prompt("Never commit to main, always open a pull request.")
     story.says("Understood.")
     story.store(store)
     assert distilled(store).rules == 1

@@ -15,7 +15,6 @@ from yester.cards.tools import defined_names
 from yester.cards.turns import group_turns
 from yester.ingest.prepare import Shown
 from yester.llm.questions import TYPES
-from yester.memories.typed import decisions_in
 from yester.model import Event
 from yester.tables import load_rows
 
@@ -414,35 +413,6 @@ def test_what_is_typed_as_decided_is_a_decision_also_in_a_first_prompt(typed, ti
     assert (draft.type, draft.title) == ("decision", title)
     assert [fact.text in typed for fact in draft.facts] == [True]
     assert all(occurs(fact, story) for fact in draft.facts)
-
-
-@pytest.mark.parametrize("way", load_rows("decisions", "ways"), ids=lambda way: way.name)
-def test_every_way_to_say_that_something_is_decided(way):
-    for text in way.examples:
-        assert [one.way for one in decisions_in(text)] == [way.name], text
-    for text in way.near_misses:
-        assert list(decisions_in(text)) == [], text
-
-
-def test_the_label_of_a_decision_is_told_from_what_is_decided():
-    (row,) = load_rows("decisions", "labels")
-    assert [one.label for text in row.examples for one in decisions_in(text)] == ["Decision: "]
-    assert [one for text in row.near_misses for one in decisions_in(text)] == []
-
-
-@pytest.mark.parametrize("way", load_rows("decisions", "ways"), ids=lambda way: way.name)
-def test_a_decision_that_is_asked_supposed_or_quoted_is_none(way):
-    for text in way.examples:
-        bare = text.rstrip(".")
-        for other in (
-            f"{bare}?",
-            f"if {bare}, what breaks",
-            f'he wrote "{bare}"',
-            f"> {bare}",
-            f"```\n{bare}\n```",
-            f"the feedback says:\n{bare}",
-        ):
-            assert list(decisions_in(other)) == [], other
 
 
 def test_two_decisions_of_one_prompt_are_two():

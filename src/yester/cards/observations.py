@@ -54,7 +54,7 @@ from yester.cards.titles import (
 from yester.cards.tools import CHECKS, file_names, list_names
 from yester.cards.trouble import describe_outcome, observe_checks, observe_trouble
 from yester.cards.turns import View
-from yester.memories.typed import decisions_in
+from yester.memories.utterances import find_kind
 from yester.model import Item, replace
 from yester.tables import load_pattern
 
@@ -141,7 +141,7 @@ def _decisions(looked: Looked, gate: Gate) -> list[Draft]:
     closing = turn.closing
     for taken in gate.take(closing) if closing is not None else ():
         text = taken.statement.text
-        stated = load_pattern("decisions", "stated").search(text)
+        stated = load_pattern("utterances", "stated").search(text)
         title = as_title(_LABEL.sub("", text))
         if stated and taken.statement.tells & {"cause", "why", "decision"} and len(title) >= 24:
             drafts.append(
@@ -151,7 +151,7 @@ def _decisions(looked: Looked, gate: Gate) -> list[Draft]:
     # A longer prompt, or a plan, is pasted: somebody else's words.
     own = prompt is not None and len(prompt.body) <= _LONGEST_CHOICE
     if prompt is not None and own and not plan_title(prompt.body):
-        typed = [one for one in decisions_in(prompt.body) if gate.lets(one.text, prompt)]
+        typed = [one for one in find_kind(prompt.body, "decision") if gate.lets(one.text, prompt)]
         for number, one in enumerate(typed[:_MOST_TYPED]):
             rest = one.text[len(one.label) :]
             title = request_title(rest) or as_title(rest)
@@ -175,7 +175,7 @@ def _find_answers(item: Item) -> Iterator[tuple[str, str, Fact]]:
     headers = [match["text"] for match in _HEADER.finditer(given)]
     for at, match in enumerate(_ANSWERS.finditer(output)):
         # How to go on now is no decision that anybody asks for later.
-        if not load_pattern("decisions", "what now").search(match["question"]):
+        if not load_pattern("utterances", "what now").search(match["question"]):
             header = headers[at] if at < len(headers) else cut_clause(match["question"], 40)
             yield header, match["answer"], Fact(match[0], item.id)
 

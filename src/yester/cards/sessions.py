@@ -41,7 +41,8 @@ from yester.cards.repeats import (
 from yester.cards.status import Changes, Committed, judge_turns
 from yester.cards.turns import LOOK_BACK, DistilRules, History, View, distilled_items
 from yester.ingest.prepare import prepare_item, shown_texts
-from yester.memories.keeping import keep_rules, link_decisions
+from yester.memories.chains import link_decisions
+from yester.memories.typed import keep_rules
 from yester.model import DISTILLED, Entry, Item, PutCounts, Refinement, Session, Waiting, replace
 from yester.store.contract import Store
 

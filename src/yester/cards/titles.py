@@ -18,7 +18,7 @@ from yester.cards.statements import (
     is_generic_heading,
     split_statements,
 )
-from yester.memories.typed import decisions_in
+from yester.memories.utterances import find_kind
 from yester.model import Item
 from yester.tables import load_pattern, load_rows
 from yester.text.prose import strip_marks
@@ -54,7 +54,7 @@ def find_request(prompt: Item | None) -> str:
         said = statement.text
         if load_pattern("statements", "pasted").match(said) or count_words(said) < 2:
             continue
-        if is_telling(said) and not any(decisions_in(said)):
+        if is_telling(said) and not find_kind(said, "decision"):
             return said
         best = best or said
     return best

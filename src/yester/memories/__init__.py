@@ -8,9 +8,10 @@
     review.py        what deserves a look
     files.py folder.py sync.py    `.claude/memory`: a file, a folder of them, folder and store
     memory_md.py     MEMORY.md and CLAUDE.md: read, looked over, added to; where they are
-    rules.py standing.py phrases.py own_words.py subject.py    standing rules: which apply, and how
-                     they are found in what a user types (tables/standing.toml)
-    contradiction.py    does a newer text take back what an older one says
+    own_words.py utterances.py    what of a prompt the user wrote, and what of it is said for good:
+                     rules, decisions, what takes them back (tables/utterances.toml)
+    typed.py rules.py    typed rules kept, proposed and ended; which rules apply
+    chains.py        does a newer text take back an older one, and the chains that come of it
 
 What a face calls, all with a store first and an `Author` who does it:
 

@@ -4,6 +4,7 @@
       │  ▲◄─restore──────┘
       ├──archive──► archived ──restore──► active
       └──supersede──► superseded: the newer one shows what it replaces
+    proposed ──keep──► active, ──drop──► archived: a rule that waits for the user's yes
 
 Only active memories are found or shown to an agent. Every function reads inside the transaction it
 writes in, so of several writers none overwrites another, and each change and its line in the
@@ -49,9 +50,11 @@ _RETENTION = re.compile(r"(?:(retire|archive|keep) )?([1-9][0-9]{0,8})")
 _COMMANDS = {"update": "edit"}  # what the history calls otherwise than the command line
 # what is done → the statuses it can be done from, and the one it leads to
 STEPS: Mapping[str, tuple[tuple[str, ...], str]] = {
-    "retire": (("active", "archived", "superseded"), "retired"),
+    "retire": (("active", "archived", "superseded", "proposed"), "retired"),
     "archive": (("active",), "archived"),
     "restore": (("retired", "archived"), "active"),
+    "keep": (("proposed",), "active"),
+    "drop": (("proposed", "active"), "archived"),
 }
 
 

@@ -13,6 +13,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from yester.text.sentences import sentence_spans
+
 MASK = "\x1a"  # stands for one character of somebody else's
 # People type at the top of what they paste, or below it.
 _HEAD, _TAIL = 4_000, 2_000
@@ -57,7 +59,6 @@ _QUOTED = re.compile(
 _SPACE = re.compile(r"\s")
 _TAG = re.compile(r"<(/?)([A-Za-z][\w-]{0,40})\b[^<>\n]{0,200}>")
 
-_END = re.compile(r"(?<!\be\.g)(?<!\bi\.e)(?<!\betc)(?<!\bvs)[.!?…]{1,5}(?=[\s)\]*_]|\Z)")
 # Where the user turns to something else within a sentence: a question, or on to himself.
 _TURN = re.compile(
     r"[,–-]?\s{1,3}(?=(?:so |and |but |also )?(?:can|could|would|will) you\b)"
@@ -65,7 +66,9 @@ _TURN = re.compile(
     r"|[,–]\s{1,3}(?=(?:how|what|which|why|where|do|does|should|is)\s{1,3}"
     r"(?:can|do|does|should|is|are|you|i|it|the|would|makes?|why)\b)"
     r"|[,–]\s{1,3}(?=(?:and|but|so)\s{1,3}(?:also\s{1,3})?"
-    r"(?:i|i'm|i’m|i've|i’ve|i'd|how|what|please|then)\b)",
+    r"(?:i|i'm|i’m|i've|i’ve|i'd|how|what|please|then)\b)"
+    # a sentence that is typed in lower case
+    r"|(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\betc\.)(?<!\bvs\.)(?<=[.!?…])\s{1,3}(?=[^\s\d])",
     re.I,
 )
 _MARKER = re.compile(r"\s{0,80}(?:(?:[-*•–]|\d{1,2}[.)]|[A-Za-z][.)]|\[[ x]\])\s{1,4}){0,2}")
@@ -80,6 +83,7 @@ class Sentence:
     end: int
     text: str
     asked: bool  # ends in a question mark
+    paragraph: int  # the number of blank or foreign lines before it
 
 
 def own_sentences(prompt: str) -> Iterator[Sentence]:
@@ -87,10 +91,19 @@ def own_sentences(prompt: str) -> Iterator[Sentence]:
     if _BY_A_PROGRAM.match(prompt):
         return
     masked = _mask_foreign(prompt)
-    for start, end in _find_passages(masked):
-        for first, last, asked in _cut_sentences(masked, start, end):
+    for start, end, paragraph in _find_passages(masked):
+        for first, last in _cut_sentences(masked, start, end):
             if last <= _HEAD or first >= len(prompt) - _TAIL:
-                yield Sentence(first, last, masked[first:last], asked)
+                text = masked[first:last]
+                yield Sentence(first, last, text, text.rstrip("\"')]*_").endswith("?"), paragraph)
+
+
+def has_foreign_lines(prompt: str) -> bool:
+    """Does a prompt carry lines that the user did not write?"""
+    lines = _mask_foreign(prompt).split("\n")
+    return bool(_BY_A_PROGRAM.match(prompt)) or any(
+        line.strip() and (not _is_own_line(line) or _announces_paste(line)) for line in lines
+    )
 
 
 def _mask_foreign(prompt: str) -> str:
@@ -134,21 +147,27 @@ def _find_tagged(text: str) -> list[tuple[int, int]]:
     return found
 
 
-def _find_passages(masked: str) -> Iterator[tuple[int, int]]:
-    """Runs of lines that belong together and are prose."""
-    start = end = at = 0
+def _find_passages(masked: str) -> Iterator[tuple[int, int, int]]:
+    """Runs of lines that belong together and are prose, each with its paragraph's number."""
+    start = end = at = paragraph = 0
     for line in masked.split("\n"):
         own = _is_own_line(line)
         if start < end and not (own and _continues_line(masked[end - 1], line)):
-            yield start, end
+            yield start, end, paragraph
             start = end = at
         if own:
             start, end = (at if start == end else start), at + len(line)
-        if _PASTED.match(line) and not _OF_RULES.search(line):
+        else:
+            paragraph += 1
+        if _announces_paste(line):
             break
         at += len(line) + 1
     if start < end:
-        yield start, end
+        yield start, end, paragraph
+
+
+def _announces_paste(line: str) -> bool:
+    return _PASTED.match(line) is not None and not _OF_RULES.search(line)
 
 
 def _is_own_line(line: str) -> bool:
@@ -164,33 +183,22 @@ def _continues_line(last: str, line: str) -> bool:
     return last not in ".!?:;" and _CONTINUES.match(line) is not None
 
 
-def _cut_sentences(masked: str, start: int, end: int) -> Iterator[tuple[int, int, bool]]:
-    at = start
-    while at < end:
-        marker = _MARKER.match(masked, at, end)
-        stop = _END.search(masked, marker.end() if marker else at, end)
-        last = stop.end() if stop else end
-        asked = stop is not None and "?" in stop[0]
-        yield from _cut_clauses(masked, at, last, asked)
-        at = last
+def _cut_sentences(masked: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Sentence by sentence, and clause by clause where the user turns to something else."""
+    passage = masked[start:end].replace("\n", " ")
+    marker = _MARKER.match(passage)
+    begin = marker.end() if marker else 0
+    for first, last in sentence_spans(passage[begin:]):
+        at = start + begin + first
+        for turn in _TURN.finditer(passage, begin + first + 1, begin + last):
+            yield from _trim_span(masked, at, start + turn.start())
+            at = start + turn.end()
+        yield from _trim_span(masked, at, start + begin + last)
 
 
-def _cut_clauses(masked: str, start: int, end: int, asked: bool) -> Iterator[tuple[int, int, bool]]:
-    """A question mark asks of the last clause alone."""
-    at = start
-    turns = [turn for turn in _TURN.finditer(masked, start, end) if turn.start() > start]
-    for turn in turns:
-        yield from _trim_span(masked, at, turn.start(), False)
-        at = turn.end()
-    yield from _trim_span(masked, at, end, asked)
-
-
-def _trim_span(masked: str, start: int, end: int, asked: bool) -> Iterator[tuple[int, int, bool]]:
-    marker = _MARKER.match(masked, start, end)
-    start = marker.end() if marker else start
-    while start < end and masked[start] in " \t\r\n":
-        start += 1
-    while end > start and masked[end - 1] in " \t\r\n":
-        end -= 1
-    if start < end:
-        yield start, end, asked
+def _trim_span(masked: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    if marker := _MARKER.match(masked, start, end):
+        start = marker.end()
+    if text := masked[start:end].strip(" \t\r\n"):
+        start = masked.index(text, start)
+        yield start, start + len(text)

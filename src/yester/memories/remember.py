@@ -68,7 +68,8 @@ TYPE_CUES: tuple[tuple[str, str], ...] = (
     ("constraint", r".*\b(must not|must never|is limited to|no more than)\b"),
 )
 
-_STATUSES = {"active": "update", "retired": "retire", "archived": "archive"}  # and what leads there
+# and what leads there
+_STATUSES = {"active": "update", "retired": "retire", "archived": "archive", "proposed": "create"}
 TAG, TITLE, ALIKE = 3, 2, 1
 THRESHOLD = 3
 _MOST_TERMS = 24  # of what is said: the rarest ones

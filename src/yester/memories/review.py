@@ -16,10 +16,9 @@ from yester.memories.categories import (
     is_same_saying,
     lead_text,
 )
-from yester.memories.contradiction import Claims, claimed_words, find_contradiction, parse_claims
+from yester.memories.chains import Claims, find_contradiction, parse_claims, subject_terms
 from yester.memories.lifecycle import GRACE
 from yester.memories.memory import normalise_tag
-from yester.memories.rules import rule_subject
 from yester.model import Filters, Memo, Paging
 from yester.store.contract import Store
 from yester.text.terms import query_terms
@@ -144,9 +143,7 @@ def _lint_memory(memo: Memo, active: Mapping[int, Memo]) -> Iterator[Finding]:
 
 def _lint_subjects(told: Iterable[Memo]) -> Iterator[Finding]:
     """Rules and preferences about the same that say something else."""
-    groups = _group_memories(
-        told, lambda memo: (_place_of(memo), rule_subject({"rule": _lead_of(memo)}))
-    )
+    groups = _group_memories(told, lambda memo: (_place_of(memo), subject_terms(_lead_of(memo))))
     for first, *rest in groups:
         others = [one for one in rest if not is_same_saying(_lead_of(one), _lead_of(first))]
         if others:
@@ -163,7 +160,7 @@ def _lint_claims(memos: Iterable[Memo]) -> Iterator[Finding]:
     for memo in memos:
         said = parse_claims(_lead_of(memo))
         where = (memo.item.project, memo.scope, memo.path)
-        places = [(*where, word) for word in sorted(claimed_words(said))]
+        places = [(*where, word) for word in sorted(said.words())]
         earlier = {old.item.id: (old, before) for place in places for old, before in known[place]}
         for old, before in earlier.values():
             if reason := find_contradiction(before, said):

@@ -9,60 +9,42 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
-from functools import lru_cache
 from typing import Any
 
 from yester.agents.values import relative_path
+from yester.memories.categories import is_same_saying
+from yester.memories.chains import find_contradiction, name_terms, overlap, parse_claims
 from yester.memories.memory import GLOBAL
-from yester.model import SCOPES, Filters, Item, Memo, Project
+from yester.model import SCOPES, Filters, Item, Memo, Paging, Project
 from yester.store.contract import Store
-from yester.text.terms import query_terms, text_terms
 
 BUDGET = 300  # tokens
 _SAME = 0.75  # share of common terms from which two rules are about the same
-# What a rule says about its subject, not the subject itself.
-_CUES = frozenset(
-    text_terms(
-        "always never don't do not from now on stop make sure use instead of rather than over "
-        "prefer avoid should must only every any all ever again please"
-    )
-)
 
 
-def rule_subject(content: Mapping[str, Any]) -> frozenset[str]:
-    """What a rule is about: as it says itself, else the words it is made of."""
-    named = content.get("subject")
-    text = str(named or content.get("rule", ""))
-    said = frozenset(query_terms(text))
-    return said if named else (said - _CUES or said)
+def rules_compete(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Are two rules (the contents) about the same, so that only one of them can stand?"""
+    if one.get("subject") and other.get("subject"):
+        return overlap(name_terms(one["subject"]), name_terms(other["subject"])) >= _SAME
+    mine, theirs = parse_claims(one["rule"]), parse_claims(other["rule"])
+    opposed = find_contradiction(mine, theirs) or find_contradiction(theirs, mine)
+    return bool(opposed) or overlap(mine.terms, theirs.terms) >= _SAME
 
 
-def contents_share_subject(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    if _choose_differently(str(one.get("rule", "")), str(other.get("rule", ""))):
-        return True
-    mine, theirs = rule_subject(one), rule_subject(other)
-    return bool(mine) and len(mine & theirs) >= _SAME * len(mine | theirs)
-
-
-@lru_cache(1_000)
-def _choose_differently(one: str, other: str) -> bool:
-    """Do they choose differently: "use pnpm, not npm", "use yarn, not npm"?"""
-    # Here, since its table and patterns take long to put together.
-    from yester.memories.standing import contradicts_rule, find_rules
-
-    mine, theirs = find_rules(one), find_rules(other)
-    return any(contradicts_rule(a, b) or contradicts_rule(b, a) for a in mine for b in theirs)
+def rules_agree(one: str, other: str) -> bool:
+    """Do two rules say the same, or nearly?"""
+    mine, theirs = parse_claims(one), parse_claims(other)
+    same = overlap(mine.terms, theirs.terms) >= _SAME and mine.negated == theirs.negated
+    return is_same_saying(one, other) or same
 
 
 def find_same_rule(store: Store, values: Mapping[str, Any]) -> Memo | None:
     """The active rule of the same scope that a new one (plain values) takes the place of."""
     if values["type"] != "rule":
         return None
-    scope = values["scope"], values["path"]
-    for memo in _active_rules(store, (values["project"],)):
-        if (memo.scope, memo.path) == scope and contents_share_subject(
-            memo.content, values["content"]
-        ):
+    scope, content = (values["scope"], values["path"]), values["content"]
+    for memo in list_rules(store, (values["project"],)):
+        if (memo.scope, memo.path) == scope and rules_compete(memo.content, content):
             return memo
     return None
 
@@ -78,7 +60,7 @@ def applicable_rules(
     here = [relative_path(path, project.root) for path in files]
     applying = [
         memo
-        for memo in _active_rules(store, (project.key, GLOBAL.key))
+        for memo in list_rules(store, (project.key, GLOBAL.key))
         if memo.scope != "path" or any(match_glob(memo.path, path) for path in here)
     ]
     # By when they were said: a backfill makes the oldest last.
@@ -86,7 +68,7 @@ def applicable_rules(
     heard: list[Memo] = []
     left = 4 * budget  # characters
     for memo in applying:
-        if any(contents_share_subject(memo.content, other.content) for other in heard):
+        if any(rules_compete(memo.content, other.content) for other in heard):
             continue
         if (size := len(memo.item.body) + 1) <= left:
             left -= size
@@ -94,10 +76,17 @@ def applicable_rules(
     return [memo.item for memo in heard]
 
 
-def _active_rules(store: Store, projects: tuple[str, ...]) -> list[Memo]:
+def list_rules(
+    store: Store, projects: tuple[str, ...], statuses: tuple[str, ...] = ("active",)
+) -> list[Memo]:
+    """Without projects, of all of them."""
     filters = Filters(projects=projects, types=("rule",))
     # Only what the user said is a rule, whatever another program has stored as one.
-    return [memo for memo in store.memos(filters) if memo.item.origin == "user" and memo.version]
+    return [
+        memo
+        for memo in store.memos(filters, Paging(statuses=statuses))
+        if memo.item.origin == "user" and memo.version
+    ]
 
 
 def match_glob(glob: str, path: str) -> bool:

@@ -39,9 +39,11 @@ from yester.memories.folder import MemoryFolder
 from yester.memories.lifecycle import memory_transaction, rewrite_memory, set_status
 from yester.memories.memory import Author, plain_form
 from yester.memories.remember import create_memory, form_from_draft
-from yester.model import STATUSES, Filters, Memo, MemoFile, Paging, Project, Source, replace
+from yester.model import Filters, Memo, MemoFile, Paging, Project, Source, replace
 from yester.store.contract import Store
 
+# A rule that only waits for the user's yes is nothing that files tell others.
+_STATUSES = ("active", "retired", "archived", "superseded")
 # key → (hash in the folder, hash in the store) after the last sync; "" where it was not there
 Base = Mapping[str, tuple[str, ...]]
 Keeper: TypeAlias = "MemoryFolder | StoreKeeper"
@@ -222,7 +224,7 @@ class StoreKeeper:
         self._memos: dict[str, Memo] = {}  # as they were when they were looked at
         self._store, self._project, self._by = store, project, by
         chosen = Filters(projects=(project.key,), types=FILED)
-        for memo in sorted(store.memos(chosen, Paging(statuses=STATUSES)), key=_id_of):
+        for memo in sorted(store.memos(chosen, Paging(statuses=_STATUSES)), key=_id_of):
             # What a program has put as a plain item has no fields to write into a file.
             if memo.version:
                 self._hold_memory(memo)

@@ -1,71 +1,209 @@
-"""What a user types as decided, by the ways to say it in tables/decisions.toml.
+"""What a session leaves for good: the rules its user typed, and what the user took back.
 
-Matched at the beginning of the user's own sentences, after words that only lead in; what is quoted
-or pasted is not the user's. A question, a guess and a condition decide nothing.
+A rule that a prompt plainly says is active at once. Anything else that sounds like one is proposed:
+it waits for the user's yes (the terminal, the viewer, a typed `/yester:keep 28`) or for a second
+utterance in another session, on another day, in another text. Nothing an agent can run says yes.
+What was refused, or has waited for 14 days, is put away and never proposed again.
+
+Sessions are distilled in any order, the newest first when there are many. So what is older never
+takes the place of what is newer, whichever is met first.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Iterable
+from contextlib import suppress
 
-from yester.memories.own_words import MASK, own_sentences
-from yester.memories.phrases import VETOES, get_part
-from yester.tables import load_pattern, load_rows
+from yester.clock import DAY
+from yester.errors import YesterError
+from yester.memories.chains import link_items
+from yester.memories.lifecycle import change_status
+from yester.memories.memory import GLOBAL, Author, shorten_reason
+from yester.memories.remember import Draft, remember
+from yester.memories.rules import list_rules, rules_agree, rules_compete
+from yester.memories.utterances import Utterance, find_utterances, takes_back, weakens_safety
+from yester.model import STATUSES, Filters, Item, Memo, Session, replace
+from yester.project import bare_project
+from yester.recall.recall import Asked, recall_hits
+from yester.store.contract import Store
 
-_LONGEST = 320  # characters of a decision
-_FEWEST_WORDS = 2
-_VETOES = ("question", "guess", "conditional")
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """`text` is the user's sentence, on one line; `label` what of it only says that it is one."""
-
-    text: str
-    label: str
-    way: str
-
-
-@cache
-def _load_ways(section: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
-    """The rows of a section as they begin a sentence."""
-    lead = get_part("LEAD")
-    return tuple(
-        (row.name, re.compile(rf"{lead}(?:{row.source})", re.I | re.S))
-        for row in load_rows("decisions", section)
-    )
+PATIENCE = 14 * DAY  # that a proposal waits
+_A_PROMPT, _A_DAY = 1, 3  # proposals at most
+_ALIKE = 15  # items that may be about the same
+_COMMAND = re.compile(r"\s*/yester:(?P<step>keep|drop)\s+#?(?P<id>\d{1,15})\s*\Z")
+_WHO, _SOURCE = "prompt", "typed"
 
 
-def _match_label(text: str) -> re.Match[str] | None:
-    ((_, pattern),) = _load_ways("labels")
-    return pattern.match(text)
+def keep_rules(store: Store, session: Session, prompts: Iterable[Item], now: int) -> int:
+    """The rules of typed prompts as memories with the user's own words, and what the prompts take
+    back; how many rules are new, proposals among them."""
+    expire_proposals(store, now)
+    typed = _TypedRules(store, session, now)
+    return sum(typed.read_prompt(one) for one in prompts if one.kind == "prompt" and not one.actor)
 
 
-def decisions_in(prompt: str) -> Iterator[Decision]:
-    """What a typed prompt says to be decided, in order."""
-    for sentence in own_sentences(prompt):
-        if sentence.asked or not (way := _way(sentence.text)):
-            continue
-        text = " ".join(prompt[sentence.start : sentence.end].split())
-        label = _match_label(text.replace("’", "'"))
-        rest = text[label.end() :] if label else text
-        if len(rest.split()) >= _FEWEST_WORDS and len(text) <= _LONGEST:
-            yield Decision(text, text[: len(text) - len(rest)], way)
+def expire_proposals(store: Store, now: int) -> None:
+    """Put away what nobody has said yes to."""
+    by = Author("yester", now, "user", "nobody said yes within 14 days")
+    for memo in list_rules(store, (), ("proposed",)):
+        if memo.since + PATIENCE < now:
+            change_status(store, memo.item.id, "drop", by)
 
 
-def _way(sentence: str) -> str:
-    text = sentence.replace("’", "'")
-    # Hedges in a reason are about what would have been, not about what is decided.
-    head = load_pattern("decisions", "reason").split(text, maxsplit=1)[0]
-    labelled = _match_label(text)
-    said = head[labelled.end() :] if labelled else head
-    if any(veto.pattern.search(said) for veto in VETOES if veto.name in _VETOES):
-        return ""
-    if text.count(MASK) * 2 > len(text):
-        return ""
-    if not labelled and load_pattern("decisions", "report").search(head):
-        return ""  # what is wrong now, told with how it came to be
-    return next((name for name, pattern in _load_ways("ways") if pattern.match(text)), "")
+def is_confirmed(prompt: Item) -> bool:
+    """Has the user typed it, as far as anything can tell? A headless run was given its prompt by a
+    program, and an agent can forge a hook's event: the transcript has what was typed."""
+    forged = prompt.agent == "claude-code" and prompt.ref.startswith("hook:")
+    return prompt.origin == "user" and not forged
+
+
+class _TypedRules:
+    def __init__(self, store: Store, session: Session, now: int) -> None:
+        self._store, self._now = store, now
+        known = (one for one in store.projects() if one.key == session.project)
+        self._project = next(known, bare_project(session.project))
+        self._places = (session.project, GLOBAL.key)
+
+    def read_prompt(self, prompt: Item) -> int:
+        """How many rules are new."""
+        if command := _COMMAND.match(prompt.body):
+            self._obey_command(prompt, command["step"], int(command["id"]))
+            return 0
+        said = find_utterances(prompt.body)
+        kept = proposed = 0
+        for place, rule in enumerate(one for one in said if one.kind == "rule"):
+            draft = Draft(
+                rule.text, "rule", scope=rule.scope, path=rule.path, source=_SOURCE,
+                ref=f"rule:{prompt.ref}:{place}", session=prompt.session, agent=prompt.agent,
+                epoch=prompt.epoch,
+            )  # fmt: skip
+            if self._is_outdated(draft):
+                continue
+            if rule.sure and is_confirmed(prompt):
+                kept += self._keep_rule(draft, prompt)
+            elif proposed < _A_PROMPT:
+                proposed += self._propose_rule(draft, prompt)
+        self._take_back(said, prompt)
+        return kept + proposed
+
+    def _author(self, prompt: Item, what: str = "typed", text: str = "") -> Author:
+        why = f"{what} in session {prompt.session[:8]}" + (f": {text}" if text else "")
+        return Author(_WHO, self._now, "user", shorten_reason(why))
+
+    def _obey_command(self, prompt: Item, step: str, id_: int) -> None:
+        by = self._author(prompt, text=prompt.body.strip())
+        for memo in self._store.memos(ids=[id_]) if is_confirmed(prompt) else ():
+            if memo.item.type == "rule" and not self._was_done(memo, by):
+                with suppress(YesterError):  # it is kept or dropped already
+                    change_status(self._store, id_, step, by)
+
+    def _was_done(self, memo: Memo, by: Author) -> bool:
+        """Things are done once: what was undone since stays undone."""
+        return any(change.why == by.why for change in self._store.changes(memo.item.id))
+
+    def _is_outdated(self, draft: Draft) -> bool:
+        """Has the user said otherwise since, or edited this very one?"""
+        where = GLOBAL.key if draft.scope == "global" else self._project.key
+        return any(
+            memo.item.ref == draft.ref
+            or (memo.item.project == where and rules_compete(memo.content, {"rule": draft.text}))
+            for memo in list_rules(self._store, self._places)
+            if memo.item.epoch > draft.epoch
+        )
+
+    def _keep_rule(self, draft: Draft, prompt: Item) -> int:
+        by = self._author(prompt)
+        for memo in self._find_alike(draft, ("proposed",)):
+            change_status(self._store, memo.item.id, "keep", by)
+            return 1
+        kept = remember(self._store, draft, self._project, by)
+        if kept.done != "created":
+            return 0
+        found = self._recall(draft.text, "prompt")
+        for later in sorted(found, key=lambda item: item.epoch):
+            if later.epoch > prompt.epoch and not later.actor:
+                self._take_back(find_utterances(later.body), later)
+        return 1
+
+    # --- proposed ----------------------------------------------------------------------------
+
+    def _propose_rule(self, draft: Draft, prompt: Item) -> int:
+        if draft.epoch < self._now - PATIENCE:
+            return 0
+        alike = self._find_alike(draft, STATUSES)
+        for memo in alike:
+            if memo.item.status == "proposed" and self._is_second_word(memo, draft, prompt):
+                change_status(self._store, memo.item.id, "keep", self._author(prompt, "said again"))
+                return 1
+        if alike or self._count_today() >= _A_DAY:
+            return 0
+        by = self._author(prompt)
+        kept = remember(self._store, replace(draft, status="proposed"), self._project, by)
+        return int(kept.done == "created")
+
+    def _count_today(self) -> int:
+        """Proposals of this day, whatever became of them."""
+        first = [
+            self._store.changes(one.item.id)[-1] for one in list_rules(self._store, (), STATUSES)
+        ]
+        return sum(
+            one.after.get("status") == "proposed" and one.epoch // DAY == self._now // DAY
+            for one in first
+        )
+
+    def _find_alike(self, draft: Draft, statuses: tuple[str, ...]) -> list[Memo]:
+        known = list_rules(self._store, self._places, statuses)
+        return [memo for memo in known if rules_agree(memo.content["rule"], draft.text)]
+
+    def _is_second_word(self, memo: Memo, draft: Draft, prompt: Item) -> bool:
+        """It is a yes, except to what makes work less safe."""
+        ref = memo.item.ref.removeprefix("rule:").rpartition(":")[0]
+        same = [
+            one
+            for one in self._store.find_by_ref(ref)
+            if one.session == prompt.session or one.body == prompt.body
+        ]
+        another_day = memo.item.epoch // DAY != prompt.epoch // DAY
+        return another_day and not same and is_confirmed(prompt) and not weakens_safety(draft.text)
+
+    # --- taken back --------------------------------------------------------------------------
+
+    def _take_back(self, said: Iterable[Utterance], prompt: Item) -> None:
+        for one in said:
+            if one.kind == "withdrawal" and one.sure:
+                self._end_rule(one, prompt)
+                self._end_decision(one, prompt)
+
+    def _end_rule(self, one: Utterance, prompt: Item) -> None:
+        """Retire the one rule that a prompt takes back; where several can be meant, none. One that
+        has been retired is brought back when an older rule turns up that it may mean too."""
+        by = self._author(prompt, "taken back", one.text)
+        meant = [
+            memo
+            for memo in list_rules(self._store, self._places, ("active", "proposed", "retired"))
+            if memo.item.epoch < prompt.epoch
+            and (memo.item.status != "retired" or memo.reason == by.why)
+            and takes_back(one, memo.item.body)
+        ]
+        several = len({memo.item.body for memo in meant}) > 1
+        for memo in meant:
+            if memo.item.status == "retired" and several:
+                unclear = replace(by, why="not clear which rule was meant")
+                change_status(self._store, memo.item.id, "restore", unclear)
+            elif memo.item.status != "retired" and not several and not self._was_done(memo, by):
+                change_status(self._store, memo.item.id, "retire", by)
+
+    def _end_decision(self, one: Utterance, prompt: Item) -> None:
+        """The one decision that a prompt takes back: the prompt stands in its place."""
+        found = self._recall(one.about or one.text, "observation", ("decision",))
+        meant = [
+            item for item in found if item.epoch < prompt.epoch and takes_back(one, item.title)
+        ]
+        if len(meant) == 1 and not prompt.supersedes:
+            link_items(self._store, prompt, meant[0])
+
+    def _recall(self, text: str, kind: str, types: tuple[str, ...] = ()) -> list[Item]:
+        filters = Filters(projects=(self._project.key,), kinds=(kind,), types=types)
+        asked = Asked(text, k=_ALIKE, now=self._now, filters=filters)
+        return self._store.get([hit.id for hit in recall_hits(self._store, asked)])

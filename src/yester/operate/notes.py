@@ -21,7 +21,7 @@ from yester.files import read_shared
 from yester.ingest.prepare import prepare_item
 from yester.llm.archive import is_archive_heading
 from yester.memories.categories import category_of, lead_text
-from yester.memories.contradiction import find_contradiction, parse_claims
+from yester.memories.chains import find_contradiction, parse_claims
 from yester.memories.memory import GLOBAL
 from yester.memories.memory_md import (
     MEMORY,

@@ -19,13 +19,20 @@ _CLOSING = frozenset("\"')]*`")
 def split_sentences(text: str) -> list[str]:
     """The sentences of a text as they stand, white space around them aside. A line ends one; code
     in backticks, an abbreviation and the number of a point do not."""
-    return [sentence for line in text.split("\n") for sentence in _split_line(line)]
+    return [text[start:end] for start, end in sentence_spans(text)]
 
 
-def _split_line(text: str) -> list[str]:
-    parts: list[str] = []
+def sentence_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Where its sentences stand."""
     begin = 0
-    for end in _END.finditer(text):
+    for line in text.split("\n"):
+        stop = begin + len(line)
+        yield from _line_spans(text, begin, stop)
+        begin = stop + 1
+
+
+def _line_spans(text: str, begin: int, stop: int) -> Iterator[tuple[int, int]]:
+    for end in _END.finditer(text, begin, stop):
         at = end.start()
         if _ABBREVIATION.search(text, max(begin, at - _ABBREVIATED), at):
             continue
@@ -33,13 +40,16 @@ def _split_line(text: str) -> list[str]:
             continue  # in the middle of code
         if at - begin < 6 and text[begin:at].strip(" .").isdigit():
             continue  # the number of a point
-        closing = text[at : end.end()].rstrip()
-        part = text[begin:at].strip() + (closing if text[at : at + 1] in _CLOSING else "")
-        if part:
-            parts.append(part)
+        yield from _strip_span(text, begin, end.end() if text[at : at + 1] in _CLOSING else at)
         begin = end.end()
-    rest = text[begin:].strip()
-    return [*parts, rest] if rest else parts
+    yield from _strip_span(text, begin, stop)
+
+
+def _strip_span(text: str, begin: int, stop: int) -> Iterator[tuple[int, int]]:
+    part = text[begin:stop]
+    start = begin + len(part) - len(part.lstrip())
+    if start < stop:
+        yield start, begin + len(part.rstrip())
 
 
 def first_sentence(text: str, most: int, least: int = 0) -> str:

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 _ARCHIVE_PAUSE = 600.0  # seconds, for a session that could not be archived
 _MOST_ITEMS = 1_000  # new ones of a session, in one go: memory is bounded
 _DISTIL_MODULES = (
-    "cards.tools", "cards.turns", "cards.statements", "cards.status", "memories.standing",
-    "memories.amend", "cards.sessions",
+    "cards.tools", "cards.turns", "cards.statements", "cards.status", "memories.utterances",
+    "memories.typed", "cards.sessions",
 )  # fmt: skip
 _READER_MODULES = ("text.models", "text.wordpiece", "text.embed", "text.reader")
 
