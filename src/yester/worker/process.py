@@ -48,8 +48,16 @@ LARGEST_LOG, LOGS_KEPT = 1_000_000, 3
 
 
 class Seat:
+    """Left at the end of a `with`, or by `leave`."""
+
     def __init__(self, handle: int) -> None:
         self._handle = handle
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: object) -> None:
+        self.leave()
 
     def leave(self) -> None:
         os.close(self._handle)

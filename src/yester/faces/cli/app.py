@@ -173,7 +173,7 @@ def _user_name() -> str:
 
 class Output(NamedTuple):
     """What a command answers: a value for programs (a tuple: several, each on a line of its own),
-    lines for people, made when they are read.
+    lines for people, made when they are read, with `warnings` before and a `hint` behind them.
 
     Where there is `nothing` to show, that is said to people, and the exit code is 1; an `error` is
     raised when the rest has been printed.
@@ -183,6 +183,8 @@ class Output(NamedTuple):
     lines: Iterable[str] = ()
     nothing: str = ""
     code: int = 0
+    warnings: Iterable[str] = ()
+    hint: str = ""
     error: YesterError | None = None
 
 
@@ -203,11 +205,13 @@ def command(
                 for value in output.value if isinstance(output.value, tuple) else (output.value,):
                     click.echo(render_json(value))
             else:
+                for warning in output.warnings:
+                    print_warning(warning)
                 _print_lines(app, output.lines, fenced)
             if output.error is not None:
                 raise output.error
-            if output.nothing and not as_json:
-                click.echo(output.nothing, err=True)
+            for text in filter(None, () if as_json else (output.hint, output.nothing)):
+                click.echo(text, err=True)
             if output.nothing or output.code:
                 click.get_current_context().exit(output.code or 1)
 

@@ -56,14 +56,9 @@ def context_command(
     rows = _describe_lines(app, given)
     value |= {"text": given.text, "shown": rows, "left": given.left}
 
-    def text_lines() -> Iterator[str]:
-        if given.text:
-            yield given.text
-        if why:
-            for line in _why_lines(rows, given):
-                click.echo(line, err=True)
-
-    return Output(value, text_lines(), "" if given.text else "Nothing would be given.")
+    hint = "\n".join(_why_lines(rows, given)) if why else ""
+    nothing = "" if given.text else "Nothing would be given."
+    return Output(value, filter(None, [given.text]), nothing, hint=hint)
 
 
 def _explain_off(app: App, folder: str) -> str:

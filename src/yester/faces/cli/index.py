@@ -20,7 +20,7 @@ from yester.cards.turns import DistilRules, distilled_items
 from yester.clock import parse_time
 from yester.errors import NotFound, SourceError, UsageError
 from yester.faces.cli import app as shared
-from yester.faces.cli.app import App, Output, command, make_bold, print_warning
+from yester.faces.cli.app import App, Output, command, make_bold
 from yester.faces.cli.notes import summarise_notes
 from yester.faces.cli.options import flag_option, text_option
 from yester.faces.cli.screen import count_noun, join_counts
@@ -85,14 +85,17 @@ def index_command(
     report, notes = ingest.report, NotesReport()
     if not only or CLAUDE_CODE.name in only:
         notes = _index_notes(app, paths, oldest)
+    warnings = report.problems + notes.problems
+    if (more := len(warnings) - _MOST_PROBLEMS) > 0:
+        warnings[_MOST_PROBLEMS:] = [f"… and {more} more"]
     lines = _index_lines(report, len(found), time.monotonic() - began, notes)
     value = msgspec.to_builtins(report) | msgspec.to_builtins(report.put) | {
         "unchanged": report.unchanged, "notes": notes,
     }  # fmt: skip
+    code, error = int(not (found or notes.files or notes.unchanged)), None
     if found and report.failed == len(found):
         error = SourceError(f"none of the {len(found)} transcripts could be read; see above")
-        return Output(value, lines, error=error)
-    return Output(value, lines, code=int(not (found or notes.files or notes.unchanged)))
+    return Output(value, lines, code=code, warnings=warnings, error=error)
 
 
 def _find_named(paths: tuple[Path, ...], agents: list[Agent]) -> Iterator[tuple[Agent, Path]]:
@@ -137,11 +140,6 @@ def _notes_below(paths: tuple[Path, ...]) -> Iterator[Path]:
 
 
 def _index_lines(report: Report, found: int, seconds: float, notes: NotesReport) -> Iterator[str]:
-    problems = report.problems + notes.problems
-    for problem in problems[:_MOST_PROBLEMS]:
-        print_warning(problem)
-    if len(problems) > _MOST_PROBLEMS:
-        print_warning(f"… and {len(problems) - _MOST_PROBLEMS} more")
     if said := summarise_notes(notes):
         yield said
     if not found:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 import click
@@ -220,12 +221,8 @@ def restore_command(app: App, backup: str) -> None:
     with backups.checked_copy(app.home, backup, app.now) as (path, copy):
         if end_process(app.home):  # what it has in hand belongs to the former store
             click.echo("the worker has ended; the next session starts it again", err=True)
-        free = take_seat(app.home, 1.0)
-        try:
+        with take_seat(app.home, 1.0) or nullcontext():
             aside = backups.put_in_place(app.home, copy, app.now)
-        finally:
-            if free is not None:
-                free.leave()
     click.echo(f"restored {path}")
     if aside:
         click.echo(f"the former store is now {aside}")

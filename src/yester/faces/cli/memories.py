@@ -202,21 +202,15 @@ def list_command(
     chosen = _choose_filters(app, given)
     statuses, wanted = (STATUSES if status == "all" else (status,)), normalise_tags(tags)
     memos = app.reading.memos(chosen, Paging(limit, offset=offset, statuses=statuses), tags=wanted)
-    shown = show_memos(app, memos, form)
-
-    def list_lines() -> Iterator[str]:
-        yield from shown.lines
-        if given["projects"] and not {GLOBAL.name, GLOBAL.key} & {*given["projects"]}:
-            # Named, a project is listed alone; what else holds in it must not look as if it did
-            # not.
-            more = replace(chosen, projects=(GLOBAL.key,))
-            if number := len(app.reading.memos(more, Paging(statuses=statuses), tags=wanted)):
-                verb = "holds" if number == 1 else "hold"
-                said = f"{number} more {verb} everywhere: yester memory list -p global"
-                click.echo(said, err=True)
-
+    hint = ""
+    if given["projects"] and not {GLOBAL.name, GLOBAL.key} & {*given["projects"]}:
+        # Named, a project is listed alone; what else holds in it must not look as if it did not.
+        more = replace(chosen, projects=(GLOBAL.key,))
+        if number := len(app.reading.memos(more, Paging(statuses=statuses), tags=wanted)):
+            verb = "holds" if number == 1 else "hold"
+            hint = f"{number} more {verb} everywhere: yester memory list -p global"
     nothing = "" if memos else 'No memories. Keep one: yester remember "…"'
-    return Output(shown.value, list_lines(), nothing)
+    return show_memos(app, memos, form)._replace(nothing=nothing, hint=hint)
 
 
 @command("show", MEMORIES, form_option("full", "memory"), fenced=True)
@@ -371,6 +365,7 @@ def _chosen_folders(app: App, given: Mapping[str, Any]) -> Iterator[tuple[Path, 
 
 
 _WOULD = {"retire": "would retire", "archive": "would archive", "drop": "would let go"}
+_NOT_APPLIED = "Nothing has been changed. To do it: yester memory gc --apply"
 _DONE = {"retire": "retired", "archive": "archived", "drop": "let go"}
 
 
@@ -386,15 +381,11 @@ def gc_command(app: App, really: bool) -> Output:
     found = list(find(app.store if really else app.reading, chosen, app.now))
     rows = [_memo_row(app, one.memo, what=one.what, why=one.why) for one in found]
 
-    def due_lines() -> Iterator[str]:
-        words = _DONE if really else _WOULD
-        for one in found:
-            yield f"{words[one.what]} {format_memo(app, one.memo)}\n    {one.why}"
-        if found and not really:
-            said = "Nothing has been changed. To do it: yester memory gc --apply"
-            click.echo(said, err=True)
-
-    return Output({"applied": really, "due": rows}, due_lines(), "" if found else "Nothing is due.")
+    words = _DONE if really else _WOULD
+    lines = (f"{words[one.what]} {format_memo(app, one.memo)}\n    {one.why}" for one in found)
+    nothing = "" if found else "Nothing is due."
+    hint = "" if really or nothing else _NOT_APPLIED
+    return Output({"applied": really, "due": rows}, lines, nothing, hint=hint)
 
 
 # --- another status -------------------------------------------------------------------------------

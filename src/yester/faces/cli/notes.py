@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from difflib import unified_diff
 from pathlib import Path
 
@@ -70,13 +70,7 @@ def notes_command(app: App, paths: tuple[Path, ...]) -> Output:
 def _show_report(report: NotesReport | ImportReport, said: str, what: str) -> Output:
     failed = report.problems and not report.files
     error = SourceError(f"no {what} could be read; see above") if failed else None
-    return Output(report, _lines_after(report.problems, [said]), error=error)
-
-
-def _lines_after(warnings: Iterable[str], lines: Iterable[str]) -> Iterator[str]:
-    for warning in warnings:
-        print_warning(warning)
-    yield from lines
+    return Output(report, [said], warnings=report.problems, error=error)
 
 
 def _find_note_files(app: App, path: Path) -> list[tuple[Path, str]]:
@@ -184,7 +178,7 @@ def sync_command(
         "memories": len(done.folder.memories),
     }  # fmt: skip
     wrong = bool(done.problems or done.conflicts)
-    return Output(value, _lines_after((*done.problems, *hints), lines), code=3 * wrong)
+    return Output(value, lines, warnings=(*done.problems, *hints), code=3 * wrong)
 
 
 def _retention_hints(app: App, done: SyncReport) -> list[str]:

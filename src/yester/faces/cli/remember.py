@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
@@ -29,6 +28,7 @@ from yester.memories.memory import (
 from yester.memories.remember import Draft, Kept, Likeness, remember, remember_instead
 from yester.model import Memo
 
+T = TypeVar("T")
 _DONE = {
     "created": "remembered", "updated": "added to", "known": "known already:",
     "refused": "stays as it is:",
@@ -73,15 +73,14 @@ def remember_command(
     def find_id(name: str | None) -> int:
         return lifecycle.find_memory(app.store, name).item.id if name else 0
 
+    def keep_draft(draft: Draft) -> Kept:
+        place = GLOBAL if draft.scope == "global" else app.find_project(project)
+        old = {"update": find_id(update), "supersedes": find_id(supersedes)}
+        return remember(app.store, draft, place, app.memory.by(why), **old)
+
     by_form = in_editor or not (text or draft.text or draft.content)
-    with _fill_in_draft(app, draft) if by_form else nullcontext(draft) as filled:
-        if filled is not None:
-            place = GLOBAL if filled.scope == "global" else app.find_project(project)
-            kept = remember(
-                app.store, filled, place, app.memory.by(why), update=find_id(update),
-                supersedes=find_id(supersedes),
-            )  # fmt: skip
-    if filled is None:
+    kept = _fill_in_draft(app, draft, keep_draft) if by_form else keep_draft(draft)
+    if kept is None:
         raise NotFound("nothing was written, so nothing is remembered")
     choice = kept.choice
     alike = [one for one in (choice.best, *choice.others) if one and one.memo != kept.memo]
@@ -105,8 +104,7 @@ def _read_words(words: tuple[str, ...], in_editor: bool) -> str:
     return text
 
 
-@contextmanager
-def _fill_in_draft(app: App, draft: Draft) -> Iterator[Draft | None]:
+def _fill_in_draft(app: App, draft: Draft, keep: Callable[[Draft], Kept]) -> Kept | None:
     category = get_category(draft.type or "note")
     content = draft_content(category, draft.text, draft.content)
     empty = {name: getattr(draft, name) for name in EDIT_KEYS} | {
@@ -114,8 +112,8 @@ def _fill_in_draft(app: App, draft: Draft) -> Iterator[Draft | None]:
         "content": {category.text: "", **content},
     }  # fmt: skip
     head = f"A new {category.name}: {category.help}.\nClose it unchanged, and nothing happens."
-    with _edit_form(app, render_edit_form(empty, head), " in {}") as values:
-        yield None if values is None else Draft(**values)
+    form = render_edit_form(empty, head)
+    return _apply_form(app, form, " in {}", lambda values: keep(Draft(**values)))
 
 
 def _kept_lines(app: App, kept: Kept, alike: list[Likeness]) -> Iterator[str]:
@@ -216,16 +214,16 @@ def _change_by_form(app: App, memo: Memo, source: str | None, why: str) -> Memo:
         "empty,\nand nothing happens."
     )
     again = f": yester memory edit {memo.item.id} --from {{}}"
-    with _edit_form(app, render_edit_form(base, head), again, source) as values:
-        if values is None:
-            return memo
+
+    def change_memory(values: Plain) -> Memo:
         if values.get("scope", base["scope"]) != base["scope"]:
             everywhere = values["scope"] == "global"
             values["project"] = GLOBAL.key if everywhere else app.find_project(None).key
         # A field that was taken out of the form is to go.
         values["content"] = {**dict.fromkeys(base["content"]), **values.get("content", {})}
-        by = app.memory.by(why)
-        return lifecycle.edit_memory(app.store, memo.item.id, values, by, base=base)
+        return lifecycle.edit_memory(app.store, memo.item.id, values, app.memory.by(why), base=base)
+
+    return _apply_form(app, render_edit_form(base, head), again, change_memory, source) or memo
 
 
 @command("supersede", click.argument("old"), click.argument("new", nargs=-1, required=True), WHY)
@@ -257,30 +255,27 @@ def _find_memo(app: App, text: str) -> Memo | None:
 # --- the user's editor ----------------------------------------------------------------------------
 
 
-@contextmanager
-def _edit_form(
-    app: App, before: str, again: str, source: str | None = None
-) -> Iterator[Plain | None]:
-    """The values as the user leaves them in the editor, or has them in a file; None: unchanged.
-    Where something goes wrong with them the text is kept, and the error says where (`again`)."""
-    file: Path | None = None
-    if source:
-        text = _read_source(source)
-    else:
-        text, file = _open_editor(app.home, before)
+def _apply_form(
+    app: App, before: str, again: str, apply: Callable[[Plain], T], source: str | None = None
+) -> T | None:
+    """What comes of the values as the user leaves them in the editor, or has them in a file; None:
+    unchanged. Where something goes wrong the text is kept, and the error says where (`again`)."""
+    file = None if source else _open_editor(app.home, before)
+    text = _read_source(source or str(file))
     try:
         changed = text.strip() and text != before
-        yield parse_edit_form(text, source or "the text") if changed else None
+        done = apply(parse_edit_form(text, source or "the text")) if changed else None
     except YesterError as error:
         if file is None:
             raise
         raise type(error)(f"{error}; your text is kept{again.format(file)}") from None
     if file is not None:
         file.unlink()
+    return done
 
 
-def _open_editor(home: Path, text: str) -> tuple[str, Path]:
-    """What the user has made of a text, and the file it stands in, which nobody else can read."""
+def _open_editor(home: Path, text: str) -> Path:
+    """Let the user change a text; the file it stands in, which nobody else can read."""
     import tempfile
 
     if not (os.environ.get("VISUAL") or os.environ.get("EDITOR") or sys.stdin.isatty()):
@@ -295,7 +290,7 @@ def _open_editor(home: Path, text: str) -> tuple[str, Path]:
     except click.ClickException as error:
         path.unlink()
         raise UsageError(f"{error.message}; nothing was changed") from None
-    return path.read_text("utf-8", "replace"), path
+    return path
 
 
 def _read_source(source: str) -> str:

@@ -9,13 +9,14 @@ import signal
 import socket
 import sys
 import time
-from contextlib import suppress
+from contextlib import chdir, closing, suppress
 from pathlib import Path
 from typing import Any
 
 import click
 
 from yester.capture.question import ask_health, ask_worker
+from yester.capture.spool import trusted_runtime
 from yester.errors import StoreBusy, YesterError
 from yester.faces.cli.app import App, Output, command, pass_app
 from yester.faces.cli.options import flag_option
@@ -66,7 +67,6 @@ def run_command(app: App, idle: float | None, hung: float | None) -> None:
     if taken is None:
         click.echo(f"the worker is running already (pid {seat_holder(app.home)})")
         return
-    from yester.capture.spool import trusted_runtime
     from yester.worker.watchdog import HUNG
     from yester.worker.worker import Worker
 
@@ -79,11 +79,8 @@ def run_command(app: App, idle: float | None, hung: float | None) -> None:
     except (YesterError, OSError) as error:
         _record_failure(app.home, error)
         raise
-    try:
+    with taken, closing(worker):
         reason = worker.run()
-    finally:
-        worker.close()
-        taken.leave()
     if reason == "new version":
         words = process.worker_command(app.home)
         os.execve(words[0], words, os.environ)  # noqa: S606 -- the same command, as installed now
@@ -192,11 +189,11 @@ def _has_ended(home: Path, name: str, pid: int, patience: float, killed: bool = 
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline:
         if free := take_seat(home, 0.05, name):
-            if killed and name == WORKER:
-                from yester.worker.watchdog import clear_marks
+            with free:
+                if killed and name == WORKER:
+                    from yester.worker.watchdog import clear_marks
 
-                clear_marks(home / "run" / "working")
-            free.leave()
+                    clear_marks(home / "run" / "working")
             return True
         if seat_holder(home, name) not in (pid, 0):
             return True  # a session has started another one meanwhile
@@ -230,10 +227,8 @@ def drain_command(app: App) -> Output:
     deadline = time.monotonic() + _DRAINING
     while not finished:
         if free := take_seat(app.home):
-            try:
+            with free:
                 taken, finished = _drain_spool(app, deadline)
-            finally:
-                free.leave()
             events += taken
         elif said := ask_worker(app.home / "run", "POST /drain", _DRAINING):
             told = json.loads(said)
@@ -247,21 +242,16 @@ def drain_command(app: App) -> Output:
 
 def _drain_spool(app: App, deadline: float) -> tuple[int, bool]:
     """How many events were taken in, and whether that was all."""
-    from yester.capture.spool import trusted_runtime
     from yester.worker.worker import Worker
 
     process.write_launch(app.home)
-    worker = Worker(app.home, trusted_runtime(os.environ, os.getuid()))
-    here = Path.cwd()
-    try:
+    runtime = trusted_runtime(os.environ, os.getuid())
+    with chdir(Path.cwd()), closing(Worker(app.home, runtime)) as worker:
         events = worker.drain()
         while worker.resting and time.monotonic() < deadline:
             time.sleep(0.05)
             events += worker.drain()
         return events, not worker.resting
-    finally:
-        worker.close()
-        os.chdir(here)
 
 
 @command("status")
@@ -312,10 +302,8 @@ def serve_command(
             f"the server is running already at http://127.0.0.1:{where}; end it with: "
             "yester serve --stop"
         )
-    try:
+    with taken:
         _run_server(app.home, wanted, port is not None, idle)
-    finally:
-        taken.leave()
 
 
 def _run_server(home: Path, port: int, exactly: bool, idle: float | None) -> None:

@@ -131,8 +131,8 @@ def look_at_worker(case: Examination) -> Iterator[Finding]:
 def _remove_socket(home: Path) -> None:
     """Where nobody holds the seat, a socket is of one that was killed."""
     if free := take_seat(home):
-        (home / "run" / "worker.sock").unlink(missing_ok=True)
-        free.leave()
+        with free:
+            (home / "run" / "worker.sock").unlink(missing_ok=True)
 
 
 def look_at_children(pid: int) -> Finding:
@@ -188,8 +188,8 @@ def _look_at_bad_events(home: Path, spool: Spool) -> Iterator[Finding]:
         if answer := ask_worker(home / "run", "POST /retry", 5.0):
             return {"number": msgspec.json.decode(answer)["events"]}
         if free := take_seat(home):
-            (home / "run" / "working").unlink(missing_ok=True)
-            free.leave()
+            with free:
+                (home / "run" / "working").unlink(missing_ok=True)
         return {"number": len(spool.put_back())}
 
     say = partial(make_finding, folder=home / "spool" / "bad", ended=len(ended))
