@@ -12,7 +12,8 @@ from yester.redact import load_rules
 
 pytestmark = pytest.mark.requirement("CAP-10")
 
-EXAMPLES = [(rule.name, example) for rule in load_rules() for example in list_examples(rule)]
+# One of each kind: what else a kind looks like is shown by the tests of the rules.
+EXAMPLES = [(rule.name, list_examples(rule)[0]) for rule in load_rules()]
 
 
 def bytes_of(home) -> bytes:
