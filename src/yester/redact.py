@@ -220,7 +220,6 @@ class _Gates(NamedTuple):
     rules_by_head: dict[bytes, list[Rule]]
     head_sizes: list[int]
     searches: list[tuple[re.Pattern[bytes], dict[bytes, list[Rule]]]]
-    alone: dict[bytes, list[Rule]]
 
 
 @cache
@@ -234,14 +233,12 @@ def _load_gates() -> _Gates:
                 gate = gate.rstrip(b"abcdefghijklmnopqrstuvwxyz")
             (by_head if rule.is_token else by_gate).setdefault(gate, []).append(rule)
     searches = []
-    alone = dict(by_gate)
     for row in load_table("redact")["search"]:
         words = [word.encode() for word in row["words"]]
         waiting = {g: rules for g, rules in by_gate.items() if any(word in g for word in words)}
         searches.append((_compile_pattern(row["pattern"]), waiting))
-        alone = {gate: rules for gate, rules in alone.items() if gate not in waiting}
     sizes = sorted({len(head) for head in by_head})
-    return _Gates(_compile_token_search(by_head), by_head, sizes, searches, alone)
+    return _Gates(_compile_token_search(by_head), by_head, sizes, searches)
 
 
 def _compile_token_search(heads: Iterable[bytes]) -> re.Pattern[bytes]:
@@ -261,9 +258,6 @@ def _find_awake_rules(raw: bytes, folded: bytes) -> list[Rule]:
     """The rules of which a gate is in the text, in the order of the table."""
     gates = _load_gates()
     awake: set[Rule] = set()
-    for gate, rules in gates.alone.items():
-        if gate in folded:
-            awake.update(rules)
     for search, waiting in gates.searches:
         if search.search(folded):
             for gate, rules in waiting.items():

@@ -136,7 +136,7 @@ def asked(*more: Past, limit: int = 99) -> dict[str, set[str]]:
     """Session → the sessions that answer it."""
     ordered = sorted([*BEFORE, *more], key=lambda one: one.begun)
     found = make_questions(ordered, limit)
-    return {q.session[1]: {name for _, name in q.relevant} for q in found}
+    return {q.session.name[1]: {name for _, name in q.relevant} for q in found}
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,9 @@ from __future__ import annotations
 import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import comb
+from statistics import fmean
 
 from yester.model import Hit, Item
 
@@ -75,48 +76,42 @@ def bootstrap_mean(values: Sequence[float], rounds: int = 1000, seed: int = 1) -
 # --- the history as questions ----------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Past:
     """A session, as far as it matters here."""
 
     name: Name
     project: str
     begun: int
-    prompt: str  # the first that says something, or ""
-    edits: Mapping[str, int]  # file → when it was first changed
+    prompt: str = ""  # the first that says something
+    edits: dict[str, int] = field(default_factory=dict)  # file → when it was first changed
+    prompted: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    prompt: str
-    session: Name
-    project: str
-    begun: int
+    """The prompt of a session."""
+
+    session: Past
     earlier: tuple[Name, ...]  # newest first
     relevant: frozenset[Name]
 
 
 def read_history(items: Iterable[Item], trivial: Callable[[str], str]) -> list[Past]:
     """The sessions these items are of, by time; `trivial` says why a prompt asks for nothing."""
-    begun: dict[tuple[str, Name], int] = {}
-    prompts: dict[tuple[str, Name], tuple[int, str]] = {}
-    edits: defaultdict[tuple[str, Name], dict[str, int]] = defaultdict(dict)
+    found: dict[tuple[str, Name], Past] = {}
     for item in items:
         if not item.session or item.epoch <= 0 or item.status != "active":
             continue
-        key = item.project, (item.agent, item.session)
-        begun[key] = min(item.epoch, begun.get(key, item.epoch))
+        name = item.agent, item.session
+        past = found.setdefault((item.project, name), Past(name, item.project, item.epoch))
+        past.begun = min(past.begun, item.epoch)
         for file in item.files_modified:
-            edits[key][file] = min(item.epoch, edits[key].get(file, item.epoch))
-        if item.kind != "prompt" or item.actor or trivial(item.body):
-            continue
-        if key not in prompts or item.epoch < prompts[key][0]:
-            prompts[key] = item.epoch, item.body
-    found = [
-        Past(name, project, epoch, prompts.get((project, name), (0, ""))[1], edits[project, name])
-        for (project, name), epoch in begun.items()
-    ]
-    return sorted(found, key=lambda past: (past.begun, past.project, past.name))
+            past.edits[file] = min(item.epoch, past.edits.get(file, item.epoch))
+        is_first = not past.prompt or item.epoch < past.prompted
+        if item.kind == "prompt" and not item.actor and is_first and not trivial(item.body):
+            past.prompt, past.prompted = item.body, item.epoch
+    return sorted(found.values(), key=lambda past: (past.begun, past.project, past.name))
 
 
 def make_questions(past: Sequence[Past], limit: int) -> list[Question]:
@@ -141,14 +136,16 @@ def make_questions(past: Sequence[Past], limit: int) -> list[Question]:
         earlier = [other for other in projects[one.project] if other.begun < one.begun]
         if len(earlier) < _LEAST_EARLIER:
             continue
-        relevant = frozenset(
-            other.name
-            for other in earlier
-            if _is_related(files, _changed_files(other, one.begun) & telling[one.project])
-        )
+        relevant = set()
+        for other in earlier:
+            known = {file for file, epoch in other.edits.items() if epoch < one.begun}
+            known &= telling[one.project]
+            shared = len(known & files)
+            if shared and shared >= _SHARED * min(len(files), len(known)):
+                relevant.add(other.name)
         if relevant:
             names = tuple(other.name for other in reversed(earlier))
-            found.append(Question(one.prompt, one.name, one.project, one.begun, names, relevant))
+            found.append(Question(one, names, frozenset(relevant)))
     return found
 
 
@@ -157,15 +154,6 @@ def _telling_files(sessions: Sequence[Past]) -> set[str]:
     changed = Counter(file for session in sessions for file in session.edits)
     most = max(_COMMON_LEAST, _COMMON_SHARE * len(sessions))
     return {file for file, number in changed.items() if number <= most}
-
-
-def _changed_files(session: Past, until: int) -> set[str]:
-    return {file for file, epoch in session.edits.items() if epoch < until}
-
-
-def _is_related(one: Collection[str], other: set[str]) -> bool:
-    shared = len(other.intersection(one))
-    return shared > 0 and shared >= _SHARED * min(len(one), len(other))
 
 
 def _fold_prompt(prompt: str) -> str:
@@ -188,29 +176,26 @@ class Report:
 def measure_recall(
     asked: Sequence[Question], recall: Callable[[Question], Sequence[Hit]]
 ) -> Report:
-    rows: dict[str, list[dict[str, float]]] = {"recall": [], "newest": [], "random": []}
+    rows: defaultdict[str, list[Mapping[str, float]]] = defaultdict(list)
     for question in asked:
         hits = recall(question)
         ranked = dict.fromkeys((hit.agent, hit.session) for hit in hits if hit.session)
-        ranked.pop(question.session, None)
-        rows["recall"].append(rank_figures(list(ranked), question.relevant))
-        rows["newest"].append(rank_figures(question.earlier, question.relevant))
+        ranked.pop(question.session.name, None)
+        ours = rank_figures(list(ranked), question.relevant)
+        newest = rank_figures(question.earlier, question.relevant)
+        rows["recall"].append(ours)
+        rows["newest"].append(newest)
         rows["random"].append(chance_figures(len(question.earlier), len(question.relevant)))
-    size = len(asked)
+        rows["gain"].append({metric: ours[metric] - newest[metric] for metric in METRICS})
+    means = {
+        name: {metric: bootstrap_mean([row[metric] for row in found]) for metric in METRICS}
+        for name, found in rows.items()
+    }
     return Report(
-        questions=size,
-        projects=len({question.project for question in asked}),
-        earlier=sum(len(question.earlier) for question in asked) / size,
-        relevant=sum(len(question.relevant) for question in asked) / size,
-        rankings={
-            name: {metric: bootstrap_mean([row[metric] for row in found]) for metric in METRICS}
-            for name, found in rows.items()
-        },
-        gain={
-            metric: bootstrap_mean([
-                ours[metric] - theirs[metric]
-                for ours, theirs in zip(rows["recall"], rows["newest"], strict=True)
-            ])
-            for metric in METRICS
-        },
-    )  # fmt: skip
+        questions=len(asked),
+        projects=len({question.session.project for question in asked}),
+        earlier=fmean(len(question.earlier) for question in asked),
+        relevant=fmean(len(question.relevant) for question in asked),
+        gain=means.pop("gain"),
+        rankings=means,
+    )

@@ -205,8 +205,9 @@ def self_command(app: App, projects: tuple[str, ...], limit: int) -> Output:
     with Memory(app.home, os.environ, ask_worker=None) as memory:
 
         def recall(question: bench.Question) -> Sequence[Hit]:
-            filters = Filters((question.project,), until=question.begun)
-            request = Asked(question.prompt, filters, bench.DEPTH, now=question.begun)
+            session = question.session
+            filters = Filters((session.project,), until=session.begun)
+            request = Asked(session.prompt, filters, bench.DEPTH, now=session.begun)
             return memory.answer(request).hits
 
         report = bench.measure_recall(asked, recall)
