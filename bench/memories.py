@@ -43,7 +43,7 @@ def words(number: int, chance: random.Random) -> Callable[[int], str]:
 def fill(store: Store, number: int, say: Callable[[int], str]) -> None:
     row = CATEGORIES["decision"]
     for start in range(0, number, BATCH):
-        with store.transaction("items"):
+        with store.transaction("memories"):
             store.put_project(SHOP)
             for place in range(start, min(start + BATCH, number)):
                 given = {"context": say(25), "rationale": [say(12), say(8)]}

@@ -22,7 +22,6 @@ its list of conversations and nothing else, where these do not say which folder 
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -62,6 +61,7 @@ from yester.agents.values import (
     load_object,
     nested_text,
     parse_time,
+    scan_slug,
     text_at,
     value_at,
 )
@@ -143,21 +143,11 @@ def _open_transcript(reading: Reading) -> Chat:
 
 def find_folder(slug: str, above: Path = Path("/")) -> str:
     """The folder a slug stands for, if it is there; `my-app` and `my/app` look the same in it."""
-    return next(_find_folders(_DASHED.sub("-", slug).strip("-"), above), f"/{slug}")
+    return next(scan_slug(_dash_name(slug), _dash_name, above), f"/{slug}")
 
 
-def _find_folders(slug: str, above: Path) -> Iterator[str]:
-    try:
-        with os.scandir(above) as entries:
-            below = sorted(one.name for one in entries if one.is_dir(follow_symlinks=False))
-    except OSError:
-        return
-    for name in below:
-        dashed = _DASHED.sub("-", name).strip("-")
-        if dashed == slug:
-            yield str(above / name)
-        elif dashed and slug.startswith(f"{dashed}-"):
-            yield from _find_folders(slug[len(dashed) + 1 :], above / name)
+def _dash_name(name: str) -> str:
+    return _DASHED.sub("-", name).strip("-")
 
 
 @dataclass(frozen=True, slots=True)

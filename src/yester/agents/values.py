@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
@@ -230,3 +231,19 @@ def split_objects(text: str) -> list[Any]:
             break
         at = text.find("{", at)
     return found
+
+
+def scan_slug(slug: str, dash_name: Callable[[str], str], above: Path) -> Iterator[str]:
+    """Folders below `above` that a slug stands for: the names on the way, with dashes for what
+    stands in none, joined by dashes."""
+    try:
+        with os.scandir(above) as entries:
+            below = sorted(one.name for one in entries if one.is_dir(follow_symlinks=False))
+    except OSError:
+        return
+    for name in below:
+        dashed = dash_name(name)
+        if dashed == slug:
+            yield str(above / name)
+        elif dashed and slug.startswith(f"{dashed}-"):
+            yield from scan_slug(slug[len(dashed) + 1 :], dash_name, above / name)

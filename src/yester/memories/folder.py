@@ -220,8 +220,7 @@ def update_index(text: str, wanted: Iterable[IndexLine]) -> str:
 def _neutral_words(text: str, most: int) -> str:
     """One visible line without an arrow or a mark of tags."""
     line = " ".join(neutralize_text(text).split()).replace("->", "→")
-    line = " ".join(_TAGS_MARK.sub(r"\1 ", line).split())
-    return line if len(line) <= most else line[: most - 1].rstrip() + "…"
+    return shorten_text(_TAGS_MARK.sub(r"\1 ", line), most)
 
 
 # --- the folder ----------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -132,7 +132,7 @@ def write_memory(
 
     All writing goes through here. Without a difference nothing is written.
     """
-    refuse_rules(by, old.item.type, str(values["type"]), old=0 if new else old.item.id, what=what)
+    _refuse_rules(by, (old.item.type, values["type"]), 0 if new else old.item.id, what)
     have = {} if new else plain_form(old)
     after = {name: value for name, value in values.items() if have.get(name) != value}
     if not after:
@@ -168,18 +168,19 @@ def rewrite_memory(
     return write_memory(store, memo, values, by, what)
 
 
-def refuse_rules(by: Author, *types: str, old: int = 0, what: str = "") -> None:
+def _refuse_rules(by: Author, types: Collection[str], old: int, what: str) -> None:
     """A rule is what the user has said. Nobody else makes, changes or ends one. `old` is the memory
-    that something (`what`) would be done to."""
+    that something (`what`) would be done to, 0 for a new one."""
     if by.origin == "user" or "rule" not in types:
         return
-    command = f"yester memory {_COMMANDS.get(what, what)} {old}"
-    raise NotYours(
-        f"a rule must come from you, not from {by.origin} ({by.who}); "
-        + (f"change or end #{old} yourself, in the viewer (yester ui) or in your own terminal: "
-           f"{command}" if old else
-           "type it in your own terminal: yester remember --type rule …")
-    )  # fmt: skip
+    fix = "type it in your own terminal: yester remember --type rule …"
+    if old:
+        command = f"yester memory {_COMMANDS.get(what, what)} {old}"
+        fix = (
+            f"change or end #{old} yourself, in the viewer (yester ui) or in your own terminal: "
+            f"{command}"
+        )
+    raise NotYours(f"a rule must come from you, not from {by.origin} ({by.who}); {fix}")
 
 
 def edit_memory(
@@ -284,7 +285,6 @@ def link_successor(store: Store, old: Memo, new: Memo, by: Author, act: int) -> 
                 f"memory #{memo.item.id} is {memo.item.status}; restore it first, or name the one "
                 "that is active"
             )
-    refuse_rules(by, old.item.type, new.item.type, old=old.item.id, what="supersede")
     values = {**plain_form(new), "supersedes": old.item.id}
     newer = write_memory(store, new, values, by, "supersede", act)
     act = act or _act_of(store, new, newer)

@@ -12,7 +12,6 @@ newline and the byte order mark. The agent loads the first 200 lines, so there i
 
 from __future__ import annotations
 
-import os
 import re
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -21,6 +20,7 @@ from difflib import SequenceMatcher
 from hashlib import blake2b
 from pathlib import Path
 
+from yester.agents.values import scan_slug
 from yester.errors import UsageError
 from yester.fence import neutralize_text
 from yester.project import identify_project
@@ -438,19 +438,4 @@ def folder_from_slug(name: str, hints: Iterable[str] = (), above: Path = Path("/
         long = len(dashed) == _LONGEST_SLUG and name.startswith(f"{dashed}-")
         if name == dashed or long:
             return hint
-    return next(_scan_folders(name, above), "")
-
-
-def _scan_folders(name: str, above: Path) -> Iterator[str]:
-    """Folders below `above` whose path becomes this name, which begins with the dash before it."""
-    try:
-        with os.scandir(above) as listed:
-            below = sorted(entry.name for entry in listed if entry.is_dir(follow_symlinks=False))
-    except OSError:
-        return
-    for folder in below:
-        dashed = f"-{project_slug(folder)}"
-        if name == dashed:
-            yield str(above / folder)
-        elif name.startswith(f"{dashed}-"):
-            yield from _scan_folders(name[len(dashed) :], above / folder)
+    return next(scan_slug(name.removeprefix("-"), project_slug, above), "")

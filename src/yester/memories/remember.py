@@ -33,7 +33,6 @@ from yester.memories.lifecycle import (
     get_memory,
     link_successor,
     memory_transaction,
-    refuse_rules,
     renew_rule,
     rewrite_memory,
     write_memory,
@@ -180,7 +179,6 @@ def remember(
     category = CATEGORIES[values["type"]]
     given = normalise_tags(draft.tags)
     suggested = suggest_tags(given, tag_counts(store)) if given else {}
-    refuse_rules(by, category.name)
     where = GLOBAL if values["scope"] == "global" else project
     says = lead_text(category, values["content"])
     with memory_transaction(store):

@@ -104,30 +104,27 @@ def _plan_memory(
 ) -> Action | None:
     here, there = folder.memories.get(key), store.memories.get(key)
     hashes = _hashes_of(key, folder, store)
-    if hashes[0] == hashes[1] or _is_hidden(key, before, folder):
+    here_changed, there_changed = hashes[0] != before[0], hashes[1] != before[1]
+    same = hashes[0] == hashes[1] or not (here_changed or there_changed)
+    if same or _is_hidden(key, before, folder):
         return None
-    match hashes[0] != before[0], hashes[1] != before[1], here, there:
-        case False, False, _, _:
-            return None
-        case True, False, None, _:
-            return Action("retire", key, why="its file is gone")
-        case True, False, _, _:
-            return Action("take", key, here)
-        case False, True, _, None:
-            return Action("delete", key, why="the store has it no more")
-        case False, True, _, _:
-            return Action("write", key, there)
-        case _, _, MemoryFile(), MemoryFile():
-            newer, older, where = here, there, "file"
-            if there.updated > here.updated:
-                newer, older, where = there, here, "store"
-            other = _rename_beside(older, folder, store, given=given)
-            why = f"changed on both sides; the {where}'s version keeps the name, the other is "
-            return Action("conflict", key, newer, other, why + other.key)
-        case _, _, MemoryFile(), _:
-            why = "gone from the store, but its file has changed since"
-            return Action("take", key, here, why=why)
-    return Action("write", key, there, why="its file is gone, but it has changed in the store")
+    both = here_changed and there_changed
+    if both and here and there:
+        newer, older, where = here, there, "file"
+        if there.updated > here.updated:
+            newer, older, where = there, here, "store"
+        other = _rename_beside(older, folder, store, given=given)
+        why = f"changed on both sides; the {where}'s version keeps the name, the other is "
+        return Action("conflict", key, newer, other, why + other.key)
+    if here and here_changed:
+        why = "gone from the store, but its file has changed since" if both else ""
+        return Action("take", key, here, why=why)
+    if there and there_changed:
+        why = "its file is gone, but it has changed in the store" if both else ""
+        return Action("write", key, there, why=why)
+    if here_changed:
+        return Action("retire", key, why="its file is gone")
+    return Action("delete", key, why="the store has it no more")
 
 
 def _hashes_of(key: str, *sides: Keeper) -> tuple[str, ...]:
