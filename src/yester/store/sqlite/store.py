@@ -87,7 +87,7 @@ class SqliteStore(JoinRows, SearchRows):
             " WHERE c.id > ? ORDER BY c.id LIMIT ?", (place[2], limit),
         )  # fmt: skip
         return [
-            [(row[0], rows.item_of(row)) for row in items],
+            [(item.id, item) for item in map(rows.item_of, items)],
             [(line.id, line) for line in shown],
             [(row[0], MemoryChange._make(row)) for row in changes],
         ]
