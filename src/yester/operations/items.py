@@ -58,7 +58,6 @@ _VALUES = (
 )  # fmt: skip
 _MOST = 200  # items something was made of
 _PATIENCE = 0.2  # seconds for another writer
-_OF_A_SESSION = ("request", "next_steps", "completed", "completion", "learned", "learnings")
 
 
 class Summary(Struct, kw_only=True):
@@ -189,12 +188,8 @@ class Rows:
 
     def _hit_row(self, hit: Hit, item: model.Item, explain: bool) -> Row:
         row = self.item_row(item, hit.text, hit.title)
-        if hit.score:
-            row.score = round(hit.score, 4)
-        if hit.duplicates:
-            row.duplicates = hit.duplicates
-        if hit.stale:
-            row.stale = hit.stale
+        row.score = round(hit.score, 4) or UNSET
+        row.duplicates, row.stale = hit.duplicates or UNSET, hit.stale or UNSET
         if explain:
             known = {name: round(value, 4) for name, value in hit.factors.items()}
             row.factors = {name: value for name, value in known.items() if name not in TOLD}
@@ -241,9 +236,7 @@ class Rows:
         row.created_at_iso, row.updated_at_epoch = format_iso(item.epoch), item.updated
         row.session_db_id, row.read_tokens = self._session_number(item), row.tokens
         if item.kind == "summary":
-            summary = make_summary(item)
-            for name in (*_SECTIONS, "completion", "learnings", "files_edited"):
-                setattr(row, name, getattr(summary, name))
+            _add_summary(row, make_summary(item))
 
     def _project_name(self, project: str) -> str:
         """The name of a project, without secrets; what is no key is one already."""
@@ -271,7 +264,7 @@ class Rows:
 
     def session_row(self, session: model.Session, best: Hit | None) -> Row:
         """`id` is an item of it that can be read: its summary, else the `best` of what was said in
-        it, else the first prompt or whatever there is."""
+        it, else the first."""
         told = find_summary(self._store, session)
         text = redact(told.body) if told else best.text if best else ""
         title = redact(session.title or (told.title if told else ""))
@@ -293,16 +286,17 @@ class Rows:
             row.narrative, row.summary = text, None
             if told:
                 row.summary = make_summary(told)
-                for name in _OF_A_SESSION:
-                    setattr(row, name, getattr(row.summary, name))
+                _add_summary(row, row.summary)
         return row
 
     def _first_item(self, session: model.Session) -> int:
-        prompts = self._store.select(
-            session_filters(session, ("prompt",)), Paging(1, oldest_first=True)
-        )
-        found = prompts or self._store.select(session_filters(session), Paging(1))
+        found = self._store.select(session_filters(session), Paging(1, oldest_first=True))
         return found[0].id if found else 0
+
+
+def _add_summary(row: Row, summary: Summary) -> None:
+    for name in (*_SECTIONS, "completion", "learnings", "files_edited"):
+        setattr(row, name, getattr(summary, name))
 
 
 def session_filters(session: model.Session, kinds: Sequence[str] = ()) -> Filters:
