@@ -20,9 +20,8 @@ from yester.config import load_config
 from yester.llm.budget import open_asker
 from yester.llm.questions import SECTIONS
 from yester.llm.refine import CUT_SHORT, MEANWHILE, find_unrefined, refine_turns
-from yester.model import Filters, Paging, Queue, Spend, replace
+from yester.model import Filters, Paging, Queue, Refinement, Spend, replace
 from yester.store import maintenance_of, open_store
-from yester.store.contract import Refinement
 from yester.store.figures import refinement_totals
 
 pytestmark = pytest.mark.requirement("DIS-04")

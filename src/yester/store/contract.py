@@ -14,40 +14,8 @@ from typing import Any, Literal, Protocol, TypeVar
 
 from msgspec import Struct
 
-from yester.model import (
-    ANYTHING,
-    EVERYTHING,
-    Answered,
-    Archived,
-    Change,
-    Entry,
-    Event,
-    Feedback,
-    FeedLine,
-    Filters,
-    Injection,
-    Item,
-    Join,
-    Memo,
-    MemoFile,
-    Muted,
-    Neighbours,
-    OwedStart,
-    Paging,
-    Probe,
-    ProbeResult,
-    Project,
-    PutCounts,
-    Queue,
-    Refinement,
-    Session,
-    Skipped,
-    Source,
-    Spend,
-    Texts,
-    Turn,
-    Waiting,
-)
+from yester import model
+from yester.model import ANYTHING, EVERYTHING, Filters, Item, Paging, Probe
 
 # What a transaction protects: rows written down as they happen, money that is left, the slugs and
 # versions of memories, which project is whose and how far transcripts were read, which events are
@@ -58,8 +26,9 @@ Lock = Literal["ledger", "spend", "memories", "places", "events", "items", "work
 
 # What `append` writes down. Projects that were joined are read in the same way.
 Row = (
-    Injection | Feedback | Spend | Event | Turn | OwedStart | Refinement | Archived | Muted
-    | Skipped | Answered | Source
+    model.Injection | model.Feedback | model.Spend | model.Event | model.Turn | model.OwedStart
+    | model.Refinement | model.Archived | model.Muted | model.Skipped | model.Answered
+    | model.Source
 )  # fmt: skip
 R = TypeVar("R", bound=Struct)
 
@@ -67,7 +36,7 @@ R = TypeVar("R", bound=Struct)
 class Items(Protocol):
     """What is remembered, and what it was made of."""
 
-    def put(self, entries: Sequence[Entry]) -> PutCounts:
+    def put(self, entries: Sequence[model.Entry]) -> model.PutCounts:
         """Insert or replace by (source, kind, ref), rows and index in step.
 
         The same content again is a no-op. An item with an alias takes over the one a hook stored
@@ -116,16 +85,16 @@ class Search(Protocol):
     files     Those about most of them, then the newest
     """
 
-    def probe(self, probe: Probe) -> ProbeResult:
+    def probe(self, probe: Probe) -> model.ProbeResult:
         """Everything that is found for a question before anything is scored."""
 
     def around(
         self, probe: Probe, likeliest: Sequence[int], known: Collection[int], near: Collection[int]
-    ) -> Neighbours:
+    ) -> model.Neighbours:
         """What stands beside the likeliest, and how near all are: those found (`known`) without
         those whose nearness is known already (`near`)."""
 
-    def texts(self, ids: Sequence[int], use_of: Sequence[int] = ()) -> Texts:
+    def texts(self, ids: Sequence[int], use_of: Sequence[int] = ()) -> model.Texts:
         """Items in this order and what is known of the use of these and of others: the last that a
         search asks for."""
 
@@ -148,13 +117,13 @@ class Search(Protocol):
 class Places(Protocol):
     """Projects and sessions: where things happened."""
 
-    def put_project(self, project: Project) -> int:
+    def put_project(self, project: model.Project) -> int:
         """Its id. A known key keeps its readable name; a name already taken is made longer."""
 
-    def projects(self) -> list[Project]:
+    def projects(self) -> list[model.Project]:
         """All projects, by name."""
 
-    def merge_project(self, key: str, into: Project, now: int = 0) -> int:
+    def merge_project(self, key: str, into: model.Project, now: int = 0) -> int:
         """Make all items, sessions and memories of one project another one's, under their ids; the
         number of items moved. Where there is no such other project, it is only called so.
         Memories with a name that the other project has get another one.
@@ -162,26 +131,26 @@ class Places(Protocol):
         With a time, what was whose is written down as well, so that `part_project` can undo it; the
         id of that Join then, 0 where there was nothing to join."""
 
-    def part_project(self, join: Join, into: Project, now: int) -> int:
+    def part_project(self, join: model.Join, into: model.Project, now: int) -> int:
         """Make everything that a join has moved, and what its sessions have got since, a project of
         its own again, under this key and name; the number of items moved."""
 
-    def put_session(self, session: Session) -> int:
+    def put_session(self, session: model.Session) -> int:
         """Its id. A known one is widened: earliest start, latest end, last title that is not ""."""
 
-    def session(self, key: str, agent: str) -> Session | None:
+    def session(self, key: str, agent: str) -> model.Session | None:
         """A client's session with its number of prompts; where it has several projects, the first.
 
         The number of items is not counted."""
 
-    def sessions(self, filters: Filters, page: Paging = EVERYTHING) -> list[Session]:
+    def sessions(self, filters: Filters, page: Paging = EVERYTHING) -> list[model.Session]:
         """Sessions that pass the filters by their end, with their numbers of items and prompts."""
 
 
 class Memories(Protocol):
     """Structured memories, their history and the files they were read from."""
 
-    def put_memo(self, entry: Entry, memo: Memo, change: Change) -> int:
+    def put_memo(self, entry: model.Entry, memo: model.Memo, change: model.Change) -> int:
         """Write a structured memory, its item and the line of its history together; its id.
 
         `memo` is to be stored with the id and version it was read with (0 and 0: it is new): where
@@ -202,14 +171,14 @@ class Memories(Protocol):
         slug: str = "",
         supersedes: int = 0,
         tags: Sequence[str] = (),
-    ) -> list[Memo]:
+    ) -> list[model.Memo]:
         """Memories that pass the filters, the last written first; of these ids (then in their
         order), with this slug, in the place of that one, whatever their status; with all tags.
 
         An item of kind memory that was put as a plain item is one too: version 0, its body as the
         content."""
 
-    def changes(self, item: int = 0, act: int = 0, limit: int | None = None) -> list[Change]:
+    def changes(self, item: int = 0, act: int = 0, limit: int | None = None) -> list[model.Change]:
         """The history of one memory, of what was done together, or of all; the newest first."""
 
     def free_slug(self, project: str, slug: str) -> str:
@@ -221,7 +190,7 @@ class Memories(Protocol):
     def put_memo_file(self, item: int, raw: bytes, hash_: str) -> None:
         """This is the file a memory, as it is now, was read from."""
 
-    def memo_files(self, items: Sequence[int]) -> dict[int, MemoFile]:
+    def memo_files(self, items: Sequence[int]) -> dict[int, model.MemoFile]:
         """The files memories were read from; those that never were in one are left out."""
 
 
@@ -265,10 +234,10 @@ class Work(Protocol):
         """Sessions wait to be distilled: something of that time is different now. Without them, all
         there are. How many did not wait before."""
 
-    def queued_sessions(self, queue: Queue) -> list[Waiting]:
+    def queued_sessions(self, queue: model.Queue) -> list[model.Waiting]:
         """What there is to do."""
 
-    def settle_session(self, waiting: Waiting, rest: int = 0) -> None:
+    def settle_session(self, waiting: model.Waiting, rest: int = 0) -> None:
         """A session has been distilled as it was then; it waits still where it has changed since.
         With `rest`, only up to that time: it waits still, since then."""
 
@@ -303,7 +272,7 @@ class Store(Items, Search, Places, Memories, Ledger, Work, Protocol):
         All or nothing, also under kill -9. Keep it short: prepare outside, write inside.
         """
 
-    def feed(self, cursor: str = "", limit: int = 500) -> tuple[list[FeedLine], str]:
+    def feed(self, cursor: str = "", limit: int = 500) -> tuple[list[model.FeedLine], str]:
         """What was committed behind a cursor, each line at least once, and the cursor behind the
         last; without one nothing, and the cursor behind everything there is. A cursor is opaque: it
         says nothing about time, and two of them cannot be compared but for being the same. Asking

@@ -58,11 +58,9 @@ class IndexWriter:
 
     def _clear_batch(self) -> None:
         self._documents: list[tuple[int, str, Document]] = []
-        # by project: what was added is known by its terms, what was taken by their hashes
-        self._added: defaultdict[int, Counter[str]] = defaultdict(Counter)
-        self._taken: defaultdict[int, Counter[int]] = defaultdict(Counter)
-        self._terms: Counter[tuple[int, str, int]] = Counter()
-        self._items: Counter[tuple[int, str, int]] = Counter()
+        self._added: defaultdict[int, Counter[str]] = defaultdict(Counter)  # project → terms
+        self._changes: Counter[int] = Counter()  # of frequencies, by key
+        self._lengths: defaultdict[tuple[int, str, int], list[int]] = defaultdict(lambda: [0, 0])
 
     def forget_batch(self) -> None:
         """After a rollback: nothing of it happened."""
@@ -90,7 +88,8 @@ class IndexWriter:
         if row is None:
             return
         fields = read_fields(row[0])
-        self._taken[project].update(set[int]().union(*(field.hashes for field in fields)))
+        for hashed in set[int]().union(*(field.hashes for field in fields)):
+            self._changes[hashed << _PROJECT_BITS | project] -= 1
         self._measure_fields(project, kind, [(field.field, field.length) for field in fields], -1)
         self._db.execute("DELETE FROM item_text WHERE rowid = ?", (id_,))
         self._db.execute("DELETE FROM item_terms WHERE item = ?", (id_,))
@@ -98,10 +97,10 @@ class IndexWriter:
     def _measure_fields(
         self, project: int, kind: str, lengths: Iterable[tuple[int, int]], sign: int
     ) -> None:
-        self._items[project, kind, -1] += sign  # field -1 counts the items themselves
-        for field, terms in lengths:
-            self._items[project, kind, field] += sign
-            self._terms[project, kind, field] += sign * terms
+        for field, terms in ((-1, 0), *lengths):  # field -1 counts the items themselves
+            sums = self._lengths[project, kind, field]
+            sums[0] += sign
+            sums[1] += sign * terms
 
     def clear_index(self) -> None:
         """Empty the whole index."""
@@ -125,7 +124,7 @@ class IndexWriter:
             "INSERT INTO length(project, kind, field, items, terms) VALUES (?, ?, ?, ?, ?)"
             " ON CONFLICT DO UPDATE SET items = items + excluded.items,"
             " terms = terms + excluded.terms",
-            [(*key, n, self._terms[key]) for key, n in self._items.items()],
+            [(*key, *sums) for key, sums in self._lengths.items()],
         )
         new = set[str]().union(*self._added.values()) - self._known
         many(
@@ -138,13 +137,10 @@ class IndexWriter:
         self._clear_batch()
 
     def _write_frequencies(self) -> None:
-        changes: Counter[int] = Counter()
+        changes = self._changes
         for project, terms in self._added.items():
             for term, n in terms.items():
                 changes[term_hash(term) << _PROJECT_BITS | project] += n
-        for project, hashes in self._taken.items():
-            for number, n in hashes.items():
-                changes[number << _PROJECT_BITS | project] -= n
         self._db.executemany(
             "INSERT INTO frequency(key, items) VALUES (?, ?)"
             " ON CONFLICT(key) DO UPDATE SET items = items + excluded.items",

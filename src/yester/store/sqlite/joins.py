@@ -16,7 +16,30 @@ from yester.store.sqlite.memories import MemoryRows
 # What belongs to a session by an id of its own. What was refined and archived of one that the other
 # project had as well stays there: it says what need not be done twice.
 _OF_SESSION = ("event", "turn", "injection")
-_SESSION = "key, agent, started, ended, cwd, branch, transcript"
+_BY_SESSION = ("item", *_OF_SESSION, "refined", "archived", "owed_start")
+_SESSION = ("key", "agent", "started", "ended", "cwd", "branch", "transcript")
+# Sessions that the other project has as well: its row stays, and takes what was ours.
+_TWINS = (
+    "session s JOIN session t ON t.key = s.key AND t.agent = s.agent"
+    " AND t.project = (SELECT id FROM project WHERE key = :into)"
+)
+_OWN = "(SELECT id FROM project WHERE key = :key)"
+# What is written down of a project: what it is → id, what it was.
+_NOTED = {
+    "item": f"SELECT id, session FROM item WHERE project = {_OWN}",
+    "memory": "SELECT m.item, m.slug FROM memory m JOIN item i ON i.id = m.item"
+    f" WHERE i.project = {_OWN}",
+    "child": "SELECT key, '' FROM project WHERE parent = :key",
+    "gone": "SELECT json_array(source, ref), '' FROM memory_gone WHERE project = :key",
+    "session": "SELECT s.id, iif(t.id IS NULL, '',"
+    f" json_array({', '.join(f's.{name}' for name in _SESSION)}))"
+    f" FROM {_TWINS.replace('JOIN', 'LEFT JOIN')} WHERE s.project = {_OWN}",
+    **{
+        table: f"SELECT o.id, o.session FROM {table} o JOIN {_TWINS} WHERE o.session = s.id"
+        f" AND s.project = {_OWN}"
+        for table in _OF_SESSION
+    },
+}
 
 
 class JoinRows(MemoryRows):
@@ -26,7 +49,11 @@ class JoinRows(MemoryRows):
 
     def merge_project(self, key: str, into: Project, now: int = 0) -> int:
         self._require_lock("places")
-        return self._join_project(key, into, now) if now else self._merge_project(key, into)
+        joined = self._note_project(key, into.key, now) if now else 0
+        if now and not joined:
+            return 0
+        moved = self._merge_project(key, into)
+        return joined or moved
 
     def _merge_project(self, key: str, into: Project) -> int:
         row = self._first_row("SELECT id, root FROM project WHERE key = ?", key)
@@ -34,23 +61,23 @@ class JoinRows(MemoryRows):
         if row is None or (known and known[0] == row[0]):
             self.put_project(into)
             return 0
+        own, root = row
+        ids = self._all_ids("SELECT id FROM item WHERE project = ?", own)
         self._db.execute("UPDATE project SET parent = ? WHERE parent = ?", (into.key, key))
         self._db.execute("UPDATE memory_gone SET project = ? WHERE project = ?", (into.key, key))
         self._count_move()
         if known is None:  # nothing to merge with: it is called otherwise, and that is all
             self._db.execute(
                 "UPDATE project SET key = ?, name = ?, root = ? WHERE id = ?",
-                (into.key, self._free_name(into, row[0]), into.root or row[1], row[0]),
+                (into.key, self._free_name(into, own), into.root or root, own),
             )
-            self._notice_moves()
-            return int(self._first_row("SELECT count(*) FROM item WHERE project = ?", row[0])[0])
-        target, row = self.put_project(into), row[:1]
-        self._part_slugs(row[0], into.key)
-        for (session,) in list(self._db.execute("SELECT id FROM session WHERE project = ?", row)):
-            self._move_session(session, target)
-        ids = [found[0] for found in self._db.execute("SELECT id FROM item WHERE project = ?", row)]
-        self._move_items(ids, target)
-        self._db.execute("DELETE FROM project WHERE id = ?", row)
+        else:
+            target = self.put_project(into)
+            self._part_slugs(own, into.key)
+            for session in self._all_ids("SELECT id FROM session WHERE project = ?", own):
+                self._move_session(session, target)
+            self._move_items(ids, target)
+            self._db.execute("DELETE FROM project WHERE id = ?", (own,))
         self._notice_moves()
         return len(ids)
 
@@ -61,88 +88,51 @@ class JoinRows(MemoryRows):
         )  # fmt: skip
         if twin is None:
             self._db.execute("UPDATE session SET project = ? WHERE id = ?", (project, id_))
-        else:
-            for table in ("item", "event", "turn", "injection", "refined", "archived",
-                          "owed_start"):  # fmt: skip
-                self._db.execute(
-                    f"UPDATE OR IGNORE {table} SET session = ? WHERE session = ?", (twin[0], id_)
-                )
-            self.queue_sessions({twin[0]: 0})
-            self._db.execute("DELETE FROM undistilled WHERE session = ?", (id_,))
-            self._db.execute("DELETE FROM owed_start WHERE session = ?", (id_,))
-            self._db.execute("DELETE FROM session WHERE id = ?", (id_,))
-
-    def _join_project(self, key: str, into: Project, now: int) -> int:
-        row = self._first_row("SELECT id, name, root, parent FROM project WHERE key = ?", key)
-        if row is None or key == into.key:
-            return 0
-        project, *said = row
-        counts = self._first_row(
-            "SELECT (SELECT count(*) FROM item WHERE project = ?1),"
-            " (SELECT count(*) FROM session WHERE project = ?1)", project,
-        )  # fmt: skip
-        self._db.execute(
-            "INSERT INTO project_join(key, name, root, parent, into_key, items, sessions, epoch)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (key, *said, into.key, *counts, now),
-        )
-        joined = self._db.last_insert_rowid()
-        self._note_rows(joined, "item", "SELECT id, session FROM item WHERE project = ?", project)
-        self._note_rows(
-            joined, "memory",
-            "SELECT m.item, m.slug FROM memory m JOIN item i ON i.id = m.item"
-            " WHERE i.project = ?", project,
-        )  # fmt: skip
-        self._note_rows(joined, "child", "SELECT key, '' FROM project WHERE parent = ?", key)
-        self._note_rows(
-            joined, "gone", "SELECT json_array(source, ref), '' FROM memory_gone"
-            " WHERE project = ?", key,
-        )  # fmt: skip
-        self._note_rows(joined, "session", "SELECT id, '' FROM session WHERE project = ?", project)
-        self._note_twins(joined, project, into.key)
-        self._merge_project(key, into)
-        return joined
-
-    def _note_rows(self, joined: int, what: str, query: str, *args: object) -> None:
-        self._db.execute(
-            f"INSERT INTO project_join_row(joined, what, id, before) SELECT ?, ?, * FROM ({query})",
-            (joined, what, *args),
-        )
-
-    def _note_twins(self, joined: int, project: int, into: str) -> None:
-        """Sessions that the other project has as well: its row stays, and takes what was ours."""
-        twins = self._db.execute(
-            "SELECT s.id FROM session s JOIN session t ON t.key = s.key AND t.agent = s.agent"
-            " JOIN project p ON p.id = t.project WHERE s.project = ? AND p.key = ?",
-            (project, into),
-        )
-        for (session,) in list(twins):
-            row = self._first_row(f"SELECT {_SESSION} FROM session WHERE id = ?", session)
+            return
+        for table in _BY_SESSION:
             self._db.execute(
-                "UPDATE project_join_row SET before = ? WHERE joined = ? AND what = 'session'"
-                " AND id = ?",
-                (msgspec.json.encode(row).decode(), joined, str(session)),
+                f"UPDATE OR IGNORE {table} SET session = ? WHERE session = ?", (twin[0], id_)
             )
-            for table in _OF_SESSION:
-                query = f"SELECT id, session FROM {table} WHERE session = ?"
-                self._note_rows(joined, table, query, session)
+        self.queue_sessions({twin[0]: 0})
+        self._db.execute("DELETE FROM undistilled WHERE session = ?", (id_,))
+        self._db.execute("DELETE FROM owed_start WHERE session = ?", (id_,))
+        self._db.execute("DELETE FROM session WHERE id = ?", (id_,))
+
+    def _note_project(self, key: str, into: str, now: int) -> int:
+        """Write down what is a project's; the id of the join, 0 where there is nothing to join."""
+        if key == into:
+            return 0
+        made = self._first_row(
+            "INSERT INTO project_join(key, name, root, parent, into_key, items, sessions, epoch)"
+            " SELECT key, name, root, parent, ?2, (SELECT count(*) FROM item WHERE project = p.id),"
+            " (SELECT count(*) FROM session WHERE project = p.id), ?3 FROM project p"
+            " WHERE key = ?1 RETURNING id", key, into, now,
+        )  # fmt: skip
+        if made is None:
+            return 0
+        for what, query in _NOTED.items():
+            self._db.execute(
+                "INSERT INTO project_join_row(joined, what, id, before)"
+                f" SELECT :joined, :what, * FROM ({query})",
+                {"joined": made[0], "key": key, "into": into, "what": what},
+            )
+        return int(made[0])
 
     def part_project(self, join: Join, into: Project, now: int) -> int:
         self._require_lock("places")
         self._count_move()
         target = self.put_project(into)
         sessions = self._restore_sessions(join.id, target)
-        moved = {
-            int(id_): sessions.get(int(before), int(before))
-            for id_, before in self._noted_rows(join.id, "item")
-            if self._first_row("SELECT 1 FROM item WHERE id = ?", int(id_))
-        }
-        for id_, session in moved.items():
-            self._db.execute("UPDATE item SET session = ? WHERE id = ?", (session, id_))
-        for session in sessions.values():  # what has come to them since is theirs as well
-            later = self._db.execute("SELECT id FROM item WHERE session = ?", (session,))
-            moved.update((row[0], session) for row in later)
-        self._move_items(sorted(moved), target)
+        for id_, before in self._noted_rows(join.id, "item"):
+            session = sessions.get(int(before), int(before))
+            self._db.execute("UPDATE item SET session = ? WHERE id = ?", (session, int(id_)))
+        moved = self._all_ids(  # what has come to the sessions since is theirs as well
+            "SELECT id FROM item WHERE id IN (SELECT CAST(id AS INTEGER) FROM project_join_row"
+            " WHERE joined = ? AND what = 'item') OR session <> 0 AND session IN"
+            " (SELECT value FROM json_each(?)) ORDER BY id",
+            join.id, str(list(sessions.values())),
+        )  # fmt: skip
+        self._move_items(moved, target)
         for item, slug in self._noted_rows(join.id, "memory"):
             self._db.execute("UPDATE memory SET slug = ? WHERE item = ?", (slug, int(item)))
         for child, _ in self._noted_rows(join.id, "child"):
@@ -171,20 +161,19 @@ class JoinRows(MemoryRows):
 
     def _restore_session(self, joined: int, old: int, row: Sequence[object], target: int) -> int:
         free = self._first_row("SELECT 1 FROM session WHERE id = ?", old) is None
-        self._db.execute(
-            f"INSERT INTO session(id, project, title, {_SESSION}) VALUES (?, ?, coalesce("
-            "(SELECT title FROM session WHERE key = ?3 AND agent = ?4 LIMIT 1), ''),"
-            " ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-            (old if free else None, target, *row),
-        )
-        new = self._db.last_insert_rowid()
+        (new,) = self._first_row(
+            f"INSERT INTO session(id, project, title, {', '.join(_SESSION)}) VALUES (?, ?,"
+            " coalesce((SELECT title FROM session WHERE key = ?3 AND agent = ?4 LIMIT 1), ''),"
+            " ?3, ?4, ?5, ?6, ?7, ?8, ?9) RETURNING id",
+            old if free else None, target, *row,
+        )  # fmt: skip
         for table in _OF_SESSION:
             self._db.execute(
                 f"UPDATE {table} SET session = ? WHERE id IN (SELECT id FROM project_join_row"
                 " WHERE joined = ? AND what = ? AND before = ?)",
                 (new, joined, table, str(old)),
             )
-        return new
+        return int(new)
 
     # --- reading -----------------------------------------------------------------------------
 

@@ -239,30 +239,24 @@ class SearchRows(ItemRows):
         return known[projects]
 
     def _use_of(self, items: Sequence[int]) -> dict[int, model.UseCounts]:
-        wanted = "item IN (SELECT value FROM json_each(?))"
         ids = str(list(items))
+        wanted = "item IN (SELECT value FROM json_each(?))"
         came: defaultdict[int, dict[str, int]] = defaultdict(dict)
         for item, what, number in self._db.execute(
             f"SELECT item, what, count(*) FROM feedback WHERE {wanted} GROUP BY item, what", (ids,)
         ):
             came[item][what] = number
-        shown = {
-            item: (number, used)
-            for item, number, used in self._db.execute(
-                "SELECT i.item, count(DISTINCT i.session), count(DISTINCT f.session)"
-                " FROM injection i LEFT JOIN feedback f ON f.item = i.item AND f.session ="
-                f" i.session WHERE i.{wanted} AND i.event <> ? GROUP BY i.item",
-                (ids, model.ON_REQUEST),
-            )
-        }
-        listed: dict[int, Any] = dict(
-            self._db.execute(
-                f"SELECT item, count(*) FROM injection WHERE {wanted} AND event = ?"
-                " AND reason <> ? GROUP BY item",
-                (ids, model.ON_REQUEST, model.WHOLE),
-            )
+        shown = self._db.execute(
+            "SELECT i.item, count(DISTINCT iif(i.event <> ?1, i.session, NULL)),"
+            " count(DISTINCT iif(i.event <> ?1, f.session, NULL)),"
+            " count(DISTINCT iif(i.event = ?1 AND i.reason <> ?2, i.id, NULL)) FROM injection i"
+            " LEFT JOIN feedback f ON f.item = i.item AND f.session = i.session"
+            f" WHERE i.{wanted.replace('?', '?3')} GROUP BY i.item",
+            (model.ON_REQUEST, model.WHOLE, ids),
         )
-        return {
-            item: model.UseCounts(*shown.get(item, (0, 0)), came.get(item, {}), listed.get(item, 0))
-            for item in {*came, *shown, *listed}
+        used = {
+            item: model.UseCounts(number, used_in, came.get(item, {}), listed)
+            for item, number, used_in, listed in shown
+            if number or listed or item in came
         }
+        return {item: model.UseCounts(0, 0, came[item]) for item in came} | used
