@@ -131,11 +131,8 @@ def _launch(home: bytes, env: "Env", projects: "Folders", pause: float = 0.0) ->
     """Start the worker in a session of its own that knows nothing of ours; not where that was done
     less than `pause` seconds ago, which the time of run/launch tells."""
     stamp = home + b"/run/launch"
-    try:
-        began = posix.stat(stamp).st_mtime
-    except OSError:
-        began = 0.0
-    if abs(time.time() - began) < pause:
+    last = _stat(stamp)
+    if last and abs(time.time() - last.st_mtime) < pause:
         return False
     accounts = list(find_accounts(env, projects))
     if not is_usual(home, accounts) and find_record(home, accounts) is None:
@@ -345,13 +342,7 @@ def _account() -> bytes:
 
 
 def _without(folders: "Folders", *spared: bytes) -> "Folders":
-    left = set(folders)
-    for path in spared:
-        try:
-            left.discard(identify(path))
-        except OSError:
-            pass
-    return left
+    return folders - {found[1:3] for found in map(_stat, spared) if found}
 
 
 def _lies_in(path: bytes, folders: "Folders") -> bool:
@@ -363,17 +354,13 @@ def _lies_in(path: bytes, folders: "Folders") -> bool:
 
 
 def _is_same(one: bytes, other: bytes) -> bool:
-    try:
-        return identify(one) == identify(other)
-    except OSError:
-        return False
+    found, known = _stat(one), _stat(other)
+    return found is not None and known is not None and found[1:3] == known[1:3]
 
 
 def _is_users(folder: bytes) -> bool:
-    try:
-        return posix.stat(folder).st_uid == posix.getuid()
-    except OSError:
-        return False
+    found = _stat(folder)
+    return found is not None and found.st_uid == posix.getuid()
 
 
 def _runtime(env: "Env", projects: "Folders") -> "bytes | None":
@@ -509,13 +496,12 @@ def _rules(home: bytes) -> "list[str]":
 def _forbidden(rules: "list[str]", env: "Env", payload: bytes) -> bool:
     """Do the rules keep this folder or session out?"""
     here = posix.getcwd()
-    folders = [here[:at] or "/" for at, sign in enumerate(here + "/") if sign == "/"]
     session = _session(payload, env) if any(rule[:8] == "session " for rule in rules) else ""
     for rule in rules:
         kind, _, what = rule.partition(" ")
         if kind == "all" or (kind == "session" and what and what == session):
             return True
-        if kind == "path" and (what in folders or _matches(what, folders)):
+        if kind == "path" and covers(what, here):
             return True
     return False
 
@@ -528,21 +514,28 @@ def _session(payload: bytes, env: "Env") -> str:
     return env.get(b"CLAUDE_CODE_SESSION_ID", b"").decode("utf-8", "replace")
 
 
-def _matches(pattern: str, paths: "list[str]") -> bool:
-    if not any(sign in pattern for sign in "*?["):
-        return False
+def covers(pattern: str, path: str) -> bool:
+    """Does a path or glob stand for this folder, or for one above it?"""
+    above = [path[:at] or "/" for at, sign in enumerate(path + "/") if sign == "/" and path]
+    if pattern in above or not any(sign in pattern for sign in "*?["):
+        return pattern in above
     from fnmatch import fnmatchcase
 
-    return any(fnmatchcase(path, pattern) for path in paths)
+    return any(fnmatchcase(folder, pattern) for folder in above)
 
 
 def _read_own(path: bytes) -> bytes:
     """The same where nobody else can have written it."""
+    found = _stat(path)
+    own = found and found.st_uid == posix.getuid() and not found.st_mode & 0o077
+    return _read(path) if own else b""
+
+
+def _stat(path: bytes) -> "posix.stat_result | None":
     try:
-        found = posix.stat(path)
+        return posix.stat(path)
     except OSError:
-        return b""
-    return b"" if found.st_uid != posix.getuid() or found.st_mode & 0o077 else _read(path)
+        return None
 
 
 def _read(path: bytes) -> bytes:

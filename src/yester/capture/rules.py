@@ -13,12 +13,13 @@ transcripts are read without it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from hashlib import blake2b
 from pathlib import Path
 
+from yester.capture.ask import covers
 from yester.config import Config
 from yester.files import replace_file
 from yester.model import Project, replace
@@ -52,11 +53,11 @@ class Rules:
             for pause in self.pauses
             if pause.kind == "all"
             or (pause.kind == "session" and pause.what == session)
-            or (pause.kind == "path" and _within(cwd, (pause.what,)))
+            or (pause.kind == "path" and covers(pause.what, cwd))
         )
 
     def excludes(self, cwd: str, project: Project) -> bool:
-        return _within(cwd, (self.home, *self.excluded)) or any(
+        return any(covers(glob, cwd) for glob in (self.home, *self.excluded)) or any(
             fnmatchcase(text, glob) for glob in self.names for text in (project.name, project.key)
         )
 
@@ -152,11 +153,3 @@ def _forms(text: str) -> Iterator[str]:
     parts = path.parts
     plain = next((at for at, part in enumerate(parts) if _GLOB.search(part)), len(parts))
     yield str(Path(*parts[:plain]).resolve().joinpath(*parts[plain:]))
-
-
-def _within(cwd: str, globs: Iterable[str]) -> bool:
-    while cwd:
-        if any(cwd == glob or (_GLOB.search(glob) and fnmatchcase(cwd, glob)) for glob in globs):
-            return True
-        cwd = cwd.rpartition("/")[0] or "/" * (cwd[:1] == "/" != cwd)
-    return False
