@@ -62,7 +62,6 @@ class Reading:
     offset: int = 0
     line: int = 0
     state: Any = None  # the reader's own; a mapping when it comes back from the store
-    unanswered: set[str] = field(default_factory=set)  # refs of calls whose result is not there yet
     messages: int = 0
     skipped: Counter[str] = field(default_factory=Counter)
     excluded: bool = False  # something was left out because of its folder

@@ -217,8 +217,7 @@ class Transcript(Conversation, ABC):
                 yield from self.read_record(record)
             yield from self._give_up_waiting()
         self.keep_place(end)
-        for call in self.waiting.values():
-            yield self._give_unanswered(call)
+        yield from (call.item for call in self.waiting.values())
 
     def keep_place(self, offset: int) -> None:
         """Behind the line that was read: here the next run goes on, unless something waits."""
@@ -233,12 +232,7 @@ class Transcript(Conversation, ABC):
         for key, call in list(self.waiting.items()):
             # Where something waits all the time, the place must move nevertheless.
             if self.number - call.line >= _PATIENCE_LINES or behind > 2 * _PATIENCE_LINES:
-                del self.waiting[key]
-                yield self._give_unanswered(call)
-
-    def _give_unanswered(self, call: Waiting) -> Item:
-        self.reading.unanswered.add(call.item.ref)
-        return call.item
+                yield self.waiting.pop(key).item
 
     def read_block(self, ref: str, block: Any) -> Iterator[Item]:
         """A part of a message in the form of the models' interfaces: said, thought or done."""
@@ -273,7 +267,7 @@ class Transcript(Conversation, ABC):
             yield item
             return
         if key in self.waiting:
-            yield self._give_unanswered(self.waiting.pop(key))
+            yield self.waiting.pop(key).item
         self.waiting[key] = Waiting(item, self.number)
 
     def add_result(self, key: Any, result: Result) -> Iterator[Item]:

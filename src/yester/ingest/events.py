@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from yester.agents import hooks
@@ -21,10 +22,10 @@ from yester.capture.spool import Spooled
 from yester.config import Config
 from yester.errors import SourceError
 from yester.ingest.prepare import (
+    Shown,
     batch_window,
-    can_be_echo,
+    is_beginning,
     is_own_answer,
-    is_repeated,
     mark_echo,
     no_observation,
     prepare_item,
@@ -224,8 +225,8 @@ class Events:
                 if known := self._find_known(entry.item, one.session, one.told.epoch):
                     one.items.append(known)
                 else:
-                    echo = self._is_echo(entry.item, one.session)
-                    entries.append((one, mark_echo(entry) if echo else entry))
+                    shown = partial(self._find_shown, one.session)
+                    entries.append((one, mark_echo(entry, shown)))
         self.store.put([entry for _, entry in entries])
         for one, entry in entries:
             stored = self.store.find_by_ref(entry.item.ref)
@@ -238,8 +239,7 @@ class Events:
         result is not."""
         for old in self.store.find_by_ref(item.ref):
             if _is_same(old, item):
-                grown = item.body.startswith(old.body) and len(item.body) > len(old.body)
-                return 0 if grown and item.role == "tool" else old.id
+                return 0 if is_beginning(old, item) and item.role == "tool" else old.id
         if item.role == "tool" or not session:
             return 0
         text = item.body.strip()
@@ -248,10 +248,8 @@ class Events:
             epoch + _SAME_TIME,
         )  # fmt: skip
 
-    def _is_echo(self, item: Item, session: int) -> bool:
-        return can_be_echo(item) and is_repeated(
-            item.body, shown_texts(self.store, session, item.session), item.epoch
-        )
+    def _find_shown(self, session: int, item: Item) -> list[Shown]:
+        return shown_texts(self.store, session, item.session)
 
     def _put_events(self, new: Sequence[_Judged]) -> None:
         rows = []

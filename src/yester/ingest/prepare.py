@@ -14,7 +14,7 @@ where it is found, it is folded with what it is like.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
@@ -144,6 +144,12 @@ def _call_parts(call: ToolCall) -> tuple[str, ...]:
     return tuple(map(str, (*call.fields, *call.options.items(), *about)))
 
 
+def is_beginning(item: Item, other: Item) -> bool:
+    """Is the other the same with more behind it, as a call with its result is?"""
+    same = (item.source, item.kind) == (other.source, other.kind)
+    return same and len(other.body) > len(item.body) and other.body.startswith(item.body)
+
+
 # --- noise ---------------------------------------------------------------------------------------
 
 
@@ -242,9 +248,13 @@ def is_repeated(text: str, shown: Iterable[Shown], epoch: int | None = None) -> 
     return sum(map(len, said)) >= _FEWEST and said <= frozenset().union(*known)
 
 
-def mark_echo(entry: Entry) -> Entry:
-    """The same as an echo: kept, and in no index."""
-    item = replace(entry.item, status=ECHO)
+def mark_echo(entry: Entry, find_shown: Callable[[Item], Iterable[Shown]]) -> Entry:
+    """The same as an echo, which is kept and in no index, if the agent only says again what it was
+    shown in the session."""
+    item = entry.item
+    if not can_be_echo(item) or not is_repeated(item.body, find_shown(item), item.epoch):
+        return entry
+    item = replace(item, status=ECHO)
     return replace(entry, item=item, hash=content_hash(item))
 
 

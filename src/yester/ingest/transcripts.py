@@ -25,9 +25,8 @@ from yester.errors import YesterError
 from yester.files import open_file
 from yester.ingest.prepare import (
     Shown,
-    can_be_echo,
+    is_beginning,
     is_own_answer,
-    is_repeated,
     mark_echo,
     prepare_item,
     shown_texts,
@@ -71,7 +70,6 @@ class _Pending:
 
     entries: list[Entry] = field(default_factory=list)
     text: int = 0  # characters
-    unanswered: set[str] = field(default_factory=set)  # refs of calls whose result is not there yet
     projects: dict[str, Project] = field(default_factory=dict)
     sessions: dict[tuple[str, str], Session] = field(default_factory=dict)
     sources: dict[str, tuple[Source, Counter[str]]] = field(default_factory=dict)
@@ -96,12 +94,9 @@ class Ingest:
     def __post_init__(self) -> None:
         self._muted = {one.session for one in self.store.entries(Muted)}
 
-    def add_item(self, item: Item, project: Project | None = None) -> None:
+    def add_entry(self, entry: Entry, project: Project | None = None) -> None:
         if project is not None:
             self._pending.projects[project.key] = project
-        self._collect(prepare_item(item))
-
-    def _collect(self, entry: Entry) -> None:
         self._pending.entries.append(entry)
         self._pending.text += len(entry.item.body)
 
@@ -114,25 +109,20 @@ class Ingest:
             return "off"
         return "own answer" if is_own_answer(item) else ""
 
-    def _is_echo(self, item: Item) -> bool:
-        """Did the agent only say again what it was shown in this session?"""
-        if not can_be_echo(item) or not item.session:
-            return False
+    def _find_shown(self, item: Item) -> list[Shown]:
+        """What the agent was shown in the session."""
         key = (item.session, item.agent)
         if key not in self._shown:
-            known = self.store.session(*key)
+            known = self.store.session(*key) if item.session else None
             self._shown[key] = shown_texts(self.store, known.id, known.key) if known else []
-        return is_repeated(item.body, self._shown[key], item.epoch)
+        return self._shown[key]
 
     def _is_outdated(self, item: Item) -> bool:
         """Is a call without its result stored with it? A hook told it before the client had written
         it down; the transcript may not be read again for long (a sub-agent's is not)."""
-        return item.ref in self._pending.unanswered and any(
-            (old.source, old.kind) == (item.source, item.kind)
-            and len(old.body) > len(item.body)
-            and old.body.startswith(item.body)
-            for old in self.store.find_by_ref(item.ref)
-        )
+        if item.call is None or item.call.result is not None:
+            return False
+        return any(is_beginning(item, old) for old in self.store.find_by_ref(item.ref))
 
     @property
     def is_full(self) -> bool:
@@ -205,20 +195,16 @@ class Ingest:
             yield found.st_size
             return
         reading = Reading(path, self.projects, self.options)
+        keeps_echoes: object = True
         if known and found.st_size >= known.offset and _head_hash(path, known.head) == known.head:
             reading.offset, reading.line = known.offset, known.line
             reading.state = self._in_present_project(known.state)
-            whole = bool(known.state.get(KEEPS_ECHOES))
-        else:
-            whole = True
-        head = _head_hash(path)
+            keeps_echoes = known.state.get(KEEPS_ECHOES)
+        state = {KEEPS_ECHOES: True} if keeps_echoes else {}
+        source = Source(str(path), agent.name, size, mtime_ns, 0, 0, _head_hash(path), state)
         begun = shown = reading.offset
         self.report.files += 1
         yield begun
-
-        def remember(size: int, mtime_ns: int) -> None:
-            self._note_source(agent, reading, size, mtime_ns, head, whole)
-
         for item in reader.read_items(reading):
             if item is None:
                 yield 0
@@ -229,16 +215,14 @@ class Ingest:
                 if item.kind == "prompt" and item.title:
                     self._unnamed.add(item.session)
             else:
-                entry = prepare_item(item)
-                self._collect(mark_echo(entry) if self._is_echo(entry.item) else entry)
-                if item.ref in reading.unanswered:
-                    self._pending.unanswered.add(entry.item.ref)
+                self.add_entry(mark_echo(prepare_item(item), self._find_shown))
             before, shown = shown, max(shown, reading.offset)
             yield shown - before
             if self.is_full:
-                remember(-1, 0)  # unfinished: no size can match it
+                # Unfinished: no size can match it.
+                self._note_source(replace(source, size=-1, mtime_ns=0), reading)
                 self.flush()
-        remember(size, mtime_ns)
+        self._note_source(source, reading)
         self.report.bytes += found.st_size - begun
         self.report.messages += reading.messages
         self.report.problems += reading.problems
@@ -254,21 +238,15 @@ class Ingest:
             return state
         return {**state, "project": self.projects.by_folder(cwd).key}
 
-    def _note_source(
-        self, agent: Agent, reading: Reading, size: int, mtime_ns: int, head: str, whole: bool
-    ) -> None:
+    def _note_source(self, source: Source, reading: Reading) -> None:
         state = msgspec.to_builtins(reading.state) if reading.state is not None else {}
         silent = self._muted | self._unnamed
         if state.get("session") in silent or state.get("project") == EXCLUDED.key:
             state = {name: value for name, value in state.items() if name not in _SPOKEN}
         if reading.excluded:
             state[_EXCLUDED] = self.rules.fingerprint()
-        if whole:
-            state[KEEPS_ECHOES] = True
-        source = Source(
-            str(reading.path), agent.name, size, mtime_ns, reading.offset, reading.line, head,
-            redact_value(state),
-        )  # fmt: skip
+        state = redact_value({**state, **source.state})
+        source = replace(source, offset=reading.offset, line=reading.line, state=state)
         self._pending.sources[source.path] = (source, reading.skipped)
         self.report.skipped += reading.skipped
         reading.skipped = Counter()
@@ -300,7 +278,7 @@ def add_items(store: Store, items: Iterable[tuple[Item, Project]]) -> PutCounts:
     rebuild_if_stale(store)
     ingest = Ingest(store, Projects({}), Options())
     for item, project in items:
-        ingest.add_item(item, project)
+        ingest.add_entry(prepare_item(item), project)
         if ingest.is_full:
             ingest.flush()
     ingest.flush()
