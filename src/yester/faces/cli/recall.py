@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec import structs
 
 from yester.agents.descriptors import detect_session
 from yester.clock import format_minute
@@ -26,7 +27,7 @@ from yester.faces.cli.app import (
 )
 from yester.faces.cli.options import choose_filters, flag_option, form_option, limit_option
 from yester.faces.cli.rows import hit_as_json, hit_lines, join_names, whole_lines
-from yester.faces.cli.screen import count_noun, strip_steering
+from yester.faces.cli.screen import count_noun, fact_lines, strip_steering
 from yester.memory import Memory
 from yester.model import ECHO, KINDS, Filters, Hit, Item, Paging, Session, replace
 from yester.operations.items import record_fetched
@@ -326,17 +327,15 @@ def _format_whole_session(app: App, session: Session) -> str:
     facts = _session_facts(app, session)
     if app.read_by_agent:
         facts = {name: one_line(value, 300) for name, value in facts.items()}
-    lines = [f"  {name:<10}  {value}" for name, value in facts.items() if value]
+    lines = (f"  {line}" for line in fact_lines(10, facts))
     return "\n".join([make_bold(f"session {session.key}"), *lines])
 
 
 def _session_as_json(app: App, session: Session) -> dict[str, Any]:
-    return {
-        "session": session.key, "agent": session.agent,
-        "project": app.names.get(session.project, session.project),
-        "started": session.started / 1000, "ended": session.ended / 1000, "cwd": session.cwd,
-        "branch": session.branch, "title": redact(session.title), "transcript": session.transcript,
-        "prompts": session.prompts, "items": session.items,
+    return structs.asdict(session) | {
+        "session": session.key, "project": app.names.get(session.project, session.project),
+        "started": session.started / 1000, "ended": session.ended / 1000,
+        "title": redact(session.title),
     }  # fmt: skip
 
 

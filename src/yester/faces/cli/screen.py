@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import sys
 from codecs import lookup
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from io import TextIOWrapper
 from typing import Any, TextIO, cast
@@ -78,3 +78,14 @@ def count_noun(number: int, noun: str) -> str:
 def join_counts(*parts: tuple[int, str], between: str = ", ") -> str:
     """What is not zero, in a line."""
     return between.join(text for number, text in parts if number)
+
+
+def describe_items(items: Mapping[str, int]) -> str:
+    """1,240 (40 prompt, 1,200 message)"""
+    kinds = ", ".join(f"{number:,} {kind}" for kind, number in sorted(items.items()))
+    return f"{sum(items.values()):,}" + (f" ({kinds})" if kinds else "")
+
+
+def fact_lines(width: int, facts: Mapping[str, object]) -> Iterator[str]:
+    """Names and values in two columns; what says nothing has no line."""
+    return (f"{name:<{width}}  {value}" for name, value in facts.items() if value)

@@ -15,7 +15,7 @@ from msgspec import structs
 from yester.errors import ConfigError
 from yester.faces.cli import options
 from yester.faces.cli.app import App, Output, command
-from yester.faces.cli.screen import count_noun
+from yester.faces.cli.screen import count_noun, describe_items, fact_lines
 from yester.llm.budget import DAY, day_of, known_prices, price_of
 from yester.memory import Memory
 from yester.model import ANYTHING, Filters, Hit, Item, Paging, replace
@@ -60,23 +60,18 @@ def stats_command(app: App, days: int, prices: bool) -> Output:
 
 
 def _total_lines(contents: Stats, spend: Spend, llm: dict[str, Any]) -> Iterator[str]:
-    items, today, limits = contents.items, spend.today, spend.limits
-    kinds = ", ".join(f"{number:,} {kind}" for kind, number in sorted(items.items()))
-    yield f"items      {sum(items.values()):,}" + (f" ({kinds})" if kinds else "")
-    if llm["provider"] == "none":
-        yield "llm        none is set; nothing is sent and nothing costs anything"
-    else:
-        cost = ""
-        if price := llm["price"]:
-            cost = f" (${price.read:.2f} in and ${price.written:.2f} out per million tokens)"
-        yield f"llm        {', '.join(filter(None, (llm['provider'], llm['model'])))}{cost}"
-    if llm["problem"]:
-        yield f"           not used: {llm['problem']}"
-    if llm["provider"] != "none" or today.tokens:
-        yield (
-            f"today      ${today.cost:.4f} of ${limits.dollars:.2f}, {today.tokens:,} of "
-            f"{limits.tokens:,} tokens"
-        )
+    today, limits, price = spend.today, spend.limits, llm["price"]
+    model = ", ".join(filter(None, (llm["provider"], llm["model"])))
+    if price:
+        model += f" (${price.read:.2f} in and ${price.written:.2f} out per million tokens)"
+    unset = llm["provider"] == "none"
+    return fact_lines(9, {
+        "items": describe_items(contents.items),
+        "llm": "none is set; nothing is sent and nothing costs anything" if unset else model,
+        "": llm["problem"] and f"not used: {llm['problem']}",
+        "today": (today.tokens or not unset) and f"${today.cost:.4f} of ${limits.dollars:.2f}, "
+                 f"{today.tokens:,} of {limits.tokens:,} tokens",
+    })  # fmt: skip
 
 
 def _describe_llm(app: App) -> dict[str, Any]:

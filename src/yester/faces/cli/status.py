@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from yester.capture.question import ask_health
-from yester.faces.cli.screen import count_noun
+from yester.faces.cli.screen import count_noun, describe_items, fact_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,39 +56,32 @@ def describe_status(memory: Memory) -> dict[str, Any]:
 def status_lines(memory: Memory, status: dict[str, Any]) -> Iterator[str]:
     from yester.clock import format_minute
 
-    items, total = status["items"], sum(status["items"].values())
-    kinds = ", ".join(f"{number:,} {kind}" for kind, number in sorted(items.items()))
-    yield f"home         {status['home']}"
-    yield f"items        {total:,}" + (f" ({kinds})" if kinds else "")
-    projects = count_noun(status["projects"], "project")
-    yield f"sessions     {status['sessions']:,} in {projects}"
-    yield f"transcripts  {status['transcripts']:,}"
-    if status["oldest"] and status["newest"]:
-        ends = (format_minute(round(status[name] * 1000)) for name in ("oldest", "newest"))
-        yield f"from         {' to '.join(ends)}"
-    yield f"size         {status['bytes'] / 1e6:,.1f} MB"
-    if status["events"]:
-        late = status["lag_ms"]
-        yield (
-            f"events       {status['events']:,}; recallable after {late['p50']} ms (half of them), "
-            f"{late['p99']} ms (99 of 100)"
-        )
-    if left := status["undistilled"]["sessions"]:
-        yield f"undistilled  {count_noun(left, 'session')}: yester distil --backfill"
-    spool = status["spool"]
-    if spool["waiting"] or spool["bad"]:
-        yield f"spool        {spool['waiting']:,} waiting, {spool['bad']:,} unreadable"
-    paid = status["spend"]
-    if paid["today"] or memory.config["llm.provider"] != "none":
-        yield f"spent today  ${paid['today']:.4f} of ${paid['limit']:.2f} (yester stats)"
-    worker = status["worker"]
-    yield "worker       " + (
-        f"running, pid {worker['pid']}" if worker["running"] else "not running"
+    items, late, spool, paid, worker = (
+        status[name] for name in ("items", "lag_ms", "spool", "spend", "worker")
     )
-    if status["skipped"]:
-        most = sorted(status["skipped"].items(), key=lambda pair: -pair[1])[:8]
-        yield "left out     " + ", ".join(f"{number:,} {reason}" for reason, number in most)
-    if not total:
+    ends = [
+        format_minute(round(status[name] * 1000)) for name in ("oldest", "newest") if status[name]
+    ]
+    left, skipped = status["undistilled"]["sessions"], status["skipped"].items()
+    most = sorted(skipped, key=lambda pair: -pair[1])[:8]
+    yield from fact_lines(11, {
+        "home": status["home"],
+        "items": describe_items(items),
+        "sessions": f"{status['sessions']:,} in {count_noun(status['projects'], 'project')}",
+        "transcripts": f"{status['transcripts']:,}",
+        "from": " to ".join(ends),
+        "size": f"{status['bytes'] / 1e6:,.1f} MB",
+        "events": status["events"] and f"{status['events']:,}; recallable after {late['p50']} ms "
+                  f"(half of them), {late['p99']} ms (99 of 100)",
+        "undistilled": left and f"{count_noun(left, 'session')}: yester distil --backfill",
+        "spool": (spool["waiting"] or spool["bad"])
+                 and f"{spool['waiting']:,} waiting, {spool['bad']:,} unreadable",
+        "spent today": (paid["today"] or memory.config["llm.provider"] != "none")
+                       and f"${paid['today']:.4f} of ${paid['limit']:.2f} (yester stats)",
+        "worker": f"running, pid {worker['pid']}" if worker["running"] else "not running",
+        "left out": ", ".join(f"{number:,} {reason}" for reason, number in most),
+    })  # fmt: skip
+    if not any(items.values()):
         yield "Nothing is indexed yet. Run: yester index"
 
 
