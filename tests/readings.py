@@ -38,7 +38,7 @@ def by_identity(found):
 
 def every_item(store):
     """All that is stored, by id, whatever its status."""
-    return store.select(Filters(), Paging(oldest_first=True, by_id=True, statuses=()))
+    return sorted(store.select(Filters(), Paging(statuses=())), key=lambda item: item.id)
 
 
 def one(found, **wanted):

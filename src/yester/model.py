@@ -355,15 +355,9 @@ class Paging(Struct, frozen=True):
     limit: int | None = None  # None: all
     offset: int = 0
     oldest_first: bool = False
-    by_id: bool = False  # in the order it was stored, not by time
-    after: int = 0  # only what has a higher id; goes with that order
-    before: int = 0  # only what has a lower id; 0: any
+    # Only what comes behind this place in that order: (time, id) of an item, (id,) of a row.
+    behind: tuple[int, ...] = ()
     statuses: tuple[str, ...] = ("active",)  # of items; (): any
-
-    @property
-    def sql_limit(self) -> int:
-        """The limit as SQL has it."""
-        return -1 if self.limit is None else self.limit
 
 
 EVERYTHING = Paging()

@@ -823,11 +823,11 @@ def test_the_ledger_is_read_newest_first_page_by_page_or_from_a_line_on(store):
         (3, other, 1), (2, first, 2), (1, first, 1),
     ]  # fmt: skip
     assert store.entries(Injection, {}, Paging(1)) == lines[:1]
-    assert store.entries(Injection, {}, Paging(9, before=3)) == lines[1:]
+    assert store.entries(Injection, {}, Paging(9, behind=(3,))) == lines[1:]
     assert store.entries(Injection, {"session": first}, Paging(9)) == lines[1:]
     assert store.entries(Injection, {"item": 1}, Paging(9)) == [lines[0], lines[2]]
-    assert store.entries(Injection, {}, Paging(9, after=0, oldest_first=True)) == lines[::-1]
-    assert store.entries(Injection, {}, Paging(9, after=2, oldest_first=True)) == lines[:1]
+    assert store.entries(Injection, {}, Paging(9, oldest_first=True, behind=(0,))) == lines[::-1]
+    assert store.entries(Injection, {}, Paging(9, oldest_first=True, behind=(2,))) == lines[:1]
 
 
 def test_feedback_is_read_newest_first_page_by_page(store):
@@ -836,7 +836,7 @@ def test_feedback_is_read_newest_first_page_by_page(store):
         store.append([Feedback(1, "opened", 5), Feedback(2, "useful", 6, 3)])
     newest, oldest = store.entries(Feedback, {}, Paging(9))
     assert (newest.item, newest.what, newest.session) == (2, "useful", 3)
-    assert store.entries(Feedback, {}, Paging(9, before=newest.id)) == [oldest]
+    assert store.entries(Feedback, {}, Paging(9, behind=(newest.id,))) == [oldest]
     assert store.entries(Feedback, {"item": 1}, Paging(9)) == [oldest]
 
 

@@ -115,7 +115,7 @@ def list_injections(memory: Memory, request: LedgerRequest) -> Ledger:
     """What agents were shown, the newest first."""
     session = memory.find_session(request.session).id if request.session else 0
     where = {name: id_ for name, id_ in (("session", session), ("item", request.item)) if id_}
-    page = Paging(request.limit, before=request.before)
+    page = Paging(request.limit, behind=(request.before,) if request.before else ())
     lines = memory.reading.entries(Injection, where, page)
     return Ledger(
         count=len(lines),
@@ -176,7 +176,7 @@ def _prompt_beginning(store: Store, session: Session | None, number: int) -> str
 def list_feedback(memory: Memory, request: FeedbackRequest) -> Feedback:
     """What came of it, the newest first."""
     where = {"item": request.item} if request.item else {}
-    page = Paging(request.limit, before=request.before)
+    page = Paging(request.limit, behind=(request.before,) if request.before else ())
     lines = memory.reading.entries(model.Feedback, where, page)
     return Feedback(
         count=len(lines),

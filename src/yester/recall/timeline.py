@@ -96,10 +96,14 @@ def build_timeline(
     if place.item and not filters.projects and not everywhere:
         filters = replace(filters, projects=(place.item.project,))
     names = {project.key: project.name for project in store.projects()}
-    earlier, later = _items_around(store, place, before, after, filters)
+    # Many items may share one moment, a program's import has it for thousands: of these, by id.
+    here = (place.epoch, place.item.id if place.item else 0)
+    shown = replace(filters, echoes=True)
+    earlier = store.select(shown, Paging(before, behind=here))
+    later = store.select(shown, Paging(after, oldest_first=True, behind=here))
     return Timeline(
         epoch=place.epoch / 1000,
-        before=tuple(make_hit(item, names) for item in earlier),
+        before=tuple(make_hit(item, names) for item in reversed(earlier)),
         anchor=make_hit(place.item, names, place.score) if place.item else None,
         after=tuple(make_hit(item, names) for item in later),
     )
@@ -173,35 +177,6 @@ def _best_match_place(
         for item in store.get([one.id]):
             return _Place(item.epoch, item, one.score)
     raise NotFound(f"nothing fits {asked.query!r}", ANCHORS)
-
-
-def _items_around(
-    store: Store, place: _Place, before: int, after: int, filters: Filters
-) -> tuple[list[Item], list[Item]]:
-    """The nearest on both sides, oldest first.
-
-    Many items may share one moment, a program's import has it for thousands: of these, by id.
-    """
-    filters = replace(filters, echoes=True)
-    same = _narrow_time(filters, place.epoch, place.epoch + 1)
-    own = place.item.id if place.item else 0
-    earlier: list[Item] = []
-    if own and before:
-        earlier = store.select(same, Paging(before, by_id=True, before=own))[::-1]
-    if len(earlier) < before:
-        past = _narrow_time(filters, None, place.epoch)
-        earlier = store.select(past, Paging(before - len(earlier)))[::-1] + earlier
-    later = store.select(same, Paging(after, oldest_first=True, by_id=True, after=own))
-    if len(later) < after:
-        coming = _narrow_time(filters, place.epoch + 1, None)
-        later += store.select(coming, Paging(after - len(later), oldest_first=True))
-    return earlier, later
-
-
-def _narrow_time(filters: Filters, since: int | None, until: int | None) -> Filters:
-    since = max((s for s in (since, filters.since) if s is not None), default=None)
-    until = min((u for u in (until, filters.until) if u is not None), default=None)
-    return replace(filters, since=since, until=until)
 
 
 # --- the newest sessions --------------------------------------------------------------------------

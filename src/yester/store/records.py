@@ -28,7 +28,7 @@ class Table:
         partial: str = "",
     ) -> None:
         self.record, self.name = record, name
-        self.key = key  # what names a row
+        self.key = tuple(key.split(", "))  # what names a row
         self.known = known  # what happens to a row that is known already
         self.partial = partial  # a column whose index does not hold 0: only so it is used
         self.fields = record.__struct_fields__
@@ -39,10 +39,7 @@ class Table:
         ]
         # By the store: such rows have an id that says when they were written.
         self.numbered = "id" in self.fields and record is not model.Event
-
-    @property
-    def order(self) -> str:
-        return "id" if self.numbered else self.key
+        self.order = ("id",) if self.numbered else self.key
 
     def values_of(self, record: Struct) -> dict[str, Any]:
         """What a row holds, by field."""

@@ -240,7 +240,7 @@ def _format_mean(mean: bench.Mean, sign: str = "") -> str:
 
 def _every_item(store: Store) -> Iterator[Item]:
     """Page by page: all of it at once may be more than there is memory."""
-    page = Paging(_PAGE, oldest_first=True, by_id=True)
+    page = Paging(_PAGE, oldest_first=True)
     while found := store.select(ANYTHING, page):
         yield from found
-        page = replace(page, after=found[-1].id)
+        page = replace(page, behind=(found[-1].epoch, found[-1].id))

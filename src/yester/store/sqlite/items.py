@@ -178,16 +178,8 @@ class ItemRows(PlaceRows, VectorRows):
 
     def select(self, filters: Filters, page: Paging = EVERYTHING) -> list[Item]:
         condition = self._filter_items(filters, page.statuses)
-        if page.after:
-            condition.add("i.id > ?", page.after)
-        if page.before:
-            condition.add("i.id < ?", page.before)
-        columns = ("i.id",) if page.by_id else ("i.epoch", "i.id")
-        order = ", ".join(name if page.oldest_first else f"{name} DESC" for name in columns)
-        return self._read_items(
-            f" WHERE {condition.sql} ORDER BY {order} LIMIT ? OFFSET ?",
-            *condition.values, page.sql_limit, page.offset,
-        )  # fmt: skip
+        where = condition.paged(page, "i.epoch", "i.id")
+        return self._read_items(where, *condition.values)
 
     def history(
         self, session: int, brief: Collection[str], chars: int, after: tuple[int, int], limit: int

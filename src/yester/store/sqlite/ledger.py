@@ -114,22 +114,21 @@ class LedgerRows(Connection):
         values = table.values_of(row)
         if isinstance(row, Answered):
             values["ms"] = min(max(row.ms, 0), _LONGEST)
-        if table.numbered and not (values["id"] and table.known and table.key == "id"):
+        if table.numbered and not (values["id"] and table.known and table.key == ("id",)):
             del values["id"]
-        key = table.key.split(", ")
         columns = [table.columns[name] for name in values]
         source = f"SELECT {', '.join(f':{name}' for name in values)} WHERE"
         if table.known == "kept":
-            same = " AND ".join(f"{name} = :{name}" for name in key)
+            same = " AND ".join(f"{name} = :{name}" for name in table.key)
             source += f" NOT EXISTS (SELECT 1 FROM {table.name} WHERE {same})"
         elif table.known:
             former = f"{table.name}.%s + " if table.known == "added up" else ""
             changes = [
                 f"{name} = {former.replace('%s', name)}excluded.{name}"
                 for name in columns
-                if name not in key
+                if name not in table.key
             ]
-            source += f" 1 ON CONFLICT({table.key}) DO UPDATE SET {', '.join(changes)}"
+            source += f" 1 ON CONFLICT({', '.join(table.key)}) DO UPDATE SET {', '.join(changes)}"
         else:
             source += " 1"
         made = self._db.execute(
@@ -152,15 +151,10 @@ class LedgerRows(Connection):
     ) -> list[R]:
         table = LEDGER[kind]
         condition = _row_condition(table, where)
-        if page.after:
-            condition.add("id > ?", page.after)
-        if page.before:
-            condition.add("id < ?", page.before)
+        columns = ", ".join(table.columns.values())
         found = self._db.execute(
-            f"SELECT {', '.join(table.columns.values())} FROM {table.name}"
-            f" WHERE {condition.sql}"
-            f" ORDER BY {table.order}{'' if page.oldest_first else ' DESC'} LIMIT ?",
-            (*condition.values, page.sql_limit),
+            f"SELECT {columns} FROM {table.name}{condition.paged(page, *table.order)}",
+            condition.values,
         )
         return [table.record_of(row) for row in found]
 

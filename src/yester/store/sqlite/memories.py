@@ -135,10 +135,8 @@ class MemoryRows(ItemRows):
         # Of one type there are few: sorting those is cheaper than walking all in order. The plus
         # keeps the planner from it.
         updated = "+i.updated" if filters.types or ids is not None else "i.updated"
-        found = self._db.execute(
-            f"{_SELECT} WHERE {condition.sql} ORDER BY {updated} DESC, i.id DESC LIMIT ? OFFSET ?",
-            (*condition.values, page.sql_limit, page.offset),
-        )
+        where = condition.paged(page, updated, "i.id")
+        found = self._db.execute(_SELECT + where, condition.values)
         memos = [_memo_of(row) for row in found]
         if ids is None:
             return memos

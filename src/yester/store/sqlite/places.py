@@ -166,10 +166,8 @@ class PlaceRows(LedgerRows):
             condition.add("s.started < ?", filters.until)
         found = self._db.execute(
             f"SELECT {_SESSION.format(prompts=_PROMPTS, items=f'({_OWN})')}{_FROM}"
-            f" WHERE {condition.sql}"
-            f" ORDER BY {'s.ended, s.id' if page.oldest_first else 's.ended DESC, s.id DESC'}"
-            " LIMIT ? OFFSET ?",
-            (*condition.values, page.sql_limit, page.offset),
+            f"{condition.paged(page, 's.ended', 's.id')}",
+            condition.values,
         )
         return [Session(*row) for row in found]
 

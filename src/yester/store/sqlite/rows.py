@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from yester.model import ECHO, Filters, Item
+from yester.model import ECHO, Filters, Item, Paging
 from yester.store.records import ITEM
 
 _COLUMNS = [name for name in ITEM.fields if name != "alias"] + ["hash"]
@@ -51,6 +51,18 @@ class Condition:
     def add(self, sql: str, *values: object) -> None:
         self._parts.append(sql)
         self.values += values
+
+    def paged(self, page: Paging, *columns: str) -> str:
+        """What stands behind FROM: the condition, and the page of what fulfils it in the order of
+        these columns."""
+        if page.behind:
+            places = ", ".join("?" * len(page.behind))
+            sign = ">" if page.oldest_first else "<"
+            self.add(f"({', '.join(columns)}) {sign} ({places})", *page.behind)
+        end = "" if page.oldest_first else " DESC"
+        order = ", ".join(f"{name}{end}" for name in columns)
+        self.values += (-1 if page.limit is None else page.limit, page.offset)
+        return f" WHERE {self.sql} ORDER BY {order} LIMIT ? OFFSET ?"
 
     def add_one_of(self, column: str, values: Iterable[object]) -> None:
         """The column has one of these values; without values, any."""

@@ -80,7 +80,7 @@ class SqliteStore(JoinRows, SearchRows):
         items = self._db.execute(
             f"{rows.SELECT} WHERE i.id > ? ORDER BY i.id LIMIT ?", (place[0], limit)
         )
-        shown = self.entries(Injection, {}, Paging(limit, oldest_first=True, after=place[1]))
+        shown = self.entries(Injection, {}, Paging(limit, oldest_first=True, behind=(place[1],)))
         changes = self._db.execute(
             "SELECT c.id, c.item, i.status, coalesce(m.version, 0) FROM memory_change c"
             " JOIN item i ON i.id = c.item LEFT JOIN memory m ON m.item = c.item"
