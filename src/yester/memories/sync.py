@@ -263,7 +263,9 @@ class StoreKeeper:
             self.files[key] = file
 
     def _create_memory(self, one: MemoryFile) -> Memo:
-        ref, own = self._ref_of(one.key), f"memo:{self._project.key}#{one.id}"
+        # The identity of what came from a file. It keeps it, whatever its category becomes.
+        ref = f"{self._project.key}#{one.key}"
+        own = f"memo:{self._project.key}#{one.id}"
         if self._store.was_dropped(SOURCE, ref) or self._store.was_dropped("", own):
             raise LetGo(
                 "was let go from the store and does not come back by itself; delete the file, or "
@@ -308,27 +310,18 @@ class StoreKeeper:
                 f"back: yester memory restore {id_}"
             )
 
-    def _ref_of(self, key: str) -> str:
-        """The identity of what came from a file. It keeps it, whatever its category becomes."""
-        return f"{self._project.key}#{key}"
-
     def _trust_time(self, epoch: int) -> int:
         """A time that can be believed, else 0: nothing was written in the future."""
         return epoch if epoch <= self._by.now else 0
 
     @contextmanager
     def _writing(self, key: str) -> Iterator[None]:
-        """A transaction in which the memory of this key is the one that was looked at."""
-        seen, ref = self._memos.get(key), self._ref_of(key)
+        """A transaction in which the memory of this key is the one that was looked at. That a new
+        one is new the store itself makes sure."""
+        seen = self._memos.get(key)
         try:
             with memory_transaction(self._store):
-                if seen is None:
-                    found = [one for one in self._store.find_by_ref(ref) if one.source == SOURCE]
-                    same = not found
-                else:
-                    versions = [one.version for one in self._store.memos(ids=[seen.item.id])]
-                    same = versions == [seen.version]
-                if not same:
+                if seen and self._store.memos(ids=[seen.item.id]) != [seen]:
                     raise SourceError(
                         f"{self.name}: {key} is another version by now; it is left as it is"
                     )
