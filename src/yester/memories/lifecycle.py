@@ -126,18 +126,18 @@ def memory_transaction(store: Store) -> Iterator[None]:
 
 
 def write_memory(
-    store: Store, old: Memo, values: Plain, by: Author, what: str, act: int = 0, new: bool = False
+    store: Store, old: Memo, values: Plain, by: Author, what: str, act: int = 0
 ) -> Memo:
     """One change, inside a transaction: the memory with these normal values and its history line.
 
     All writing goes through here. Without a difference nothing is written.
     """
-    _refuse_rules(by, (old.item.type, values["type"]), 0 if new else old.item.id, what)
-    have = {} if new else plain_form(old)
+    _refuse_rules(by, (old.item.type, values["type"]), old.item.id, what)
+    have = plain_form(old) if old.item.id else {}
     after = {name: value for name, value in values.items() if have.get(name) != value}
     if not after:
         return old
-    before = None if new else {name: have.get(name) for name in after}
+    before = {name: have.get(name) for name in after} if have else None
     replaces = next(iter(store.memos(ids=[values["supersedes"]])), None)
     memo = apply_form(old, values, by, replaces)
     change = Change(

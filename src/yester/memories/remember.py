@@ -251,7 +251,7 @@ def create_memory(store: Store, draft: Draft, values: Plain, project: Project, b
         session="" if values["scope"] == "global" else draft.session, agent=draft.agent,
         epoch=draft.epoch or by.now,
     )  # fmt: skip
-    return write_memory(store, Memo(item, slug), values, by, "create", new=True)
+    return write_memory(store, Memo(item, slug), values, by, "create")
 
 
 def _add_to_memory(store: Store, memo: Memo, values: Plain, by: Author, choice: Choice) -> Kept:

@@ -16,6 +16,7 @@ taking that for a change.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -372,7 +373,7 @@ def _complete_base(source: Source | None, folder: MemoryFolder, keeper: StoreKee
     return met | {key: (one, other) for key, (one, other) in rows.items()}
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class ImportReport:
     """What an import did. `stayed` are memories that were retired or let go, and stay so."""
 
@@ -393,28 +394,30 @@ def import_folder(store: Store, root: Path, project: Project, by: Author) -> Imp
         raise SourceError(f"{root}: no such folder; name a project or its .claude/memory")
     folder, keeper = MemoryFolder(root), StoreKeeper(store, project, by)
     plan = plan_sync(_complete_base(None, folder, keeper), folder, keeper)
-    what = {action.key: action.what for action in plan}
+    steps = {action.key: action.what for action in plan}
+    outcomes: Counter[str] = Counter()
     problems = [*folder.config.warnings, *folder.unread.values()]
-    report = ImportReport(len(folder.memories), problems=problems)
     for key, one in folder.memories.items():
-        have, where = keeper.memories.get(key), root / folder.paths[key]
-        if have is not None and have.status != "active" and one.status == "active":
-            report.stayed += 1
-        elif what.get(key) == "conflict":
-            report.problems.append(
-                f"{where}: {key} is another one in the store; to keep both: "
-                f"yester memory sync {root}"
-            )
-        elif what.get(key) != "take":
-            report.unchanged += 1
-        else:
-            try:
-                keeper.put_memory(one)
-            except LetGo:
-                report.stayed += 1
-            except SourceError as error:
-                report.problems.append(f"{where}: {error}")
-            else:
-                report.changed += have is not None
-                report.added += have is None
-    return report
+        try:
+            outcomes[_import_memory(one, steps.get(key, ""), folder, keeper)] += 1
+        except SourceError as error:
+            problems.append(f"{root / folder.paths[key]}: {error}")
+    return ImportReport(len(folder.memories), problems=problems, **outcomes)
+
+
+def _import_memory(one: MemoryFile, step: str, folder: MemoryFolder, keeper: StoreKeeper) -> str:
+    """What came of a file: the name of the number in the report."""
+    have = keeper.memories.get(one.key)
+    if have is not None and have.status != "active" and one.status == "active":
+        return "stayed"
+    if step == "conflict":
+        raise SourceError(
+            f"{one.key} is another one in the store; to keep both: yester memory sync {folder.root}"
+        )
+    if step != "take":
+        return "unchanged"
+    try:
+        keeper.put_memory(one)
+    except LetGo:
+        return "stayed"
+    return "added" if have is None else "changed"
