@@ -54,7 +54,7 @@ class ClaudeCode(Transcript):
         "type", "uuid", "sessionId", "timestamp", "cwd", "gitBranch", "message", "isMeta",
         "isSidechain", "isCompactSummary", "isApiErrorMessage", "promptId", "agentId",
         "sourceToolUseID", "origin", "planContent", "operation", "content", "customTitle",
-        "attachment",
+        "attachment", "entrypoint",
     )  # fmt: skip
 
     def __init__(self, reading: Reading) -> None:
@@ -140,7 +140,10 @@ class ClaudeCode(Transcript):
         elif text and treat_text(self.agent, text) in ("", "command") and not _is_typed(line):
             yield self.make_notice(ref, text, "Task")
         else:
-            yield from read_user_text(self, ref, text)
+            headless = text_at(line, "entrypoint").startswith("sdk")  # claude -p: a program typed
+            for item in read_user_text(self, ref, text):
+                by_program = headless and item.kind == "prompt"
+                yield replace(item, origin="agent") if by_program else item
 
     def _read_queue(self, line: Line) -> Iterator[Item]:
         """Prompts typed while the agent worked. `remove` hands one to the running turn, and only

@@ -27,6 +27,7 @@ class Agent:
     variables: tuple[str, ...] = ()
     session_variable: str = ""
     answer_form: str = "plain"
+    shows_messages: bool = False
     answerable: tuple[str, ...] = (
         "SessionStart", "UserPromptSubmit", "SubagentStart", "PreToolUse", "PostToolUse",
     )  # fmt: skip

@@ -28,6 +28,7 @@ from yester.deliver.page import Context, Left, Page, Shown
 from yester.fence import MOST_UNITS, strip_fenced
 from yester.memories.categories import order_hits
 from yester.memories.memory_md import is_curated_note
+from yester.memories.utterances import is_only_ruling
 from yester.model import DISTILLED, Filters, Hit, Item, Paging, Probe, Project, replace
 from yester.recall.candidates import OneQuestion
 from yester.recall.floor import describe_lack, passing_hits
@@ -134,6 +135,11 @@ def at_prompt(
             others = [pair for pair in pairs if pair[0].id != answer.id]
             pairs = [*others[: at + 1], (answer, own), *others[at + 1 :]]
     cards: dict[tuple[str, int], Item | None] = {}
+    ruled = {
+        (hit.session, hit.prompt_number)
+        for hit, _ in pairs
+        if hit.id in fitting and hit.kind == "prompt" and is_only_ruling(hit.text)
+    }
     lines = 0
     for hit, own in pairs:
         turn = (hit.session, hit.prompt_number)
@@ -146,6 +152,7 @@ def at_prompt(
             if hit.id in given.known or (card is not None and card.id in given.known)
             else f"says little: {empty[hit.id]}" if hit.id in empty
             else lacks[own] if hit.id not in fitting
+            else "told by a rule" if turn in ruled and hit.kind in _TALK
             else f"of the same turn as #{turns[turn]}"
             # Without a number no turn is known.
             if all(turn) and (hit.kind in _TALK or card is not None) and turn in turns

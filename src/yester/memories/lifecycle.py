@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -46,13 +46,14 @@ from yester.model import Change, Filters, Memo, Paging
 from yester.store.contract import Store
 
 GRACE = 30 * DAY  # from being retired to being let go
+PATIENCE = 14 * DAY  # that a proposed rule waits for the user's yes
 _RETENTION = re.compile(r"(?:(retire|archive|keep) )?([1-9][0-9]{0,8})")
 _COMMANDS = {"update": "edit"}  # what the history calls otherwise than the command line
 # what is done → the statuses it can be done from, and the one it leads to
 STEPS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "retire": (("active", "archived", "superseded", "proposed"), "retired"),
-    "archive": (("active",), "archived"),
-    "restore": (("retired", "archived"), "active"),
+    "archive": (("active", "proposed"), "archived"),
+    "restore": (("retired", "archived", "proposed"), "active"),
     "keep": (("proposed",), "active"),
     "drop": (("proposed", "active"), "archived"),
 }
@@ -126,18 +127,18 @@ def memory_transaction(store: Store) -> Iterator[None]:
 
 
 def write_memory(
-    store: Store, old: Memo, values: Plain, by: Author, what: str, act: int = 0
+    store: Store, old: Memo, values: Plain, by: Author, what: str, act: int = 0, new: bool = False
 ) -> Memo:
     """One change, inside a transaction: the memory with these normal values and its history line.
 
     All writing goes through here. Without a difference nothing is written.
     """
-    _refuse_rules(by, (old.item.type, values["type"]), old.item.id, what)
-    have = plain_form(old) if old.item.id else {}
+    _refuse_rules(by, (old.item.type, values["type"]), 0 if new else old.item.id, what)
+    have = {} if new else plain_form(old)
     after = {name: value for name, value in values.items() if have.get(name) != value}
     if not after:
         return old
-    before = {name: have.get(name) for name in after} if have else None
+    before = None if new else {name: have.get(name) for name in after}
     replaces = next(iter(store.memos(ids=[values["supersedes"]])), None)
     memo = apply_form(old, values, by, replaces)
     change = Change(
@@ -307,10 +308,11 @@ def undo_change(store: Store, by: Author, id_: int = 0) -> list[Memo]:
     Undoing is a change like others: done again, it brings back what was undone.
     """
     with memory_transaction(store):
-        done, newer = _last_act(store, id_)
-        if not done:
+        last = store.changes(id_, limit=1)
+        if not last:
             raise NotFound("there is nothing to undo" + (f" for memory #{id_}" if id_ else ""))
-        if newer:
+        done = store.changes(act=last[0].act)
+        if newer := _changed_since(store, done):
             raise UsageError(
                 f"memory #{newer.item} has been changed since ({newer.what}); undo that first: "
                 f"yester memory undo {newer.item}"
@@ -327,16 +329,15 @@ def undo_change(store: Store, by: Author, id_: int = 0) -> list[Memo]:
 
 def find_undoable(store: Store, id_: int) -> list[Change]:
     """What `undo_change` of this memory would take back; nothing where it cannot."""
-    done, newer = _last_act(store, id_)
-    return [] if newer else done
+    last = store.changes(id_, limit=1)
+    done = store.changes(act=last[0].act) if last else []
+    return [] if _changed_since(store, done) else done
 
 
-def _last_act(store: Store, id_: int) -> tuple[list[Change], Change | None]:
-    """What was last done, to this memory or at all, and what was done later to another one of the
-    same act."""
-    done = [one for last in store.changes(id_, limit=1) for one in store.changes(act=last.act)]
+def _changed_since(store: Store, done: Sequence[Change]) -> Change | None:
+    """What was done later to one of the memories of an act."""
     newest = (store.changes(item, limit=1)[0] for item in {change.item for change in done})
-    return done, next((one for one in newest if one.act != done[0].act), None)
+    return next((one for one in newest if one.act != done[0].act), None)
 
 
 # --- let go --------------------------------------------------------------------------------------

@@ -17,13 +17,14 @@ from yester.memories.categories import (
     lead_text,
 )
 from yester.memories.chains import Claims, find_contradiction, parse_claims, subject_terms
-from yester.memories.lifecycle import GRACE
+from yester.memories.lifecycle import GRACE, PATIENCE
 from yester.memories.memory import normalise_tag
 from yester.model import Filters, Memo, Paging
 from yester.store.contract import Store
 from yester.text.terms import query_terms
 
 LOW_CONFIDENCE = 0.5
+PROPOSED = Paging(statuses=("proposed",))
 _SOON = 7 * DAY
 _UNDECIDED = 90 * DAY
 _OVER = {
@@ -47,7 +48,8 @@ class Finding:
 def review_memories(store: Store, filters: Filters, now: int) -> list[Finding]:
     """What a person should look at; nothing in it is wrong as such."""
     active = store.memos(filters)
-    found = [finding for memo in active for finding in _review_memory(memo, now)]
+    found = [_review_proposal(memo, now) for memo in store.memos(filters, PROPOSED)]
+    found += [finding for memo in active for finding in _review_memory(memo, now)]
     same_title = _group_memories(active, lambda m: (_place_of(m), _title_terms(m)))
     for first, *others in same_title:
         fix = f"yester memory supersede {others[-1].item.id} {first.item.id}, or edit one"
@@ -59,6 +61,13 @@ def review_memories(store: Store, filters: Filters, now: int) -> list[Finding]:
             fix = f"to keep it: yester memory restore {memo.item.id}"
             found.append(Finding(memo, "soon gone", f"is let go {when}", fix))
     return found
+
+
+def _review_proposal(memo: Memo, now: int) -> Finding:
+    left = max(memo.since + PATIENCE - now, 0) // DAY
+    text = f"is proposed: no agent is told of it unless you say yes; it goes in {left} days"
+    id_ = memo.item.id
+    return Finding(memo, "proposed", text, f"yester memory keep {id_}, or drop {id_}")
 
 
 def _review_memory(memo: Memo, now: int) -> Iterator[Finding]:

@@ -18,21 +18,22 @@ from contextlib import suppress
 from yester.clock import DAY
 from yester.errors import YesterError
 from yester.memories.chains import link_items
-from yester.memories.lifecycle import change_status
+from yester.memories.lifecycle import PATIENCE, change_status
 from yester.memories.memory import GLOBAL, Author, shorten_reason
 from yester.memories.remember import Draft, remember
 from yester.memories.rules import list_rules, rules_agree, rules_compete
 from yester.memories.utterances import Utterance, find_utterances, takes_back, weakens_safety
-from yester.model import STATUSES, Filters, Item, Memo, Session, replace
+from yester.model import STATUSES, Feedback, Filters, Item, Memo, Session, replace
 from yester.project import bare_project
 from yester.recall.recall import Asked, recall_hits
 from yester.store.contract import Store
 
-PATIENCE = 14 * DAY  # that a proposal waits
 _A_PROMPT, _A_DAY = 1, 3  # proposals at most
 _ALIKE = 15  # items that may be about the same
 _COMMAND = re.compile(r"\s*/yester:(?P<step>keep|drop)\s+#?(?P<id>\d{1,15})\s*\Z")
 _WHO, _SOURCE = "prompt", "typed"
+_BY_PROGRAM = "given by a program"
+_NEWS = 20  # changes that are looked through for what to announce
 
 
 def keep_rules(store: Store, session: Session, prompts: Iterable[Item], now: int) -> int:
@@ -51,11 +52,35 @@ def expire_proposals(store: Store, now: int) -> None:
             change_status(store, memo.item.id, "drop", by)
 
 
-def is_confirmed(prompt: Item) -> bool:
-    """Has the user typed it, as far as anything can tell? A headless run was given its prompt by a
-    program, and an agent can forge a hook's event: the transcript has what was typed."""
-    forged = prompt.agent == "claude-code" and prompt.ref.startswith("hook:")
-    return prompt.origin == "user" and not forged
+def find_news(store: Store, session: str, now: int) -> list[tuple[Feedback, str]]:
+    """What became of rules by what the user typed, in this session ("": in any) within a day, each
+    once: what to write down when the user was told, and what to tell."""
+    news: dict[int, tuple[Feedback, str]] = {}
+    for change in store.changes(limit=_NEWS):
+        typed = change.who == _WHO and not change.why.startswith(_BY_PROGRAM)
+        if not typed or change.epoch < now - DAY or f"session {session[:8]}" not in change.why:
+            continue
+        for memo in store.memos(ids=[change.item]):
+            status = memo.item.status
+            told = Feedback(change.item, f"announced {status}", now)
+            known = store.entries(Feedback, {"item": told.item, "what": told.what})
+            if status in _ANNOUNCED and not known:
+                text = _ANNOUNCED[status].format(text=memo.item.title, id=change.item)
+                news.setdefault(change.item, (told, text))
+    return list(news.values())
+
+
+_ANNOUNCED = {
+    "active": "yester keeps a rule: {text}  /yester:drop {id}",
+    "proposed": "yester proposes a rule: {text}  /yester:keep {id} or /yester:drop {id}",
+    "retired": "yester dropped a rule: {text}  Undo: yester memory restore {id}",
+    "archived": "yester dropped a rule: {text}  Undo: yester memory restore {id}",
+}
+
+
+def is_forged(prompt: Item) -> bool:
+    """An agent can forge a hook's event: only what the transcript has too was typed."""
+    return prompt.agent == "claude-code" and prompt.ref.startswith("hook:")
 
 
 class _TypedRules:
@@ -66,9 +91,13 @@ class _TypedRules:
         self._places = (session.project, GLOBAL.key)
 
     def read_prompt(self, prompt: Item) -> int:
-        """How many rules are new."""
+        """How many rules are new. A headless run was given its prompt by a program: it proposes."""
+        if is_forged(prompt):
+            return 0  # it comes again with the transcript, if the user typed it
+        typed = prompt.origin == "user"
         if command := _COMMAND.match(prompt.body):
-            self._obey_command(prompt, command["step"], int(command["id"]))
+            if typed:
+                self._obey_command(prompt, command["step"], int(command["id"]))
             return 0
         said = find_utterances(prompt.body)
         kept = proposed = 0
@@ -80,20 +109,23 @@ class _TypedRules:
             )  # fmt: skip
             if self._is_outdated(draft):
                 continue
-            if rule.sure and is_confirmed(prompt):
+            if rule.sure and typed:
                 kept += self._keep_rule(draft, prompt)
             elif proposed < _A_PROMPT:
                 proposed += self._propose_rule(draft, prompt)
-        self._take_back(said, prompt)
+        if typed:
+            self._take_back(said, prompt)
         return kept + proposed
 
     def _author(self, prompt: Item, what: str = "typed", text: str = "") -> Author:
+        if prompt.origin != "user":
+            what = _BY_PROGRAM
         why = f"{what} in session {prompt.session[:8]}" + (f": {text}" if text else "")
         return Author(_WHO, self._now, "user", shorten_reason(why))
 
     def _obey_command(self, prompt: Item, step: str, id_: int) -> None:
         by = self._author(prompt, text=prompt.body.strip())
-        for memo in self._store.memos(ids=[id_]) if is_confirmed(prompt) else ():
+        for memo in self._store.memos(ids=[id_]):
             if memo.item.type == "rule" and not self._was_done(memo, by):
                 with suppress(YesterError):  # it is kept or dropped already
                     change_status(self._store, id_, step, by)
@@ -122,7 +154,7 @@ class _TypedRules:
             return 0
         found = self._recall(draft.text, "prompt")
         for later in sorted(found, key=lambda item: item.epoch):
-            if later.epoch > prompt.epoch and not later.actor:
+            if later.epoch > prompt.epoch and later.origin == "user" and not is_forged(later):
                 self._take_back(find_utterances(later.body), later)
         return 1
 
@@ -164,8 +196,8 @@ class _TypedRules:
             for one in self._store.find_by_ref(ref)
             if one.session == prompt.session or one.body == prompt.body
         ]
-        another_day = memo.item.epoch // DAY != prompt.epoch // DAY
-        return another_day and not same and is_confirmed(prompt) and not weakens_safety(draft.text)
+        another = memo.item.epoch // DAY != prompt.epoch // DAY and not same
+        return another and prompt.origin == "user" and not weakens_safety(draft.text)
 
     # --- taken back --------------------------------------------------------------------------
 

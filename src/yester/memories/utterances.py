@@ -13,7 +13,7 @@ in a prompt that may be somebody else's text takes nothing back.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
@@ -70,6 +70,15 @@ def find_utterances(prompt: str) -> list[Utterance]:
 
 def find_kind(prompt: str, kind: str) -> list[Utterance]:
     return [one for one in find_utterances(prompt) if one.kind == kind]
+
+
+def is_only_ruling(prompt: str) -> bool:
+    """Does a prompt say rules, or take some back, and nothing else? What became of it tells the
+    rule; the prompt itself may say what does not hold any more."""
+    if len(prompt) > _LONG_PROMPT:
+        return False
+    spans = [one.span for one in find_utterances(prompt) if one.kind != "decision"]
+    return bool(spans) and all(_is_ruling(one, spans) for one in own_sentences(prompt))
 
 
 def takes_back(withdrawal: Utterance, text: str) -> bool:
@@ -224,6 +233,12 @@ def _find_withdrawals(text: str) -> Iterator[tuple[str, str]]:
 # --- in the prompt -------------------------------------------------------------------------------
 
 
+def _is_ruling(sentence: Sentence, spans: Iterable[tuple[int, int]]) -> bool:
+    """Is a sentence said for good, or no more than "thanks!"?"""
+    short = len(sentence.text.split()) <= _FEWEST_WORDS
+    return short or any(start >= sentence.start and end <= sentence.end for start, end in spans)
+
+
 def _stands_apart(one: Utterance, sentences: list[Sentence], spans: set[tuple[int, int]]) -> bool:
     """A rule that is alone in its paragraph; and no other paragraph points at a text, which it
     then may be part of."""
@@ -232,8 +247,6 @@ def _stands_apart(one: Utterance, sentences: list[Sentence], spans: set[tuple[in
         if sentence.paragraph != paragraph:
             if sentence.asked or load_pattern("utterances", "pointing").search(sentence.text):
                 return False
-        elif one.kind == "rule" and len(sentence.text.split()) > _FEWEST_WORDS:
-            found = any(start >= sentence.start and end <= sentence.end for start, end in spans)
-            if not found:
-                return False
+        elif one.kind == "rule" and not _is_ruling(sentence, spans):
+            return False
     return True

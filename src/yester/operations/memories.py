@@ -74,7 +74,7 @@ FewNames = Annotated[list[Name], Meta(max_length=MOST_IDS)]
 
 class MemoriesRequest(DatedRequest, kw_only=True):
     status: Annotated[
-        Literal["active", "archived", "retired", "superseded", "all"],
+        Literal["active", "proposed", "archived", "retired", "superseded", "all"],
         about("Only those with this status."),
     ] = "active"
     query: Annotated[Text, about("Words to look for; without, the last written.")] = ""

@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
 ASKING = frozenset(EVENTS.values())
 _EVENT_NAMES = {what: name for name, what in EVENTS.items()}
+_ANNOUNCING = ("start", "prompt")  # events with which a user is told what became of rules
+_MOST_NEWS = 3
 _MANY = 20  # answers whose times wait to be written
 _RECENT = 64  # events whose hook may still ask
 _LOOKED_THROUGH = 256  # files of the spool, for a start that is not taken in yet
@@ -59,9 +61,13 @@ _FOLDERS = 32  # whose looks are remembered
 _BACK = 90 * DAY  # of history read ahead
 
 
-def render_answer(client: str, event: str, text: str) -> bytes:
-    """The bytes to print, b"" for nothing to say or for an event that takes no context."""
+def render_answer(client: str, event: str, text: str, message: str = "") -> bytes:
+    """The bytes to print, b"" for nothing to say or for an event that takes no context. The message
+    is for the user: the client shows it, and no model reads it."""
     agent = find_agent(client)
+    if message:
+        answer = msgspec.json.decode(render_answer(client, event, text) or b"{}")
+        return msgspec.json.encode({**answer, "systemMessage": message})
     if not text or event not in agent.answerable:
         return b""
     sound = text.encode("utf-8", "replace").decode()  # a lone surrogate is no reason to be silent
@@ -82,6 +88,7 @@ class Delivery:
     body: bytes = b""
     lines: tuple[tuple[str, Shown], ...] = ()  # by the event they belong to
     start: str = ""  # the SessionStart whose block it brings
+    news: tuple[Feedback, ...] = ()  # of what the user is told
 
 
 class Answers:
@@ -158,7 +165,7 @@ class Answers:
 
     def settle_delivery(self, delivery: Delivery, arrived: bool) -> None:
         """The hook has printed it, or it has not."""
-        if arrived and (delivery.lines or delivery.start):
+        if arrived and (delivery.lines or delivery.start or delivery.news):
             self._arrived.append(delivery)
         else:
             self._starts.discard(delivery.start)
@@ -175,11 +182,15 @@ class Answers:
         if event.what != "start":
             fitting = self._event_context(event, block)
         self._surroundings.look_again(event.cwd)
-        body = render_answer(event.agent, event.name, join_contexts(block, fitting).text)
+        news = self._find_news(event)
+        message = "\n".join(text for _, text in news)
+        text = join_contexts(block, fitting).text
+        body = render_answer(event.agent, event.name, text, message)
         lines = [(_START, one) for one in block.shown] + [
             (event.name, one) for one in fitting.shown
         ]
-        delivery = Delivery(id_, event, body, tuple(lines) if body else ())
+        told = tuple(one for one, _ in news)
+        delivery = Delivery(id_, event, body, tuple(lines) if body else (), news=told)
         if start is None or (block.text and not body):  # (this client takes no text here)
             return delivery
         self._starts.add(start.event)
@@ -187,6 +198,16 @@ class Answers:
             self._arrived.append(Delivery(id_, event, start=start.event))
             return delivery
         return replace(delivery, start=start.event)
+
+    def _find_news(self, event: HookEvent) -> list[tuple[Feedback, str]]:
+        """What became of rules that the user typed: in this session, at a start in any."""
+        shows = find_agent(event.agent).shows_messages and not event.actor
+        if not shows or event.what not in _ANNOUNCING or not self.memory.config.flag("announce"):
+            return []
+        from yester.memories.typed import find_news
+
+        session = "" if event.what == "start" else event.session
+        return find_news(self._store, session, event.epoch)[:_MOST_NEWS]
 
     def _start_to_give(self, id_: str, event: HookEvent) -> OwedStart | None:
         """The start whose block is to be given now. What a sub-agent is told only it reads."""
@@ -259,7 +280,8 @@ class Answers:
         stored = [
             one for one in self._arrived if one.id in left or self._spool.find_event(one.id) is None
         ]
-        rows, starts = [], []
+        rows: list[Injection | Feedback] = []
+        starts = []
         for delivery in stored:
             event = delivery.event
             session = self._store.session(event.session, event.agent)
@@ -272,6 +294,7 @@ class Answers:
                 )
                 for name, one in delivery.lines
             ]  # fmt: skip
+            rows += delivery.news
             if delivery.start:
                 starts.append((session.id, delivery.start))
         if rows or starts or len(self._took) >= _MANY:  # a number is not worth a write of its own

@@ -37,7 +37,7 @@ COMMANDS = {
     "install": "install", "index": "index", "distil": "index", "recall": "recall",
     "search": "recall", "show": "recall", "timeline": "recall", "context": "context",
     "feedback": "context", "sessions": "recall", "recent": "recall", "remember": "remember",
-    "memory": "app", "promote": "notes", "import": "notes", "mcp": "services",
+    "memory": "app", "review": "memories", "promote": "notes", "import": "notes", "mcp": "services",
     "status": "services", "stats": "stats", "worker": "services", "serve": "services",
     "ui": "services", "off": "context", "doctor": "install", "reindex": "index",
     "backup": "install", "restore": "install", "config": "install", "model": "install",
@@ -45,7 +45,8 @@ COMMANDS = {
 }  # fmt: skip
 MEMORY_COMMANDS = {
     "list": "memories", "show": "memories", "edit": "remember", "supersede": "remember",
-    "retire": "memories", "archive": "memories", "restore": "memories", "undo": "memories",
+    "keep": "memories", "drop": "memories", "retire": "memories", "archive": "memories",
+    "restore": "memories", "undo": "memories",
     "history": "memories", "candidate": "memories", "review": "memories", "lint": "memories",
     "gc": "memories", "sync": "notes",
 }  # fmt: skip
@@ -157,13 +158,6 @@ class App:
 
     def claude_folders(self) -> list[Path]:
         return [Path(text).expanduser() for text in self.config.texts("claude_code_dirs")]
-
-    def find_memory_md(self, folder: Path) -> Path | None:
-        """The MEMORY.md that Claude Code keeps for this folder."""
-        from yester.memories.memory_md import memory_paths
-
-        places = memory_paths(self.claude_folders(), folder)
-        return next((place for place in places if place.is_file()), None)
 
 
 pass_app = click.make_pass_decorator(App)

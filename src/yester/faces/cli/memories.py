@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,11 @@ from yester.memories import lifecycle, review
 from yester.memories.categories import CATEGORIES, category_of, get_category, lead_text
 from yester.memories.categories import clean_text as clean_memory_text
 from yester.memories.memory import GLOBAL, normalise_tags
+from yester.memories.memory_md import memory_paths
 from yester.memories.remember import find_candidate
 from yester.model import STATUSES, Change, Filters, Memo, Paging, replace
 from yester.operate.notes import lint_notes
+from yester.project import Projects
 from yester.recall.recall import make_hit
 from yester.text.sentences import find_snippet
 
@@ -163,7 +166,8 @@ def _field_lines(name: str, value: object) -> list[str]:
 
 def show_change(app: App, memo: Memo, what: str) -> Output:
     """What a change has made of a memory, in a line."""
-    return Output({"done": what, **memo_as_json(app, memo)}, [f"{what} {format_memo(app, memo)}"])
+    lines = (f"{what} {format_memo(app, one)}" for one in (memo,))
+    return Output({"done": what, **memo_as_json(app, memo)}, lines)
 
 
 # --- looking --------------------------------------------------------------------------------------
@@ -303,7 +307,7 @@ _REVIEW_OPTIONS = add_options(
 
 @command("review", _REVIEW_OPTIONS)
 def review_command(app: App, /, form: str, **given: Any) -> Output:
-    """Show what deserves a look: unsure, expired or settled ones, ones alike, and what goes soon.
+    """Show what deserves a look: rules that wait for you, unsure or settled memories, ones alike.
 
     Exit code 1 when there is nothing.
     """
@@ -324,8 +328,7 @@ def lint_command(app: App, /, form: str, **given: Any) -> Output:
     found = review.lint_memories(app.reading, _choose_filters(app, given))
     notes = [
         {"file": str(path), "line": one.line, "check": one.what, "text": one.text}
-        for folder, project in _chosen_folders(app, given)
-        if (path := app.find_memory_md(folder))
+        for path, project in _find_notes(app, given)
         for one in lint_notes(app.reading, path, project)
     ]
     shown = _show_findings(app, found, form, notes)
@@ -343,15 +346,22 @@ def _show_findings(
     return Output({"findings": [*rows, *notes]}, (*_remark_lines(app, remarks, form), *in_notes))
 
 
-def _chosen_folders(app: App, given: Mapping[str, Any]) -> list[tuple[Path, str]]:
+def _find_notes(app: App, given: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
+    """The MEMORY.md files of the projects that are meant, and their keys."""
+    for folder, project in _chosen_folders(app, given):
+        places = (place for place in memory_paths(app.claude_folders(), folder) if place.is_file())
+        yield from ((path, project) for path in islice(places, 1))
+
+
+def _chosen_folders(app: App, given: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
     """(folder, key) of the projects named; of all; else of the current folder."""
     if not given["projects"] and not given["everywhere"]:
-        return [(Path.cwd(), app.memory.current_project.key)]
-    return [
-        (Path(one.root), one.key)
-        for one in app.reading.projects()
-        if one.root and (given["everywhere"] or {one.name, one.key} & {*given["projects"]})
-    ]
+        yield Path.cwd(), Projects(app.config.projects).by_folder(str(Path.cwd())).key
+        return
+    for project in app.reading.projects():
+        chosen = given["everywhere"] or {project.name, project.key} & set(given["projects"])
+        if chosen and project.root:
+            yield Path(project.root), project.key
 
 
 _WOULD = {"retire": "would retire", "archive": "would archive", "drop": "would let go"}
@@ -381,13 +391,17 @@ def gc_command(app: App, really: bool) -> Output:
 # --- another status -------------------------------------------------------------------------------
 
 
+_STEP_DONE = {"keep": "kept", "drop": "dropped"}
+
+
 def _status_command(step: str, *more: Callable[[Any], Any], help_: str) -> click.Command:
     def change_status(app: App, memories: tuple[str, ...], why: str, force: bool = False) -> Output:
         ids = [lifecycle.find_memory(app.store, name).item.id for name in memories]
         by = app.memory.by(why)
         memos = [lifecycle.change_status(app.store, id_, step, by, force=force) for id_ in ids]
-        rows = tuple({"done": f"{step}d", **memo_as_json(app, memo)} for memo in memos)
-        return Output(rows, (f"{step}d {format_memo(app, memo)}" for memo in memos))
+        done = _STEP_DONE.get(step, f"{step}d")
+        rows = tuple({"done": done, **memo_as_json(app, memo)} for memo in memos)
+        return Output(rows, (f"{done} {format_memo(app, memo)}" for memo in memos))
 
     change_status.__doc__ = help_
     return command(step, MEMORIES, *more, options.WHY)(change_status)
@@ -404,6 +418,12 @@ archive_command = _status_command(
 )
 restore_command = _status_command(
     "restore", help_="Bring retired or archived memories back into use."
+)
+keep_command = _status_command(
+    "keep", help_="Say yes to proposed rules: from now on agents are told of them."
+)
+drop_command = _status_command(
+    "drop", help_="Say no to proposed rules, or put active ones away; they are not proposed again."
 )
 
 

@@ -6,7 +6,7 @@ import { asked, notify } from "/core/parts.js";
 import { to } from "/core/router.js";
 import { marked, plain, tokens, when } from "/core/words.js";
 
-export const STATUSES = [["active", "Active"], ["archived", "Archived"], ["retired", "Retired"], ["superseded", "Superseded"], ["all", "All"]];
+export const STATUSES = [["active", "Active"], ["proposed", "Proposed"], ["archived", "Archived"], ["retired", "Retired"], ["superseded", "Superseded"], ["all", "All"]];
 const TONES = { active: "good", retired: "bad", archived: "warn", superseded: "warn" };
 
 /** The one word for a status, wherever it stands. */
@@ -32,7 +32,7 @@ export function memoryRow(memory, query = "") {
 export const ACTS = {
   retire: ["Retire it?", "Retire", true, "It is no longer found or shown, and is deleted after 30 days."],
   archive: ["Archive it?", "Archive", false, "It is no longer found or shown, and stays for good."],
-  restore: ["Make it active again?", "Restore", false, ""],
+  restore: ["Make it active?", "Restore", false, ""],
   undo: ["Take back the last change?", "Undo", false, "What was done together with it is taken back as well."],
 };
 

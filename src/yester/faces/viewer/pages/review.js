@@ -15,8 +15,9 @@ const sure = ["Confirm", (memory) => confirm(memory.id, () => ({ confidence: 1 }
 const accept = ["Accept", (memory) => confirm(memory.id, () => ({ content: { status: "accepted" } }))];
 const step = (name, label) => [label, (memory) => act(name, memory)];
 const retire = step("retire", "Retire"), archive = step("archive", "Archive"), restore = step("restore", "Restore");
+const keep = step("restore", "Keep"), drop = step("archive", "Drop");
 // The check → what helps, the likeliest first.
-const HELPS = { "low confidence": [sure, retire], over: [archive, retire], undecided: [accept, retire], alike: [archive, retire], "soon gone": [restore] };
+const HELPS = { proposed: [keep, drop], "low confidence": [sure, retire], over: [archive, retire], undecided: [accept, retire], alike: [archive, retire], "soon gone": [restore] };
 
 export async function show({ query, signal, listen, again }) {
   const [facets, { findings }] = await Promise.all([get("/api/facets", {}, signal), get("/api/review", { project: query.project ?? "" }, signal)]);
@@ -28,7 +29,7 @@ export async function show({ query, signal, listen, again }) {
       h("a", { href: to("/memories") }, "All memories")),
     findings.length ? h("ul.findings", {}, findings.map((one) => findingOf(one, again)))
       : emptyOf("Nothing needs a look",
-        "Memories are listed here when they are of low confidence, past their date, proposed but never accepted, nearly the same as another, or soon to be deleted.",
+        "Memories are listed here when they are rules that wait for your yes, of low confidence, past their date, proposed but never accepted, nearly the same as another, or soon to be deleted.",
         h("a", { href: to("/memories") }, "All active memories")));
 }
 

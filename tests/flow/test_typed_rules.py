@@ -10,12 +10,14 @@ import pytest
 
 from tests.distilling import Story, distilled, fixed_bug, made
 from yester.deliver.start import Here, at_start
+from yester.errors import NotYours
 from yester.ingest.prepare import prepare_item
 from yester.memories.chains import link_decisions
 from yester.memories.lifecycle import change_status, edit_memory, undo_change
 from yester.memories.memory import Author
 from yester.memories.rules import applicable_rules
-from yester.model import DISTILLED, Filters, Item, Paging, Session
+from yester.memories.typed import find_news
+from yester.model import DISTILLED, Filters, Item, Paging, Session, replace
 from yester.project import named_project
 from yester.recall.recall import Asked, recall_hits
 from yester.store import open_store
@@ -269,3 +271,168 @@ def test_a_decision_that_undoes_another_links_to_it_and_only_the_newer_is_found(
     assert (new.supersedes, other.supersedes) == (old.id, 0)
     hits = recall_hits(store, Asked("redis sessions", now=new.epoch))
     assert [hit.ref for hit in hits] == ["d1"]
+
+
+# --- proposed ------------------------------------------------------------------------------------
+
+
+def proposals(store, *statuses):
+    found = store.memos(Filters(types=("rule",)), Paging(statuses=statuses or ("proposed",)))
+    return [memo.item.body for memo in found]
+
+
+@pytest.mark.requirement("MEM-08", "DIS-07")
+def test_what_does_not_stand_alone_is_proposed_and_told_to_no_agent(store):
+    told(
+        "aaaaaaaa", "The import is slow. Never commit to main, always open a pull request.", 0
+    ).store(store)
+    distilled(store)
+    assert rules(store) == []
+    assert proposals(store) == ["Never commit to main, always open a pull request."]
+
+
+@pytest.mark.requirement("MEM-08")
+def test_a_proposal_becomes_a_rule_by_the_users_yes_alone(store):
+    told("aaaaaaaa", "Fix the import. Always use tabs.", 0).store(store)
+    distilled(store)
+    (memo,) = store.memos(Filters(types=("rule",)), Paging(statuses=("proposed",)))
+    with pytest.raises(NotYours):
+        change_status(store, memo.item.id, "keep", Author("claude-code", BACKFILL, "agent"))
+    change_status(store, memo.item.id, "keep", Author("sam", BACKFILL))
+    assert rules(store) == ["Always use tabs."]
+    undo_change(store, Author("sam", BACKFILL))
+    assert (rules(store), proposals(store)) == ([], ["Always use tabs."])
+
+
+@pytest.mark.requirement("MEM-08")
+@pytest.mark.parametrize(
+    ("step", "status", "origin", "ref"),
+    [
+        ("keep", "active", "user", "p9"),
+        ("drop", "archived", "user", "p9"),
+        ("keep", "proposed", "agent", "p9"),  # a headless run
+        ("keep", "proposed", "user", "hook:1"),  # an event that no transcript confirms
+    ],
+)
+def test_a_typed_command_says_yes_or_no(store, step, status, origin, ref):
+    told("aaaaaaaa", "Fix the import. Always use tabs.", 0).store(store)
+    distilled(store)
+    (memo,) = store.memos(Filters(types=("rule",)), Paging(statuses=("proposed",)))
+    story = told("bbbbbbbb", f"/yester:{step} {memo.item.id}", 1)
+    story.items[0] = replace(story.items[0], origin=origin, ref=ref)
+    story.store(store)
+    distilled(store)
+    assert proposals(store, status) == ["Always use tabs."]
+    change_status(
+        store, memo.item.id, "retire", Author("sam", BACKFILL)
+    ) if step == "keep" else None
+    with store.transaction("items"):
+        store.queue_sessions()
+    distilled(store)  # what was typed is done once
+    assert proposals(store, "retired" if step == "keep" else status) == ["Always use tabs."]
+
+
+@pytest.mark.requirement("MEM-08")
+@pytest.mark.parametrize(
+    ("text", "session", "day", "status"),
+    [
+        ("Look at the parser. Always use tabs.", "bbbbbbbb", 1, "active"),
+        ("Look at the parser. Always use tabs.", "aaaaaaaa", 1, "proposed"),  # the same session
+        ("Look at the parser. Always use tabs.", "bbbbbbbb", 0, "proposed"),  # the same day
+        ("Fix the import. Always use tabs.", "bbbbbbbb", 1, "proposed"),  # the same text
+    ],
+)
+def test_a_second_utterance_is_a_yes(store, text, session, day, status):
+    told("aaaaaaaa", "Fix the import. Always use tabs.", 0).store(store)
+    distilled(store)
+    second = told(session, text, day)
+    second.items = [replace(one, ref=f"2:{one.ref}") for one in second.items]
+    second.store(store)
+    distilled(store)
+    assert proposals(store, status) == ["Always use tabs."]
+
+
+@pytest.mark.requirement("MEM-08")
+def test_what_weakens_safety_needs_a_yes_however_often_it_is_said(store):
+    for day, session in enumerate(("aaaaaaaa", "bbbbbbbb", "cccccccc")):
+        told(session, f"Task {day}. Always commit with --no-verify.", day).store(store)
+        distilled(store)
+    assert (rules(store), len(proposals(store))) == ([], 1)
+
+
+@pytest.mark.requirement("MEM-08")
+def test_what_was_refused_or_has_waited_for_two_weeks_is_never_proposed_again(store):
+    told("aaaaaaaa", "Fix the import. Always use tabs.", 0).store(store)
+    distilled(store)
+    told("bbbbbbbb", "Hello there", 20).store(store)
+    distilled(store)
+    assert (proposals(store), proposals(store, "archived")) == ([], ["Always use tabs."])
+    told("cccccccc", "Fix the parser. Always use tabs.", 21).store(store)
+    distilled(store)
+    assert proposals(store) == []
+
+
+@pytest.mark.requirement("MEM-08")
+def test_one_proposal_a_prompt_and_three_a_day(store):
+    texts = ["tabs", "black", "ruff", "mypy", "vitest"]
+    told("aaaaaaaa", "Fix it all. Always use tabs. Never use mocks in tests.", 0).store(store)
+    distilled(store)
+    assert len(proposals(store)) == 1
+    for number, text in enumerate(texts[1:]):
+        told(f"{number}bbbbbbb", f"Fix part {number}. Always use {text}.", 0).store(store)
+        distilled(store)
+    assert len(proposals(store)) == 3
+
+
+@pytest.mark.requirement("MEM-08")
+def test_a_headless_run_only_proposes_and_nobody_is_told(store):
+    story = told("aaaaaaaa", "Always use tabs.", 0)
+    story.items[0] = replace(story.items[0], origin="agent")
+    story.store(store)
+    distilled(store)
+    assert (rules(store), proposals(store)) == ([], ["Always use tabs."])
+    assert find_news(store, "", FIRST) == []
+
+
+@pytest.mark.requirement("DEL-16", "MEM-08")
+def test_the_user_is_told_once_what_became_of_a_rule(store):
+    told("aaaaaaaa", "Never commit to main.", 0).store(store)
+    told("bbbbbbbb", "Fix the import. Always use tabs.", 0).store(store)
+    distilled(store)
+    one, two = (store.memos(Filters(types=("rule",)), Paging(statuses=(status,)))[0].item.id
+                for status in ("active", "proposed"))  # fmt: skip
+    (kept,) = find_news(store, "aaaaaaaa-0000", FIRST)
+    assert kept[1] == f"yester keeps a rule: Never commit to main.  /yester:drop {one}"
+    texts = {text for _, text in find_news(store, "", FIRST)}
+    assert texts == {
+        kept[1],
+        f"yester proposes a rule: Always use tabs.  /yester:keep {two} or /yester:drop {two}",
+    }
+    with store.transaction("ledger"):
+        store.append([kept[0]])
+    assert find_news(store, "aaaaaaaa-0000", FIRST) == []
+    assert find_news(store, "", FIRST + 2 * DAY) == []  # no news any more
+
+
+# --- chains --------------------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("DIS-14")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Forget what I said about Redis.",
+        "we no longer use Redis",
+        "Forget the decision about Redis",
+    ],
+)
+def test_a_decision_is_taken_back_as_a_rule_is(store, text):
+    one = decision(0, "Use Redis for sessions", 0)
+    with store.transaction("items"):
+        store.put([prepare_item(one), prepare_item(decision(1, "Use Kafka for events", 0))])
+    told("bbbbbbbb", text, 3).store(store)
+    distilled(store)
+    (old,), (other,) = (store.find_by_ref(ref) for ref in ("d0", "d1"))
+    assert (old.status, other.status) == ("superseded", "active")
+    (prompt,) = store.select(Filters(kinds=("prompt",)))
+    assert prompt.supersedes == old.id
