@@ -263,10 +263,6 @@ def print_warning(text: str) -> None:
     click.echo(f"yester: {text}", err=True)
 
 
-def make_bold(text: str) -> str:
-    return click.style(text, bold=True)
-
-
 # --- long runs ------------------------------------------------------------------------------------
 
 

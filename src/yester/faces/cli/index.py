@@ -20,10 +20,10 @@ from yester.cards.turns import DistilRules, distilled_items
 from yester.clock import parse_time
 from yester.errors import NotFound, SourceError, UsageError
 from yester.faces.cli import app as shared
-from yester.faces.cli.app import App, Output, command, make_bold
+from yester.faces.cli.app import App, Output, command
 from yester.faces.cli.notes import summarise_notes
 from yester.faces.cli.options import flag_option, text_option
-from yester.faces.cli.screen import count_noun, join_counts
+from yester.faces.cli.screen import count_noun, join_counts, make_bold
 from yester.ingest.projects import apply_names, describe_joins, join_all
 from yester.ingest.transcripts import Ingest, Report, rebuild_if_stale
 from yester.llm.budget import open_asker

@@ -15,10 +15,10 @@ import msgspec
 from yester.clock import format_minute
 from yester.deliver.lines import clean_text, item_icon, one_line, quote_lines
 from yester.faces.cli import options
-from yester.faces.cli.app import App, Output, add_options, command, make_bold
+from yester.faces.cli.app import App, Output, add_options, command
 from yester.faces.cli.options import choose_search_filters, flag_option, form_option, list_option
 from yester.faces.cli.rows import RULE, hit_as_json
-from yester.faces.cli.screen import count_noun
+from yester.faces.cli.screen import count_noun, make_bold
 from yester.memories import lifecycle, review
 from yester.memories.categories import CATEGORIES, category_of, get_category, lead_text
 from yester.memories.categories import clean_text as clean_memory_text

@@ -16,18 +16,10 @@ from yester.clock import format_minute
 from yester.deliver.lines import one_line
 from yester.errors import ConfigError, NotFound, UsageError
 from yester.faces.cli import options, rows
-from yester.faces.cli.app import (
-    App,
-    Output,
-    add_options,
-    command,
-    make_bold,
-    print_warning,
-    render_json,
-)
+from yester.faces.cli.app import App, Output, add_options, command, print_warning, render_json
 from yester.faces.cli.options import choose_filters, flag_option, form_option, limit_option
 from yester.faces.cli.rows import hit_as_json, hit_lines, join_names, whole_lines
-from yester.faces.cli.screen import count_noun, fact_lines, strip_steering
+from yester.faces.cli.screen import count_noun, fact_lines, make_bold, strip_steering
 from yester.memory import Memory
 from yester.model import ECHO, KINDS, Filters, Hit, Item, Paging, Session, replace
 from yester.operations.items import record_fetched

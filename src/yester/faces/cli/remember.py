@@ -15,16 +15,9 @@ from yester.faces.cli.app import App, Output, command
 from yester.faces.cli.memories import format_memo, memo_as_json, show_change
 from yester.faces.cli.options import PROJECT, WHY, flag_option, list_option, text_option
 from yester.memories import lifecycle
+from yester.memories import memory as forms
 from yester.memories.categories import CATEGORIES, draft_content, get_category, parse_settings
-from yester.memories.memory import (
-    EDIT_KEYS,
-    GLOBAL,
-    Plain,
-    normalise_tags,
-    parse_edit_form,
-    plain_form,
-    render_edit_form,
-)
+from yester.memories.memory import GLOBAL, Plain, normalise_tags
 from yester.memories.remember import Draft, Kept, Likeness, remember, remember_instead
 from yester.model import Memo
 
@@ -107,12 +100,12 @@ def _read_words(words: tuple[str, ...], in_editor: bool) -> str:
 def _fill_in_draft(app: App, draft: Draft, keep: Callable[[Draft], Kept]) -> Kept | None:
     category = get_category(draft.type or "note")
     content = draft_content(category, draft.text, draft.content)
-    empty = {name: getattr(draft, name) for name in EDIT_KEYS} | {
+    empty = {name: getattr(draft, name) for name in forms.EDIT_KEYS} | {
         "type": category.name, "scope": draft.scope or ("path" if draft.path else "project"),
         "content": {category.text: "", **content},
     }  # fmt: skip
     head = f"A new {category.name}: {category.help}.\nClose it unchanged, and nothing happens."
-    form = render_edit_form(empty, head)
+    form = forms.render_edit_form(empty, head)
     return _apply_form(app, form, " in {}", lambda values: keep(Draft(**values)))
 
 
@@ -180,7 +173,7 @@ def _change_by_options(
     def edit_list(have: Iterable[str], added: Iterable[str], dropped: Collection[str]) -> list[str]:
         return [one for one in dict.fromkeys((*have, *added)) if one not in dropped]
 
-    base, category = plain_form(memo), get_category(given["type"] or memo.item.type)
+    base, category = forms.plain_form(memo), get_category(given["type"] or memo.item.type)
     tags, untags = normalise_tags(given["add_tags"]), normalise_tags(given["drop_tags"])
     single = {name: given[name] for name in ("title", "type", "confidence")}
     changes = {
@@ -208,7 +201,7 @@ def _choose_place(
 
 
 def _change_by_form(app: App, memo: Memo, source: str | None, why: str) -> Memo:
-    base = plain_form(memo)
+    base = forms.plain_form(memo)
     head = (
         f"Memory #{memo.item.id}. Save and close to keep your changes; close it unchanged, or "
         "empty,\nand nothing happens."
@@ -223,7 +216,9 @@ def _change_by_form(app: App, memo: Memo, source: str | None, why: str) -> Memo:
         values["content"] = {**dict.fromkeys(base["content"]), **values.get("content", {})}
         return lifecycle.edit_memory(app.store, memo.item.id, values, app.memory.by(why), base=base)
 
-    return _apply_form(app, render_edit_form(base, head), again, change_memory, source) or memo
+    return (
+        _apply_form(app, forms.render_edit_form(base, head), again, change_memory, source) or memo
+    )
 
 
 @command("supersede", click.argument("old"), click.argument("new", nargs=-1, required=True), WHY)
@@ -264,7 +259,7 @@ def _apply_form(
     text = _read_source(source or str(file))
     try:
         changed = text.strip() and text != before
-        done = apply(parse_edit_form(text, source or "the text")) if changed else None
+        done = apply(forms.parse_edit_form(text, source or "the text")) if changed else None
     except YesterError as error:
         if file is None:
             raise

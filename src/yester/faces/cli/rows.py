@@ -9,7 +9,8 @@ import click
 
 from yester.clock import format_minute
 from yester.deliver import lines
-from yester.faces.cli.app import App, make_bold
+from yester.faces.cli.app import App
+from yester.faces.cli.screen import make_bold
 from yester.model import Hit
 from yester.recall.rank import TOLD
 from yester.recall.recall import Answer, group_by_session

@@ -80,6 +80,10 @@ def join_counts(*parts: tuple[int, str], between: str = ", ") -> str:
     return between.join(text for number, text in parts if number)
 
 
+def make_bold(text: str) -> str:
+    return f"\x1b[1m{text}\x1b[0m"
+
+
 def describe_items(items: Mapping[str, int]) -> str:
     """1,240 (40 prompt, 1,200 message)"""
     kinds = ", ".join(f"{number:,} {kind}" for kind, number in sorted(items.items()))

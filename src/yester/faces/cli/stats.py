@@ -20,13 +20,7 @@ from yester.llm.budget import DAY, day_of, known_prices, price_of
 from yester.memory import Memory
 from yester.model import ANYTHING, Filters, Hit, Item, Paging, replace
 from yester.operate import bench
-from yester.operations.stats import (
-    Spend,
-    Stats,
-    StatsRequest,
-    count_contents,
-    count_spending,
-)
+from yester.operations.stats import Spend, Stats, StatsRequest, count_contents, count_spending
 from yester.recall.recall import Asked
 from yester.store.contract import Store
 from yester.store.figures import Refinements, Spending, refinement_totals
