@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from yester.agents.base import Options, Reading, Result, strip_client_text
-from yester.agents.claude_code import ClaudeCode, ClaudeCodeState, read_user_text
+from yester.agents.base import Options, Reading
+from yester.agents.claude_code import ClaudeCode, ClaudeCodeState
 from yester.agents.descriptors import AGENTS, CLAUDE_CODE, CLAUDE_EVENTS
-from yester.agents.values import input_fields, nested_text, text_at, to_text
+from yester.agents.values import nested_text, text_at, to_text
 from yester.model import Item, Session, replace
 from yester.project import Projects, files_root
 
@@ -149,7 +149,8 @@ def add_items(
     reader.epoch = event.epoch - event.lasted
     found = [
         replace(item, source=event.agent, agent=event.agent)
-        for item in _read_event(reader, event, payload, fallback)
+        for record in _make_records(event, payload, fallback)
+        for item in reader.read_record(record)
         if reading.keeps(item)
     ]
     items = [
@@ -160,25 +161,26 @@ def add_items(
     return replace(event, items=tuple(items), skipped=dict(reading.skipped))
 
 
-def _read_event(
-    reader: ClaudeCode, event: HookEvent, payload: Mapping[str, Any], fallback: str
-) -> Iterator[Item]:
+def _make_records(
+    event: HookEvent, payload: Mapping[str, Any], fallback: str
+) -> Iterator[dict[str, Any]]:
+    """The event as the lines of a transcript that the client would write."""
+    user, assistant = ({"type": who, "uuid": _MADE_UP} for who in ("user", "assistant"))
     if event.what == "prompt":
-        prompt = strip_client_text(CLAUDE_CODE.name, "prompt", event.prompt).strip()
-        yield from read_user_text(reader, _MADE_UP, prompt)
+        yield user | {"message": {"content": event.prompt}}
     elif event.what in ("tool", "failure"):
-        key = text_at(payload, "tool_use_id") or fallback
-        yield from reader.read_call(key, event.tool, input_fields(payload.get("tool_input")))
+        key, given = text_at(payload, "tool_use_id") or fallback, payload.get("tool_input")
+        call = {"type": "tool_use", "id": key, "name": event.tool, "input": given}
+        yield assistant | {"message": {"content": [call]}}
         response = payload.get("tool_response", payload.get("tool_result"))
         text = text_at(payload, "error") if event.failed else result_text(event.tool, response)
-        yield from reader.add_result(key, Result(text, event.failed))
+        result = {"type": "tool_result", "tool_use_id": key, "content": text}
+        yield user | {"message": {"content": [result | {"is_error": event.failed}]}}
     elif event.what in ("stop", "agent end"):
-        yield reader.make_message(_MADE_UP, text_at(payload, "last_assistant_message"))
+        yield assistant | {"message": {"content": text_at(payload, "last_assistant_message")}}
     elif event.what == "compaction":
-        summary = strip_client_text(
-            CLAUDE_CODE.name, "summary", text_at(payload, "compact_summary")
-        )
-        yield reader.make_summary(_MADE_UP, summary)
+        summary = text_at(payload, "compact_summary")
+        yield user | {"isCompactSummary": True, "message": {"content": summary}}
 
 
 def result_text(tool: str, response: Any) -> str:
