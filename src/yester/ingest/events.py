@@ -63,10 +63,6 @@ class _Judged:
     session: int = 0
     items: list[int] = field(default_factory=list)
 
-    @property
-    def session_key(self) -> tuple[str, str]:
-        return self.told.session, self.told.agent
-
 
 @dataclass(frozen=True, slots=True)
 class Batch:
@@ -196,21 +192,16 @@ class Events:
     def _put_sessions(
         self, new: Sequence[_Judged], sessions: Mapping[tuple[str, str], Session]
     ) -> None:
-        ids: dict[tuple[str, str], int] = {}
         for one in new:
             told = one.told
             if one.skipped == "off" and one.spooled.off and told.session:
                 self.store.append([Muted(told.session, told.epoch)])
             if one.skipped in ("off", "excluded") or not told.session:
                 continue
-            session = sessions[one.session_key]
+            session = sessions[told.session, told.agent]
             self.store.put_project(self.projects.by_folder(session.cwd))
             span = replace(session, started=session.started or told.epoch, ended=told.epoch)
-            ids[one.session_key] = self.store.put_session(
-                replace(span, title=redact(session.title))
-            )
-        for one in new:
-            one.session = ids.get(one.session_key, 0)
+            one.session = self.store.put_session(replace(span, title=redact(session.title)))
 
     def _put_items(self, new: Sequence[_Judged]) -> None:
         """Unless the transcript was there first."""
