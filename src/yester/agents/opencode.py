@@ -104,37 +104,35 @@ class DatabaseStore:
 
     def list_sessions(self) -> dict[str, StoredSession]:
         """All of them, in the order they changed."""
-        found = self._select_sessions(*FIRST) | self._select_sessions(*SECOND)
-        if not any(map(self.database.table_columns, (FIRST[0], SECOND[0]))):
+        found: dict[str, StoredSession] = {}
+        for table, *messages in (FIRST, SECOND):
+            if all(map(self.database.table_columns, (table, *messages))):
+                found |= {one.id: one for one in self._select_sessions(table, *messages)}
+        if not self.rows:
             self.reading.report_bad(
                 0, "no table of sessions; this version of opencode is not known"
             )
         return dict(sorted(found.items(), key=lambda pair: pair[1].changed))
 
-    def _select_sessions(self, table: str, messages: str, *parts: str) -> dict[str, StoredSession]:
-        if not all(map(self.database.table_columns, (table, messages, *parts))):
-            return {}
-        changed: dict[str, int] = {}
-        last: dict[str, int] = {}
-        for name in (messages, *parts):
-            stamped = self.database.column_or_null(name, "time_updated")
-            for key, time, row in self.database.select_rows(
-                f"SELECT CAST(session_id AS BLOB), max({stamped}), max(rowid)"
-                f" FROM {name} GROUP BY session_id"
-            ):
-                id_ = column_text(key)
-                changed[id_] = max(self._row_time(time), changed.get(id_, 0))
-                last.setdefault(id_, row)
-        self.rows[messages] = max(last.values(), default=0)
-        found = {}
+    def _select_sessions(self, table: str, messages: str, *parts: str) -> Iterator[StoredSession]:
+        stamped = [self._select_newest(name, "session_id") for name in (messages, *parts)]
+        self.rows[messages] = max((row for _, row in stamped[0].values()), default=0)
         columns = ("id", "parent_id", "directory", "title", "agent", "time_updated")
-        for row in self.database.select_records(table, columns):
-            id_, parent, directory, title, agent = (text_at(row, name) for name in columns[:5])
-            newest = max(self._row_time(row["time_updated"]), changed.get(id_, 0))
-            found[id_] = StoredSession(
-                id_, parent, directory, title, agent, messages, newest, last.get(id_, 0)
-            )
-        return found
+        for record in self.database.select_records(table, columns):
+            id_, parent, directory, title, agent = (text_at(record, name) for name in columns[:5])
+            newest = [one.get(id_, (0, 0)) for one in stamped]
+            changed = max(self._row_time(record["time_updated"]), *(time for time, _ in newest))
+            last = newest[0][1]
+            yield StoredSession(id_, parent, directory, title, agent, messages, changed, last)
+
+    def _select_newest(
+        self, table: str, by: str, rest: str = "", *values: str
+    ) -> dict[str, tuple[int, int]]:
+        """When the newest row of each session or message was stamped, and its last row."""
+        stamp = self.database.column_or_null(table, "time_updated")
+        asked = f"SELECT CAST({by} AS BLOB), max({stamp}), max(rowid) FROM {table} {rest}"
+        rows = self.database.select_rows(f"{asked} GROUP BY {by}", *values)
+        return {column_text(key): (self._row_time(time), row) for key, time, row in rows}
 
     def is_new(self, session: StoredSession) -> bool:
         before = self.before.rows.get(session.table, 0)
@@ -144,14 +142,9 @@ class DatabaseStore:
         """In order: those that are new, and at least all of the user's."""
         table, before = session.table, self.before.rows.get(session.table, 0)
         of_session = ("WHERE session_id = ?", session.id)
-        newest: dict[str, int] = {}  # parts, by message
-        if table == FIRST[1]:
-            for part in self.database.select_records(
-                "part", ("message_id", "time_updated"), *of_session
-            ):
-                id_ = text_at(part, "message_id")
-                newest[id_] = max(parse_time(part["time_updated"]), newest.get(id_, 0))
-        own = ("type", "seq") if table == SECOND[1] else ()
+        first = table == FIRST[1]
+        parts = self._select_newest("part", "message_id", *of_session) if first else {}
+        own = () if first else ("type", "seq")
         columns = ("rowid", "id", "time_created", "time_updated", *own)
         for row in sorted(
             self.database.select_records(table, columns, *of_session),
@@ -161,8 +154,8 @@ class DatabaseStore:
             ),
         ):
             id_, kind = text_at(row, "id"), text_at(row, "type")
-            stamp = max(parse_time(row["time_updated"]), newest.get(id_, 0))
-            new = row["rowid"] > before or self._row_time(stamp) >= self.since
+            stamp = max(self._row_time(row["time_updated"]), parts.get(id_, (0, 0))[0])
+            new = row["rowid"] > before or stamp >= self.since
             if not new and kind not in ("", "user"):
                 continue
             info = self._read_data(table, row["rowid"], id_)

@@ -37,7 +37,6 @@ _SHORT_TEXTS = (
 )  # fmt: skip
 _FIELDS, _NAME = 50, 80  # of a tool's input that are told apart; characters of a field's name
 SHORTEST = 50  # characters of a tool's input and output that can be worth an observation
-_SWITCHES = {"skip_tools": "SKIP_TOOLS", "batch_window_ms": "BATCH_WINDOW_MS"}
 # `yester recall …` in a shell prints what is stored already; so does our MCP server.
 SHELLS = frozenset(
     {
@@ -155,18 +154,18 @@ def is_beginning(item: Item, other: Item) -> bool:
 
 def session_setting(hints: Mapping[str, str], name: str) -> str | None:
     """A setting that a session's environment may change, under our name or claude-mem's."""
-    return hints.get(f"YESTER_{_SWITCHES[name]}", hints.get(f"CLAUDE_MEM_{_SWITCHES[name]}"))
+    return hints.get(f"YESTER_{name}", hints.get(f"CLAUDE_MEM_{name}"))
 
 
 def skipped_tools(hints: Mapping[str, str], default: Sequence[str]) -> frozenset[str]:
-    text = session_setting(hints, "skip_tools")
+    text = session_setting(hints, "SKIP_TOOLS")
     if text is None:
         return frozenset(default)
     return frozenset(part.strip() for part in text.split(",") if part.strip())
 
 
 def batch_window(hints: Mapping[str, str], default: int) -> int:
-    text = session_setting(hints, "batch_window_ms") or ""
+    text = session_setting(hints, "BATCH_WINDOW_MS") or ""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 7 else default
 
 
