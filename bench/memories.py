@@ -54,7 +54,7 @@ def fill(store: Store, number: int, say: Callable[[int], str]) -> None:
                 })  # fmt: skip
                 slug = f"memory-{place}"
                 begun = Memo(Item(f"memo:{SHOP.key}#{slug}", "memory", epoch=SAM.now), slug)
-                write_memory(store, begun, values, SAM, "create", new=True)
+                write_memory(store, begun, values, SAM, "create")
 
 
 def timed(name: str, number: int, call: Callable[[], object]) -> None:

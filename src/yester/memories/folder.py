@@ -19,6 +19,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import quote, unquote
@@ -329,11 +330,8 @@ class MemoryFolder:
         if f"{start}.json" in self.unread:
             raise SourceError(f"{self.root / start}.json: cannot be read, so it is kept")
         taken = {path.casefold() for path in (*self.paths.values(), *self.unread)}
-        number, path = 1, f"{start}.json"
-        while path.casefold() in taken:
-            number += 1
-            path = f"{start}.{number}.json"
-        return path
+        names = (f"{start}{f'.{number}' if number > 1 else ''}.json" for number in count(1))
+        return next(name for name in names if name.casefold() not in taken)
 
     def _path_prefix(self, index: str) -> str:
         """From where the index sees the files: as it did before, else from the project, whose

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -127,18 +127,18 @@ def memory_transaction(store: Store) -> Iterator[None]:
 
 
 def write_memory(
-    store: Store, old: Memo, values: Plain, by: Author, what: str, act: int = 0, new: bool = False
+    store: Store, old: Memo, values: Plain, by: Author, what: str, act: int = 0
 ) -> Memo:
     """One change, inside a transaction: the memory with these normal values and its history line.
 
     All writing goes through here. Without a difference nothing is written.
     """
-    _refuse_rules(by, (old.item.type, values["type"]), 0 if new else old.item.id, what)
-    have = {} if new else plain_form(old)
+    _refuse_rules(by, (old.item.type, values["type"]), old.item.id, what)
+    have = plain_form(old) if old.item.id else {}
     after = {name: value for name, value in values.items() if have.get(name) != value}
     if not after:
         return old
-    before = None if new else {name: have.get(name) for name in after}
+    before = {name: have.get(name) for name in after} if have else None
     replaces = next(iter(store.memos(ids=[values["supersedes"]])), None)
     memo = apply_form(old, values, by, replaces)
     change = Change(
@@ -308,11 +308,10 @@ def undo_change(store: Store, by: Author, id_: int = 0) -> list[Memo]:
     Undoing is a change like others: done again, it brings back what was undone.
     """
     with memory_transaction(store):
-        last = store.changes(id_, limit=1)
-        if not last:
+        done, newer = _last_act(store, id_)
+        if not done:
             raise NotFound("there is nothing to undo" + (f" for memory #{id_}" if id_ else ""))
-        done = store.changes(act=last[0].act)
-        if newer := _changed_since(store, done):
+        if newer:
             raise UsageError(
                 f"memory #{newer.item} has been changed since ({newer.what}); undo that first: "
                 f"yester memory undo {newer.item}"
@@ -329,15 +328,16 @@ def undo_change(store: Store, by: Author, id_: int = 0) -> list[Memo]:
 
 def find_undoable(store: Store, id_: int) -> list[Change]:
     """What `undo_change` of this memory would take back; nothing where it cannot."""
-    last = store.changes(id_, limit=1)
-    done = store.changes(act=last[0].act) if last else []
-    return [] if _changed_since(store, done) else done
+    done, newer = _last_act(store, id_)
+    return [] if newer else done
 
 
-def _changed_since(store: Store, done: Sequence[Change]) -> Change | None:
-    """What was done later to one of the memories of an act."""
+def _last_act(store: Store, id_: int) -> tuple[list[Change], Change | None]:
+    """What was last done, to this memory or at all, and what was done later to another one of the
+    same act."""
+    done = [one for last in store.changes(id_, limit=1) for one in store.changes(act=last.act)]
     newest = (store.changes(item, limit=1)[0] for item in {change.item for change in done})
-    return next((one for one in newest if one.act != done[0].act), None)
+    return done, next((one for one in newest if one.act != done[0].act), None)
 
 
 # --- let go --------------------------------------------------------------------------------------

@@ -100,6 +100,7 @@ class _PageReader:
         self._blank = False
 
     def read_line(self, number: int, line: str) -> None:
+        shape = line if len(line) <= _LONGEST_MARKUP else ""
         if self.comment:
             self.comment = "-->" not in line
         elif self.fence:
@@ -108,34 +109,28 @@ class _PageReader:
                 self.fence = ""
         elif not line.strip():
             self._blank = True
-        elif len(line) > _LONGEST_MARKUP:
-            self._add_text(number, line)
-        elif found := _FENCE.fullmatch(line):
-            if bullet := _BULLET.fullmatch(line):
-                self.close_note()
-                self._mark = bullet[1] + bullet[2]
-            self._add_text(number, line)
-            self.fence, self.opened = found[1], number
-        elif line.lstrip().startswith("<!--"):
+        elif shape.lstrip().startswith("<!--"):
             self.close_note()
             self.comment, self.opened = "-->" not in line, number
-        elif self._is_underline(line):
-            level = 1 if "=" in line else 2
-            self._add_heading(Heading(self._block[0][1].strip(), level, self._block[0][0]))
-            self._block = []
-        elif found := _HEADING.fullmatch(line):
+        elif self._is_underline(shape):
+            first, title = self._block.pop()
+            self._add_heading(Heading(title.strip(), 1 if "=" in line else 2, first))
+        elif found := _HEADING.fullmatch(shape):
             self.close_note()
             self._add_heading(Heading((found[2] or "").strip(), len(found[1]), number))
-        elif _RULE.fullmatch(line):
+        elif _RULE.fullmatch(shape):
             self.close_note()
-        elif found := _BULLET.fullmatch(line):
-            if not self._is_nested(line):
-                self.close_note()
-                self._mark = found[1] + found[2]
-            self._blank = False
-            self._block.append((number, line))
         else:
-            self._add_text(number, line)
+            bullet, fence = _BULLET.fullmatch(shape), _FENCE.fullmatch(shape)
+            # After an empty line only what is indented still belongs to a list item.
+            nested = bool(self._mark) and _indent_of(line) > _indent_of(self._mark)
+            if not nested and (bullet or self._blank):
+                self.close_note()
+                self._mark = bullet[1] + bullet[2] if bullet else ""
+            self._block.append((number, line))
+            self._blank = False
+            if fence:
+                self.fence, self.opened = fence[1], number
 
     def close_note(self) -> None:
         if self._block:
@@ -145,16 +140,6 @@ class _PageReader:
                 first, last = self._block[0][0], self._block[-1][0]
                 self.notes.append(Note(heading, text, first, last, self._mark))
         self._block, self._mark, self._blank = [], "", False
-
-    def _add_text(self, number: int, line: str) -> None:
-        """After an empty line only what is indented still belongs to a list item."""
-        if self._block and self._blank and not self._is_nested(line):
-            self.close_note()
-        self._block.append((number, line))
-        self._blank = False
-
-    def _is_nested(self, line: str) -> bool:
-        return bool(self._mark) and _indent_of(line) > _indent_of(self._mark)
 
     def _is_underline(self, line: str) -> bool:
         alone = len(self._block) == 1 and not (self._mark or self._blank)

@@ -39,6 +39,7 @@ from yester.memories.lifecycle import (
 )
 from yester.memories.memory import (
     GLOBAL,
+    PARTS,
     Author,
     Plain,
     fill_tags,
@@ -227,17 +228,13 @@ def form_from_draft(store: Store, draft: Draft, project: Project, by: Author) ->
         type_ = "note"  # an agent's "never do this" is its opinion; rules are the user's
     category = get_category(type_)
     scope = draft.scope or ("path" if draft.path else "project")
-    values = normalise_form(
-        {
-            "project": GLOBAL.key if scope == "global" else project.key,
-            "type": category.name, "title": draft.title, "tags": draft.tags,
-            "files": draft.files, "confidence": draft.confidence, "scope": scope,
-            "path": draft.path, "content": draft_content(category, text, draft.content),
-            "status": draft.status, "reason": shorten_reason(draft.reason),
-            "supersedes": 0, "origin": by.origin,
-        },
-        project.root,
-    )  # fmt: skip
+    values = {part.name: getattr(draft, part.name) for part in PARTS} | {
+        "project": GLOBAL.key if scope == "global" else project.key, "type": category.name,
+        "scope": scope, "content": draft_content(category, text, draft.content),
+        "status": draft.status, "reason": shorten_reason(draft.reason), "supersedes": 0,
+        "origin": by.origin,
+    }  # fmt: skip
+    values = normalise_form(values, project.root)
     if not values["tags"]:
         concepts = [clean_text(concept) for concept in draft.concepts]
         found = fill_tags(category.name, concepts, values["files"], text, tag_counts(store))
@@ -254,7 +251,7 @@ def create_memory(store: Store, draft: Draft, values: Plain, project: Project, b
         session="" if values["scope"] == "global" else draft.session, agent=draft.agent,
         epoch=draft.epoch or by.now,
     )  # fmt: skip
-    return write_memory(store, Memo(item, slug), values, by, "create", new=True)
+    return write_memory(store, Memo(item, slug), values, by, "create")
 
 
 def _add_to_memory(store: Store, memo: Memo, values: Plain, by: Author, choice: Choice) -> Kept:

@@ -16,6 +16,7 @@ taking that for a change.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -263,7 +264,9 @@ class StoreKeeper:
             self.files[key] = file
 
     def _create_memory(self, one: MemoryFile) -> Memo:
-        ref, own = self._ref_of(one.key), f"memo:{self._project.key}#{one.id}"
+        # The identity of what came from a file. It keeps it, whatever its category becomes.
+        ref = f"{self._project.key}#{one.key}"
+        own = f"memo:{self._project.key}#{one.id}"
         if self._store.was_dropped(SOURCE, ref) or self._store.was_dropped("", own):
             raise LetGo(
                 "was let go from the store and does not come back by itself; delete the file, or "
@@ -308,27 +311,18 @@ class StoreKeeper:
                 f"back: yester memory restore {id_}"
             )
 
-    def _ref_of(self, key: str) -> str:
-        """The identity of what came from a file. It keeps it, whatever its category becomes."""
-        return f"{self._project.key}#{key}"
-
     def _trust_time(self, epoch: int) -> int:
         """A time that can be believed, else 0: nothing was written in the future."""
         return epoch if epoch <= self._by.now else 0
 
     @contextmanager
     def _writing(self, key: str) -> Iterator[None]:
-        """A transaction in which the memory of this key is the one that was looked at."""
-        seen, ref = self._memos.get(key), self._ref_of(key)
+        """A transaction in which the memory of this key is the one that was looked at. That a new
+        one is new the store itself makes sure."""
+        seen = self._memos.get(key)
         try:
             with memory_transaction(self._store):
-                if seen is None:
-                    found = [one for one in self._store.find_by_ref(ref) if one.source == SOURCE]
-                    same = not found
-                else:
-                    versions = [one.version for one in self._store.memos(ids=[seen.item.id])]
-                    same = versions == [seen.version]
-                if not same:
+                if seen and self._store.memos(ids=[seen.item.id]) != [seen]:
                     raise SourceError(
                         f"{self.name}: {key} is another version by now; it is left as it is"
                     )
@@ -379,7 +373,7 @@ def _complete_base(source: Source | None, folder: MemoryFolder, keeper: StoreKee
     return met | {key: (one, other) for key, (one, other) in rows.items()}
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class ImportReport:
     """What an import did. `stayed` are memories that were retired or let go, and stay so."""
 
@@ -400,28 +394,30 @@ def import_folder(store: Store, root: Path, project: Project, by: Author) -> Imp
         raise SourceError(f"{root}: no such folder; name a project or its .claude/memory")
     folder, keeper = MemoryFolder(root), StoreKeeper(store, project, by)
     plan = plan_sync(_complete_base(None, folder, keeper), folder, keeper)
-    what = {action.key: action.what for action in plan}
+    steps = {action.key: action.what for action in plan}
+    outcomes: Counter[str] = Counter()
     problems = [*folder.config.warnings, *folder.unread.values()]
-    report = ImportReport(len(folder.memories), problems=problems)
     for key, one in folder.memories.items():
-        have, where = keeper.memories.get(key), root / folder.paths[key]
-        if have is not None and have.status != "active" and one.status == "active":
-            report.stayed += 1
-        elif what.get(key) == "conflict":
-            report.problems.append(
-                f"{where}: {key} is another one in the store; to keep both: "
-                f"yester memory sync {root}"
-            )
-        elif what.get(key) != "take":
-            report.unchanged += 1
-        else:
-            try:
-                keeper.put_memory(one)
-            except LetGo:
-                report.stayed += 1
-            except SourceError as error:
-                report.problems.append(f"{where}: {error}")
-            else:
-                report.changed += have is not None
-                report.added += have is None
-    return report
+        try:
+            outcomes[_import_memory(one, steps.get(key, ""), folder, keeper)] += 1
+        except SourceError as error:
+            problems.append(f"{root / folder.paths[key]}: {error}")
+    return ImportReport(len(folder.memories), problems=problems, **outcomes)
+
+
+def _import_memory(one: MemoryFile, step: str, folder: MemoryFolder, keeper: StoreKeeper) -> str:
+    """What came of a file: the name of the number in the report."""
+    have = keeper.memories.get(one.key)
+    if have is not None and have.status != "active" and one.status == "active":
+        return "stayed"
+    if step == "conflict":
+        raise SourceError(
+            f"{one.key} is another one in the store; to keep both: yester memory sync {folder.root}"
+        )
+    if step != "take":
+        return "unchanged"
+    try:
+        keeper.put_memory(one)
+    except LetGo:
+        return "stayed"
+    return "added" if have is None else "changed"

@@ -159,6 +159,13 @@ class App:
     def claude_folders(self) -> list[Path]:
         return [Path(text).expanduser() for text in self.config.texts("claude_code_dirs")]
 
+    def find_memory_md(self, folder: Path) -> Path | None:
+        """The MEMORY.md that Claude Code keeps for this folder."""
+        from yester.memories.memory_md import memory_paths
+
+        places = memory_paths(self.claude_folders(), folder)
+        return next((place for place in places if place.is_file()), None)
+
 
 pass_app = click.make_pass_decorator(App)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +22,9 @@ from yester.memories import lifecycle, review
 from yester.memories.categories import CATEGORIES, category_of, get_category, lead_text
 from yester.memories.categories import clean_text as clean_memory_text
 from yester.memories.memory import GLOBAL, normalise_tags
-from yester.memories.memory_md import memory_paths
 from yester.memories.remember import find_candidate
 from yester.model import STATUSES, Change, Filters, Memo, Paging, replace
 from yester.operate.notes import lint_notes
-from yester.project import Projects
 from yester.recall.recall import make_hit
 from yester.text.sentences import find_snippet
 
@@ -166,8 +163,7 @@ def _field_lines(name: str, value: object) -> list[str]:
 
 def show_change(app: App, memo: Memo, what: str) -> Output:
     """What a change has made of a memory, in a line."""
-    lines = (f"{what} {format_memo(app, one)}" for one in (memo,))
-    return Output({"done": what, **memo_as_json(app, memo)}, lines)
+    return Output({"done": what, **memo_as_json(app, memo)}, [f"{what} {format_memo(app, memo)}"])
 
 
 # --- looking --------------------------------------------------------------------------------------
@@ -328,7 +324,8 @@ def lint_command(app: App, /, form: str, **given: Any) -> Output:
     found = review.lint_memories(app.reading, _choose_filters(app, given))
     notes = [
         {"file": str(path), "line": one.line, "check": one.what, "text": one.text}
-        for path, project in _find_notes(app, given)
+        for folder, project in _chosen_folders(app, given)
+        if (path := app.find_memory_md(folder))
         for one in lint_notes(app.reading, path, project)
     ]
     shown = _show_findings(app, found, form, notes)
@@ -346,22 +343,15 @@ def _show_findings(
     return Output({"findings": [*rows, *notes]}, (*_remark_lines(app, remarks, form), *in_notes))
 
 
-def _find_notes(app: App, given: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
-    """The MEMORY.md files of the projects that are meant, and their keys."""
-    for folder, project in _chosen_folders(app, given):
-        places = (place for place in memory_paths(app.claude_folders(), folder) if place.is_file())
-        yield from ((path, project) for path in islice(places, 1))
-
-
-def _chosen_folders(app: App, given: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
+def _chosen_folders(app: App, given: Mapping[str, Any]) -> list[tuple[Path, str]]:
     """(folder, key) of the projects named; of all; else of the current folder."""
     if not given["projects"] and not given["everywhere"]:
-        yield Path.cwd(), Projects(app.config.projects).by_folder(str(Path.cwd())).key
-        return
-    for project in app.reading.projects():
-        chosen = given["everywhere"] or {project.name, project.key} & set(given["projects"])
-        if chosen and project.root:
-            yield Path(project.root), project.key
+        return [(Path.cwd(), app.memory.current_project.key)]
+    return [
+        (Path(one.root), one.key)
+        for one in app.reading.projects()
+        if one.root and (given["everywhere"] or {one.name, one.key} & {*given["projects"]})
+    ]
 
 
 _WOULD = {"retire": "would retire", "archive": "would archive", "drop": "would let go"}

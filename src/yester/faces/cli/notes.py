@@ -77,10 +77,9 @@ def _find_note_files(app: App, path: Path) -> list[tuple[Path, str]]:
     """Files, and the folder that they are about where that is known."""
     whole = path.absolute()
     if whole.is_dir():
-        places = memory_paths(app.claude_folders(), whole)
-        kept = [place for place in places if place.is_file()]
         own = [(file, "") for file in memory_md.list_instruction_files(whole)]
-        return own + [(place, str(whole)) for place in kept[:1]]
+        kept = app.find_memory_md(whole)
+        return own + ([(kept, str(whole))] if kept else [])
     if not whole.exists():
         raise SourceError(f"{path}: no such file or folder")
     if whole.suffix != ".md":

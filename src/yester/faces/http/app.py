@@ -15,7 +15,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -30,7 +29,7 @@ from yester.faces.http.description import make_document, make_manual
 from yester.faces.http.guard import Failed, Guard, Slowdown, read_method
 from yester.faces.http.login import PROGRAM, USER, Keys, is_another_user, take_code
 from yester.faces.http.request import Refusal, read_body, read_query
-from yester.faces.http.stream import Stream, find_missed, is_cursor
+from yester.faces.http.stream import Stream, is_cursor
 from yester.faces.http.table import ENDPOINTS, EVENTS, Bearer, Endpoint, Health, Login
 from yester.memory import Memory
 
@@ -47,11 +46,11 @@ _TYPES = {".js": "text/javascript", ".mjs": "text/javascript", ".svg": "image/sv
 class Pool:
     """Threads with a store of their own each; the loop itself never touches a database."""
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: Memory, threads: int) -> None:
         self._memory = memory
         self._own = threading.local()
         self._made: list[Memory] = []
-        self._executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="answer")
+        self._executor = ThreadPoolExecutor(threads, thread_name_prefix="answer")
         self._waiting = 0
 
     async def run(self, call: Callable[..., T], *args: Any) -> T:
@@ -123,8 +122,8 @@ class App:
     ) -> None:
         self._memory, self._keys, self._clock = memory, keys, clock
         self._slowdown = slowdown or Slowdown()
-        self._pool = Pool(memory)
-        self.stream = Stream(memory, partial(self._pool.run, find_missed), failed)
+        self._pool, self._stream_pool = Pool(memory, _THREADS), Pool(memory, 1)
+        self.stream = Stream(self._stream_pool.run, failed)
         self._files = load_files(folder)
         constants = {
             "/health": Health(status="ok", version=__version__),
@@ -159,6 +158,7 @@ class App:
 
     def end(self) -> None:
         self._pool.close()
+        self._stream_pool.close()
 
     # --- answers ----------------------------------------------------------------------------------
 

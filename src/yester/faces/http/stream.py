@@ -1,4 +1,4 @@
-"""What is new, as it happens: server-sent events for any number of clients, from one thread.
+"""What is new, as it happens: server-sent events for any number of clients.
 
     event: ready       where the stream stands; the first one
     event: item        a new item, as a row of an index
@@ -7,19 +7,18 @@
     event: gap         more was missed than is told again; load what is shown anew
 
 An event's id is the cursor of the store's feed behind it; with it as Last-Event-ID a client goes on
-where it was. The thread asks the store every quarter of a second whether anybody has committed,
-which costs microseconds, and only while somebody listens. What came
-last is encoded once for all: a client that is slow keeps nothing but its place and is told the rest
-from the store, and one that does not read at all is dropped.
+where it was. While somebody listens, the store is asked every quarter of a second whether anybody
+has committed, which costs microseconds. What came last is encoded once for all: a client that is
+slow keeps nothing but its place and is told the rest from the store, and one that does not read at
+all is dropped.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
-import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -92,34 +91,41 @@ def find_missed(memory: Memory, since: str, until: str) -> list[Told]:
     return make_events(memory.store, lines)
 
 
+def read_feed(memory: Memory, at: str, known: Store | None) -> tuple[list[Told], str, Store]:
+    """What came behind a place, where the feed ends now, and the store; without a place, or where a
+    restored backup has taken the place of the store that was known, nothing came."""
+    store = memory.store
+    if not at or store is not known:
+        return [], store.feed()[1], store
+    lines, end = store.feed(at, _READ)
+    return make_events(store, lines), end, store
+
+
 class Stream:
-    """`close` it at the end. `find_missed` is called through `read`, in a thread of the pool."""
+    """`close` it at the end. `run` calls a function with a memory, in one thread of its own."""
 
     def __init__(
         self,
-        memory: Memory,
-        read: Callable[[str, str], Awaitable[list[Told]]],
+        run: Callable[..., Awaitable[Any]],
         failed: Callable[[str, BaseException], None],
     ) -> None:
-        self._memory, self._read, self._failed = memory, read, failed
+        self._run, self._failed = run, failed
         self._last: list[Told] = []  # what came last
         self._begin = self._end = ""  # the places before and behind that
-        self._news = asyncio.Event()
-        self._ready = asyncio.Event()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread: threading.Thread | None = None
-        self._poke = threading.Event()
-        self._anew = False  # somebody listens again: what came meanwhile is not news
+        self._news, self._ready = asyncio.Event(), asyncio.Event()
+        self._poller: asyncio.Task[None] | None = None
+        self._anew = True  # somebody listens again: what came meanwhile is not news
         self._closed = False
         self.clients = 0
-
-    # --- clients, in the loop -------------------------------------------------------------------
 
     async def follow(self, last: str | None) -> AsyncGenerator[bytes, None]:
         """What one client is sent, without end."""
         self.clients += 1
         if self.clients == 1:
-            self._begin_anew()
+            self._anew = True
+            self._ready.clear()
+        if self._poller is None or self._poller.done():
+            self._poller = asyncio.create_task(self._poll_store())
         try:
             await self._ready.wait()
             here = self._end if last is None else last
@@ -143,67 +149,35 @@ class Stream:
         """What comes behind a place: what came last or, from farther back, out of the store."""
         if here == self._end:
             return []
-        return self._last if here == self._begin else await self._read(here, self._end)
+        if here == self._begin:
+            return self._last
+        missed: list[Told] = await self._run(find_missed, here, self._end)
+        return missed
 
-    def _publish(self, told: list[Told]) -> None:
-        self._last, self._begin, self._end = told, self._end, told[-1].place
-        self._wake_clients()
-
-    def _move_to(self, at: str) -> None:
-        self._last, self._begin, self._end = [], at, at
-        self._ready.set()
-        self._wake_clients()
+    async def _poll_store(self) -> None:
+        known, said = None, ""
+        while self.clients and not self._closed:
+            at, self._anew = "" if self._anew else self._end, False
+            try:
+                told, end, store = await self._run(read_feed, at, known)
+                if told or not at or store is not known:
+                    self._last, self._begin, self._end = told, self._end if told else end, end
+                    self._ready.set()
+                    self._wake_clients()
+                known, said = store, ""
+            except (YesterError, OSError) as error:  # restored, busy, gone for a moment
+                if said != str(error):
+                    said = str(error)
+                    self._failed("streaming", error)
+                self._anew = True
+            await asyncio.sleep(_POLL)
 
     def _wake_clients(self) -> None:
         news, self._news = self._news, asyncio.Event()
         news.set()
 
     def close(self) -> None:
-        """In the loop: every client's stream ends."""
+        """Every client's stream ends."""
         self._closed = True
         self._ready.set()
         self._wake_clients()
-        self._poke.set()
-
-    def _begin_anew(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._ready.clear()
-        self._anew = True
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._poll_store, name="stream", daemon=True)
-            self._thread.start()
-        self._poke.set()
-
-    # --- the thread -----------------------------------------------------------------------------
-
-    def _poll_store(self) -> None:
-        memory = self._memory.for_thread()
-        known: Store | None = None
-        at, said = "", ""
-        while not self._closed:
-            try:
-                store = memory.store
-                if self._anew or store is not known:
-                    self._anew, known = False, store
-                    _, at = store.feed()
-                    self._call_in_loop(self._move_to, at)
-                else:
-                    lines, at = store.feed(at, _READ)
-                    if lines:
-                        self._call_in_loop(self._publish, make_events(store, lines))
-                said = ""
-            except (YesterError, OSError) as error:  # restored, busy, gone for a moment
-                if said != str(error):
-                    said = str(error)
-                    self._failed("streaming", error)
-                known = None
-            self._poke.wait(_POLL if self.clients else None)
-            self._poke.clear()
-        memory.close()
-
-    def _call_in_loop(self, what: Callable[..., None], *args: object) -> None:
-        assert self._loop is not None
-        try:
-            self._loop.call_soon_threadsafe(what, *args)
-        except RuntimeError:  # the loop has ended
-            self._closed = True
