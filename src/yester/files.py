@@ -84,7 +84,7 @@ def replace_file(path: Path, data: str | bytes, sync: bool = False) -> None:
 
 
 @contextmanager
-def _naming(path: Path, failure: str = "{}") -> Iterator[None]:
+def _name_failures(path: Path, failure: str = "{}") -> Iterator[None]:
     """What goes wrong with a file, said of that file."""
     try:
         yield
@@ -95,7 +95,7 @@ def _naming(path: Path, failure: str = "{}") -> Iterator[None]:
 def read_shared(path: Path) -> bytes | None:
     """The bytes of a regular file; None where there is none. Anything else is an error that says
     what stands there instead."""
-    with _naming(path), suppress(FileNotFoundError):
+    with _name_failures(path), suppress(FileNotFoundError):
         return read_bytes(path, follow=False)
     return None
 
@@ -105,7 +105,7 @@ def swap_shared(path: Path, data: bytes | None, expected: bytes | None) -> bool:
     else stands there by now: whoever changed it meant it. What was there keeps its mode. A file
     appears under its name complete or not at all."""
     part = path.with_name(f".{path.name}.{os.getpid()}.tmp")  # hidden: nobody takes it for a memory
-    with _naming(path, f"cannot be {'removed' if data is None else 'written'} ({{}})"):
+    with _name_failures(path, f"cannot be {'removed' if data is None else 'written'} ({{}})"):
         try:
             if data is not None:
                 part.unlink(missing_ok=True)
@@ -134,7 +134,7 @@ def append_shared(path: Path, make: Callable[[bytes], bytes]) -> bool:
     read_shared(path)  # a link or a pipe is an error
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     failure = "cannot be written ({})"
-    with _naming(path, failure), open(os.open(path, flags, 0o600), "wb", 0) as file:
+    with _name_failures(path, failure), open(os.open(path, flags, 0o600), "wb", 0) as file:
         flock(file, LOCK_EX | LOCK_NB)
         before = read_shared(path) or b""
         data = make(before)
@@ -149,7 +149,7 @@ def append_shared(path: Path, make: Callable[[bytes], bytes]) -> bool:
 def make_folder(root: Path, below: str) -> Path:
     """A folder below the root, made where it is missing; none of its parts may be a link, or the
     root would be left through it."""
-    with _naming(root / below, "cannot be made ({})"):
+    with _name_failures(root / below, "cannot be made ({})"):
         root.mkdir(parents=True, exist_ok=True)
         here = root
         for part in Path(below).parts:

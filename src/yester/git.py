@@ -122,7 +122,7 @@ class Answer:
     end: str  # whole, late (or too much), failed, not begun
 
     @property
-    def whole(self) -> bytes | None:
+    def whole_output(self) -> bytes | None:
         """All of it, or None."""
         return self.out if self.end == "whole" else None
 
@@ -160,7 +160,7 @@ def collect_signals(root: str, deadline: float, path: str = PATH) -> Signals:
         return Signals(manifests=manifests)
 
     def run_here(name: str, *values: int | str) -> bytes:
-        return ask_git(name, repository, *values, deadline=deadline, path=path).whole or b""
+        return ask_git(name, repository, *values, deadline=deadline, path=path).whole_output or b""
 
     changed = [name[3:] for name in run_here("changed").split(b"\0")]
     changed += run_here("untracked").split(b"\0")

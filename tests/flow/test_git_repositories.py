@@ -767,7 +767,7 @@ def test_a_git_that_never_stops_talking_is_cut_off(repo, tmp_path):
     answer = git.ask_git("changed", there, deadline=soon(), path=path)
     assert answer.end == "late"
     assert len(answer.out) < 5 << 20
-    assert git.ask_git("changed", there, deadline=soon(), path=path).whole is None
+    assert git.ask_git("changed", there, deadline=soon(), path=path).whole_output is None
 
 
 @pytest.mark.requirement("OPS-02")

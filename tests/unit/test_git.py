@@ -176,7 +176,7 @@ def test_a_value_that_could_be_anything_but_a_number_or_a_commit_starts_nothing(
 
 def test_without_git_there_is_no_answer(tmp_path):
     there = Repository(tmp_path, repository(tmp_path), tmp_path / ".git", "main", ID)
-    assert git.ask_git("changed", there, deadline=soon(), path=str(tmp_path)).whole is None
+    assert git.ask_git("changed", there, deadline=soon(), path=str(tmp_path)).whole_output is None
 
 
 # --- the log's form ------------------------------------------------------------------------------

@@ -309,12 +309,12 @@ class GitFacts:
             return None
         base = git.ask_git(
             "base", repository, before.head, head, deadline=deadline, path=self._path
-        ).whole
+        ).whole_output
         if base is None or base.decode().strip() != before.head:
             return None
         news = git.ask_git(
             "news", repository, _PAGE, 0, head, before.head, deadline=deadline, path=self._path
-        ).whole
+        ).whole_output
         if news is None:
             return None
         new = list(git.parse_commits(news))
@@ -362,7 +362,7 @@ class GitFacts:
             if tip not in history.parted:
                 base = git.ask_git(
                     "base", repository, tip, repository.head, deadline=deadline, path=self._path
-                ).whole
+                ).whole_output
                 if base is None:
                     continue
                 id_ = base.decode().strip()

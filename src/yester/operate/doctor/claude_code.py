@@ -65,17 +65,16 @@ def _find_link(case: Examination) -> Path | None:
     return next(map(install.plugin_link, folders), None)
 
 
-def look_at_plugin(case: Examination) -> Iterator[Finding]:
+def look_at_plugin(case: Examination) -> list[Finding]:
     if _find_link(case) is None:
-        return
+        return []
     files = install.read_files(install.packaged_folder(), sys.executable)
     stale = install.plan_copy(case.home, files)
     say = partial(make_finding, copy=install.copy_folder(case.home))
-    if stale:
-        names = ", ".join(change.path.name for change in stale[:4])
-        yield say("plugin.stale", partial(install.place_copy, case.home, files), names=names)
-    else:
-        yield say("plugin.current", number=len(files))
+    if not stale:
+        return [say("plugin.current", number=len(files))]
+    names = ", ".join(change.path.name for change in stale[:4])
+    return [say("plugin.stale", partial(install.place_copy, case.home, files), names=names)]
 
 
 def look_at_folders(case: Examination) -> Iterator[Finding]:
@@ -219,35 +218,29 @@ def _ask_program(program: Path, words: Sequence[str], environ: Mapping[str, str]
 # --- hooks and servers on trial ----------------------------------------------------------------
 
 
-def look_at_hooks(case: Examination, patience: float = WORKER_SECONDS) -> Iterator[Finding]:
+def look_at_hooks(case: Examination, patience: float = WORKER_SECONDS) -> list[Finding]:
     """Every hook once, as the client would run it."""
     link = _find_link(case)
     if link is None:
-        return
+        return []
     if any(one.kind == "all" and not one.until for one in load_pauses(case.home)):
-        yield make_finding("hooks.off")
-        return
+        return [make_finding("hooks.off")]
     if case.environ.get("YESTER_OFF", "0").lower() not in ("", "0", "false"):
-        yield make_finding("hooks.off_here")
-        return
+        return [make_finding("hooks.off_here")]
     try:
         commands = hook_commands(link)
     except (OSError, ValueError, KeyError, TypeError) as error:
-        yield make_finding("hooks.unreadable", link=link, error=error)
-        return
+        return [make_finding("hooks.unreadable", link=link, error=error)]
     slowest = Outcome("", 0.0)
     for event, command in commands.items():
         outcome = try_hook(case.home, link, event, command, case.environ)
         if outcome.silent and _await_worker(case.home, patience):  # it may only have been late
             outcome = try_hook(case.home, link, event, command, case.environ)
         if outcome.wrong:
-            yield _explain_hook(case.home, outcome)
-            return
+            return [_explain_hook(case.home, outcome)]
         slowest = max(slowest, outcome, key=lambda one: one.seconds)
-    number, milliseconds = len(commands), slowest.seconds * 1000
-    yield make_finding(
-        "hooks.right", number=number, slowest=slowest.what, milliseconds=milliseconds
-    )
+    say = partial(make_finding, number=len(commands), slowest=slowest.what)
+    return [say("hooks.right", milliseconds=slowest.seconds * 1000)]
 
 
 def _await_worker(home: Path, patience: float) -> bool:

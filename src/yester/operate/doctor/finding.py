@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from yester.config import Config
 from yester.errors import YesterError
 from yester.tables import load_table
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,7 @@ class Examination:
 
 class Check(NamedTuple):
     name: str
-    look: Callable[[Examination], Iterator[Finding]]
+    look: Callable[[Examination], Iterable[Finding]]
     fix: str = ""  # of an error that says none itself
     needs_home: bool = False
     slow: bool = False  # only where the examination is thorough
@@ -72,7 +74,7 @@ def walk_checks(checks: Sequence[Check], case: Examination) -> Iterator[Finding]
     for check in checks:
         if (check.slow and not case.thorough) or (check.needs_home and not case.home.exists()):
             continue
-        findings = _explain_errors(check, check.look(case))
+        findings = _explain_errors(check, check.look, case)
         yield from _put_right(check, findings, case) if case.fix else findings
 
 
@@ -83,25 +85,27 @@ def _put_right(check: Check, findings: Iterator[Finding], case: Examination) -> 
     done: list[tuple[Finding, Finding]] = []
     for finding in findings:
         if finding.mend and all(finding.mend is not other.mend for other in seen):
-            done += [(finding, one) for one in _explain_errors(check, _mend_finding(finding))]
+            done += [(finding, one) for one in _explain_errors(check, _mend_finding, finding)]
         seen.append(finding)
     if done:
-        seen = list(_explain_errors(check, check.look(case)))
+        seen = list(_explain_errors(check, check.look, case))
     yield from (one for finding, one in done if one.state == "problem" or finding not in seen)
     yield from seen
 
 
-def _mend_finding(finding: Finding) -> Iterator[Finding]:
+def _mend_finding(finding: Finding) -> list[Finding]:
     more = finding.mend() if finding.mend else None
     values = {**finding.values, **(more if isinstance(more, dict) else {})}
-    yield Finding(finding.check, "ok", finding.done.format_map(values))
+    return [Finding(finding.check, "ok", finding.done.format_map(values))]
 
 
-def _explain_errors(check: Check, findings: Iterator[Finding]) -> Iterator[Finding]:
+def _explain_errors(
+    check: Check, step: Callable[[T], Iterable[Finding]], given: T
+) -> Iterator[Finding]:
     """A check may itself be stopped by what it looks at: a folder that this user may not enter, a
     file that is another's. That is a finding as well."""
     try:
-        yield from findings
+        yield from step(given)
     except YesterError as error:
         yield explain_error(check.name, error, check.fix)
     except OSError as error:

@@ -20,10 +20,10 @@ _LITTLE_SPACE = 500 * 1024 * 1024
 _FOLDERS = ("run", "logs", "spool", "spool/tmp", "spool/new")  # of a home that has been used
 
 
-def look_at_versions(_: Examination) -> Iterator[Finding]:
+def look_at_versions(_: Examination) -> list[Finding]:
     python = ".".join(map(str, sys.version_info[:3]))
     engine = engine_version()
-    yield make_finding("versions.present", yester=__version__, python=python, engine=engine)
+    return [make_finding("versions.present", yester=__version__, python=python, engine=engine)]
 
 
 def look_at_settings(case: Examination) -> Iterator[Finding]:
@@ -33,12 +33,12 @@ def look_at_settings(case: Examination) -> Iterator[Finding]:
     yield from (make_finding("settings.warning", text=text) for text in case.config.warnings)
 
 
-def look_at_disk(case: Examination) -> Iterator[Finding]:
+def look_at_disk(case: Examination) -> list[Finding]:
     if not case.home.exists():
-        yield make_finding("home.missing", home=case.home)
-        return
+        return [make_finding("home.missing", home=case.home)]
     free = shutil.disk_usage(case.home).free
-    yield make_finding("disk.little" if free < _LITTLE_SPACE else "disk.enough", free=free / 1e9)
+    name = "disk.little" if free < _LITTLE_SPACE else "disk.enough"
+    return [make_finding(name, free=free / 1e9)]
 
 
 def look_at_access(case: Examination) -> Iterator[Finding]:

@@ -23,22 +23,21 @@ from yester.store.contract import Store
 from yester.store.figures import content_counts, project_parts
 
 
-def look_at_model(case: Examination) -> Iterator[Finding]:
+def look_at_model(case: Examination) -> list[Finding]:
     """The files of the embedding model, by their hashes, and whether it can be run."""
     from yester.text.embed import why_not
     from yester.text.models import MODELS, READER, verify_files
 
     name = case.config.text("embedder")
     if name == "none":
-        yield make_finding("model.none")
-        return
+        return [make_finding("model.none")]
     verified = name in MODELS and case.thorough
     if verified:
         verify_files(MODELS[name], case.home)
         verify_files(READER, case.home)
     if reason := why_not(case.config.values, case.home):
         raise ModelError(reason)
-    yield make_finding("model.whole" if verified else "model.present", name=name)
+    return [make_finding("model.whole" if verified else "model.present", name=name)]
 
 
 def look_at_backups(case: Examination) -> Iterator[Finding]:

@@ -40,13 +40,12 @@ _MISSING = "is not there"
 # --- the hooks' interpreter, and how they start the worker -------------------------------------
 
 
-def look_at_python(case: Examination) -> Iterator[Finding]:
+def look_at_python(case: Examination) -> list[Finding]:
     """Hooks are run by the python3 of the agent's PATH."""
     path = shutil.which("python3", path=case.environ.get("PATH"))
     oldest = ".".join(map(str, OLDEST_PYTHON))
     if path is None:
-        yield make_finding("python3.missing", oldest=oldest)
-        return
+        return [make_finding("python3.missing", oldest=oldest)]
     cwd = case.home if case.home.exists() else Path("/")
     # As a hook would be run.
     words = [path, "-I", "-S", "-c", "import sys; print(*sys.version_info[:3])"]
@@ -56,14 +55,13 @@ def look_at_python(case: Examination) -> Iterator[Finding]:
     if version < OLDEST_PYTHON:
         name = "old" if version else "broken"
     shown = ".".join(map(str, version))
-    yield make_finding(f"python3.{name}", path=path, version=shown, oldest=oldest)
+    return [make_finding(f"python3.{name}", path=path, version=shown, oldest=oldest)]
 
 
-def look_at_launch(case: Examination) -> Iterator[Finding]:
+def look_at_launch(case: Examination) -> list[Finding]:
     """How a session starts the worker: by run/launch, a named home's by what is recorded of it."""
     if not is_usual(case.home, case.environ):
-        yield _look_at_recorded(case)
-        return
+        return [_look_at_recorded(case)]
     path = case.home / "run" / "launch"
     wrong = _find_fault(path, case.home)
 
@@ -73,12 +71,11 @@ def look_at_launch(case: Examination) -> Iterator[Finding]:
         write_launch(case.home)
 
     if not wrong:
-        yield make_finding("launch.right", path=path)
-        return
+        return [make_finding("launch.right", path=path)]
     name = "launch.missing" if wrong == _MISSING else "launch.wrong"
     if case.fix:  # shown where it was in vain
         name = "launch.unwritable"
-    yield make_finding(name, renew_launch, path=path, wrong=wrong)
+    return [make_finding(name, renew_launch, path=path, wrong=wrong)]
 
 
 def _look_at_recorded(case: Examination) -> Finding:
