@@ -32,6 +32,7 @@ _SCHEME = re.compile(
 # A folder of work trees that stands beside its repository and has its name.
 _BESIDE = re.compile(r"(?P<name>[^.].*?)(?:\.|__)worktrees")
 _HOMES = ("home", "Users")
+_KEYS = ("git:", "dir:", "name:")
 
 EXCLUDED = Project("excluded:", "excluded")
 
@@ -45,20 +46,17 @@ class Projects:
     def __init__(
         self,
         overrides: Mapping[str, str],
-        home: Path | None = None,
-        refuses: Callable[[str, Project], bool] | None = None,
+        refuses: Callable[[str, Project], bool] = lambda _cwd, _project: False,
     ) -> None:
         self._refuses = refuses
-        user = home or Path.home()
-        self._names: dict[str, str] = {}
-        self._paths: list[tuple[Path, str]] = []
-        for key, name in overrides.items():
-            if key.startswith(("git:", "dir:", "name:")):
-                self._names[key] = name
-            else:
-                expanded = user / key[2:] if key.startswith("~/") else Path(key)
-                self._paths.append((expanded, name))
-        self._paths.sort(key=lambda pair: -len(pair[0].parts))  # the innermost folder decides
+        self._names = {key: overrides[key] for key in overrides if key.startswith(_KEYS)}
+        paths = [
+            (Path.home() / key[2:] if key.startswith("~/") else Path(key), name)
+            for key, name in overrides.items()
+            if not key.startswith(_KEYS)
+        ]
+        # The innermost folder decides.
+        self._paths = sorted(paths, key=lambda pair: -len(pair[0].parts))
         self._seen: dict[str, Project] = {}
         self._keys: dict[str, Project] = {}
 
@@ -79,13 +77,10 @@ class Projects:
     def _is_refused(self, cwd: str, found: Project) -> bool:
         """A user who excludes a folder by its name means it also where its project has another: a
         work tree that is its repository's, a number that is called by more of its path."""
-        if self._refuses is None:
-            return False
-        names = [_pure_path(cwd).name] if work_tree_place(cwd) else []
+        names = [found.name]
+        names += [_pure_path(cwd).name] if work_tree_place(cwd) else []
         names += [name for name in (_pure_path(found.root).name,) if name.isdigit()]
-        return self._refuses(cwd, found) or any(
-            self._refuses(cwd, Project(found.key, name)) for name in names
-        )
+        return any(self._refuses(cwd, replace(found, name=name)) for name in names)
 
     def apply_names(self, project: Project) -> Project:
         """The project under the name the user gave its key or its folder, else as it is."""

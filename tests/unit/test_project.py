@@ -172,8 +172,9 @@ def test_a_local_remote_is_no_place(url):
     assert normal_remote(url) == ""
 
 
-def test_the_user_may_name_a_folder_and_the_innermost_name_counts(tmp_path):
-    projects = Projects({"~/code": "all", "~/code/shop/api": "the-api"}, home=tmp_path)
+def test_the_user_may_name_a_folder_and_the_innermost_name_counts(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    projects = Projects({"~/code": "all", "~/code/shop/api": "the-api"})
     assert projects.by_folder(str(tmp_path / "code" / "x")).name == "all"
     assert projects.by_folder(str(tmp_path / "code" / "shop" / "api" / "src")).key == "name:the-api"
     assert projects.by_folder(str(tmp_path / "codex")).name == "codex"
