@@ -17,11 +17,10 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -211,8 +210,8 @@ def _ask_program(program: Path, words: Sequence[str], environ: Mapping[str, str]
         if not name.startswith(("CLAUDECODE", "CLAUDE_CODE_"))
     }
     words = [str(program), *words]
-    out, _, wrong = time_program(words, b"", cwd, {**clean, **CLAUDE_QUIET}, _ASKED_SECONDS)
-    return "" if wrong else out.decode("utf-8", "replace")
+    done = time_program(words, b"", cwd, {**clean, **CLAUDE_QUIET}, _ASKED_SECONDS)
+    return "" if done.wrong else done.out.decode("utf-8", "replace")
 
 
 # --- hooks and servers on trial ----------------------------------------------------------------
@@ -231,16 +230,17 @@ def look_at_hooks(case: Examination, patience: float = WORKER_SECONDS) -> list[F
         commands = hook_commands(link)
     except (OSError, ValueError, KeyError, TypeError) as error:
         return [make_finding("hooks.unreadable", link=link, error=error)]
-    slowest = Outcome("", 0.0)
+    times: dict[str, float] = {}
     for event, command in commands.items():
-        outcome = try_hook(case.home, link, event, command, case.environ)
-        if outcome.silent and _await_worker(case.home, patience):  # it may only have been late
-            outcome = try_hook(case.home, link, event, command, case.environ)
-        if outcome.wrong:
-            return [_explain_hook(case.home, outcome)]
-        slowest = max(slowest, outcome, key=lambda one: one.seconds)
-    say = partial(make_finding, number=len(commands), slowest=slowest.what)
-    return [say("hooks.right", milliseconds=slowest.seconds * 1000)]
+        trial = try_hook(case.home, link, event, command, case.environ)
+        if trial.silent and _await_worker(case.home, patience):  # it may only have been late
+            trial = try_hook(case.home, link, event, command, case.environ)
+        if trial.wrong:
+            return [_explain_hook(case.home, event, trial)]
+        times[event] = trial.seconds * 1000
+    slowest = max(times, key=lambda event: times[event], default="")
+    say = partial(make_finding, number=len(commands), slowest=slowest)
+    return [say("hooks.right", milliseconds=times.get(slowest, 0))]
 
 
 def _await_worker(home: Path, patience: float) -> bool:
@@ -252,10 +252,10 @@ def _await_worker(home: Path, patience: float) -> bool:
     return False
 
 
-def _explain_hook(home: Path, outcome: Outcome) -> Finding:
-    say = partial(make_finding, event=outcome.what, wrong=outcome.wrong)
+def _explain_hook(home: Path, event: str, trial: Trial) -> Finding:
+    say = partial(make_finding, event=event, wrong=trial.wrong)
     left = clear_trials(Spool(home))
-    if not outcome.silent:
+    if not trial.silent:
         return say("hooks.wrong")
     if ask_health(home):
         return say("hooks.elsewhere", home=home)
@@ -265,10 +265,10 @@ def _explain_hook(home: Path, outcome: Outcome) -> Finding:
 def look_at_servers(case: Examination) -> Iterator[Finding]:
     link = _find_link(case)
     for name, words in server_commands(link).items() if link else ():
-        outcome = try_server(name, words, case.environ, case.home)
-        milliseconds = outcome.seconds * 1000
-        row = "mcp.wrong" if outcome.wrong else "mcp.right"
-        yield make_finding(row, name=name, wrong=outcome.wrong, milliseconds=milliseconds)
+        trial = try_server(words, case.environ, case.home)
+        say = partial(make_finding, name=name, wrong=trial.wrong)
+        row = "mcp.wrong" if trial.wrong else "mcp.right"
+        yield say(row, milliseconds=trial.seconds * 1000)
 
 
 # What events carry, each some of it: a hook looks at what its event has.
@@ -295,9 +295,10 @@ _INITIALIZE = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    what: str  # an event, or an MCP server
+class Trial(NamedTuple):
+    """What a program printed, how long it took, and what was wrong."""
+
+    out: bytes
     seconds: float
     wrong: str = ""
     silent: bool = False  # wrong because an answer should have come, and nothing did
@@ -328,7 +329,7 @@ def server_commands(plugin: Path) -> dict[str, list[str]]:
 
 def try_hook(
     home: Path, plugin: Path, event: str, command: str, environ: Mapping[str, str]
-) -> Outcome:
+) -> Trial:
     """One hook, once, with what Claude Code gives to a hook, for all we know."""
     cwd = home / "run" / "trial"
     cwd.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -341,10 +342,8 @@ def try_hook(
         "CLAUDE_PLUGIN_ROOT": str(plugin),
     }
     words = ["/bin/sh", "-c", command]
-    out, seconds, wrong = time_program(words, msgspec.json.encode(payload), cwd, given)
-    if wrong:
-        return Outcome(event, seconds, wrong)
-    return Outcome(event, seconds, *_judge_answer(event, out))
+    trial = time_program(words, msgspec.json.encode(payload), cwd, given)
+    return trial if trial.wrong else Trial(*trial[:2], *_judge_answer(event, trial.out))
 
 
 def _judge_answer(event: str, out: bytes) -> tuple[str, bool]:
@@ -367,15 +366,15 @@ def _judge_answer(event: str, out: bytes) -> tuple[str, bool]:
     return ("" if inner.get("additionalContext") else "got an empty answer"), False
 
 
-def try_server(name: str, words: list[str], environ: Mapping[str, str], cwd: Path) -> Outcome:
+def try_server(words: list[str], environ: Mapping[str, str], cwd: Path) -> Trial:
     """Does an MCP server answer the first request a client makes?"""
-    out, seconds, wrong = time_program(words, msgspec.json.encode(_INITIALIZE), cwd, environ)
-    for line in out.splitlines():
+    trial = time_program(words, msgspec.json.encode(_INITIALIZE), cwd, environ)
+    for line in trial.out.splitlines():
         with suppress(msgspec.MsgspecError):
             answer = msgspec.json.decode(line, type=dict[str, Any])
             if answer.get("id") == 1 and "result" in answer:
-                return Outcome(name, seconds)
-    return Outcome(name, seconds, wrong or "gave no answer")
+                return trial._replace(wrong="")
+    return trial._replace(wrong=trial.wrong or "gave no answer")
 
 
 def time_program(
@@ -384,8 +383,7 @@ def time_program(
     cwd: Path,
     environ: Mapping[str, str],
     patience: float = _TRIED_SECONDS,
-) -> tuple[bytes, float, str]:
-    """What a program prints, the seconds it takes, and what goes wrong."""
+) -> Trial:
     began = time.monotonic()
     try:
         done = subprocess.run(  # noqa: S603 -- of our own plugin, or the user's with our words
@@ -393,14 +391,14 @@ def time_program(
             timeout=patience,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
-        return b"", patience, f"did not answer and end within {patience:g} s"
+        return Trial(b"", patience, f"did not answer and end within {patience:g} s")
     except OSError as error:
-        return b"", 0.0, f"{words[0]} cannot be run ({error.strerror})"
+        return Trial(b"", 0.0, f"{words[0]} cannot be run ({error.strerror})")
     wrong = ""
     if done.returncode:
         last = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:] or ["no reason"]
         wrong = f"ended with {done.returncode}: {last[0][:200]}"
-    return done.stdout, time.monotonic() - began, wrong
+    return Trial(done.stdout, time.monotonic() - began, wrong)
 
 
 def clear_trials(spool: Spool) -> int:

@@ -49,8 +49,8 @@ def look_at_python(case: Examination) -> list[Finding]:
     cwd = case.home if case.home.exists() else Path("/")
     # As a hook would be run.
     words = [path, "-I", "-S", "-c", "import sys; print(*sys.version_info[:3])"]
-    out, _, _ = time_program(words, b"", cwd, case.environ)
-    version = tuple(int(word) for word in out.split() if word.isdigit())
+    printed = time_program(words, b"", cwd, case.environ).out.split()
+    version = tuple(int(word) for word in printed if word.isdigit())
     name = "usable" if "/shims/" not in path else "shim"
     if version < OLDEST_PYTHON:
         name = "old" if version else "broken"
