@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from yester import files
-from yester.project import common_folder, git_folder
+from yester.project import walk_work_trees
 
 MOST_SECONDS = 0.150  # one question, however late the caller's own deadline is
 _MOST_BYTES = 4 << 20
@@ -192,17 +192,9 @@ def path_prefix(repository: Repository, root: str) -> str:
 
 def find_repository(folder: str) -> Repository | None:
     """The repository a folder is in, if it belongs to this user. A bare one is none."""
-    here = Path(folder)
-    if not here.is_absolute() or not os.path.isdir(here):  # noqa: PTH112 -- that one never raises
+    if not os.path.isdir(folder):  # noqa: PTH112 -- that one never raises
         return None
-    for top in (here, *here.parents):
-        try:
-            found = git_folder(top)
-            common = found and common_folder(found)
-        except (OSError, ValueError):
-            continue
-        if found is None or common is None:
-            continue
+    for top, found, common in walk_work_trees(Path(folder)):
         head = read_text(found / "HEAD").strip()
         if not head:
             continue

@@ -117,19 +117,12 @@ def identify_project(cwd: str) -> Project:
     """The project of a folder, which need not exist any more (its nearest repository counts)."""
     if not cwd:
         return named_project("unknown")
-    here = Path(cwd)
-    # A path of another kind of machine is relative here, and must not mean our own folder.
-    for folder in (here, *here.parents) if here.is_absolute() else ():
-        try:
-            own = git_folder(folder)
-            if own and (found := _repository_project(own, folder)):
-                return found
-        except (OSError, ValueError, RuntimeError):  # a name with a NUL, a link in a circle
-            continue
+    for top, own, common in walk_work_trees(Path(cwd)):
+        return _repository_project(top, own, common)
     if found := _owner_of_work_tree(cwd):
         return found
     name = readable_name(_pure_path(cwd).parts) if _pure_path(cwd).name else "unknown"
-    return Project(f"dir:{here}", name, str(here))
+    return Project(f"dir:{Path(cwd)}", name, str(Path(cwd)))
 
 
 def _pure_path(path: str) -> PurePath:
@@ -181,7 +174,21 @@ def _owner_of_work_tree(path: str) -> Project | None:
     return identify_project(str(owner))
 
 
-def git_folder(top: Path) -> Path | None:
+def walk_work_trees(folder: Path) -> Iterator[tuple[Path, Path, Path]]:
+    """The work trees a folder is in, the innermost first: its top, the folder of its HEAD, and the
+    folder of all work trees (objects, refs, configuration)."""
+    # A path of another kind of machine is relative here, and must not mean our own folder.
+    for top in (folder, *folder.parents) if folder.is_absolute() else ():
+        try:
+            own = _git_folder(top)
+            common = _common_folder(own) if own else None
+        except (OSError, ValueError, RuntimeError):  # a name with a NUL, a link in a circle
+            continue
+        if own and common:
+            yield top, own, common
+
+
+def _git_folder(top: Path) -> Path | None:
     """Where the HEAD of a work tree is, or was: its `.git`, or the folder that this file names, as
     it does in a linked work tree and in a submodule."""
     mark = top / ".git"
@@ -193,24 +200,19 @@ def git_folder(top: Path) -> Path | None:
     return (top / text.removeprefix("gitdir:").strip()).resolve()
 
 
-def common_folder(own: Path) -> Path | None:
-    """The folder of all work trees: objects, refs, configuration. Where the main repository is gone
-    or elsewhere, `…/.git/worktrees/NAME` still names it; else None."""
+def _common_folder(own: Path) -> Path | None:
+    """Where the main repository is gone or elsewhere, `…/.git/worktrees/NAME` still names it."""
     if (own / "commondir").is_file():
         return (own / read_text(own / "commondir").strip()).resolve()
-    if own.is_dir():
+    if (own / "HEAD").exists():
         return own
     return own.parent.parent if own.parent.name == "worktrees" else None
 
 
-def _repository_project(own: Path, top: Path) -> Project | None:
-    common = common_folder(own)
-    if common is None or (own.name == ".git" and not (own / "HEAD").exists()):
-        return None
+def _repository_project(top: Path, own: Path, common: Path) -> Project:
     if common != own:
         return _common_project(common, common.parent if common.name == ".git" else common)
-    project = _common_project(own, top)
-    parts = own.parts
+    project, parts = _common_project(own, top), own.parts
     if own != top / ".git" and ".git" in parts and "modules" in parts[parts.index(".git") :]:
         parent = Path(*parts[: parts.index(".git") + 1])
         return replace(project, parent=_common_project(parent, parent.parent).key)
