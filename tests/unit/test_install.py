@@ -125,16 +125,17 @@ def test_after_uninstalling_the_agents_folder_is_byte_for_byte_what_it_was(
         (folder / "skills" / "mine" / "SKILL.md").write_text("mine")
     before, was_there = tree(root), folder.exists()
     install.place_copy(home, {"hooks/hook.py": b""})
-    assert install.install_link(home, folder)
+    install.install_link(home, folder)
     assert install.is_installed(home, folder)
     once = tree(root)
-    assert install.install_link(home, folder) == []
+    install.install_link(home, folder)
     assert tree(root) == once
-    assert install.uninstall_link(home, folder)
+    install.uninstall_link(home, folder)
     install.remove_copy(home)
     assert tree(root) == before
     assert folder.exists() == was_there
-    assert install.uninstall_link(home, folder) == []
+    install.uninstall_link(home, folder)
+    assert tree(root) == before
 
 
 def test_what_others_put_into_a_folder_we_made_stays(home, tmp_path):
@@ -172,7 +173,7 @@ def test_what_is_not_ours_is_never_replaced(home, tmp_path, what):
     before = tree(tmp_path / "claude")
     with pytest.raises(InstallError, match=str(link)):
         install.install_link(home, tmp_path / "claude")
-    assert install.uninstall_link(home, tmp_path / "claude") == []
+    install.uninstall_link(home, tmp_path / "claude")
     assert tree(tmp_path / "claude") == before
 
 
@@ -180,7 +181,8 @@ def test_a_link_that_leads_nowhere_is_replaced(home, tmp_path):
     link = install.plugin_link(tmp_path / "claude")
     link.parent.mkdir(parents=True)
     link.symlink_to(tmp_path / "a home that is gone" / "plugin")
-    (change,) = install.install_link(home, tmp_path / "claude")
+    (change,) = install.plan_link(home, tmp_path / "claude")
+    install.install_link(home, tmp_path / "claude")
     assert str(change) == f"~ {link} -> {install.copy_folder(home)}"
     assert install.is_installed(home, tmp_path / "claude")
 

@@ -217,8 +217,8 @@ def plan_link(home: Path, folder: Path) -> list[Change]:
     return [Change("+", link, target)]
 
 
-def install_link(home: Path, folder: Path) -> list[Change]:
-    """The copy must be there already. What was done; nothing, the second time."""
+def install_link(home: Path, folder: Path) -> None:
+    """The copy must be there already."""
     steps, link = plan_link(home, folder), plugin_link(folder)
     with _explain_errors(link):
         missing = [path for path in (link.parent, *link.parent.parents) if not path.exists()][::-1]
@@ -232,24 +232,18 @@ def install_link(home: Path, folder: Path) -> list[Change]:
         for step in steps:
             link.unlink(missing_ok=True)
             link.symlink_to(step.target or "")
-    return [*(Change("+", path) for path in missing), *steps]
 
 
-def uninstall_link(home: Path, folder: Path) -> list[Change]:
-    """What was done; nothing where it was not installed."""
-    done, link = [], plugin_link(folder)
-    with _explain_errors(link):
+def uninstall_link(home: Path, folder: Path) -> None:
+    with _explain_errors(plugin_link(folder)):
         if is_installed(home, folder):
-            link.unlink()
-            done.append(Change("-", link))
+            plugin_link(folder).unlink()
         rows = read_installed(home)
         own = rows.pop(str(folder), None)
         for path in map(Path, reversed(own.made if own else ())):
             with suppress(OSError):  # others have put something there meanwhile, or removed it
                 path.rmdir()
-                done.append(Change("-", path))
         with suppress(OSError):  # made by the client for our plugin, which keeps nothing there
             (folder / "plugins" / "data" / "yester-skills-dir").rmdir()
         if own:
             _write_installed(home, rows)
-    return done
