@@ -29,7 +29,6 @@ _LAST_EVENT = {
     "schema": {"type": "string", "pattern": "^[0-9]{1,15}-[0-9]{1,15}(-[0-9]{1,15})?$"},
     "description": "The id of the last event that was told; what came since then is told again.",
 }
-_NAMES = {"GET": "get", "POST": "post", "PATCH": "patch"}
 
 
 def make_document(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
@@ -38,7 +37,7 @@ def make_document(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
     _, components = msgspec.json.schema_components([*shapes, Problem], ref_template=_REF)
     paths: dict[str, dict[str, Any]] = {}
     for one in endpoints:
-        paths.setdefault(one.path, {})[_NAMES[one.method]] = _describe_endpoint(one)
+        paths.setdefault(one.path, {})[one.method.lower()] = _describe_endpoint(one)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -77,7 +76,7 @@ def _describe_endpoint(one: Endpoint) -> dict[str, Any]:
         "responses": {
             "200": {
                 "description": one.does,
-                "content": {_media_type(one): {"schema": _answer_schema(one)}},
+                "content": {one.content.partition(";")[0]: {"schema": _answer_schema(one)}},
             },
             "default": {"$ref": "#/components/responses/problem"},
         },
@@ -105,10 +104,6 @@ def _operation_id(one: Endpoint) -> str:
     words = one.path.replace("{", "").replace("}", "").replace(".json", "").split("/")
     path = "_".join(word.replace("-", "_") for word in words if word and word != "api")
     return f"{one.method.lower()}_{path}"
-
-
-def _media_type(one: Endpoint) -> str:
-    return one.content.partition(";")[0]
 
 
 def _answer_schema(one: Endpoint) -> Mapping[str, Any]:
@@ -242,7 +237,8 @@ def _explain_endpoint(one: Endpoint, base: str) -> Operation:
 def _curl_command(one: Endpoint, base: str) -> str:
     if one.has_body:
         return f"curl {_AUTH} {_JSON} -d '{one.example}' {base}{one.path}"
-    return f"curl {_AUTH} '{_example_address(one, base)}'"
+    path = one.example if one.example.startswith("/") else one.path + one.example
+    return f"curl {_AUTH} '{base}{path}'"
 
 
 def _explain_parameter(one: Parameter) -> str:
@@ -254,10 +250,6 @@ def _explain_parameter(one: Parameter) -> str:
         "required" if one.required else "" if default == NONE else f"default {default}",
     )
     return "; ".join(filter(None, told))
-
-
-def _example_address(one: Endpoint, base: str) -> str:
-    return base + (one.example if one.example.startswith("/") else one.path + one.example)
 
 
 def write_default(one: Parameter) -> str:

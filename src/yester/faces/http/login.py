@@ -28,6 +28,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from yester.files import open_file, replace_file
+
 _TOKEN_BYTES = 32
 _CODE_SECONDS = 60.0
 _BEARER_SECONDS = 12 * 3600
@@ -43,32 +45,25 @@ def token(home: Path) -> str:
         if found:
             return found
         path.unlink(missing_ok=True)
-        home.mkdir(mode=0o700, parents=True, exist_ok=True)
         new = home / f"token.{os.getpid()}.{secrets.token_hex(4)}"
-        handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        replace_file(new, secrets.token_urlsafe(_TOKEN_BYTES) + "\n", sync=True)
         try:
-            os.write(handle, secrets.token_urlsafe(_TOKEN_BYTES).encode() + b"\n")
-            os.fsync(handle)
             with suppress(FileExistsError):  # somebody was faster: theirs counts
                 os.link(new, path)
         finally:
-            os.close(handle)
-            new.unlink(missing_ok=True)
+            new.unlink()
     raise OSError(f"{path} cannot be made")
 
 
 def _read_token(path: Path) -> str:
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        with open_file(path, follow=False) as file:
+            about = os.fstat(file.fileno())
+            text = file.read(200).decode("ascii", "replace").strip()
     except OSError:
         return ""
-    try:
-        about = os.fstat(handle)
-        closed = not stat.S_IMODE(about.st_mode) & 0o077 and about.st_uid == os.getuid()
-        text = os.read(handle, 200).decode("ascii", "replace").strip()
-    finally:
-        os.close(handle)
-    return text if closed and stat.S_ISREG(about.st_mode) and len(text) >= _TOKEN_BYTES else ""
+    closed = not stat.S_IMODE(about.st_mode) & 0o077 and about.st_uid == os.getuid()
+    return text if closed and len(text) >= _TOKEN_BYTES else ""
 
 
 def read_port(run: Path) -> int:
@@ -86,14 +81,8 @@ def read_port(run: Path) -> int:
 def new_code(home: Path, origin: str = USER) -> str:
     """A code for a browser; whoever knows the folder's files may ask anyway. `origin` is that of
     what will be written with it."""
-    folder = home / "run" / "codes"
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     code = secrets.token_urlsafe(_TOKEN_BYTES)
-    handle = os.open(folder / _hash_code(code), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        os.write(handle, origin.encode())
-    finally:
-        os.close(handle)
+    replace_file(home / "run" / "codes" / _hash_code(code), origin)
     return code
 
 
