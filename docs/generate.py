@@ -260,11 +260,15 @@ def _render_group(group: str) -> Iterator[str]:
         searches = issubclass(one.request, SearchRequest)
         shared = SHARED | SEARCH if searches else SHARED
         where = "body" if one.has_body else "query"
-        rows = [_render_row(p, "path") for p in one.in_path.values()]
-        rows += [_render_row(p, where) for p in one.others.values() if p.attribute not in shared]
+        rows = [_render_row(p, "path") for p in one.path_parameters.values()]
+        rows += [
+            _render_row(p, where)
+            for p in one.other_parameters.values()
+            if p.attribute not in shared
+        ]
         if rows:
             yield _render_table(rows)
-        others = [f"`{n}`" for n, p in one.others.items() if p.attribute in SHARED]
+        others = [f"`{n}`" for n, p in one.other_parameters.items() if p.attribute in SHARED]
         if searches:
             yield "And the parameters of [every search](#searches) and [filters](#filters)."
         elif others:

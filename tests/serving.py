@@ -16,8 +16,8 @@ from urllib.parse import urlencode
 
 from yester.faces.http.app import FOLDER, App
 from yester.faces.http.guard import Slowdown
-from yester.faces.http.login import Keys, token
-from yester.faces.http.server import Server, listening
+from yester.faces.http.login import Keys, load_token
+from yester.faces.http.server import Server, open_socket
 from yester.memory import Memory
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Serving:
     ) -> None:
         self.home, self.app, self.port, self.failures = home, app, port, failures
         self._keys = keys
-        self.token = token(home)
+        self.token = load_token(home)
 
     @property
     def host(self) -> str:
@@ -140,9 +140,9 @@ def serving(
     environ: dict[str, str] = NO_MODEL,
 ) -> Iterator[Serving]:
     failures: list[BaseException] = []
-    sock = listening(0)
+    sock = open_socket(0)
     port = sock.getsockname()[1]
-    keys = Keys(token(home))
+    keys = Keys(load_token(home))
     app = App(
         Memory(home, environ, who="http", ask_worker=ask_worker, recreates=False), keys, port,
         lambda _, error: failures.append(error), folder=folder,

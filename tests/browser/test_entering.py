@@ -18,8 +18,8 @@ import yester
 from tests.serving import NO_MODEL, at_once
 from yester.faces.http.app import App
 from yester.faces.http.guard import Slowdown
-from yester.faces.http.login import Keys, new_code, token
-from yester.faces.http.server import Server, listening
+from yester.faces.http.login import Keys, load_token, new_code
+from yester.faces.http.server import Server, open_socket
 from yester.memory import Memory
 
 pytestmark = [pytest.mark.browser, pytest.mark.requirement("DEL-10", "OPS-03")]
@@ -188,7 +188,7 @@ def test_reloading_stays_in_and_on_the_same_view(window, server):
 def running(home: Path, keys: Keys, port: int = 0) -> Iterator[int]:
     """A server on this port; the keys are the caller's, so that they can outlive it."""
     failures: list[BaseException] = []
-    sock = listening(port, exactly=bool(port))
+    sock = open_socket(port, exactly=bool(port))
     found = sock.getsockname()[1]
     app = App(
         Memory(home, NO_MODEL, who="http", ask_worker=None, recreates=False), keys, found,
@@ -208,7 +208,7 @@ def running(home: Path, keys: Keys, port: int = 0) -> Iterator[int]:
 
 
 def test_a_server_that_is_gone_is_said_and_comes_back_by_itself(window, home):
-    keys = Keys(token(home))
+    keys = Keys(load_token(home))
     page = window.new_page()
     live = page.locator(".live")
     with running(home, keys) as port:
@@ -231,10 +231,10 @@ def test_a_server_that_is_gone_is_said_and_comes_back_by_itself(window, home):
 
 def test_a_server_started_anew_knows_no_old_bearer_and_says_how_to_get_in(window, home):
     page = window.new_page()
-    with running(home, Keys(token(home))) as port:
+    with running(home, Keys(load_token(home))) as port:
         page.goto(f"http://127.0.0.1:{port}/#code={new_code(home)}")
         entered(page)
-    with running(home, Keys(token(home)), port):
+    with running(home, Keys(load_token(home)), port):
         page.evaluate("location.hash = '#/projects'")
         locked(page)
         assert page.evaluate("sessionStorage.getItem('yester.bearer')") is None
@@ -244,11 +244,13 @@ def test_a_server_started_anew_knows_no_old_bearer_and_says_how_to_get_in(window
 
 def test_a_tab_left_open_locks_by_itself_when_the_server_was_started_anew(window, home):
     page = window.new_page()
-    with running(home, Keys(token(home))) as port:
+    with running(home, Keys(load_token(home))) as port:
         page.goto(f"http://127.0.0.1:{port}/#code={new_code(home)}")
         entered(page)
         expect(page.locator(".live")).to_have_text("live")
-    with running(home, Keys(token(home)), port):  # nothing is clicked: the stream alone is refused
+    with running(
+        home, Keys(load_token(home)), port
+    ):  # nothing is clicked: the stream alone is refused
         locked(page)
         expect(page.locator("main")).to_contain_text("The server was started again")
         assert page.evaluate("sessionStorage.getItem('yester.bearer')") is None

@@ -121,7 +121,11 @@ def test_every_endpoint_and_its_parameters_are_documented():
     text = (ROOT / "docs" / "reference" / "http.md").read_text("utf-8")
     for one in ENDPOINTS:
         assert f"### {one.method} {one.path}\n" in text
-        assert [name for name in (*one.in_path, *one.others) if f"`{name}`" not in text] == []
+        assert [
+            name
+            for name in (*one.path_parameters, *one.other_parameters)
+            if f"`{name}`" not in text
+        ] == []
 
 
 def test_every_agent_is_documented():

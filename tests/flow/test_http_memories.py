@@ -11,7 +11,7 @@ from tests.redaction import list_examples
 from tests.serving import serving
 from yester.faces.http.login import new_code
 from yester.memories.categories import CATEGORIES
-from yester.memories.memory import Author
+from yester.memories.memory import Author, plain_form
 from yester.memories.remember import Draft
 from yester.redact import load_rules
 
@@ -275,7 +275,7 @@ def test_secrets_are_left_out_on_the_way_in(api):
     assert secret.encode() not in new.body
     assert do(api, "utc", "archive", why=secret).status == 200
     with yester.open(api.home) as memory:
-        kept = [memory.memories.plain(memo) for memo in memory.memories.list(status="all")]
+        kept = [plain_form(memo) for memo in memory.memories.list(status="all")]
         told = [vars_of(change) for change in memory.memories.history()]
     assert secret not in json.dumps([kept, told])
 

@@ -20,7 +20,7 @@ from yester.faces.http.table import ENDPOINTS, EVENTS
 # Whether something invalid was refused: an empty object or a number for a list is nothing one could
 # see in a query, and this check does not always know that. `make api` has it, with fixed cases.
 UNSURE = negative_data_rejection
-EXAMPLES = 3  # of each endpoint; `make api` has many more
+EXAMPLES = 2  # of each endpoint; `make api` has many more
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def test_requests_made_from_the_document_are_answered_as_it_says(api):
             continue
         operation = schema[endpoint.path][endpoint.method]
         modes = [GenerationMode.POSITIVE]
-        if endpoint.others or endpoint.in_path:
+        if endpoint.other_parameters or endpoint.path_parameters:
             modes.append(GenerationMode.NEGATIVE)
 
         @settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck), database=None)

@@ -465,7 +465,7 @@ def test_a_code_brought_by_another_user_of_the_machine_is_seen(tmp_path):
 # --- garbage --------------------------------------------------------------------------------------
 
 _word = st.text(st.characters(codec="utf-8"), max_size=20)
-_known = [name for one in ENDPOINTS for name in one.others]
+_known = [name for one in ENDPOINTS for name in one.other_parameters]
 
 
 @given(

@@ -15,6 +15,7 @@ import yester
 from tests.written import HOSTILE, memory
 from yester.memories.files import FILED, MemoryFile, parse_memory_file, redact_memory_file
 from yester.memories.folder import MemoryFolder, narrow_limit, parse_index
+from yester.memories.memory import plain_form
 from yester.operations.context import ContextRequest, build_context
 
 pytestmark = pytest.mark.requirement("MEM-06")
@@ -91,7 +92,7 @@ def shown(shop, name) -> dict:
     with yester.open(shop.parent / "memory") as opened:
         memo = opened.memories.get(name)
     return {
-        **opened.memories.plain(memo), "version": memo.version, "since": memo.since // 1000,
+        **plain_form(memo), "version": memo.version, "since": memo.since // 1000,
         "epoch": memo.item.epoch // 1000, "updated": memo.item.updated // 1000,
         "trust": memo.item.trust,
     }  # fmt: skip

@@ -13,7 +13,7 @@ import pytest
 import yester
 from yester.errors import UsageError
 from yester.faces.http.login import read_port
-from yester.faces.http.server import listening
+from yester.faces.http.server import open_socket
 from yester.worker.process import SERVER, seat_holder, take_seat
 
 
@@ -85,16 +85,16 @@ def test_a_port_file_without_a_server_is_not_believed(tmp_path):
 
 
 def test_a_port_that_is_taken_is_passed_over_unless_it_was_asked_for():
-    first = listening(0)
+    first = open_socket(0)
     port = first.getsockname()[1]
     try:
         if port < 65_000:
-            second = listening(port)
+            second = open_socket(port)
             assert port < second.getsockname()[1] <= port + 20
             assert second.getsockname()[0] == "127.0.0.1"
             second.close()
         with pytest.raises(UsageError, match=f"port {port} is taken"):
-            listening(port, exactly=True)
+            open_socket(port, exactly=True)
     finally:
         first.close()
 

@@ -36,10 +36,10 @@ def test_the_defaults_are_those_of_the_seeds():
         "relevance",
     )
     by_path = {one.path: one for one in ENDPOINTS}
-    near = by_path["/api/search/timeline"].others
+    near = by_path["/api/search/timeline"].other_parameters
     assert (near["depth_before"].default, near["depth_after"].default) == (10, 10)
-    assert by_path["/api/search/recent-context"].others["limit"].default == 3
-    assert by_path["/api/context/recent"].others["limit"].default == 3
+    assert by_path["/api/search/recent-context"].other_parameters["limit"].default == 3
+    assert by_path["/api/context/recent"].other_parameters["limit"].default == 3
 
 
 def test_lists_are_written_with_commas_or_given_several_times():
@@ -123,18 +123,18 @@ def test_every_endpoint_and_parameter_is_explained():
 @pytest.mark.requirement("OPS-03")
 def test_the_token_is_made_once_and_for_this_user_alone(tmp_path):
     home = tmp_path / "home"
-    first = login.token(home)
+    first = login.load_token(home)
     assert len(first) >= 43
     assert (home / "token").stat().st_mode & 0o777 == 0o600
     assert home.stat().st_mode & 0o777 == 0o700
-    assert login.token(home) == first
+    assert login.load_token(home) == first
     assert [path.name for path in home.iterdir()] == ["token"]
 
 
 @pytest.mark.requirement("OPS-03")
 @pytest.mark.parametrize("damage", ["open", "short", "link"])
 def test_a_token_that_others_could_know_is_replaced(tmp_path, damage):
-    first, path = login.token(tmp_path), tmp_path / "token"
+    first, path = login.load_token(tmp_path), tmp_path / "token"
     if damage == "open":
         path.chmod(0o644)
     elif damage == "short":
@@ -142,7 +142,7 @@ def test_a_token_that_others_could_know_is_replaced(tmp_path, damage):
     else:
         path.rename(tmp_path / "elsewhere")
         path.symlink_to(tmp_path / "elsewhere")
-    assert login.token(tmp_path) not in (first, "x")
+    assert login.load_token(tmp_path) not in (first, "x")
     assert path.stat().st_mode & 0o777 == 0o600
 
 

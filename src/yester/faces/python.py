@@ -23,7 +23,7 @@ from yester.ingest.transcripts import add_items
 from yester.memories import lifecycle
 from yester.memories.categories import clean_text, drop_surrogates, get_category
 from yester.memories.folder import locate_folder
-from yester.memories.memory import GLOBAL, Author, plain_form
+from yester.memories.memory import GLOBAL, Author
 from yester.memories.remember import Choice, Draft, Kept, find_candidate, remember
 from yester.memories.sync import ImportReport, SyncReport, import_folder, sync_folder
 from yester.memory import Memory
@@ -439,11 +439,6 @@ class Memories:
     def _change_status(self, name: int | str, what: str, by: Author, force: bool = False) -> Memo:
         id_ = self.get(name).item.id
         return lifecycle.change_status(self._store, id_, what, _stamp_author(by), force=force)
-
-    @staticmethod
-    def plain(memo: Memo) -> dict[str, Any]:
-        """A memory as plain values."""
-        return plain_form(memo)
 
     def _find_project(self, name: str) -> Project:
         for project in self._store.projects():

@@ -7,7 +7,7 @@ why, and what a program must not do it cannot do here either.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
@@ -25,8 +25,8 @@ from yester.operations.memory_rows import (
     Action,
     Changed,
     Field,
-    MemoryRows,
     describe_change,
+    describe_memory,
     list_actions,
     list_fields,
 )
@@ -234,8 +234,8 @@ def list_memories(memory: Memory, request: MemoriesRequest) -> Memories:
         found = memory.reading.memos(filters, Paging(most, offset=offset, statuses=statuses))
     if not found:
         memory.check_names(filters)
-    rows = MemoryRows(memory.reading, full=request.format == "full")
-    results = rows.memory_rows(found[: request.limit])
+    full = request.format == "full"
+    results = [describe_memory(memory, memo, full) for memo in found[: request.limit]]
     more = len(found) > request.limit
     return Memories(count=len(results), more=more, format=request.format, results=results)
 
@@ -278,10 +278,10 @@ def _find_memo(memory: Memory, id_: int) -> Memo:
 
 
 def _describe_memo(memory: Memory, memo: Memo) -> MemoryShown:
-    store, rows = memory.reading, MemoryRows(memory.reading)
+    store = memory.reading
     return MemoryShown(
-        memory=rows.memory_row(memo),
-        chain=rows.memory_rows(lifecycle.list_chain(store, memo)),
+        memory=describe_memory(memory, memo),
+        chain=[describe_memory(memory, one) for one in lifecycle.list_chain(store, memo)],
         history=[describe_change(one) for one in store.changes(memo.item.id, limit=_HISTORY)],
         use=describe_use(store, [memo.item.id])[0],
         actions=list_actions(store, memo, memory.origin),
@@ -301,27 +301,26 @@ def find_candidate(memory: Memory, request: CandidateRequest) -> Candidate:
     if choice.best is None and request.title:
         text = f"{clean_text(request.title)} {text}"
         choice = remember.find_candidate(memory.reading, category, text, where, tags)
-    rows, best = MemoryRows(memory.reading, full=False), choice.best
-    action: Any = choice.action
+    best, action = choice.best, cast(Any, choice.action)
     return Candidate(
         action=action,
-        match=rows.memory_row(best.memo) if best else None,
+        match=describe_memory(memory, best.memo, full=False) if best else None,
         score=best.points if best else 0,
         reasons=[redact(reason) for reason in best.reasons] if best else [],
-        others=rows.memory_rows(other.memo for other in choice.others),
+        others=[describe_memory(memory, other.memo, full=False) for other in choice.others],
         compared=choice.compared,
     )
 
 
 def review_memories(memory: Memory, request: ReviewRequest) -> Review:
     """Memories that deserve a look."""
-    filters, rows = make_filters(memory, request), MemoryRows(memory.reading, full=False)
+    found = review.review_memories(memory.reading, make_filters(memory, request), memory.now)
     findings = [
         Deserving(
-            memory=rows.memory_row(one.memo), check=one.check, text=redact(one.text),
-            fix=redact(one.fix),
+            memory=describe_memory(memory, one.memo, full=False), check=one.check,
+            text=redact(one.text), fix=redact(one.fix),
         )
-        for one in review.review_memories(memory.reading, filters, memory.now)
+        for one in found
     ]  # fmt: skip
     return Review(count=len(findings), findings=findings)
 

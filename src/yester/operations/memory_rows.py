@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -12,6 +12,7 @@ from yester.deliver.lines import item_icon
 from yester.memories import categories
 from yester.memories.categories import CATEGORIES, category_of
 from yester.memories.lifecycle import STEPS, find_undoable, successor_id
+from yester.memory import Memory as OpenedMemory
 from yester.model import Change, Memo
 from yester.operations.request import about
 from yester.redact import redact, redact_value
@@ -84,32 +85,21 @@ class Field(Struct, kw_only=True):
     part: Literal["memory", "content"]
 
 
-class MemoryRows:
-    """Rows of one answer: names are looked up once."""
-
-    def __init__(self, store: Store, full: bool = True) -> None:
-        self._store, self._full = store, full
-        self._names = {project.key: project.name for project in store.projects()}
-
-    def memory_rows(self, memos: Iterable[Memo]) -> list[Memory]:
-        return [self.memory_row(memo) for memo in memos]
-
-    def memory_row(self, memo: Memo) -> Memory:
-        item = memo.item
-        text = redact(item.body)
-        return Memory(
-            id=item.id, slug=redact(memo.slug), title=redact(item.title) or shorten_text(text, 100),
-            type=redact(item.type), icon=item_icon(item.kind, item.type), status=item.status,
-            scope=memo.scope, path=redact(memo.path),
-            project=redact(self._names.get(item.project, item.project)),
-            text=text if self._full else shorten_text(text, _BEGINNING),
-            content=redact_value(memo.content) if self._full else UNSET,
-            tags=redact_value(item.tags), files=redact_value(item.files),
-            confidence=item.confidence, origin=item.origin, version=memo.version,
-            created=item.epoch, updated=item.updated, since=memo.since,
-            reason=redact(memo.reason), supersedes=item.supersedes,
-            superseded_by=successor_id(self._store, item.id), tokens=reading_cost(item),
-        )  # fmt: skip
+def describe_memory(opened: OpenedMemory, memo: Memo, full: bool = True) -> Memory:
+    item, text = memo.item, redact(memo.item.body)
+    return Memory(
+        id=item.id, slug=redact(memo.slug), title=redact(item.title) or shorten_text(text, 100),
+        type=redact(item.type), icon=item_icon(item.kind, item.type), status=item.status,
+        scope=memo.scope, path=redact(memo.path),
+        project=redact(opened.project_names().get(item.project, item.project)),
+        text=text if full else shorten_text(text, _BEGINNING),
+        content=redact_value(memo.content) if full else UNSET,
+        tags=redact_value(item.tags), files=redact_value(item.files),
+        confidence=item.confidence, origin=item.origin, version=memo.version,
+        created=item.epoch, updated=item.updated, since=memo.since,
+        reason=redact(memo.reason), supersedes=item.supersedes,
+        superseded_by=successor_id(opened.reading, item.id), tokens=reading_cost(item),
+    )  # fmt: skip
 
 
 def describe_change(change: Change) -> Changed:

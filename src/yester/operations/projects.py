@@ -130,8 +130,8 @@ def merge_projects(memory: Memory, request: MergeRequest) -> Merged:
         _move_items(memory, [into, project], named_project(into.name, into.root))
         done, later = "are now", "; what is captured there later goes the same way (config.toml)"
     message = (
-        f"{_count(items, 'item')} of {_count(part.sessions, 'session')}, "
-        f"{_count(memories, 'memory', 'memories')} among them (also what is put away), {done} "
+        f"{_count_noun(items, 'item')} of {_count_noun(part.sessions, 'session')}, "
+        f"{_count_noun(memories, 'memory', 'memories')} among them (also what is put away), {done} "
         f"part of {into.name}{later}"
     )
     return Merged(
@@ -140,7 +140,7 @@ def merge_projects(memory: Memory, request: MergeRequest) -> Merged:
     )  # fmt: skip
 
 
-def _count(number: int, one: str, many: str = "") -> str:
+def _count_noun(number: int, one: str, many: str = "") -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
@@ -168,11 +168,11 @@ def undo_join(home: Path, store: Store, wanted: str, now: int) -> tuple[Place, i
     path = join.root or join.key.removeprefix("dir:")
     into = named_project(_free_name(store, join), path)
 
-    def move() -> int:
+    def move_items() -> int:
         return store.part_project(join, into, now)
 
     with config.one_at_a_time:
-        return into, _change_names(home, store, {path: into.name}, move)
+        return into, _change_names(home, store, {path: into.name}, move_items)
 
 
 def _free_name(store: Store, join: Join) -> str:
@@ -187,7 +187,7 @@ def _free_name(store: Store, join: Join) -> str:
 def _move_items(memory: Memory, projects: list[Place], into: Place) -> None:
     store = memory.store
 
-    def move() -> None:
+    def move_items() -> None:
         for project in projects:
             store.merge_project(project.key, into)
 
@@ -200,7 +200,7 @@ def _move_items(memory: Memory, projects: list[Place], into: Place) -> None:
                 f"[projects] of config.toml leads elsewhere from a folder of {into.name!r}",
                 "correct it with an editor, then run: yester index",
             )
-        _change_names(memory.home, store, names, move)
+        _change_names(memory.home, store, names, move_items)
     memory.reload_config()
 
 

@@ -308,14 +308,14 @@ def serve_command(
 
 def _run_server(home: Path, port: int, exactly: bool, idle: float | None) -> None:
     from yester.faces.http.app import App as Served
-    from yester.faces.http.login import PROGRAM, Keys, token
-    from yester.faces.http.server import listening, serve
+    from yester.faces.http.login import PROGRAM, Keys, load_token
+    from yester.faces.http.server import open_socket, serve
     from yester.memory import Memory
 
     os.umask(0o077)
     log = process.Log(home / "logs", name="serve.log")
-    sock = listening(port, exactly)
-    keys = Keys(token(home))
+    sock = open_socket(port, exactly)
+    keys = Keys(load_token(home))
     memory = Memory(home, os.environ, who="http", origin=PROGRAM, recreates=False)
     number = sock.getsockname()[1]
     click.echo(f"http://127.0.0.1:{number}  (token: {home / 'token'}; viewer: yester ui)")

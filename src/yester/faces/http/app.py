@@ -201,7 +201,7 @@ class App:
         foreign = is_another_user(scope.get("client"))
         origin = "" if foreign else take_code(self._memory.home, request.code, self._clock())
         if not origin:
-            await self._slowdown.punish()
+            await self._slowdown.delay_answer()
             raise Refusal(
                 401, "the code is wrong, older than a minute, or was used before",
                 parameter="code", fix="get another one: yester ui",

@@ -83,14 +83,14 @@ def _describe_endpoint(one: Endpoint) -> dict[str, Any]:
     }
     if one.open:
         found["security"] = []
-    parameters = [_describe_parameter(p, "path") for p in one.in_path.values()]
+    parameters = [_describe_parameter(p, "path") for p in one.path_parameters.values()]
     if one.has_body:
         found["requestBody"] = {
             "required": True,
-            "content": {"application/json": {"schema": _body_schema(one.others)}},
+            "content": {"application/json": {"schema": _body_schema(one.other_parameters)}},
         }
     else:
-        parameters += [_describe_parameter(p, "query") for p in one.others.values()]
+        parameters += [_describe_parameter(p, "query") for p in one.other_parameters.values()]
     if one.content == EVENTS:
         parameters.append(_LAST_EVENT)
         found["description"] = one.does
@@ -227,7 +227,9 @@ def _explain_endpoint(one: Endpoint, base: str) -> Operation:
         endpoint=f"{one.method} {one.path}",
         does=one.does,
         parameters={
-            n: _explain_parameter(p) for n, p in one.others.items() if p.attribute not in shared
+            n: _explain_parameter(p)
+            for n, p in one.other_parameters.items()
+            if p.attribute not in shared
         },
         also=" and ".join(also),
         example=_curl_command(one, base),

@@ -61,7 +61,7 @@ class Slowdown:
         """Seconds for so many failures, of which one is forgotten each second."""
         return 0.0 if level <= 5 else min(0.05 * 2 ** (min(level, 20) - 6), 5.0)
 
-    async def punish(self) -> None:
+    async def delay_answer(self) -> None:
         now = self._clock()
         self._level = max(0.0, self._level - (now - self._at)) + 1
         self._at = now
@@ -178,7 +178,7 @@ class Guard:
         kind, _, token = text.encode("latin-1").partition(b" ")
         if kind.lower() == b"bearer" and (origin := self._keys.find_origin(token.strip())):
             return origin
-        await self._slowdown.punish()
+        await self._slowdown.delay_answer()
         raise Refusal(
             401, "the token is wrong" if given else "a token is needed",
             parameter="Authorization",

@@ -37,7 +37,7 @@ _MOST_BEARERS = 100
 PROGRAM, USER = "agent", "user"  # origins of what is written
 
 
-def token(home: Path) -> str:
+def load_token(home: Path) -> str:
     """The token of this home; a new one where there is none, or others could have read it."""
     path = home / "token"
     for _ in range(3):

@@ -36,7 +36,7 @@ _MOST_CONNECTIONS = 1_000
 _CHECKED = 30  # seconds between looks at whether anybody is there
 
 
-def listening(port: int, exactly: bool = False) -> socket.socket:
+def open_socket(port: int, exactly: bool = False) -> socket.socket:
     """A socket on this port or, unless it must be this one, the next that is free."""
     for tried in range(port, port + 1 if exactly or not port else min(port + _TRIED, 65_536)):
         # The protocol is named: only then asyncio switches Nagle's algorithm off, which would hold

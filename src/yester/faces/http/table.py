@@ -50,12 +50,12 @@ class Endpoint:
     conflict: str = ""
 
     @property
-    def in_path(self) -> Mapping[str, Parameter]:
+    def path_parameters(self) -> Mapping[str, Parameter]:
         known = list_parameters(self.request)
         return {name: one for name, one in known.items() if f"{{{name}}}" in self.path}
 
     @property
-    def others(self) -> Mapping[str, Parameter]:
+    def other_parameters(self) -> Mapping[str, Parameter]:
         known = list_parameters(self.request)
         return {name: one for name, one in known.items() if f"{{{name}}}" not in self.path}
 
