@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from yester.model import Item
 from yester.text.document import (
     FIELDS,
-    count_bounds,
     expand_item,
     find_matches,
     hash_bytes,
@@ -74,14 +73,3 @@ def test_counts_stop_at_what_a_byte_holds():
 
 def test_an_item_without_text_has_an_empty_vector():
     assert read_fields(expand_item(Item("r", "message")).vector) == []
-
-
-@given(_texts, _texts, st.lists(_texts, max_size=3))
-def test_how_many_terms_there_are_is_told_by_the_heads_of_its_fields(title, body, facts):
-    vector = expand_item(
-        Item("r", "observation", title=title, body=body, facts=tuple(facts))
-    ).vector
-    least, most = count_bounds(vector)
-    fields = [set(part.hashes) for part in read_fields(vector)]
-    assert least <= len(set().union(*fields)) <= most
-    assert (least, most) == (max(map(len, fields), default=0), sum(map(len, fields)))

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, NamedTuple
 
 from yester.clock import parse_bound
@@ -31,7 +30,7 @@ from yester.recall.rank import Ranked, Weights, adjust_score
 from yester.recall.staleness import Staleness, Work, work_of
 from yester.redact import redact
 from yester.store.contract import Store
-from yester.text.document import count_bounds, item_text, read_fields
+from yester.text.document import item_text, read_fields
 from yester.text.query import Query, parse_query
 
 ORDERS = ("relevance", "date_desc", "date_asc")
@@ -256,15 +255,15 @@ class Chosen(NamedTuple):
 
 def collapse_duplicates(found: Iterable[Ranked], most: int) -> list[Chosen]:
     """The first `most` different ones."""
-    kept: list[tuple[Chosen, _Terms]] = []
+    kept: list[tuple[Chosen, set[int]]] = []
     by_hash: dict[bytes, int] = {}
     for one in found:
         if one.score <= 0:
             break
         at = by_hash.get(one.candidate.hash)
-        terms = _Terms(one.candidate)
+        terms = terms_of(one.candidate)
         if at is None:
-            at = next((i for i, (_, other) in enumerate(kept) if terms.is_same(other)), None)
+            at = next((i for i, (_, other) in enumerate(kept) if same_words(terms, other)), None)
         if at is not None:
             kept[at][0].alike.append(one.candidate.id)
             continue
@@ -275,29 +274,8 @@ def collapse_duplicates(found: Iterable[Ranked], most: int) -> list[Chosen]:
     return [one for one, _ in kept]
 
 
-class _Terms:
-    """A candidate's terms, taken apart when first needed: most pairs differ in size alone."""
-
-    def __init__(self, candidate: Candidate) -> None:
-        self._candidate = candidate
-        self._least, self._most = count_bounds(candidate.vector)
-
-    @cached_property
-    def all_terms(self) -> set[int]:
-        return terms_of(self._candidate)
-
-    def is_same(self, other: _Terms) -> bool:
-        most, least = min(self._most, other._most), max(self._least, other._least)
-        if most < _SHORT or most < _SAME * least:
-            return False
-        return same_words(self.all_terms, other.all_terms)
-
-
 def terms_of(candidate: Candidate) -> set[int]:
-    words: set[int] = set()
-    for part in read_fields(candidate.vector):
-        words.update(part.hashes)
-    return words
+    return set[int]().union(*(field.hashes for field in read_fields(candidate.vector)))
 
 
 def same_words(one: set[int], other: set[int]) -> bool:

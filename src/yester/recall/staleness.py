@@ -70,6 +70,10 @@ class Facts:
     branch: str = ""
     parted: Mapping[str, int] = field(default_factory=dict)  # branch not merged → since when, ms
 
+    def reaches(self, epoch: int) -> bool:
+        """Is every change since then known?"""
+        return self.reach is not None and self.reach <= epoch
+
 
 @dataclass(frozen=True, slots=True)
 class Staleness:
@@ -119,7 +123,7 @@ def _judge_work(one: Work, facts: Facts) -> Staleness | None:
     if not fates:
         return FRESH if len(known) == len(looked) else None
     gone = sum(fate.state == "gone" for fate in fates)
-    least = facts.reach is None or facts.reach > one.epoch  # there may be changes not seen
+    least = not facts.reaches(one.epoch)  # there may be changes not seen
     if gone == len(looked):
         return Staleness("gone", _describe_fates(fates, least), 1.0)
     moved = all(fate.state == "renamed" for fate in fates)
@@ -150,7 +154,8 @@ def _file_fate(file: str, weight: int, epoch: int, facts: Facts) -> _Fate | None
         if name not in facts.present:
             return None
         touches = sorted(touch for touch in facts.touches.get(name, ()) if touch.epoch >= since)
-        away = None if facts.present[name] else _rename_away(touches)
+        renames = [] if facts.present[name] else [one for one in touches if one.how == "R"]
+        away = next(iter(renames), None)
         if away is not None:
             touches = touches[: touches.index(away)]
         counted, own = _count_changes(touches, epoch, own)
@@ -163,17 +168,9 @@ def _file_fate(file: str, weight: int, epoch: int, facts: Facts) -> _Fate | None
             return _Fate(file, "renamed", changes, name)
         if changes:
             return _Fate(file, "changed", changes)
-        return _Fate(file, "") if _is_complete(facts, epoch) else None
+        return _Fate(file, "") if facts.reaches(epoch) else None
     seen = any(touch.how == "D" and touch.epoch >= since for touch in facts.touches.get(name, ()))
-    return _Fate(file, "gone") if seen or _is_complete(facts, epoch) else None
-
-
-def _is_complete(facts: Facts, epoch: int) -> bool:
-    return facts.reach is not None and facts.reach <= epoch
-
-
-def _rename_away(touches: list[Touch]) -> Touch | None:
-    return next((touch for touch in touches if touch.how == "R"), None)
+    return _Fate(file, "gone") if seen or facts.reaches(epoch) else None
 
 
 def _count_changes(touches: list[Touch], epoch: int, own: bool) -> tuple[int, bool]:
@@ -253,12 +250,12 @@ class _History:
 
 
 class GitFacts:
-    """Facts by repository and HEAD; the least recently used is forgotten. Safe across threads."""
+    """Facts by work tree; the least recently used is forgotten. Safe across threads."""
 
     def __init__(self, size: int = 8, path: str = git.PATH) -> None:
         self._size = size
         self._path = path
-        self._kept: OrderedDict[tuple[str, str], _History] = OrderedDict()
+        self._kept: OrderedDict[str, _History] = OrderedDict()
         self._lock = threading.Lock()
 
     def gather_facts(self, root: str, works: Iterable[Work], deadline: float) -> Facts:
@@ -289,41 +286,40 @@ class GitFacts:
         return Facts(present, touches, history.reach, repository.branch, parted)
 
     def _history_of(self, repository: git.Repository, deadline: float) -> _History:
-        """That of this HEAD, continued from an earlier one where it can be."""
-        root, head = str(repository.top), repository.head
-        history = self._kept.pop((root, head), None)
-        if history is None and head:
-            history = self._continue_history(repository, deadline)
-        history = history or _History(head)
-        self._kept[root, head] = history
-        while len(self._kept) > self._size:
+        """That of this HEAD, continued from where the work tree was before where it can be."""
+        root = str(repository.top)
+        history = self._kept.pop(root, None)
+        if history is None or not (
+            history.head == repository.head or self._continue_history(history, repository, deadline)
+        ):
+            history = _History(repository.head)
+        self._kept[root] = history
+        if len(self._kept) > self._size:
             self._kept.popitem(last=False)
         return history
 
-    def _continue_history(self, repository: git.Repository, deadline: float) -> _History | None:
-        """The newest history of the same work tree, if HEAD has only moved on from there."""
-        root, head = str(repository.top), repository.head
-        same = (kept for (place, _), kept in reversed(self._kept.items()) if place == root)
-        before = next((kept for kept in same if kept.head), None)
-        if before is None or before.reach is None:
-            return None
-        base = git.ask_git(
-            "base", repository, before.head, head, deadline=deadline, path=self._path
-        ).whole_output
-        if base is None or base.decode().strip() != before.head:
-            return None
-        news = git.ask_git(
-            "news", repository, _PAGE, 0, head, before.head, deadline=deadline, path=self._path
-        ).whole_output
-        if news is None:
-            return None
-        new = list(git.parse_commits(news))
-        if len(new) >= _PAGE:
-            return None  # there may be more of them than were asked for
-        del self._kept[root, before.head]
-        before.add_commits(new, git.shallow_commits(repository))
-        before.head, before.parted = head, {}
-        return before
+    def _continue_history(
+        self, history: _History, repository: git.Repository, deadline: float
+    ) -> bool:
+        """Add what is new, if HEAD has only moved on from there."""
+        was, head = history.head, repository.head
+        if history.reach is None or not head:
+            return False
+        base = self._ask_git(deadline, "base", repository, was, head).whole_output
+        if base is None or base.decode().strip() != was:
+            return False
+        news = self._ask_git(deadline, "news", repository, _PAGE, 0, head, was).whole_output
+        new = list(git.parse_commits(news)) if news is not None else []
+        if news is None or len(new) >= _PAGE:  # there may be more of them than were asked for
+            return False
+        history.add_commits(new, git.shallow_commits(repository))
+        history.head, history.parted = head, {}
+        return True
+
+    def _ask_git(
+        self, deadline: float, name: str, repository: git.Repository, *values: int | str
+    ) -> git.Answer:
+        return git.ask_git(name, repository, *values, deadline=deadline, path=self._path)
 
     def _read_on(
         self, history: _History, repository: git.Repository, oldest: int, deadline: float
@@ -331,10 +327,7 @@ class GitFacts:
         edge = git.shallow_commits(repository)
         while history.wants_more(oldest - MARGIN) and (left := deadline - monotonic()) > 0:
             name = "history by name" if history.by_name else "history"
-            answer = git.ask_git(
-                name, repository, _PAGE, history.read, history.start,
-                deadline=deadline, path=self._path,
-            )  # fmt: skip
+            answer = self._ask_git(deadline, name, repository, _PAGE, history.read, history.start)
             whole = answer.end == "whole"
             new = list(git.parse_commits(answer.out, whole))
             history.add_commits(new, edge)
@@ -360,8 +353,8 @@ class GitFacts:
             if not tip or history.reach is None or tip in history.times:
                 continue  # deleted: usually because it was merged
             if tip not in history.parted:
-                base = git.ask_git(
-                    "base", repository, tip, repository.head, deadline=deadline, path=self._path
+                base = self._ask_git(
+                    deadline, "base", repository, tip, repository.head
                 ).whole_output
                 if base is None:
                     continue

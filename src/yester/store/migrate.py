@@ -58,17 +58,11 @@ def check_version(db: apsw.Connection, newest: int, where: str) -> int:
     return have
 
 
-def apply_migrations(
-    db: apsw.Connection, steps: Sequence[Migration], where: str, now: int
-) -> list[Migration]:
-    """Apply what is missing, each step all or nothing; returns the steps applied."""
-    applied = []
-    for step in pending_migrations(db, steps, where):
+def apply_migrations(db: apsw.Connection, steps: Sequence[Migration], now: int) -> None:
+    """Apply what is pending, each step all or nothing. The caller holds the write lock."""
+    for step in steps:
         db.execute("BEGIN IMMEDIATE")
         try:
-            if schema_version(db) >= step.version:  # another process was faster
-                db.execute("ROLLBACK")
-                continue
             db.execute(step.sql)
             db.execute(f"PRAGMA user_version = {step.version}")
             db.execute(
@@ -79,5 +73,3 @@ def apply_migrations(
         except BaseException:
             db.execute("ROLLBACK")
             raise
-        applied.append(step)
-    return applied

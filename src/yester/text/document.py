@@ -112,12 +112,6 @@ def _read_hashes(vector: bytes, begin: int, end: int) -> array[int]:
     return hashes
 
 
-def count_bounds(vector: bytes) -> tuple[int, int]:
-    """At least and at most so many different terms, read from the heads of its fields alone."""
-    sizes = [(end - begin) // 4 for _, _, begin, end, _ in _walk_fields(vector)]
-    return max(sizes, default=0), sum(sizes)
-
-
 def find_matches(
     vector: bytes, wanted: Sequence[tuple[int, bytes]]
 ) -> list[tuple[int, int, list[tuple[int, int]]]]:

@@ -121,12 +121,11 @@ class Connection:
         before: Callable[[Store], object] | None,
     ) -> None:
         """Under the lock: another process may have been faster, or be half way through."""
-        if not pending_migrations(self._db, steps, str(self._path)):
-            return
+        pending = pending_migrations(self._db, steps, str(self._path))
         fresh = schema_version(self._db) == 0
-        if before is not None and not fresh:
+        if before is not None and pending and not fresh:
             before(self)  # type: ignore[arg-type]  # it is a whole store by then
-        apply_migrations(self._db, steps, str(self._path), now)
+        apply_migrations(self._db, pending, now)
         if fresh:
             self._set_meta("tokenizer", str(tokenizer.VERSION))
 

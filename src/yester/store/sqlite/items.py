@@ -178,7 +178,7 @@ class ItemRows(PlaceRows, VectorRows):
 
     def select(self, filters: Filters, page: Paging = EVERYTHING) -> list[Item]:
         condition = self._filter_items(filters, page.statuses)
-        where = condition.paged(page, "i.epoch", "i.id")
+        where = condition.page_clause(page, "i.epoch", "i.id")
         return self._read_items(where, *condition.values)
 
     def history(

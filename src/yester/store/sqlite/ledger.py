@@ -153,7 +153,7 @@ class LedgerRows(Connection):
         condition = _row_condition(table, where)
         columns = ", ".join(table.columns.values())
         found = self._db.execute(
-            f"SELECT {columns} FROM {table.name}{condition.paged(page, *table.order)}",
+            f"SELECT {columns} FROM {table.name}{condition.page_clause(page, *table.order)}",
             condition.values,
         )
         return [table.record_of(row) for row in found]
@@ -169,9 +169,9 @@ class LedgerRows(Connection):
         spec = _TOTALS.get(table) or _Sums(table)
         condition = Condition()
         for name, value in where.items():
-            condition.add(f"{spec.by.get(name, name)} = ?", value)
+            condition.require(f"{spec.by.get(name, name)} = ?", value)
         if since:
-            condition.add(f"{spec.time} >= ?", since)
+            condition.require(f"{spec.time} >= ?", since)
         columns = [spec.by.get(name, name) for name in by]
         columns += [spec.sums.get(name, "count(*)") for name in sums]
         sql = f"SELECT {', '.join(columns)} FROM {spec.source} WHERE {condition.sql}"
@@ -186,11 +186,11 @@ def _row_condition(table: Table, where: Mapping[str, object]) -> Condition:
     condition = Condition()
     for name, value in where.items():
         if isinstance(value, str | int):
-            condition.add(f"{table.columns[name]} = ?", value)
+            condition.require(f"{table.columns[name]} = ?", value)
         else:
-            condition.add(
+            condition.require(
                 f"{table.columns[name]} IN (SELECT value FROM json_each(?))", json_text(value)
             )
         if name == table.partial:
-            condition.add(f"{name} <> 0")
+            condition.require(f"{name} <> 0")
     return condition

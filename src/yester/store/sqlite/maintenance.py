@@ -25,37 +25,6 @@ def lock_file(home: Path) -> Path:
     return home / "run" / "write.lock"
 
 
-def check(db: apsw.Connection) -> list[str]:
-    """What is broken. Problems of the index begin with "index:", it can be rebuilt."""
-    problems = []
-    try:
-        for (text,) in db.execute("PRAGMA integrity_check(20)"):
-            if text != "ok":
-                part = "index" if "item_text" in text else "database"
-                problems.append(f"{part}: {text}")
-        for table, rowid, parent, _ in db.execute("PRAGMA foreign_key_check"):
-            problems.append(f"database: {table} row {rowid} points to a missing {parent}")
-    except apsw.Error as error:
-        return [*problems, f"database: {error}"]
-    if any(text.startswith("index:") for text in problems):
-        return problems
-    try:
-        db.execute("INSERT INTO item_text(item_text, rank) VALUES ('integrity-check', 0)")
-        row = db.execute(
-            "SELECT (SELECT count(*) FROM item WHERE status = 'active'),"
-            " (SELECT count(*) FROM item_text_docsize), (SELECT count(*) FROM item_terms)"
-        ).fetchone()
-        assert row is not None
-        active, indexed, worded = row
-        if not active == indexed == worded:
-            problems.append(
-                f"index: {active} items, but {indexed} in the full text and {worded} term vectors"
-            )
-    except apsw.Error as error:
-        problems.append(f"index: {error}")
-    return problems
-
-
 def backup(db: apsw.Connection, path: Path) -> None:
     """Copied page by page under another name, then renamed: a backup that exists is whole."""
     part = path.with_suffix(".part")

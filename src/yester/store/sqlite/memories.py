@@ -123,19 +123,19 @@ class MemoryRows(ItemRows):
     ) -> list[Memo]:
         statuses = () if ids is not None or slug or supersedes else page.statuses
         condition = self._filter_items(filters, statuses)
-        condition.add("i.kind = 'memory'")
+        condition.require("i.kind = 'memory'")
         if ids is not None:
-            condition.add("i.id IN (SELECT value FROM json_each(?))", str(list(ids)))
+            condition.require("i.id IN (SELECT value FROM json_each(?))", str(list(ids)))
         if slug:
-            condition.add("m.slug = ?", slug)
+            condition.require("m.slug = ?", slug)
         if supersedes:
-            condition.add("i.supersedes <> 0 AND i.supersedes = ?", supersedes)
+            condition.require("i.supersedes <> 0 AND i.supersedes = ?", supersedes)
         for tag in tags:
-            condition.add("EXISTS (SELECT 1 FROM json_each(i.tags) WHERE value = ?)", tag)
+            condition.require("EXISTS (SELECT 1 FROM json_each(i.tags) WHERE value = ?)", tag)
         # Of one type there are few: sorting those is cheaper than walking all in order. The plus
         # keeps the planner from it.
         updated = "+i.updated" if filters.types or ids is not None else "i.updated"
-        where = condition.paged(page, updated, "i.id")
+        where = condition.page_clause(page, updated, "i.id")
         found = self._db.execute(_SELECT + where, condition.values)
         memos = [_memo_of(row) for row in found]
         if ids is None:

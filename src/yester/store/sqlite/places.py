@@ -157,16 +157,16 @@ class PlaceRows(LedgerRows):
     def sessions(self, filters: Filters, page: Paging = EVERYTHING) -> list[Session]:
         projects, sessions = self._filter_ids(filters)
         condition = rows.Condition()
-        condition.add_one_of("s.project", projects)
-        condition.add_one_of("s.id", sessions)
-        condition.add_one_of("s.agent", filter(None, [filters.agent]))
+        condition.require_one_of("s.project", projects)
+        condition.require_one_of("s.id", sessions)
+        condition.require_one_of("s.agent", filter(None, [filters.agent]))
         if filters.since is not None:
-            condition.add("s.ended >= ?", filters.since)
+            condition.require("s.ended >= ?", filters.since)
         if filters.until is not None:
-            condition.add("s.started < ?", filters.until)
+            condition.require("s.started < ?", filters.until)
         found = self._db.execute(
             f"SELECT {_SESSION.format(prompts=_PROMPTS, items=f'({_OWN})')}{_FROM}"
-            f"{condition.paged(page, 's.ended', 's.id')}",
+            f"{condition.page_clause(page, 's.ended', 's.id')}",
             condition.values,
         )
         return [Session(*row) for row in found]

@@ -48,26 +48,26 @@ class Condition:
     def sql(self) -> str:
         return " AND ".join(self._parts)
 
-    def add(self, sql: str, *values: object) -> None:
+    def require(self, sql: str, *values: object) -> None:
         self._parts.append(sql)
         self.values += values
 
-    def paged(self, page: Paging, *columns: str) -> str:
+    def page_clause(self, page: Paging, *columns: str) -> str:
         """What stands behind FROM: the condition, and the page of what fulfils it in the order of
         these columns."""
         if page.behind:
             places = ", ".join("?" * len(page.behind))
             sign = ">" if page.oldest_first else "<"
-            self.add(f"({', '.join(columns)}) {sign} ({places})", *page.behind)
+            self.require(f"({', '.join(columns)}) {sign} ({places})", *page.behind)
         end = "" if page.oldest_first else " DESC"
         order = ", ".join(f"{name}{end}" for name in columns)
         self.values += (-1 if page.limit is None else page.limit, page.offset)
         return f" WHERE {self.sql} ORDER BY {order} LIMIT ? OFFSET ?"
 
-    def add_one_of(self, column: str, values: Iterable[object]) -> None:
+    def require_one_of(self, column: str, values: Iterable[object]) -> None:
         """The column has one of these values; without values, any."""
         if wanted := list(values):
-            self.add(f"{column} IN ({','.join('?' * len(wanted))})", *wanted)
+            self.require(f"{column} IN ({','.join('?' * len(wanted))})", *wanted)
 
 
 _TALK = frozenset(("message", "prompt"))
@@ -99,24 +99,26 @@ def filter_condition(
         ("i.agent COLLATE NOCASE", filter(None, [filters.agent])),
         ("i.tool COLLATE NOCASE", filter(None, [filters.tool])),
     ):
-        condition.add_one_of(column, values)
+        condition.require_one_of(column, values)
     # Said again in so many words: only then the indexes of these are used.
     if sessions:
-        condition.add("i.session <> 0")
+        condition.require("i.session <> 0")
     elif projects and filters.kinds and not _TALK & set(filters.kinds):
-        condition.add("i.kind NOT IN ('message', 'prompt')")
+        condition.require("i.kind NOT IN ('message', 'prompt')")
     if filters.types and "" not in filters.types:
-        condition.add("i.type <> ''")
+        condition.require("i.type <> ''")
     if filters.since is not None:
-        condition.add("i.epoch >= ?", filters.since)
+        condition.require("i.epoch >= ?", filters.since)
     if filters.until is not None:
-        condition.add("i.epoch < ?", filters.until)
+        condition.require("i.epoch < ?", filters.until)
     if filters.concepts:
         having = Condition()
-        having.add_one_of("concept", [concept.lower() for concept in filters.concepts])
-        condition.add(f"i.id IN (SELECT item FROM item_concept WHERE {having.sql})", *having.values)
+        having.require_one_of("concept", [concept.lower() for concept in filters.concepts])
+        condition.require(
+            f"i.id IN (SELECT item FROM item_concept WHERE {having.sql})", *having.values
+        )
     if filters.files:
-        condition.add(f"i.id IN (SELECT f.item FROM {TOUCHING})", wanted_files(filters.files))
+        condition.require(f"i.id IN (SELECT f.item FROM {TOUCHING})", wanted_files(filters.files))
     return condition
 
 

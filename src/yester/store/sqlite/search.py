@@ -53,11 +53,8 @@ class SearchRows(ItemRows):
             near = dict(self._nearest_items(vector, probe.model, filters, probe.nearest))
         touching = self._items_touching(probe.files, filters, probe.most_files)
         named = self._items_touching(probe.paths, filters, probe.most_files)
-        candidates = self._load_candidates(chosen, None)
-        if probe.must is None:
-            words = frozenset(chosen)
-            others = dict.fromkeys(id_ for id_ in (*near, *touching, *named) if id_ not in words)
-            candidates += self._load_candidates(others)
+        others = (*near, *touching, *named) if probe.must is None else ()
+        candidates = self._load_candidates(dict.fromkeys((*chosen, *others)))
         concepts, having = self._count_concepts(
             probe.names, [candidate.id for candidate in candidates]
         )
@@ -165,12 +162,12 @@ class SearchRows(ItemRows):
         return found
 
     def _load_candidates(
-        self, ids: Collection[int], filters: Filters | None = ANYTHING
+        self, ids: Collection[int], filters: Filters = ANYTHING
     ) -> list[Candidate]:
-        """Those that pass the filters and are in use; None: all."""
+        """Those that pass the filters and are in use."""
         if not ids:
             return []
-        condition = rows.Condition() if filters is None else self._filter_items(filters)
+        condition = self._filter_items(filters)
         found = self._db.execute(
             "SELECT i.id, i.kind, i.role, i.type, i.project, i.session,"
             # A rule is as old as its words; its `updated` is when it was distilled.
@@ -224,7 +221,7 @@ class SearchRows(ItemRows):
         known = self._measured[1]
         if projects not in known:
             within = rows.Condition()
-            within.add_one_of("project", projects)
+            within.require_one_of("project", projects)
             items, means = 0, dict[tuple[str, int], float]()
             for kind, field, number, total in self._db.execute(
                 "SELECT kind, field, sum(items), sum(terms) FROM length"

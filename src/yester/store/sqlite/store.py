@@ -6,6 +6,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+import apsw
+
 from yester.errors import FeedExpired
 from yester.model import FeedLine, Injection, MemoryChange, Paging
 from yester.store.sqlite import maintenance, rows
@@ -35,7 +37,35 @@ class SqliteStore(JoinRows, SearchRows):
         return number
 
     def check(self) -> list[str]:
-        return maintenance.check(self._db)
+        """What is broken. Problems of the index begin with "index:", it can be rebuilt."""
+        problems = []
+        try:
+            for (text,) in self._db.execute("PRAGMA integrity_check(20)"):
+                if text != "ok":
+                    part = "index" if "item_text" in text else "database"
+                    problems.append(f"{part}: {text}")
+            for table, rowid, parent, _ in self._db.execute("PRAGMA foreign_key_check"):
+                problems.append(f"database: {table} row {rowid} points to a missing {parent}")
+        except apsw.Error as error:
+            return [*problems, f"database: {error}"]
+        if any(text.startswith("index:") for text in problems):
+            return problems
+        try:
+            self._db.execute("INSERT INTO item_text(item_text, rank) VALUES ('integrity-check', 0)")
+            row = self._db.execute(
+                "SELECT (SELECT count(*) FROM item WHERE status = 'active'),"
+                " (SELECT count(*) FROM item_text_docsize), (SELECT count(*) FROM item_terms)"
+            ).fetchone()
+            assert row is not None
+            active, indexed, worded = row
+            if not active == indexed == worded:
+                problems.append(
+                    f"index: {active} items, but {indexed} in the full text"
+                    f" and {worded} term vectors"
+                )
+        except apsw.Error as error:
+            problems.append(f"index: {error}")
+        return problems
 
     def stale(self) -> str:
         have = self._get_meta("tokenizer") or "none"
