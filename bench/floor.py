@@ -16,7 +16,7 @@ unanswerable  of those the set itself calls so (locomo: category 5, beam: absten
 generic       of prompts that name nothing (GENERIC)
 
 --whole asks the whole way to the agent instead of the floor alone: gate, both searches, floor, what
-was given before, turns, at most five lines, budget (`deliver.prompt.at_prompt`); what counts is
+was given before, turns, at most two lines, budget (`context.prompt.at_prompt`); what counts is
 which memories have a line in the final text. Other projects may answer too, as they may in life,
 but for foreign questions, whose own project is one of them.
 
@@ -36,8 +36,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from yester.deliver.gate import trivial
-from yester.deliver.prompt import Given, Search, at_prompt
+from yester.context.prompt import Given, Search, at_prompt
+from yester.context.talk import trivial
 from yester.faces.python import Memory
 from yester.model import Filters, Hit, Probe
 from yester.project import named_project

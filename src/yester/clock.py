@@ -111,13 +111,17 @@ class Calendar(Struct, frozen=True):
     zone: tzinfo | None
 
     def day_label(self, epoch: int) -> str:
-        """12 Nov; with the year where it is another one."""
+        """today, yesterday, 12 Nov; 2025-11-12 where it was another year."""
         date = _date_of(epoch, self.zone)
         if date is None:
             return "undated"
-        this_year = datetime.fromtimestamp(self.now / 1000, self.zone).year
-        year = "" if date.year == this_year else f" {date.year}"
-        return f"{date.day} {_MONTHS[date.month - 1]}{year}"
+        present = datetime.fromtimestamp(self.now / 1000, self.zone).date()
+        ago = (present - date.date()).days
+        if ago in (0, 1):
+            return "yesterday" if ago else "today"
+        if date.year != present.year:
+            return date.strftime("%Y-%m-%d")
+        return f"{date.day} {_MONTHS[date.month - 1]}"
 
     def time_label(self, epoch: int) -> str:
         """08:36"""

@@ -12,7 +12,7 @@ import pytest
 
 import yester
 from tests.zygote import Zygote
-from yester.deliver.lines import ICONS
+from yester.context.lines import ICONS
 from yester.faces.cli.app import COMMANDS
 from yester.text.wordpiece import WordPiece
 

@@ -11,8 +11,8 @@ from time import monotonic
 import pytest
 
 from yester import git
-from yester.deliver.prompt import Search, at_prompt
-from yester.deliver.start import Here, at_start
+from yester.context.prompt import Search, at_prompt
+from yester.context.start import Here, at_start
 from yester.model import Filters, replace
 from yester.project import named_project
 from yester.recall.beginning import MOST_FILES, changed_files, folder_question, relevant_hits
@@ -308,6 +308,7 @@ def test_one_line_stands_for_a_turn(memory):
             (1, "user", "Why do payment retries use another idempotency key?"),
             (1, "assistant", "Payment retries make their idempotency key from the clock."),
             (2, "user", "Make the idempotency key of payment retries from the order."),
+            (2, "assistant", "The idempotency key of payment retries is made from the order."),
         ])
     )  # fmt: skip
     given = at_prompt(

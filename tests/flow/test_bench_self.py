@@ -6,7 +6,7 @@ import pytest
 
 import yester
 from tests.readings import every_item
-from yester.deliver.gate import trivial
+from yester.context.talk import trivial
 from yester.model import Hit, Item
 from yester.operate.bench import Past, make_questions, measure_recall, read_history
 from yester.store.figures import content_counts

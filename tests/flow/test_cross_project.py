@@ -6,7 +6,7 @@ import pytest
 
 import yester
 from yester.config import load_config
-from yester.deliver.prompt import at_prompt
+from yester.context.prompt import at_prompt
 from yester.errors import ConfigError
 from yester.project import named_project
 

@@ -11,8 +11,8 @@ from yester.agents.base import Options
 from yester.agents.descriptors import AGENTS
 from yester.capture.rules import load_rules
 from yester.config import load_config
-from yester.deliver.prompt import at_prompt
-from yester.deliver.start import Here, at_start
+from yester.context.prompt import at_prompt
+from yester.context.start import Here, at_start
 from yester.ingest.events import Events
 from yester.ingest.transcripts import KEEPS_ECHOES, Ingest
 from yester.model import DISTILLED, Filters, Injection, Paging, Skipped, Source, replace

@@ -11,7 +11,7 @@ import pytest
 from bench.floor import DEFAULT, GENERIC, Case, cases, main, measured
 from bench.floor_fit import facts, fitted
 from bench.quality import Question
-from yester.deliver.gate import trivial
+from yester.context.talk import trivial
 from yester.model import Hit
 
 pytestmark = pytest.mark.requirement("REC-17")

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from tests import finding
 from yester.clock import DAY
-from yester.deliver.prompt import Given, at_prompt
-from yester.deliver.start import Here, at_start
+from yester.context.prompt import Given, at_prompt
+from yester.context.start import Here, at_start
 from yester.errors import NotFound, UsageError
 from yester.fence import strip_hidden
 from yester.ingest.prepare import prepare_item

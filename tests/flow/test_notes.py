@@ -9,8 +9,8 @@ import pytest
 
 import yester
 from tests.written import HOSTILE
-from yester.deliver.prompt import at_prompt
-from yester.deliver.start import Here, at_start
+from yester.context.prompt import at_prompt
+from yester.context.start import Here, at_start
 from yester.project import identify_project
 
 PAGE = """\

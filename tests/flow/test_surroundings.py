@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from yester.deliver.prompt import Search, at_prompt
+from yester.context.prompt import Search, at_prompt
 from yester.project import named_project
 from yester.recall.beginning import MOST_FILES, changed_files
 from yester.worker.answers import Surroundings

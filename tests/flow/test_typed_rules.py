@@ -9,7 +9,7 @@ from itertools import permutations
 import pytest
 
 from tests.distilling import Story, distilled, fixed_bug, made
-from yester.deliver.start import Here, at_start
+from yester.context.start import Here, at_start
 from yester.errors import NotYours
 from yester.ingest.prepare import prepare_item
 from yester.memories.chains import link_decisions

@@ -989,16 +989,17 @@ def test_a_session_can_have_its_answers_from_its_own_project_alone(notes_shown):
     cases = (("", "off", "21"), ("", "maybe", "213"), ("cross_project = false", "true", "21"))
     for settings, said, shown in cases:
         for variable in ("YESTER_CROSS_PROJECT", "CLAUDE_MEM_CROSS_PROJECT"):
-            assert notes_shown(settings, **{variable: said}) == shown, (settings, variable, said)
+            found = notes_shown(f"max_inject = 5\n{settings}", **{variable: said})
+            assert found == shown, (settings, variable, said)
 
 
 @pytest.mark.requirement("DEL-03")
 @pytest.mark.parametrize(  # where two are shown, the prompt of a session before may be one
     ("settings", "cases"),
     [
-        ("", {"1": 1, "0": 0, "many": 3, "-1": 3, "²": 3, "9" * 5_000: 3}),
-        ("max_inject = 2", {"3": 2}),
-        ("max_inject = 2", {"many": 2}),
+        ("", {"1": 1, "0": 0, "many": 2, "-1": 2, "²": 2, "9" * 5_000: 2}),
+        ("max_inject = 3", {"4": 3}),
+        ("max_inject = 3", {"many": 3}),
     ],
     ids=["default", "more", "nonsense"],
 )
@@ -1016,7 +1017,7 @@ def test_a_session_can_say_how_soon_things_are_old(notes_shown):
         ("YESTER_RECENCY_HALFLIFE_DAYS", "-5", "21"),
         ("YESTER_RECENCY_HALFLIFE_DAYS", "soon", "21"),
     ):
-        found = notes_shown("cross_project = false", **{variable: said})
+        found = notes_shown("max_inject = 5\ncross_project = false", **{variable: said})
         assert found == shown, (variable, said)
 
 

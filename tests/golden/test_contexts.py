@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from yester.deliver.prompt import Search
-from yester.deliver.start import Here
+from yester.context.prompt import Search
+from yester.context.start import Here
 from yester.git import Signals
 from yester.model import Item
 from yester.operations.context import EVENTS, ContextRequest, choose_context

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from tests.distilling import Story, distilled
-from yester.deliver.start import Here
+from yester.context.start import Here
 from yester.memories.rules import applicable_rules
 from yester.operations.context import ContextRequest, choose_context
 from yester.project import named_project

@@ -42,7 +42,7 @@ GROUPS = (
     ("llm",),
     ("operate.backups", "operate.bench", "operate.notes"),
     ("memory",),
-    ("deliver",),
+    ("context",),
     ("operations",),
     ("worker", "operate", "faces", "__main__"),
 )
@@ -179,7 +179,7 @@ def reached(module: str, seen: dict[str, None]) -> dict[str, None]:
 
 
 def test_no_language_model_can_be_reached_from_where_a_prompt_waits():
-    entrances = ("operations.context", "deliver.gate", "capture.ask", "capture.hook")
+    entrances = ("operations.context", "context.talk", "capture.ask", "capture.hook")
     found: dict[str, None] = {}
     for module in entrances:
         reached(f"yester.{module}", found)

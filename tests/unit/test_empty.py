@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yester.deliver.empty import says_little
+from yester.context.talk import says_little
 from yester.model import Hit
 from yester.tables import load_table
 
@@ -28,8 +28,8 @@ def test_every_rule_takes_its_examples_and_leaves_the_others(row):
 
 
 def test_the_title_of_talk_is_but_its_beginning_and_that_of_other_things_tells():
-    text = "which database do we use? run ls"
-    assert says_little(hit("prompt", "user", text, title=text)) == "a question"
+    text = "Running it."
+    assert says_little(hit("message", "assistant", text, title=text)) == "announces"
     assert says_little(hit("summary", "", "ok", title="Orders keep UTC")) == ""
     assert says_little(hit("summary", "", "", title="ok")) == "acknowledges"
     assert says_little(hit("message", "tool", "ls " + "calc.py " * 500)) == ""

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yester.deliver.gate import SHORTEST, load_meanings, trivial
+from yester.context.talk import SHORTEST, load_meanings, trivial
 
 pytestmark = pytest.mark.requirement("DEL-02")
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from yester.deliver.lines import quote_lines
+from yester.context.lines import quote_lines
 from yester.faces.mcp.server import load_tools
 from yester.faces.mcp.text import (
     MOST,

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from yester.cards.drafts import MOST_FILES, TAKEN_BACK, WARNING, Draft, Gate, Looked
+from yester.cards.observations import find_answer, find_reason
 from yester.cards.statements import cut_clause, find_cues
 from yester.cards.titles import request_title, title_words
 from yester.cards.tools import file_names
@@ -92,12 +93,14 @@ def make_card(looked: Looked, drafts: Sequence[Draft], gate: Gate) -> Card:
     undone = wanted if status.evidence.startswith("`git revert") else ""
     titles = [*(draft.title for draft in (*done, *found)), wanted, *(one.title for one in drafts)]
     title = next(filter(None, titles), "")
+    answer = find_answer(looked, gate) if status.word == "answered" and not drafts else ""
     fields = {
         "request": [request],
         "investigated": [_investigated(turn)],
         "learned": [
             *(fact.text for draft in drafts for fact in draft.facts if _is_learned(fact.text)),
             *(draft.title for draft in found if not _is_question(draft.title, request)),
+            answer if not _is_question(answer, request) else "",
         ],
         "completed": ([draft.title for draft in done] or [undone]) if status.holds else [],
         "next_steps": [
@@ -110,8 +113,9 @@ def make_card(looked: Looked, drafts: Sequence[Draft], gate: Gate) -> Card:
         ],
     }
     return Card(
-        title, turn.ended, _fill_fields(fields, _ROOM), turn.looked_at[:MOST_FILES],
-        turn.edited[:MOST_FILES], status.text if status.word != "talk" else "", _find_cause(drafts),
+        answer or title, turn.ended, _fill_fields(fields, _ROOM), turn.looked_at[:MOST_FILES],
+        turn.edited[:MOST_FILES], status.text if status.word != "talk" else "",
+        _find_cause(drafts) or (find_reason(looked, gate) if answer else ""),
     )  # fmt: skip
 
 

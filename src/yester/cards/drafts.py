@@ -25,7 +25,7 @@ NEAR = 0.6  # statements and titles that share so many words say the same
 # What a statement that tells this is worth among others.
 _WORTH: Mapping[str, float] = {
     "cause": 2.0, "gotcha": 1.4, "failed": 1.4, "decision": 1.1, "result": 1.0, "pattern": 0.5,
-    "why": 0.5, "how": 0.5, "next": -0.8,
+    "why": 0.5, "how": 0.5, "next": -0.8, "guess": -3.0,
 }  # fmt: skip
 _FINDINGS = frozenset({"cause", "gotcha", "failed"})
 

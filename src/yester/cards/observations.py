@@ -420,8 +420,8 @@ def _answer(looked: Looked, gate: Gate) -> list[Draft]:
     used_tools = any(not step.why_not for step in turn.steps)
     if not facts or value < ((3.0 if causes else 5.0) if used_tools else 7.0):
         return []
-    title = _answer_title(looked, taken, gate)
-    if len(title) < _SHORTEST:
+    title = find_answer(looked, gate)
+    if not title:
         return []
     type_ = "bugfix" if says_fixed(title) else "discovery"  # by a command, say: no file was edited
     return [
@@ -434,17 +434,31 @@ def _answer(looked: Looked, gate: Gate) -> list[Draft]:
     ]  # fmt: skip
 
 
-def _answer_title(looked: Looked, taken: Sequence[Taken], gate: Gate) -> str:
-    """The answer in a sentence; else the question, which an answer of many parts has in common."""
+def find_answer(looked: Looked, gate: Gate) -> str:
+    """The answer in a sentence; else the question, which an answer of many parts has in common. ""
+    where nothing is told that was not known."""
     turn = looked.turn
-    assert turn.closing is not None
-    if (read := _read_title(turn, gate)) and len(read[0]) >= _SHORTEST:
+    taken = gate.take(turn.closing) if turn.closing is not None else []
+    title = _answer_title(looked, taken, gate) if taken else ""
+    return title if len(title) >= _SHORTEST else ""
+
+
+def find_reason(looked: Looked, gate: Gate) -> str:
+    """The first cause that an answer names."""
+    taken = gate.take(looked.turn.closing) if looked.turn.closing is not None else []
+    return next((one.statement.text for one in taken if "cause" in one.statement.tells), "")
+
+
+def _answer_title(looked: Looked, taken: Sequence[Taken], gate: Gate) -> str:
+    turn = looked.turn
+    if (read := _read_title(turn, gate)) and "guess" not in find_cues(read[1] or read[0]):
         return read[0]
     lead = [one for one in taken if one.statement.lead and one.statement.specific]
     lead.sort(key=lambda one: "cause" not in one.statement.tells)
     if found := _first_title(lead):
         return found[0]
-    if title := heading_title(turn.closing) or request_title(looked.request):
+    heading = heading_title(turn.closing) if turn.closing is not None else ""
+    if title := heading or request_title(looked.request):
         return title
     found = _first_title(sorted(taken, key=lambda one: -one.worth))
     return found[0] if found else ""

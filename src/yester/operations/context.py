@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from yester import git
 from yester.agents.values import relative_path
 from yester.config import narrow_config
-from yester.deliver.page import Context
-from yester.deliver.prompt import Given, Search, at_prompt, at_read
-from yester.deliver.start import Here, at_start, for_agent
+from yester.context.block import Context
+from yester.context.prompt import Given, Search, at_prompt, at_read
+from yester.context.start import Here, at_start, for_agent
 from yester.errors import UsageError
 from yester.fence import MOST_UNITS
 from yester.memories.folder import narrow_limit
@@ -34,6 +34,8 @@ EVENTS: Mapping[str, str] = {
 }
 _STARTS = ("SessionStart", "SubagentStart")
 _BUDGET = 700  # tokens at a start
+# At a prompt; who wants more lines gets more, and a session ten times as many.
+_PROMPT_TOKENS, _LINE_TOKENS = 300, 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,8 @@ def build_context(memory: Memory, request: ContextRequest) -> Context:
     most = narrow_limit(config.number("max_inject"), root)
     given = Given(request.known, request.spent, min(most, 3), 250, units=request.units)
     if request.event == "UserPromptSubmit":
-        given = Given(request.known, request.spent, most, units=request.units)
+        budget = max(_PROMPT_TOKENS, _LINE_TOKENS * most)
+        given = Given(request.known, request.spent, most, budget, 10 * budget, units=request.units)
     exchange = config.flag("last_exchange")
     budget = request.budget or config.number("start_tokens")
     asked = replace(request, file=file, budget=budget)

@@ -17,7 +17,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 from yester import model
 from yester.cards.tools import call_title, split_call
 from yester.clock import format_day, format_iso
-from yester.deliver.lines import item_icon
+from yester.context.lines import item_icon
 from yester.errors import NotFound, StoreError
 from yester.memory import Memory, join_names
 from yester.model import Feedback, Filters, Hit, Paging

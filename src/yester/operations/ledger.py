@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from yester import model
-from yester.deliver.lines import ESTIMATE_NOTE
+from yester.context.lines import ESTIMATE_NOTE
 from yester.errors import NotFound
 from yester.memory import Memory, join_names
 from yester.model import Filters, Injection, Paging, Session, UseCounts

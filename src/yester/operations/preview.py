@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 from msgspec import Struct
 
-from yester.deliver.gate import trivial
-from yester.deliver.page import Context
+from yester.context.block import Context
+from yester.context.talk import trivial
 from yester.fence import strip_fenced
 from yester.memory import Memory
 from yester.model import Filters, Paging

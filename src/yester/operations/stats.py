@@ -10,7 +10,7 @@ from typing import Annotated
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from yester.deliver.lines import ESTIMATE_NOTE
+from yester.context.lines import ESTIMATE_NOTE
 from yester.llm import budget
 from yester.llm.budget import DAY, day_of
 from yester.memory import Memory

@@ -152,6 +152,12 @@ def project_parts(store: Store) -> list[Part]:
     return [Part(one, kinds[one.key], *sessions.get(one.key, (0, 0))) for one in store.projects()]
 
 
+def count_kinds(store: Store, project: str) -> dict[str, int]:
+    """How many active items of each kind a project has."""
+    counts = store.totals("indexed", by=("project", "kind"))
+    return {kind: number for key, kind, number in counts if key == project}
+
+
 def filter_facets(store: Store, most: int) -> Facets:
     """What to filter for: of types and concepts, the `most` frequent ones."""
     return Facets(

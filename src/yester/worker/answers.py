@@ -26,7 +26,7 @@ from yester.agents.hooks import TRIAL, HookEvent
 from yester.capture.spool import NewerFormat, Spool, peek_event, read_event
 from yester.clock import DAY
 from yester.config import Config
-from yester.deliver.page import Context, Shown, join_contexts
+from yester.context.block import Context, Shown, join_contexts
 from yester.errors import SourceError, StoreError
 from yester.fence import MOST_UNITS, count_units
 from yester.ingest.events import Events

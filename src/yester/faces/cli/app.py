@@ -122,7 +122,7 @@ class App:
 
     def quote(self, text: str, most: int = 200) -> str:
         """What was recorded, on a line of its own: for an agent cut, and in quotes."""
-        from yester.deliver.lines import one_line, quote_text
+        from yester.context.lines import one_line, quote_text
 
         return quote_text(one_line(text, most)) if self.read_by_agent and text else text
 

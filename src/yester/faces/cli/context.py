@@ -14,8 +14,8 @@ import msgspec
 from yester.agents.descriptors import detect_session
 from yester.capture import rules
 from yester.clock import format_minute
-from yester.deliver.lines import ESTIMATE_NOTE
-from yester.deliver.page import Context
+from yester.context.block import Context
+from yester.context.lines import ESTIMATE_NOTE
 from yester.errors import UsageError
 from yester.faces.cli.app import App, Output, command
 from yester.faces.cli.options import flag_option, text_option

@@ -12,7 +12,7 @@ import click
 import msgspec
 
 from yester.clock import format_minute
-from yester.deliver.lines import clean_text, item_icon, one_line, quote_lines
+from yester.context.lines import clean_text, item_icon, one_line, quote_lines
 from yester.faces.cli import options
 from yester.faces.cli.app import App, Output, add_options, command
 from yester.faces.cli.options import choose_search_filters, flag_option, form_option, list_option

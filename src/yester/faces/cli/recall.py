@@ -13,7 +13,7 @@ from msgspec import structs
 
 from yester.agents.descriptors import detect_session
 from yester.clock import format_minute
-from yester.deliver.lines import one_line
+from yester.context.lines import one_line
 from yester.errors import ConfigError, NotFound, UsageError
 from yester.faces.cli import options, rows
 from yester.faces.cli.app import App, Output, add_options, command, print_warning, render_json

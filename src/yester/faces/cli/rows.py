@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from yester.clock import format_minute
-from yester.deliver import lines
+from yester.context import lines
 from yester.faces.cli.app import App
 from yester.faces.cli.screen import make_bold
 from yester.model import Hit

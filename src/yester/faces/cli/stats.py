@@ -179,7 +179,7 @@ def self_command(app: App, projects: tuple[str, ...], limit: int) -> Output:
     stand the newest sessions first, and the average of all orders there are. It only reads, and
     nothing leaves this machine.
     """
-    from yester.deliver.gate import trivial
+    from yester.context.talk import trivial
 
     chosen = options.choose_filters(app.memory, {"projects": projects}).projects
     keys = {key for key, name in app.names.items() if key in chosen or name in chosen}

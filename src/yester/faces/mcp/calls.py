@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from yester.agents.descriptors import detect_session
 from yester.capture.homes import home_folder
 from yester.capture.rules import load_rules
-from yester.deliver.lines import one_line, quote_lines, replace_quotes
+from yester.context.lines import one_line, quote_lines, replace_quotes
 from yester.errors import NotFound, UsageError, YesterError
 from yester.faces.mcp.text import (
     MARK,

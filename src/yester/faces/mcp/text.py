@@ -12,7 +12,7 @@ import re
 from collections.abc import Collection, Sequence
 
 from yester.clock import format_day, format_minute
-from yester.deliver.lines import (
+from yester.context.lines import (
     clean_text,
     item_icon,
     join_title,

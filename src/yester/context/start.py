@@ -16,16 +16,15 @@ cache survives.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import tzinfo
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from yester.clock import DAY, Calendar
-from yester.deliver.gate import trivial
-from yester.deliver.lines import (
+from yester.clock import Calendar
+from yester.context.block import Context, Page, Shown, join_contexts
+from yester.context.cards import MOST_CARDS, drop_doubles, find_open_ends, is_work, read_cards
+from yester.context.lines import (
     TITLE,
     card_line,
     card_status,
@@ -36,22 +35,21 @@ from yester.deliver.lines import (
     quote_text,
     short_name,
 )
-from yester.deliver.page import Context, Page, Shown, join_contexts
+from yester.context.talk import trivial
 from yester.fence import MOST_UNITS, count_units
 from yester.git import Signals
 from yester.memories.memory_md import is_curated_note
-from yester.model import CURATED, Filters, Item, Paging, Probe, Project, Queue, Session, replace
+from yester.model import CURATED, Filters, Item, Paging, Project, Queue, Session, replace
 from yester.recall.beginning import relevant_hits
 from yester.recall.rank import Weights
 from yester.recall.recall import Fates
 from yester.store.contract import Store
+from yester.store.figures import count_kinds
 from yester.text.document import estimate_tokens
-from yester.text.terms import text_terms
 
 if TYPE_CHECKING:
     from yester.text.embed import Embedder
 
-_CARDS = 120  # newest summaries that are looked at
 _SESSIONS = 40  # last sessions among which one is looked for that has no summary yet
 _WAITING = 500  # newest sessions that wait to be distilled
 _OPEN, _LAST, _DECIDED, _AT_HAND, _EARLIER = 5, 6, 4, 3, 6  # lines; titles
@@ -63,17 +61,7 @@ _PLACES = {
     "open": 0, "this": 1, "last": 2, "decided": 3, "failing": 4, "at hand": 5, "earlier": 6,
 }  # fmt: skip
 _FAILING = 2  # commands that do not work here
-_OPEN_FOR = 21 * DAY
-_HASH = re.compile(r"\b[0-9a-f]{7,40}\b")
-_WORK = ("done", "changed", "failed", "reverted", "open")
-_UNFINISHED = ("failed", "open")
 _KEPT = ("decision", "constraint", "preference", "runbook", "tech_debt")
-_SAME = 0.5  # share of the words of what is open that closes it, in a later turn
-_COMMITTED = re.compile(r"\b(?:un)?commit", re.I)
-_RUN = re.compile(r"`[^`]+`")
-_FAILS = re.compile(r"\bfail(?:s|ing|ed|ures?)?\b|\bschlägt\b.*\bfehl\b|失败", re.I)
-_PASSING = re.compile(r"\b(?:merge|review|PR\b|pull request|draft|commit|push)", re.I)
-_NAMES = re.compile(r"[\w./-]*[\w]+(?:[._/-][\w]+)+|\b[a-z]+[A-Z]\w+|`[^`]+`")
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,25 +124,20 @@ def at_start(
         rules_told = [rule for rule in here.rules if rule.updated > left_off]
         here = replace(here, signals=None)
     rules = _rules(rules_told, calendar, min(_RULES, budget))
-    number = store.probe(Probe(replace(project, since=None))).statistics.items
-    if not number:
+    kinds = count_kinds(store, here.project.key)
+    if not kinds:
         return rules
     name = short_name(here.project.name)
     page = Page(
         "memory", name,
         "Numbers are ids: `yester show 12`, or get_observations.",
-        f'{number:,} items are recorded here. More: `yester recall "words"`.',
+        f'{_count_turns(kinds.get("prompt", 0))}More: `yester recall "words"`.',
         budget - estimate_tokens(rules.text), MOST_UNITS - count_units(rules.text),
     )  # fmt: skip
     block = _Block(store, page, calendar, here.now)
     own = "" if of_session else here.session
-    found = [
-        item
-        for item in store.select(replace(project, kinds=("summary",)), Paging(_CARDS))
-        if not (own and item.session == own)
-    ]
-    cards = _with_reverts(_cards(found))
-    _add_open(block, cards, _to_do(found, cards))
+    cards = [c for c in read_cards(store, project) if not (own and c.session == own)]
+    _add_open(block, cards)
     if of_session and here.session:
         _add_own(block, project, here.session, [c for c in cards if c.session == here.session])
     others = [card for card in cards if card.session != here.session]
@@ -182,6 +165,12 @@ def for_agent(store: Store, here: Here, budget: int = 400) -> Context:
     return join_contexts(rules, page.finish_page())
 
 
+def _count_turns(number: int) -> str:
+    if not number:  # programs have stored something
+        return ""
+    return f"{number:,} turns are recorded. " if number > 1 else "1 turn is recorded. "
+
+
 def _left_off(store: Store, here: Here) -> int:
     """When the session had last said something by now; now, where it is not known."""
     mine = Filters(projects=(here.project.key,), session=here.session, until=here.now)
@@ -200,57 +189,14 @@ def _rules(rules: Sequence[Item], calendar: Calendar, budget: int) -> Context:
     return page.finish_page()
 
 
-# --- cards ----------------------------------------------------------------------------------------
-
-
-def _cards(summaries: Sequence[Item]) -> list[Item]:
-    """The cards of turns, the newest first: their summaries, or that of a session which is one."""
-    turns = {item.session for item in summaries if item.type == "turn"}
-    return [
-        item
-        for item in summaries
-        if item.sections and (item.type == "turn" or item.session not in turns)
-    ]
-
-
-def _with_reverts(cards: Sequence[Item]) -> list[Item]:
-    """As later sessions have left them: a commit that one of them has reverted does not hold."""
-    reverts: dict[str, str] = {}
-    told = []
-    for card in cards:  # the newest first
-        made = set(_HASH.findall(card.subtitle.partition("committed ")[2]))
-        by = next((run for hash_, run in reverts.items() if _same_hash(hash_, made)), "")
-        told.append(replace(card, subtitle=f"reverted: {by}") if by else card)
-        for run in _RUN.findall(card.subtitle):
-            if run.startswith("`git revert"):
-                reverts |= dict.fromkeys(_HASH.findall(run), run)
-    return told
-
-
-def _same_hash(one: str, others: Iterable[str]) -> bool:
-    return any(one.startswith(other) or other.startswith(one) for other in others)
-
-
-def _to_do(summaries: Sequence[Item], cards: Sequence[Item]) -> dict[str, list[str]]:
-    """By session, what its own summary says is left and none of its turns does: its last list of
-    things to do."""
-    told = {
-        (card.session, text)
-        for card in cards
-        for text in card.sections.get("next_steps", "").split("\n")
-    }
-    return {
-        item.session: [text for text in _open_ends(item) if (item.session, text) not in told]
-        for item in summaries
-        if item.type == "session"
-    }
+# --- open -----------------------------------------------------------------------------------------
 
 
 def _loose(store: Store, project: Filters, cards: Sequence[Item]) -> list[Item]:
     """Observations and notes that belong to no card: a program has stored them, or nothing else is
     known of their session."""
     sessions = {card.session for card in cards}
-    found = store.select(replace(project, kinds=("observation", "note")), Paging(_CARDS))
+    found = store.select(replace(project, kinds=("observation", "note")), Paging(MOST_CARDS))
     return [
         item
         for item in found
@@ -260,107 +206,23 @@ def _loose(store: Store, project: Filters, cards: Sequence[Item]) -> list[Item]:
     ]
 
 
-def _is_work(card: Item) -> bool:
-    """Was something done, or a cause found?"""
-    word = card_status(card)
-    return not card.subtitle or word in _WORK or (word == "answered" and bool(card.body))
-
-
-# --- open -----------------------------------------------------------------------------------------
-
-
-def _add_open(block: _Block, cards: Sequence[Item], to_do: dict[str, list[str]]) -> None:
+def _add_open(block: _Block, cards: Sequence[Item]) -> None:
     """Turns that failed or were broken off, as their cards; and what was said to be left undone."""
-    later: list[Item] = []
     number = 0
-
-    def add(line: str, card: Item) -> bool:
+    for end in find_open_ends(cards, block.now):
+        card = end.card
+        day = block.calendar.day_label(card.epoch)
+        line = f"{card.id}: {quote_text(one_line(end.text, _WHY))} ({day})"
+        if end.whole:
+            line = card_line(card, block.calendar, end.text)
         place = (_PLACES["open"], number, 0)
-        return block.page.add_line(f"- {line}", card.id, "open", place, heading="Open")
-
-    sessions: set[str] = set()
-    for card in cards:
-        reason = _unfinished_reason(card)
-        # Within a session only how it ended counts for what passes, and nothing is open for ever.
-        ended = card.session not in sessions
-        sessions.add(card.session)
-        if card.epoch < block.now - _OPEN_FOR:
-            break
-        if number < _OPEN and card_status(card) in _UNFINISHED and ended:
-            # Of a turn that was broken off only the request is known, and part of it may be done.
-            why = "" if card.subtitle.endswith("broken off") else reason
-            finished = any(_finishes(one, card) for one in later)
-            if not finished and add(card_line(card, block.calendar, why), card):
-                number += 1
+        if block.page.add_line(f"- {line}", card.id, "open", place, heading="Open"):
+            number += 1
+            if end.whole:
                 block.told.add(card.id)
                 block.turns.add((card.session, card.prompt_number))
-        day = block.calendar.day_label(card.epoch)
-        ends = [
-            text
-            for text in _open_ends(card)
-            if ended or (card.files_modified and not _PASSING.search(text))
-        ]
-        for text in (*ends, *to_do.pop(card.session, ())):
-            known = text == reason or (card.id in block.told and text == card.body)
-            if number < _OPEN and not known and not any(_closes(one, text) for one in later):
-                number += add(f"{card.id}: {quote_text(one_line(text, _WHY))} ({day})", card)
-        later.append(card)
-
-
-def _open_ends(card: Item) -> list[str]:
-    return [text for text in card.sections.get("next_steps", "").split("\n") if text]
-
-
-def _unfinished_reason(card: Item) -> str:
-    """What an open turn waits for, or what a failed one says of its failure: it is told with the
-    turn, and over with it."""
-    ends = _open_ends(card)
-    if card_status(card) == "open":
-        return ends[0] if ends else ""
-    failed = card_status(card) == "failed"
-    return next((text for text in ends if _FAILS.search(text)), "") if failed else ""
-
-
-def _finishes(later: Item, card: Item) -> bool:
-    """Has a later turn finished what failed, or was broken off? It has worked on the same files, or
-    run the same command with success; a question is answered by what speaks of the same."""
-    word, _, evidence = later.subtitle.partition(": ")
-    failed = card_status(card) == "failed"
-    if set(later.files_modified) & set(card.files_modified):
-        return word == "done" or (word == "changed" and not failed)
-    run = _RUN.search(card.subtitle)
-    if failed and run is not None:
-        return run[0] in evidence and evidence.endswith("passed")
-    return word in ("done", "changed", "answered") and _speaks_of(later, card.title)
-
-
-def _closes(later: Item, text: str) -> bool:
-    """Has a later turn done what was said to be left? It says so, or names the same."""
-    if card_status(later) not in ("done", "changed"):
-        return False
-    if _COMMITTED.search(text) and "committed" in later.subtitle:
-        return True
-    return _speaks_of(later, text)
-
-
-def _speaks_of(card: Item, text: str) -> bool:
-    said = f"{card.title} {card.sections.get('request', '')} {card.sections.get('completed', '')}"
-    wanted = _terms_of(text)
-    return bool(wanted) and (
-        len(wanted & _terms_of(said)) >= _SAME * len(wanted)
-        or any(name in said for name in _names_in(text))
-    )
-
-
-@lru_cache(maxsize=512)
-def _terms_of(text: str) -> frozenset[str]:
-    """Each text is compared with many."""
-    return frozenset(text_terms(text))
-
-
-@lru_cache(maxsize=512)
-def _names_in(text: str) -> frozenset[str]:
-    return frozenset(name.strip("`") for name in _NAMES.findall(text))
+        if number == _OPEN:
+            return
 
 
 # --- the last session -----------------------------------------------------------------------------
@@ -377,7 +239,7 @@ def _add_own(block: _Block, project: Filters, own: str, cards: Sequence[Item]) -
 def _add_last(
     block: _Block, project: Filters, own: str, cards: Sequence[Item], exchange: bool
 ) -> None:
-    newest = next((card for card in cards if _is_work(card)), None)
+    newest = next((card for card in cards if is_work(card)), None)
     raw = _undistilled(block.store, project, own, newest)
     if raw is not None:
         _add_words(block, raw, _heading(raw, None, block.calendar), "last")
@@ -391,7 +253,7 @@ def _add_last(
 
 def _add_cards(block: _Block, heading: str, place: str, cards: Sequence[Item]) -> bool:
     """The last turns of a session, the oldest first; is there something to tell of it?"""
-    telling = _each_once([card for card in cards if _is_work(card)])
+    telling = drop_doubles([card for card in cards if is_work(card)])
     new = [card for card in telling if not block.is_told(card)]
     best = sorted(new, key=lambda card: card_status(card) == "answered")[:_LAST]
     for card in sorted(best, key=lambda card: card.epoch):
@@ -399,21 +261,6 @@ def _add_cards(block: _Block, heading: str, place: str, cards: Sequence[Item]) -
         if block.add(text, card, f"{place} session", _PLACES[place], heading):
             block.turns.add((card.session, card.prompt_number))
     return bool(telling)
-
-
-def _each_once(cards: Sequence[Item]) -> list[Item]:
-    """Without turns that only committed what another one has done, and without the same title
-    twice."""
-    changed = {card.title for card in cards if card.files_modified}
-    commits = {one for card in cards if card.files_modified for one in _HASH.findall(card.subtitle)}
-    kept: dict[str, Item] = {}
-    for card in cards:
-        known = not card.files_modified and (
-            card.title in changed or any(one in commits for one in _HASH.findall(card.subtitle))
-        )
-        if not known:
-            kept.setdefault(card.title, card)
-    return list(kept.values())
 
 
 def _add_words(block: _Block, session: Session, heading: str, place: str) -> None:
@@ -469,7 +316,9 @@ def _last_words(store: Store, session: Session) -> list[Item]:
 def _heading(session: Session | None, card: Item | None, calendar: Calendar) -> str:
     ended = session.ended if session is not None else card.epoch if card is not None else 0
     prompts = session.prompts if session is not None else 0
-    told = [calendar.day_label(ended)]
+    day = calendar.day_label(ended)
+    near = day in ("today", "yesterday")
+    told = [f"{day} {calendar.time_label(ended)}" if near else day]
     if prompts:
         told.append(f"{prompts} prompt{'' if prompts == 1 else 's'}")
     return f"Last session ({', '.join(told)})"
@@ -503,7 +352,7 @@ def _add_decided(block: _Block, project: Filters, own: str) -> None:
 def _add_failing(block: _Block, project: Filters) -> None:
     """Commands that do not work here, and what does instead; each is kept once for a project."""
     found = block.store.select(
-        replace(project, kinds=("observation",), types=("discovery",)), Paging(_CARDS)
+        replace(project, kinds=("observation",), types=("discovery",)), Paging(MOST_CARDS)
     )
     for item in [one for one in found if one.ref.startswith("project:")][:_FAILING]:
         text = one_line(item.title, TITLE)

@@ -128,7 +128,7 @@ def card_line(
     label = {"changed": " changed, not verified", "": ""}.get(word, f" {word}")
     title = one_line(card.title or card.sections.get("request", ""), TITLE)
     why = one_line(why or card.body, _WHY)
-    if why.startswith(title.rstrip("…")[:40]):  # the title is its beginning
+    if why.replace("`", "").startswith(title.rstrip("…")[:40]):  # the title is its beginning
         title, why = max(title, why, key=len), ""
     reason = f" {quote_text(why)}" if why else ""
     files = dict.fromkeys(name.rsplit("/", 1)[-1] for name in card.files_modified)

@@ -12,10 +12,11 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from yester.clock import Calendar
-from yester.deliver.empty import QUESTION, says_little
-from yester.deliver.gate import trivial
-from yester.deliver.lines import (
+from yester.context.block import Context, Left, Page, Shown
+from yester.context.cards import read_status
+from yester.context.lines import (
     card_line,
+    card_status,
     clean_text,
     hit_line,
     join_title,
@@ -24,7 +25,7 @@ from yester.deliver.lines import (
     short_name,
     stale_text,
 )
-from yester.deliver.page import Context, Left, Page, Shown
+from yester.context.talk import says_little, states_something, trivial
 from yester.fence import MOST_UNITS, strip_fenced
 from yester.memories.categories import order_hits
 from yester.memories.memory_md import is_curated_note
@@ -62,9 +63,9 @@ class Given:
 
     known: Container[int] = ()  # items
     spent: int = 0  # tokens
-    most: int = 5  # items
-    budget: int = 600  # tokens
-    session_budget: int = 6_000
+    most: int = 2  # lines
+    budget: int = 300  # tokens
+    session_budget: int = 3_000
     units: int = MOST_UNITS  # of the answer, that something else in it has left
 
     @property
@@ -93,6 +94,7 @@ def at_prompt(
     search: Search | None = None,
     zone: tzinfo | None = None,
 ) -> Context:
+    """A turn is told once, by its card; a question that was asked before, by its answer."""
     given, search = given or Given(), search or Search()
     prompt = strip_fenced(prompt)  # Gemini hands back what it was given at the start
     if trivial(prompt):
@@ -110,10 +112,9 @@ def at_prompt(
     asked = query_terms(prompt)
     items = max(store.probe(Probe()).statistics.items, FEWEST)
     calendar = Calendar(now, zone)
-    turns: dict[tuple[str, int], int] = {}
     pairs = [
         (hit, own)
-        for hit, own in _found(store, prompt, project, now, search)
+        for hit, own in _find_hits(store, prompt, project, now, search)
         if not (session and hit.session == session)
     ]
     # What is known already must not open the door to what is merely like it.
@@ -121,72 +122,82 @@ def at_prompt(
         hit.id for hit, own in pairs if hit.id in given.known or (own and is_curated_note(hit.ref))
     }
     empty = {hit.id: why for hit, _ in pairs if (why := says_little(hit))}
-    silent = {id_ for id_, why in empty.items() if why != QUESTION}
-    new = [pair for pair in pairs if pair[0].id not in known and pair[0].id not in silent]
+    new = [pair for pair in pairs if pair[0].id not in known and pair[0].id not in empty]
     fitting = {hit.id for hit, _ in passing_hits(new, len(asked), items)}
     lacks = describe_lack(new)
-    questions = [(hit, own) for hit, own in new if hit.id in empty and hit.id in fitting]
-    for question, own in questions[: given.most]:
-        # Of a question that was asked before, what it was answered is given and not itself.
-        answer = _answer(store, question)
-        if answer is not None and answer.id not in fitting and answer.id not in given.known:
-            fitting.add(answer.id)
-            at = pairs.index((question, own))
-            others = [pair for pair in pairs if pair[0].id != answer.id]
-            pairs = [*others[: at + 1], (answer, own), *others[at + 1 :]]
-    cards: dict[tuple[str, int], Item | None] = {}
     ruled = {
         (hit.session, hit.prompt_number)
         for hit, _ in pairs
         if hit.id in fitting and hit.kind == "prompt" and is_only_ruling(hit.text)
     }
-    lines = 0
+    turns: dict[tuple[str, int], int] = {}
     for hit, own in pairs:
-        turn = (hit.session, hit.prompt_number)
-        if hit.id in fitting and all(turn) and turn not in cards:
-            cards[turn] = _card(store, hit)
-        card = cards.get(turn) if hit.kind in _OF_A_TURN else None
+        fits = hit.id in fitting
+        card = _find_card(store, hit) if fits and hit.kind in _OF_A_TURN else None
+        told = _find_words(store, hit) if fits and card is None and hit.kind in _TALK else hit
+        # Without a number no turn is known.
+        turn = (hit.session, hit.prompt_number) if hit.session and hit.prompt_number else None
         why = (
             "in the agent's own notes" if own and is_curated_note(hit.ref)
-            else "given before"
-            if hit.id in given.known or (card is not None and card.id in given.known)
             else f"says little: {empty[hit.id]}" if hit.id in empty
-            else lacks[own] if hit.id not in fitting
+            else "says little: no card" if told is None
+            else "the same prompt" if told.kind == "prompt" and told.text.split() == prompt.split()
+            else "given before"
+            if any(one.id in given.known for one in (hit, told, card) if one is not None)
+            else lacks[own] if not fits
             else "told by a rule" if turn in ruled and hit.kind in _TALK
             else f"of the same turn as #{turns[turn]}"
-            # Without a number no turn is known.
-            if all(turn) and (hit.kind in _TALK or card is not None) and turn in turns
-            else f"more than {given.most}" if lines >= given.most
+            if turn in turns and (hit.kind in _TALK or card is not None)
+            else f"more than {given.most}" if len(turns) >= given.most
             else ""
         )  # fmt: skip
-        if why:
+        if why or told is None:
             page.left.append(Left(hit.id, hit.score, why))
             continue
-        words = find_snippet(clean_text(hit.text), asked, _SNIPPET)
+        words = find_snippet(clean_text(told.text), asked, _SNIPPET)
         origin = "" if own else f" [from: {short_name(hit.project)}]"
         reason = "same project" if own else "other project"
         if card is None:
-            line = hit_line(hit, calendar, join_title(hit.title, words), origin)
+            line = hit_line(told, calendar, join_title(told.title, words), origin)
         else:
-            line = card_line(card, calendar, words if hit.kind in _ANSWERS else "", origin)
+            # What was said of work that failed or was taken back did not come true.
+            holds = hit.kind in _ANSWERS and card_status(card) not in ("reverted", "failed")
+            line = card_line(card, calendar, words if holds else "", origin)
             line += stale_text(hit)
-        if page.add_line(line, hit.id, reason, (0, lines, 0), hit.score):
-            lines += 1
-            turns[turn] = hit.id
+        if page.add_line(line, told.id, reason, (0, len(turns), 0), hit.score):
+            turns[turn or ("", hit.id)] = told.id
             if card is not None and card.id != hit.id:
                 page.shown.append(Shown(card.id, 0.0, 0, reason))
     return page.finish_page()
 
 
-def _card(store: Store, hit: Hit) -> Item | None:
-    """The card of the turn that a hit is of: a turn is told once, with what came of it."""
+def _find_card(store: Store, hit: Hit) -> Item | None:
+    """The card of the turn that a hit is of."""
     filters = Filters(session=hit.session, agent=hit.agent, kinds=("summary",), source=DISTILLED)
-    made = store.select(filters, Paging(_CARDS))
-    turns = [item for item in made if item.type == "turn"] or made
-    return next((item for item in turns if item.prompt_number == hit.prompt_number), None)
+    cards = store.select(filters, Paging(_CARDS)) if hit.session and hit.prompt_number else []
+    cards = [item for item in cards if item.type == "turn"] or cards
+    found = next((item for item in cards if item.prompt_number == hit.prompt_number), None)
+    return read_status(store, found) if found is not None else None
 
 
-def _found(
+def _find_words(store: Store, hit: Hit) -> Hit | None:
+    """What is told of a turn without a card: what the user stated in it, else how a prompt was
+    answered; nothing where the turn was judged, and there was nothing to tell."""
+    if hit.kind == "prompt" and states_something(hit.text):
+        return hit
+    if _was_distilled(store, hit):
+        return None
+    return _find_answer(store, hit) if hit.kind == "prompt" else hit
+
+
+def _was_distilled(store: Store, hit: Hit) -> bool:
+    """Is a later turn of its session told? Then there was nothing to tell of this one."""
+    since = Filters(session=hit.session, agent=hit.agent, kinds=("summary",), source=DISTILLED,
+                    since=int(hit.epoch * 1000))  # fmt: skip
+    return bool(hit.session and hit.prompt_number and store.select(since, Paging(1)))
+
+
+def _find_hits(
     store: Store, prompt: str, project: Project, now: int, search: Search
 ) -> list[tuple[Hit, bool]]:
     """Hits, the best first, and whether they are of this project, whose come first among equals."""
@@ -215,7 +226,7 @@ def _found(
     return [(hit, hit.id in here) for hit in order_hits(found, here)]
 
 
-def _answer(store: Store, question: Hit) -> Hit | None:
+def _find_answer(store: Store, question: Hit) -> Hit | None:
     """The last thing the agent said to it, of what says something."""
     if not question.session:
         return None

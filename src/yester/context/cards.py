@@ -1,0 +1,165 @@
+"""The cards of a project as they stand now: what later sessions took back, and what is still open.
+
+A card is judged when its session is distilled (`cards/status.py`). What other sessions did to its
+work afterwards is looked up here, whenever it is told.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from yester.clock import DAY
+from yester.context.lines import card_status
+from yester.model import Filters, Item, Paging, replace
+from yester.store.contract import Store
+from yester.text.terms import text_terms
+
+MOST_CARDS = 120  # newest ones that are looked at
+_OPEN_FOR = 21 * DAY
+_WORK = ("done", "changed", "failed", "reverted", "open")
+_UNFINISHED = ("failed", "open")
+_SAME = 0.5  # share of the words of what is open that closes it, in a later turn
+_HASH = re.compile(r"\b[0-9a-f]{7,40}\b")
+_RUN = re.compile(r"`[^`]+`")
+_COMMITTED = re.compile(r"\b(?:un)?commit", re.I)
+_FAILS = re.compile(r"\bfail(?:s|ing|ed|ures?)?\b|\bschlägt\b.*\bfehl\b|失败", re.I)
+# What is over with the session in which it was said, whatever became of it.
+_PASSING = re.compile(r"\b(?:merge|review|PR\b|pull request|draft|commit|push)", re.I)
+_NAMES = re.compile(r"[\w./-]*[\w]+(?:[._/-][\w]+)+|\b[a-z]+[A-Z]\w+|`[^`]+`")
+
+
+@dataclass(frozen=True, slots=True)
+class OpenEnd:
+    """What is not done: something said at the end of a turn, or the turn itself (`whole`), which
+    failed or was broken off; the text is what it waits for then."""
+
+    card: Item
+    text: str
+    whole: bool = False
+
+
+def read_cards(store: Store, filters: Filters) -> list[Item]:
+    """The cards of turns, the newest first, as later sessions have left them. A session that an
+    earlier version has distilled may have one summary instead."""
+    found = store.select(replace(filters, kinds=("summary",)), Paging(MOST_CARDS))
+    turns = {item.session for item in found if item.type == "turn"}
+    cards = (item for item in found if item.type == "turn" or item.session not in turns)
+    return _mark_reverts([item for item in cards if item.sections])
+
+
+def read_status(store: Store, card: Item) -> Item:
+    """A card as later sessions have left it."""
+    since = Filters(projects=(card.project,), since=card.epoch)
+    return next((one for one in read_cards(store, since) if one.id == card.id), card)
+
+
+def _mark_reverts(cards: Sequence[Item]) -> list[Item]:
+    """A commit that a later session has reverted does not hold."""
+    reverts: dict[str, str] = {}
+    marked = []
+    for card in cards:  # the newest first
+        commits = _HASH.findall(card.subtitle.partition("committed ")[2])
+        by = next((run for hash_, run in reverts.items() for one in commits
+                   if hash_.startswith(one) or one.startswith(hash_)), "")  # fmt: skip
+        marked.append(replace(card, subtitle=f"reverted: {by}") if by else card)
+        for run in _RUN.findall(card.subtitle):
+            if run.startswith("`git revert"):
+                reverts |= dict.fromkeys(_HASH.findall(run), run)
+    return marked
+
+
+def is_work(card: Item) -> bool:
+    """Was something done, or a cause found?"""
+    word = card_status(card)
+    return not card.subtitle or word in _WORK or (word == "answered" and bool(card.body))
+
+
+def drop_doubles(cards: Sequence[Item]) -> list[Item]:
+    """Without turns that only committed what another one has done, and without the same title
+    twice."""
+    changed = {card.title for card in cards if card.files_modified}
+    commits = {one for card in cards if card.files_modified for one in _HASH.findall(card.subtitle)}
+    kept: dict[str, Item] = {}
+    for card in cards:
+        known = not card.files_modified and (
+            card.title in changed or any(one in commits for one in _HASH.findall(card.subtitle))
+        )
+        if not known:
+            kept.setdefault(card.title, card)
+    return list(kept.values())
+
+
+# --- open -----------------------------------------------------------------------------------------
+
+
+def find_open_ends(cards: Sequence[Item], now: int) -> Iterator[OpenEnd]:
+    """What no later turn has closed, the newest first; nothing is open for ever."""
+    later: list[Item] = []
+    sessions: set[str] = set()
+    for card in cards:
+        if card.epoch < now - _OPEN_FOR:
+            return
+        ends = [text for text in card.sections.get("next_steps", "").split("\n") if text]
+        last = card.session not in sessions  # within a session only how it ended counts
+        sessions.add(card.session)
+        reason = _unfinished_reason(card, ends)
+        whole = last and card_status(card) in _UNFINISHED
+        whole = whole and not any(_finishes(one, card) for one in later)
+        if whole:
+            # Of a turn that was broken off only the request is known, and part of it may be done.
+            yield OpenEnd(card, "" if card.subtitle.endswith("broken off") else reason, True)
+        for text in ends:
+            passes = not last and (not card.files_modified or _PASSING.search(text))
+            told = text == reason or (whole and text == card.body)
+            if not passes and not told and not any(_closes(one, text) for one in later):
+                yield OpenEnd(card, text)
+        later.append(card)
+
+
+def _unfinished_reason(card: Item, ends: Sequence[str]) -> str:
+    """What an open turn waits for, or what a failed one says of its failure: it is told with the
+    turn, and over with it."""
+    if card_status(card) == "open":
+        return ends[0] if ends else ""
+    failed = card_status(card) == "failed"
+    return next((text for text in ends if _FAILS.search(text)), "") if failed else ""
+
+
+def _finishes(later: Item, card: Item) -> bool:
+    """Has a later turn finished what failed, or was broken off? It has worked on the same files, or
+    run the same command with success; a question is answered by what speaks of the same."""
+    word, _, evidence = later.subtitle.partition(": ")
+    failed = card_status(card) == "failed"
+    if set(later.files_modified) & set(card.files_modified):
+        return word == "done" or (word == "changed" and not failed)
+    run = _RUN.search(card.subtitle)
+    if failed and run is not None:
+        return run[0] in evidence and evidence.endswith("passed")
+    return word in ("done", "changed", "answered") and _speaks_of(later, card.title)
+
+
+def _closes(later: Item, text: str) -> bool:
+    """Has a later turn done what was said to be left? It says so, or names the same."""
+    if card_status(later) not in ("done", "changed"):
+        return False
+    if _COMMITTED.search(text) and "committed" in later.subtitle:
+        return True
+    return _speaks_of(later, text)
+
+
+def _speaks_of(card: Item, text: str) -> bool:
+    said = f"{card.title} {card.sections.get('request', '')} {card.sections.get('completed', '')}"
+    wanted = _terms_of(text)
+    return bool(wanted) and (
+        len(wanted & _terms_of(said)) >= _SAME * len(wanted)
+        or any(name.strip("`") in said for name in _NAMES.findall(text))
+    )
+
+
+@lru_cache(maxsize=512)
+def _terms_of(text: str) -> frozenset[str]:
+    """Each text is compared with many."""
+    return frozenset(text_terms(text))
