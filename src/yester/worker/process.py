@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from traceback import extract_tb
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -203,7 +203,10 @@ def start_detached(words: Sequence[str], environ: Mapping[str, str]) -> subproce
 
 
 def start_process(
-    words: Sequence[str], environ: Mapping[str, str], answers: Callable[[], T], patience: float
+    words: Sequence[str],
+    environ: Mapping[str, str],
+    answers: Callable[[], T | None],
+    patience: float,
 ) -> T | None:
     """Start one and wait until it `answers`, with what it does; None where it fails or takes too
     long. One that ends well has found another, which is to answer."""
@@ -218,11 +221,12 @@ def start_process(
     return None
 
 
-def start_worker(home: Path, environ: Mapping[str, str], patience: float = 10.0) -> bool:
-    """Start the worker and wait until it answers; False if it does not in time."""
+def start_worker(
+    home: Path, environ: Mapping[str, str], patience: float = 10.0
+) -> dict[str, Any] | None:
+    """Start the worker and wait until it answers; None if it does not in time."""
     write_launch(home)
-    words = worker_command(home)
-    return bool(start_process(words, environ, lambda: ask_health(home), patience))
+    return start_process(worker_command(home), environ, lambda: ask_health(home), patience)
 
 
 # --- the log -------------------------------------------------------------------------------------

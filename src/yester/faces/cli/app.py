@@ -63,10 +63,10 @@ class App:
         from yester.capture.homes import home_folder
 
         home = home_folder(self.named_home, os.environ, Path.cwd(), self.agent != "")
-        self._record(home)
+        self._record_home(home)
         return home
 
-    def _record(self, home: Path) -> None:
+    def _record_home(self, home: Path) -> None:
         """From now on hooks may use this home, as the user does; an agent's word is not enough."""
         from yester.capture.homes import record_home
 
@@ -95,7 +95,7 @@ class App:
         from yester.worker.process import write_launch
 
         store = self.memory.store
-        self._record(self.home)  # it may have been made only now
+        self._record_home(self.home)  # it may have been made only now
         write_launch(self.home)
         write_hook_rules(self.home, load_rules(self.config))
         return store
@@ -120,7 +120,7 @@ class App:
         """Does an agent read what is printed, as it reads everything else?"""
         return not self.terminal and self.agent != ""
 
-    def quote(self, text: str, most: int = 200) -> str:
+    def quote_line(self, text: str, most: int = 200) -> str:
         """What was recorded, on a line of its own: for an agent cut, and in quotes."""
         from yester.context.lines import one_line, quote_text
 

@@ -55,7 +55,7 @@ def format_memo(app: App, memo: Memo) -> str:
     more = [f"[{', '.join(item.tags)}]" if item.tags else "", memo.path, _format_status(memo)]
     if item.supersedes:
         more.append(f"replaces #{item.supersedes}")
-    title = app.quote(item.title or find_snippet(item.body, (), 100))
+    title = app.quote_line(item.title or find_snippet(item.body, (), 100))
     if app.read_by_agent:
         more = [one_line(one, 200) for one in more]
     sign, day = item_icon(item.kind, item.type), format_minute(item.epoch)
@@ -238,7 +238,7 @@ def _change_as_json(change: Change) -> dict[str, Any]:
 
 
 def _change_lines(change: Change, form: str) -> Iterator[str]:
-    def show(value: object) -> str:
+    def show_value(value: object) -> str:
         text = msgspec.json.encode(value).decode()
         return text if form == "full" else find_snippet(text, (), 80)
 
@@ -248,7 +248,7 @@ def _change_lines(change: Change, form: str) -> Iterator[str]:
         before = change.before.get(name) if change.before else None
         if name == "said":
             before, value = format_minute(before or 0), format_minute(value)
-        yield f"    {name}: {show(before)} → {show(value)}"
+        yield f"    {name}: {show_value(before)} → {show_value(value)}"
 
 
 @command(

@@ -242,7 +242,7 @@ def promote_command(
     except UsageError as error:
         raise UsageError(f"{path}: {error}") from None
     if dry_run:
-        click.echo(_format_diff(path, before, after), nl=False)
+        click.echo(_format_diff(path, before, after))
         return
     if present is None:
         make_folder(real.parent, "")
@@ -284,8 +284,6 @@ def _find_memory_file(app: App, cwd: Path, create: bool) -> Path:
 
 
 def _format_diff(path: Path, before: str, after: str) -> str:
-    lines = unified_diff(
-        before.splitlines(keepends=True), after.splitlines(keepends=True), str(path), str(path)
-    )
-    text = "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
-    return text.encode("utf-8", "replace").decode()
+    name, texts = str(path), (before.splitlines(), after.splitlines())
+    lines = unified_diff(*texts, name, name, lineterm="")
+    return "\n".join(lines).encode("utf-8", "replace").decode()

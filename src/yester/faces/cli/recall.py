@@ -172,7 +172,7 @@ def _digest_lines(app: App, digest: Digest) -> Iterator[str]:
             yield make_bold(heading)
         for entry in entries:
             numbers = " ".join(f"#{item}" for item in entry.items[:6])
-            yield f"  - {app.quote(entry.text, 600)}  {click.style(numbers, dim=True)}"
+            yield f"  - {app.quote_line(entry.text, 600)}  {click.style(numbers, dim=True)}"
     if not digest.headings:
         yield "No sentence of the hits tells of a decision, an attempt or a warning."
     yield ""
@@ -306,7 +306,7 @@ def _format_session(app: App, session: Session) -> str:
 def _session_facts(app: App, session: Session) -> dict[str, str]:
     prompts, items = count_noun(session.prompts, "prompt"), count_noun(session.items, "item")
     return {
-        "title": app.quote(redact(session.title)), "agent": session.agent,
+        "title": app.quote_line(redact(session.title)), "agent": session.agent,
         "project": app.names.get(session.project, session.project),
         "time": f"{format_minute(session.started)} to {format_minute(session.ended)}",
         "size": f"{prompts}, {items}", "folder": session.cwd, "branch": session.branch,

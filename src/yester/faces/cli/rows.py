@@ -79,7 +79,7 @@ def format_hit(app: App, hit: Hit, terms: Collection[str] = (), clock: bool = Fa
     when = format_minute(int(hit.epoch * 1000))
     score = f"{hit.score:.2f}  " if hit.score and not clock else ""
     tool = join_names(app, hit.tool) + ": " if hit.tool else ""
-    title = app.quote(hit.title) or _excerpt(app, hit, terms, 110) or "(empty)"
+    title = app.quote_line(hit.title) or _excerpt(app, hit, terms, 110) or "(empty)"
     more = f"  (+{hit.duplicates} alike)" if hit.duplicates else ""
     return (
         f"{lines.item_icon(hit.kind, hit.type)} #{hit.id}  {when[11:] if clock else when}  {score}"

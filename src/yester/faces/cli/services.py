@@ -127,13 +127,13 @@ def start_command(app: App) -> None:
         click.echo(f"the worker is running already (pid {running['pid']})")
         return
     _ = app.store  # a damaged or newer store is said here, not in a log
-    if not process.start_worker(app.home, os.environ):
+    running = process.start_worker(app.home, os.environ)
+    if running is None:
         raise YesterError(
             f"the worker did not start; see {app.home / 'logs' / 'worker.log'}, "
             "or run it in the foreground: yester worker run"
         )
-    running = ask_health(app.home) or {}
-    click.echo(f"the worker is running (pid {running.get('pid')})")
+    click.echo(f"the worker is running (pid {running['pid']})")
 
 
 def replace_older_worker(app: App) -> None:
