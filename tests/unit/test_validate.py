@@ -22,6 +22,7 @@ from yester.llm.questions import (
     SECTIONS,
     TYPES,
     Entry,
+    Evidence,
     Headings,
     Observed,
     Summed,
@@ -29,8 +30,6 @@ from yester.llm.questions import (
     check_digest,
     check_turn_notes,
     digest_prompt,
-    is_borne_out,
-    known_terms,
     parse_answer,
     turn_prompt,
 )
@@ -157,7 +156,7 @@ def test_the_types_are_the_six_and_the_headings_the_five():
     ],
 )
 def test_a_sentence_is_believed_by_its_words_and_all_of_its_numbers(sentence, true):
-    assert is_borne_out(sentence, known_terms((TEXT,)), 0.5) is true
+    assert Evidence.of_texts(TEXT).bears_out(sentence, 0.5) is true
 
 
 def test_facts_and_sentences_that_the_text_does_not_bear_out_are_dropped():
@@ -305,7 +304,7 @@ def test_a_digest_is_believed_as_far_as_the_items_it_names_bear_it_out():
     assert found.decisions == (Entry("Redis was dropped because it held stale prices.", (12,)),)
     assert [entry.items for entry in found.files] == [(15,)]
     assert not check_digest(headings(), NOTES)
-    with pytest.raises(Malformed, match="nothing of it stands in the notes"):
+    with pytest.raises(Malformed, match="nothing of it stands in the text"):
         check_digest(headings(open=[{"text": "Kubernetes pods crash", "items": [12]}]), NOTES)
 
 

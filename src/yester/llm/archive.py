@@ -17,32 +17,29 @@ What stands in one came from the store, so it is not indexed.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
-
-import msgspec
 
 from yester.cards import QUIET
 from yester.cards.drafts import WARNING
 from yester.cards.titles import title_words, word_overlap
 from yester.cards.turns import BRIEF_CHARS, BRIEF_TOOLS, distilled_items
 from yester.config import Config
-from yester.errors import Malformed
 from yester.files import append_shared, make_folder
 from yester.llm.budget import Asker
 from yester.llm.questions import (
     FACT_SHARE,
     MOST_TURN,
+    Evidence,
+    Headed,
+    check_headed,
     clean_text,
     cut_middle,
-    keep_borne_out,
-    known_terms,
     make_prompt,
     one_line,
-    parse_answer,
 )
 from yester.memories.memory_md import memory_paths
 from yester.model import Archived, Item, Queue, Session, Waiting
@@ -62,16 +59,13 @@ _AGENT = "claude-code"
 _PAGE = 400
 
 
-class Lines(msgspec.Struct, frozen=True):
+class Lines(Headed, frozen=True):
     """What is worth keeping of a session, by its kind."""
 
     decisions: tuple[str, ...] = ()
     bugs: tuple[str, ...] = ()
     failed: tuple[str, ...] = ()
     lessons: tuple[str, ...] = ()
-
-    def __bool__(self) -> bool:
-        return any(getattr(self, name) for name in LABELS)
 
 
 def short_key(session: str) -> str:
@@ -115,15 +109,12 @@ def _line_text(item: Item) -> str:
 
 def check_lines(answer: str, given: str) -> Lines:
     """A model's lines as far as what was said bears them out; Malformed where nothing does."""
-    lines = parse_answer(answer, Lines)
-    known = known_terms((clean_text(given),))
-    kept = {
-        name: keep_borne_out(getattr(lines, name)[: 2 * _MOST], known, FACT_SHARE, _CHARS)[:_MOST]
-        for name in LABELS
-    }
-    if lines and not any(kept.values()):
-        raise Malformed("nothing of it stands in the text")
-    return Lines(**kept)
+    evidence = Evidence.of_texts(clean_text(given))
+
+    def keep_lines(texts: Sequence[str]) -> tuple[str, ...]:
+        return evidence.keep_lines(texts[: 2 * _MOST], FACT_SHARE, _CHARS)[:_MOST]
+
+    return check_headed(answer, Lines, keep_lines)
 
 
 def new_block(before: str, session: str, when: datetime, lines: Lines) -> str:

@@ -13,8 +13,9 @@ comes through that could pass for a fence, or that repeats what yester has shown
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
 import msgspec
@@ -30,6 +31,7 @@ from yester.text.sentences import shorten_text, split_sentences
 from yester.text.terms import query_terms, text_terms
 
 T = TypeVar("T")
+H = TypeVar("H", bound="Headed")
 
 # Characters that are sent of a turn (its beginning and its end), a hit, a question; paths.
 MOST_TURN, MOST_HIT, MOST_QUERY, MOST_FILES = 24_000, 2_500, 500, 60
@@ -56,6 +58,7 @@ NARRATIVE, FACTS, OBSERVATIONS, LINES = 2_000, 12, 8, 8
 # The share of a text's telling words that must stand in what it was made from. A fact is nearly a
 # quotation; a sentence of a story has words of its own.
 FACT_SHARE, _STORY = 0.7, 0.5
+_NOTHING_HOLDS = "nothing of it stands in the text"
 
 _THOUGHT = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.S | re.I)
 _BLOCK = re.compile(r"\A```(?:json)?\s*\n(?P<inner>.*?)\n?```\s*\Z", re.S | re.I)
@@ -104,15 +107,19 @@ class Entry(msgspec.Struct, frozen=True):
     items: tuple[int, ...]
 
 
-class Headings(msgspec.Struct, frozen=True):
+class Headed(msgspec.Struct, frozen=True):
+    """Fields are headings; true where something stands under one."""
+
+    def __bool__(self) -> bool:
+        return any(msgspec.structs.astuple(self))
+
+
+class Headings(Headed, frozen=True):
     decisions: tuple[Entry, ...] = ()
     tried: tuple[Entry, ...] = ()
     files: tuple[Entry, ...] = ()
     warnings: tuple[Entry, ...] = ()
     open: tuple[Entry, ...] = ()
-
-    def __bool__(self) -> bool:
-        return any(getattr(self, name) for name in HEADINGS)
 
 
 def json_schema(shape: inspect.Type) -> dict[str, Any]:
@@ -225,39 +232,30 @@ def check_turn_notes(
     """Notes of a turn as far as `given` bears them out; `shown` is what the agent was
     shown. Malformed where nothing of what came does."""
     notes = parse_answer(answer, TurnNotes)
-    known = known_terms((given, *files))
-    kept = [
-        checked
-        for one in notes.observations[:OBSERVATIONS]
-        if (checked := _check_observation(one, known, files, shown)) is not None
-    ]
+    evidence = Evidence.of_texts(given, *files, shown=shown)
+    observed = (_check_observation(one, evidence, files) for one in notes.observations)
+    kept = tuple(one for one in islice(observed, OBSERVATIONS) if one is not None)
     sections = {
-        name: _check_story(getattr(notes.summary, name), known, SECTION, shown) for name in SECTIONS
+        name: evidence.keep_story(getattr(notes.summary, name), SECTION) for name in SECTIONS
     }
     if not kept and not any(sections.values()):
-        raise Malformed("nothing of it stands in the text")
-    return TurnNotes(tuple(kept), Summed(**sections))
+        raise Malformed(_NOTHING_HOLDS)
+    return TurnNotes(kept, Summed(**sections))
 
 
 def _check_observation(
-    one: Observed,
-    known: frozenset[str],
-    files: Collection[str],
-    shown: Sequence[Shown],
+    one: Observed, evidence: Evidence, files: Collection[str]
 ) -> Observed | None:
-    title = one_line(one.title, TITLE)
-    if not is_borne_out(title, known, _STORY) or is_repeated(title, shown):
+    title, subtitle = one_line(one.title, TITLE), one_line(one.subtitle, SUBTITLE)
+    facts = evidence.keep_lines(one.facts[: 2 * FACTS], FACT_SHARE, FACT)[:FACTS]
+    narrative = evidence.keep_story(one.narrative, NARRATIVE)
+    if not evidence.holds(title, _STORY) or not (narrative or facts):
         return None
-    facts = keep_borne_out(one.facts[: 2 * FACTS], known, FACT_SHARE, FACT, shown)[:FACTS]
-    narrative = _check_story(one.narrative, known, NARRATIVE, shown)
-    if not narrative and not facts:
-        return None
-    subtitle = one_line(one.subtitle, SUBTITLE)
     named = {concept.strip().lower() for concept in one.concepts}
     return Observed(
         type=one.type,
         title=title,
-        subtitle=subtitle if is_borne_out(subtitle, known, _STORY) else "",
+        subtitle=subtitle if evidence.bears_out(subtitle, _STORY) else "",
         narrative=narrative,
         facts=facts,
         concepts=tuple(concept for concept in CONCEPTS if concept in named),
@@ -265,62 +263,64 @@ def _check_observation(
     )
 
 
-def _check_story(text: str, known: frozenset[str], most: int, shown: Sequence[Shown]) -> str:
-    """The sentences that are borne out."""
-    sentences = split_sentences(harmless_text(text))
-    return one_line(" ".join(keep_borne_out(sentences, known, _STORY, most, shown)), most)
-
-
 def check_digest(answer: str, given: Mapping[int, str]) -> Headings:
     """A digest as far as the items bear it out that it names; `given` is item → its text."""
-    found = parse_answer(answer, Headings)
-    known = {item: known_terms((text,)) for item, text in given.items()}
-    kept = {name: _check_entries(getattr(found, name), known) for name in HEADINGS}
-    if found and not any(kept.values()):
-        raise Malformed("nothing of it stands in the notes it names")
-    return Headings(**kept)
+    known = {item: Evidence.of_texts(text).terms for item, text in given.items()}
+
+    def keep_entries(entries: Iterable[Entry]) -> tuple[Entry, ...]:
+        kept: dict[str, Entry] = {}
+        for entry in entries:
+            text = one_line(entry.text, LINE)
+            items = tuple(item for item in dict.fromkeys(entry.items) if item in known)
+            evidence = Evidence(frozenset[str]().union(*(known[item] for item in items)))
+            if evidence.bears_out(text, _STORY):
+                kept.setdefault(text, Entry(text, items))
+        return tuple(kept.values())[:LINES]
+
+    return check_headed(answer, Headings, keep_entries)
 
 
-def _check_entries(
-    entries: Iterable[Entry], known: Mapping[int, frozenset[str]]
-) -> tuple[Entry, ...]:
-    kept: dict[str, Entry] = {}
-    for entry in entries:
-        text = one_line(entry.text, LINE)
-        items = tuple(item for item in dict.fromkeys(entry.items) if item in known)
-        words = frozenset[str]().union(*(known[item] for item in items))
-        if items and is_borne_out(text, words, _STORY):
-            kept.setdefault(text, Entry(text, items))
-    return tuple(kept.values())[:LINES]
+def check_headed(answer: str, shape: type[H], keep: Callable[[Any], tuple[Any, ...]]) -> H:
+    """What `keep` leaves under each heading of an answer; Malformed where that is nothing."""
+    found = parse_answer(answer, shape)
+    kept = shape(**{name: keep(getattr(found, name)) for name in shape.__struct_fields__})
+    if found and not kept:
+        raise Malformed(_NOTHING_HOLDS)
+    return kept
 
 
-def known_terms(texts: Iterable[str]) -> frozenset[str]:
-    return frozenset(term for text in texts for term in text_terms(text))
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What an answer must come from, by its terms; and what the agent was shown, which is never
+    something new."""
 
+    terms: frozenset[str]
+    shown: Sequence[Shown] = ()
 
-def is_borne_out(text: str, known: frozenset[str], share: float) -> bool:
-    """Do so many of the telling words stand there, and every number?"""
-    told = query_terms(text)
-    if not told:
-        return False
-    strange = [term for term in told if term not in known]
-    if any(any(sign.isdigit() for sign in term) for term in strange):
-        return False
-    return len(told) - len(strange) >= share * len(told)
+    @classmethod
+    def of_texts(cls, *texts: str, shown: Sequence[Shown] = ()) -> Evidence:
+        return cls(frozenset(term for text in texts for term in text_terms(text)), shown)
 
+    def bears_out(self, text: str, share: float) -> bool:
+        """Do so many of the telling words stand there, and every number?"""
+        telling = query_terms(text)
+        strange = [term for term in telling if term not in self.terms]
+        if any(sign.isdigit() for term in strange for sign in term):
+            return False
+        return bool(telling) and len(telling) - len(strange) >= share * len(telling)
 
-def keep_borne_out(
-    texts: Iterable[str],
-    known: frozenset[str],
-    share: float,
-    most: int,
-    shown: Sequence[Shown] = (),
-) -> tuple[str, ...]:
-    """Those texts, each on one line, that are borne out and were not shown to the agent."""
-    lines = dict.fromkeys(one_line(text, most) for text in texts)
-    return tuple(
-        line for line in lines if is_borne_out(line, known, share) and not is_repeated(line, shown)
-    )
+    def holds(self, text: str, share: float) -> bool:
+        return self.bears_out(text, share) and not is_repeated(text, self.shown)
+
+    def keep_lines(self, texts: Iterable[str], share: float, most: int) -> tuple[str, ...]:
+        """Those texts that hold, each on one line."""
+        lines = dict.fromkeys(one_line(text, most) for text in texts)
+        return tuple(line for line in lines if self.holds(line, share))
+
+    def keep_story(self, text: str, most: int) -> str:
+        """The sentences that hold."""
+        sentences = split_sentences(harmless_text(text))
+        return one_line(" ".join(self.keep_lines(sentences, _STORY, most)), most)
 
 
 def harmless_text(text: str) -> str:
