@@ -81,7 +81,7 @@ def test_a_port_file_without_a_server_is_not_believed(tmp_path):
     assert server_port(tmp_path) == 36363
     assert seat_holder(tmp_path, SERVER) == os.getpid()
     assert seat_holder(tmp_path) == 0  # the worker's seat is another one
-    taken.leave()
+    taken.close()
 
 
 def test_a_port_that_is_taken_is_passed_over_unless_it_was_asked_for():

@@ -222,7 +222,7 @@ def test_a_worker_that_hangs_is_a_problem(home):
     try:
         found = only(examined(home, worker.look_at_worker, fix=True))
     finally:
-        taken.leave()
+        taken.close()
     assert found.text == f"process {os.getpid()} does not answer"
     assert found.fix == "Run: yester worker stop"
 

@@ -23,7 +23,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from traceback import extract_tb
 from typing import Any, TypeVar
@@ -35,8 +35,9 @@ from yester.agents.descriptors import detect_agent
 from yester.capture.homes import account_folder
 from yester.capture.question import ask_health
 from yester.capture.spool import trusted_runtime
-from yester.errors import StoreError
+from yester.errors import StoreBusy, StoreError
 from yester.files import replace_file
+from yester.store.lock import write_lock
 
 T = TypeVar("T")
 PATH = "/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin"
@@ -47,41 +48,19 @@ LARGEST_LOG, LOGS_KEPT = 1_000_000, 3
 # --- the seat ------------------------------------------------------------------------------------
 
 
-class Seat:
-    """Left at the end of a `with`, or by `leave`."""
-
-    def __init__(self, handle: int) -> None:
-        self._handle = handle
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, *_: object) -> None:
-        self.leave()
-
-    def leave(self) -> None:
-        os.close(self._handle)
+Seat = ExitStack  # left at the end of a `with`, or by `close`
 
 
 def take_seat(home: Path, patience: float = 0.0, name: str = WORKER) -> Seat | None:
     """The seat, or None where another process has it for longer than `patience` seconds."""
     home.mkdir(mode=0o700, parents=True, exist_ok=True)  # the mode is that of the last one alone
     (home / "run").mkdir(mode=0o700, exist_ok=True)
-    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
-    handle = os.open(home / "run" / name, flags, 0o600)
-    deadline = time.monotonic() + patience
-    while True:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            break
-        except BlockingIOError:
-            if time.monotonic() >= deadline:
-                os.close(handle)
-                return None
-            time.sleep(0.005)
-    with suppress(OSError):  # never shorter than before: on a full disk the old block is still ours
-        os.pwrite(handle, f"{os.getpid():<10}\n".encode(), 0)
-    return Seat(handle)
+    seat = Seat()
+    try:
+        seat.enter_context(write_lock(home / "run" / name, patience))
+    except StoreBusy:
+        return None
+    return seat
 
 
 def seat_holder(home: Path, name: str = WORKER) -> int:
@@ -126,21 +105,15 @@ def signal_holder(home: Path, pid: int, number: int, name: str = WORKER) -> bool
 
 def _has_file_open(pid: int, path: Path) -> bool:
     """Where the system shows it; elsewhere the name in the file must do."""
-    folder = Path(f"/proc/{pid}/fd")
     if not Path("/proc/self/fd").exists():
         return True
     wanted = path.stat()
-    try:
-        return any(_is_same_file(one, wanted) for one in folder.iterdir())
-    except OSError:
-        return False
-
-
-def _is_same_file(path: Path, wanted: os.stat_result) -> bool:
-    try:
-        return os.path.samestat(path.stat(), wanted)
-    except OSError:
-        return False  # closed meanwhile
+    with suppress(OSError):  # it has ended
+        for one in Path(f"/proc/{pid}/fd").iterdir():
+            with suppress(OSError):  # closed meanwhile
+                if os.path.samestat(one.stat(), wanted):
+                    return True
+    return False
 
 
 # --- starting ------------------------------------------------------------------------------------
