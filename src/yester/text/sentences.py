@@ -164,6 +164,4 @@ def _best_window(text: str, found: list[tuple[int, int]], most: int) -> tuple[in
 def _word_start(text: str, at: int) -> int:
     while 0 < at < len(text) and not text[at - 1].isspace():
         at -= 1
-        if text[at].isspace():
-            break
     return at

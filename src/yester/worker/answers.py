@@ -23,7 +23,7 @@ import msgspec
 from yester import __version__, git
 from yester.agents.descriptors import find_agent
 from yester.agents.hooks import TRIAL, HookEvent
-from yester.capture.spool import NewerFormat, Spool, peek_event, read_event
+from yester.capture.spool import NewerFormat, Spool, Spooled, peek_event, read_event
 from yester.clock import DAY
 from yester.config import Config
 from yester.context.block import Context, Shown, join_contexts
@@ -145,10 +145,14 @@ class Answers:
         if id_ in self._recent:
             return self._recent[id_]
         path = self._spool.find_event(id_)
-        try:
-            return self._intake.read_event(read_event(path))[0] if path else None
-        except (OSError, ValueError, NewerFormat, SourceError):
-            return None
+        found = self._read_spooled(path) if path is not None else None
+        return None if found is None else found[1]
+
+    def _read_spooled(self, path: Path) -> tuple[Spooled, HookEvent] | None:
+        with suppress(OSError, ValueError, NewerFormat, SourceError):
+            spooled = read_event(path)
+            return spooled, self._intake.read_event(spooled)[0]
+        return None
 
     def answer_hook(self, id_: str, event: HookEvent) -> Delivery:
         """What the hook prints; `settle_delivery` when it is known whether it has. May raise
@@ -214,30 +218,22 @@ class Answers:
         if event.what not in ("start", "prompt", "read") or event.actor or not event.session:
             return None
         session = self._intake.session_of(event)
-        known = self._owed_start(session.id) if session.id else None
-        if known is not None and known.event in self._starts:
-            known = None
+        owed = self._store.entries(OwedStart, {"session": session.id}) if session.id else []
+        known = next((one for one in owed if one.event not in self._starts), None)
         if event.what == "start":
             new: OwedStart | None = OwedStart(id_, event.source, event.epoch)
         else:
             new = self._start_in_spool(id_, event)
         return known.followed_by(new) if known and new else new or known
 
-    def _owed_start(self, session: int) -> OwedStart | None:
-        """The start whose block the session has not got, as far as is known."""
-        return next(iter(self._store.entries(OwedStart, {"session": session})), None)
-
     def _start_in_spool(self, id_: str, event: HookEvent) -> OwedStart | None:
         """A start of the same session that has not been taken in: nobody was there, or too busy."""
         before = [path for path in self._spool.list_waiting() if path.name < id_]
         for path in reversed(before[-_LOOKED_THROUGH:]):
-            if peek_event(path)[1] != _START:
+            found = self._read_spooled(path) if peek_event(path)[1] == _START else None
+            if found is None:
                 continue
-            try:
-                spooled = read_event(path)
-                start, _ = self._intake.read_event(spooled)
-            except (OSError, ValueError, NewerFormat, SourceError):
-                continue
+            spooled, start = found
             if (start.session, start.agent) != (event.session, event.agent):
                 continue
             settled = path.name in self._starts or self._store.entries(Event, {"id": path.name})

@@ -136,11 +136,10 @@ class Intake:
         return bool(now)  # until a new listing has nothing: more may have come meanwhile
 
     def _next_batch(self) -> list[Path]:
-        """Of what waits. An event at which a worker has ended is taken alone: it may have been one
-        of the others in its batch."""
-        ended = (self._marks.ended_workers(_event_piece(path)) for path in self._waiting[:BATCH])
-        suspects = [number > 0 for number in ended]
-        size = max(1, suspects.index(True)) if True in suspects else BATCH
+        """Of what waits. Near an event at which a worker has ended each is taken alone: it may have
+        been one of the others in its batch."""
+        near = map(_event_piece, self._waiting[:BATCH])
+        size = 1 if any(map(self._marks.ended_workers, near)) else BATCH
         batch, self._waiting = self._waiting[:size], self._waiting[size:]
         return batch
 
