@@ -201,19 +201,13 @@ def search_memory(memory: ToolMemory, request: EverythingSearch) -> str:
     page = Page(f"search {query}", f"{len(rows)} {how} in {where}. {columns}{note}")
     left = add_rows(page, [row for _, row in rows])
     fitting = len(rows) - left
-    _note_rows(memory, "search", rows[:fitting])
+    memory.note_shown("search", rows[:fitting])
     following = f"offset={offset + fitting}"
     return page.finish_page(
         f"{left} more not shown: call search again with {following}." if left
         else f"There may be more: {following}." if found.more else "",
         _SESSION_NEXT if found.sessions else _NEXT,
     )  # fmt: skip
-
-
-def _note_rows(memory: ToolMemory, why: str, shown: Iterable[tuple[Hit | None, str]]) -> None:
-    """Lines of an answer are entered in the ledger: hits, and the rows that tell of them."""
-    lines = [(hit.id, hit.score, estimate_tokens(text)) for hit, text in shown if hit]
-    memory.note_lines(why, lines)
 
 
 def _describe_nothing(what: str, offset: int) -> str:
@@ -240,7 +234,7 @@ def show_timeline(memory: ToolMemory, request: TimelineRequest) -> str:
     if not len(found):
         return "Nothing is recorded around it."
     page = Page("timeline", f"Oldest first; {MARK} is the anchor. {_COLUMNS}")
-    shown: list[tuple[Hit | None, str]] = []
+    shown: list[tuple[Hit, str]] = []
 
     def add_hit(hit: Hit, mark: str = "", first: bool = False) -> bool:
         row = hit_row(hit, (), clock=True, mark=mark)
@@ -261,7 +255,7 @@ def show_timeline(memory: ToolMemory, request: TimelineRequest) -> str:
             shown_after += add_hit(later[step])
         if step < len(earlier) and shown_before == step:
             shown_before += add_hit(earlier[step], first=True)
-    _note_rows(memory, "timeline", shown)
+    memory.note_shown("timeline", shown)
     return page.finish_page(
         _describe_rest("earlier", earlier, shown_before, "depth_after=0"),
         _describe_rest("later", later, shown_after, "depth_before=0"),
@@ -317,7 +311,7 @@ def get_observations(memory: ToolMemory, request: ReadRequest) -> str:
 
 def _note_whole(memory: ToolMemory, item: Item, text: str) -> None:
     memory.note_reading(item.id)
-    memory.note_lines(WHOLE, [(item.id, 0.0, estimate_tokens(text))])
+    memory.note_shown(WHOLE, [(item, text)])
 
 
 def _join_first(ids: list[str]) -> str:
@@ -398,12 +392,16 @@ class ToolMemory(Memory):
 
     # --- what was shown --------------------------------------------------------------------------
 
-    def note_lines(self, why: str, lines: Iterable[tuple[int, float, int]]) -> None:
-        """An answer has these lines: item, score, tokens."""
-        now = self.now
+    def note_shown(self, why: str, lines: Iterable[tuple[Hit | Item | None, str]]) -> None:
+        """An answer has these lines, each of them about something."""
         self._listed += tuple(
-            Injection(0, ON_REQUEST, item, score, tokens, now, why) for item, score, tokens in lines
-        )
+            Injection(
+                0, ON_REQUEST, one.id, one.score if isinstance(one, Hit) else 0.0,
+                estimate_tokens(text), self.now, why,
+            )
+            for one, text in lines
+            if one
+        )  # fmt: skip
 
     def note_reading(self, item: int) -> None:
         """Somebody wants more of this than a line."""

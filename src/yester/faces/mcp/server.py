@@ -67,15 +67,15 @@ def load_tools() -> dict[str, Message]:
 
 
 class RpcError(Exception):
-    def __init__(self, code: int, message: str, data: Any = None, id_: Id | None = None) -> None:
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
         super().__init__(message)
-        self.code, self.data, self.id = code, data, id_
+        self.code, self.data = code, data
 
     def to_response(self, id_: Id | None) -> Message:
         error: Message = {"code": self.code, "message": str(self)}
         if self.data is not None:
             error["data"] = self.data
-        return {"jsonrpc": "2.0", "id": id_ if self.id is None else self.id, "error": error}
+        return {"jsonrpc": "2.0", "id": id_, "error": error}
 
 
 # --- the process --------------------------------------------------------------------------------
@@ -221,26 +221,26 @@ class Server:
         """None for what gets none: notifications, responses, cancelled calls."""
         if isinstance(message, dict) and "method" not in message and _RESPONSE & message.keys():
             return None  # we ask nothing, so it answers nothing
+        id_ = message.get("id") if isinstance(message, dict) else None
+        id_ = id_ if _is_id(id_) else None
         try:
-            id_, method, params = parse_request(message)
-        except RpcError as error:
-            return error.to_response(None)
-        if id_ is None:
-            return None
-        answer = None if self._cancelled.get(id_) else self._try_method(id_, method, params, batch)
-        return None if self._cancelled.pop(id_, False) else answer
-
-    def _try_method(self, id_: Id, method: str, params: Message, batch: bool) -> Message:
-        try:
+            method, params = parse_request(message)
+            if id_ is None:
+                return None
+            if self._cancelled.get(id_):
+                del self._cancelled[id_]
+                return None
             if batch and method == "initialize":
                 raise RpcError(INVALID, "initialize must not be part of a batch")
-            return {"jsonrpc": "2.0", "id": id_, "result": self._method_result(method, params)}
+            result = self._method_result(method, params)
+            answer = {"jsonrpc": "2.0", "id": id_, "result": result}
         except RpcError as error:
-            return error.to_response(id_)
+            answer = error.to_response(id_)
         except Exception as error:  # noqa: BLE001 -- one call must not end the others
             _print_failure()
             failed = f"yester failed ({type(error).__name__}); its stderr tells more"
-            return RpcError(INTERNAL, failed).to_response(id_)
+            answer = RpcError(INTERNAL, failed).to_response(id_)
+        return None if id_ is not None and self._cancelled.pop(id_, False) else answer
 
     def _note_call(self, message: Any) -> None:
         """Remember a call that will wait, or that one is not wanted any more."""
@@ -357,21 +357,18 @@ def _is_call(message: Any) -> bool:
     return isinstance(message, dict) and message.get("method") == "tools/call"
 
 
-def parse_request(message: Any) -> tuple[Id | None, str, Message]:
-    """Id, method and parameters; without an id it is a notification."""
+def parse_request(message: Any) -> tuple[str, Message]:
+    """Method and parameters; a notification may have any."""
     if not isinstance(message, dict):
         raise RpcError(INVALID, "a message must be an object")
-    id_ = message.get("id")
-    if "id" in message and not _is_id(id_):
+    if "id" in message and not _is_id(message["id"]):
         raise RpcError(INVALID, "id must be a text or a whole number")
     method, params = message.get("method"), message.get("params")
     if message.get("jsonrpc") != "2.0" or not isinstance(method, str):
-        raise RpcError(INVALID, 'a request needs "jsonrpc": "2.0" and a method', id_=id_)
-    if params is not None and not isinstance(params, dict):
-        if id_ is None:
-            return None, method, {}
-        raise RpcError(BAD_PARAMS, "params must be an object", id_=id_)
-    return id_, method, params or {}
+        raise RpcError(INVALID, 'a request needs "jsonrpc": "2.0" and a method')
+    if "id" in message and not isinstance(params, dict | None):
+        raise RpcError(BAD_PARAMS, "params must be an object")
+    return method, params or {}
 
 
 def _handshake_result(params: Message) -> Message:
