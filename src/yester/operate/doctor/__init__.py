@@ -17,9 +17,8 @@ _INSTALL = "Run: yester install --agent claude-code"
 _FIRST = (
     Check("versions", home.look_at_versions),
     Check("home", home.look_at_disk),
-    Check("permissions", home.look_at_access),
-    Check("folders", home.look_at_folders),
     Check("permissions", home.look_at_modes),
+    Check("folders", home.look_at_folders),
 )
 # The way of an agent's event. The hooks of an installed plugin are run, and start the worker as
 # they would for the agent.
@@ -42,7 +41,6 @@ _CHECKS = (
     Check("model", store.look_at_model, "Run: yester model list"),
     Check("transcripts", home.look_at_transcripts, slow=True),
     Check("store", store.look_at_store, "Make sure that you may read and write yester's folder."),
-    Check("backups", store.look_at_backups),
 )
 
 

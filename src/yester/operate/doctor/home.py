@@ -8,6 +8,7 @@ import stat
 import sys
 from collections.abc import Iterator
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from yester import __version__
@@ -41,21 +42,40 @@ def look_at_disk(case: Examination) -> list[Finding]:
     return [make_finding(name, free=free / 1e9)]
 
 
-def look_at_access(case: Examination) -> Iterator[Finding]:
-    """What is ours by its owner, but by its mode not to be entered, read or written. The outermost
-    first, since nothing can be seen below it."""
-    folders = (case.home / name for name in _FOLDERS)
-    for path in (case.home, *folders, *store_files(case.home)):
+def look_at_modes(case: Examination) -> Iterator[Finding]:
+    """What is ours by its owner, but by its mode not to be entered, read or written; what others
+    may read or write; and what belongs to others. A folder comes before what is in it, which can
+    only be seen once it is open."""
+    needed = dict.fromkeys(store_files(case.home), 0o600)
+    needed |= {case.home / name: 0o700 for name in ("", *_FOLDERS)}
+    closed, exposed, foreign = [], [], []
+    for path in chain([case.home], case.home.rglob("*")):
         try:
             status = path.lstat()
-        except FileNotFoundError:
-            continue
         except OSError:
-            return  # below one that is closed, or is another's
-        needed = 0o700 if stat.S_ISDIR(status.st_mode) else 0o600
-        if status.st_uid == os.getuid() and status.st_mode & needed != needed:
-            mend = partial(path.chmod, stat.S_IMODE(status.st_mode) | needed)
-            yield make_finding("permissions.closed", mend, path=path)
+            continue  # taken in by the worker just now
+        mode, wanted = stat.S_IMODE(status.st_mode), needed.get(path, 0)
+        if stat.S_ISLNK(status.st_mode):
+            continue
+        if status.st_uid != os.getuid():
+            foreign.append(path)
+        elif mode & wanted != wanted:
+            closed.append(path)
+            yield make_finding("permissions.closed", partial(path.chmod, mode | wanted), path=path)
+        elif mode & 0o077:
+            exposed.append(path)
+
+    def close_paths() -> None:
+        for path in exposed:
+            path.chmod(0o700 if path.is_dir() else 0o600)
+
+    if foreign:
+        paths, user = list_paths(foreign), os.getuid()
+        yield make_finding("permissions.foreign", paths=paths, user=user, home=case.home)
+    if exposed:
+        yield make_finding("permissions.exposed", close_paths, paths=list_paths(exposed))
+    if not (closed or foreign or exposed) and case.home.exists():
+        yield make_finding("permissions.private")
 
 
 def look_at_folders(case: Examination) -> Iterator[Finding]:
@@ -69,34 +89,6 @@ def look_at_folders(case: Examination) -> Iterator[Finding]:
 
     if missing:
         yield make_finding("folders.missing", make_folders, names=", ".join(missing))
-
-
-def look_at_modes(case: Examination) -> Iterator[Finding]:
-    """What others may read or write, and what belongs to others."""
-    exposed, foreign = [], []
-    for path in (case.home, *case.home.rglob("*")):
-        try:
-            status = path.lstat()
-        except OSError:
-            continue  # taken in by the worker just now
-        if stat.S_ISLNK(status.st_mode):
-            continue
-        if status.st_uid != os.getuid():
-            foreign.append(path)
-        elif stat.S_IMODE(status.st_mode) & 0o077:
-            exposed.append(path)
-
-    def close_paths() -> None:
-        for path in exposed:
-            path.chmod(0o700 if path.is_dir() else 0o600)
-
-    if foreign:
-        paths, user = list_paths(foreign), os.getuid()
-        yield make_finding("permissions.foreign", paths=paths, user=user, home=case.home)
-    if exposed:
-        yield make_finding("permissions.exposed", close_paths, paths=list_paths(exposed))
-    if not foreign and not exposed and case.home.exists():
-        yield make_finding("permissions.private")
 
 
 def look_at_transcripts(case: Examination) -> Iterator[Finding]:

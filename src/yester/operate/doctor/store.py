@@ -40,19 +40,14 @@ def look_at_model(case: Examination) -> list[Finding]:
     return [make_finding("model.whole" if verified else "model.present", name=name)]
 
 
-def look_at_backups(case: Examination) -> Iterator[Finding]:
-    if store_exists(case.home):
-        kept = backups.list_backups(case.home)
-        newest = kept[0].name if kept else ""
-        name = "backups.kept" if kept else "backups.none"
-        yield make_finding(name, number=len(kept), newest=newest)
-
-
 def look_at_store(case: Examination) -> Iterator[Finding]:
     """Thoroughly is everything read, and tried whether it can be written."""
     if not store_exists(case.home):
         yield make_finding("store.none")
         return
+    kept = backups.list_backups(case.home)
+    name = "backups.kept" if kept else "backups.none"
+    yield make_finding(name, number=len(kept), newest=kept[0].name if kept else "")
     try:
         store = backups.open_safely(case.home, case.config, case.now)
     except StoreDamaged as error:
