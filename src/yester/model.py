@@ -510,18 +510,14 @@ class Queue(Struct, frozen=True):
     limit: int | None = None
 
 
-def _no_terms() -> Mapping[str, float]:
-    return {}
-
-
 class Probe(Struct, frozen=True):
     """All of a question that is known before anything is scored."""
 
     filters: Filters = ANYTHING
-    terms: Mapping[str, float] = field(default_factory=_no_terms)  # → the most it can count for
+    terms: Mapping[str, float] = field(default_factory=dict)  # → the most it can count for
     # Terms that may stand for those that begin alike, and what these count for: where nobody has
     # the term, or (1.0) in any case.
-    begin: Mapping[str, float] = field(default_factory=_no_terms)
+    begin: Mapping[str, float] = field(default_factory=dict)
     rarest: int = 0  # so many of the rarest terms alone choose candidates; 0: all
     words: int = 0  # candidates by words
     must: Expression | None = None  # holds for all; of a phrase only that its terms are there
