@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from yester.cards.drafts import MOST_FILES, TAKEN_BACK, WARNING, Draft, Gate, Looked
 from yester.cards.observations import find_answer, find_reason
-from yester.cards.statements import cut_clause, find_cues
+from yester.cards.statements import cut_clause, find_cues, is_reason
 from yester.cards.titles import request_title, title_words
 from yester.cards.tools import file_names
 from yester.cards.turns import View
@@ -199,7 +199,7 @@ def _find_cause(drafts: Sequence[Draft]) -> str:
         fact
         for draft in drafts
         for fact in draft.facts
-        if "cause" in find_cues(fact.text) and not _EXPLAINED_AWAY.search(fact.text)
+        if is_reason(fact.text) and not _EXPLAINED_AWAY.search(fact.text)
     ]
     return next((strip_marks(one.text) for one in causes if one.source == causes[-1].source), "")
 

@@ -34,6 +34,7 @@ from yester.cards.statements import (
     drop_interjection,
     find_cues,
     is_boilerplate,
+    is_reason,
     split_statements,
 )
 from yester.cards.status import Committed
@@ -122,6 +123,7 @@ def _mark_attempts(looked: Looked, work: Sequence[Draft]) -> list[Draft]:
 
 _ANSWERS = re.compile(r"\"(?P<question>[^\"\n]{6,400})\"\s*=\s*\"(?P<answer>[^\"\n]{1,300})\"")
 _HEADER = re.compile(r"\"header\": ?\"(?P<text>[^\"]{2,40})\"")
+_UNDECIDED = re.compile(r"(?:you (?:decide|choose)|hm+|not sure|no idea|whatever|up to you)", re.I)
 _MOST_TYPED = 3  # decisions of one prompt
 _LONGEST_CHOICE = 1_500  # characters; a longer prompt is pasted
 _LABEL = re.compile(r"\A(?:decision|decided)\s*[:—–-]\s*", re.I)
@@ -174,8 +176,9 @@ def _find_answers(item: Item) -> Iterator[tuple[str, str, Fact]]:
     given, _, output = item.body.partition("\n\n")
     headers = [match["text"] for match in _HEADER.finditer(given)]
     for at, match in enumerate(_ANSWERS.finditer(output)):
-        # How to go on now is no decision that anybody asks for later.
-        if not load_pattern("utterances", "what now").search(match["question"]):
+        # How to go on now is no decision that anybody asks for later, and "you decide" is none.
+        passing = load_pattern("utterances", "what now").search(match["question"])
+        if not passing and not _UNDECIDED.match(match["answer"]):
             header = headers[at] if at < len(headers) else cut_clause(match["question"], 40)
             yield header, match["answer"], Fact(match[0], item.id)
 
@@ -446,17 +449,17 @@ def find_answer(looked: Looked, gate: Gate) -> str:
 def find_reason(looked: Looked, gate: Gate) -> str:
     """The first cause that an answer names."""
     taken = gate.take(looked.turn.closing) if looked.turn.closing is not None else []
-    return next((one.statement.text for one in taken if "cause" in one.statement.tells), "")
+    return next((one.statement.text for one in taken if is_reason(one.statement.text)), "")
 
 
 def _answer_title(looked: Looked, taken: Sequence[Taken], gate: Gate) -> str:
     turn = looked.turn
-    if (read := _read_title(turn, gate)) and "guess" not in find_cues(read[1] or read[0]):
-        return read[0]
     lead = [one for one in taken if one.statement.lead and one.statement.specific]
     lead.sort(key=lambda one: "cause" not in one.statement.tells)
     if found := _first_title(lead):
         return found[0]
+    if (read := _read_title(turn, gate)) and "guess" not in find_cues(read[1] or read[0]):
+        return read[0]
     heading = heading_title(turn.closing) if turn.closing is not None else ""
     if title := heading or request_title(looked.request):
         return title

@@ -18,6 +18,7 @@ LONGEST = 320  # characters of a statement; a longer one is cut where a clause e
 TITLE = 80  # characters
 _LONGEST_MESSAGE = 30_000  # what stands after so much is no longer looked at
 _SHORTEST = 18
+_SENTENCE = 8  # words
 _QUOTATION = re.compile(r"^[ \t]*>.*$", re.M)
 # A line that goes on in the next one, which is no point, heading, table or code.
 _WRAPPED = re.compile(r"(?<=[^\s.:!?>|#*`])[ \t]*\n(?=[ \t]*(?:[a-z(]|`[^`]))")
@@ -80,6 +81,11 @@ def has_cue(text: str, *names: str) -> bool:
 def find_cues(text: str) -> frozenset[str]:
     rows = load_rows("statements", "cues")
     return frozenset(row.name for row in rows if row.pattern.search(text))
+
+
+def is_reason(text: str) -> bool:
+    """Does a statement name a cause, and is it a sentence and not a point of a list?"""
+    return "cause" in find_cues(text) and count_words(text) >= _SENTENCE and text[-1:] in ".!。"
 
 
 def count_words(text: str) -> int:
