@@ -122,12 +122,9 @@ class LedgerRows(Connection):
             same = " AND ".join(f"{name} = :{name}" for name in table.key)
             source += f" NOT EXISTS (SELECT 1 FROM {table.name} WHERE {same})"
         elif table.known:
-            former = f"{table.name}.%s + " if table.known == "added up" else ""
-            changes = [
-                f"{name} = {former.replace('%s', name)}excluded.{name}"
-                for name in columns
-                if name not in table.key
-            ]
+            others = [name for name in columns if name not in table.key]
+            former = f"{table.name}.{{}} + " if table.known == "added up" else ""
+            changes = [f"{name} = {former.format(name)}excluded.{name}" for name in others]
             source += f" 1 ON CONFLICT({', '.join(table.key)}) DO UPDATE SET {', '.join(changes)}"
         else:
             source += " 1"

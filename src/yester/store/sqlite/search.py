@@ -76,10 +76,10 @@ class SearchRows(ItemRows):
         if replace(probe.filters, projects=()) != ANYTHING:
             passing = self._load_candidates(missing, probe.filters)
         vector = probe.vector() if probe.vector is not None else None
-        cosines = {}
+        cosines: Mapping[int, model.Nearness] = {}
         if vector is not None:
             wanted = [id_ for id_ in (*known, *missing) if id_ not in near]
-            cosines = self._cosines_of(vector, probe.model, wanted)
+            cosines, _ = self._cosines_of(vector, probe.model, wanted)
         _, having = self._count_concepts(probe.names, missing)
         return Neighbours(pairs, more, frozenset(one.id for one in passing), cosines, having)
 

@@ -133,9 +133,10 @@ class VectorRows(Connection):
                 condition = self._filter_items(filters)
                 passing = self._passing_items(np.unique(items[near]).tolist(), condition)
                 looked_at = looked_at[np.isin(items[near], passing)]
-            found, gone = self._cosines_by_id(vector, model, looked_at)
-            if gone:
-                if 2 * len(gone) > len(looked_at):
+            in_order = sorted(looked_at.tolist())  # as they lie in the file
+            found, there = self._cosines_of(vector, model, in_order, "id")
+            if gone := {*in_order} - there:
+                if 2 * len(gone) > len(in_order):
                     del self._codes[model]  # most of it: read anew
                 else:
                     known.forget_codes(gone)
@@ -166,14 +167,23 @@ class VectorRows(Connection):
             f" WHERE {condition.sql}", str(items), *condition.values,
         )  # fmt: skip
 
-    def _cosines_of(self, vector: Any, model: str, items: Sequence[int]) -> dict[int, Nearness]:
-        found = self._db.execute(
-            "SELECT v.item, v.parts, v.value FROM json_each(?) j"
-            " CROSS JOIN vector v ON v.item = j.value"
-            " WHERE v.model = ?",
-            (str(list(items)), model),
+    def _cosines_of(
+        self, vector: Any, model: str, ids: Sequence[int], by: str = "item"
+    ) -> tuple[dict[int, Nearness], set[int]]:
+        """item → its nearest part, of vectors by item or by their own id; and the ids of those that
+        are there."""
+        found: list[Any] = self._db.execute(
+            "SELECT v.item, v.parts, v.value, v.id FROM json_each(?) j"
+            f" CROSS JOIN vector v ON v.{by} = j.value WHERE v.model = ?",
+            (str(ids), model),
         ).fetchall()
-        return _best_parts(vector, found)
+        values = (unpack_vectors([row[2] for row in found]) @ vector).tolist() if found else []
+        best: dict[int, Nearness] = {}
+        for row, cosine in zip(found, values, strict=True):
+            known = best.get(row[0])
+            if known is None or cosine > known.cosine:
+                best[row[0]] = Nearness(cosine, row[1])
+        return best, {row[3] for row in found}
 
     def _known_codes(self, model: str) -> Codes:
         """With what has been written since; what was deleted is noticed when its value is gone."""
@@ -189,19 +199,6 @@ class VectorRows(Connection):
             if found:
                 known.add_codes(found)
         return known
-
-    def _cosines_by_id(
-        self, vector: Any, model: str, ids: Any
-    ) -> tuple[dict[int, Nearness], set[int]]:
-        """item → cosine for vectors by id, and the ids that are no longer there."""
-        wanted = sorted(ids.tolist())  # as they lie in the file
-        found = self._db.execute(
-            "SELECT v.item, v.parts, v.value, v.id FROM json_each(?) j"
-            " CROSS JOIN vector v ON v.id = j.value WHERE v.model = ?",
-            (str(wanted), model),
-        ).fetchall()
-        gone = {*wanted} - {row[3] for row in found} if len(found) < len(wanted) else set()
-        return _best_parts(vector, found), gone
 
     def _members_of(self, project: int) -> bytearray:
         """A byte for each item up to the newest, 1 where it is the project's; only what is new is
@@ -238,16 +235,3 @@ def _marked_items(mask: bytearray, items: Any) -> Any:
     held = np.frombuffer(mask, np.uint8)[: len(marks)]
     marks[: len(held)] = held
     return marks[items]
-
-
-def _best_parts(vector: Any, found: Sequence[Any]) -> dict[int, Nearness]:
-    """item → its nearest part."""
-    if not found:
-        return {}
-    values = unpack_vectors([row[2] for row in found]) @ vector
-    best: dict[int, Nearness] = {}
-    for row, cosine in zip(found, values.tolist(), strict=True):
-        known = best.get(row[0])
-        if known is None or cosine > known.cosine:
-            best[row[0]] = Nearness(cosine, row[1])
-    return best
