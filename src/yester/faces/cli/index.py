@@ -235,7 +235,13 @@ def distil_command(
     def distil_lines() -> Iterator[str]:
         for item in items:
             yield from _item_lines(item)
-        yield from _distilled_lines(app, report, found, seconds, backfill)
+        observations = count_noun(report.observations, "observation")
+        summaries = count_noun(report.summaries, "summary")
+        of = f"of {count_noun(report.sessions, 'session')} in {seconds:.1f} s"
+        yield f"{observations} and {summaries} {of}" if found else "nothing waits to be distilled"
+        if not backfill and (left := store.totals("undistilled")[0][0]):
+            waiting = count_noun(left, "indexed session")
+            yield f"{waiting} not distilled yet: yester distil --backfill"
         if noted is not None:
             turns, reason = count_noun(noted.turns, "turn"), f": {noted.reason}"
             yield f"{turns} refined, {noted.kept:,} kept as found{reason if noted.reason else ''}"
@@ -305,18 +311,3 @@ def _item_lines(item: Item) -> Iterator[str]:
     if item.files:
         yield f"  files: {', '.join(item.files[:6])}{' …' if len(item.files) > 6 else ''}"
     yield ""
-
-
-def _distilled_lines(
-    app: App, report: DistilReport, found: list[Waiting], seconds: float, backfill: bool
-) -> Iterator[str]:
-    if not found:
-        yield "nothing waits to be distilled"
-    else:
-        observations = count_noun(report.observations, "observation")
-        summaries = count_noun(report.summaries, "summary")
-        sessions = count_noun(report.sessions, "session")
-        yield f"{observations} and {summaries} of {sessions} in {seconds:.1f} s"
-    if not backfill and (left := app.store.totals("undistilled")[0][0]):
-        sessions = count_noun(left, "indexed session")
-        yield f"{sessions} not distilled yet: yester distil --backfill"

@@ -37,7 +37,7 @@ _AGENT_OPTIONS = add_options(
                  type=click.Path(path_type=Path, file_okay=False),
                  help="The agent's folder, where it is none of the settings "
                  "(repeatable; default: claude_code_dirs)."),
-    DRY_RUN, click.option("--yes", "-y", is_flag=True, help="Do not ask first."),
+    DRY_RUN, flag_option("--yes", "Do not ask first.", "-y"),
 )  # fmt: skip
 
 

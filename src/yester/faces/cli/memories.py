@@ -294,11 +294,7 @@ def candidate_command(
 
 # --- what deserves a look, what has had its time --------------------------------------------------
 
-_REVIEW_OPTIONS = add_options(
-    options.PROJECTS, options.EVERYWHERE,
-    click.option("--format", "form", type=click.Choice(["index", "full"]), default="index",
-                 show_default=True, help="A line per finding; with the memory's text."),
-)  # fmt: skip
+_REVIEW_OPTIONS = add_options(options.PROJECTS, options.EVERYWHERE, form_option("index", "finding"))
 
 
 @command("review", _REVIEW_OPTIONS)
