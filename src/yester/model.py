@@ -344,6 +344,7 @@ class Filters(Struct, frozen=True):
     echoes: bool = False  # what an agent only said again as well: where what happened is shown
     session_id: int = 0  # a session by its number in the store
     source: str = ""  # who delivered it
+    supersedes: int = 0  # what takes the place of this item
 
 
 ANYTHING = Filters()

@@ -436,3 +436,21 @@ def test_a_decision_is_taken_back_as_a_rule_is(store, text):
     assert (old.status, other.status) == ("superseded", "active")
     (prompt,) = store.select(Filters(kinds=("prompt",)))
     assert prompt.supersedes == old.id
+
+
+@pytest.mark.requirement("DIS-14", "DIS-08")
+def test_a_chain_is_shown_from_either_end(home, run):
+    with closing(open_store(home, now=1)) as store:
+        for one in (
+            decision(0, "Use Redis for sessions", 0),
+            decision(1, "Replace Redis with PostgreSQL for sessions", 3),
+        ):
+            with store.transaction("items"):
+                id_ = store.put_session(Session(one.session, "claude-code", SHOP.key, one.epoch))
+                store.put([prepare_item(one)])
+            sum(link_decisions(store, Session(one.session, "claude-code", SHOP.key, id=id_)))
+        (old,), (new,) = (store.find_by_ref(ref) for ref in ("d0", "d1"))
+    for id_ in (old.id, new.id):
+        shown = run("show", str(id_), env={"TZ": "UTC"}).out
+        assert f"was #{old.id}  2026-02-02  Use Redis for sessions" in shown
+        assert f"now #{new.id}  2026-02-05  Replace Redis with PostgreSQL for sessions" in shown

@@ -191,6 +191,20 @@ def name_terms(text: str) -> Terms:
 # --- chains --------------------------------------------------------------------------------------
 
 
+def list_chain(store: Store, item: Item) -> list[Item]:
+    """What an item stands in the place of, itself, and what stands in its place; oldest first."""
+    chain, seen = [item], {0, item.id}
+    while (id_ := chain[0].supersedes) not in seen:
+        seen.add(id_)
+        chain = [*store.get([id_]), *chain]
+    while later := store.select(Filters(supersedes=chain[-1].id), Paging(1, statuses=())):
+        if later[0].id in seen:
+            break
+        seen.add(later[0].id)
+        chain += later
+    return chain
+
+
 def link_decisions(store: Store, session: Session) -> Iterator[int]:
     """Decisions of this session and those they undo, or are undone by, made a chain: the newer one
     names the older, which is found no more. Yields how many links were made, step by step."""

@@ -19,6 +19,7 @@ from yester.cards.tools import call_title, split_call
 from yester.clock import format_day, format_iso
 from yester.context.lines import item_icon
 from yester.errors import NotFound, StoreError
+from yester.memories.chains import list_chain
 from yester.memory import Memory, join_names
 from yester.model import Feedback, Filters, Hit, Paging
 from yester.operations.ledger import Use, describe_use
@@ -361,6 +362,13 @@ class Item(Struct, kw_only=True):
     use: Use
     sources: Annotated[list[Row], about("What it was made of.")]
     made: Annotated[list[Row], about("What was made of it.")]
+    chain: Annotated[
+        list[Row],
+        about(
+            "What it stands in the place of, itself, and what stands in its place; the oldest "
+            "first. Empty where it stands alone."
+        ),
+    ]
 
 
 class Items(Struct, kw_only=True):
@@ -391,11 +399,13 @@ def show_item(memory: Memory, request: ItemRequest) -> Item:
         others = Rows(store)
         sources = distinct_items(store.evidence([id_])).get(id_, ())
         made = distinct_items(store.evidence([id_], into=True)).get(id_, ())
+        chain = list_chain(store, item)
         return Item(
             item=Rows(store, full=True).item_row(item),
             use=describe_use(store, [id_])[0],
             sources=others.item_rows(store.get(sources[:_MOST])),
             made=others.item_rows(store.get(made[:_MOST])),
+            chain=others.item_rows(chain) if len(chain) > 1 else [],
         )
     raise NotFound(f"no item #{id_}", "a search shows ids", parameter="id", value=str(id_))
 

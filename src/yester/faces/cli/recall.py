@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any
 
 import click
 from msgspec import structs
 
 from yester.agents.descriptors import detect_session
-from yester.clock import format_minute
+from yester.clock import format_day, format_minute
 from yester.context.lines import one_line
 from yester.errors import ConfigError, NotFound, UsageError
 from yester.faces.cli import options, rows
@@ -20,6 +20,7 @@ from yester.faces.cli.app import App, Output, add_options, command, print_warnin
 from yester.faces.cli.options import choose_filters, flag_option, form_option, limit_option
 from yester.faces.cli.rows import hit_as_json, hit_lines, join_names, whole_lines
 from yester.faces.cli.screen import count_noun, fact_lines, make_bold, strip_steering
+from yester.memories.chains import list_chain
 from yester.memory import Memory
 from yester.model import ECHO, KINDS, Filters, Hit, Item, Paging, Session, replace
 from yester.operations.items import record_fetched
@@ -202,17 +203,28 @@ def show_command(app: App, ids: tuple[str, ...], form: str) -> Output:
         session = app.reading.session(*detect_session(os.environ))
         number = session.id if session else 0
         record_fetched(app.reading, [one.id for one in hits], app.now, number)
+    chains = [list_chain(app.reading, item) for item in items]
     for item in items:
         if item.status != "active":
-            told = f"is {item.status}: yester memory show {item.id}"
-            click.echo(f"#{item.id} {_ECHOED if item.status == ECHO else told}", err=True)
+            more = f": yester memory show {item.id}" if item.kind == "memory" else ""
+            told = _ECHOED if item.status == ECHO else f"is {item.status}{more}"
+            click.echo(f"#{item.id} {told}", err=True)
     missing = ", ".join(text for text, found in by_text.items() if not found)
     rows = [hit_as_json(one, full=full) for one in hits]
     return Output(
         {"query": " ".join(ids), "hits": rows, "took_ms": 0},
-        whole_lines(app, hits) if full else hit_lines(app, hits),
+        chain(whole_lines(app, hits) if full else hit_lines(app, hits), _chain_lines(chains)),
         error=NotFound(f"no item {missing}; `yester recall` shows ids") if missing else None,
     )
+
+
+def _chain_lines(chains: Iterable[Sequence[Item]]) -> Iterator[str]:
+    """What stood where, the oldest first: all but the last are history."""
+    for items in chains:
+        for item in items if len(items) > 1 else ():
+            word = "now" if item is items[-1] else "was"
+            title = one_line(item.title or item.body, 200)
+            yield f"{word} #{item.id}  {format_day(item.epoch)}  {title}"
 
 
 # --- what happened around something ---------------------------------------------------------------

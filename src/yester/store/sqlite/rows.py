@@ -94,6 +94,7 @@ def filter_condition(
         ("i.project", projects),
         ("i.session", sessions),
         ("i.source", filter(None, [filters.source])),
+        ("i.supersedes", filter(None, [filters.supersedes])),
         ("i.kind", filters.kinds),
         ("i.type COLLATE NOCASE", filters.types),
         ("i.agent COLLATE NOCASE", filter(None, [filters.agent])),
@@ -105,6 +106,8 @@ def filter_condition(
         condition.require("i.session <> 0")
     elif projects and filters.kinds and not _TALK & set(filters.kinds):
         condition.require("i.kind NOT IN ('message', 'prompt')")
+    if filters.supersedes:
+        condition.require("i.supersedes <> 0")
     if filters.types and "" not in filters.types:
         condition.require("i.type <> ''")
     if filters.since is not None:

@@ -51,6 +51,7 @@ export async function show({ path, signal, listen }) {
   return h("article.view.item-view", {}, head(item), h("div.two", {},
     h("div", {},
       said(item),
+      rowsOf("What took whose place", known.chain, "The oldest first; the last one holds.", signal),
       rowsOf("Made from", known.sources, "The messages that say what stands above.", signal),
       rowsOf("What was made of it", known.made, "", signal),
       section("Shown to agents", shown.problem ?? [none, ledger, shown.next_before > 0 && h("p", {}, h("a", { href: to("/shown", { item: item.id }) }, "All of them"))]),
