@@ -336,9 +336,10 @@ class MemoryFolder:
     def _path_prefix(self, index: str) -> str:
         """From where the index sees the files: as it did before, else from the project, whose
         `.claude/memory` the folder mostly is."""
+        files = {*self.paths.values()}
         for path in parse_index(index):
-            for file in self.paths.values():
-                if f"/{path}".endswith(f"/{file}"):
-                    return path.removesuffix(file)
+            for deep in range(2, _DEEPEST + 2):
+                if (end := "/".join(path.split("/")[-deep:])) in files:
+                    return path.removesuffix(end)
         inside = self.root.absolute().parts[-2:] == INSIDE.parts
         return f"{INSIDE.as_posix()}/" if inside else ""

@@ -409,17 +409,13 @@ def collect_due(store: Store, rules: Mapping[str, RetentionRule], now: int) -> l
     done = []
     for one in list(find_due(store, rules, now)):
         with memory_transaction(store):
-            memo = next(iter(store.memos(ids=[one.memo.item.id])), None)
-            if memo is None or (memo.version, memo.item.status) != (
-                one.memo.version,
-                one.memo.item.status,
-            ):
+            if store.memos(ids=[one.memo.item.id]) != [one.memo]:
                 continue  # it has been touched meanwhile, or somebody else was faster: not now
             if one.what == "drop":
-                store.drop_memo(memo.item.id, now, one.why)
+                store.drop_memo(one.memo.item.id, now, one.why)
             else:
                 # By the user's own rule, so even what is otherwise not deleted, and rules.
                 author = Author("yester (retention)", now, "user", one.why)
-                set_status(store, memo, one.what, author)
+                set_status(store, one.memo, one.what, author)
             done.append(one)
     return done
