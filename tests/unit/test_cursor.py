@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.readings import by_identity, loses_nothing_when_stopped, one, reading, resumed
 from yester.agents.base import find_transcripts
-from yester.agents.cursor import READER, find_folder
+from yester.agents.cursor import READER, find_slug
 from yester.agents.descriptors import AGENTS
 from yester.config import Config
 
@@ -115,9 +115,9 @@ def test_a_slug_is_the_folder_it_was_made_from_if_that_is_there(tmp_path):
     (tmp_path / "sam" / "my-app" / ".hidden.dir").mkdir(parents=True)
     (tmp_path / "sam" / "my").mkdir()
     (tmp_path / "sam" / "loop").symlink_to(tmp_path)
-    assert find_folder("sam-my-app", tmp_path) == str(tmp_path / "sam" / "my-app")
-    assert find_folder("sam-my-app-hidden-dir", tmp_path).endswith("/.hidden.dir")
-    assert find_folder("sam-loop-sam", tmp_path) == "/sam-loop-sam"
+    assert find_slug("sam-my-app", tmp_path) == str(tmp_path / "sam" / "my-app")
+    assert find_slug("sam-my-app-hidden-dir", tmp_path).endswith("/.hidden.dir")
+    assert find_slug("sam-loop-sam", tmp_path) == "/sam-loop-sam"
 
 
 def test_reading_a_transcript_on_gives_what_reading_it_at_once_gives(transcript):

@@ -78,13 +78,9 @@ class ClaudeCode(Transcript):
     def read_record(self, line: Line) -> Iterator[Item]:
         kind = line.get("type")
         if kind in ("user", "assistant"):
-            message = line.get("message")
-            content = message.get("content") if isinstance(message, dict) else None
+            content = line["message"]["content"]
             if isinstance(content, str):
                 content = [{"type": "text", "text": content}]
-            if not isinstance(content, list):
-                self.reading.report_bad(self.number, f"{kind} record without a message")
-                return
             self._place_line(line)
             if kind == "user":
                 yield from self._read_user_line(line, content)
@@ -133,15 +129,14 @@ class ClaudeCode(Transcript):
         text = strip_client_text(self.agent, "prompt", "\n".join(texts)).strip()
         if line.get("isMeta") or line.get("sourceToolUseID"):
             self.reading.skip("client's own text")
-        elif not isinstance(ref := line.get("uuid"), str):
-            self.reading.report_bad(self.number, "user record without a uuid")
         elif line.get("isCompactSummary"):
-            yield self.make_summary(ref, strip_client_text(CLAUDE_CODE.name, "summary", text))
+            summary = strip_client_text(self.agent, "summary", text)
+            yield self.make_summary(line["uuid"], summary)
         elif text and treat_text(self.agent, text) in ("", "command") and not _is_typed(line):
-            yield self.make_notice(ref, text, "Task")
+            yield self.make_notice(line["uuid"], text, "Task")
         else:
             headless = text_at(line, "entrypoint").startswith("sdk")  # claude -p: a program typed
-            for item in read_user_text(self, ref, text):
+            for item in read_user_text(self, line["uuid"], text):
                 by_program = headless and item.kind == "prompt"
                 yield replace(item, origin="agent") if by_program else item
 
@@ -180,11 +175,9 @@ class ClaudeCode(Transcript):
         if line.get("isApiErrorMessage") or line["message"].get("model") == "<synthetic>":
             self.reading.skip("client's own text")
             return
-        if not isinstance(own := line.get("uuid"), str):
-            self.reading.report_bad(self.number, "assistant record without a uuid")
-            return
         for at, block in enumerate(content):
-            yield from self.read_block(own if len(content) == 1 else f"{own}:{at}", block)
+            ref = line["uuid"] if len(content) == 1 else f"{line['uuid']}:{at}"
+            yield from self.read_block(ref, block)
 
     def read_call(
         self, key: Any, tool: str, given: Mapping[str, Any], ref: str = ""

@@ -50,10 +50,7 @@ class EventLog(Transcript):
         return path.parent.name if path.name == "events.jsonl" else path.stem
 
     def read_record(self, record: dict[str, Any]) -> Iterator[Item]:
-        kind, data = record.get("type"), record.get("data")
-        if not isinstance(kind, str) or not isinstance(data, dict):
-            self.reading.report_bad(self.number, "no event of a type with data")
-            return
+        kind, data = record["type"], record["data"]
         if kind in ("session.start", "session.resume"):
             self._begin_session(data)
         elif not self.state.project:
@@ -118,10 +115,7 @@ class EventLog(Transcript):
     # --- what was done -----------------------------------------------------------------------
 
     def _read_tool_start(self, _: Record, data: Record) -> Iterator[Item]:
-        key, tool = data.get("toolCallId"), text_at(data, "toolName")
-        if not tool:
-            self.reading.report_bad(self.number, "tool execution without a tool")
-            return
+        key, tool = data.get("toolCallId"), data["toolName"]
         given = input_fields(data.get("arguments"))
         if tool == "str_replace_editor" and given.get("command") == "view":
             call = self.make_call(key, tool, given)

@@ -136,12 +136,12 @@ def _open_transcript(reading: Reading) -> Chat:
         session = path.relative_to(above).parts[0].removesuffix(".jsonl")
         chat.actor = "" if path.stem == session else f"sub-agent:{path.stem}"
         chat.state = replace(chat.state, session=session, actor=chat.actor)
-        chat.place_session(find_folder(above.parent.name))
+        chat.place_session(find_slug(above.parent.name))
     chat.epoch = int(path.stat().st_mtime * 1000)  # until a prompt tells its time
     return chat
 
 
-def find_folder(slug: str, above: Path = Path("/")) -> str:
+def find_slug(slug: str, above: Path = Path("/")) -> str:
     """The folder a slug stands for, if it is there; `my-app` and `my/app` look the same in it."""
     return next(scan_slug(_dash_name(slug), _dash_name, above), f"/{slug}")
 

@@ -90,7 +90,7 @@ class Chat(Transcript):
             self.reading.skip("rewind")
         elif isinstance(record.get("sessionId"), str) and "id" not in record:
             self._begin_session(record)
-            yield from self._read_messages(list_at(record, "messages"))
+            yield from self._read_messages(record)
         else:
             yield from self._read_message(record)
 
@@ -101,7 +101,7 @@ class Chat(Transcript):
         nested = actor and inner.parent.name == "chats"  # in a folder named after its parent
         self.state = replace(self.state, session=inner.name if nested else own, actor=actor)
         self.actor = actor
-        cwd, name = _find_folder(self.reading.path, head)
+        cwd, name = _find_project(self.reading.path, head)
         if not cwd and name and not self.state.project:
             self.state = replace(self.state, project=f"name:{name}")
         self.place_record(head.get("startTime"), cwd)
@@ -112,7 +112,7 @@ class Chat(Transcript):
         adds one, its summary, and only a file without other messages has them nowhere else.
         """
         if not self.state.recent and not self.current:
-            yield from self._read_messages(list_at(patch, "messages"))
+            yield from self._read_messages(patch)
             return
         for message in dicts_at(patch, "messages"):
             if _is_snapshot(message):
@@ -120,12 +120,9 @@ class Chat(Transcript):
         again = patch.get("messages")
         self.reading.skip("history written again" if again else "session head")
 
-    def _read_messages(self, messages: list[Any]) -> Iterator[Item]:
-        for message in messages:
-            if isinstance(message, dict):
-                yield from self._read_message(message)
-            else:
-                self.reading.report_bad(self.number, "no message")
+    def _read_messages(self, record: Mapping[str, Any]) -> Iterator[Item]:
+        for message in dicts_at(record, "messages"):
+            yield from self._read_message(message)
 
     def _read_message(self, message: Mapping[str, Any]) -> Iterator[Item]:
         kind, own = message.get("type"), text_at(message, "id")
@@ -178,14 +175,11 @@ class Chat(Transcript):
         text = strip_client_text(self.agent, "answer", _message_text(content))
         if text.strip():
             yield self.make_message(own, text)
-        for call in list_at(message, "toolCalls"):
-            if isinstance(call, dict) and isinstance(call.get("name"), str):
-                yield from self._read_tool_call(own, call)
-            else:
-                self.reading.report_bad(self.number, "tool call without a name")
+        for call in dicts_at(message, "toolCalls"):
+            yield from self._read_tool_call(own, call)
 
     def _read_tool_call(self, own: str, call: Mapping[str, Any]) -> Iterator[Item]:
-        tool, given = call["name"], input_fields(call.get("args"))
+        tool, given = text_at(call, "name") or "unknown", input_fields(call.get("args"))
         if tool == "write_todos":
             yield from self.make_todo(given.get("todos"))
         self.place_record(call.get("timestamp"))
@@ -242,7 +236,7 @@ def _read_responses(result: Any) -> tuple[str, bool]:
     return "\n".join(texts), failed
 
 
-def _find_folder(path: Path, head: Mapping[str, Any]) -> tuple[str, str]:
+def _find_project(path: Path, head: Mapping[str, Any]) -> tuple[str, str]:
     """(working directory, name for want of it) of the project whose chats a file is among."""
     chats = next((folder for folder in path.parents if folder.name == "chats"), None)
     first = next(iter(list_at(head, "directories")), "")

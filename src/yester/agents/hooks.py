@@ -47,7 +47,6 @@ class HookEvent:
     failed: bool = False
     interrupted: bool = False
     size: int = 0  # characters of a tool's input and output
-    lasted: int = 0  # ms; a transcript dates a call by its beginning
     prompt: str = ""
     source: str = ""
     file: str = ""  # about to be read
@@ -88,7 +87,7 @@ def _matches_path(pattern: str, path: str) -> bool:
     return bool(pattern and re.search(pattern, path))
 
 
-def _find_folder(hints: Mapping[str, str], payload: Mapping[str, Any], cwd: str) -> str:
+def _find_cwd(hints: Mapping[str, str], payload: Mapping[str, Any], cwd: str) -> str:
     """Where the session is at work. Claude Code tells where it began, but only variables that name
     the payload's own session are its own."""
     began, session = hints.get("CLAUDE_PROJECT_DIR", ""), text_at(payload, "session_id")
@@ -113,14 +112,13 @@ def read_payload(
     used = (payload.get("tool_input"), payload.get("tool_response", payload.get("error")))
     return HookEvent(
         name=name, what=what, agent=agent, session=text_at(payload, "session_id"),
-        cwd=_find_folder(hints, payload, cwd), epoch=epoch,
+        cwd=_find_cwd(hints, payload, cwd), epoch=epoch,
         turn=text_at(payload, "prompt_id", "turn_id"),
         actor=actor if text_at(payload, "agent_id") else "",
         tool=text_at(payload, "tool_name") if about_tool else "",
         failed=what == "failure",
         interrupted=about_tool and payload.get("is_interrupt") is True,
         size=sum(map(_count_characters, used)),
-        lasted=_read_duration(payload) if about_tool else 0,
         prompt=text_at(payload, "prompt") if what == "prompt" else "",
         source=text_at(payload, "source"),
         file=text_at(payload.get("tool_input"), "file_path") if what == "read" else "",
@@ -146,18 +144,15 @@ def add_items(
         prompts=0 if event.actor else session.prompts,  # its file does not know them either
     )  # fmt: skip
     reader = ClaudeCode(reading)
-    reader.epoch = event.epoch - event.lasted
-    found = [
-        replace(item, source=event.agent, agent=event.agent)
-        for record in _make_records(event, payload, fallback)
-        for item in reader.read_record(record)
-        if reading.keeps(item)
-    ]
-    items = [
-        replace(item, ref=item.alias, alias="") if item.ref == _MADE_UP else item
-        for item in found
-        if item.ref != _MADE_UP or item.alias  # a notice of the client; the transcript brings it
-    ]
+    # A transcript dates a call by its beginning.
+    reader.epoch = event.epoch - (_read_duration(payload) if event.tool else 0)
+    items = []
+    for record in _make_records(event, payload, fallback):
+        for item in filter(reading.keeps, reader.read_record(record)):
+            if item.ref == _MADE_UP:
+                item = replace(item, ref=item.alias, alias="")
+            if item.ref:  # else it is a notice of the client; the transcript brings it
+                items.append(replace(item, source=event.agent, agent=event.agent))
     return replace(event, items=tuple(items), skipped=dict(reading.skipped))
 
 

@@ -214,7 +214,11 @@ class Transcript(Conversation, ABC):
             if isinstance(record, BadLine):
                 self.reading.report_bad(number, record.reason)
             else:
-                yield from self.read_record(record)
+                try:
+                    yield from self.read_record(record)
+                except (AttributeError, LookupError, TypeError, ValueError) as error:
+                    # Not of the form its type promises: that costs this record alone.
+                    self.reading.report_bad(number, f"not understood ({type(error).__name__})")
             yield from self._give_up_waiting()
         self.keep_place(end)
         yield from (call.item for call in self.waiting.values())
