@@ -104,10 +104,10 @@ def test_invented_turns_have_the_titles_of_the_reference(reader):
 
 def test_a_title_fits_into_the_room_it_is_given_and_is_never_cut(reader):
     request, closing, title = TURNS[3]
-    short = reader.find_title(request, closing, len(title) - 1).text
+    short = reader.find_title(request, closing, None, len(title) - 1).text
     assert 0 < len(short) < len(title)
     assert not short.endswith("…")
-    assert reader.find_title(request, closing, 4) == NO_TITLE
+    assert reader.find_title(request, closing, None, 4) == NO_TITLE
 
 
 words = st.sampled_from(

@@ -18,7 +18,9 @@ LONGEST = 320  # characters of a statement; a longer one is cut where a clause e
 TITLE = 80  # characters
 _LONGEST_MESSAGE = 30_000  # what stands after so much is no longer looked at
 _SHORTEST = 18
-_SENTENCE = 8  # words
+_LEANS = re.compile(r"(?:but|and|or|your|since|is|are|does|did|should|would)\b", re.I)
+_BREAKS_OFF = re.compile(r"(?:'s|\b(?:being|been|was|were|is|are|will|would))\Z", re.I)
+_SENTENCE, _FEW_WORDS = 8, 4
 _QUOTATION = re.compile(r"^[ \t]*>.*$", re.M)
 # A line that goes on in the next one, which is no point, heading, table or code.
 _WRAPPED = re.compile(r"(?<=[^\s.:!?>|#*`])[ \t]*\n(?=[ \t]*(?:[a-z(]|`[^`]))")
@@ -102,6 +104,15 @@ def is_boilerplate(text: str) -> bool:
     if len(bare) < _SHORTEST and not _UNSPACED.search(bare):
         return True
     return any(row.pattern.search(bare) for row in load_rows("statements", "boilerplate"))
+
+
+def is_fragment(title: str) -> bool:
+    """A title that cannot stand alone: it leans on what was said before it, breaks off, or names a
+    thing and nothing about it."""
+    if _BREAKS_OFF.search(title) or _LEANS.match(title):
+        return True
+    names = count_words(title) < _FEW_WORDS and not _SPECIFIC.search(title)
+    return names and not any(row.pattern.match(title) for row in load_rows("statements", "types"))
 
 
 def is_generic_heading(text: str) -> bool:

@@ -14,7 +14,7 @@ taken over the whole call, and neighbours would change the result.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
 from math import isfinite
@@ -67,7 +67,10 @@ NO_TITLE = Title("", -99.0)
 
 
 class TitleFinder(Protocol):
-    def find_title(self, request: str, closing: str) -> Title: ...
+    def find_title(
+        self, request: str, closing: str, rejects: Callable[[str], object] | None = None, /
+    ) -> Title:
+        """The best title; of those that a caller `rejects`, the next best of another sentence."""
 
 
 class Reader:
@@ -76,7 +79,13 @@ class Reader:
         self._pieces = pieces
         self._session = open_session(weights)
 
-    def find_title(self, request: str, closing: str, most: int = TITLE_CHARACTERS) -> Title:
+    def find_title(
+        self,
+        request: str,
+        closing: str,
+        rejects: Callable[[str], object] | None = None,
+        most: int = TITLE_CHARACTERS,
+    ) -> Title:
         """The best title of at most so many characters: it is never cut."""
         turn = encode_turn(self._pieces, request, closing)
         sentences = [words for words in turn.sentences if len(words) >= SHORTEST]
@@ -90,14 +99,15 @@ class Reader:
             "token_type_ids": self._np.array([turn.types], self._np.int64),
         }
         output = dict(zip(names, self._session.run(list(names), given), strict=True))
-        score, words = max(
-            (self._best_stretch(sentence, output, most) for sentence in sentences),
-            key=lambda best: best[0],
-        )
-        text = tidy_title(" ".join(word.text for word in words))
-        if not isfinite(score) or len(text.split()) < SHORTEST:
-            return NO_TITLE
-        return Title(text, score - float(output["null"][0, 0]))
+        found = [self._best_stretch(sentence, output, most) for sentence in sentences]
+        for score, words in sorted(found, key=lambda best: -best[0]):
+            text = tidy_title(" ".join(word.text for word in words))
+            if rejects is not None and rejects(text):
+                continue
+            if not isfinite(score) or len(text.split()) < SHORTEST:
+                return NO_TITLE
+            return Title(text, score - float(output["null"][0, 0]))
+        return NO_TITLE
 
     def _best_stretch(
         self, words: Sequence[Word], output: Mapping[str, Any], most: int

@@ -134,7 +134,9 @@ class ReadTitles:
         self._unread: deque[_Unread] = deque()
         self._absent = False  # there is no reader
 
-    def find_title(self, request: str, closing: str) -> Title:
+    def find_title(
+        self, request: str, closing: str, _: Callable[[str], object] | None = None
+    ) -> Title:
         """What is known by now; else it is asked for, and there is none."""
         from yester.text.reader import CLOSING_CHARACTERS, NO_TITLE, REQUEST_CHARACTERS
 
@@ -182,11 +184,12 @@ class ReadTitles:
                 self._unread.popleft()
 
     def _remember_title(self, key: bytes, reader: TitleFinder, texts: tuple[str, str]) -> None:
+        from yester.cards.statements import is_fragment
         from yester.text.reader import NO_TITLE
 
         title = NO_TITLE
         with suppress(Exception):  # one text's fault must not stop the others
-            title = reader.find_title(*texts)
+            title = reader.find_title(*texts, is_fragment)
         if len(self._known) >= _MOST_KNOWN:
             del self._known[next(iter(self._known))]
         self._known[key] = title
