@@ -115,13 +115,18 @@ def swap_shared(path: Path, data: bytes | None, expected: bytes | None) -> bool:
                     os.fsync(file.fileno())
                 with suppress(FileNotFoundError):
                     part.chmod(path.stat().st_mode)
-            # The moment between this look and the next step is short.
+            # The moment between this look and the next step is short; a file that was not there
+            # is not overwritten in it, either.
             if read_shared(path) != expected:
                 return False
             if data is None:
                 path.unlink(missing_ok=True)
+            elif expected is None:
+                os.link(part, path)
             else:
                 part.replace(path)
+        except FileExistsError:
+            return False
         finally:
             part.unlink(missing_ok=True)
     _sync_folder(path.parent)
