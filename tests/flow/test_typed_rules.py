@@ -454,3 +454,17 @@ def test_a_chain_is_shown_from_either_end(home, run):
         shown = run("show", str(id_), env={"TZ": "UTC"}).out
         assert f"was #{old.id}  2026-02-02  Use Redis for sessions" in shown
         assert f"now #{new.id}  2026-02-05  Replace Redis with PostgreSQL for sessions" in shown
+
+
+@pytest.mark.requirement("MEM-08")
+def test_a_prompt_of_a_hook_waits_until_the_transcript_has_it(store):
+    story = told("aaaaaaaa", "Never commit to main.", 0)
+    typed = story.items[0]
+    story.items[0] = replace(typed, ref="hook:aaaaaaaa:1")
+    story.store(store)
+    distilled(store)
+    assert (rules(store), proposals(store)) == ([], [])
+    with store.transaction("items"):
+        store.put([prepare_item(replace(typed, alias="hook:aaaaaaaa:1"))])
+    distilled(store)
+    assert rules(store) == ["Never commit to main."]

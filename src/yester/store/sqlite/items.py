@@ -36,13 +36,17 @@ class ItemRows(PlaceRows, VectorRows):
         for (source, kind, ref), entry in latest.items():
             old = self._known_row(source, kind, ref)
             item = entry.item
-            if old is None and hooked and item.alias:
+            adopted = old is None and hooked and bool(item.alias)
+            if adopted:
                 old = self._adopt_row(item)
             same = old is not None and old[1] == entry.hash
             if not lifted and kind == "memory":
                 same = same or self._is_protected(old[0] if old else 0, source, ref)
             if same and not lifted:
                 unchanged += 1
+                if adopted and kind == "prompt":  # it was typed indeed, and may say a rule
+                    (session,) = self._first_row("SELECT session FROM item WHERE id = ?", old[0])
+                    touched[session] = min(item.epoch, touched.get(session, item.epoch))
                 continue
             project = self.put_project(bare_project(item.project))
             session = self._session_id(item, project)
