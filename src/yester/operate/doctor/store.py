@@ -71,7 +71,7 @@ def _read_store(store: Store, case: Examination) -> Iterator[Finding]:
     mend = rebuild_index if all(text.startswith("index:") for text in problems) else None
     for text in problems:
         if text.startswith("index:"):
-            yield make_finding("index.damaged", mend, text=text)
+            yield make_finding("index.damaged", mend, text=text.removeprefix("index: "))
         else:
             yield _explain_damage(text, case.home)
     if stale := care.stale():
