@@ -114,19 +114,15 @@ def load_config(home: Path, environ: Mapping[str, str]) -> Config:
     nobody knows a warning."""
     path = home / "config.toml"
     try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        data = b""
+        return _parse_config(read_config_text(path), path, environ)
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read ({error.strerror}); check its mode") from None
-    return _parse_config(data, path, environ)
-
-
-def _parse_config(data: bytes, path: Path, environ: Mapping[str, str]) -> Config:
-    try:
-        table = tomllib.loads(data.decode())
-    except ValueError as error:  # not TOML, or not even UTF-8
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: not valid TOML ({error}); correct it or move it away") from None
+
+
+def _parse_config(text: str, path: Path, environ: Mapping[str, str]) -> Config:
+    table = tomllib.loads(text)
 
     def take_table(name: str, kind: Any, meaning: str) -> Any:
         try:
@@ -192,7 +188,7 @@ def _read_variables(name: str, variables: Mapping[str, str]) -> Value | None:
         return None
     try:
         value = _check_value(setting, _parse_text(setting, text), "", warnings)
-    except (ConfigError, ValueError):  # "²" is a digit, and no number
+    except ConfigError:
         return None
     return None if warnings else value
 
@@ -216,7 +212,7 @@ def _parse_text(setting: Setting, text: str) -> object:
     if isinstance(setting.default, bool):
         return _FLAGS.get(text.lower(), text)
     if isinstance(setting.default, int):
-        return int(text) if text.lstrip("-").isdigit() else text
+        return int(text) if text.removeprefix("-").isdecimal() else text
     if isinstance(setting.default, tuple):
         return [part.strip() for part in text.split(",") if part.strip()]
     return text
@@ -274,7 +270,7 @@ def read_config_text(path: Path) -> str:
 def write_config_text(path: Path, text: str) -> None:
     """The whole of it or nothing, closed to others, since it may hold keys; ConfigError where
     yester would not take it."""
-    _parse_config(text.encode(), Path("config.toml"), {})
+    _parse_config(text, Path("config.toml"), {})
     replace_file(path, text, sync=True)
 
 

@@ -278,21 +278,18 @@ def _find_awake_rules(raw: bytes, folded: bytes) -> list[Rule]:
 def _merge_matches(raw: bytes, folded: bytes, rules: list[Rule]) -> list[tuple[int, int, str]]:
     """The secrets, in order and disjoint; where matches overlap, all of it goes by one name."""
     found = sorted(
-        (start, end, rule.place, rule.name)
+        (start, end, (rule.place, rule.name))
         for rule in rules
         for start, end in _find_matches(rule, raw, folded if rule.ignore_case else raw)
     )
-    merged: list[tuple[int, int, str]] = []
-    best = 0
-    for start, end, place, name in found:
+    merged: list[tuple[int, int, tuple[int, str]]] = []
+    for start, end, kind in found:
         if merged and start < merged[-1][1]:
-            first, last, known = merged[-1]
-            merged[-1] = (first, max(end, last), name if place < best else known)
-            best = min(place, best)
+            first, last, known = merged.pop()
+            merged.append((first, max(end, last), min(kind, known)))
         else:
-            merged.append((start, end, name))
-            best = place
-    return merged
+            merged.append((start, end, kind))
+    return [(start, end, name) for start, end, (_, name) in merged]
 
 
 def _find_matches(rule: Rule, raw: bytes, searched: bytes) -> Iterator[tuple[int, int]]:
