@@ -228,14 +228,14 @@ fragments = st.one_of(
 mixtures = st.lists(fragments, max_size=8).map("".join)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=60)
 @given(mixtures)
 def test_redacting_twice_changes_nothing(text: str) -> None:
     once = redact(text)
     assert redact(once) == once
 
 
-@settings(deadline=None, max_examples=120)
+@settings(deadline=None, max_examples=60)
 @given(mixtures)
 def test_what_is_left_was_there_before_and_in_the_same_order(text: str) -> None:
     assume("private" not in text.lower())  # a dropped tag joins what stood around it
@@ -278,7 +278,7 @@ def test_a_beginning_that_is_turned_down_does_not_hide_the_secret_after_it() -> 
 # --- reporting --------------------------------------------------------------------------------
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=60)
 @given(mixtures)
 def test_found_secrets_are_in_order_disjoint_and_within_the_text(text: str) -> None:
     end = 0
