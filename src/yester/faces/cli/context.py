@@ -12,7 +12,7 @@ import click
 import msgspec
 
 from yester.agents.descriptors import detect_session
-from yester.capture import rules
+from yester.capture import ask, rules
 from yester.clock import format_minute
 from yester.context.block import Context
 from yester.context.lines import ESTIMATE_NOTE
@@ -67,9 +67,7 @@ def _explain_off(app: App, folder: str) -> str:
         return "YESTER_OFF is set in this shell. Run: unset YESTER_OFF"
     known = rules.load_rules(app.config)
     session = detect_session(os.environ)[0]  # an agent's shell may say which it is
-    if replace(known, home="", names=()).excludes(
-        folder, Projects(app.config.projects).by_folder(folder)
-    ):
+    if any(ask.covers(glob, folder) for glob in known.excluded):
         return f"the setting `exclude` names {folder}, or a folder above it"
     for pause in known.pauses:
         if replace(known, pauses=(pause,)).is_off(folder, session, app.now):
