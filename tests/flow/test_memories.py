@@ -17,6 +17,7 @@ from yester.fence import strip_hidden
 from yester.ingest.prepare import prepare_item
 from yester.memories import lifecycle, rules
 from yester.memories.categories import CATEGORIES
+from yester.memories.chains import list_memory_chain
 from yester.memories.lifecycle import GRACE
 from yester.memories.memory import GLOBAL, Author, plain_form
 from yester.memories.remember import TYPE_CUES, Draft, find_candidate, guess_type, remember
@@ -419,7 +420,7 @@ def test_the_newest_of_a_chain_is_found_and_says_what_it_replaces(store):
     chain = [first.item.id, second.item.id, third.item.id]
     for memo in (first, second, third):
         now = lifecycle.get_memory(store, memo.item.id)
-        assert [one.item.id for one in lifecycle.list_chain(store, now)] == chain
+        assert [one.item.id for one in list_memory_chain(store, now)] == chain
     old = lifecycle.get_memory(store, first.item.id)
     assert (old.item.status, old.reason) == ("superseded", f"by #{second.item.id}")
     with pytest.raises(

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 
 from yester.ingest.prepare import prepare_item
-from yester.model import DISTILLED, Filters, Item, Paging, Session, replace
+from yester.model import DISTILLED, Filters, Item, Memo, Paging, Session, replace
 from yester.recall.recall import Asked, recall_hits
 from yester.store.contract import Store
 from yester.tables import load_pattern, load_rows, load_table
@@ -203,6 +203,10 @@ def list_chain(store: Store, item: Item) -> list[Item]:
         seen.add(later[0].id)
         chain += later
     return chain
+
+
+def list_memory_chain(store: Store, memo: Memo) -> list[Memo]:
+    return store.memos(ids=[one.id for one in list_chain(store, memo.item)])
 
 
 def link_decisions(store: Store, session: Session) -> Iterator[int]:

@@ -89,18 +89,6 @@ def successor_id(store: Store, item: int) -> int:
     return max((memo.item.id for memo in store.memos(supersedes=item)), default=0)
 
 
-def list_chain(store: Store, memo: Memo) -> list[Memo]:
-    """What it replaces, and what that replaced; itself; what replaces it, and so on."""
-    chain, seen = [memo], {0, memo.item.id}
-    while (id_ := chain[0].item.supersedes) not in seen:
-        seen.add(id_)
-        chain = [*store.memos(ids=[id_]), *chain]
-    while (id_ := successor_id(store, chain[-1].item.id)) not in seen:
-        seen.add(id_)
-        chain.append(get_memory(store, id_))
-    return chain
-
-
 def form_at_version(store: Store, memo: Memo, version: int) -> Plain:
     """Its plain form when it had been written so often; UsageError where that is not known."""
     back = memo.version - version

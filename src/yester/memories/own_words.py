@@ -10,6 +10,7 @@ Kept linear: each pass walks the text once, and every repetition in a pattern is
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -20,18 +21,16 @@ MASK = "\x1a"  # stands for one character of somebody else's
 _HEAD, _TAIL = 4_000, 2_000
 _PROSE = 0.7  # share of letters and spaces below which a line is output of a program
 _SHORT_LINE = 12
-_DEEP = 20  # tags that stand open
 
 # How a prompt begins that a program or an agent has written.
-BY_A_PROGRAM = (
-    r"<[a-z][\w-]{0,40}[ >]", r"\[(?:request interrupted|image)", r"this session is being cont",
-    r"implement the following plan", r"base directory for this skill", r"caveat:", r"---\s*\n",
-    r"#{1,3} \w", r"you are (?:a|an|the|acting|now)\b", r"\*\*action required",
-    r"operation stopped by", r"stop hook feedback", r"unknown (?:skill|slash command)",
-    r"review target:", r"invoke the \S{1,60} skill", r"\[\[ ##", r"reply with exactly\b",
-    r"system:", r"\(running a ",
-)  # fmt: skip
-_BY_A_PROGRAM = re.compile(rf"\s{{0,80}}(?:{'|'.join(BY_A_PROGRAM)})", re.I)
+_BY_A_PROGRAM = re.compile(
+    r"\s{0,80}(?:<[a-z][\w-]{0,40}[ >]|\[(?:request interrupted|image)|this session is being cont"
+    r"|implement the following plan|base directory for this skill|caveat:|---\s*\n|#{1,3} \w"
+    r"|you are (?:a|an|the|acting|now)\b|\*\*action required|operation stopped by"
+    r"|stop hook feedback|unknown (?:skill|slash command)|review target:|invoke the \S{1,60} skill"
+    r"|\[\[ ##|reply with exactly\b|system:|\(running a )",
+    re.I,
+)
 
 # From a line like these on, the words are somebody else's.
 _PASTED = re.compile(
@@ -110,9 +109,11 @@ def _mask_foreign(prompt: str) -> str:
     text = _BLOCK.sub(lambda m: _mask_lines(m[0]), prompt)
     parts: list[str] = []
     at = 0
-    for start, end in _find_tagged(text):
-        parts += (text[at:start], _mask_lines(text[start:end]))
-        at = end
+    for start, end in sorted(_find_tagged(text)):  # what holds others comes before them
+        if end > at:
+            start = max(start, at)
+            parts += (text[at:start], _mask_lines(text[start:end]))
+            at = end
     return _QUOTED.sub(_mask_quoted, "".join((*parts, text[at:])))
 
 
@@ -127,24 +128,14 @@ def _mask_lines(text: str) -> str:
     return "\n".join(MASK * len(line) for line in text.split("\n"))
 
 
-def _find_tagged(text: str) -> list[tuple[int, int]]:
-    """What stands between a tag and its end, tags included; the outermost only."""
-    found: list[tuple[int, int]] = []
-    standing: list[tuple[str, int]] = []
+def _find_tagged(text: str) -> Iterator[tuple[int, int]]:
+    """What stands between a tag and its end, tags included."""
+    opened: defaultdict[str, list[int]] = defaultdict(list)
     for tag in _TAG.finditer(text):
         if not tag[1]:
-            standing.append((tag[2], tag.start()))
-            del standing[:-_DEEP]
-            continue
-        for depth in range(len(standing) - 1, -1, -1):
-            if standing[depth][0] == tag[2]:
-                start = standing[depth][1]
-                del standing[depth:]
-                while found and found[-1][0] >= start:
-                    found.pop()
-                found.append((start, tag.end()))
-                break
-    return found
+            opened[tag[2]].append(tag.start())
+        elif opened[tag[2]]:
+            yield opened[tag[2]].pop(), tag.end()
 
 
 def _find_passages(masked: str) -> Iterator[tuple[int, int, int]]:

@@ -16,7 +16,7 @@ from yester.memories.categories import (
     is_same_saying,
     lead_text,
 )
-from yester.memories.chains import Claims, find_contradiction, parse_claims, subject_terms
+from yester.memories.chains import Claims, find_contradiction, parse_claims
 from yester.memories.lifecycle import GRACE, PATIENCE
 from yester.memories.memory import normalise_tag
 from yester.model import Filters, Memo, Paging
@@ -31,6 +31,7 @@ _OVER = {
     ("tech_debt", "resolved"), ("tech_debt", "wont_fix"), ("decision", "deprecated"),
     ("decision", "superseded"),
 }  # fmt: skip
+_DECIDED = ("rule", "preference", "decision")  # what is compared with each other
 _SLUG = re.compile(r"[a-z0-9]([a-z0-9-]{0,78}[a-z0-9])?")
 
 
@@ -117,10 +118,8 @@ def lint_memories(store: Store, filters: Filters) -> list[Finding]:
     active = [memo for memo in store.memos(filters) if memo.version]
     by_id = {memo.item.id: memo for memo in active}
     found = [finding for memo in active for finding in _lint_memory(memo, by_id)]
-    told = [memo for memo in active if memo.item.type in ("rule", "preference")]
-    decided = [*told, *(memo for memo in active if memo.item.type == "decision")]
+    decided = [memo for memo in active if memo.item.type in _DECIDED]
     found += _lint_claims(sorted(decided, key=lambda memo: (memo.item.epoch, memo.item.id)))
-    found += _lint_subjects(told)
     for group in _group_memories(active, lambda memo: (memo.item.project, memo.slug)):
         text = f"{group[0].slug} is the name of {_list_ids(group)}"
         found.append(Finding(group[0], "name", text, "say which one you mean by its number"))
@@ -150,18 +149,6 @@ def _lint_memory(memo: Memo, active: Mapping[int, Memo]) -> Iterator[Finding]:
         yield Finding(memo, "tags", "there are none", f"{edit} --tag NAME")
 
 
-def _lint_subjects(told: Iterable[Memo]) -> Iterator[Finding]:
-    """Rules and preferences about the same that say something else."""
-    groups = _group_memories(told, lambda memo: (_place_of(memo), subject_terms(_lead_of(memo))))
-    for first, *rest in groups:
-        others = [one for one in rest if not is_same_saying(_lead_of(one), _lead_of(first))]
-        if others:
-            ids = ", ".join(f"#{one.item.id} ({_lead_of(one)})" for one in others)
-            fix = f"yester memory supersede {others[0].item.id} {first.item.id}"
-            text = f"says about the same as {ids} something else"
-            yield Finding(first, "contradiction", text, fix)
-
-
 def _lint_claims(memos: Iterable[Memo]) -> Iterator[Finding]:
     """Oldest first: what one of them says and a newer one takes back. Only those that name a common
     thing are compared."""
@@ -172,12 +159,20 @@ def _lint_claims(memos: Iterable[Memo]) -> Iterator[Finding]:
         places = [(*where, word) for word in sorted(said.words())]
         earlier = {old.item.id: (old, before) for place in places for old, before in known[place]}
         for old, before in earlier.values():
-            if reason := find_contradiction(before, said):
+            if text := _compare_claims(old, before, memo, said):
                 fix = f"yester memory supersede {old.item.id} {memo.item.id}"
-                text = f"says otherwise than #{old.item.id}: {reason}"
                 yield Finding(memo, "contradiction", text, fix)
         for place in places:
             known[place].append((memo, said))
+
+
+def _compare_claims(old: Memo, before: Claims, new: Memo, said: Claims) -> str:
+    if reason := find_contradiction(before, said):
+        return f"says otherwise than #{old.item.id}: {reason}"
+    same = _place_of(old) == _place_of(new) and before.terms == said.terms
+    if not same or new.item.type == "decision" or is_same_saying(_lead_of(old), _lead_of(new)):
+        return ""
+    return f"says about the same as #{old.item.id} ({_lead_of(old)}) something else"
 
 
 def _lead_of(memo: Memo) -> str:

@@ -12,7 +12,6 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from yester.agents.values import relative_path
-from yester.memories.categories import is_same_saying
 from yester.memories.chains import find_contradiction, name_terms, overlap, parse_claims
 from yester.memories.memory import GLOBAL
 from yester.model import SCOPES, Filters, Item, Memo, Paging, Project
@@ -34,8 +33,7 @@ def rules_compete(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 def rules_agree(one: str, other: str) -> bool:
     """Do two rules say the same, or nearly?"""
     mine, theirs = parse_claims(one), parse_claims(other)
-    same = overlap(mine.terms, theirs.terms) >= _SAME and mine.negated == theirs.negated
-    return is_same_saying(one, other) or same
+    return overlap(mine.terms, theirs.terms) >= _SAME and mine.negated == theirs.negated
 
 
 def find_same_rule(store: Store, values: Mapping[str, Any]) -> Memo | None:

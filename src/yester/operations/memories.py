@@ -15,6 +15,7 @@ from yester.capture.rules import load_rules
 from yester.errors import NotFound, NotYours, UsageError
 from yester.memories import lifecycle, remember, review
 from yester.memories.categories import CATEGORIES, LONGEST_TITLE, clean_text, get_category
+from yester.memories.chains import list_memory_chain
 from yester.memories.memory import GLOBAL, normalise_tags
 from yester.memories.remember import Draft
 from yester.memory import Memory, unknown_name
@@ -281,7 +282,7 @@ def _describe_memo(memory: Memory, memo: Memo) -> MemoryShown:
     store = memory.reading
     return MemoryShown(
         memory=describe_memory(memory, memo),
-        chain=[describe_memory(memory, one) for one in lifecycle.list_chain(store, memo)],
+        chain=[describe_memory(memory, one) for one in list_memory_chain(store, memo)],
         history=[describe_change(one) for one in store.changes(memo.item.id, limit=_HISTORY)],
         use=describe_use(store, [memo.item.id])[0],
         actions=list_actions(store, memo, memory.origin),

@@ -21,6 +21,7 @@ from yester.faces.cli.screen import count_noun, make_bold
 from yester.memories import lifecycle, review
 from yester.memories.categories import CATEGORIES, category_of, get_category, lead_text
 from yester.memories.categories import clean_text as clean_memory_text
+from yester.memories.chains import list_memory_chain
 from yester.memories.memory import GLOBAL, normalise_tags
 from yester.memories.remember import find_candidate
 from yester.model import STATUSES, Change, Filters, Memo, Paging, replace
@@ -111,7 +112,7 @@ def _page_lines(app: App, memo: Memo) -> list[str]:
     item = memo.item
     where = {"path": f"for {memo.path}", "global": "holds everywhere"}.get(memo.scope, "")
     head = (app.names.get(item.project, item.project), item.type, memo.slug, where)
-    chain = lifecycle.list_chain(app.reading, memo)
+    chain = list_memory_chain(app.reading, memo)
     older = reversed(chain[: chain.index(memo)])
     told = (
         f"by {item.origin} {format_minute(item.epoch)}, trust {item.trust:g}, "
