@@ -77,12 +77,9 @@ class Rollout(Transcript):
             self._read_head(payload)
             return
         self.place_record(record.get("timestamp"), payload.get("cwd"))
-        if kind == "event_msg":
+        if kind in ("event_msg", "turn_context"):
             self._begin_turn(payload)
-            self.reading.skip(f"{payload.get('type')} event")
-        elif kind == "turn_context":
-            self._begin_turn(payload)
-            self.reading.skip("turn_context")
+            self.reading.skip(kind if kind == "turn_context" else f"{payload.get('type')} event")
         elif kind not in ("response_item", "compacted"):
             self.reading.skip(str(kind or "untyped"))
         elif self.state.copied:
