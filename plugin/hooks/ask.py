@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     Env = dict[bytes, bytes]
-    Folders = set[tuple[int, ...]]  # as `identify` names them
+    Folders = set[tuple[int, ...]]  # as `identify_folder` names them
     Put = Callable[[bytes, bytes, bytes, bool], None]
 
 PATIENCE = 0.28  # seconds from the hook's beginning; the client waits for us
@@ -56,7 +56,7 @@ def ask(home: bytes, event: bytes, name: bytes, data: bytes, began: float, env: 
     found, worker = exchange(home + b"/run", request, began + PATIENCE)
     if found is None and starts:
         _attempt(posix.unlink, home + b"/run/trouble")
-        if _launch(home, env, projects):
+        if _launch_worker(home, env, projects):
             bare = data.replace(b" ", b"")
             again = b'"source":"resume"' in bare or b'"source":"compact"' in bare
             patience = 0.0 if again else COLD_PATIENCE  # the user is in the middle of something
@@ -64,20 +64,22 @@ def ask(home: bytes, event: bytes, name: bytes, data: bytes, began: float, env: 
                 time.sleep(0.01)
                 found, worker = exchange(home + b"/run", request, began + patience)
                 if not found and b"CLAUDECODE" in env:
-                    found = _read(home + b"/run/trouble") or found  # why it could not start
+                    found = read_file(home + b"/run/trouble") or found  # why it could not start
         elif b"CLAUDECODE" in env:
             accounts = list(find_accounts(env, projects))
             found = _HINT if find_program(home, accounts, projects) else b""
             if not found:
                 _notices.append(_NOT_INSTALLED)
     elif found is None and prompted:
-        _launch(home, env, projects, PAUSE)  # it has died or idled out: the next prompt is answered
-    _print(found or b"")
+        _launch_worker(
+            home, env, projects, PAUSE
+        )  # it has died or idled out: the next prompt is answered
+    _print_answer(found or b"")
     if worker:
         _attempt(worker.send, b".")  # one of 0.1 does not listen any more
 
 
-def _print(answer: bytes) -> None:
+def _print_answer(answer: bytes) -> None:
     """Print it, with what else there is to say: the client reads one JSON object."""
     if _notices:
         import json
@@ -127,11 +129,11 @@ def exchange(
     return b"" if listens else None, None  # half an answer is none
 
 
-def _launch(home: bytes, env: "Env", projects: "Folders", pause: float = 0.0) -> bool:
+def _launch_worker(home: bytes, env: "Env", projects: "Folders", pause: float = 0.0) -> bool:
     """Start the worker in a session of its own that knows nothing of ours; not where that was done
     less than `pause` seconds ago, which the time of run/launch tells."""
     stamp = home + b"/run/launch"
-    last = _stat(stamp)
+    last = _look_at(stamp)
     if last and abs(time.time() - last.st_mtime) < pause:
         return False
     accounts = list(find_accounts(env, projects))
@@ -148,7 +150,7 @@ def _launch(home: bytes, env: "Env", projects: "Folders", pause: float = 0.0) ->
             return False  # else it would be started at every prompt
     words, account = program
     clean = {b"HOME": account, b"PATH": _PATH, b"LANG": b"C.UTF-8"}
-    if runtime := _runtime(env, projects):
+    if runtime := _find_runtime(env, projects):
         clean[b"XDG_RUNTIME_DIR"] = runtime
     child = posix.fork()
     if child:
@@ -171,7 +173,7 @@ def _launch(home: bytes, env: "Env", projects: "Folders", pause: float = 0.0) ->
 # --- which folder and which program: the rule, for hooks and commands alike -----------------------
 
 
-def identify(path: bytes) -> "tuple[int, ...]":
+def identify_folder(path: bytes) -> "tuple[int, ...]":
     """What a folder is, by whatever name: inode and device."""
     return posix.stat(path)[1:3]
 
@@ -179,7 +181,7 @@ def identify(path: bytes) -> "tuple[int, ...]":
 def _upwards(path: bytes) -> "Iterator[tuple[bytes, tuple[int, ...]]]":
     """The folder and those above it: a path to each, and what it is."""
     folder = None
-    while (up := identify(path)) != folder:
+    while (up := identify_folder(path)) != folder:
         yield path, up
         path, folder = path + b"/..", up
 
@@ -190,11 +192,11 @@ def find_projects(env: "Env", here: bytes = b".") -> "Folders":
     found = set()
     for path in (here, env.get(b"CLAUDE_PROJECT_DIR", b"")):
         try:
-            found.add(identify(path))
+            found.add(identify_folder(path))
             found |= {above for up, above in _upwards(path) if posix.access(up + b"/.git", 0)}
         except OSError:
             pass  # not named, or gone
-    return found - {identify(b"/")}
+    return found - {identify_folder(b"/")}
 
 
 def find_accounts(env: "Env", projects: "Folders") -> "Iterator[bytes]":
@@ -203,7 +205,7 @@ def find_accounts(env: "Env", projects: "Folders") -> "Iterator[bytes]":
     known = _is_own(b"HOME", named) and _is_users(named) and not _lies_in(named, projects)
     if known:
         yield named
-    own = _account()
+    own = _account_folder()
     if _is_users(own) and not (known and _is_same(own, named)):
         yield own
 
@@ -223,7 +225,7 @@ def explain_refusal(path: bytes, projects: "Folders", spared: bytes = b"") -> st
         return "belongs to another user"
     if found.st_mode & 0o077:
         return "is open to other users"
-    if _lies_in(path, projects) and _lies_in(path, _without(projects, spared, _account())):
+    if _lies_in(path, projects) and _lies_in(path, _without(projects, spared, _account_folder())):
         return "lies inside the current folder, its repository or the client's project"
     return ""
 
@@ -258,7 +260,7 @@ def judge_home(named: bytes, env: "Env", projects: "Folders") -> "tuple[str, boo
     if not reason and record is None:
         where = (accounts or [b""])[0].decode("utf-8", "replace") + "/.yester/homes"
         reason = "is not recorded in %s: use it once with a command in your own shell" % where
-    elif not reason and record and _read(named + b"/path") != record[0] + b"\n":
+    elif not reason and record and read_file(named + b"/path") != record[0] + b"\n":
         reason = "is not the folder that was recorded: use it once with a command in your own shell"
     return reason, record is not None
 
@@ -282,7 +284,7 @@ def find_program(
     beside = sys.executable.rpartition("/")[0].encode("utf-8", "surrogateescape")
     for folder in (beside, b"/usr/local/bin", b"/usr/bin"):
         if folder and _is_safe(folder + b"/yester", projects):
-            return [folder + b"/yester", *rest], _account()
+            return [folder + b"/yester", *rest], _account_folder()
     return None
 
 
@@ -332,7 +334,7 @@ def _is_closed(path: bytes) -> bool:
     return found.st_uid in (0, posix.getuid()) and group and not found.st_mode & 0o002
 
 
-def _account() -> bytes:
+def _account_folder() -> bytes:
     import pwd
 
     try:
@@ -342,7 +344,7 @@ def _account() -> bytes:
 
 
 def _without(folders: "Folders", *spared: bytes) -> "Folders":
-    return folders - {found[1:3] for found in map(_stat, spared) if found}
+    return folders - {found[1:3] for found in map(_look_at, spared) if found}
 
 
 def _lies_in(path: bytes, folders: "Folders") -> bool:
@@ -354,16 +356,16 @@ def _lies_in(path: bytes, folders: "Folders") -> bool:
 
 
 def _is_same(one: bytes, other: bytes) -> bool:
-    found, known = _stat(one), _stat(other)
+    found, known = _look_at(one), _look_at(other)
     return found is not None and known is not None and found[1:3] == known[1:3]
 
 
 def _is_users(folder: bytes) -> bool:
-    found = _stat(folder)
+    found = _look_at(folder)
     return found is not None and found.st_uid == posix.getuid()
 
 
-def _runtime(env: "Env", projects: "Folders") -> "bytes | None":
+def _find_runtime(env: "Env", projects: "Folders") -> "bytes | None":
     """A second place for the spool, where it is ours."""
     named = env.get(b"XDG_RUNTIME_DIR", b"")
     own = named and _is_own(b"XDG_RUNTIME_DIR", named)
@@ -379,9 +381,9 @@ def _is_own(variable: bytes, path: bytes) -> bool:
     pid = posix.getppid()
     try:
         for _ in range(_ANCESTORS):
-            name, _, rest = _read(b"/proc/%d/stat" % pid).partition(b"(")[2].rpartition(b")")
+            name, _, rest = read_file(b"/proc/%d/stat" % pid).partition(b"(")[2].rpartition(b")")
             if name in _CLIENTS:
-                theirs = b"\0" + _read(b"/proc/%d/environ" % pid)
+                theirs = b"\0" + read_file(b"/proc/%d/environ" % pid)
                 return b"\0%b=%b\0" % (variable, path) in theirs
             pid = int(rest.split()[1])
     except (IndexError, ValueError):
@@ -402,17 +404,17 @@ def rare(event: bytes, name: bytes, data: bytes, env: "Env", put: "Put") -> "byt
     if event != b"SessionStart" or b"CLAUDECODE" not in env or off:
         _notices.clear()
     if home is None:
-        _print(b"")
+        _print_answer(b"")
         return None
     head, _, payload = data.partition(b"\n")
     if off:  # its transcript must stay out as well: name the session
         import json
 
-        who = json.dumps(_who(payload)).encode()
+        who = json.dumps(_name_session(payload)).encode()
         put(home + b"/spool", name, head + b"\toff=1\n" + who, True)
         return None
-    rules = _rules(home)
-    if _forbidden(rules, env, payload):
+    rules = _read_rules(home)
+    if _is_forbidden(rules, env, payload):
         return None
     sync = "nosync" not in rules
     half = home + b"/spool/tmp/" + name
@@ -423,9 +425,9 @@ def rare(event: bytes, name: bytes, data: bytes, env: "Env", put: "Put") -> "byt
     except OSError:
         _attempt(posix.unlink, half)
     try:
-        if runtime := _runtime(env, projects):
+        if runtime := _find_runtime(env, projects):
             place = second_place(runtime, home)
-            _make(runtime + b"/yester", place, *_parts(place))
+            _make_folders(runtime + b"/yester", place, *_spool_folders(place))
             put(place + b"/spool", name, data, sync)
             return home
     except OSError:
@@ -445,7 +447,7 @@ def _find_home(env: "Env", projects: "Folders") -> "bytes | None":
     said = "YESTER_HOME=" + named.decode("utf-8", "replace")
     if named and used:
         if not reason:
-            _make(*_parts(named))
+            _make_folders(*_spool_folders(named))
             return named
         _notices.append("%s %s, so nothing is remembered for this session." % (said, reason))
         return None
@@ -459,16 +461,16 @@ def _find_home(env: "Env", projects: "Folders") -> "bytes | None":
             kept = home.decode("utf-8", "replace")
             _notices.append("%s is not used: it %s." % (said, reason))
             _notices.append("This session is kept in %s." % kept)
-        _make(home, *_parts(home))
+        _make_folders(home, *_spool_folders(home))
         return home
     return None
 
 
-def _parts(home: bytes) -> "list[bytes]":
+def _spool_folders(home: bytes) -> "list[bytes]":
     return [home + part for part in (b"/run", b"/spool", b"/spool/tmp", b"/spool/new")]
 
 
-def _make(*folders: bytes) -> None:
+def _make_folders(*folders: bytes) -> None:
     for folder in folders:
         _attempt(posix.mkdir, folder, 0o700)  # it is there, or `put` will fail
 
@@ -477,7 +479,7 @@ def _says_off(env: "Env") -> bool:
     return env.get(b"YESTER_OFF", b"0").lower() not in (b"", b"0", b"false")
 
 
-def _who(payload: bytes) -> "dict[str, object]":
+def _name_session(payload: bytes) -> "dict[str, object]":
     """The payload without anything that was said."""
     import json
 
@@ -488,15 +490,15 @@ def _who(payload: bytes) -> "dict[str, object]":
         return {}
 
 
-def _rules(home: bytes) -> "list[str]":
+def _read_rules(home: bytes) -> "list[str]":
     """run/rules, which yester has written from its settings."""
-    return _read(home + b"/run/rules").decode("utf-8", "surrogateescape").split("\n")
+    return read_file(home + b"/run/rules").decode("utf-8", "surrogateescape").split("\n")
 
 
-def _forbidden(rules: "list[str]", env: "Env", payload: bytes) -> bool:
+def _is_forbidden(rules: "list[str]", env: "Env", payload: bytes) -> bool:
     """Do the rules keep this folder or session out?"""
     here = posix.getcwd()
-    session = _session(payload, env) if any(rule[:8] == "session " for rule in rules) else ""
+    session = _find_session(payload, env) if any(rule[:8] == "session " for rule in rules) else ""
     for rule in rules:
         kind, _, what = rule.partition(" ")
         if kind == "all" or (kind == "session" and what and what == session):
@@ -506,9 +508,9 @@ def _forbidden(rules: "list[str]", env: "Env", payload: bytes) -> bool:
     return False
 
 
-def _session(payload: bytes, env: "Env") -> str:
+def _find_session(payload: bytes, env: "Env") -> str:
     """The payload names the session; the variable may be that of an agent around this one."""
-    named = _who(payload).get("session_id")
+    named = _name_session(payload).get("session_id")
     if isinstance(named, str) and named:
         return named
     return env.get(b"CLAUDE_CODE_SESSION_ID", b"").decode("utf-8", "replace")
@@ -525,20 +527,20 @@ def covers(pattern: str, path: str) -> bool:
 
 
 def _read_own(path: bytes) -> bytes:
-    """The same where nobody else can have written it."""
-    found = _stat(path)
+    """A file where nobody else can have written it."""
+    found = _look_at(path)
     own = found and found.st_uid == posix.getuid() and not found.st_mode & 0o077
-    return _read(path) if own else b""
+    return read_file(path) if own else b""
 
 
-def _stat(path: bytes) -> "posix.stat_result | None":
+def _look_at(path: bytes) -> "posix.stat_result | None":
     try:
         return posix.stat(path)
     except OSError:
         return None
 
 
-def _read(path: bytes) -> bytes:
+def read_file(path: bytes) -> bytes:
     try:
         file = posix.open(path, posix.O_RDONLY | posix.O_NONBLOCK)
     except OSError:

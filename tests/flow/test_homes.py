@@ -277,7 +277,7 @@ def test_a_second_place_that_only_the_repository_names_is_none(user, project, tm
     runtime.mkdir(mode=0o700)
     code = (
         f"import sys; sys.path.append({str(HOOK.parent)!r}); import ask, posix\n"
-        "print(ask._runtime(posix.environ, set()))"
+        "print(ask._find_runtime(posix.environ, set()))"
     )
     env = {"HOME": str(user), "XDG_RUNTIME_DIR": str(runtime)}
     assert run_under_client(tmp_path, user, [BARE, "-c", code], env, project) == "None\n"

@@ -28,7 +28,7 @@ def home_folder(
     """Where yester lives: the caller's word, else $YESTER_HOME by the rule, else ~/.yester."""
     if given is not None:
         return Path(given).expanduser().absolute()
-    env = _encode(environ)
+    env = _encode_names(environ)
     projects = ask.find_projects(env, os.fsencode(cwd))
     if named := environ.get("YESTER_HOME"):
         if inside_agent:
@@ -49,7 +49,7 @@ def home_folder(
 
 def is_usual(home: Path, environ: Mapping[str, str]) -> bool:
     """Is it the account's own home, which needs no record?"""
-    return ask.is_usual(os.fsencode(home), _accounts(environ))
+    return ask.is_usual(os.fsencode(home), _list_accounts(environ))
 
 
 def record_home(home: Path, environ: Mapping[str, str], python: str) -> None:
@@ -61,13 +61,13 @@ def record_home(home: Path, environ: Mapping[str, str], python: str) -> None:
     with suppress(OSError, UnicodeEncodeError):
         if is_usual(home, environ) or not home.is_dir() or not one_line:
             return
-        if _read(home / "path") != f"{path}\n".encode():
+        if ask.read_file(os.fsencode(home / "path")) != f"{path}\n".encode():
             replace_file(home / "path", f"{path}\n")
         known = ask.find_record(path.encode(), [os.fsencode(own.parent)])
         if known == (path.encode(), python.encode()):
             return
         own.mkdir(mode=0o700, exist_ok=True)
-        _shorten(own / "homes")
+        _shorten_record(own / "homes")
         handle = os.open(own / "homes", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         try:
             os.write(handle, line.encode())  # whole: two commands may do this at once
@@ -77,14 +77,14 @@ def record_home(home: Path, environ: Mapping[str, str], python: str) -> None:
 
 def find_python(home: Path, environ: Mapping[str, str]) -> str | None:
     """The Python that a hook starts the worker of this home with, as recorded; None: it is not."""
-    found = ask.find_record(os.fsencode(home.resolve()), _accounts(environ))
+    found = ask.find_record(os.fsencode(home.resolve()), _list_accounts(environ))
     return None if found is None else os.fsdecode(found[1])
 
 
 def account_folder(environ: Mapping[str, str], inside_agent: bool) -> Path:
     """The user's home folder: $HOME, unless the project that an agent works in may have named it.
     Of somebody who types a command it is theirs, wherever they are."""
-    env = _encode(environ)
+    env = _encode_names(environ)
     projects = ask.find_projects(env) if inside_agent else set()
     for account in ask.find_accounts(env, projects):
         return Path(os.fsdecode(account))
@@ -95,22 +95,15 @@ def usual_home(environ: Mapping[str, str]) -> Path:
     return Path(environ.get("HOME") or str(Path.home())) / ".yester"
 
 
-def _accounts(environ: Mapping[str, str]) -> list[bytes]:
-    return list(ask.find_accounts(_encode(environ), set()))
+def _list_accounts(environ: Mapping[str, str]) -> list[bytes]:
+    return list(ask.find_accounts(_encode_names(environ), set()))
 
 
-def _shorten(path: Path) -> None:
-    lines = _read(path).decode("utf-8", "replace").splitlines(keepends=True)
+def _shorten_record(path: Path) -> None:
+    lines = ask.read_file(os.fsencode(path)).decode("utf-8", "replace").splitlines(keepends=True)
     if sum(map(len, lines)) > _LARGE:
         replace_file(path, "".join(line for line in lines if Path(line.split("\t")[0]).is_dir()))
 
 
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError:
-        return b""
-
-
-def _encode(environ: Mapping[str, str]) -> dict[bytes, bytes]:
+def _encode_names(environ: Mapping[str, str]) -> dict[bytes, bytes]:
     return {os.fsencode(name): os.fsencode(value) for name, value in environ.items()}
