@@ -17,7 +17,7 @@ import apsw
 import pytest
 
 import yester
-from bench.vector_cache import CachedEmbedder
+from bench.vector_cache import CachedEmbedder, open_memory
 from tests import finding
 from tests.capturing import Told, answered, leave, made, until, worker_that
 from tests.readings import every_item
@@ -356,26 +356,17 @@ def test_no_text_is_embedded_twice_with_a_cache(tmp_path, opened, model, monkeyp
     cached.close()
 
 
-def test_the_variable_names_the_cache_and_its_rows_stay_one_a_text(tmp_path, home, vectors_on):
+def test_the_variable_names_the_cache_and_its_rows_stay_one_a_text(
+    tmp_path, home, vectors_on, monkeypatch
+):
     place = tmp_path / "cache"
-    program = (
-        "import sys\n"
-        "from bench.vector_cache import open_memory\n"
-        "from yester.store.figures import content_counts\n"
-        "with open_memory(sys.argv[1]) as memory:\n"
-        "    memory.add([{'ref': sys.argv[2], 'text': 'The same text for two items.'}])\n"
-        "    print(content_counts(memory.store).vectors)"
-    )
+    monkeypatch.setenv("YESTER_VECTOR_CACHE", str(place))
     seen = []
     for ref in ("one", "two"):
-        done = subprocess.run(
-            [sys.executable, "-c", program, str(home), ref], capture_output=True, text=True,
-            env={**os.environ, "YESTER_VECTOR_CACHE": str(place)}, timeout=60,
-            cwd=Path(__file__).parents[2],
-        )  # fmt: skip
-        assert done.stderr == ""
-        seen.append((done.stdout.strip(), len(rows(place))))
-    assert seen == [("1", 1), ("2", 1)]
+        with open_memory(home) as memory:
+            memory.add([{"ref": ref, "text": "The same text for two items."}])
+            seen.append((content_counts(memory.store).vectors, len(rows(place))))
+    assert seen == [(1, 1), (2, 1)]
 
 
 # --- the same everywhere -------------------------------------------------------------------------
