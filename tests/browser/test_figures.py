@@ -12,7 +12,17 @@ from playwright.sync_api import Page, expect
 import yester
 from yester.config import SETTINGS
 from yester.ingest.prepare import prepare_item
-from yester.model import Answered, Event, Injection, Item, Project, Session, Skipped, Spend
+from yester.model import (
+    Answered,
+    Event,
+    Injection,
+    Item,
+    Project,
+    Session,
+    Skipped,
+    Spend,
+    replace,
+)
 from yester.store.figures import project_parts
 
 pytestmark = [pytest.mark.browser, pytest.mark.requirement("DEL-10")]
@@ -54,8 +64,9 @@ def home(tmp_path):
                     for reason, n in {"progress": 31, "empty": 4}.items()
                 ]
             )
-            (spent,) = store.append([Spend(now, "small-model", "refine", 900, 100, 0.5)])
-            store.append([Spend(0, "", "", 900, 100, 0.03, outcome="ok", id=spent)])
+            call = Spend(now, "small-model", "refine", 900, 100, 0.5)
+            (spent,) = store.append([call])
+            store.append([replace(call, cost=0.03, outcome="ok", id=spent)])
     path.joinpath("config.toml").write_text("thinking = false  # mine\n")
     path.joinpath("config.toml").chmod(0o600)
     return path
