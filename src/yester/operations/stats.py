@@ -214,10 +214,5 @@ def list_facets(memory: Memory, request: NoRequest) -> Facets:  # noqa: ARG001
     """What there is to filter for."""
     found = filter_facets(memory.reading, _MOST)
     parts = sorted(project_parts(memory.reading), key=lambda part: -sum(part.items.values()))
-    return Facets(
-        kinds=dict(found.kinds),
-        types=redact_value(found.types),
-        concepts=redact_value(found.concepts),
-        agents=dict(found.agents),
-        projects={redact(part.project.name): sum(part.items.values()) for part in parts},
-    )
+    projects = {part.project.name: sum(part.items.values()) for part in parts}
+    return Facets(**redact_value({**found._asdict(), "projects": projects}))

@@ -14,7 +14,6 @@ The tools have a memory of their own: with the user's switches, and a ledger of 
 
 from __future__ import annotations
 
-import ctypes
 import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -371,6 +370,8 @@ class ToolMemory(Memory):
         """Give the memory back as well: it is most of what we have."""
         held = super().rest(now)
         if held:
+            import ctypes
+
             trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc keeps what was freed
             if trim is not None:
                 trim(0)
