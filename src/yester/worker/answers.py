@@ -79,6 +79,18 @@ def render_answer(client: str, event: str, text: str, message: str = "") -> byte
     return msgspec.json.encode({"hookSpecificOutput": output})
 
 
+def describe_given(block: Context, fitting: Context) -> str:
+    """One line for the user: what is open at a start, what was found for a prompt or a file; ""
+    where there is neither."""
+    left = dict.fromkeys(f"#{one.item}" for one in block.shown if one.reason == "open")
+    found = dict.fromkeys(f"#{one.item}" for one in fitting.shown if one.tokens)
+    parts = (
+        f"{len(left)} open from earlier sessions ({', '.join(left)})" if left else "",
+        f"{len(found)} given to the agent ({', '.join(found)})" if found else "",
+    )
+    return "yester: " + "; ".join(filter(None, parts)) if left or found else ""
+
+
 @dataclass(frozen=True, slots=True)
 class Delivery:
     """An answer, and what is to be written down once it has arrived."""
@@ -186,8 +198,11 @@ class Answers:
         if event.what != "start":
             fitting = self._event_context(event, block)
         self._surroundings.look_again(event.cwd)
-        news = self._find_news(event)
-        message = "\n".join(text for _, text in news)
+        shows = find_agent(event.agent).shows_messages and not event.actor
+        shows = shows and self.memory.config.flag("announce")
+        news = self._find_news(event) if shows else []
+        given = describe_given(block, fitting) if shows else ""
+        message = "\n".join(filter(None, (*(text for _, text in news), given)))
         text = join_contexts(block, fitting).text
         body = render_answer(event.agent, event.name, text, message)
         lines = [(_START, one) for one in block.shown] + [
@@ -205,8 +220,7 @@ class Answers:
 
     def _find_news(self, event: HookEvent) -> list[tuple[Feedback, str]]:
         """What became of rules that the user typed: in this session, at a start in any."""
-        shows = find_agent(event.agent).shows_messages and not event.actor
-        if not shows or event.what not in _ANNOUNCING or not self.memory.config.flag("announce"):
+        if event.what not in _ANNOUNCING:
             return []
         from yester.memories.typed import find_news
 
