@@ -36,6 +36,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import yester
 from yester.context.prompt import Given, Search, at_prompt
 from yester.context.talk import trivial
 from yester.faces.python import Memory
@@ -47,7 +48,6 @@ from yester.text.terms import query_terms, text_terms
 
 sys.path.insert(0, str(Path(__file__).parent))
 from quality import LATER, Group, NotThere, Question, lines, loaded, place
-from vector_cache import open_memory
 
 TOP = 5
 DEPTH = 30  # hits asked for, as for a prompt
@@ -161,7 +161,7 @@ def cases(
         with tempfile.TemporaryDirectory(prefix="yester-floor-") as home:
             if embedder:
                 (Path(home) / "config.toml").write_text(f'embedder = "{embedder}"\n')
-            with open_memory(home) as memory:
+            with yester.open(home) as memory:
                 if group.replay:
                     yield from _replayed(memory, group, extra, way)
                     continue

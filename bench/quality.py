@@ -40,10 +40,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import yester
 from yester.operate.bench import bootstrap_mean, rank_figures
 
 sys.path.insert(0, str(Path(__file__).parent))
-from vector_cache import open_memory
 
 LATER = 2.0**33  # a question that is asked after everything
 METRICS = ("recall@10", "mrr@10", "hit@5", "hit@10", "all@5", "all@10")
@@ -288,7 +288,7 @@ def answered(group: Group, options: Options) -> Iterator[Row]:
     with tempfile.TemporaryDirectory(prefix="yester-quality-") as home:
         if options.embedder:
             (Path(home) / "config.toml").write_text(f'embedder = "{options.embedder}"\n')
-        with open_memory(home) as memory:
+        with yester.open(home) as memory:
             items, added = group.items(), 0
             for question in group.questions:
                 upto = added if group.replay else len(items)

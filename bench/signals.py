@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+import yester
 from yester.clock import DAY
 from yester.faces.python import OpenMemory
 from yester.model import Candidate, Filters, Item, replace
@@ -35,7 +36,6 @@ from yester.text.query import parse_query
 
 sys.path.insert(0, str(Path(__file__).parent))
 from quality import Group, Question, loaded
-from vector_cache import open_memory
 
 Matrix = NDArray[np.float32]
 
@@ -115,7 +115,7 @@ def extract(
         with tempfile.TemporaryDirectory(prefix="yester-learn-") as home:
             if embedder:
                 (Path(home) / "config.toml").write_text(f'embedder = "{embedder}"\n')
-            with open_memory(home) as memory:
+            with yester.open(home) as memory:
                 known += _asked(memory, group, case, weights)
                 band = memory.embedder.band if memory.embedder else band
     _write(path, known, {"how": how, "band": band, "weights": numbers(weights)})

@@ -17,7 +17,6 @@ import apsw
 import pytest
 
 import yester
-from bench.vector_cache import CachedEmbedder, open_memory
 from tests import finding
 from tests.capturing import Told, answered, leave, made, until, worker_that
 from tests.readings import every_item
@@ -32,6 +31,7 @@ from yester.store import open_store
 from yester.store.figures import content_counts
 from yester.text.embed import open_embedder
 from yester.text.models import DEFAULT, PACKAGED
+from yester.text.vector_cache import CachedEmbedder
 
 pytest.importorskip("onnxruntime")
 pytestmark = pytest.mark.requirement("REC-03", "REC-04")
@@ -363,7 +363,7 @@ def test_the_variable_names_the_cache_and_its_rows_stay_one_a_text(
     monkeypatch.setenv("YESTER_VECTOR_CACHE", str(place))
     seen = []
     for ref in ("one", "two"):
-        with open_memory(home) as memory:
+        with yester.open(home) as memory:
             memory.add([{"ref": ref, "text": "The same text for two items."}])
             seen.append((content_counts(memory.store).vectors, len(rows(place))))
     assert seen == [(1, 1), (2, 1)]

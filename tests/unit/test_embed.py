@@ -15,7 +15,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.vector_cache import CachedEmbedder
 from yester.errors import ModelError
 from yester.text.embed import (
     DOCUMENT_TOKENS,
@@ -26,6 +25,7 @@ from yester.text.embed import (
 )
 from yester.text.models import DEFAULT, PACKAGED, Model, ModelFile
 from yester.text.server import HttpEmbedder
+from yester.text.vector_cache import CachedEmbedder
 from yester.text.wordpiece import WordPiece
 
 pytest.importorskip("onnxruntime")

@@ -455,4 +455,9 @@ def open_memory(home: Path, environ: Mapping[str, str]) -> OpenMemory:
     """The memory of a home, made if needed; everything runs in this process."""
     memory = OpenMemory(home, environ, ask_worker=None)
     _ = memory.store
+    folder = environ.get("YESTER_VECTOR_CACHE")
+    if folder and (model := memory.embedder) is not None:
+        from yester.text.vector_cache import CachedEmbedder
+
+        memory.embedder = CachedEmbedder(model, Path(folder))
     return memory

@@ -1,12 +1,8 @@
-"""A memory whose vectors are kept between runs: embedding is most of the time of a measurement.
-
-$YESTER_VECTOR_CACHE names the folder; without it nothing is kept.
-"""
+"""Vectors kept between runs, for programs that ask for it: embedding is most of their time."""
 
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -15,21 +11,11 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-import yester
 from yester.text.embed import DOCUMENT_TOKENS, QUERY_TOKENS, Embedder
 from yester.text.vectors import load_numpy
 
 if TYPE_CHECKING:
-    from yester.faces.python import OpenMemory
     from yester.text.embed import Vectors
-
-
-def open_memory(home: str | Path) -> OpenMemory:
-    memory = yester.open(home)
-    folder = os.environ.get("YESTER_VECTOR_CACHE")
-    if folder and memory.embedder is not None:
-        memory.embedder = CachedEmbedder(memory.embedder, Path(folder))
-    return memory
 
 
 class CachedEmbedder:
