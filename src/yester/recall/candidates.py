@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache
 from itertools import pairwise
 from math import log
+from threading import Thread
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from yester import model
@@ -89,12 +89,24 @@ class OneQuestion:
     def __init__(self, embedder: QueryEmbedder, text: str) -> None:
         self.sha, self.band = embedder.sha, embedder.band
         self._embedder, self._text = embedder, text
-        pool = ThreadPoolExecutor(1)
-        self._vector = pool.submit(embedder.embed_query, text)
-        pool.shutdown(wait=False)
+        self._vector: Any = None
+        self._failure: Exception | None = None
+        self._thread = Thread(target=self._embed_text, daemon=True)
+        self._thread.start()
+
+    def _embed_text(self) -> None:
+        try:
+            self._vector = self._embedder.embed_query(self._text)
+        except Exception as error:  # noqa: BLE001 -- raised where somebody asks
+            self._failure = error
 
     def embed_query(self, text: str) -> Any:
-        return self._vector.result() if text == self._text else self._embedder.embed_query(text)
+        if text != self._text:
+            return self._embedder.embed_query(text)
+        self._thread.join()
+        if self._failure is not None:
+            raise self._failure
+        return self._vector
 
 
 class Reading:

@@ -61,9 +61,7 @@ class Table:
 _NAMES = dict.fromkeys(
     ("facts", "concepts", "tags", "files_read", "files_modified"), tuple[str, ...]
 )
-ITEM = Table(
-    model.Item, "item", encoded={**_NAMES, "sections": dict[str, str], "call": model.ToolCall}
-)
+ITEM = Table(model.Item, "item", encoded={**_NAMES, "sections": dict, "call": model.ToolCall})
 LEDGER: Mapping[type[Struct], Table] = {
     table.record: table
     for table in (
