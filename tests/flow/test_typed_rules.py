@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import pty
+import subprocess
+import sys
 from contextlib import closing
 from datetime import UTC
 from itertools import permutations
@@ -412,6 +416,30 @@ def test_the_user_is_told_once_what_became_of_a_rule(store):
         store.append([kept[0]])
     assert find_news(store, "aaaaaaaa-0000", FIRST) == []
     assert find_news(store, "", FIRST + 2 * DAY) == []  # no news any more
+
+
+@pytest.mark.requirement("MEM-08")
+def test_the_command_line_takes_a_yes_from_a_terminal_alone(home, own_home, run):
+    with closing(open_store(home, now=1)) as store:
+        told("aaaaaaaa", "Fix the import. Always use tabs.", 0).store(store)
+        distilled(store)
+        (memo,) = store.memos(Filters(types=("rule",)), Paging(statuses=("proposed",)))
+    for step in ("keep", "restore"):
+        refused = run("memory", step, str(memo.item.id))
+        assert refused.code != 0
+        assert "waits for your own yes" in refused.err
+    assert "proposed: is proposed" in run("review", "--all-projects").out
+    keyboard, terminal = pty.openpty()
+    command = [sys.executable, "-m", "yester", "--home", str(home), "memory", "keep"]
+    done = subprocess.run(
+        [*command, str(memo.item.id)], stdin=terminal, capture_output=True, text=True,
+        cwd=own_home, env={"HOME": str(own_home), "PYTHONPATH": os.pathsep.join(sys.path)},
+    )  # fmt: skip
+    os.close(keyboard)
+    os.close(terminal)
+    assert (done.returncode, done.stdout.partition(" ")[0]) == (0, "kept"), done.stderr
+    with closing(open_store(home, now=1)) as store:
+        assert rules(store) == ["Always use tabs."]
 
 
 # --- chains --------------------------------------------------------------------------------------

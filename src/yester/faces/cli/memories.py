@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -13,6 +14,7 @@ import msgspec
 
 from yester.clock import format_minute
 from yester.context.lines import clean_text, item_icon, one_line, quote_lines
+from yester.errors import NotYours
 from yester.faces.cli import options
 from yester.faces.cli.app import App, Output, add_options, command
 from yester.faces.cli.options import choose_search_filters, flag_option, form_option, list_option
@@ -378,14 +380,28 @@ def gc_command(app: App, really: bool) -> Output:
 # --- another status -------------------------------------------------------------------------------
 
 
+def _require_terminal(id_: int) -> None:
+    """A yes to a proposed rule is the user's: an agent's shell has no terminal."""
+    if not sys.stdin.isatty():
+        raise NotYours(
+            f"rule #{id_} waits for your own yes; say it in a terminal, in the viewer (yester ui), "
+            f"or type it into the agent: /yester:keep {id_}"
+        )
+
+
 _STEP_DONE = {"keep": "kept", "drop": "dropped"}
 
 
 def _status_command(step: str, *more: Callable[[Any], Any], help_: str) -> click.Command:
     def change_status(app: App, memories: tuple[str, ...], why: str, force: bool = False) -> Output:
-        ids = [lifecycle.find_memory(app.store, name).item.id for name in memories]
+        found = [lifecycle.find_memory(app.store, name) for name in memories]
         by = app.memory.by(why)
-        memos = [lifecycle.change_status(app.store, id_, step, by, force=force) for id_ in ids]
+        for memo in found:
+            if memo.item.status == "proposed" and lifecycle.STEPS[step][1] == "active":
+                _require_terminal(memo.item.id)
+        memos = [
+            lifecycle.change_status(app.store, one.item.id, step, by, force=force) for one in found
+        ]
         done = _STEP_DONE.get(step, f"{step}d")
         rows = tuple({"done": done, **memo_as_json(app, memo)} for memo in memos)
         return Output(rows, (f"{done} {format_memo(app, memo)}" for memo in memos))
