@@ -91,7 +91,10 @@ def takes_back(withdrawal: Utterance, text: str) -> bool:
 
 def weakens_safety(text: str) -> bool:
     """Does a rule ask for less care: no tests, no checks, no questions?"""
-    return load_pattern("utterances", "weakens").search(text) is not None
+    careless, risky, forbids = (
+        load_pattern("utterances", name).search(text) for name in ("careless", "risky", "forbids")
+    )
+    return bool(careless or (risky and not forbids))
 
 
 # --- one sentence --------------------------------------------------------------------------------
