@@ -31,9 +31,8 @@ from statistics import mean
 from yester.cards.drafts import Gate, Looked
 from yester.cards.observations import observe_turn
 from yester.cards.outcomes import Outcomes, find_outcomes
-from yester.cards.statements import is_fragment
 from yester.cards.status import Changes, Status
-from yester.cards.titles import is_housekeeping, plan_title
+from yester.cards.titles import is_housekeeping, plan_title, title_filter
 from yester.cards.turns import LOOK_BACK, DistilRules, History, View
 from yester.config import load_config
 from yester.model import Filters, Paging, replace
@@ -112,7 +111,7 @@ def title_with(reader: Reader) -> Namer:
     """As the product names a turn that has no commit."""
 
     def find_title(case: Case) -> str:
-        title = reader.find_title(case.request, case.closing, is_fragment)
+        title = reader.find_title(case.request, case.closing, title_filter(case.closing))
         turn = replace(case.turn, read_title=title.text) if title.usable else case.turn
         return title_by_rules(replace(case, turn=turn))
 

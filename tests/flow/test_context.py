@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import yester
+from yester import git
 from yester.context import prompt as prompts
 from yester.context import start
 from yester.context.block import Context
@@ -190,6 +191,20 @@ def test_what_is_open_stands_first_until_a_later_turn_closes_it(memory):
     assert "2 failed" not in later.partition("Last session")[0]
     assert "Refunds over 30 days" in later
     memory.add([card("s4", 1, "Refunds over 30 days go through", "done: committed", 0.5)])
+    assert "Open" not in at_start(memory).text
+
+
+@pytest.mark.requirement("DEL-01")
+def test_what_the_last_session_left_uncommitted_is_open_as_long_as_git_says_so(memory):
+    memory.add([
+        card("s1", 1, "Round the totals", "done: `pytest` 9 passed", 2, ["src/totals.py"]),
+        card("s1", 2, "Sort the rows", "done: committed abc1234", 2, ["src/rows.py"]),
+    ])  # fmt: skip
+    changed = git.Signals(changed=("src/totals.py", "src/rows.py", "src/other.py"))
+    lines = at_start(memory, signals=changed).text.splitlines()
+    assert lines[3] == "Open"
+    assert lines[4].endswith(": not committed: totals.py (26 May)")
+    assert "Open" not in at_start(memory, signals=git.Signals(changed=("src/rows.py",))).text
     assert "Open" not in at_start(memory).text
 
 

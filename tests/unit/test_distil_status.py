@@ -31,6 +31,40 @@ def changed(story: Story, prompt: str = "Use one connection per call") -> Story:
 
 
 HISTORIES = {
+    "a pipe hides the status, and nothing was counted": (
+        lambda s: (changed(s), s.ran("go build ./... 2>&1 | tail -3", ""), s.says("It builds.")),
+        ["changed: not verified"],
+    ),
+    "what comes after && runs only if it has passed": (
+        lambda s: (changed(s), s.ran("go build -o app . && ./app --help | head -3", "usage: app"),
+                   s.says("Done.")),
+        ["done: `go build -o app .` passed"],
+    ),
+    "a linter that had complained is content": (
+        lambda s: (changed(s), s.ran("golangci-lint run 2>&1 | tail -5", "2 issues:\n* lll: 2"),
+                   edit(s, TEST), s.ran("golangci-lint run 2>&1 | tail -5", "0 issues."),
+                   s.says("Done.")),
+        ["done: `golangci-lint run` passed"],
+    ),
+    "an interpreter refuses a changed file": (
+        lambda s: (changed(s), s.fails(f"ruby -ryaml -e 'load \"{CLIENT}\"'", "bad indentation"),
+                   s.says("The error is expected.")),
+        ["failed: `ruby -ryaml -e 'load \"pay/client.py\"'` failed"],
+    ),
+    "the tests that ran at the commit passed": (
+        lambda s: (changed(s), s.ran("pytest -q", "=== 2 failed, 7 passed in 0.31s ==="),
+                   s.says("Two fail."), s.prompt("commit"),
+                   s.ran("git commit -m 'One connection'",
+                         "9 passed in 0.31s\n[main abc1234] One connection")),
+        ["done: committed abc1234; tests at the commit 9 passed", "done: committed abc1234"],
+    ),
+    "it was put away and not brought back": (
+        lambda s: (changed(s),
+                   s.fails("git stash && pytest -q | tail -2; git stash pop",
+                           "The stash entry is kept in case you need it again."),
+                   s.ran("git stash drop"), s.says("Done.")),
+        ["reverted: `git stash`"],
+    ),
     "nothing has looked at it": (
         lambda s: (changed(s), s.says("Everything works now and all tests pass.")),
         ["changed: not verified"],

@@ -45,6 +45,7 @@ _UNDONE = re.compile(
     r"|fail(?:s|ing)?\b(?! gracefully|-))"
     r"|\b(?:is|are)(?:n't| not) (?:yet )?(?:committed|pushed|deployed|implemented|fixed)(?: yet)?\b"
     r"|\bnot yet (?:mergeable|committed|pushed|deployed|implemented|fixed|done)\b"
+    r"|\bremains? (?:open|unresolved|unfixed)\b|\bopen questions? (?:still|to confirm)\b"
     r"|\bremaining (?:issue|failure|problem|error)s? (?:is|are)\b|\bis unverified\b"
     r"|\b(?:haven't|have not|couldn't|could not|was(?:n't| not) able to) (?:yet )?(?:push|commit"
     r"|verif|fix|reproduc|run)\w*"
@@ -52,7 +53,8 @@ _UNDONE = re.compile(
     re.I,
 )
 _OFFERS = re.compile(
-    r"\?\W*\Z|\b(?:want me|would you like|let me know|shall i|should i|if you(?:'d| would)? (?:like"
+    r"\?\W*\Z|\bnot installed\b|\b(?:want me|would you like|let me know|shall i|should i"
+    r"|if you(?:'d| would)? (?:like"
     r"|want)|ready to|you (?:can|could|may|might))\b",
     re.I,
 )

@@ -38,8 +38,8 @@ from yester.cards.repeats import (
     read_insight,
     unfold_insight,
 )
-from yester.cards.statements import is_fragment
 from yester.cards.status import Changes, Committed, judge_turns
+from yester.cards.titles import title_filter
 from yester.cards.turns import LOOK_BACK, DistilRules, History, View, distilled_items
 from yester.ingest.prepare import prepare_item, shown_texts
 from yester.memories.chains import link_decisions
@@ -292,7 +292,8 @@ def _read_titles(
     for turn, done in zip(turns, commits, strict=True):
         if rules.reader and not done and turn.key not in stay and turn.closing is not None:
             request = turn.prompt.body if turn.prompt is not None else ""
-            title = rules.reader.find_title(request, turn.closing.body, is_fragment)
+            closing = turn.closing.body
+            title = rules.reader.find_title(request, closing, title_filter(closing))
             named.append(replace(turn, read_title=title.text) if title.usable else turn)
             yield
         else:

@@ -18,8 +18,13 @@ LONGEST = 320  # characters of a statement; a longer one is cut where a clause e
 TITLE = 80  # characters
 _LONGEST_MESSAGE = 30_000  # what stands after so much is no longer looked at
 _SHORTEST = 18
-_LEANS = re.compile(r"(?:but|and|or|your|since|is|are|does|did|should|would)\b", re.I)
-_BREAKS_OFF = re.compile(r"(?:'s|\b(?:being|been|was|were|is|are|will|would))\Z", re.I)
+_LEANS = re.compile(
+    r"(?:but|and|or|your|since|is|are|does|did|should|would|now|to|of|for|with|in|on|by|from)\b",
+    re.I,
+)
+_BREAKS_OFF = re.compile(
+    r"(?:'s|\b(?:being|been|was|were|is|are|will|would|for|to|with|of|by|the|and))\Z", re.I
+)
 _SENTENCE, _FEW_WORDS = 8, 4
 _QUOTATION = re.compile(r"^[ \t]*>.*$", re.M)
 # A line that goes on in the next one, which is no point, heading, table or code.

@@ -16,12 +16,20 @@ so that looking at the last turns alone gives the same.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from yester.agents.values import trim_text
 from yester.cards.statements import cut_clause
-from yester.cards.tools import CHECKS, Commit, program_name, replaced_texts, split_command
+from yester.cards.tools import (
+    CHECKS,
+    Commit,
+    file_name,
+    is_missing_tool,
+    program_name,
+    replaced_texts,
+    split_command,
+)
 from yester.cards.turns import Step, View
 
 STATUSES = ("reverted", "open", "failed", "done", "changed", "answered", "talk")
@@ -41,16 +49,11 @@ _TOOK_BACK = re.compile(
     r" (?:your|the|all|those|these|that)\b",
     re.I,
 )
-# A check that was not there to be run has checked nothing.
-_NOT_RUN = re.compile(
-    r"no task\b|missing script|script not found|command not found|no such (?:command|file|task)"
-    r"|unknown (?:command|option|flag)|unrecogni[sz]ed|no module named|cannot find module",
-    re.I,
-)
 _CODE = re.compile(
     r"\.(?:py|pyi|go|tsx?|jsx?|mjs|cjs|rs|java|kts?|rb|php|c|cc|cpp|cxx|h|hpp|cs|swift|scala|exs?"
     r"|zig|vue|svelte|lua|dart|css|scss|html)$"
 )
+_INTERPRETER = re.compile(r"(?:\S*/)?(?:python[\d.]*|node|ruby|php|perl|bash|sh|deno|bun)\b")
 _DECIDES = re.compile(
     r"\b(?:which (?:one|option|approach|way|would|do you|should|of)|did you mean"
     r"|what would you prefer|how would you like|do you prefer)\b[^?]*\?\W*\Z",
@@ -150,9 +153,11 @@ class Changes:
 
     def run(self, turn: int, step: Step) -> None:
         assert step.ran is not None
-        if step.ran.failed or step.ran.refused:
+        if step.ran.refused:
             return
         parts = split_command(step.ran.command)
+        if step.ran.failed:  # what was put away first stays away: it was not brought back
+            parts = parts[:1] if len(parts) > 1 and parts[0].startswith("git stash") else []
         kept = any(
             re.match(r"git(?: -[cC] \S+)* (?:branch|cherry-pick|switch)\b", p) for p in parts
         )
@@ -290,12 +295,13 @@ def _judge(turns: Sequence[View], at: int, edits: Sequence[_Edit], back: int) ->
         return Status("reverted", later)
     committed = [one for one in left if at <= one.committed <= until]
     last = at == len(turns) - 1  # what came after it has gone on from there
-    if last and _broken_off(turn) and len(committed) < len(left):
+    refused = not last and _ends_refused(turn) and not _goes_on(turns, at, left, back)
+    if (refused or (last and _broken_off(turn))) and len(committed) < len(left):
         return Status("open", "broken off")
     failing, passing = _checks(turn, left)
     if failing is not None:
         again = _checked_later(turns, at, left, back) if left else None
-        if again is None or again.main != failing.main:
+        if again is None or not (again.main == failing.main or again.commits):
             return Status("failed", _run_text(failing))
         passing = again  # nothing had to be changed for it
     if left:
@@ -303,7 +309,7 @@ def _judge(turns: Sequence[View], at: int, edits: Sequence[_Edit], back: int) ->
         told = f"committed {', '.join(named)}".strip() if committed else ""
         if passing is None and not committed:
             passing = _checked_later(turns, at, left, back)
-        if passing is not None or len(committed) == len(left):
+        if passing is not None or 2 * len(committed) > len(left):
             return Status("done", "; ".join(filter(None, (told, _run_text(passing)))))
         return Status("changed", "not verified")
     if step := next((step for step in turn.steps for _ in step.commits), None):
@@ -360,25 +366,20 @@ def _broken_off(turn: View) -> bool:
     """Was its last deed a change, or refused by the user, and nothing said of it? A check that
     passed at the end has an end."""
     deeds = [step for step in turn.steps if not step.item.actor]
-    if not deeds or turn.closing is not None:
-        return False
-    return bool(deeds[-1].edited) or (deeds[-1].ran is not None and deeds[-1].ran.refused)
+    unsaid = bool(deeds) and turn.closing is None
+    return unsaid and (bool(deeds[-1].edited) or _ends_refused(turn))
 
 
-def _verdict(step: Step) -> bool | None:
-    """Has a check passed? None where it is none, or where the status may be that of something else
-    in the same command."""
-    if step.ran is None or step.ran.refused or step.ran.status is None:
-        return None
-    if step.kind not in CHECKS or not step.main:
-        return None
-    if step.counted:
-        agrees = bool(step.counted.failed) or not step.ran.failed
-        return not step.counted.failed if agrees else None
-    if step.ran.failed and any(_NOT_RUN.search(error.text) for error in step.errors[:3]):
-        return None
-    last = split_command(step.ran.command)[-1:]
-    return not step.ran.failed if last == [step.main] else None
+def _ends_refused(turn: View) -> bool:
+    deeds = [step for step in turn.steps if not step.item.actor]
+    last = deeds[-1].ran if deeds and turn.closing is None else None
+    return last is not None and last.refused
+
+
+def _goes_on(turns: Sequence[View], at: int, left: Sequence[_Edit], back: int) -> bool:
+    """Do the next turns change the same files?"""
+    files = {one.file for one in left}
+    return any(files & set(later.edited) for later in turns[at + 1 : at + 1 + back])
 
 
 def _checks(turn: View, left: Sequence[_Edit]) -> tuple[Step | None, Step | None]:
@@ -386,24 +387,36 @@ def _checks(turn: View, left: Sequence[_Edit]) -> tuple[Step | None, Step | None
     counts where nothing else was run; that it is content proves something where it was not before,
     and its complaints are no failure of what was committed after them."""
     last = left[-1].step if left else None
+    names = {file_name(one.file) for one in left}
     after = last is None
     best: Step | None = None
     complained: set[str] = set()
     for step in turn.steps:
-        if step.kind == "lint" and _verdict(step) is False:
+        if step.kind == "lint" and step.passed is False:
             complained.add(program_name(step.main))
-        if after and _verdict(step) is not None:
+        if after and step.passed is not None and step.kind in CHECKS:
             better = step.kind != "lint" or best is None or best.kind == "lint"
             best = step if better else best
+        elif after and best is None and _refuses_file(step, names):
+            best = step
         after = after or step is last
     if best is None:
         return None, None
-    passed = _verdict(best)
+    passed = bool(best.passed)
     if best.kind == "lint" and passed and program_name(best.main) not in complained:
         return None, None  # that it is tidy does not say that it works
     if best.kind == "lint" and not passed and left and all(one.committed >= 0 for one in left):
         return None, None
     return (None, best) if passed else (best, None)
+
+
+def _refuses_file(step: Step, names: Collection[str]) -> bool:
+    """Did an interpreter that was given a changed file fail?"""
+    run = step.ran
+    if run is None or not run.failed or step.kind or not _INTERPRETER.match(step.main):
+        return False
+    missing = any(is_missing_tool(error.text) for error in step.errors)
+    return not missing and any(name in run.command for name in names)
 
 
 def _checked_later(turns: Sequence[View], at: int, left: Sequence[_Edit], back: int) -> Step | None:
@@ -415,8 +428,8 @@ def _checked_later(turns: Sequence[View], at: int, left: Sequence[_Edit], back: 
         for step in later.steps:
             if files & set(step.edited):
                 return None
-            if step.kind == "test" and (passed := _verdict(step)) is not None:
-                return step if passed else None
+            if (step.kind == "test" or step.commits) and step.passed is not None:
+                return step if step.passed else None
     return None
 
 
@@ -424,7 +437,7 @@ def _run_text(step: Step | None) -> str:
     """`pytest -q` 2 failed"""
     if step is None:
         return ""
-    told = f"`{cut_clause(step.main, _COMMAND)}`"
+    told = "tests at the commit" if step.commits else f"`{cut_clause(step.main, _COMMAND)}`"
     if step.counted:
         return f"{told} {step.counted}"
-    return f"{told} {'passed' if _verdict(step) else 'failed'}"
+    return f"{told} {'passed' if step.passed else 'failed'}"

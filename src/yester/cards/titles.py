@@ -7,7 +7,7 @@ finds, else what the agent says at its end. The request names a turn where nothi
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from yester.cards.statements import (
     TITLE,
@@ -15,6 +15,7 @@ from yester.cards.statements import (
     count_words,
     drop_label,
     is_boilerplate,
+    is_fragment,
     is_generic_heading,
     split_statements,
 )
@@ -160,6 +161,17 @@ def list_concepts(type_: str, cues: Iterable[frozenset[str]], edited: bool) -> t
         "trade-off": "decision" in told or type_ == "decision",
     }
     return tuple(name for name in CONCEPTS if about[name])
+
+
+def title_filter(closing: str) -> Callable[[str], bool]:
+    """Which titles of the reader are not taken: what cannot stand alone, and what only the request
+    says, since a title says the result."""
+    said = _letters_of(closing)
+    return lambda title: is_fragment(title) or _letters_of(title) not in said
+
+
+def _letters_of(text: str) -> str:
+    return "".join(filter(str.isalnum, text.lower()))
 
 
 # --- alike ---------------------------------------------------------------------------------------

@@ -199,7 +199,13 @@ def list_names(texts: Iterable[str]) -> str:
 # --- a command -----------------------------------------------------------------------------------
 
 _STATUS = re.compile(r"(?:Exit code:?|exited with code:?|<exit_code>) ?(\d{1,3})\b")
-_SEPARATOR = re.compile(r"&&|\|\||;|\n")
+_SEPARATOR = re.compile(r"(&&|\|\||;|\n)")
+_NOT_RUN = re.compile(
+    r"no task\b|missing script|script not found|command not found|no such (?:command|file|task)"
+    r"|unknown (?:command|option|flag)|unrecogni[sz]ed|no module named|cannot find module"
+    r"|cannot load such file",
+    re.I,
+)
 _WORD = re.compile(r"[\w./:@-]+")
 _PLACE = re.compile(r"/|\.\w")
 _CHANGES_FOLDER = re.compile(r"\A(?:cd|pushd|popd|set|export|source|\.)\b")
@@ -235,16 +241,51 @@ def read_run(command: str, output: str, failed: bool, status: int | None = None)
 
 def split_command(command: str) -> list[str]:
     """The commands of a line, without what only shapes their output or changes the folder."""
+    return [part for part, _, _ in _split_parts(command)]
+
+
+def _split_parts(command: str) -> list[tuple[str, bool, str]]:
+    """Each command of a line, whether its output goes through a pipe, and what stands before it:
+    && where it runs only if the one before has passed."""
     line = command.split("<<", 1)[0].replace("\\\n", " ")
     shapes_output = load_pattern("tools", "shapes output")
     wrapper = load_pattern("tools", "wrapper")
     found = []
-    for part in _SEPARATOR.split(line):
-        part = shapes_output.sub("", part).strip().lstrip("({ ")
-        part = wrapper.sub("", part)
+    pieces = ["", *_SEPARATOR.split(line)]
+    for before, raw in zip(pieces[::2], pieces[1::2], strict=True):
+        part = wrapper.sub("", shapes_output.sub("", raw).strip().lstrip("({ "))
         if part and not _CHANGES_FOLDER.match(part):
-            found.append(" ".join(part.split()))
+            found.append((" ".join(part.split()), "|" in raw, before))
     return found
+
+
+def is_missing_tool(error: str) -> bool:
+    """A check that was not there to be run has checked nothing."""
+    return _NOT_RUN.search(error) is not None
+
+
+def judge_check(run: Ran, counts: RunCounts | None, errors: Iterable[Error]) -> bool | None:
+    """Has a check passed? None where that is not known: the status may be that of a pipe, or of
+    something else in the same command, or nothing was checked."""
+    if run.refused or run.status is None:
+        return None
+    if counts:
+        agrees = bool(counts.failed) or not run.failed
+        return not counts.failed if agrees else None
+    if run.failed and any(is_missing_tool(error.text) for error in errors):
+        return None
+    complaints = load_pattern("tools", "complaints").search(run.output)
+    if complaints and not run.failed:
+        return not int(complaints["number"] or 0)
+    parts, main = _split_parts(run.command), main_part(run.command)
+    at = next((at for at, (part, _, _) in enumerate(parts) if part == main), None)
+    if at is None:
+        return None
+    if run.failed:
+        only_checks = all(_kind_of_part(part) in CHECKS for part, _, _ in parts)
+        return False if only_checks or at == len(parts) - 1 else None
+    proven = not parts[at][1] and all(before == "&&" for _, _, before in parts[at + 1 :])
+    return True if proven else None
 
 
 def command_kind(command: str) -> str:

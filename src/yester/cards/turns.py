@@ -24,6 +24,7 @@ from yester.cards.tools import (
     count_tests,
     find_commits,
     find_errors,
+    judge_check,
     main_part,
     read_run,
     shell_command,
@@ -50,6 +51,7 @@ BRIEF_TOOLS = frozenset(
 BRIEF_CHARS = 400
 _ASKS = frozenset({"AskUserQuestion", "ask_user", "request_user_input"})
 _SEARCHES = frozenset({"grep", "glob", "grep_search", "file_search", "codebase_search", "search"})
+_NOT_POPPED = re.compile(r"stash entry is kept|could not restore untracked files")
 # Files that are nobody's work: notes of the client and scratch.
 _SCRATCH = re.compile(
     r"(?:^|[/\\])(?:tmp|scratchpad|node_modules|Temp)[/\\]|[/\\]\.claude[/\\](?:plans"
@@ -74,6 +76,7 @@ class Step:
     errors: tuple[Error, ...] = ()
     counted: RunCounts | None = None
     commits: tuple[Commit, ...] = ()
+    passed: bool | None = None  # of a check
     why_not: str = ""
     window: int = 0
 
@@ -247,15 +250,22 @@ def read_step(
     one = read_run(shell_command(item), output or "", failed, status)
     named = command_kind(one.command)
     check = named in CHECKS
+    commits = tuple(find_commits(one))
+    # A commit's hooks may run the tests.
+    counts = count_tests(one.output) if named == "test" or commits else None
+    errors = tuple(find_errors(one.output)) if one.failed or check else ()
+    if "stash" in one.command and _NOT_POPPED.search(output or ""):
+        one = replace(one, status=1)
     return replace(
         step,
         item=replace(item, body=given, call=None),
         ran=replace(one, output=""),
         kind=named,
         main=main_part(one.command),
-        errors=tuple(find_errors(one.output)) if one.failed or check else (),
-        counted=count_tests(one.output) if named == "test" else None,
-        commits=tuple(find_commits(one)),
+        errors=errors,
+        counted=counts,
+        commits=commits,
+        passed=judge_check(one, counts, errors) if check or (commits and counts) else None,
     )
 
 

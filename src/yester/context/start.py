@@ -16,7 +16,7 @@ cache survives.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import tzinfo
 from typing import TYPE_CHECKING
@@ -56,6 +56,8 @@ _OPEN, _LAST, _DECIDED, _AT_HAND, _EARLIER = 5, 6, 4, 3, 6  # lines; titles
 _RULES = 400  # tokens of all rules together
 _WHY, _NOTE, _RULE, _WORDS = 200, 300, 240, 300  # characters
 _FILES = 2  # named in a line
+_UNCOMMITTED = 4  # files named
+_LATEST = 3  # sessions among which the last one is
 _TELLING = 12  # characters of last words that say something
 _PLACES = {
     "open": 0, "this": 1, "last": 2, "decided": 3, "failing": 4, "at hand": 5, "earlier": 6,
@@ -138,6 +140,8 @@ def at_start(
     own = "" if of_session else here.session
     cards = [c for c in read_cards(store, project) if not (own and c.session == own)]
     _add_open(block, cards)
+    if here.signals is not None:
+        _add_uncommitted(block, cards, set(here.signals.changed))
     if of_session and here.session:
         _add_own(block, project, here.session, [c for c in cards if c.session == here.session])
     others = [card for card in cards if card.session != here.session]
@@ -225,6 +229,25 @@ def _add_open(block: _Block, cards: Sequence[Item]) -> None:
             return
 
 
+def _add_uncommitted(block: _Block, cards: Sequence[Item], changed: Collection[str]) -> None:
+    """What the last session in which something was done has left uncommitted: git still says that
+    its files are changed."""
+    newest = _newest_work(block.store, cards)
+    own = [card for card in cards if newest is not None and card.session == newest.session]
+    files: dict[str, Item] = {}
+    for card in own:
+        if card_status(card) in ("done", "changed") and "committed" not in card.subtitle:
+            files |= {file: card for file in card.files_modified if file in changed}
+    if files:
+        card = next(iter(files.values()))
+        names = [short_name(file.rsplit("/", 1)[-1]) for file in list(files)[:_UNCOMMITTED]]
+        more = f" and {len(files) - len(names)} more" if len(files) > len(names) else ""
+        day = block.calendar.day_label(card.epoch)
+        line = f"- {card.id}: not committed: {', '.join(names)}{more} ({day})"
+        place = (_PLACES["open"], _OPEN, 0)
+        block.page.add_line(line, card.id, "open", place, heading="Open")
+
+
 # --- the last session -----------------------------------------------------------------------------
 
 
@@ -239,7 +262,7 @@ def _add_own(block: _Block, project: Filters, own: str, cards: Sequence[Item]) -
 def _add_last(
     block: _Block, project: Filters, own: str, cards: Sequence[Item], exchange: bool
 ) -> None:
-    newest = next((card for card in cards if is_work(card)), None)
+    newest = _newest_work(block.store, cards)
     raw = _undistilled(block.store, project, own, newest)
     if raw is not None:
         _add_words(block, raw, _heading(raw, None, block.calendar), "last")
@@ -249,6 +272,21 @@ def _add_last(
         _add_cards(block, heading, "last", [c for c in cards if c.session == newest.session])
         if exchange and session is not None:
             _add_words(block, session, heading, "last")
+
+
+def _newest_work(store: Store, cards: Sequence[Item]) -> Item | None:
+    """The newest card of the session that ended last, of those in which something was done."""
+    work: dict[str, Item] = {}
+    for card in cards:
+        if is_work(card):
+            work.setdefault(card.session, card)
+    latest = list(work.values())[:_LATEST]  # they may have ended in another order
+    ends = {one.session: store.session(one.session, one.agent) for one in latest}
+    return max(
+        latest,
+        key=lambda one: found.ended if (found := ends[one.session]) else one.epoch,
+        default=None,
+    )
 
 
 def _add_cards(block: _Block, heading: str, place: str, cards: Sequence[Item]) -> bool:

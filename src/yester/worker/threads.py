@@ -184,12 +184,12 @@ class ReadTitles:
                 self._unread.popleft()
 
     def _remember_title(self, key: bytes, reader: TitleFinder, texts: tuple[str, str]) -> None:
-        from yester.cards.statements import is_fragment
+        from yester.cards.titles import title_filter
         from yester.text.reader import NO_TITLE
 
         title = NO_TITLE
         with suppress(Exception):  # one text's fault must not stop the others
-            title = reader.find_title(*texts, is_fragment)
+            title = reader.find_title(*texts, title_filter(texts[1]))
         if len(self._known) >= _MOST_KNOWN:
             del self._known[next(iter(self._known))]
         self._known[key] = title
