@@ -34,6 +34,7 @@ from yester.cards.statements import (
     drop_interjection,
     find_cues,
     is_boilerplate,
+    is_fragment,
     is_reason,
     split_statements,
 )
@@ -309,7 +310,10 @@ def _work_title(looked: Looked, said: Sequence[Taken], gate: Gate) -> tuple[str,
         return heading, "heading"
     if found := _first_title(results):
         return found
-    return request_title(looked.request) or as_title(f"Changed {file_names(turn.edited)}"), ""
+    wanted = request_title(looked.request)
+    if not wanted or is_fragment(wanted):
+        wanted = f"Changed {file_names(turn.edited)}"
+    return wanted, ""
 
 
 def _read_title(turn: View, gate: Gate) -> tuple[str, str] | None:

@@ -299,7 +299,7 @@ def _judge(turns: Sequence[View], at: int, edits: Sequence[_Edit], back: int) ->
     if (refused or (last and _broken_off(turn))) and len(committed) < len(left):
         return Status("open", "broken off")
     failing, passing = _checks(turn, left)
-    if failing is not None:
+    if failing is not None and (left or not _commits_after(turn, failing)):
         again = _checked_later(turns, at, left, back) if left else None
         if again is None or not (again.main == failing.main or again.commits):
             return Status("failed", _run_text(failing))
@@ -317,6 +317,12 @@ def _judge(turns: Sequence[View], at: int, edits: Sequence[_Edit], back: int) ->
     if undoing := _revert_command(turn):
         return Status("done", "; ".join(filter(None, (f"`{undoing}`", _run_text(passing)))))
     return _said_only(turn, passing, last)
+
+
+def _commits_after(turn: View, run: Step) -> bool:
+    """Was work of other turns committed in spite of a run that failed?"""
+    after = turn.steps[turn.steps.index(run) :]
+    return any(step.commits for step in after)
 
 
 def _revert_command(turn: View) -> str:
