@@ -19,7 +19,7 @@ from yester.worker.threads import ReadTitles
 from yester.worker.watchdog import Marks
 
 pytest.importorskip("onnxruntime")
-pytestmark = pytest.mark.requirement("DIS-03")
+pytestmark = pytest.mark.requirement("DIS-03", "DIS-15")
 
 CLOSING = (
     "Let me know if anything is unclear.\n\n"

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from yester.agents.descriptors import AGENTS, find_agent
-from yester.worker.answers import render_answer
+from yester.context.block import Context, Shown
+from yester.worker.answers import describe_given, render_answer
 
 pytestmark = pytest.mark.requirement("DEL-02", "DEL-04")
 
@@ -77,3 +78,18 @@ def test_any_text_can_be_printed(text):
         assert printed
         if client in ("claude-code", "codex", "gemini-cli", "copilot-cli"):
             json.loads(printed)
+
+
+@pytest.mark.requirement("DEL-16")
+def test_the_user_is_told_in_a_line_what_is_open_and_what_was_given():
+    start = Context("…", (Shown(41, 0.0, 20, "open"), Shown(44, 0.0, 20, "last session")))
+    fitting = Context("…", (Shown(7, 0.7, 30, "same project"), Shown(9, 0.0, 0, "same project")))
+    assert describe_given(start, Context()) == "yester: 1 open from earlier sessions (#41)"
+    assert describe_given(Context(), fitting) == "yester: 1 given to the agent (#7)"
+    assert describe_given(Context(), Context()) == ""
+    text = describe_given(start, fitting)
+    printed = json.loads(render_answer("claude-code", "UserPromptSubmit", "text", text))
+    assert printed["systemMessage"] == (
+        "yester: 1 open from earlier sessions (#41); 1 given to the agent (#7)"
+    )
+    assert printed["hookSpecificOutput"]["additionalContext"] == "text"
