@@ -21,7 +21,7 @@ from yester.memories.lifecycle import change_status, edit_memory, undo_change
 from yester.memories.memory import Author
 from yester.memories.rules import applicable_rules
 from yester.memories.typed import find_news
-from yester.model import DISTILLED, Filters, Item, Paging, Session, replace
+from yester.model import DISTILLED, Event, Filters, Item, Paging, Session, replace
 from yester.project import named_project
 from yester.recall.recall import Asked, recall_hits
 from yester.store import open_store
@@ -485,7 +485,14 @@ def test_a_chain_is_shown_from_either_end(home, run):
 
 
 @pytest.mark.requirement("MEM-08")
-def test_a_prompt_of_a_hook_waits_until_the_transcript_has_it(store):
+@pytest.mark.parametrize(
+    ("origin", "kept", "proposed"),
+    [
+        ("user", ["Never commit to main."], []),
+        ("agent", [], ["Never commit to main."]),  # a hook does not know that the run is headless
+    ],
+)
+def test_a_prompt_of_a_hook_waits_until_the_transcript_has_it(store, origin, kept, proposed):
     story = told("aaaaaaaa", "Never commit to main.", 0)
     typed = story.items[0]
     story.items[0] = replace(typed, ref="hook:aaaaaaaa:1")
@@ -493,6 +500,7 @@ def test_a_prompt_of_a_hook_waits_until_the_transcript_has_it(store):
     distilled(store)
     assert (rules(store), proposals(store)) == ([], [])
     with store.transaction("items"):
-        store.put([prepare_item(replace(typed, alias="hook:aaaaaaaa:1"))])
+        store.append([Event("1-1-a", "UserPromptSubmit", typed.epoch)])
+        store.put([prepare_item(replace(typed, alias="hook:aaaaaaaa:1", origin=origin))])
     distilled(store)
-    assert rules(store) == ["Never commit to main."]
+    assert (rules(store), proposals(store)) == (kept, proposed)

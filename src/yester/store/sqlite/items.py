@@ -91,10 +91,12 @@ class ItemRows(PlaceRows, VectorRows):
         )  # fmt: skip
 
     def _adopt_row(self, item: Item) -> Any:
-        """The row a hook made of the same thing, from now on under the transcript's ref."""
+        """The row a hook made of the same thing, from now on under the transcript's ref; who said
+        it, a user or a program, is known to the transcript alone."""
         old = self._known_row(item.source, item.kind, item.alias)
         if old is not None:
-            self._db.execute("UPDATE item SET ref = ? WHERE id = ?", (item.ref, old[0]))
+            values = (item.ref, item.origin, old[0])
+            self._db.execute("UPDATE item SET ref = ?, origin = ? WHERE id = ?", values)
         return old
 
     def _is_protected(self, id_: int, source: str, ref: str) -> bool:
