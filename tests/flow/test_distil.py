@@ -37,7 +37,7 @@ from yester.config import load_config
 from yester.ingest.events import Events
 from yester.ingest.prepare import is_repeated, prepare_item, shown_texts
 from yester.ingest.transcripts import Ingest
-from yester.model import DISTILLED, Filters, Injection, Item, Queue, Turn, replace
+from yester.model import DISTILLED, Event, Filters, Injection, Item, Queue, Turn, replace
 from yester.redact import redact
 from yester.store import maintenance_of, open_store
 from yester.worker.jobs import Distilling
@@ -816,3 +816,22 @@ def test_removed_items_are_gone_from_rows_and_index(store):
 
 def test_the_rules_of_the_settings_are_what_the_distiller_skips_by(home):
     assert set(load_config(home, {}).texts("skip_tools")) >= SKIPPED
+
+
+@pytest.mark.requirement("DIS-03", "CAP-03")
+def test_a_card_keeps_its_id_when_the_transcript_names_its_prompt(store):
+    """An agent may have been given the number."""
+    story = second_turn(fixed_bug(Story()))
+    typed = story.items[0]
+    story.items[0] = replace(typed, ref=f"hook:{SESSION}:1")
+    story.store(store)
+    with store.transaction("items"):
+        store.append([Event("1-1-a", "UserPromptSubmit", typed.epoch)])
+    distilled(store)
+    before = {item.id: item.ref for item in made(store)}
+    with store.transaction("items"):
+        store.put([prepare_item(replace(typed, alias=f"hook:{SESSION}:1"))])
+    distilled(store)
+    after = {item.id: item.ref for item in made(store)}
+    assert after.keys() == before.keys()
+    assert after != before

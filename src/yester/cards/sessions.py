@@ -204,24 +204,37 @@ class _Session:
         self._add(session_item(self.session, max(numbers), card, shares, sources))
 
     def merge_known(self) -> None:
-        """What was there before keeps its place in a chain of decisions, and what others folded
-        into it and was not made of any item that is looked at now."""
+        """What was there before keeps its id, its place in a chain of decisions, and what others
+        folded into it and was not made of any item that is looked at now."""
         first = self.history.first
         again = (turn for turn in self.turns if turn.started < first or turn.key not in self.stay)
         looked_at = frozenset(id_ for turn in again for id_ in turn.ids)
-        for had in self.known:
-            if had.ref not in self.made or had in self.older:
-                continue
-            one = self.made[had.ref]
-            one = replace(one, item=replace(one.item, status=had.status, supersedes=had.supersedes))
+        for ref, had in self._find_former().items():
+            one = self.made[ref]
+            alias = had.ref if had.ref != ref else ""
+            item = replace(one.item, status=had.status, supersedes=had.supersedes, alias=alias)
+            one = replace(one, item=item)
             if had.kind == "observation" and not is_kept_once(had):
                 one = keep_foreign_facts(self.store, one, had, looked_at)
-            self.made[had.ref] = one
+            self.made[ref] = one
+
+    def _find_former(self) -> dict[str, Item]:
+        """What each item that is made anew was before, by its ref of now: a turn is named by its
+        prompt, and what a hook told of that gets another ref from the transcript."""
+        known = {item.ref: item for item in self.known if item not in self.older}
+        renamed = {_place_in_turn(had): had for had in known.values() if had.ref not in self.made}
+        found = {}
+        for ref, one in self.made.items():
+            former = known.get(ref) or renamed.get(_place_in_turn(one.item))
+            if former is not None:
+                found[ref] = former
+        return found
 
     def write(self, entries: Sequence[Entry]) -> PutCounts | None:
         """None, and nothing done, where a language model has noted a turn meanwhile."""
         store, rest = self.store, self.history.rest
         kept = {item.ref for item in self.older} | self.made.keys()
+        kept |= {one.item.alias for one in self.made.values()}
         gone = [
             item
             for item in self.known
@@ -299,6 +312,12 @@ def _read_titles(
         else:
             named.append(turn)
     return named
+
+
+def _place_in_turn(item: Item) -> tuple[str, int, str]:
+    """What of which turn it is, whatever the turn's key."""
+    slot = item.ref.removeprefix(f"turn:{item.session}:").partition(":")[2]
+    return item.kind, item.prompt_number, slot
 
 
 def _take_apart(turn: View, gate: Gate) -> Iterator[None]:
