@@ -52,6 +52,13 @@ _UNDONE = re.compile(
     r"|(?:ist|sind) noch nicht (?:fertig|behoben|umgesetzt)|尚未(?:完成|修复|提交)",
     re.I,
 )
+_FILLERS = re.compile(
+    r"\b(?:i|we|it|this|that|they|these|those|them|have|yet|so|far|but|and|also|however|das|dies|es"
+    r"|aber|ich|habe)\b",
+    re.I,
+)
+_WORD = re.compile(r"\w")
+_LEAD = 180  # characters of a sentence that another one leans on
 _OFFERS = re.compile(
     r"\?\W*\Z|\bnot installed\b|\b(?:want me|would you like|let me know|shall i|should i"
     r"|if you(?:'d| would)? (?:like"
@@ -213,15 +220,24 @@ def _broken_off(turn: View, wanted: str) -> list[str]:
 
 
 def _left_undone(turn: View, gate: Gate) -> list[str]:
-    """What the agent said at its end is not done."""
+    """What the agent said at its end is not done. "I have not fixed it" names nothing: it stands
+    with the sentence before it, or goes where that one says itself that something is left."""
     if turn.closing is None:
         return []
-    return [
-        one.text
-        for one in gate.statements(turn.closing)
-        if one.kind != "heading" and _UNDONE.search(one.text) and not _OFFERS.search(one.text)
-        and not gate.echoes(one.text, turn.closing)
-    ][:3]  # fmt: skip
+    left: list[str] = []
+    before, told = "", False
+    for one in gate.statements(turn.closing):
+        undone = _UNDONE.search(one.text)
+        leans = undone is not None and not _WORD.search(_FILLERS.sub("", _UNDONE.sub("", one.text)))
+        tells = (
+            one.kind != "heading" and undone and not _OFFERS.search(one.text)
+            and not gate.echoes(one.text, turn.closing)
+        )  # fmt: skip
+        if tells and not (leans and told):
+            lead = f"{cut_clause(before, _LEAD)} " if leans and before else ""
+            left.append(lead + one.text)
+        before, told = one.text if one.kind != "heading" else "", bool(tells)
+    return left[:3]
 
 
 # --- as items, under refs that are the same whenever a session is distilled ----------------------
