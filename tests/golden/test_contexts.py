@@ -84,7 +84,9 @@ REQUESTS = {
     "compact": ContextRequest(source="compact"),
     "resume": ContextRequest(source="resume"),
     "agent": ContextRequest("SubagentStart"),
-    "prompt": ContextRequest("UserPromptSubmit", prompt="why did the stock import lock the table all night?"),
+    "prompt": ContextRequest(
+        "UserPromptSubmit", prompt="why did the stock import lock the table all night?"
+    ),
     "read": ContextRequest("PreToolUse", file="jobs/stock.py"),
 }
 

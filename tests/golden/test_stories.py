@@ -19,6 +19,7 @@ import pytest
 
 from tests.distilling import Story, distilled
 from yester.context.start import Here
+from yester.git import Signals
 from yester.memories.rules import applicable_rules
 from yester.operations.context import ContextRequest, choose_context
 from yester.project import named_project
@@ -75,12 +76,16 @@ def tell_sessions(store: Any, sessions: list[dict[str, Any]]) -> None:
 
 def ask(store: Any, told: dict[str, Any], project: str, now: int) -> str:
     place = named_project(told.get("project", project))
-    event = "UserPromptSubmit" if "prompt" in told else "SessionStart"
-    request = ContextRequest(
-        event, prompt=told.get("prompt", ""), source=told.get("source", "startup")
+    event = {"prompt": "UserPromptSubmit", "file": "PreToolUse"}.get(
+        next((name for name in told if name in ("prompt", "file")), ""), "SessionStart"
     )
+    request = ContextRequest(
+        event, prompt=told.get("prompt", ""), file=told.get("file", ""),
+        source=told.get("source", "startup"),
+    )  # fmt: skip
     rules = applicable_rules(store, place) if event == "SessionStart" else ()
-    here = Here(place, told.get("session", "next"), now, UTC, rules=rules)
+    signals = Signals("main", changed=tuple(told["changed"])) if "changed" in told else None
+    here = Here(place, told.get("session", "next"), now, UTC, signals, rules)
     return choose_context(store, request, here).text
 
 

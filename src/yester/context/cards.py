@@ -11,13 +11,23 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from yester.clock import DAY
-from yester.context.lines import card_status
-from yester.model import Filters, Item, Paging, replace
+from yester.clock import DAY, Calendar
+from yester.context.lines import (
+    card_line,
+    card_status,
+    hit_line,
+    join_title,
+    one_line,
+    stale_text,
+)
+from yester.model import DISTILLED, Filters, Hit, Item, Paging, replace
 from yester.store.contract import Store
 from yester.text.terms import text_terms
 
 MOST_CARDS = 120  # newest ones that are looked at
+_TURNS = 200  # of a session
+_OF_A_TURN = ("message", "prompt", "observation", "summary")
+_FINDINGS = ("decision", "discovery")
 _OPEN_FOR = 21 * DAY
 _WORK = ("done", "changed", "failed", "reverted", "open")
 _UNFINISHED = ("failed", "open")
@@ -54,6 +64,32 @@ def read_status(store: Store, card: Item) -> Item:
     """A card as later sessions have left it."""
     since = Filters(projects=(card.project,), since=card.epoch)
     return next((one for one in read_cards(store, since) if one.id == card.id), card)
+
+
+def find_card(store: Store, hit: Hit) -> Item | None:
+    """The card of the turn that a hit is of."""
+    if hit.kind not in _OF_A_TURN or not hit.session or not hit.prompt_number:
+        return None
+    filters = Filters(session=hit.session, agent=hit.agent, kinds=("summary",), source=DISTILLED)
+    cards = store.select(filters, Paging(_TURNS))
+    cards = [item for item in cards if item.type == "turn"] or cards
+    found = next((item for item in cards if item.prompt_number == hit.prompt_number), None)
+    return read_status(store, found) if found is not None else None
+
+
+def holds(card: Item) -> bool:
+    """What was said of work that failed or was taken back did not come true."""
+    return card_status(card) not in ("reverted", "failed")
+
+
+def describe_hit(store: Store, hit: Hit, calendar: Calendar, most: int) -> tuple[int, str]:
+    """The line that tells of a hit, after the item it is of: the card of its turn, with what was
+    decided or found out there, else the hit itself."""
+    card = find_card(store, hit)
+    if card is None:
+        return hit.id, hit_line(hit, calendar, join_title(hit.title, one_line(hit.text, most)))
+    words = hit.text if hit.type in _FINDINGS and holds(card) else ""
+    return card.id, card_line(card, calendar, words) + stale_text(hit)
 
 
 def _mark_reverts(cards: Sequence[Item]) -> list[Item]:

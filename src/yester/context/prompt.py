@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING
 
 from yester.clock import Calendar
 from yester.context.block import Context, Left, Page, Shown
-from yester.context.cards import read_status
+from yester.context.cards import describe_hit, find_card, holds
 from yester.context.lines import (
     card_line,
-    card_status,
     clean_text,
     hit_line,
     join_title,
@@ -30,7 +29,7 @@ from yester.fence import MOST_UNITS, strip_fenced
 from yester.memories.categories import order_hits
 from yester.memories.memory_md import is_curated_note
 from yester.memories.utterances import is_only_ruling
-from yester.model import DISTILLED, Filters, Hit, Item, Paging, Probe, Project, replace
+from yester.model import DISTILLED, Filters, Hit, Paging, Probe, Project, replace
 from yester.recall.candidates import OneQuestion
 from yester.recall.floor import describe_lack, passing_hits
 from yester.recall.rank import FEWEST, Weights
@@ -49,9 +48,7 @@ _WORDS, _NEAREST = 80, 60
 _LONGEST_PROMPT = 20_000  # characters; the question stands at the beginning or the end
 _SNIPPET, _NOTE = 240, 200  # characters
 _TALK = ("message", "prompt")
-_OF_A_TURN = ("message", "prompt", "observation", "summary")
 _ANSWERS = ("message", "observation")  # whose words are told with the card; a question is not
-_CARDS = 200  # of a session
 _TURN = 60  # items after a question among which its answer is looked for
 # What can be known about a file besides that it was opened.
 _ABOUT_FILES = ("observation", "memory", "note")
@@ -133,7 +130,7 @@ def at_prompt(
     turns: dict[tuple[str, int], int] = {}
     for hit, own in pairs:
         fits = hit.id in fitting
-        card = _find_card(store, hit) if fits and hit.kind in _OF_A_TURN else None
+        card = find_card(store, hit) if fits else None
         told = _find_words(store, hit) if fits and card is None and hit.kind in _TALK else hit
         # Without a number no turn is known.
         turn = (hit.session, hit.prompt_number) if hit.session and hit.prompt_number else None
@@ -160,24 +157,14 @@ def at_prompt(
         if card is None:
             line = hit_line(told, calendar, join_title(told.title, words), origin)
         else:
-            # What was said of work that failed or was taken back did not come true.
-            holds = hit.kind in _ANSWERS and card_status(card) not in ("reverted", "failed")
-            line = card_line(card, calendar, words if holds else "", origin)
+            answers = hit.kind in _ANSWERS and holds(card)
+            line = card_line(card, calendar, words if answers else "", origin)
             line += stale_text(hit)
         if page.add_line(line, told.id, reason, (0, len(turns), 0), hit.score):
             turns[turn or ("", hit.id)] = told.id
             if card is not None and card.id != hit.id:
                 page.shown.append(Shown(card.id, 0.0, 0, reason))
     return page.finish_page()
-
-
-def _find_card(store: Store, hit: Hit) -> Item | None:
-    """The card of the turn that a hit is of."""
-    filters = Filters(session=hit.session, agent=hit.agent, kinds=("summary",), source=DISTILLED)
-    cards = store.select(filters, Paging(_CARDS)) if hit.session and hit.prompt_number else []
-    cards = [item for item in cards if item.type == "turn"] or cards
-    found = next((item for item in cards if item.prompt_number == hit.prompt_number), None)
-    return read_status(store, found) if found is not None else None
 
 
 def _find_words(store: Store, hit: Hit) -> Hit | None:
@@ -270,8 +257,7 @@ def at_read(
         if len(page.shown) >= given.most:
             page.left.append(Left(hit.id, hit.score, f"more than {given.most}"))
             continue
-        text = join_title(hit.title, one_line(hit.text, _NOTE))
-        page.add_line(
-            hit_line(hit, calendar, text), hit.id, f"file {file}", (0, len(page.shown), 0)
-        )
+        id_, line = describe_hit(store, hit, calendar, _NOTE)
+        if id_ not in given.known and id_ not in {one.item for one in page.shown}:
+            page.add_line(line, id_, f"file {file}", (0, len(page.shown), 0))
     return page.finish_page()

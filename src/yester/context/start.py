@@ -23,12 +23,19 @@ from typing import TYPE_CHECKING
 
 from yester.clock import Calendar
 from yester.context.block import Context, Page, Shown, join_contexts
-from yester.context.cards import MOST_CARDS, drop_doubles, find_open_ends, is_work, read_cards
+from yester.context.cards import (
+    MOST_CARDS,
+    describe_hit,
+    drop_doubles,
+    find_card,
+    find_open_ends,
+    is_work,
+    read_cards,
+)
 from yester.context.lines import (
     TITLE,
     card_line,
     card_status,
-    hit_line,
     item_line,
     join_title,
     one_line,
@@ -415,11 +422,13 @@ def _add_at_hand(block: _Block, here: Here, own: str) -> None:
             continue
         if hit.kind not in ("memory", "note") and turn in block.turns:
             continue
-        text = hit_line(hit, block.calendar, join_title(hit.title, one_line(hit.text, _NOTE)))
+        if hit.kind == "prompt" and find_card(block.store, hit) is None:
+            continue  # what came of it is not known
+        id_, line = describe_hit(block.store, hit, block.calendar, _NOTE)
         place = (_PLACES["at hand"], number, 0)
-        if block.page.add_line(f"- {text}", hit.id, "at hand", place, hit.score, heading):
+        if block.page.add_line(f"- {line}", id_, "at hand", place, hit.score, heading):
             number += 1
-            block.told.add(hit.id)
+            block.told |= {hit.id, id_}
             block.turns.add(turn)
 
 
