@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
+import msgspec
 from msgspec import field
 from msgspec.structs import asdict
 
@@ -308,20 +309,33 @@ class NewItem(Request, kw_only=True):
     epoch: float | None = None
 
 
+def _has_form(values: Mapping[str, Any]) -> bool:
+    """Can all of its texts be written? Half a character cannot."""
+    try:
+        msgspec.json.encode(values)
+    except (UnicodeEncodeError, TypeError):
+        return False
+    return True
+
+
 def _make_item(
     given: Mapping[str, Any], projects: dict[str, Project], now: int
 ) -> tuple[Item, Project]:
     meant = {name: value for name, value in given.items() if value not in (None, "")}
-    new = make_request(NewItem, {}, change_texts(meant, drop_surrogates))
+    values = meant if _has_form(meant) else change_texts(meant, drop_surrogates)
+    try:
+        new = msgspec.convert(values, NewItem)
+    except msgspec.ValidationError:
+        new = make_request(NewItem, {}, values)  # says which value is wrong, and what it must be
     name = new.project or "unknown"
     project = projects.setdefault(name, named_project(name))
-    values = asdict(new) | {
+    known = asdict(new) | {
         "files_read": (*new.files_read, *new.files), "project": project.key,
         "epoch": now if new.epoch is None else int(new.epoch * 1000),
         "origin": "user" if new.role == "user" else "agent",
     }  # fmt: skip
-    del values["files"]
-    item = Item(**values)
+    del known["files"]
+    item = Item(**known)
     return item if item.ref else replace(item, ref="sha:" + content_hash(item).hex()), project
 
 

@@ -142,7 +142,7 @@ def clean_text(text: str) -> str:
 
 def drop_surrogates(text: str) -> str:
     """Without halves of characters, which have no form in a file."""
-    return text.encode("utf-8", "replace").decode()
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def draft_content(category: Category, text: str, given: Mapping[str, Any]) -> Content:
