@@ -122,11 +122,6 @@ def at_prompt(
     new = [pair for pair in pairs if pair[0].id not in known and pair[0].id not in empty]
     fitting = {hit.id for hit, _ in passing_hits(new, len(asked), items)}
     lacks = describe_lack(new)
-    ruled = {
-        (hit.session, hit.prompt_number)
-        for hit, _ in pairs
-        if hit.id in fitting and hit.kind == "prompt" and is_only_ruling(hit.text)
-    }
     turns: dict[tuple[str, int], int] = {}
     for hit, own in pairs:
         fits = hit.id in fitting
@@ -142,7 +137,7 @@ def at_prompt(
             else "given before"
             if any(one.id in given.known for one in (hit, told, card) if one is not None)
             else lacks[own] if not fits
-            else "told by a rule" if turn in ruled and hit.kind in _TALK
+            else "told by a rule" if hit.kind in _TALK and _is_ruling(store, hit)
             else f"of the same turn as #{turns[turn]}"
             if turn in turns and (hit.kind in _TALK or card is not None)
             else f"more than {given.most}" if len(turns) >= given.most
@@ -165,6 +160,16 @@ def at_prompt(
             if card is not None and card.id != hit.id:
                 page.shown.append(Shown(card.id, 0.0, 0, reason))
     return page.finish_page()
+
+
+def _is_ruling(store: Store, hit: Hit) -> bool:
+    """Is it a prompt that only says rules, or the answer to one? While it holds, the
+    rule itself is told."""
+    if hit.kind == "prompt" or not hit.session:
+        return hit.kind == "prompt" and is_only_ruling(hit.text)
+    before = Filters(session=hit.session, agent=hit.agent, kinds=("prompt",),
+                     until=int(hit.epoch * 1000))  # fmt: skip
+    return any(is_only_ruling(prompt.body) for prompt in store.select(before, Paging(1)))
 
 
 def _find_words(store: Store, hit: Hit) -> Hit | None:
