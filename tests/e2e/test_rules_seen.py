@@ -21,21 +21,22 @@ pytestmark = [pytest.mark.e2e, pytest.mark.requirement("MEM-08", "DEL-16")]
 class Terminal:
     """The client in a terminal of its own."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: Desk, *options: str) -> None:
         client = desk.client
         config = {
             "hasCompletedOnboarding": True, "theme": "dark",
             "customApiKeyResponses": {"approved": ["dummy-key"], "rejected": []},
             "projects": {str(desk.project): {"hasTrustDialogAccepted": True}},
         }  # fmt: skip
-        (client.cfg / ".claude.json").write_text(json.dumps(config), "utf-8")
         programs = desk.user / ".local" / "bin"
-        programs.mkdir(parents=True)
-        (programs / "yester").symlink_to(Path(sys.executable).parent / "yester")
+        if not programs.exists():  # the first session of this user
+            (client.cfg / ".claude.json").write_text(json.dumps(config), "utf-8")
+            programs.mkdir(parents=True)
+            (programs / "yester").symlink_to(Path(sys.executable).parent / "yester")
         self._socket = str(client.out / "tmux")
         self._env = {**client.env(), "TERM": "xterm-256color"}
-        command = shlex.join([client.claude, "--plugin-dir", str(PLUGIN)])
-        self._run("-f", "/dev/null", "new-session", "-d", "-x", "150", "-y", "90",
+        command = shlex.join([client.claude, "--plugin-dir", str(PLUGIN), *options])
+        self._run("-f", "/dev/null", "new-session", "-d", "-x", "110", "-y", "90",
                   "-c", str(desk.project), command)  # fmt: skip
         until(lambda: "❯" in self.text())
 
@@ -52,7 +53,14 @@ class Terminal:
         self._run("send-keys", "-l", text)
         until(lambda: text in self.text())
         self._run("send-keys", "Enter")
-        until(lambda: self.text().count(" · done ") > before)
+        until(lambda: self.text().count(" · done ") > before, 90)
+
+    def leave(self) -> None:
+        """End the session as a user does."""
+        self._run("send-keys", "-l", "/exit")
+        until(lambda: "/exit" in self.text())
+        self._run("send-keys", "Enter")
+        until(lambda: not self._run("list-sessions"))
 
     def close(self) -> None:
         self._run("kill-server")
