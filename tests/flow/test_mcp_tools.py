@@ -294,7 +294,9 @@ def test_what_is_saved_is_found_again_in_the_project_at_hand(call, home):
 
 @pytest.mark.requirement("DEL-06")
 def test_saving_names_what_is_wrong(call, store):
-    assert "text is '', but must be a text, not empty" in call("save_memory", True, text="  ")
+    empty = call("save_memory", True, text="  ")
+    assert "text is '', but must be a text, not empty" in empty
+    assert empty.count("not empty") == 1  # what it must be is said once
     assert "at most 20,000 characters" in call("save_memory", True, text="x" * 20_001)
     assert "no project is called 'nowhere'" in call(
         "save_memory", True, text="x", project="nowhere"

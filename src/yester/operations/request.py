@@ -255,10 +255,12 @@ def _convert_value(one: Parameter, value: Any, lax: bool = False) -> Any:
     except msgspec.ValidationError:
         text = value if isinstance(value, str) else _write_value(value)
         must = describe_schema(one.schema)
-        raise UsageError(
-            f"{one.name} is {quote_value(text)!r}, but must be {must}", f"{one.name}: {must}",
+        wrong = UsageError(
+            f"{one.name} is {quote_value(text)!r}, but must be {must}",
             parameter=one.name, value=text,
-        ) from None  # fmt: skip
+        )  # fmt: skip
+        wrong.fix = f"{one.name}: {must}"  # for who shows it apart: the sentence has said it
+        raise wrong from None
 
 
 def _write_value(value: Any) -> str:
@@ -290,14 +292,16 @@ _FORMATS = {
 def describe_schema(schema: Mapping[str, Any]) -> str:
     """What a value must be, in words."""
     if "anyOf" in schema:
-        return " or ".join(dict.fromkeys(describe_schema(one) for one in schema["anyOf"]))
+        written = [one for one in schema["anyOf"] if one.get("type") != "null"]
+        return " or ".join(dict.fromkeys(map(describe_schema, written)))
     if "enum" in schema:
         return "one of " + ", ".join(str(one) or '""' for one in schema["enum"])
     kind = schema.get("type", "")
     if kind in ("integer", "number"):
         return _describe_number(kind, schema.get("minimum"), schema.get("maximum"))
     if kind == "array":
-        few = f"at most {most} " if (most := schema.get("maxItems")) else ""
+        least, most = schema.get("minItems"), schema.get("maxItems")
+        few = "" if most is None else f"{least} to {most} " if least else f"at most {most} "
         each = describe_schema(schema.get("items", {}))
         values = "texts" if each == "a text" else f"values, each {each}"
         return f"a list of {few}{values}"
