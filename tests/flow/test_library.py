@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import yester
-from yester.errors import UsageError
+from yester.errors import StoreError, UsageError
 from yester.model import Project
 from yester.project import identify_project
 
@@ -94,10 +94,11 @@ def test_factors_are_given_when_asked_for(memory):
     ("wrong", "message"),
     [
         ({"text": "x", "titel": "y"}, "no parameter is called 'titel'; did you mean title"),
-        ({"text": 3}, "text is '3', but must be a text"),
+        ({"text": 3}, "text is '3', but must be a text$"),
         ({"text": "x", "files": "a.py"}, "files is 'a.py', but must be a list of texts"),
         ({"text": "x", "kind": "poem"}, "kind is 'poem', but must be one of memory, message"),
-        ({"text": "x", "epoch": "now"}, "epoch is 'now'"),
+        ({"text": "x", "epoch": "now"}, "epoch is 'now', but must be a number$"),
+        ("x", "an item is 'x', but must be a dict"),
     ],
 )
 @pytest.mark.requirement("OPS-04")
@@ -116,6 +117,15 @@ def test_a_wrong_question_is_refused(memory, arguments):
 
 
 @pytest.mark.requirement("OPS-03")
+def test_a_closed_memory_is_not_opened_again_by_itself(memory):
+    memory.add(NOTES)
+    memory.close()
+    memory.close()
+    for use in (lambda: memory.recall("cache"), lambda: memory.add(NOTES), lambda: memory.get([1])):
+        with pytest.raises(StoreError, match=r"is closed; open it anew: yester\.open"):
+            use()
+
+
 def test_the_folder_is_closed_to_others(home):
     yester.open(home).close()
     assert stat.S_IMODE(home.stat().st_mode) == 0o700

@@ -18,7 +18,7 @@ from msgspec import field
 from msgspec.structs import asdict
 
 from yester.clock import parse_bound
-from yester.errors import UsageError
+from yester.errors import StoreError, UsageError
 from yester.ingest.prepare import content_hash
 from yester.ingest.transcripts import add_items
 from yester.memories import lifecycle
@@ -90,7 +90,13 @@ class OpenMemory(Memory):
     def store(self) -> Store:
         """The one that was opened. After a restore it raises `StoreReplaced` when it is written to:
         a program may hold ids of the former one."""
-        return self._store if self._store is not None else super().store
+        if self._store is None:
+            raise StoreError(f"the memory in {self.home} is closed", "open it anew: yester.open()")
+        return self._store
+
+    def open_store(self) -> None:
+        """Make the store where there is none, and keep it until `close`."""
+        _ = super().store
 
     def add(self, items: Iterable[Mapping[str, Any]], embed: str = "now") -> int:
         """Store dicts as items; returns how many were new or changed.
@@ -321,6 +327,8 @@ def _has_form(values: Mapping[str, Any]) -> bool:
 def _make_item(
     given: Mapping[str, Any], projects: dict[str, Project], now: int
 ) -> tuple[Item, Project]:
+    if not isinstance(given, Mapping):
+        raise UsageError(f"an item is {given!r}, but must be a dict")
     meant = {name: value for name, value in given.items() if value not in (None, "")}
     values = meant if _has_form(meant) else change_texts(meant, drop_surrogates)
     try:
@@ -468,7 +476,7 @@ def _stamp_author(by: Author) -> Author:
 def open_memory(home: Path, environ: Mapping[str, str]) -> OpenMemory:
     """The memory of a home, made if needed; everything runs in this process."""
     memory = OpenMemory(home, environ, ask_worker=None)
-    _ = memory.store
+    memory.open_store()
     folder = environ.get("YESTER_VECTOR_CACHE")
     if folder and (model := memory.embedder) is not None:
         from yester.text.vector_cache import CachedEmbedder
