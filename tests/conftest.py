@@ -49,6 +49,12 @@ if _in_memory():
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_RAM))
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Folders whose tests are all left out by `-m "not …"` are not even imported."""
+    folder = collection_path.parent == ROOT / "tests" and collection_path.name
+    return (folder and f"not {folder}" in config.option.markexpr.split(" and ")) or None
+
+
 @pytest.fixture(autouse=True)
 def nobodys_home(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test sees the developer's home or an agent's variables."""

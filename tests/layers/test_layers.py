@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -47,6 +48,9 @@ GROUPS = (
     ("worker", "operate", "faces", "__main__"),
 )
 GROUP = {name: number for number, names in enumerate(GROUPS) for name in names}
+_IMPORT = re.compile(
+    r"^ *(?P<statement>from [\w.]+ import (?:\([^()]*\)|.*)|import [\w.]+.*)", re.M
+)
 MODULES = sorted(SOURCE.rglob("*.py"))
 
 
@@ -61,21 +65,21 @@ def place(name: str) -> str:
 
 
 @cache
-def parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_text("utf-8"))
-
-
 def imports(path: Path) -> list[tuple[int, str]]:
+    """Line and name of what a module imports, anywhere in it. Only these statements are parsed."""
     found = []
-    for node in ast.walk(parsed(path)):
+    source = path.read_text("utf-8")
+    for match in _IMPORT.finditer(source):
+        line = source.count("\n", 0, match.start()) + 1
+        (node,) = ast.parse(match["statement"]).body
         if isinstance(node, ast.Import):
-            found += [(node.lineno, alias.name) for alias in node.names]
+            found += [(line, alias.name) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}:{node.lineno}: relative import"
+            assert node.level == 0, f"{path}:{line}: relative import"
             if node.module in ("yester", "yester.operate"):
-                found += [(node.lineno, f"{node.module}.{alias.name}") for alias in node.names]
+                found += [(line, f"{node.module}.{alias.name}") for alias in node.names]
             else:
-                found.append((node.lineno, node.module or ""))
+                found.append((line, node.module or ""))
     return found
 
 
