@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.table import each
 from yester.agents.descriptors import AGENTS
 from yester.config import SETTINGS
 from yester.faces.cli.app import COMMANDS, cli
@@ -88,7 +89,7 @@ def test_the_readme_has_the_two_commands_and_the_main_job():
 PYTHON = blocks("python")
 
 
-@pytest.mark.parametrize(("page", "code"), PYTHON, ids=[p for p, _ in PYTHON])
+@each(("page", "code"), PYTHON)
 def test_python_in_the_documentation_runs(page, code, sample_store):
     done = subprocess.run(
         [sys.executable, "-c", f"home = {str(sample_store / '.yester')!r}\n{code}"],
@@ -133,7 +134,7 @@ def test_every_agent_is_documented():
     assert [name for name in AGENTS if f"`{name}`" not in text] == []
 
 
-@pytest.mark.parametrize("path", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=lambda p: p.name)
+@each("path", [*PAGES, ROOT / "CONTRIBUTING.md"])
 def test_links_between_pages_lead_somewhere(path):
     for match in _LINK.finditer(path.read_text("utf-8")):
         assert (path.parent / match["target"]).exists(), f"{path.name}: {match['target']}"

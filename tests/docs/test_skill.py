@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import yester
+from tests.table import each
 from tests.zygote import Zygote
 from yester.context.lines import ICONS
 from yester.faces.cli.app import COMMANDS
@@ -91,7 +92,7 @@ def skill_store(tmp_path_factory, zygote_of_commands: Zygote) -> Path:
 
 
 @pytest.mark.requirement("DEL-08")
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+@each("path", PAGES)
 def test_every_command_of_a_guide_works_and_finds_something(path, skill_store, zygote_of_commands):
     env = {"HOME": str(skill_store), "PATH": "", "TZ": "UTC", "YESTER_EMBEDDER": "none"}
     out, err = skill_store / f"{path.stem}.out", skill_store / f"{path.stem}.err"
@@ -159,7 +160,7 @@ def test_there_are_twelve_guides_and_two_principles_of_about_400_tokens():
 
 
 @pytest.mark.requirement("DEL-08", "DEL-05")
-@pytest.mark.parametrize("path", GUIDES, ids=lambda path: path.stem)
+@each("path", GUIDES)
 def test_a_guide_begins_with_a_small_index(path):
     asked = next((words for words in commands(path) if words[1] in READING), None)
     assert asked, path
@@ -171,7 +172,7 @@ def test_a_guide_begins_with_a_small_index(path):
 
 
 @pytest.mark.requirement("DEL-08")
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+@each("path", PAGES)
 def test_a_guide_uses_the_commands_and_no_other_way_in(path):
     words = text(path)
     for never in ("curl", "wget", "localhost", "127.0.0.1", "http", "/api", "Bearer", "sqlite3"):

@@ -10,6 +10,7 @@ from time import monotonic
 
 import pytest
 
+from tests.table import each
 from yester import git
 from yester.context.prompt import Search, at_prompt
 from yester.context.start import Here, at_start
@@ -69,7 +70,7 @@ def signals(folder):
 
 
 @pytest.mark.requirement("REC-07")
-@pytest.mark.parametrize(
+@each(
     ("seen", "asked"),
     [
         (git.Signals(), ""),

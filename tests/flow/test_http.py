@@ -12,6 +12,7 @@ import pytest
 import yester
 from tests.redaction import list_examples
 from tests.serving import Serving, serving
+from tests.table import each
 from yester.ingest.prepare import prepare_item
 from yester.model import Feedback, Injection, Item, Project, Session
 from yester.redact import load_rules
@@ -157,7 +158,7 @@ def test_the_full_form_has_everything(api):
 
 
 @pytest.mark.requirement("REC-09", "DEL-07")
-@pytest.mark.parametrize(
+@each(
     ("query", "expected"),
     [
         ({"project": "bakery"}, ["5"]),
@@ -179,7 +180,6 @@ def test_the_full_form_has_everything(api):
         ({"limit": 2, "offset": 4}, ["3", "1"]),
         ({"orderBy": "date_asc", "limit": 1}, ["1"]),
     ],
-    ids=str,
 )
 def test_filters_alone_give_the_newest_first(api, query, expected):
     assert refs(api, api.get("/api/search", **query)["results"]) == expected
@@ -198,7 +198,7 @@ def test_filters_hold_before_ranking_and_more_says_that_there_is_more(api):
 
 
 @pytest.mark.requirement("REC-13", "DEL-07")
-@pytest.mark.parametrize(
+@each(
     ("path", "query", "expected", "said"),
     [
         ("by-type", {"type": "bugfix"}, ["2"], {"type": "bugfix"}),
@@ -257,7 +257,7 @@ def test_messages_stand_in_for_observations_where_there_are_none(tmp_path):
 
 
 @pytest.mark.requirement("REC-11", "DEL-07")
-@pytest.mark.parametrize(
+@each(
     ("query", "before", "anchor", "after"),
     [
         ({"anchor": "2"}, ["1", "3"], "2", ["4", "6"]),
@@ -268,7 +268,6 @@ def test_messages_stand_in_for_observations_where_there_are_none(tmp_path):
         ({"anchor": "latest", "query": "webhook"}, ["1", "3", "2"], "4", ["6"]),
         ({"anchor": "2026-02-28T00:00:00Z", "project": "shop"}, ["1", "3", "2"], None, ["4", "6"]),
     ],
-    ids=str,
 )
 def test_a_timeline_shows_what_was_before_and_after(api, query, before, anchor, after):
     query = {name: str(api.ids[v]) if name == "anchor" and v in api.ids else v
@@ -303,7 +302,7 @@ def test_the_default_depth_is_ten_and_ten(tmp_path):
 
 
 @pytest.mark.requirement("REC-12", "DEL-07")
-@pytest.mark.parametrize("path", ["/api/search/recent-context", "/api/context/recent"])
+@each("path", ["/api/search/recent-context", "/api/context/recent"])
 def test_recent_context_tells_the_last_sessions(api, path):
     found = api.get(path)
     assert (found["limit"], found["project"]) == (3, "all")
@@ -588,7 +587,7 @@ def test_the_worker_is_asked_where_there_are_vectors_and_the_words_decide_withou
 
 
 @pytest.mark.requirement("DEL-07")
-@pytest.mark.parametrize(
+@each(
     ("prompt", "why"),
     [
         ("ok", "too short to look up"),

@@ -12,6 +12,7 @@ import pytest
 
 import yester
 from tests.serving import serving
+from tests.table import each
 from yester.store.figures import has_vectors
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "http.md"
@@ -40,7 +41,7 @@ def problem(api, path, status, **query):
     return said.json
 
 
-@pytest.mark.parametrize(
+@each(
     ("path", "query", "status", "parameter", "value", "fix"),
     [
         ("/api/search", {"dateStart": "lastweek"}, 400, "dateStart", "lastweek", "3d"),
@@ -65,7 +66,6 @@ def problem(api, path, status, **query):
         ("/api/search/prompts", {"tool": "Bsh"}, 404, "tool", "Bsh", "Bash"),
         ("/api/memories", {"type": "decsion"}, 404, "type", "decsion", "decision"),
     ],
-    ids=str,
 )  # fmt: skip
 def test_a_refusal_names_the_parameter_its_value_and_the_fix(
     api, path, query, status, parameter, value, fix
@@ -84,12 +84,12 @@ def test_of_many_projects_some_are_named_and_the_others_counted(api):
     assert " and 6 more (GET /api/projects)" in found["fix"]
 
 
-@pytest.mark.parametrize("query", [{"agent": "codex"}, {"obs_type": "feature"}, {"kinds": "note"}])
+@each("query", [{"agent": "codex"}, {"obs_type": "feature"}, {"kinds": "note"}])
 def test_what_is_known_and_has_nothing_yet_is_an_empty_answer(api, query):
     assert api.get("/api/search", **query)["results"] == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("query", "note"),
     [
         ("webhook", None),

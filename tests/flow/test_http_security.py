@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import yester
 from tests.serving import serving
+from tests.table import each
 from yester.faces.http.guard import LARGEST_BODY, Slowdown
 from yester.faces.http.login import is_another_user, new_code
 from yester.faces.http.table import ENDPOINTS
@@ -46,7 +47,7 @@ def filled(path):
 # --- the token ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("one", LOCKED, ids=lambda one: f"{one.method} {one.path}")
+@each("one", LOCKED)
 def test_without_the_token_nothing_is_answered(api, one):
     for token in (None, "x" * 43):
         said = api.ask(one.method, filled(one.path), token=token)
@@ -59,7 +60,7 @@ def test_without_the_token_nothing_is_answered(api, one):
 WRITING = [one for one in ENDPOINTS if one.has_body]
 
 
-@pytest.mark.parametrize("one", WRITING, ids=lambda one: f"{one.method} {one.path}")
+@each("one", WRITING)
 def test_nothing_is_written_for_another_page_a_form_or_a_name_that_leads_here(api, one):
     body, bearer = (one.example or "{}").encode(), api.user()
     kind = {"Content-Type": "application/json"}
@@ -82,7 +83,7 @@ def test_what_does_not_exist_is_not_told_from_what_does_without_a_token(api):
     assert api.ask("GET", "/api/nothing").status == 404
 
 
-@pytest.mark.parametrize(
+@each(
     "header",
     ["Bearer", "Bearer ", "Basic {}", "{}", "Bearer {} x", "Bearer x{}", "bearer\t{}"],
 )
@@ -162,18 +163,18 @@ def test_the_delay_grows_with_failures_and_is_forgotten_with_time(pauses):
 # --- Host, Origin ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["127.0.0.1", "localhost", "LOCALHOST", "[::1]"])
+@each("name", ["127.0.0.1", "localhost", "LOCALHOST", "[::1]"])
 def test_this_server_is_asked_by_its_own_names(api, name):
     said = api.ask("GET", "/api/projects", {"Host": f"{name}:{api.port}"})
     assert said.status == 200
 
 
-@pytest.mark.parametrize(
+@each(
     "host",
     ["evil.example", "evil.example:{}", "127.0.0.1", "127.0.0.1:1", "127.0.0.1.nip.io:{}",
      "localhost.:{}", "0.0.0.0:{}", "127.0.0.1:{}@evil.example", "127.0.0.1:{}, evil", ""],
 )  # fmt: skip
-@pytest.mark.parametrize("path", ["/api/projects", "/health", "/"])
+@each("path", ["/api/projects", "/health", "/"])
 def test_a_name_that_only_leads_here_is_refused(api, host, path):
     """DNS rebinding: a page's own host name is made to point to this machine."""
     said = api.ask("GET", path, {"Host": host.format(api.port)})
@@ -192,12 +193,12 @@ def test_an_address_in_the_request_line_changes_nothing(api):
     assert api.raw((head + "\r\n").encode()).startswith(b"HTTP/1.1 401")
 
 
-@pytest.mark.parametrize(
+@each(
     "origin",
     ["null", "http://evil.example", "https://127.0.0.1:{}", "http://127.0.0.1", "http://localhost",
      "http://127.0.0.1:1", "file://", "chrome-extension://x", "http://127.0.0.1:{}.evil", ""],
 )  # fmt: skip
-@pytest.mark.parametrize("path", ["/api/projects", "/health", "/stream", "/"])
+@each("path", ["/api/projects", "/health", "/stream", "/"])
 def test_a_foreign_or_null_origin_is_refused(api, origin, path):
     said = api.ask("GET", path, {"Origin": origin.format(api.port)})
     assert said.status == 403
@@ -211,7 +212,7 @@ def test_the_viewers_own_origin_may_ask(api):
         assert api.ask("GET", "/api/projects", own).status == 200
 
 
-@pytest.mark.parametrize("site", ["cross-site", "same-site", "nonsense"])
+@each("site", ["cross-site", "same-site", "nonsense"])
 def test_what_another_page_makes_a_browser_send_is_refused(api, site):
     sent = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "no-cors"}
     for path in ("/api/projects", "/health", "/"):
@@ -265,7 +266,7 @@ def test_a_head_without_end_is_not_kept(api):
     assert api.raw(long).startswith(b"HTTP/1.1 400")
 
 
-@pytest.mark.parametrize("data", [b"\x16\x03\x01\x02\x00", b"GET\r\n\r\n"])
+@each("data", [b"\x16\x03\x01\x02\x00", b"GET\r\n\r\n"])
 def test_what_is_not_http_gets_a_problem_and_is_dropped(api, data):
     said = api.raw(data)
     assert said.startswith(b"HTTP/1.1 400")
@@ -280,7 +281,7 @@ def test_a_websocket_is_not_opened(api):
     assert api.raw(head.encode()).startswith(b"HTTP/1.1 401")
 
 
-@pytest.mark.parametrize(
+@each(
     "path",
     ["/../token", "/..%2ftoken", "/%2e%2e/token", "/%2e%2e%2f%2e%2e%2ftoken", "//token", "/./token",
      "/static/../../token", "/..\\token", "/%5c..%5ctoken", "/index.html/../../../token",
@@ -324,7 +325,7 @@ def test_a_page_may_load_only_what_is_ours_and_no_inline_script(api):
     assert not re.search(r"<script(?![^>]*\bsrc=)|\bon\w+\s*=|javascript:|\bstyle\s*=", page)
 
 
-@pytest.mark.parametrize("path", ["/health", "/", "/api/projects", "/api/nothing"])
+@each("path", ["/health", "/", "/api/projects", "/api/nothing"])
 def test_every_answer_tells_browsers_to_keep_their_hands_off(api, path):
     headers = api.ask("GET", path).headers
     assert headers["x-content-type-options"] == "nosniff"
@@ -336,14 +337,14 @@ def test_every_answer_tells_browsers_to_keep_their_hands_off(api, path):
     assert "server" not in headers
 
 
-@pytest.mark.parametrize("method", ["PUT", "DELETE", "TRACE", "PATCH", "POST", "OPTIONS"])
+@each("method", ["PUT", "DELETE", "TRACE", "PATCH", "POST", "OPTIONS"])
 def test_a_method_that_is_not_there_names_those_that_are(api, method):
     said = api.ask(method, "/api/facets")
     assert said.status == 405
     assert said.headers["allow"] == "GET"
 
 
-@pytest.mark.parametrize(
+@each(
     "where", ["/api/search?query={}", "/api/{}", "/api/search?{}=1", "/api/sessions/{}",
               "/api/timeline?anchor={}", "/api/search?project={}", "/api/search?limit={}"]
 )  # fmt: skip

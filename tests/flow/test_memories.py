@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests import finding
+from tests.table import each
 from yester.clock import DAY
 from yester.context.prompt import Given, at_prompt
 from yester.context.start import Here, at_start
@@ -87,7 +88,7 @@ def test_what_is_told_is_found_with_all_it_has(store):
     assert lint_memories(store, Filters()) == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "type_"),
     [
         ("Always run make lint before a commit", "rule"),
@@ -580,7 +581,7 @@ def test_the_users_rules_say_what_goes(store):
 
 
 @pytest.mark.requirement("STO-08")
-@pytest.mark.parametrize("value", [0, -3, True, "soon", "keep", "keep 0", "delete 9", "archive x"])
+@each("value", [0, -3, True, "soon", "keep", "keep 0", "delete 9", "archive x"])
 def test_a_rule_that_cannot_be_meant_is_refused(value):
     with pytest.raises(UsageError, match=r"\[retention\]: note is .* number of days"):
         lifecycle.parse_retention({"note": value})
@@ -717,7 +718,7 @@ def test_what_a_program_stored_as_a_rule_is_none(store):
     assert rules.applicable_rules(store, SHOP) == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("glob", "path", "fits"),
     [
         ("*.sql", "db/a.sql", True), ("*.sql", "a.sql", True), ("*.sql", "a.sqlx", False),

@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from bench.quality import SETS, NotThere, Options, answered, loaded, main
+from tests.table import each
 from yester.operate.bench import Mean, bootstrap_mean, chance_figures, rank_figures
 
 ALL = ("hit@5", "hit@10", "all@5", "all@10", "recall@10", "mrr@10")
 
 
-@pytest.mark.parametrize(
+@each(
     ("ranked", "relevant", "expected"),
     [
         ("abc", "a", (1, 1, 1, 1, 1, 1)),
@@ -47,7 +48,7 @@ def test_more_questions_make_the_interval_narrower():
     assert many.high - many.low < (few.high - few.low) / 5
 
 
-@pytest.mark.parametrize(("total", "right"), [(1, 1), (3, 2), (6, 1), (12, 1), (13, 4), (12, 12)])
+@each(("total", "right"), [(1, 1), (3, 2), (6, 1), (12, 1), (13, 4), (12, 12)])
 def test_chance_is_the_average_over_every_order(total, right):
     from itertools import combinations
 

@@ -12,6 +12,7 @@ import pytest
 import yester
 from tests.capturing import Told, leave
 from tests.flow.test_mcp import Peer, start  # noqa: F401 -- a fixture
+from tests.table import each
 from yester.agents.descriptors import AGENTS, detect_agent, detect_session
 from yester.model import ON_REQUEST, Injection, UseCounts
 from yester.recall.feedback import usefulness
@@ -206,7 +207,7 @@ def test_what_an_agent_asked_for_is_told_apart_in_the_figures(start, store, run)
     assert "  mcp              1 time, 2 lines" in run("stats").out
 
 
-@pytest.mark.parametrize("one", AGENTS.values(), ids=lambda one: one.name)
+@each("one", AGENTS.values())
 def test_every_agent_is_known_by_its_variables(one):
     for mark in one.variables:
         assert detect_agent({mark: "1"}) == one.name

@@ -24,6 +24,7 @@ import pytest
 import yester
 from tests.capturing import ROOT, Told, hook, leave, made, until, waiting
 from tests.readings import every_item
+from tests.table import each
 from yester.capture.question import ask_worker
 from yester.capture.spool import Spool
 from yester.ingest.transcripts import add_items
@@ -356,7 +357,7 @@ def test_one_that_cannot_be_found_any_more_ends(home, tmp_path, monkeypatch):
 # --- versions ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each(
     ("one", "other", "newer"),
     [
         ("0.1.0", "0.1.1", True), ("0.1.9", "0.1.10", True), ("0.2", "0.10", True),

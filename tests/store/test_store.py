@@ -12,6 +12,7 @@ from msgspec.structs import astuple
 import yester.store
 from tests import finding
 from tests.readings import every_item
+from tests.table import each
 from yester.errors import FeedExpired, UsageError
 from yester.ingest.prepare import prepare_item
 from yester.model import (
@@ -86,7 +87,7 @@ def test_a_store_is_opened_by_its_folder_or_by_a_url(tmp_path):
                 assert [one.name for one in again.projects()] == ["shop"]
 
 
-@pytest.mark.parametrize("url", ["postgres://sam:hunter2@host/db", "sqlite://relative", "x://"])
+@each("url", ["postgres://sam:hunter2@host/db", "sqlite://relative", "x://"])
 def test_a_store_that_does_not_exist_is_named_with_what_to_write_instead(url):
     with pytest.raises(UsageError, match=r"sqlite:///FOLDER") as told:
         yester.store.open_store(url, now=1)

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.table import each
 from yester.config import load_config
 from yester.errors import ConfigError, OverBudget
 from yester.llm import budget
@@ -72,7 +73,7 @@ def test_every_row_of_the_table_is_a_price():
         assert 0 < price.read < price.written < 1000
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "row"),
     [
         ("claude-haiku-4-5-20251001", "claude-haiku-4-5"),
@@ -87,7 +88,7 @@ def test_a_name_is_known_in_the_forms_it_is_written_in(name, row):
     assert price_of(Named(name), "") == known_prices()[row]
 
 
-@pytest.mark.parametrize("name", ["gpt-5.4-pro", "gpt-6", "claude-haiku-9", "qwen3:8b", ""])
+@each("name", ["gpt-5.4-pro", "gpt-6", "claude-haiku-9", "qwen3:8b", ""])
 def test_an_unknown_price_is_not_guessed(name):
     with pytest.raises(ConfigError, match=r"no price is known for .*; set llm\.price"):
         price_of(Named(name), "")

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.readings import reading
+from tests.table import each
 from yester.agents.base import Result, complete_call
 from yester.agents.claude_code import ClaudeCode
 from yester.cards.tools import call_title, replaced_texts, split_call
@@ -98,7 +99,7 @@ def test_places_are_moved_with_the_text():
     assert spans == [(0, 4), (4, 6), (4, 8), (8, 9)]
 
 
-@pytest.mark.parametrize(
+@each(
     ("tool", "fields", "output", "status", "title"),
     [
         ("Edit", {"file_path": "/w/git_test.go", "old_string": "a\nb", "new_string": "a\nc\nd\ne"},

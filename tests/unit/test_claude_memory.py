@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.table import each
 from yester.clock import parse_iso
 from yester.errors import SourceError
 from yester.memories.memory import GLOBAL, Author
@@ -20,7 +21,7 @@ def test_a_folder_that_is_not_there_is_named(tmp_path):
     store.close()
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "wanted"),
     [("2026-03-01T09:00:00Z", 1_772_355_600_000), ("2026-03-01T09:00:00", 1_772_355_600_000),
      ("2026-03-01", 1_772_323_200_000), ("soon", 0), (None, 0), (5, 0), ("0001-01-01", 0)],

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.table import each
 from yester.clock import parse_time
 from yester.errors import UsageError
 
@@ -37,7 +38,7 @@ TABLE = [
 ]
 
 
-@pytest.mark.parametrize(("text", "expected"), TABLE)
+@each(("text", "expected"), TABLE)
 @pytest.mark.requirement("DEL-09")
 def test_a_time_is_understood(text, expected):
     assert parse_time(text, NOW, UTC) == expected
@@ -49,7 +50,7 @@ def test_days_begin_where_the_user_is():
     assert parse_time("2026-03-15", NOW, east) == _at(2026, 3, 14, 15)
 
 
-@pytest.mark.parametrize("text", ["", "soon", "3x", "99999d", "2026-13-01", "-3d"])
+@each("text", ["", "soon", "3x", "99999d", "2026-13-01", "-3d"])
 def test_anything_else_is_refused_with_what_may_be_written(text):
     with pytest.raises(UsageError, match=r"--since .* is not a time; write 1h, 3d"):
         parse_time(text, NOW, UTC, "--since")

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.table import each
 from yester.config import edit_config_text
 from yester.errors import ConfigError
 from yester.model import Project
@@ -19,7 +20,7 @@ OFF = {"thinking": False}
 
 
 @pytest.mark.requirement("CAP-07")
-@pytest.mark.parametrize(
+@each(
     ("section", "text", "changes", "new"),
     [
         ("", "", OFF, "thinking = false\n"),

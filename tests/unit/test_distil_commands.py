@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.table import each
 from yester.cards.tools import (
     Ran,
     command_kind,
@@ -26,7 +27,7 @@ def test_every_row_of_the_table_knows_its_example():
         assert [command_kind(example) for example in row.examples] == [row.name]
 
 
-@pytest.mark.parametrize(
+@each(
     ("command", "parts"),
     [
         ("cd src && go test ./... 2>&1 | tail -5", ["go test ./..."]),
@@ -51,7 +52,7 @@ def test_the_check_of_a_line_is_what_matters():
     assert command_kind("./deploy.sh") == ""
 
 
-@pytest.mark.parametrize(
+@each(
     ("body", "command", "output", "status"),
     [
         ("make\nBuild it\n\nok", "make\nBuild it", "ok", 0),
@@ -84,7 +85,7 @@ def test_what_the_user_refused_has_not_failed():
     assert (found.refused, found.failed, found.status) == (True, False, None)
 
 
-@pytest.mark.parametrize(
+@each(
     ("command", "expected"),
     [
         ('git commit -m "Add a flag"', [("Add a flag", "")]),

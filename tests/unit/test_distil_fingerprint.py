@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.table import each
 from yester.cards.tools import error_fingerprint, find_errors
 from yester.tables import load_rows
 
@@ -25,7 +26,7 @@ def test_every_row_finds_its_own_example():
             assert found.text in example
 
 
-@pytest.mark.parametrize(
+@each(
     ("one", "other"),
     [
         ("/home/a/x/cart.py:12:3: undefined: total", "C:\\b\\y\\cart.py:99:1: undefined: total"),

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from msgspec.structs import force_setattr
 
 from tests.distilling import Story, fixed_bug, letters
+from tests.table import each
 from yester.cards.cards import FIELDS, add_todo, make_card, make_session_card
 from yester.cards.drafts import Gate
 from yester.cards.titles import CONCEPTS
@@ -135,7 +136,7 @@ def test_a_bugfix_with_all_its_fields():
     assert all(occurs(fact, story) for fact in draft.facts)
 
 
-@pytest.mark.parametrize(
+@each(
     ("said", "title"),
     [
         (
@@ -270,7 +271,7 @@ def test_two_commits_of_a_turn_are_two_observations_with_their_own_files():
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@each(
     ("prompt", "closing", "title", "type_"),
     [
         ("Implement the following plan:\n\n# Plan: Tree view for the context tab\n\n## Context\n"
@@ -333,7 +334,7 @@ def summarized(story, drafts):
 # --- nothing to tell -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each(
     "tell",
     [
         lambda s: (s.prompt("yes"), s.says("Great, let me know!")),
@@ -387,7 +388,7 @@ def test_answers_to_questions_are_decisions():
     assert [f.text for f in draft.facts] == ['"Which method for pushing to the tap?"="GitHub App"']
 
 
-@pytest.mark.parametrize(
+@each(
     ("typed", "title"),
     [
         (
@@ -438,7 +439,7 @@ def test_a_decision_the_agent_states_with_its_reason_is_said_once():
     assert "Redis" not in work.body + " ".join(fact.text for fact in work.facts)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "Should we not rather use the shared utils instead of the provider for this?",
@@ -600,7 +601,7 @@ def test_a_turn_in_six_fields():
 
 
 @pytest.mark.requirement("DIS-02")
-@pytest.mark.parametrize(
+@each(
     "question",
     [
         "Where does the studio logic come from to generate the themes?",

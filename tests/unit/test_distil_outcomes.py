@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.distilling import Story
+from tests.table import each
 from yester.cards.outcomes import edited_files, find_outcomes
 from yester.cards.tools import RunCounts, count_tests
 from yester.tables import load_rows
@@ -78,7 +79,7 @@ def test_an_error_that_no_change_ended_is_stuck():
     assert came_out.stuck[0].error.text == "KeyError: 'total'"
 
 
-@pytest.mark.parametrize(
+@each(
     ("first", "second", "ends"),
     [
         ("pytest tests/a.py", "pytest tests/a.py", True),
@@ -190,7 +191,7 @@ def test_a_command_that_cannot_be_run_here_and_the_one_that_can():
     assert one.worked.ran.command == "bun run test"
 
 
-@pytest.mark.parametrize(
+@each(
     ("command", "output"),
     [
         ("cat nope", "cat: nope: No such file or directory"),  # looking

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.distilling import letters
+from tests.table import each
 from yester.cards.statements import (
     as_title,
     cut_clause,
@@ -66,7 +67,7 @@ def test_every_kind_of_boilerplate_is_known_by_its_examples():
         assert all(map(is_boilerplate, row.examples)), row.name
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "The total was compared as text, which fails for ten items.",
@@ -122,7 +123,7 @@ def test_a_cut_text_is_the_beginning_of_it(text, most):
     assert len(shorten_title(text, most)) <= most
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "parts"),
     [
         ("One. Two! Three?", ["One.", "Two!", "Three?"]),
@@ -137,7 +138,7 @@ def test_sentences_end_where_they_end(text, parts):
     assert split_sentences(text) == parts
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "title"),
     [
         ("Done. Removed the **button** from [the page](src/page.tsx).",
@@ -195,7 +196,7 @@ def test_a_commit_says_itself_what_it_is():
     assert commit_type("Fix the footer") == ""
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "wanted"),
     [
         ("Implement the following plan:\n\n# Plan: Invert the flag\n\n## Goal\nx",

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.distilling import Story
+from tests.table import each
 from yester.cards.status import STATUSES, Changes, judge_turns
 from yester.cards.turns import LOOK_BACK
 
@@ -228,7 +229,7 @@ HISTORIES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", HISTORIES)
+@each("name", HISTORIES)
 def test_a_turn_is_judged_by_what_happened(name):
     tell, expected = HISTORIES[name]
     story = Story()

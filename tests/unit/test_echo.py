@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.table import each
 from yester.ingest.prepare import Shown, is_repeated
 
 pytestmark = pytest.mark.requirement("CAP-11")
@@ -18,7 +19,7 @@ LONG = (
 )
 
 
-@pytest.mark.parametrize(
+@each(
     ("shown", "said"),
     [
         (UTC, UTC),
@@ -33,7 +34,7 @@ def test_whole_sentences_that_were_shown_are_an_echo(shown, said):
     assert is_repeated(said, [Shown.from_text("something else"), Shown.from_text(shown)])
 
 
-@pytest.mark.parametrize(
+@each(
     ("shown", "said"),
     [
         (PORT, "The service listens on port 7443"),

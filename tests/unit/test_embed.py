@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.table import each
 from yester.errors import ModelError
 from yester.text.embed import (
     DOCUMENT_TOKENS,
@@ -74,7 +75,7 @@ def test_threads_do_not_disturb_each_other(embedder, vectors):
             assert rows.tobytes() == vectors[:2].tobytes()
 
 
-@pytest.mark.parametrize(
+@each(
     ("question", "answer", "other"),
     [
         (
@@ -279,7 +280,7 @@ def test_no_variable_sends_texts_elsewhere(server, monkeypatch):
     assert HttpEmbedder(server.url, "m", 2).embed(["a"]).shape == (1, 2)
 
 
-@pytest.mark.parametrize(
+@each(
     ("url", "fine"),
     [
         ("http://localhost:11434/v1", True),
@@ -332,7 +333,7 @@ def in_a_process(code):
     return done.stdout.strip()
 
 
-@pytest.mark.parametrize("library", ["onnxruntime", "numpy"])
+@each("library", ["onnxruntime", "numpy"])
 def test_without_a_library_there_is_none_and_the_reason_names_it(library):
     said = in_a_process(
         f"import sys; sys.modules[{library!r}] = None\n"
@@ -436,7 +437,7 @@ def test_every_part_fits_what_the_embedder_reads():
     )
 
 
-@pytest.mark.parametrize(("words", "read"), [(45, True), (58, False)])
+@each(("words", "read"), [(45, True), (58, False)])
 def test_a_question_is_read_to_its_sixty_fourth_token(embedder, words, read):
     one, other = (embedder.embed_query("cat " * words + end) for end in ("cat", "quantum"))
     assert (not np.array_equal(one, other)) is read

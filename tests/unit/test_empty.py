@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.table import each
 from yester.context.talk import says_little
 from yester.model import Hit
 from yester.tables import load_table
@@ -19,7 +20,7 @@ def hit(kind: str, role: str, text: str, title: str = "") -> Hit:
     return Hit(1, "r", kind, "", "shop", "s", title, text, 1.0, 0.5, role=role)
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["name"])
+@each("row", ROWS)
 def test_every_rule_takes_its_examples_and_leaves_the_others(row):
     for example in row["examples"]:
         assert says_little(hit(*example)) == row["name"], example

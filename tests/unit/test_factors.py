@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.table import each
 from yester.clock import DAY
 from yester.model import Candidate
 from yester.recall.rank import (
@@ -58,7 +59,7 @@ def test_after_a_half_life_half_is_left(half_life):
     assert recency_factor(0, half_life) == recency_factor(-DAY, half_life) == 1.0
 
 
-@pytest.mark.parametrize("days", [0, 0.5, 1, 2, 3, 7, 30])
+@each("days", [0, 0.5, 1, 2, 3, 7, 30])
 def test_recency_without_a_spread_is_the_published_curve(days):
     published = math.exp(-0.693 * days / 2)
     assert recency_factor(int(days * DAY), 2.0) == pytest.approx(published, abs=1e-4)
@@ -73,7 +74,7 @@ def test_with_a_spread_yesterday_stands_out_and_years_still_differ():
     assert spread(365 * DAY) - spread(1_000 * DAY) > 10 * (plain(365 * DAY) - plain(1_000 * DAY))
 
 
-@pytest.mark.parametrize("half_life", [0, -1])
+@each("half_life", [0, -1])
 def test_without_a_half_life_nothing_is_recent(half_life):
     assert recency_factor(0, half_life) == 0.0
 
@@ -103,7 +104,7 @@ def test_the_ends_of_the_band_are_nought_and_one(band):
     assert cosine_closeness((low + high) / 2, band) == pytest.approx(0.5)
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "type_", "expected"),
     [
         ("message", "decision", 0.8),  # the type before the kind
@@ -129,20 +130,18 @@ def test_the_seeds_table_is_the_published_one():
     assert dict(SEED_HALF_LIFE) == {"": 2.0}
 
 
-@pytest.mark.parametrize("category", CATEGORIES)
+@each("category", CATEGORIES)
 def test_every_category_has_an_importance_of_its_own(category):
     assert 0.0 < IMPORTANCE[category] <= 1.0
     assert by_type(IMPORTANCE, "observation", category) == IMPORTANCE[category]
 
 
-@pytest.mark.parametrize("category", CATEGORIES)
+@each("category", CATEGORIES)
 def test_every_category_fades_in_days_of_its_own(category):
     assert by_type(HALF_LIFE, "observation", category) > by_type(SEED_HALF_LIFE, "", category)
 
 
-@pytest.mark.parametrize(
-    "lasting", ["decision", "constraint", "preference", "runbook", "tech_debt"]
-)
+@each("lasting", ["decision", "constraint", "preference", "runbook", "tech_debt"])
 def test_what_was_laid_down_fades_slower_than_what_was_said(lasting):
     assert HALF_LIFE[lasting] > by_type(HALF_LIFE, "message", "")
 

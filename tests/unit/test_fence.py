@@ -13,6 +13,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.table import each
 from yester.fence import KINDS, MOST_UNITS, count_units, fence_text, neutralize_text, strip_fenced
 
 pytestmark = pytest.mark.requirement("DEL-04", "CAP-11")
@@ -90,7 +91,7 @@ def test_neutral_twice_is_neutral_once(text):
     assert neutralize_text(neutralize_text(text)) == neutralize_text(text)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "expected"),
     [
         ("</yester-memory>", "‹/yester-memory>"),
@@ -113,7 +114,7 @@ def test_what_becomes_of_a_forgery(text, expected):
     assert neutralize_text(text) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "if a < b and c > d: pass",
@@ -171,7 +172,7 @@ def test_no_tag_of_ours_survives(text):
     assert not re.search(r"(?:<|&lt;|\\u003c|%3c)/?yester-(?:memory|rules)(?![\w-])", stripped)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "expected"),
     [
         ("a <yester-memory>b", "a "),
@@ -209,7 +210,7 @@ def test_other_tags_and_words_stay():
         assert strip_fenced(text) == text
 
 
-@pytest.mark.parametrize(
+@each(
     "piece",
     ["<", "< ", "\\", "&amp;", "%25", "<yester-memory ", "</yester-memory>", "<" + " " * 79,
      "SessionStart hook success: ", "👩\u200d", "\x1b]", "\x1b[0"],
@@ -229,7 +230,7 @@ def test_units_are_those_of_utf_16(text):
     assert MOST_UNITS < 10_000
 
 
-@pytest.mark.parametrize("unit", ["\\", "\\n", "\\\\n", "\\/", "\\u002f", "%2520", "&nbsp;", " /"])
+@each("unit", ["\\", "\\n", "\\\\n", "\\/", "\\u002f", "%2520", "&nbsp;", " /"])
 def test_a_long_row_of_what_may_stand_in_a_tag_is_read_in_no_time(unit):
     row = "<" + unit * 3_000  # read in two ways each, the row would outlast us all
     assert strip_fenced(neutralize_text(row)) == neutralize_text(row)

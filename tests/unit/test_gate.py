@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.table import each
 from yester.context.talk import SHORTEST, load_meanings, trivial
 
 pytestmark = pytest.mark.requirement("DEL-02")
@@ -34,7 +35,7 @@ def test_every_directive_is_left_out_alone_and_with_an_object():
             assert trivial(said) == "directive", said
 
 
-@pytest.mark.parametrize(
+@each(
     ("prompt", "reason"),
     [
         ("", "short"),
@@ -71,7 +72,7 @@ def test_what_is_left_out_and_why(prompt, reason):
     assert trivial(prompt) == reason
 
 
-@pytest.mark.parametrize(
+@each(
     "prompt",
     [
         "commit the migration of the billing tables",

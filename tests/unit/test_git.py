@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.table import each
 from yester import git
 from yester.git import Change, Commit, Repository, collect_signals, find_repository, parse_commits
 
@@ -71,7 +72,7 @@ def test_a_folder_below_belongs_to_the_repository_above(tmp_path):
     assert found.top == tmp_path
 
 
-@pytest.mark.parametrize("folder", ["", "src", "/nonexistent/folder", "\0"])
+@each("folder", ["", "src", "/nonexistent/folder", "\0"])
 def test_a_folder_that_is_none_is_in_no_repository(folder):
     assert find_repository(folder) is None
 

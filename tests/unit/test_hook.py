@@ -33,6 +33,7 @@ from tests.capturing import (
     within,
     worker_that,
 )
+from tests.table import each
 from yester.capture.spool import Spool
 
 pytestmark = pytest.mark.requirement("CAP-02")
@@ -105,7 +106,7 @@ def test_an_asking_event_needs_a_socket_more(project, env, event, installed_hook
     assert more - {"posix", "sys", "time"} == {"ask", "_socket"}
 
 
-@pytest.mark.parametrize("name", ["hook.py", "ask.py"])
+@each("name", ["hook.py", "ask.py"])
 def test_the_plugin_has_the_same_bytes(name):
     assert (PLUGIN / name).read_bytes() == HOOK.with_name(name).read_bytes()
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.table import each
 from yester.agents.descriptors import AGENTS, find_agent
 from yester.context.block import Context, Shown
 from yester.worker.answers import describe_given, render_answer
@@ -22,7 +23,7 @@ NEVER = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("client", [*AGENTS, "somebody", ""])
+@each("client", [*AGENTS, "somebody", ""])
 def test_context_comes_in_the_form_the_client_takes(client):
     """Nested under the name of the event and with no other key, at the top, or as it is."""
     for event in find_agent(client).answerable:
@@ -36,7 +37,7 @@ def test_context_comes_in_the_form_the_client_takes(client):
             assert printed == b"text"
 
 
-@pytest.mark.parametrize(
+@each(
     ("client", "events"),
     [
         ("claude-code", "SessionStart UserPromptSubmit SubagentStart PreToolUse PostToolUse"),
@@ -56,12 +57,12 @@ def test_others_get_the_text_itself():
     )
 
 
-@pytest.mark.parametrize("client", [*AGENTS, "somebody", ""])
+@each("client", [*AGENTS, "somebody", ""])
 def test_an_event_that_takes_no_context_gets_none(client):
     assert [event for event in NEVER if render_answer(client, event, "text")] == []
 
 
-@pytest.mark.parametrize("client", [*AGENTS, "somebody"])
+@each("client", [*AGENTS, "somebody"])
 def test_nothing_to_say_is_nothing_at_all(client):
     for event in ("SessionStart", "UserPromptSubmit", "BeforeAgent", "sessionStart"):
         assert render_answer(client, event, "") == b""

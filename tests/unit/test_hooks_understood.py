@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.capturing import EVENTS, SESSION, Told
 from tests.readings import one, reading
+from tests.table import each
 from yester.agents.base import Options
 from yester.agents.claude_code import READER
 from yester.agents.hooks import READ_TRANSCRIPT_AFTER, add_items, identify_client, read_payload
@@ -149,7 +150,7 @@ CLIENTS = [
 ]
 
 
-@pytest.mark.parametrize(("hints", "payload", "name"), CLIENTS)
+@each(("hints", "payload", "name"), CLIENTS)
 def test_the_client_is_known_by_its_payload_then_by_its_command_then_by_variables(
     hints, payload, name
 ):

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import ROOT
+from tests.table import each
 from yester.clock import parse_bound
 from yester.errors import ConfigError, NotFound, StoreBusy, StoreError, UsageError, YesterError
 from yester.faces.http import login
@@ -64,7 +65,7 @@ WRONG = [
 
 
 @pytest.mark.requirement("DEL-07", "OPS-04")
-@pytest.mark.parametrize(("kind", "query", "parameter", "fix"), WRONG)
+@each(("kind", "query", "parameter", "fix"), WRONG)
 def test_what_is_wrong_is_named_with_its_value_and_the_fix(kind, query, parameter, fix):
     with pytest.raises(UsageError) as refused:
         read_query(kind, query, {})
@@ -80,7 +81,7 @@ def test_a_whole_number_may_be_written_with_a_point_in_json():
             read_body(BatchRequest, body, {})
 
 
-@pytest.mark.parametrize(
+@each(
     ("error", "status"),
     [(UsageError("x"), 400), (NotFound("x"), 404), (StoreBusy("x"), 503), (StoreError("x"), 500),
      (ConfigError("x"), 500), (YesterError("x"), 500)],

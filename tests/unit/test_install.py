@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import yester
 from tests.capturing import ROOT, answered, made, put_python, waiting, worker_that
+from tests.table import each
 from yester.capture.spool import Spool
 from yester.config import load_config
 from yester.errors import InstallError
@@ -215,7 +216,7 @@ def listed(**more):
     return {"id": install.PLUGIN, "enabled": True, **more}
 
 
-@pytest.mark.parametrize(
+@each(
     ("known", "why"),
     [
         ([listed()], ""),

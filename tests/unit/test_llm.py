@@ -7,6 +7,7 @@ import traceback
 import pytest
 
 from tests.models import KEY, Reply, serving
+from tests.table import each
 from yester.config import load_config
 from yester.errors import Busy, ConfigError, LlmError, Malformed, Unreachable
 from yester.llm.client import Anthropic, OpenAi, open_model, read_key
@@ -180,7 +181,7 @@ def test_a_question_that_was_never_answered_may_have_arrived(model, server):
     assert caught.value.sent
 
 
-@pytest.mark.parametrize(
+@each(
     ("wire", "message", "left"),
     [
         ("anthropic", "this model does not support the effort parameter", {"format"}),

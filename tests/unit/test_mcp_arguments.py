@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.table import each
 from yester.errors import UsageError
 from yester.faces.mcp.calls import answer_call, open_for_tools, parse_ids, read_request
 from yester.faces.mcp.server import load_tools
@@ -23,7 +24,7 @@ def search_request(given_):
     return read_request(TOOLS["search"], given_)
 
 
-@pytest.mark.parametrize(
+@each(
     ("given_", "taken"),
     [
         ({}, {}),
@@ -69,7 +70,7 @@ def test_what_is_wrong_is_named_with_its_value_and_the_fix(tmp_path, tool, given
         assert name in text
 
 
-@pytest.mark.parametrize(
+@each(
     ("written", "meant"),
     [
         ([12, 13], [(12, 0), (13, 0)]),
@@ -85,15 +86,13 @@ def test_ids_are_understood_as_models_write_them(written, meant):
     assert parse_ids(written) == meant
 
 
-@pytest.mark.parametrize(
-    "written", [[], "", None, ["x"], [1.5], [True], [-3], [[1]], {"id": 1}, list(range(101))]
-)
+@each("written", [[], "", None, ["x"], [1.5], [True], [-3], [[1]], {"id": 1}, list(range(101))])
 def test_ids_that_are_none_are_refused_with_an_example(written):
     with pytest.raises(UsageError, match="ids has"):
         parse_ids(written)
 
 
-@pytest.mark.parametrize(
+@each(
     ("given_", "since", "until"),
     [
         ({}, None, None),
@@ -116,7 +115,7 @@ def test_dates_are_understood_and_a_day_that_ends_a_range_is_part_of_it(given_, 
     assert read_dates(search_request(given_), NOW) == (since, until)
 
 
-@pytest.mark.parametrize(
+@each(
     ("given_", "names"),
     [
         ({"dateStart": "soon"}, ("dateStart", "'soon'", "2026-03-01")),

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.table import each
 from tests.written import values
 from yester.memories.folder import MOST_INJECTED, FolderConfig, parse_folder_config
 
@@ -40,7 +41,7 @@ def test_what_it_says_holds():
     assert found.folder_of("tech_debt") == "tech-debt"
 
 
-@pytest.mark.parametrize(
+@each(
     ("given", "most"),
     [(0, 0), (-3, 0), (20, 20), (21, 20), (5.7, 5), ("7", 7), (1e300, MOST_INJECTED)],
 )
@@ -49,14 +50,14 @@ def test_how_many_are_injected_lies_between_none_and_twenty(given, most):
     assert (found.max_inject, found.warnings) == (most, ())
 
 
-@pytest.mark.parametrize("given", ["all", True, [], {}, "inf", "nan"])
+@each("given", ["all", True, [], {}, "inf", "nan"])
 def test_a_number_that_is_none_is_named_and_says_nothing(given):
     found = config(retrieval={"max_inject": given})
     assert found.max_inject is None
     assert found.warnings[0].startswith("c.json: retrieval.max_inject is ")
 
 
-@pytest.mark.parametrize("data", [b"", b"{", b"[1]", b"\xff", b"[" * 100_000])
+@each("data", [b"", b"{", b"[1]", b"\xff", b"[" * 100_000])
 def test_a_malformed_file_means_the_defaults_and_one_warning(data):
     found = parse_folder_config(data, "c.json")
     assert (found.folders, found.retention_days, found.max_inject) == ({}, {}, None)
@@ -64,7 +65,7 @@ def test_a_malformed_file_means_the_defaults_and_one_warning(data):
     assert found.warnings[0].startswith("c.json: is not ")
 
 
-@pytest.mark.parametrize(
+@each(
     "folder", ["../out", "/etc", "a/../../b", "", ".", "..", ".hidden", "a/.b", 5, "a\0b", "a\\b"]
 )
 def test_a_folder_outside_of_the_tree_is_refused(folder):

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.table import each
 from tests.written import HOSTILE, memory, titles, values
 from yester.errors import SourceError
 from yester.memories.files import parse_memory_file
@@ -41,7 +42,7 @@ objects = st.dictionaries(
 )
 
 
-@pytest.mark.parametrize("text", WAYS.values(), ids=WAYS.keys())
+@each("text", WAYS.values())
 def test_what_is_not_changed_keeps_every_byte(text):
     one = parse_memory_file(text.encode())
     assert one.to_bytes() == text.encode()
@@ -52,7 +53,7 @@ def test_what_is_not_changed_keeps_every_byte(text):
     )
 
 
-@pytest.mark.parametrize("text", WAYS.values(), ids=WAYS.keys())
+@each("text", WAYS.values())
 def test_a_changed_file_keeps_its_keys_in_their_order(text):
     one = parse_memory_file(text.encode())
     new = parse_memory_file(one.with_values(title="Größer", retired_reason="über").to_bytes())
@@ -71,7 +72,7 @@ def test_any_title_and_content_comes_back_as_it_was(title, content):
     assert parse_memory_file(again.to_bytes()).to_bytes() == again.to_bytes()
 
 
-@pytest.mark.parametrize("title", HOSTILE.values(), ids=HOSTILE.keys())
+@each("title", HOSTILE.values())
 def test_a_hostile_title_is_kept_as_it_is_in_the_file(title):
     assert parse_memory_file(memory(title=title).to_bytes()).title == title
 
@@ -98,7 +99,7 @@ BAD = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("data", "reason"), BAD.items(), ids=[repr(d[:20]) for d in BAD])
+@each(("data", "reason"), BAD.items())
 def test_what_is_no_memory_is_said_in_a_sentence(data, reason):
     with pytest.raises(SourceError, match=r"^x\.json: ") as caught:
         parse_memory_file(data, "x.json")
@@ -120,9 +121,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(
-    ("name", "value"), [(name, value) for name, row in WRONG.items() for value in row]
-)
+@each(("name", "value"), [(name, value) for name, row in WRONG.items() for value in row])
 def test_a_value_that_cannot_be_is_named(name, value):
     with pytest.raises(SourceError, match=name):
         parse_memory_file(memory(**{name: value}).to_bytes())

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.table import each
 from tests.written import HOSTILE, titles
 from yester.memories.files import MemoryFile
 from yester.memories.folder import (
@@ -64,7 +65,7 @@ def test_a_line_looks_as_it_always_did():
     assert shown("decision", "Use A", PATH) == f"- [DECISION] Use A -> {PATH}"
 
 
-@pytest.mark.parametrize("title", HOSTILE.values(), ids=HOSTILE.keys())
+@each("title", HOSTILE.values())
 def test_title_delimiter_injection_is_not_possible(title):
     text = shown("decision", title, PATH, ["ours"])
     assert len(text.splitlines()) == 1
@@ -74,7 +75,7 @@ def test_title_delimiter_injection_is_not_possible(title):
     assert not [c for c in text if unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp", "Cs")]
 
 
-@pytest.mark.parametrize("tag", HOSTILE.values(), ids=HOSTILE.keys())
+@each("tag", HOSTILE.values())
 def test_a_hostile_tag_stays_one_tag(tag):
     text = shown("decision", "Title", PATH, ["first", tag, "last"])
     found = parse_index_line(text)
@@ -113,7 +114,7 @@ def test_hyphenated_tags_and_other_scripts_stay_what_they_are():
     assert parse_index_line(text).tags == ("docker-compose", "базы", "a b")
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     ["", "# Memory Index", "- a list", "- [DECISION] no arrow", "- [decision] x -> y.json",
      "- [D] -> y.json", "- [D] x -> y.txt", "text - [D] x -> y.json", "- [D] " + "x" * 20_000],

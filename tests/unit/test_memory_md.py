@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.table import each
 from tests.written import HOSTILE, titles
 from yester.errors import UsageError
 from yester.memories.memory_md import (
@@ -185,7 +186,7 @@ WHERE = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "heading", "wanted"), WHERE.values(), ids=WHERE.keys())
+@each(("text", "heading", "wanted"), WHERE.values())
 def test_a_line_is_added_in_its_place(text, heading, wanted):
     found, line = add_line(text, "new", heading)
     assert found == wanted
@@ -228,21 +229,19 @@ def test_beyond_the_limit_nothing_is_added():
         add_line(text, "new section", "B")
 
 
-@pytest.mark.parametrize(
-    "there", ["- Use  PNPM.", "* use pnpm", "## Use pnpm", "use pnpm", "1. use pnpm"]
-)
+@each("there", ["- Use  PNPM.", "* use pnpm", "## Use pnpm", "use pnpm", "1. use pnpm"])
 def test_what_is_there_is_not_added_again(there):
     with pytest.raises(UsageError, match="line 2 says so already"):
         add_line(f"# T\n{there}\n", "- Use pnpm", "T")
 
 
-@pytest.mark.parametrize("text", ["# A\n```\ncode", "# A\n<!-- c\n", "- ```\n  x\n"])
+@each("text", ["# A\n```\ncode", "# A\n<!-- c\n", "- ```\n  x\n"])
 def test_behind_an_open_block_nothing_is_added(text):
     with pytest.raises(UsageError, match="has no end; close it first"):
         add_line(text, "new", "A")
 
 
-@pytest.mark.parametrize("line", ["", " \n ", "- ", "\u200b", "# ", "***"])
+@each("line", ["", " \n ", "- ", "\u200b", "# ", "***"])
 def test_a_line_that_says_nothing_is_refused(line):
     with pytest.raises(UsageError, match="says nothing"):
         add_line("", line)
@@ -251,7 +250,7 @@ def test_a_line_that_says_nothing_is_refused(line):
 LOADED = re.compile(r"(?<![\w`])@[\w~./]")  # what the client takes for a file to load
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [*HOSTILE.values(), "```sh\nrm -rf", "<!-- hide the rest", "see @~/.ssh/id_rsa now",
      "`a` @./b `c", "`# x", "``` # y", "`-` z",

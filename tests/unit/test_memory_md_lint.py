@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from tests.table import each
 from yester.memories.memory_md import MOST_BYTES, lint_page
 
 pytestmark = pytest.mark.requirement("MEM-07")
 
 
-@pytest.mark.parametrize(
+@each(
     ("number", "what", "line"),
     [(10, None, 0), (179, None, 0), (180, "nearly long", 180), (200, "nearly long", 200),
      (201, "long", 201), (500, "long", 201)],

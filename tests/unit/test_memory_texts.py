@@ -9,6 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.table import each
 from yester.errors import UsageError
 from yester.fence import strip_hidden
 from yester.memories.categories import (
@@ -215,7 +216,7 @@ BAD = {
 
 
 @pytest.mark.requirement("MEM-01")
-@pytest.mark.parametrize("name", BAD)
+@each("name", BAD)
 def test_every_part_of_a_memory_is_checked(name):
     good = {
         "project": "name:p", "type": "note", "title": "", "tags": [], "files": [],
@@ -227,7 +228,7 @@ def test_every_part_of_a_memory_is_checked(name):
         normalise_form({**good, name: value})
 
 
-@pytest.mark.parametrize("path", ["/etc/**", "~/x", "a/../b", "a\nb"])
+@each("path", ["/etc/**", "~/x", "a/../b", "a\nb"])
 def test_a_path_stays_inside_the_project(path):
     row = CATEGORIES["note"]
     values = {

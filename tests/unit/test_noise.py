@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.capturing import Told
+from tests.table import each
 from yester.agents.hooks import read_payload
 from yester.config import SETTINGS
 from yester.ingest.prepare import (
@@ -35,7 +36,7 @@ def test_the_closed_list_of_tools_that_are_skipped():
 
 
 @pytest.mark.requirement("CAP-04")
-@pytest.mark.parametrize(
+@each(
     ("hints", "skipped"),
     [
         ({}, DEFAULT),
@@ -53,7 +54,7 @@ def test_a_session_can_have_its_own_list(hints, skipped):
 
 
 @pytest.mark.requirement("CAP-04", "CAP-05")
-@pytest.mark.parametrize(
+@each(
     ("tool", "size", "failed", "reason"),
     [
         ("Bash", 50, False, ""),
@@ -89,7 +90,7 @@ SIZES = [
 
 
 @pytest.mark.requirement("CAP-05")
-@pytest.mark.parametrize(("given_", "response", "size"), SIZES)
+@each(("given_", "response", "size"), SIZES)
 def test_characters_are_counted_over_decoded_texts(given_, response, size):
     payload = {"tool_name": "Bash", "tool_input": given_, "tool_response": response}
     assert read_payload("PostToolUse", "/x", {}, payload, 1).size == size
@@ -115,7 +116,7 @@ def shape(events):
 
 
 @pytest.mark.requirement("CAP-06")
-@pytest.mark.parametrize(
+@each(
     ("hints", "milliseconds"),
     [
         ({}, 3_000),
@@ -242,15 +243,15 @@ COMMANDS = [
 
 
 @pytest.mark.requirement("CAP-11")
-@pytest.mark.parametrize(("command", "own"), COMMANDS)
-@pytest.mark.parametrize("tool", ["Bash", "shell", "run_shell_command"])
+@each(("command", "own"), COMMANDS)
+@each("tool", ["Bash", "shell", "run_shell_command"])
 def test_a_command_that_asks_yester_gives_nothing_new(command, own, tool):
     item = Item("r", "message", role="tool", tool=tool, body=f"{command}\n\nsome output")
     assert is_own_answer(item) is own
 
 
 @pytest.mark.requirement("CAP-11")
-@pytest.mark.parametrize(
+@each(
     ("tool", "own"),
     [
         ("mcp__yester__search", True),
@@ -268,7 +269,7 @@ def test_a_tool_of_ours_gives_nothing_new(tool, own):
     assert is_own_answer(item) is own
 
 
-@pytest.mark.parametrize("role", ["user", "assistant", "thinking", "task"])
+@each("role", ["user", "assistant", "thinking", "task"])
 def test_what_is_said_about_yester_is_no_answer_of_yester(role):
     assert not is_own_answer(Item("r", "message", role=role, body="yester recall x"))
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.table import each
 from yester.memories.own_words import MASK, own_sentences
 
 pytestmark = pytest.mark.requirement("DIS-07")
@@ -15,7 +16,7 @@ def told(prompt: str) -> list[str]:
     return [prompt[s.start : s.end] for s in own_sentences(prompt)]
 
 
-@pytest.mark.parametrize(
+@each(
     ("prompt", "own"),
     [
         ("Fix it. Then push!", ["Fix it.", "Then push!"]),
@@ -35,7 +36,7 @@ def test_a_prompt_falls_into_sentences_and_clauses(prompt, own):
     assert told(prompt) == own
 
 
-@pytest.mark.parametrize(
+@each(
     ("prompt", "own"),
     [
         ("look:\n```\nnever push\n```\ndone", ["look:", "done"]),
@@ -60,7 +61,7 @@ def test_what_is_pasted_is_not_the_users_own(prompt, own):
     assert found == own
 
 
-@pytest.mark.parametrize(
+@each(
     "beginning",
     [
         "<system-reminder>", "[Request interrupted by user]", "This session is being continued",
@@ -72,7 +73,7 @@ def test_a_text_written_by_a_program_has_no_sentences_of_the_users(beginning):
     assert told(f"{beginning}\nalways run the tests") == []
 
 
-@pytest.mark.parametrize(
+@each(
     "quoted",
     [
         '"never push"',

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.table import each
 from yester.memories.memory_md import (
     folder_from_slug,
     is_curated_note,
@@ -16,7 +17,7 @@ from yester.memories.memory_md import (
 pytestmark = pytest.mark.requirement("MEM-07")
 
 
-@pytest.mark.parametrize(
+@each(
     ("folder", "name"),
     [
         ("/home/sam/code/shop", "-home-sam-code-shop"),

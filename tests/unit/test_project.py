@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.table import each
 from yester.capture.rules import Rules
 from yester.project import EXCLUDED, Projects, bare_project, identify_project, normal_remote
 
@@ -153,7 +154,7 @@ def test_a_broken_git_file_is_no_repository_and_no_error(tmp_path, text):
     assert identify_project(str(folder)).name == "odd"
 
 
-@pytest.mark.parametrize(
+@each(
     "url",
     [
         "git@Example.org:Acme/Shop.git",
@@ -167,7 +168,7 @@ def test_all_ways_to_write_a_remote_are_one_place_without_the_password(url):
     assert normal_remote(url) == "example.org/acme/shop"
 
 
-@pytest.mark.parametrize("url", ["/srv/git/shop.git", "../shop", "file:///srv/shop", ""])
+@each("url", ["/srv/git/shop.git", "../shop", "file:///srv/shop", ""])
 def test_a_local_remote_is_no_place(url):
     assert normal_remote(url) == ""
 
@@ -197,9 +198,7 @@ def test_no_process_is_started_and_each_folder_is_looked_at_once(tmp_path):
 
 
 @pytest.mark.requirement("CAP-14")
-@pytest.mark.parametrize(
-    "folder", ["/no/shop/.worktrees/payroll", "/no/such/2026", "/no/shop/.worktrees/2026"]
-)
+@each("folder", ["/no/shop/.worktrees/payroll", "/no/such/2026", "/no/shop/.worktrees/2026"])
 def test_a_folder_excluded_by_its_name_stays_so_whatever_its_project_is_called_now(folder):
     rules = Rules(names=("payroll", "2026"))
     assert Projects({}, refuses=rules.excludes).by_folder(folder) == EXCLUDED

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.table import each
 from yester.model import Every, Phrase, Prefix, Some, Without, Word
 from yester.text.query import FIELDS, parse_query
 from yester.text.terms import text_terms
@@ -44,7 +45,7 @@ TABLE = [
 ]
 
 
-@pytest.mark.parametrize(("text", "must"), TABLE)
+@each(("text", "must"), TABLE)
 def test_a_question_demands_this_of_every_answer(text, must):
     assert parse_query(text).must == must
 
@@ -79,20 +80,20 @@ def test_filters_can_be_written_into_the_question():
     assert parse_query("http://example.org std::vector").filters == ()
 
 
-@pytest.mark.parametrize("name", sorted(FIELDS))
+@each("name", sorted(FIELDS))
 def test_every_filter_is_understood(name):
     value = {"kind": "prompt", "since": "3d", "until": "today"}.get(name, "x")
     assert parse_query(f"{name}:{value}").filters == ((name, value),)
 
 
-@pytest.mark.parametrize("text", ["kind:of", "since:when", "until:2026-13-01"])
+@each("text", ["kind:of", "since:when", "until:2026-13-01"])
 def test_what_cannot_be_a_filter_is_a_word(text):
     query = parse_query(text)
     assert query.filters == ()
     assert query.terms
 
 
-@pytest.mark.parametrize("text", ["", "   ", "what was that", "??", "( )", '""'])
+@each("text", ["", "   ", "what was that", "??", "( )", '""'])
 def test_a_question_without_a_telling_word_names_nothing(text):
     assert not parse_query(text).named
 
@@ -121,12 +122,12 @@ def test_any_mixture_of_operators_is_a_query_the_store_can_run(tmp_path_factory,
         assert all(0 <= hit.score <= 1 for hit in memory.recall(text))
 
 
-@pytest.mark.parametrize(("stem", "prefixes"), [("ab*", ("ab",)), ("a*", ())])
+@each(("stem", "prefixes"), [("ab*", ("ab",)), ("a*", ())])
 def test_a_beginning_has_at_least_two_letters(stem, prefixes):
     assert parse_query(stem).prefixes == prefixes
 
 
-@pytest.mark.parametrize(("words", "restricts"), [(12, True), (13, False)])
+@each(("words", "restricts"), [(12, True), (13, False)])
 def test_whoever_writes_more_than_twelve_words_is_not_using_operators(words, restricts):
     question = " ".join(["redis", "AND", *(f"word{n}" for n in range(words - 2))])
     assert (parse_query(question).must is not None) is restricts

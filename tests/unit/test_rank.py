@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.table import each
 from yester.ingest.prepare import prepare_item
 from yester.model import KINDS, Candidate, Item, Statistics
 from yester.recall.candidates import adjacent_share
@@ -112,19 +113,17 @@ def test_the_more_outdated_the_lower_and_never_below_what_is_taken(score, one, o
     assert adjust_score(ranked, "stale", 0.0) is ranked
 
 
-@pytest.mark.parametrize(("common", "same"), [(18, True), (17, False)])
+@each(("common", "same"), [(18, True), (17, False)])
 def test_texts_that_share_nine_tenths_of_their_terms_say_the_same(common, same):
     assert same_words(set(range(20)), set(range(common))) is same
 
 
-@pytest.mark.parametrize(("terms", "same"), [(8, True), (7, False)])
+@each(("terms", "same"), [(8, True), (7, False)])
 def test_of_a_few_terms_nothing_can_be_told(terms, same):
     assert same_words(set(range(terms)), set(range(terms))) is same
 
 
-@pytest.mark.parametrize(
-    ("between", "share"), [("", 1.0), ("x", 0.5), ("x y z", 0.5), ("x y z w", 0.0)]
-)
+@each(("between", "share"), [("", 1.0), ("x", 0.5), ("x y z", 0.5), ("x y z w", 0.0)])
 def test_words_asked_side_by_side_count_half_within_four_places(between, share):
     words = between.replace("x", "one").replace("y", "two").replace("z", "three")
     item = Item("r", "message", body=f"brown {words.replace('w', 'four')} bear")

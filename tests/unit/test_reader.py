@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.table import each
 from yester.text.models import DEFAULT, PACKAGED, READER, missing_file, verify_files
 from yester.text.reader import (
     LONGEST,
@@ -130,7 +131,7 @@ def test_a_title_is_some_words_of_the_text_whatever_the_text(reader, request, cl
         assert all(re.sub(r"[\W_]", "", word).casefold() in said for word in own)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "found"),
     [
         ("One is done. Two is not.", ["paragraph: One is done.", "paragraph: Two is not."]),
@@ -172,7 +173,7 @@ def test_no_title_begins_in_an_offer_or_with_a_bare_status():
     assert marks("Let me run it", "barred", is_closing=False) == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("stretch", "title"),
     [
         ("I've now added the key,", "Added the key"),

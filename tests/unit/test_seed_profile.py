@@ -16,6 +16,7 @@ from math import exp
 
 import pytest
 
+from tests.table import each
 from yester.clock import DAY
 from yester.ingest.prepare import prepare_item
 from yester.model import Filters, Item
@@ -82,10 +83,9 @@ def asked(store, query=QUESTION, weights=None, **more):
     return {hit.ref: hit for hit in recall_hits(store, question, weights or Weights.seed_profile())}
 
 
-@pytest.mark.parametrize(
+@each(
     ("recency", "type_", "words", "concepts", "files", "project", "ref"),
     [(*row[1:], row[0].ref) for row in TABLE],
-    ids=REFS,
 )
 def test_a_score_is_the_one_worked_out_by_hand(
     store, ref, recency, type_, words, concepts, files, project

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.capturing import EVENTS, made
+from tests.table import each
 from yester.capture.spool import (
     ENDED_WORKER,
     NewerFormat,
@@ -165,7 +166,7 @@ def test_sweeping_survives_a_hook_that_finishes_meanwhile(spool):
     assert not left.exists()
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "epoch"),
     [(NAME, 1_770_000_000_123), ("0-1-2", 0), ("x", 0), ("", 0), ("²-1", 0), ("-5-1", 0)],
 )

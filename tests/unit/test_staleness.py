@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.table import each
 from yester.model import Item, replace
 from yester.recall.staleness import (
     FRESH,
@@ -48,7 +49,7 @@ HERE = {"a.py": True}
 AWAY = {"a.py": False}
 
 
-@pytest.mark.parametrize(
+@each(
     ("one", "facts", "state", "text"),
     [
         (MODIFIED, known(HERE), "", ""),
@@ -126,7 +127,7 @@ def test_what_became_of_the_file(one, facts, state, text):
     assert (found.factor == 1) == (state == "gone")
 
 
-@pytest.mark.parametrize(
+@each(
     ("facts", "expected"),
     [
         (Facts(), None),  # git said nothing and nobody looked
@@ -173,12 +174,12 @@ def test_what_an_item_changed_weighs_more_than_what_it_read():
     assert of_modified.factor > of_read.factor > 0
 
 
-@pytest.mark.parametrize("file", ["/etc/hosts", "~/notes.md", "../other/a.py", "src/../../a", ""])
+@each("file", ["/etc/hosts", "~/notes.md", "../other/a.py", "src/../../a", ""])
 def test_files_outside_the_project_say_nothing(file):
     assert judge(Work(7, NOW, modified=(file,)), known({file: False})) is None
 
 
-@pytest.mark.parametrize(
+@each(
     ("branch", "parted", "state"),
     [
         ("idea", {"idea": NOW - HOUR}, "other branch"),

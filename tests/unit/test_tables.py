@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.table import each
 from yester.tables import load_pattern, load_rows, load_table
 
 pytestmark = pytest.mark.requirement("DIS-03", "DIS-09")
@@ -19,7 +20,7 @@ SECTIONS = [
 ]
 
 
-@pytest.mark.parametrize(("table", "section"), SECTIONS)
+@each(("table", "section"), SECTIONS)
 def test_every_row_finds_its_examples_and_no_near_miss(table, section):
     for row in load_rows(table, section):
         assert row.examples, row.name
@@ -30,7 +31,7 @@ def test_every_row_finds_its_examples_and_no_near_miss(table, section):
             assert not row.pattern.search(text), (row.name, text)
 
 
-@pytest.mark.parametrize("table", TABLES)
+@each("table", TABLES)
 def test_a_pattern_is_found_by_its_name_alone(table):
     names = [row.name for row in load_rows(table, "patterns")]
     assert len(set(names)) == len(names)

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.table import each
 from yester.text.terms import STOP, locate_words, query_terms, term_hash
 from yester.text.terms import text_terms as expanded
 
@@ -45,9 +46,7 @@ EXPANSIONS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"), EXPANSIONS, ids=[t or "empty" for t, _ in EXPANSIONS]
-)
+@each(("text", "expected"), EXPANSIONS)
 def test_a_text_expands_to_these_terms(text, expected):
     assert terms(text) == expected
 
@@ -108,12 +107,12 @@ def test_stop_words_are_lower_case_words():
     assert all(word.isalpha() and word.islower() for word in STOP)
 
 
-@pytest.mark.parametrize(("length", "terms"), [(64, 1), (65, 0)])
+@each(("length", "terms"), [(64, 1), (65, 0)])
 def test_a_run_longer_than_any_word_is_no_term(length, terms):
     assert len(list(expanded("x" * length))) == terms
 
 
-@pytest.mark.parametrize(("name", "several"), [("aa1gg2cc3hh", True), ("aa1gg2cc3hh4", False)])
+@each(("name", "several"), [("aa1gg2cc3hh", True), ("aa1gg2cc3hh4", False)])
 def test_the_parts_of_a_random_name_are_no_terms(name, several):
     """Seven parts may be an identifier; eight are the id of something."""
     assert (len(list(expanded(name))) > 1) is several

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.table import each
 from yester.memories.utterances import LONGEST_RULE, find_kind, find_utterances, takes_back
 from yester.tables import load_rows
 
@@ -33,7 +34,7 @@ def only(prompt: str):
 # --- the table -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("kind", "row"), ROWS, ids=lambda one: getattr(one, "name", one))
+@each(("kind", "row"), ROWS)
 def test_a_row_finds_its_examples_and_no_near_miss(kind, row):
     assert "fires" in row.values
     for text in row.examples:
@@ -43,7 +44,7 @@ def test_a_row_finds_its_examples_and_no_near_miss(kind, row):
     assert [text for text in row.near_misses if find_kind(text, kind)] == []
 
 
-@pytest.mark.parametrize("row", load_rows("utterances", "vetoes"), ids=lambda row: row.name)
+@each("row", load_rows("utterances", "vetoes"))
 def test_a_veto_has_the_last_word(row):
     for text in row.examples:
         assert row.pattern.search(text)
@@ -51,7 +52,7 @@ def test_a_veto_has_the_last_word(row):
     assert not any(row.pattern.search(text) for text in row.near_misses)
 
 
-@pytest.mark.parametrize("row", load_rows("utterances", "withdrawals"), ids=lambda row: row.name)
+@each("row", load_rows("utterances", "withdrawals"))
 def test_every_way_to_take_something_back(row):
     def ends(said: str, text: str) -> bool:
         return any(takes_back(one, text) for one in find_kind(said, "withdrawal"))
@@ -70,7 +71,7 @@ def test_the_label_of_a_decision_is_told_from_what_is_decided():
 # --- what is none --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each(
     "prompt",
     [
         "don't touch that file for now",
@@ -95,7 +96,7 @@ def test_one_task_a_question_a_quote_and_a_complaint_are_no_rules(prompt):
     assert rules(prompt) == []
 
 
-@pytest.mark.parametrize(
+@each(
     "around",
     ["```\n{}\n```", "~~~\n{}\n~~~", "~~~\n{}", "> {}", '"{}"', "“{}”", "    {}",
      "see <doc>\n{}\n</doc>", "he got this error message:\n{}", "<reminder>{}</reminder>"],
@@ -105,7 +106,7 @@ def test_what_somebody_else_wrote_is_nothing(around):
     assert [text for text in said if find_utterances(around.format(text))] == []
 
 
-@pytest.mark.parametrize("around", ["{}?", "if {}, what breaks", 'he wrote "{}"'])
+@each("around", ["{}?", "if {}, what breaks", 'he wrote "{}"'])
 def test_what_is_asked_supposed_or_quoted_is_not_decided(around):
     said = [text.rstrip(".") for kind, row in ROWS if kind == "decision" for text in row.examples]
     assert [text for text in said if find_kind(around.format(text), "decision")] == []
@@ -114,7 +115,7 @@ def test_what_is_asked_supposed_or_quoted_is_not_decided(around):
 # --- sure, or only proposed ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each(
     "prompt",
     [
         "Never commit to main.",
@@ -163,7 +164,7 @@ FOREIGN = [
 
 
 @pytest.mark.requirement("MEM-08")
-@pytest.mark.parametrize("prompt", FOREIGN)
+@each("prompt", FOREIGN)
 def test_pasted_imperatives_and_what_weakens_safety_make_no_active_rule(prompt):
     assert [one.text for one in find_kind(prompt, "rule") if one.sure] == []
 
@@ -194,7 +195,7 @@ def test_a_long_rule_is_cut_at_a_word():
     assert rule.text.endswith(("all", "of", "these", "many", "checks"))
 
 
-@pytest.mark.parametrize(
+@each(
     ("prompt", "scope", "path"),
     [
         ("never edit package-lock.json", "path", "**/package-lock.json"),

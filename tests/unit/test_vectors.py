@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.table import each
 from yester.text.models import DEFAULT, MODELS
 from yester.text.vectors import (
     CENTRE_DIMS,
@@ -129,7 +130,7 @@ def test_opposites_share_no_bit_even_of_the_longest_codes():
     assert differing_bits(table([vector, -vector]), sign_code(vector)).tolist() == [0, 4_096]
 
 
-@pytest.mark.parametrize("given_", [{}, {"OMP_NUM_THREADS": "3"}])
+@each("given_", [{}, {"OMP_NUM_THREADS": "3"}])
 def test_loading_numpy_leaves_the_environment_as_it_was(given_):
     program = (
         "import os; before = dict(os.environ)\n"

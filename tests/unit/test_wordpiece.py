@@ -6,10 +6,10 @@ import json
 import unicodedata
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.table import each
 from yester.text.models import DEFAULT, PACKAGED
 from yester.text.wordpiece import WordPiece, split_stretches, strip_controls
 
@@ -77,6 +77,6 @@ def test_case_and_accents_make_no_difference(text):
     assert [*PIECES.piece_numbers(text)] == [*PIECES.piece_numbers(bare.lower())]
 
 
-@pytest.mark.parametrize("text", ["", " ", "\n\t", "\x00", "\u200b"])
+@each("text", ["", " ", "\n\t", "\x00", "\u200b"])
 def test_nothing_is_two_control_tokens(text):
     assert PIECES.encode_text(text, 50) == [CLS, SEP]
