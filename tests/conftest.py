@@ -19,7 +19,7 @@ from tests.zygote import Zygote
 # Each run makes other examples, so that few are enough for one; before a release, have many:
 # pytest --hypothesis-profile=thorough
 _UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-settings.register_profile("yester", _UNHURRIED, max_examples=40)
+settings.register_profile("yester", _UNHURRIED, max_examples=20)
 settings.register_profile("thorough", _UNHURRIED, max_examples=1000)
 settings.load_profile("yester")
 
@@ -209,6 +209,7 @@ def samples() -> Path:
 @pytest.fixture
 def memory(home: Path) -> Iterator[Any]:
     import yester
+    from tests.stores import with_store
 
-    with yester.open(home) as opened:
+    with yester.open(with_store(home)) as opened:
         yield opened

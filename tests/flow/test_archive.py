@@ -8,11 +8,12 @@ import time
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.capturing import SESSION, Told, leave, until
 from tests.models import KEY, Reply, serving
+from tests.stores import with_store
 from yester.capture.rules import load_rules
 from yester.cards.sessions import DistilReport, distil_session
 from yester.cards.turns import DistilRules
@@ -89,7 +90,6 @@ def test_a_session_whose_id_is_no_number_gets_one():
 _TEXTS = st.lists(st.from_regex(r"[a-z][a-z `#*-]{0,20}[a-z]", fullmatch=True), max_size=4)
 
 
-@settings(max_examples=40)
 @given(before=st.text(max_size=200), first=_TEXTS, second=_TEXTS)
 def test_nothing_that_stands_there_changes_and_nothing_is_said_twice(before, first, second):
     text = before + new_block(before, "1f3a9c2e", NOON, Lines(bugs=tuple(first)))
@@ -171,7 +171,7 @@ class Desk:
         home.mkdir(mode=0o700)
         self.home, self.user = home, own_home
         (home / "config.toml").write_text("[archive]\non = true\n")
-        self.store = open_store(home, now=1)
+        self.store = open_store(with_store(home), now=1)
         self.told = Told(clock=int(time.time() * 1000) - 60_000)
         self.now = self.told.clock + 30_000
 

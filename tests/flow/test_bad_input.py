@@ -150,7 +150,7 @@ def test_a_full_disk_is_said_and_nothing_stored_is_lost(disk, own_home, transcri
 def test_index_on_a_full_disk_fails_and_goes_on_once_there_is_room(disk, transcript, run):
     t = transcript()
     for n in range(40):
-        t.user(f"question {n} " + " ".join(f"w{n}x{i}" for i in range(3000)))
+        t.user(f"question {n} " + " ".join(f"w{n}x{i % 200}" for i in range(9000)))
     home = disk / "memory"
     ran = run("--home", str(home), "index")
     assert ran.code == 3

@@ -6,6 +6,7 @@ import pytest
 
 import yester
 from tests.readings import every_item
+from tests.stores import with_store
 from yester.context.talk import trivial
 from yester.model import Hit, Item
 from yester.operate.bench import Past, make_questions, measure_recall, read_history
@@ -49,7 +50,7 @@ def two_rounds() -> list[dict]:
 def filled(home, run):
     home.mkdir(mode=0o700)
     (home / "config.toml").write_text('embedder = "none"\n')
-    with yester.open(home) as memory:
+    with yester.open(with_store(home)) as memory:
         memory.add(two_rounds())
         for topic in TOPICS:  # says it best, but too late to be found
             memory.add(session(f"late-{topic}", 99, f"{topic} {topic} today"))
@@ -85,7 +86,7 @@ def test_the_table_says_what_it_does_not_measure(filled):
 
 def test_it_changes_nothing(filled, home):
     def content() -> tuple:
-        with yester.open(home) as memory:
+        with yester.open(with_store(home)) as memory:
             return (
                 list(every_item(memory.store)),
                 content_counts(memory.store).items,
@@ -100,7 +101,7 @@ def test_it_changes_nothing(filled, home):
 
 def test_a_limit_takes_the_newest_and_a_project_those_of_its_own(filled, home):
     assert filled("bench", "self", "--limit", "10", "--json").json["earlier"] == 18.5
-    with yester.open(home) as memory:
+    with yester.open(with_store(home)) as memory:
         memory.add({**item, "project": "blog", "ref": f"b{item['ref']}"} for item in two_rounds())
     assert filled("bench", "self", "--json").json["questions"] == 24
     report = filled("bench", "self", "--project", "blog", "--json").json
@@ -116,7 +117,7 @@ def test_without_enough_history_it_says_so(run, home):
     assert done.err.startswith("Not enough history: 0 questions from 0 sessions, and 10 are needed")
     assert not (home / "yester.db").exists()
     unasked = {f"again-{topic}" for topic in TOPICS[:3]}
-    with yester.open(home) as memory:
+    with yester.open(with_store(home)) as memory:
         memory.add(item for item in two_rounds() if item["session"] not in unasked)
     done = run("bench", "self", "--json")
     assert (done.code, done.json) == (1, {"questions": 9, "sessions": 21})

@@ -486,7 +486,7 @@ def test_an_old_injection_in_the_store_is_not_given_again(filled):
 
 
 @pytest.mark.requirement("DEL-01", "DEL-02", "DEL-04")
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(
     st.lists(st.text(alphabet="ab 🙂𝒳漢<>/&\n\u200d\ud800", max_size=400), min_size=1, max_size=6),
     st.integers(0, 20_000),

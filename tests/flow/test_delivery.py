@@ -324,7 +324,7 @@ def test_a_worker_that_is_slow_at_the_start_gives_the_block_at_the_next_prompt(
     line = t.path.read_text().strip()
     t.raw("".join(
         line.replace("ffffffff-0001", f"ffffffff-{n:06}").replace("first", f"word{n}") + "\n"
-        for n in range(2, 16_000)  # seconds of work
+        for n in range(2, 8_000)  # a second of work
     ))  # fmt: skip
     leave(home, Told(t.session, str(project), str(t.path)).stop("."))
     with connected(home) as client:

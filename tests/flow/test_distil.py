@@ -26,6 +26,7 @@ from tests.distilling import (
     made,
 )
 from tests.readings import every_item
+from tests.stores import with_store
 from yester.agents.base import Options
 from yester.agents.descriptors import AGENTS
 from yester.capture.rules import load_rules
@@ -60,7 +61,7 @@ def sources_of(store, item):
 
 @pytest.fixture
 def store(home):
-    opened = open_store(home, now=1)
+    opened = open_store(with_store(home), now=1)
     yield opened
     opened.close()
 
@@ -235,7 +236,7 @@ def test_turn_by_turn_in_several_goes_and_all_at_once_give_the_same(kinds, ends,
             parts.append(len(story.items))
         globals()[kind](story)
     folder = tempfile.TemporaryDirectory()
-    stores = [open_store(Path(folder.name) / name, now=1) for name in ("1", "2", "3")]
+    stores = [open_store(with_store(Path(folder.name) / name), now=1) for name in ("1", "2", "3")]
     live, whole, goes = stores
     for at, end in zip(parts, [*parts[1:], len(story.items)], strict=True):
         replace(story, items=story.items[:end]).store(live, at)
@@ -437,7 +438,7 @@ def test_two_sessions_that_do_the_same_at_the_same_time_are_observed_once(store)
 def test_work_of_the_same_name_that_tells_something_else_is_told_by_itself(home, between):
     told = []
     for all_at_once in (True, False):
-        with closing(open_store(home / str(all_at_once), now=1)) as store:
+        with closing(open_store(with_store(home / str(all_at_once)), now=1)) as store:
             story, at = Story(), 0
             turns = [fixed_bug, *[second_turn] * between, fixed_again, second_turn]
             for turn in turns:

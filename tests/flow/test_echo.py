@@ -7,6 +7,7 @@ import pytest
 from tests.capturing import SESSION, Told
 from tests.distilling import distilled
 from tests.readings import every_item
+from tests.stores import with_store
 from yester.agents.base import Options
 from yester.agents.descriptors import AGENTS
 from yester.capture.rules import load_rules
@@ -34,7 +35,7 @@ class Desk:
     def __init__(self, home):
         home.mkdir()
         self.home = home
-        self.store = open_store(home, now=1)
+        self.store = open_store(with_store(home), now=1)
         self.config = load_config(home, {})
         self.events = Events(self.store, self.config, load_rules(self.config))
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from tests.capturing import SESSION, Told, leave
 from tests.readings import every_item
+from tests.stores import with_store
 from yester.agents.base import Options
 from yester.agents.descriptors import AGENTS
 from yester.capture.rules import begin_pause, end_pause, load_rules
@@ -35,7 +36,7 @@ class Intake:
 
     def __init__(self, home, clock=time.time):
         self.home = home
-        self.store = open_store(home, now=1)
+        self.store = open_store(with_store(home), now=1)
         self.clock = clock
 
     @property

@@ -12,6 +12,7 @@ import pytest
 import yester
 from tests.redaction import list_examples
 from tests.serving import Serving, serving
+from tests.stores import with_store
 from tests.table import each
 from yester.ingest.prepare import prepare_item
 from yester.model import Feedback, Injection, Item, Project, Session
@@ -52,7 +53,7 @@ ITEMS = [
 
 
 def filled(home):
-    with yester.open(home) as memory:
+    with yester.open(with_store(home)) as memory:
         store = memory.store
         with store.transaction("items"):
             for project in (SHOP, BAKERY):
@@ -123,7 +124,7 @@ def test_a_search_answers_with_an_index_of_at_most_twenty(api):
 
 @pytest.mark.requirement("DEL-05")
 def test_a_row_of_the_index_costs_about_75_tokens(tmp_path):
-    with yester.open(tmp_path / "memory") as memory:
+    with yester.open(with_store(tmp_path / "memory")) as memory:
         memory.add([
             {"ref": str(n), "project": "a-service-with-a-name", "type": "refactor",
              "title": f"Changed the {n}. " * (n % 5), "subtitle": "Why it was. " * (n % 7),
@@ -245,7 +246,7 @@ def test_sessions_are_found_by_what_was_said_and_tell_their_summary(api):
 
 @pytest.mark.requirement("DEL-07")
 def test_messages_stand_in_for_observations_where_there_are_none(tmp_path):
-    with yester.open(tmp_path / "memory") as memory:
+    with yester.open(with_store(tmp_path / "memory")) as memory:
         memory.add([{"ref": "1", "kind": "message", "text": "the walrus sings"}])
     with serving(tmp_path / "memory") as api:
         found = api.get("/api/search/observations", query="walrus")
@@ -294,7 +295,7 @@ def test_a_session_is_an_anchor_by_its_number_too(api):
 
 @pytest.mark.requirement("DEL-07", "REC-11")
 def test_the_default_depth_is_ten_and_ten(tmp_path):
-    with yester.open(tmp_path / "memory") as memory:
+    with yester.open(with_store(tmp_path / "memory")) as memory:
         memory.add([{"ref": str(n), "text": f"step {n}", "epoch": n + 1} for n in range(30)])
     with serving(tmp_path / "memory") as api:
         found = api.get("/api/search/timeline-by-query", query='"step 15"')

@@ -10,6 +10,7 @@ import pytest
 import yester
 from tests.distilling import Story, distilled, fixed_bug
 from tests.serving import serving
+from tests.stores import with_store
 from yester.ingest.prepare import prepare_item
 from yester.model import Answered, Event, Injection, Item, Spend
 from yester.store import open_store
@@ -20,7 +21,7 @@ DAY = 86_400_000
 @pytest.mark.requirement("DEL-07", "DEL-11")
 def test_curves_have_a_number_for_each_day(tmp_path):
     now = int(time.time() * 1000)
-    with yester.open(tmp_path / "memory") as memory:
+    with yester.open(with_store(tmp_path / "memory")) as memory:
         store = memory.store
         with store.transaction("items"):
             store.put([
@@ -52,7 +53,7 @@ def test_curves_have_a_number_for_each_day(tmp_path):
 
 @pytest.mark.requirement("DEL-07")
 def test_only_the_most_frequent_types_have_a_curve_of_their_own(tmp_path):
-    with yester.open(tmp_path / "memory") as memory:
+    with yester.open(with_store(tmp_path / "memory")) as memory:
         memory.add([
             {"ref": f"{n}-{k}", "kind": "observation", "type": f"type{n}", "text": f"{n} {k}"}
             for n in range(30)

@@ -9,6 +9,7 @@ import pytest
 import yester
 from tests.readings import every_item
 from tests.serving import serving
+from tests.stores import with_store
 from yester.config import load_config
 from yester.memories.remember import Draft
 from yester.model import Filters, Paging
@@ -48,7 +49,7 @@ def keys(api):
 
 
 def ids(home):
-    with yester.open(home) as memory:
+    with yester.open(with_store(home)) as memory:
         return {item.id: (item.ref, item.body) for item in every_item(memory.store)}
 
 
@@ -59,7 +60,7 @@ def merge(api, source, into, **more):
 def test_a_merge_is_shown_first_and_then_moves_everything_for_good(
     api, home, folders, run, transcript
 ):
-    with yester.open(home) as memory:
+    with yester.open(with_store(home)) as memory:
         for name in ("shop", "shop-old"):
             memory.memories.keep(Draft(f"Orders keep UTC in {name}", "note", slug="utc"), name)
     before, everything = keys(api), ids(home)
@@ -75,7 +76,7 @@ def test_a_merge_is_shown_first_and_then_moves_everything_for_good(
     assert (done["items"], done["sessions"]) == (would["items"], would["sessions"])
     assert keys(api) == {"shop": "name:shop", "notes": before["notes"]}
     assert ids(home) == everything  # every item under its id
-    with yester.open(home) as memory:
+    with yester.open(with_store(home)) as memory:
         assert len(memory.store.sessions(Filters(projects=("shop",)), Paging(9))) == 2
         slugs = [memo.slug for memo in memory.memories.list("shop")]
         assert sorted(slugs) == ["utc", "utc-2"]

@@ -7,11 +7,12 @@ import socket
 from itertools import islice
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import yester
 from tests.serving import serving
+from tests.stores import with_store
 from yester.faces.http.stream import MOST_MISSED, encode_event, is_cursor
 from yester.model import Injection, Session
 
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.requirement("DEL-07")
 
 @pytest.fixture
 def api(tmp_path):
-    with yester.open(tmp_path / "memory") as memory:
+    with yester.open(with_store(tmp_path / "memory")) as memory:
         memory.add([{"ref": "old", "text": "before anybody listened"}])
     with serving(tmp_path / "memory") as found:
         yield found
@@ -119,7 +120,6 @@ def test_the_server_ends_while_clients_listen(tmp_path):
 
 
 @given(st.text(max_size=40), st.integers(0, 10**15 - 1), st.integers(0, 10**15 - 1))
-@settings(max_examples=40)
 def test_no_text_can_end_an_event_or_begin_another(text, item, line):
     told = encode_event("item", f"{item}-{line}", {"title": text, "more": f"\r\n\ndata: {text}"})
     lines = told.data.split(b"\n")

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import yester
+from tests.stores import with_store
 from yester.errors import StoreError, UsageError
 from yester.model import Project
 from yester.project import identify_project
@@ -155,10 +156,10 @@ def test_several_threads_and_openings_may_write_at_once(home):
         assert len(memory.recall("thread", k=100)) == 30
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(st.lists(st.text(max_size=80), min_size=1, max_size=5), st.text(max_size=60))
 def test_any_texts_can_be_added_and_any_text_asked(tmp_path_factory, texts, query):
-    with yester.open(tmp_path_factory.mktemp("any")) as memory:
+    with yester.open(with_store(tmp_path_factory.mktemp("any"))) as memory:
         memory.add({"ref": str(n), "text": text} for n, text in enumerate(texts))
         assert len(memory.recall("", k=10)) == len(texts)
         for hit in memory.recall(query):

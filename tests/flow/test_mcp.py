@@ -17,6 +17,7 @@ import pytest
 
 import yester
 from tests.capturing import made, until, worker_that
+from tests.stores import with_store
 
 T = 1_770_000_000
 HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test"}}
@@ -71,7 +72,7 @@ class Peer:
 
 @pytest.fixture
 def store(home: Path) -> Path:
-    with yester.open(home) as memory:
+    with yester.open(with_store(home)) as memory:
         memory.add(
             [
                 {"ref": str(n), "kind": "message", "project": "shop", "text": text, "epoch": T + n}

@@ -13,6 +13,7 @@ import pytest
 
 import yester
 from tests.capturing import answered, made, worker_that
+from tests.stores import with_store
 from yester.faces.mcp.calls import WORKFLOW, answer_call, open_for_tools
 from yester.faces.mcp.server import Server, load_tools
 from yester.faces.mcp.text import most_tokens
@@ -72,7 +73,7 @@ def store(home: Path) -> Path:
 
 
 def fill(home: Path, *items: dict[str, Any]) -> None:
-    with yester.open(home) as memory:
+    with yester.open(with_store(home)) as memory:
         memory.add(items, embed="later")
 
 

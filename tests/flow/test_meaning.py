@@ -20,6 +20,7 @@ import yester
 from tests import finding
 from tests.capturing import Told, answered, leave, made, until, worker_that
 from tests.readings import every_item
+from tests.stores import with_store
 from yester.capture.question import ask_worker
 from yester.context.prompt import Given, Search, at_prompt
 from yester.ingest.vectors import embed_waiting, item_parts
@@ -71,7 +72,7 @@ def opened(home, model, vectors_on):
     memories = []
 
     def open_(embedder=model):
-        memory = yester.open(home)
+        memory = yester.open(with_store(home))
         memory.embedder = embedder
         memories.append(memory)
         return memory

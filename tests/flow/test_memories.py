@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests import finding
+from tests.stores import with_store
 from tests.table import each
 from yester.clock import DAY
 from yester.context.prompt import Given, at_prompt
@@ -36,7 +37,7 @@ AGENT = Author("claude-code", NOW, "agent")
 
 @pytest.fixture
 def store(tmp_path):
-    opened = open_store(tmp_path / "store", now=1)
+    opened = open_store(with_store(tmp_path / "store"), now=1)
     yield opened
     opened.close()
 
@@ -194,7 +195,7 @@ HOSTILE = st.one_of(
 
 
 @pytest.mark.requirement("MEM-01", "CAP-11")
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(
     text=HOSTILE, title=HOSTILE, who=HOSTILE, why=HOSTILE, path=HOSTILE, ref=HOSTILE,
     type=st.sampled_from(["", *CATEGORIES]), tags=st.lists(HOSTILE, max_size=3),

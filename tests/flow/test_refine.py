@@ -7,6 +7,7 @@ import json
 import pytest
 
 from tests.models import KEY, Reply, serving
+from tests.stores import with_store
 from yester.config import load_config
 from yester.errors import ConfigError
 from yester.ingest.prepare import Shown
@@ -78,7 +79,7 @@ class Desk:
     def __init__(self, server, home):
         home.mkdir(mode=0o700)
         self.server, self.home = server, home
-        self.store = open_store(home, now=1)
+        self.store = open_store(with_store(home), now=1)
         self.told, self.slept, self.time = [], [], 0.0
 
     def asker(self, **more):

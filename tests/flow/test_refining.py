@@ -15,6 +15,7 @@ from tests.capturing import SESSION as HOOKED
 from tests.distilling import RULES, SESSION, Story, distilled, fixed_bug, made
 from tests.models import KEY, Reply, serving
 from tests.readings import every_item
+from tests.stores import with_store
 from yester.cards.sessions import DistilReport, distil_session
 from yester.config import load_config
 from yester.llm.budget import open_asker
@@ -72,7 +73,7 @@ class Desk:
     def __init__(self, home):
         self.home = home
         self.key = SESSION
-        self.store = open_store(home, now=1)
+        self.store = open_store(with_store(home), now=1)
 
     @property
     def session(self):

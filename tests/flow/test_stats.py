@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from tests.stores import with_store
 from yester.ingest.prepare import prepare_item
 from yester.llm.budget import DAY, day_of, known_prices
 from yester.model import Injection, Item, Session, Spend
@@ -22,7 +23,7 @@ def today():
 
 @pytest.fixture
 def store(home):
-    opened = open_store(home, now=1)
+    opened = open_store(with_store(home), now=1)
     yield opened
     opened.close()
 

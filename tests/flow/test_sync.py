@@ -255,7 +255,6 @@ def base_of(left: dict, right: dict):
     }
 
 
-@settings(max_examples=60)
 @given(states, states, states, times, times)
 def test_after_a_plan_both_sides_agree_and_every_version_is_somewhere(had, left, right, one, two):
     before = versions(had)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import yester
 from tests.readings import every_item
+from tests.stores import with_store
 from yester.errors import NotFound, UsageError
 from yester.ingest.prepare import prepare_item
 from yester.model import replace
@@ -202,7 +203,6 @@ def test_a_wrong_call_is_refused(steps, wrong):
         steps.timeline(**wrong)
 
 
-@settings(max_examples=60)
 @given(data=st.data())
 def test_a_timeline_is_a_slice_of_everything_by_time_however_many_share_a_moment(
     tmp_path_factory, data
@@ -212,7 +212,7 @@ def test_a_timeline_is_a_slice_of_everything_by_time_however_many_share_a_moment
     before, after = data.draw(st.integers(0, 45)), data.draw(st.integers(0, 45))
     number = data.draw(st.integers(0, len(moments) - 1))
     only = data.draw(st.sampled_from([(), ("prompt",)]))
-    with yester.open(tmp_path_factory.mktemp("line")) as memory:
+    with yester.open(with_store(tmp_path_factory.mktemp("line"))) as memory:
         memory.add(
             {"ref": str(n), "kind": kinds[n], "text": f"step {n}", "epoch": NOON + moment / 1000}
             for n, moment in enumerate(moments)

@@ -6,6 +6,7 @@ import pytest
 
 from tests.capturing import Told, leave, until
 from tests.distilling import LATER, RULES, SESSION, Story, made
+from tests.stores import with_store
 from yester.cards.sessions import DistilReport, distil_session
 from yester.config import load_config
 from yester.ingest.prepare import prepare_item
@@ -38,7 +39,7 @@ def reader():
 
 @pytest.fixture
 def store(home):
-    opened = open_store(home, now=1)
+    opened = open_store(with_store(home), now=1)
     yield opened
     opened.close()
 
@@ -118,7 +119,7 @@ def test_turn_by_turn_and_twice_give_the_same_titles(tmp_path, reader):
     for number in range(9):
         worked(story, f"ok go on with part {number}", CLOSING.replace("three", f"{number + 3}"))
         after.append(len(story.items))
-    live, whole = (open_store(tmp_path / name, now=1) for name in ("live", "whole"))
+    live, whole = (open_store(with_store(tmp_path / name), now=1) for name in ("live", "whole"))
     for since, end in zip([0, *after], after, strict=False):
         replace(story, items=story.items[:end]).store(live, since)
         distil_all(live, reader)

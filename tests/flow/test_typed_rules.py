@@ -13,6 +13,7 @@ from itertools import permutations
 import pytest
 
 from tests.distilling import Story, distilled, fixed_bug, made
+from tests.stores import with_store
 from yester.context.start import Here, at_start
 from yester.errors import NotYours
 from yester.ingest.prepare import prepare_item
@@ -34,7 +35,7 @@ BACKFILL = FIRST + 100 * DAY
 
 @pytest.fixture
 def store(tmp_path):
-    opened = open_store(tmp_path, now=1)
+    opened = open_store(with_store(tmp_path), now=1)
     yield opened
     opened.close()
 

@@ -12,6 +12,7 @@ import pytest
 import yester
 from tests.capturing import Told, leave
 from tests.flow.test_mcp import Peer, start  # noqa: F401 -- a fixture
+from tests.stores import with_store
 from tests.table import each
 from yester.agents.descriptors import AGENTS, detect_agent, detect_session
 from yester.model import ON_REQUEST, Injection, UseCounts
@@ -34,7 +35,7 @@ TALK = (
 
 @pytest.fixture
 def store(home: Path) -> Path:
-    with yester.open(home) as memory:
+    with yester.open(with_store(home)) as memory:
         memory.add(
             {
                 "ref": str(n),

@@ -5,13 +5,14 @@ from __future__ import annotations
 from contextlib import closing
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import astuple
 
 import yester.store
 from tests import finding
 from tests.readings import every_item
+from tests.stores import with_store
 from tests.table import each
 from yester.errors import FeedExpired, UsageError
 from yester.ingest.prepare import prepare_item
@@ -50,7 +51,7 @@ from yester.store.figures import (
 )
 from yester.text.document import tokens_of_length
 
-BACKENDS = {"sqlite": lambda folder: yester.store.open_store(folder, now=1_000)}
+BACKENDS = {"sqlite": lambda folder: yester.store.open_store(with_store(folder), now=1_000)}
 DAY = 86_400_000
 
 
@@ -724,12 +725,11 @@ def test_closing_twice_is_harmless(store):
     store.close()
 
 
-@settings(max_examples=40)
 @given(st.text(max_size=300), st.text(max_size=40), st.text(min_size=1, max_size=40))
 def test_any_text_can_be_stored_and_asked_for(tmp_path_factory, body, title, query):
     from yester.text.terms import query_terms
 
-    store = yester.store.open_store(tmp_path_factory.mktemp("any"), now=1)
+    store = yester.store.open_store(with_store(tmp_path_factory.mktemp("any")), now=1)
     try:
         clean = [text.encode("utf-8", "replace").decode() for text in (body, title)]
         put(store, item("1", clean[0], title=clean[1], tool=clean[1], type=clean[1]))

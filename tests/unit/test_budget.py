@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.stores import with_store
 from tests.table import each
 from yester.config import load_config
 from yester.errors import ConfigError, OverBudget
@@ -49,7 +50,7 @@ class Named:
 
 @pytest.fixture
 def store(tmp_path):
-    opened = open_store(tmp_path / "store", now=1)
+    opened = open_store(with_store(tmp_path / "store"), now=1)
     yield opened
     opened.close()
 
@@ -202,7 +203,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(steps=STEPS, limit=st.integers(0, 150), flights=st.integers(1, 3))
 def test_however_processes_interleave_the_limit_holds(tmp_path_factory, steps, limit, flights):
     """Three open stores stand for three processes; each does its part of the steps in turn."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.written import titles
@@ -126,7 +126,6 @@ def test_no_text_contradicts_itself():
     assert not [text for text in texts if contradiction_of(text, text)]
 
 
-@settings(max_examples=60)
 @given(titles | st.text(max_size=60), titles)
 def test_any_two_texts_can_be_compared(older, newer):
     assert "\n" not in contradiction_of(f"use {older}", f"never {newer}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.stores import with_store
 from tests.table import each
 from yester.clock import parse_iso
 from yester.errors import SourceError
@@ -15,7 +16,7 @@ pytestmark = pytest.mark.requirement("IMP-02")
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path):
-    store = open_store(tmp_path, now=1)
+    store = open_store(with_store(tmp_path), now=1)
     with pytest.raises(SourceError, match="gone: no such folder"):
         import_folder(store, tmp_path / "gone", GLOBAL, Author("import", 1))
     store.close()

@@ -6,7 +6,7 @@ import tomllib
 from contextlib import suppress
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.table import each
@@ -71,7 +71,6 @@ _NAMES = st.sampled_from(["~/a", "c", "git:x/y", 'q"\\', "ü", "thinking", "skip
     st.sampled_from(["", "projects"]),
 )
 @example(["thinking = true", "[llm]", "projects.e = 'f'", "[projects]"], {"c": "d"}, "projects")
-@settings(max_examples=200)
 def test_an_edit_gives_the_old_settings_with_the_changes_or_none(lines, changes, section):
     text = "\n".join(lines)
     new = edit_text(text, changes, section)
@@ -89,7 +88,6 @@ _KEYS = st.sampled_from(["git:x/a", "git:x/b", "dir:/c", "name:a", "name:b", "na
 
 @pytest.mark.requirement("CAP-07")
 @given(st.lists(st.tuples(_KEYS, _KEYS), max_size=6))
-@settings(max_examples=150)
 def test_whatever_is_merged_in_whatever_order_leads_to_where_it_was_merged(steps):
     """A model of it: each key stands for what was captured under it."""
     overrides: dict[str, str] = {}

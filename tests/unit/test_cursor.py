@@ -8,7 +8,7 @@ import json
 import apsw
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.readings import by_identity, loses_nothing_when_stopped, one, reading, resumed
@@ -458,7 +458,6 @@ def whole_files(tmp_path_factory):
     return [("store.db", store(folder, *FULL).read_bytes()), ("a.vscdb", editor.path.read_bytes())]
 
 
-@settings(max_examples=60)
 @given(changes=st.lists(st.tuples(st.integers(0, 1 << 20), st.integers(0, 255)), max_size=40))
 def test_flipped_bytes_never_stop_the_run(whole_files, tmp_path_factory, changes):
     folder = tmp_path_factory.mktemp("damaged")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.distilling import letters
@@ -93,7 +93,6 @@ def test_a_message_is_its_sentences_points_and_headings():
     assert split_statements(MESSAGE)[-1].heading == "What was wrong"
 
 
-@settings(max_examples=60)
 @given(
     st.lists(
         st.sampled_from(

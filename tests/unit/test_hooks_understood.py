@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.capturing import EVENTS, SESSION, Told
@@ -473,7 +473,6 @@ _values = st.recursive(
 
 
 @pytest.mark.requirement("OPS-05")
-@settings(max_examples=60)
 @given(
     event=st.sampled_from([*EVENTS, "StopFailure", "Interrupt", "Other", ""]),
     payload=st.dictionaries(_names, _values, max_size=12),

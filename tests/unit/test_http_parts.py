@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.conftest import ROOT
@@ -201,7 +201,6 @@ def test_the_end_of_a_range_includes_a_whole_day():
 
 
 @given(st.text(max_size=25) | st.from_regex(r"\d{4}-\d\d-\d\d", fullmatch=True), st.booleans())
-@settings(max_examples=100)
 def test_any_text_is_a_time_or_a_usage_error(text, end):
     with suppress(UsageError):
         assert isinstance(parse_bound(text, NOW, UTC, end=end), int)

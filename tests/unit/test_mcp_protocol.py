@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from yester.faces.mcp.calls import answer_call, open_for_tools
@@ -240,7 +240,6 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=60)
 @given(
     st.fixed_dictionaries(
         {},

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from yester.context.lines import quote_lines
@@ -108,7 +108,6 @@ def test_what_is_cut_off_is_within_its_budget_and_can_be_gone_on_with(text, most
 
 
 @pytest.mark.requirement("DEL-05")
-@settings(max_examples=60)
 @given(st.text(max_size=600), st.text(max_size=200), st.text(max_size=60))
 @example("\U0001f7e3" * 600, "\U0001f7e3" * 200, "\U0001f7e3" * 60)
 def test_a_row_is_one_line_of_at_most_100_tokens(text, title, project):
@@ -139,7 +138,6 @@ def test_an_ordinary_row_costs_50_to_100_tokens_and_twenty_fit_an_answer():
     assert add_rows(page, [shown] * 20) == 0
 
 
-@settings(max_examples=40)
 @given(st.lists(st.text(max_size=400), max_size=60), st.text(max_size=200))
 def test_an_answer_is_never_longer_than_its_budget(texts, note):
     page = Page(f"search {note}", "head")

@@ -74,7 +74,7 @@ def test_a_folder_outside_of_the_tree_is_refused(folder):
     assert "categories.decision.folder" in found.warnings[0]
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(st.fixed_dictionaries({}, optional={
     "retrieval": values | st.fixed_dictionaries({"max_inject": values}),
     "categories": values | st.dictionaries(st.text(max_size=4), st.fixed_dictionaries(

@@ -63,7 +63,7 @@ def test_a_changed_file_keeps_its_keys_in_their_order(text):
     assert (back.hash, list(back.values)) == (one.hash, list(one.values))
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(titles.filter(str.strip), values)
 def test_any_title_and_content_comes_back_as_it_was(title, content):
     one = memory(title=title, content={"decision": content})
@@ -127,7 +127,7 @@ def test_a_value_that_cannot_be_is_named(name, value):
         parse_memory_file(memory(**{name: value}).to_bytes())
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(st.binary(max_size=60) | st.text(max_size=60).map(str.encode) | objects.map(
     lambda value: json.dumps(value).encode()))  # fmt: skip
 def test_nothing_but_a_sentence_comes_of_any_bytes(data):

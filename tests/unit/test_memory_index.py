@@ -85,7 +85,6 @@ def test_a_hostile_tag_stays_one_tag(tag):
     assert theirs(text)[1] == PATH
 
 
-@settings(max_examples=80)
 @given(categories, titles, paths, st.lists(titles, max_size=3))
 def test_reading_a_line_gives_back_what_it_was_made_from(category, title, path, tags):
     one = index_line(category, title, path, tags, "x")
@@ -161,7 +160,7 @@ def test_a_line_with_signs_nobody_sees_is_not_right():
     assert update_index(text, [B]) == str(B) + "\n"
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(st.lists(st.tuples(titles, st.integers(0, 6)), max_size=6), st.text(max_size=80))
 def test_an_updated_index_lists_exactly_what_it_should_and_then_stays(rows, before):
     wanted = list({n: index_line("decision", t, f"d/{n}.json") for t, n in rows}.values())

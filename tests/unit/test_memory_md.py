@@ -95,7 +95,6 @@ markup = st.lists(st.sampled_from(
     max_size=20).map("\n".join)  # fmt: skip
 
 
-@settings(max_examples=50)
 @given(st.text(max_size=200) | markup)
 def test_whatever_a_page_holds_its_notes_stand_where_they_say(text):
     found = parse_page(text)
@@ -147,7 +146,7 @@ notes = st.lists(st.sampled_from(["alpha one two", "beta three", "alpha one", "g
                  max_size=6).map(lambda found: "".join(f"- {one}\n" for one in found))  # fmt: skip
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(notes, notes)
 def test_names_are_unique_and_reading_the_same_again_keeps_them(one, other):
     first = known(one)
@@ -198,7 +197,6 @@ pages = st.lists(st.sampled_from(
     max_size=12)  # fmt: skip
 
 
-@settings(max_examples=50)
 @given(
     pages, st.sampled_from(["\n", "\r\n"]), st.booleans(), titles, st.sampled_from(["", "A", "Z"])
 )
@@ -269,7 +267,6 @@ def test_a_promoted_line_opens_nothing_and_loads_nothing(text):
     assert [e.title for e in found.notes] == ["", "Behind"]
 
 
-@settings(max_examples=40)
 @given(titles)
 def test_one_line_stays_what_it_is(text):
     assert render_line(render_line(text)) == render_line(text)

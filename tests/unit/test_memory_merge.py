@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from yester.errors import UsageError
@@ -22,7 +22,6 @@ RUNBOOKS = st.fixed_dictionaries(
 
 
 @pytest.mark.requirement("MEM-02")
-@settings(max_examples=40)
 @given(FORMS, FORMS)
 def test_who_changes_nothing_changes_nothing(base, other):
     assert merge_changes(base, base, other) == other
@@ -31,7 +30,6 @@ def test_who_changes_nothing_changes_nothing(base, other):
 
 
 @pytest.mark.requirement("MEM-02")
-@settings(max_examples=60)
 @given(LISTS, LISTS, LISTS)
 def test_of_lists_both_additions_and_both_removals_stay(base, mine, theirs):
     found = merge_changes({"tags": base}, {"tags": mine}, {"tags": theirs}).get("tags", [])
@@ -53,7 +51,6 @@ def test_where_both_have_written_something_else_they_are_told():
 
 
 @pytest.mark.requirement("MEM-03")
-@settings(max_examples=50)
 @given(RUNBOOKS, RUNBOOKS)
 def test_joining_loses_nothing_of_a_list_and_takes_the_newer_word(old, new):
     found = join_contents(RUNBOOK.fields, old, new)

@@ -86,7 +86,7 @@ def texts(value):
 
 
 @pytest.mark.requirement("MEM-01", "CAP-10", "CAP-11")
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(contents())
 def test_a_content_of_hostile_texts_is_harmless_and_stable(drawn):
     row, content = drawn
@@ -105,7 +105,7 @@ def test_a_content_of_hostile_texts_is_harmless_and_stable(drawn):
 
 
 @pytest.mark.requirement("MEM-01")
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(contents(), TEXT, st.lists(TEXT, max_size=3), st.lists(TEXT, max_size=2))
 def test_what_an_editor_is_given_reads_back_as_it_was(drawn, title, tags, files):
     row, content = drawn
@@ -119,7 +119,6 @@ def test_what_an_editor_is_given_reads_back_as_it_was(drawn, title, tags, files)
     assert normalise_form({**values, **back}) == values
 
 
-@settings(max_examples=40)
 @given(st.text(max_size=200))
 def test_any_text_is_read_as_a_form_or_refused_with_a_sentence(text):
     with suppress(UsageError):
@@ -127,7 +126,6 @@ def test_any_text_is_read_as_a_form_or_refused_with_a_sentence(text):
 
 
 @pytest.mark.requirement("MEM-01")
-@settings(max_examples=100)
 @given(st.text(max_size=60))
 @example("ẞ")
 @example("C#")
@@ -152,7 +150,6 @@ def test_tags_of_one_thing_are_one():
     ]  # fmt: skip
 
 
-@settings(max_examples=50)
 @given(EVERY, st.lists(TEXT, max_size=3), st.lists(TEXT, max_size=3), TEXT)
 def test_nothing_is_without_a_tag(category, concepts, files, text):
     found = fill_tags(category, concepts, files, text, {"db": 3})
@@ -181,7 +178,6 @@ def test_a_tag_that_means_one_in_use_is_pointed_to_it():
     assert suggest_tags(["postgres"], used) == {}
 
 
-@settings(max_examples=100)
 @given(st.text(max_size=300))
 def test_any_title_has_a_name_and_any_text_a_title(text):
     name = make_slug(text)

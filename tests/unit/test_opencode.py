@@ -8,7 +8,7 @@ import os
 import apsw
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.readings import by_identity, loses_nothing_when_stopped, one, reading, resumed
@@ -512,7 +512,6 @@ def whole(tmp_path_factory):
     return db.path.read_bytes()
 
 
-@settings(max_examples=60)
 @given(changes=st.lists(st.tuples(st.integers(0, 1 << 20), st.integers(0, 255)), max_size=40))
 def test_flipped_bytes_never_stop_the_run(whole, tmp_path_factory, changes):
     path = tmp_path_factory.mktemp("damaged") / "opencode.db"
@@ -536,7 +535,6 @@ JSON = st.recursive(
 )  # fmt: skip
 
 
-@settings(max_examples=60)
 @given(value=JSON, kind=st.sampled_from(["tool", "text", "reasoning", "file"]))
 def test_any_json_in_any_place_is_read_without_an_error(tmp_path_factory, value, kind):
     db = Database(tmp_path_factory.mktemp("any") / "opencode.db", FIRST + SECOND)

@@ -9,7 +9,7 @@ import re
 import sys
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.table import each
@@ -119,7 +119,6 @@ words = st.sampled_from(
 messages = st.one_of(st.text(max_size=60), st.lists(words, max_size=40).map(" ".join))
 
 
-@settings(max_examples=60)
 @given(request=messages, closing=messages)
 def test_a_title_is_some_words_of_the_text_whatever_the_text(reader, request, closing):
     title = reader.find_title(request, closing)

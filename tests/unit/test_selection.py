@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from yester.memories.categories import CATEGORIES, TIE, category_priority, order_hits
@@ -37,7 +37,6 @@ def test_a_type_of_something_that_is_no_memory_counts_for_nothing():
     assert ids(order_hits(hits)) == [2, 1]
 
 
-@settings(max_examples=60)
 @given(
     st.lists(st.tuples(st.floats(0, 1), st.sampled_from([*CATEGORIES, "other"])), max_size=8),
     st.randoms(),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.table import each
@@ -53,7 +53,6 @@ def test_a_glimpse_shows_the_same_place_as_a_snippet():
 
 
 @given(st.text(max_size=300), st.text(max_size=30), st.integers(20, 120))
-@settings(max_examples=60)
 def test_a_glimpse_of_any_text_is_one_line_of_it(text, query, most):
     shown = glimpse_finder(query_terms(query))(text, most)
     assert "\n" not in shown

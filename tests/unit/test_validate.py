@@ -8,7 +8,7 @@ from hashlib import sha256
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.table import each
@@ -245,7 +245,6 @@ def test_no_tag_and_nothing_hidden_comes_through(bad):
         assert sign not in found
 
 
-@settings(max_examples=60)
 @given(st.text(max_size=200))
 def test_whatever_comes_is_notes_or_malformed(text):
     try:
@@ -267,7 +266,6 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=60)
 @given(JSON)
 def test_whatever_json_comes_is_notes_or_malformed(value):
     for shape in (TurnNotes, Headings):
@@ -330,7 +328,6 @@ HOSTILE = st.lists(
 ).map("".join)  # fmt: skip
 
 
-@settings(max_examples=80)
 @given(text=HOSTILE, title=HOSTILE, path=HOSTILE)
 @pytest.mark.requirement("DEL-04")
 def test_no_text_can_end_the_fence_it_stands_in(text, title, path):
