@@ -299,7 +299,7 @@ class Memory:
 
         agent, tool = filters.agent, filters.tool
         if agent and agent not in AGENTS and is_unused(Filters(agent=agent)):
-            known = [*AGENTS, *filter_facets(store, _LISTED_NAMES).agents]
+            known = sorted({*AGENTS, *filter_facets(store, _LISTED_NAMES).agents})
             raise unknown_name("agent", agent, known, "agent")
         if tool and is_unused(Filters(tool=tool)):
             raise NotFound(

@@ -33,6 +33,29 @@ def filled(run, transcript):
     return run
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("recall", "--agent", "claude"), "no agent is called 'claude'; did you mean claude-code"),
+        (("recall", "dates", "--type", "decsion"), "no type is called 'decsion'; did you mean dec"),
+        (("recall", "--tool", "Bsh"), "no call of a tool 'Bsh' is recorded"),
+        (("recall", "--session", "abcdef"), "no session 'abcdef'"),
+        (("sessions", "--agent", "clade-code"), "no agent is called 'clade-code'; did you mean"),
+        (("recent", "--agent", "clade-code"), "no agent is called 'clade-code'; did you mean"),
+        (("sessions", "--since", "2030-01-01"), "No sessions found. Try fewer filters"),
+        (("recall", "--agent", "aider"), "Nothing found"),
+    ],
+    ids=str,
+)
+@pytest.mark.requirement("OPS-04")
+def test_a_name_that_nobody_has_is_told_from_an_empty_answer(filled, words, said):
+    done = filled(*words)
+    assert done.code == 1
+    assert said in done.err
+    assert done.err.count("claude-code") <= 1
+    assert filled(*words, "--json").json
+
+
 @pytest.mark.requirement("DEL-09")
 def test_with_nothing_indexed_it_says_how_to_index(run):
     done = run("recall", "anything")

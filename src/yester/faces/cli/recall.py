@@ -42,7 +42,7 @@ _REACHED = {
     "recent": "The question names nothing to look for; the newest:",
 }
 _ECHOED = "repeats what the agent was shown: kept, and found by no search"
-_NO_SESSIONS = "No sessions. Run: yester index"
+_NO_SESSIONS = "No sessions found. Try fewer filters, or run: yester index"
 _ITEM_FILTERS = add_options(
     options.PROJECTS, options.EVERYWHERE,
     click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS),
@@ -88,14 +88,24 @@ def recall_command(app: App, /, **given: Any) -> Output:
     nothing = ""
     if not answer.hits:
         nothing = "Nothing found. Try fewer or other words, or fewer filters."
-        if not app.reading.totals("item")[0][0]:
-            nothing = "Nothing is indexed yet. Run: yester index"
-        elif filters.projects and not given["projects"]:
+        if filters.projects and not given["projects"]:
             nothing = "Nothing found in this project. To look in all of them: --all-projects"
+        nothing = _find_reason(app, filters) or nothing
     return Output(value, _answer_lines(app, answer, given, value), nothing)
 
 
 search_command = recall_command  # another name
+
+
+def _find_reason(app: App, filters: Filters) -> str:
+    """Why nothing was found, where that is known: there is nothing, or nobody has such a name."""
+    if not app.reading.totals("item")[0][0]:
+        return "Nothing is indexed yet. Run: yester index"
+    try:
+        app.memory.check_names(filters)
+    except (NotFound, UsageError) as error:
+        return f"yester: {error}"
+    return ""
 
 
 def _recall(memory: Memory, given: Mapping[str, Any]) -> tuple[Filters, Answer, dict[str, Any]]:
@@ -298,13 +308,14 @@ def _day_lines(app: App, hits: Sequence[Hit], anchor: Hit | None) -> Iterator[st
 )  # fmt: skip
 def sessions_command(app: App, /, limit: int, offset: int, form: str, **given: Any) -> Output:
     """List sessions, newest first. JSON always tells everything."""
-    found = app.reading.sessions(choose_filters(app.memory, given), Paging(limit, offset))
+    filters = choose_filters(app.memory, given)
+    found = app.reading.sessions(filters, Paging(limit, offset))
     whole = form == "full"
     show = _format_whole_session if whole else _format_session
     return Output(
         {"sessions": [_session_as_json(app, session) for session in found]},
         (("\n" if number and whole else "") + show(app, one) for number, one in enumerate(found)),
-        "" if found else _NO_SESSIONS,
+        "" if found else _find_reason(app, filters) or _NO_SESSIONS,
     )
 
 
@@ -354,7 +365,8 @@ def recent_command(app: App, /, limit: int, most: int, form: str, **given: Any) 
     A summary speaks for the prompts before it.
     """
     full = form == "full"
-    found = recent_sessions(app.reading, choose_filters(app.memory, given), limit, most)
+    filters = choose_filters(app.memory, given)
+    found = recent_sessions(app.reading, filters, limit, most)
     value = [
         _session_as_json(app, session) | {"hits": [hit_as_json(one, full=full) for one in hits]}
         for session, hits in found
@@ -368,4 +380,5 @@ def recent_command(app: App, /, limit: int, most: int, form: str, **given: Any) 
             else:
                 yield from (f"  {rows.format_hit(app, one)}" for one in hits)
 
-    return Output({"sessions": value}, recent_lines(), "" if found else _NO_SESSIONS)
+    nothing = "" if found else _find_reason(app, filters) or _NO_SESSIONS
+    return Output({"sessions": value}, recent_lines(), nothing)
