@@ -127,6 +127,13 @@ def test_a_closed_memory_is_not_opened_again_by_itself(memory):
             use()
 
 
+def test_an_address_is_no_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match="'postgresql://db/team', but must be a folder"):
+        yester.open("postgresql://db/team")
+    assert not list(tmp_path.iterdir())
+
+
 def test_the_folder_is_closed_to_others(home):
     yester.open(home).close()
     assert stat.S_IMODE(home.stat().st_mode) == 0o700

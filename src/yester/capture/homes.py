@@ -27,6 +27,8 @@ def home_folder(
 ) -> Path:
     """Where yester lives: the caller's word, else $YESTER_HOME by the rule, else ~/.yester."""
     if given is not None:
+        if str(given).partition("/")[0].endswith(":"):  # an address, or the rest of one in a Path
+            raise UsageError(f"the home is {str(given)!r}, but must be a folder")
         return Path(given).expanduser().absolute()
     env = _encode_names(environ)
     projects = ask.find_projects(env, os.fsencode(cwd))
