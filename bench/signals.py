@@ -29,7 +29,7 @@ import yester
 from yester.clock import DAY
 from yester.faces.python import OpenMemory
 from yester.model import Candidate, Filters, Item, replace
-from yester.recall.candidates import Search, search_candidates
+from yester.recall.candidates import Search
 from yester.recall.rank import HALF_LIFE, Weights
 from yester.recall.recall import Asked, narrow_filters, recall_hits, same_words, terms_of
 from yester.text.query import parse_query
@@ -158,7 +158,7 @@ def _one(
         empty = np.zeros((0, len(COLUMNS)), np.float32)
         return Known(question.qid, empty, [], (), frozenset(), len(question.relevant), found)
     filters = narrow_filters(asked.filters, query, now)
-    search = search_candidates(memory.store, asked, query, filters, weights, memory.embedder)
+    search = Search(memory.store, asked, query, filters, weights, memory.embedder)
     telling = tuple(sorted(search.telling.values(), reverse=True))
     answers = [one.candidate for one in search.found]
     order = sorted(answers, key=lambda one: (-one.epoch, -one.id))

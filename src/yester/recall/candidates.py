@@ -16,13 +16,13 @@ from functools import cache
 from itertools import pairwise
 from math import log
 from threading import Thread
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from yester import model
 from yester.errors import ModelError
-from yester.model import Candidate, Expression, Filters, Item, Nearness, Probe, ProbeResult, replace
+from yester.model import Expression, Filters, Item, Nearness, Probe, replace
 from yester.recall import rank
-from yester.recall.rank import Question, Ranked, Scale, Signals, Wanted, Weights, Words
+from yester.recall.rank import Question, Ranked, Scale, Signals, Wanted, Weights
 from yester.store.contract import Store
 from yester.text.query import Query, other_names
 from yester.text.terms import text_terms
@@ -43,33 +43,6 @@ _MOST_PATHS = 20
 _PATH = re.compile(r"[\w.+-]+(?:/[\w.+-]+)+|\b[\w-]+\.[a-z]{1,4}\b")
 _NOWHERE = Nearness(0.0, 1)
 _WORD = re.compile(r"[\w-]+")
-
-
-class Search(NamedTuple):
-    """What a search found, the best first, and what was known of it."""
-
-    found: list[Ranked]
-    rung: str  # how far the search by words had to go
-    reading: Reading  # what was read of it
-    result: ProbeResult
-    # Of each factor in a score, for this question: none where there were only exclusions.
-    shares: Mapping[str, float] = {}
-    far: int = 0  # found, but neither in words nor in meaning near enough
-    # `bench/learn.py` tries other weights on these. In the signals, keyword, vector and recency are
-    # weighed already: what they were made of is in `words` and `beside`, in `near`, and in the
-    # candidate.
-    signals: Mapping[int, Signals] = {}
-    words: Mapping[int, Words] = {}
-    beside: Mapping[int, tuple[int, int]] = {}
-    near: Mapping[int, Nearness] = {}
-    telling: Mapping[str, float] = {}
-
-    @property
-    def arms(self) -> dict[str, frozenset[int]]:
-        """What each arm found."""
-        touching = frozenset((*self.result.touching, *self.result.named))
-        near = frozenset(self.result.near)
-        return {"words": self.result.words, "vectors": near, "files": touching}
 
 
 class QueryEmbedder(Protocol):
@@ -134,127 +107,243 @@ class Reading:
             self.branches.update(found.branches)
         return [self.items[id_] for id_ in ids if id_ in self.items]
 
+    def read_best(self, found: Sequence[Ranked]) -> None:
+        """What is looked at next, and most of what will be shown, in one go."""
+        ids = [one.candidate.id for one in found[:JUDGED]]
+        self.read_items(ids[:_READ_AHEAD], ids)
 
-def read_best(reading: Reading, found: Sequence[Ranked]) -> None:
-    """What is looked at next, and most of what will be shown, in one go."""
-    ids = [one.candidate.id for one in found[:JUDGED]]
-    reading.read_items(ids[:_READ_AHEAD], ids)
 
+class Search:
+    """What is `found` for a question, the best first, and what was known of it: probe the store,
+    look around the likeliest, score, and lift what only its text can lift.
 
-def search_candidates(
-    store: Store,
-    asked: Asked,
-    query: Query,
-    filters: Filters,
-    weights: Weights,
-    embedder: QueryEmbedder | None,
-) -> Search:
-    """Asks the store once for what is found, once for what stands beside it, once for texts."""
-    text = _without_filters(asked.query, query)
-    paths = tuple(dict.fromkeys(_PATH.findall(text)))[:_MOST_PATHS] if weights.named else ()
-    query, names = _with_other_names(store, query, filters)
-    probe = replace(
-        _probe_words(query, names, weights),
-        filters=filters, vector=_embed_later(embedder, text, query, weights),
-        model=embedder.sha if embedder is not None else "", nearest=weights.nearest,
-        files=asked.files, paths=paths, most_files=_TOUCHING, names=_concept_names(text),
-        project=asked.project,
-    )  # fmt: skip
-    result = store.probe(probe)
-    reading = Reading(store)
-    rung = _search_rung(query, names, result)
-    if query.must is not None and not query.terms and not query.prefixes:
-        equals = sort_ranked(Ranked(one, 1.0, {}) for one in result.candidates)  # only exclusions
-        return Search(_drop_unfulfilling(reading, equals, query), rung, reading, result)
-    question = Question(_wanted_terms(query, names, result, weights), result.statistics, weights)
-    words = {one.id: question.match_words(one) for one in result.candidates}
-    candidates, near, having = list(result.candidates), dict(result.near), dict(result.having)
-    vector = probe.vector() if probe.vector is not None else None
-    likeliest = []
-    if weights.neighbour and query.must is None:
-        likeliest = _likeliest_messages(candidates, words, near)
-    beside: Mapping[int, tuple[int, int]] = {}
-    if likeliest or vector is not None:
-        more = store.around(probe, likeliest, list(words), near.keys())
-        beside = more.pairs
-        words |= {one.id: question.match_words(one) for one in more.candidates}
+    `bench/learn.py` tries other weights on it. In the `signals`, keyword, vector and recency are
+    weighed already: what they were made of is in `words` and `beside`, in `near`, and in the
+    candidate.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        asked: Asked,
+        query: Query,
+        filters: Filters,
+        weights: Weights,
+        embedder: QueryEmbedder | None,
+    ) -> None:
+        """Asks the store once for what is found, once for what stands beside it, once for texts."""
+        self._store, self._asked = store, asked
+        self._weights, self._embedder = weights, embedder
+        self._query = _most_telling(store, query, filters)
+        self._other_names = other_names(self._query.terms)
+        self.reading = Reading(store)
+        self._probe = self._make_probe(filters)
+        self.result = store.probe(self._probe)
+        self._candidates = list(self.result.candidates)
+        self.near, self._having = dict(self.result.near), dict(self.result.having)
+        self.beside: Mapping[int, tuple[int, int]] = {}
+        self.signals: dict[int, Signals] = {}
+        # Of each factor in a score, for this question: none where there were only exclusions.
+        self.shares: Mapping[str, float] = {}
+        self.far = 0  # found, but neither in words nor in meaning near enough
+        question = Question(self._wanted_terms(), self.result.statistics, weights)
+        self.telling = question.telling
+        self.words = {one.id: question.match_words(one) for one in self._candidates}
+        if query.must is not None and not query.terms and not query.prefixes:
+            equals = sort_ranked(Ranked(one, 1.0, {}) for one in self._candidates)
+            self.found = self._drop_unfulfilling(equals)
+            return
+        self._look_around(question)
+        ranked = self._score_candidates()
+        self.far = len(self._candidates) - len(ranked)
+        ranked = self._drop_unfulfilling(sort_ranked(ranked))
+        # How far each is above the tenth: what stands out is more likely to be meant.
+        tenth = ranked[min(_TENTH, len(ranked) - 1)].score if ranked else 0.0
+        for each in ranked:
+            each.factors["lead"] = each.score - tenth
+        self.found = self._lift_phrases(ranked)
+
+    @property
+    def arms(self) -> dict[str, frozenset[int]]:
+        """What each arm found."""
+        touching = frozenset((*self.result.touching, *self.result.named))
+        near = frozenset(self.result.near)
+        return {"words": self.result.words, "vectors": near, "files": touching}
+
+    @property
+    def rung(self) -> str:
+        """How far the search by words had to go."""
+        terms, held = self._query.terms, self.result.statistics.frequencies
+        groups = (group for groups in self._other_names.values() for group in groups)
+        others = (term for group in groups for term in group)
+        return "stem" if not terms or any(held[term] for term in (*terms, *others)) else "prefix"
+
+    # --- what is asked -----------------------------------------------------------------------
+
+    def _make_probe(self, filters: Filters) -> Probe:
+        query, weights, embedder = self._query, self._weights, self._embedder
+        # The question as it would be said: what restricts it is not what it is about.
+        text = self._asked.query
+        for name, value in query.filters:
+            for written in (f"{name}:{value}", f'{name}:"{value}"'):
+                text = text.replace(written, " ")
+        # Every term to be looked for, with the most it can count for.
+        shares = dict.fromkeys((*query.terms, *query.prefixes), 1.0)
+        for term in query.terms:
+            for group in self._other_names.get(term, ()):
+                for other in group:
+                    shares[other] = max(shares.get(other, 0.0), weights.synonym / len(group))
+        paths = tuple(dict.fromkeys(_PATH.findall(text)))[:_MOST_PATHS] if weights.named else ()
+        vector = None
+        if embedder is not None and weights.vector and query.must is None:
+            vector = _embed_later(embedder, text)
+        return Probe(
+            filters, shares,
+            begin=dict.fromkeys(query.terms, weights.prefix) | dict.fromkeys(query.prefixes, 1.0),
+            words=weights.words, must=query.must, vector=vector,
+            model=embedder.sha if embedder is not None else "", nearest=weights.nearest,
+            files=self._asked.files, paths=paths, most_files=_TOUCHING,
+            names=_concept_names(text), project=self._asked.project,
+        )  # fmt: skip
+
+    def _wanted_terms(self) -> list[Wanted]:
+        """What is asked for, and what counts as it."""
+        weights, alike = self._weights, self.result.alike
+        wanted = []
+        for term in self._query.terms:
+            others = [(group, weights.synonym) for group in self._other_names.get(term, ())]
+            others += [((name,), weights.prefix) for name in alike.get(term, ())]
+            wanted.append(Wanted(term, tuple(others)))
+        for prefix in self._query.prefixes:
+            wanted.append(Wanted(prefix, tuple(((name,), 1.0) for name in alike.get(prefix, ()))))
+        return wanted
+
+    # --- what stands beside it ---------------------------------------------------------------
+
+    def _look_around(self, question: Question) -> None:
+        """In a conversation the answer often stands beside the words of the question: so what
+        stands beside the likeliest is known from here on, and how near all are."""
+        likeliest: list[int] = []
+        if self._weights.neighbour and self._query.must is None:
+            talk = (one.id for one in self._candidates if one.kind in _CONVERSATION)
+            likeliest = sorted(talk, key=self._likelihood_of)[:_LIKELIEST]
+        if not likeliest and not self._has_vector():
+            return
+        more = self._store.around(self._probe, likeliest, list(self.words), self.near.keys())
+        self.beside = more.pairs
+        self.words |= {one.id: question.match_words(one) for one in more.candidates}
         # They lift others whatever they are, but must pass the filters themselves.
-        candidates += [one for one in more.candidates if one.id in more.passing]
-        near |= more.near
-        having |= more.having
-    keyword = _lift_by_neighbours(words, beside, weights.neighbour)
-    files = {id_: rank.matched_share(n, len(asked.files)) for id_, n in result.touching.items()}
-    if weights.relative:
-        best = max(keyword.values(), default=0.0) or 1.0
-        keyword = {id_: value / best for id_, value in keyword.items()}
-        if asked.files:
-            items = reading.read_items(list(words))
-            files = {item.id: rank.files_overlap(item.files, asked.files) for item in items}
-    usable = {
-        "keyword": True, "recency": True, "importance": True, "vector": vector is not None,
-        "files": bool(asked.files), "named": bool(result.named), "concepts": result.concepts > 0,
-        "project": result.project > 0,
-    }  # fmt: skip
-    scale = Scale(weights, frozenset(name for name, yes in usable.items() if yes))
-    worth = {
-        key: (rank.by_type(weights.half_life, *key), rank.by_type(weights.importances, *key))
-        for key in {(one.kind, one.type) for one in candidates}
-    }
-    cosines = sorted((part.cosine for part in near.values()), reverse=True)
-    twentieth = cosines[min(_TWENTIETH, len(cosines) - 1)] if cosines else 0.0
-    ranked: list[Ranked] = []
-    signals_of: dict[int, Signals] = {}
-    for one in candidates:
-        part, matched = near.get(one.id), words[one.id]
-        close = None
-        if part is not None and embedder is not None:
-            many = weights.parts * log(part.parts) if one.kind in _CONVERSATION else 0.0
-            close = rank.cosine_closeness(part.cosine - many, embedder.band)
-        touching = one.id in result.touching or one.id in result.named
-        if not matched.keyword and (close or 0.0) < _FAR and not touching:
-            continue
-        half_life, importance = worth[one.kind, one.type]
-        signals_of[one.id] = signals = Signals(
-            keyword[one.id] * (weights.printed if one.role == "tool" else 1.0),
-            close,
-            files.get(one.id, 0.0),
-            rank.matched_share(result.named.get(one.id, 0), len(paths)),
-            rank.recency_factor(asked.now - one.epoch, half_life, weights.spread),
-            importance,
-            rank.matched_share(having.get(one.id, 0), result.concepts),
-            1.0 if result.project and one.project == result.project else 0.0,
-        )
-        facts = {"matched": matched.matched, "fit": matched.fit}
-        if part is not None:
-            facts |= {"cosine": part.cosine, "ahead": part.cosine - twentieth}
-        ranked.append(scale.score_candidate(one, signals, facts))
-    far = len(candidates) - len(ranked)
-    ranked = _drop_unfulfilling(reading, sort_ranked(ranked), query)
-    # How far each is above the tenth: what stands out is more likely to be meant.
-    tenth = ranked[min(_TENTH, len(ranked) - 1)].score if ranked else 0.0
-    for each in ranked:
-        each.factors["lead"] = each.score - tenth
-    ranked = _lift_phrases(reading, ranked, query, question.telling, weights.phrase)
-    return Search(
-        ranked, rung, reading, result, scale.shares, far, signals_of, words, beside, near,
-        question.telling,
-    )  # fmt: skip
+        self._candidates += [one for one in more.candidates if one.id in more.passing]
+        self.near |= more.near
+        self._having |= more.having
+
+    def _likelihood_of(self, id_: int) -> float:
+        """The smaller, the likelier."""
+        return -(self.words[id_].keyword + self.near.get(id_, _NOWHERE).cosine)
+
+    def _has_vector(self) -> bool:
+        return self._probe.vector is not None and self._probe.vector() is not None
+
+    def _lift_by_neighbours(self) -> dict[int, float]:
+        """The keyword score of each, raised by those of its neighbours."""
+        part = self._weights.neighbour
+        scores = {id_: one.keyword for id_, one in self.words.items()}
+        raised = dict(scores)
+        for id_, pair in self.beside.items():
+            for other in filter(None, pair):
+                raised[id_] += part * scores.get(other, 0.0)
+                if other in scores and other not in self.beside:
+                    raised[other] += part * scores[id_]
+        return {id_: min(1.0, score) for id_, score in raised.items()}
+
+    # --- what it is worth --------------------------------------------------------------------
+
+    def _score_candidates(self) -> list[Ranked]:
+        asked, weights, result, near = self._asked, self._weights, self.result, self.near
+        keyword = self._lift_by_neighbours()
+        files = {id_: rank.matched_share(n, len(asked.files)) for id_, n in result.touching.items()}
+        if weights.relative:
+            best = max(keyword.values(), default=0.0) or 1.0
+            keyword = {id_: value / best for id_, value in keyword.items()}
+            if asked.files:
+                items = self.reading.read_items(list(self.words))
+                files = {item.id: rank.files_overlap(item.files, asked.files) for item in items}
+        usable = {
+            "keyword": True, "recency": True, "importance": True, "vector": self._has_vector(),
+            "files": bool(asked.files), "named": bool(result.named),
+            "concepts": result.concepts > 0, "project": result.project > 0,
+        }  # fmt: skip
+        scale = Scale(weights, frozenset(name for name, yes in usable.items() if yes))
+        self.shares = scale.shares
+        worth = {
+            key: (rank.by_type(weights.half_life, *key), rank.by_type(weights.importances, *key))
+            for key in {(one.kind, one.type) for one in self._candidates}
+        }
+        cosines = sorted((part.cosine for part in near.values()), reverse=True)
+        twentieth = cosines[min(_TWENTIETH, len(cosines) - 1)] if cosines else 0.0
+        ranked: list[Ranked] = []
+        for one in self._candidates:
+            part, matched = near.get(one.id), self.words[one.id]
+            close = None
+            if part is not None and self._embedder is not None:
+                many = weights.parts * log(part.parts) if one.kind in _CONVERSATION else 0.0
+                close = rank.cosine_closeness(part.cosine - many, self._embedder.band)
+            touching = one.id in result.touching or one.id in result.named
+            if not matched.keyword and (close or 0.0) < _FAR and not touching:
+                continue
+            half_life, importance = worth[one.kind, one.type]
+            self.signals[one.id] = signals = Signals(
+                keyword[one.id] * (weights.printed if one.role == "tool" else 1.0),
+                close,
+                files.get(one.id, 0.0),
+                rank.matched_share(result.named.get(one.id, 0), len(self._probe.paths)),
+                rank.recency_factor(asked.now - one.epoch, half_life, weights.spread),
+                importance,
+                rank.matched_share(self._having.get(one.id, 0), result.concepts),
+                1.0 if result.project and one.project == result.project else 0.0,
+            )
+            facts = {"matched": matched.matched, "fit": matched.fit}
+            if part is not None:
+                facts |= {"cosine": part.cosine, "ahead": part.cosine - twentieth}
+            ranked.append(scale.score_candidate(one, signals, facts))
+        return ranked
+
+    # --- what its text says ------------------------------------------------------------------
+
+    def _drop_unfulfilling(self, found: list[Ranked]) -> list[Ranked]:
+        """Without what only seemed to hold a phrase, or cannot be told by terms."""
+        must = self._query.must
+        if must is None:
+            return found
+        self.reading.read_items([one.candidate.id for one in found])
+        items = self.reading.items
+        return [one for one in found if fulfils_demand(items[one.candidate.id], must)]
+
+    def _lift_phrases(self, found: list[Ranked]) -> list[Ranked]:
+        """Words asked side by side that stand side by side in a text lift it."""
+        part, terms = self._weights.phrase, self._query.terms
+        if not part or len(terms) < 2 or len(found) < 2:
+            return found
+        self.reading.read_best(found)
+        raised = []
+        for one in found[:_READ]:
+            share = adjacent_share(self.reading.items[one.candidate.id], terms, self.telling)
+            raised.append(rank.adjust_score(one, "phrase", part * share))
+        return sort_ranked(raised) + found[_READ:]
 
 
-def _without_filters(text: str, query: Query) -> str:
-    """The question as it would be said: what restricts it is not what it is about."""
-    for name, value in query.filters:
-        for written in (f"{name}:{value}", f'{name}:"{value}"'):
-            text = text.replace(written, " ")
-    return text
+def _most_telling(store: Store, query: Query, filters: Filters) -> Query:
+    """The same with fewer words where they are very many: those of a pasted file that are rarest
+    ask the same."""
+    if len(query.terms) <= _MOST_TERMS:
+        return query
+    known = store.probe(Probe(filters, dict.fromkeys(query.terms, 1.0))).statistics.frequencies
+    rarest = sorted((n, term) for term, n in known.items() if n)[:_MOST_TERMS]
+    kept = {term for _, term in rarest}
+    return replace(query, terms=tuple(term for term in query.terms if term in kept))
 
 
-def _embed_later(
-    embedder: QueryEmbedder | None, text: str, query: Query, weights: Weights
-) -> Callable[[], Any] | None:
-    if embedder is None or not weights.vector or query.must is not None:
-        return None
-
+def _embed_later(embedder: QueryEmbedder, text: str) -> Callable[[], Any]:
     @cache
     def embed_once() -> Any:
         # A server that is down must not cost the answer: then the words alone decide.
@@ -263,50 +352,6 @@ def _embed_later(
         return None
 
     return embed_once
-
-
-_OtherNames = Mapping[str, Sequence[tuple[str, ...]]]
-
-
-def _with_other_names(store: Store, query: Query, filters: Filters) -> tuple[Query, _OtherNames]:
-    terms = query.terms
-    if len(terms) > _MOST_TERMS:  # a pasted file: its most telling words ask the same
-        known = store.probe(Probe(filters, dict.fromkeys(terms, 1.0))).statistics.frequencies
-        rarest = sorted((n, term) for term, n in known.items() if n)[:_MOST_TERMS]
-        kept = {term for _, term in rarest}
-        query = replace(query, terms=tuple(term for term in terms if term in kept))
-    return query, other_names(query.terms)
-
-
-def _probe_words(query: Query, names: _OtherNames, weights: Weights) -> Probe:
-    """Every term to be looked for, with the most it can count for."""
-    shares = dict.fromkeys((*query.terms, *query.prefixes), 1.0)
-    for term in query.terms:
-        for group in names.get(term, ()):
-            for other in group:
-                shares[other] = max(shares.get(other, 0.0), weights.synonym / len(group))
-    begin = dict.fromkeys(query.terms, weights.prefix) | dict.fromkeys(query.prefixes, 1.0)
-    return Probe(terms=shares, begin=begin, words=weights.words, must=query.must)
-
-
-def _wanted_terms(
-    query: Query, names: _OtherNames, found: ProbeResult, weights: Weights
-) -> list[Wanted]:
-    """What is asked for, and what counts as it."""
-    wanted = []
-    for term in query.terms:
-        others = [(group, weights.synonym) for group in names.get(term, ())]
-        others += [((name,), weights.prefix) for name in found.alike.get(term, ())]
-        wanted.append(Wanted(term, tuple(others)))
-    for prefix in query.prefixes:
-        wanted.append(Wanted(prefix, tuple(((n,), 1.0) for n in found.alike.get(prefix, ()))))
-    return wanted
-
-
-def _search_rung(query: Query, names: _OtherNames, found: ProbeResult) -> str:
-    others = (term for groups in names.values() for group in groups for term in group)
-    held = found.statistics.frequencies
-    return "stem" if not query.terms or any(held[t] for t in (*query.terms, *others)) else "prefix"
 
 
 def _concept_names(text: str) -> list[str]:
@@ -319,56 +364,6 @@ def _concept_names(text: str) -> list[str]:
 
 def sort_ranked(found: Iterable[Ranked]) -> list[Ranked]:
     return sorted(found, key=lambda r: (-r.score, -r.candidate.epoch, -r.candidate.id))
-
-
-def _likeliest_messages(
-    found: list[Candidate], words: Mapping[int, Words], near: Mapping[int, Nearness]
-) -> list[int]:
-    """The messages whose neighbours are looked at: in a conversation the answer often stands beside
-    the words of the question."""
-    talk = sorted(
-        (one.id for one in found if one.kind in _CONVERSATION),
-        key=lambda id_: -(words[id_].keyword + near.get(id_, _NOWHERE).cosine),
-    )
-    return talk[:_LIKELIEST]
-
-
-def _lift_by_neighbours(
-    words: Mapping[int, Words], beside: Mapping[int, tuple[int, int]], part: float
-) -> dict[int, float]:
-    """The keyword score of each, raised by those of its neighbours."""
-    scores = {id_: one.keyword for id_, one in words.items()}
-    raised: dict[int, float] = dict(scores)
-    for id_, pair in beside.items():
-        for other in filter(None, pair):
-            raised[id_] += part * scores.get(other, 0.0)
-            if other in scores and other not in beside:
-                raised[other] += part * scores[id_]
-    return {id_: min(1.0, score) for id_, score in raised.items()}
-
-
-def _drop_unfulfilling(reading: Reading, found: list[Ranked], query: Query) -> list[Ranked]:
-    """Without what only seemed to hold a phrase, or cannot be told by terms."""
-    if query.must is None:
-        return found
-    reading.read_items([one.candidate.id for one in found])
-    return [one for one in found if fulfils_demand(reading.items[one.candidate.id], query.must)]
-
-
-def _lift_phrases(
-    reading: Reading, found: list[Ranked], query: Query, telling: Mapping[str, float], part: float
-) -> list[Ranked]:
-    """Words asked side by side that stand side by side in a text lift it."""
-    if not part or len(query.terms) < 2 or len(found) < 2:
-        return found
-    first = found[:_READ]
-    read_best(reading, found)
-    texts = reading.items
-    raised = []
-    for one in first:
-        share = adjacent_share(texts[one.candidate.id], query.terms, telling)
-        raised.append(rank.adjust_score(one, "phrase", part * share))
-    return sort_ranked(raised) + found[_READ:]
 
 
 # --- what only the text itself can tell: which words stand side by side ---------------------------

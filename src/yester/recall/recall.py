@@ -16,18 +16,10 @@ from typing import Any, NamedTuple
 from yester.clock import parse_bound
 from yester.errors import UsageError
 from yester.model import Candidate, Filters, Hit, Item, Paging, replace
-from yester.recall.candidates import (
-    JUDGED,
-    QueryEmbedder,
-    Reading,
-    Search,
-    read_best,
-    search_candidates,
-    sort_ranked,
-)
+from yester.recall.candidates import JUDGED, QueryEmbedder, Reading, Search, sort_ranked
 from yester.recall.feedback import usefulness
 from yester.recall.rank import Ranked, Weights, adjust_score
-from yester.recall.staleness import Staleness, Work, work_of
+from yester.recall.staleness import FRESH, Staleness, Work, work_of
 from yester.redact import redact
 from yester.store.contract import Store
 from yester.text.document import item_text, read_fields
@@ -117,11 +109,11 @@ def answer_question(
             return Answer([])  # signs and brackets: nothing in it that could be looked for
         hits = _newest_hits(store, asked, filters, fates)
         return Answer(hits, "recent" if hits and query.terms else "")
-    search = search_candidates(store, asked, query, filters, weights, embedder)
+    search = Search(store, asked, query, filters, weights, embedder)
     if not search.found and query.only_quoted:
         # Quotation marks may be just that: better the words than nothing.
         query = replace(query, must=None)
-        search = search_candidates(store, asked, query, filters, weights, embedder)
+        search = Search(store, asked, query, filters, weights, embedder)
     found, told = _adjust_found(search, asked, weights, fates)
     most = asked.offset + asked.k
     chosen = collapse_duplicates(found, most)
@@ -131,17 +123,17 @@ def answer_question(
         chosen.sort(key=lambda one: one.best.candidate.epoch, reverse=newest_first)
     chosen = chosen[asked.offset :]
     search.reading.read_items([one.best.candidate.id for one in chosen])
-    hits, arms = [], search.arms
+    hits, arms, rung = [], search.arms, search.rung
     for best, alike in chosen:
         if item := search.reading.items.get(best.candidate.id):
-            stale = _stale_text(told, item.id)
-            names = search.result.projects
-            hit = make_hit(item, names, best.score, search.rung, len(alike), stale)
+            hit = make_hit(item, search.result.projects, best.score)
+            stale = told.get(item.id, FRESH).text
+            hit = replace(hit, rung=rung, duplicates=len(alike), stale=stale)
             if asked.explain:
                 by = tuple(name for name, ids in arms.items() if item.id in ids) or ("neighbours",)
                 hit = replace(hit, factors=best.factors, arms=by)
             hits.append(hit)
-    reach = _search_reach(parse_query(asked.query), search.rung, chosen)
+    reach = _search_reach(parse_query(asked.query), rung, chosen)
     if not asked.explain:
         return Answer(hits, reach)
     numbers = {name: len(ids) for name, ids in arms.items() if ids}
@@ -159,7 +151,10 @@ def _newest_hits(store: Store, asked: Asked, filters: Filters, fates: Fates | No
         reading = Reading(store)
         reading.read_items([one.id for one in own if one.files])
         known = _staleness_of(reading, own, fates)
-    return [make_hit(one, names, rung="recent", stale=_stale_text(known, one.id)) for one in items]
+    return [
+        replace(make_hit(one, names), rung="recent", stale=known.get(one.id, FRESH).text)
+        for one in items
+    ]
 
 
 def _adjust_found(
@@ -182,7 +177,7 @@ def _adjust_found(
         outdated = {id_: -weights.stale * one.factor for id_, one in told.items()}
         found = _adjust_best(found, "stale", outdated)
     if weights.use:
-        read_best(reading, found)
+        reading.read_best(found)
         use = {id_: weights.use * usefulness(one) for id_, one in reading.used.items()}
         found = _adjust_best(found, "use", use)
     return found, told
@@ -208,10 +203,6 @@ def _staleness_of(reading: Reading, items: Sequence[Item], fates: Fates) -> Mapp
         return {}
     branches = reading.branches
     return fates([work_of(item, branches.get((item.session, item.agent), "")) for item in items])
-
-
-def _stale_text(told: Mapping[int, Staleness], item: int) -> str:
-    return told[item].text if item in told else ""
 
 
 def _explain_cut(
@@ -286,14 +277,7 @@ def same_words(one: set[int], other: set[int]) -> bool:
     return common >= _SAME * (len(one) + len(other) - common)
 
 
-def make_hit(
-    item: Item,
-    names: Mapping[str, str],
-    score: float = 0.0,
-    rung: str = "",
-    duplicates: int = 0,
-    stale: str = "",
-) -> Hit:
+def make_hit(item: Item, names: Mapping[str, str], score: float = 0.0) -> Hit:
     """An item as an answer, redacted once more: it may be older than the newest rule."""
     return Hit(
         id=item.id, ref=item.ref, kind=item.kind, type=item.type,
@@ -301,7 +285,7 @@ def make_hit(
         title=redact(item.title), text=redact(item_text(item)),
         epoch=item.epoch / 1000, score=score,
         role=item.role, tool=item.tool, agent=item.agent, files=item.files,
-        prompt_number=item.prompt_number, rung=rung, duplicates=duplicates, stale=stale,
+        prompt_number=item.prompt_number,
     )  # fmt: skip
 
 
