@@ -15,7 +15,6 @@ from contextlib import suppress
 from functools import cache
 from itertools import pairwise
 from math import log
-from threading import Thread
 from typing import TYPE_CHECKING, Any, Protocol
 
 from yester import model
@@ -60,26 +59,17 @@ class OneQuestion:
     its own: the first search by words goes on meanwhile, and someone is waiting for both."""
 
     def __init__(self, embedder: QueryEmbedder, text: str) -> None:
+        from concurrent.futures import ThreadPoolExecutor  # a search from a shell needs none
+
         self.sha, self.band = embedder.sha, embedder.band
         self._embedder, self._text = embedder, text
-        self._vector: Any = None
-        self._failure: Exception | None = None
-        self._thread = Thread(target=self._embed_text, daemon=True)
-        self._thread.start()
-
-    def _embed_text(self) -> None:
-        try:
-            self._vector = self._embedder.embed_query(self._text)
-        except Exception as error:  # noqa: BLE001 -- raised where somebody asks
-            self._failure = error
+        thread = ThreadPoolExecutor(1, "embed")
+        self._vector = thread.submit(embedder.embed_query, text)
+        thread.shutdown(wait=False)
 
     def embed_query(self, text: str) -> Any:
-        if text != self._text:
-            return self._embedder.embed_query(text)
-        self._thread.join()
-        if self._failure is not None:
-            raise self._failure
-        return self._vector
+        same = text == self._text
+        return self._vector.result() if same else self._embedder.embed_query(text)
 
 
 class Reading:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from math import exp2
 from pathlib import Path
 from time import monotonic
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from yester import git
 from yester.model import Item
@@ -216,37 +216,94 @@ def _printable_name(name: str) -> str:
 # --- the facts -----------------------------------------------------------------------------------
 
 
+class _Ask(Protocol):
+    """One question to git about one repository, to be answered by the deadline."""
+
+    def __call__(self, name: str, *values: int | str) -> git.Answer: ...
+
+
 class _History:
     """What has been read of the commits before one HEAD, newest first."""
 
     def __init__(self, head: str) -> None:
         self.head = head
-        self.start = head  # pages are counted from here: HEAD when reading began
-        self.read = 0
         self.reach: int | None = None
-        self.ended = False
-        self.by_name = False  # contents are missing or take too long: exact renames only
-        self.changes = 0
         self.touches: defaultdict[str, list[Touch]] = defaultdict(list)
-        self.times: dict[str, int] = {}
-        self.parted: dict[str, int | None] = {}  # tip of a branch → when; None: it is merged
+        self._start = head  # pages are counted from here: HEAD when reading began
+        self._read = 0
+        self._ended = False
+        self._by_name = False  # contents are missing or take too long: exact renames only
+        self._changes = 0
+        self._times: dict[str, int] = {}
+        self._parted: dict[str, int | None] = {}  # tip of a branch → when; None: it is merged
 
-    def add_commits(self, commits: Iterable[git.Commit], edge: frozenset[str]) -> None:
+    def _add_commits(self, commits: Iterable[git.Commit], edge: frozenset[str]) -> None:
         """Take in commits. What those at the `edge` of a shallow clone changed is not known."""
         for commit in commits:
-            self.times[commit.id] = commit.committed
+            self._times[commit.id] = commit.committed
             when = min(commit.authored, commit.committed)
             for change in () if commit.id in edge else commit.changes:
-                self.changes += 1
+                self._changes += 1
                 if change.old:
                     self.touches[change.old].append(Touch(when, "R", change.path))
                 how = ("A" if change.same else "M") if change.how == "R" else change.how
                 self.touches[change.path].append(Touch(when, how))
 
-    def wants_more(self, oldest: int) -> bool:
-        if self.ended or self.read >= _MOST_COMMITS or self.changes >= _MOST_CHANGES:
+    def move_on(self, head: str, ask: _Ask, edge: frozenset[str]) -> bool:
+        """Add what is new, if HEAD has only moved on from where it was."""
+        if self.reach is None or not head or _merge_base(ask, self.head, head) != self.head:
             return False
-        return self.reach is None or self.reach > oldest
+        news = ask("news", _PAGE, 0, head, self.head).whole_output
+        new = list(git.parse_commits(news)) if news is not None else []
+        if news is None or len(new) >= _PAGE:  # there may be more of them than were asked for
+            return False
+        self._add_commits(new, edge)
+        self.head, self._parted = head, {}
+        return True
+
+    def read_back(self, oldest: int, ask: _Ask, edge: frozenset[str], deadline: float) -> None:
+        """Read on until that time is reached, time runs out, or it is enough."""
+        while (
+            (self.reach is None or self.reach > oldest)
+            and not (self._ended or self._read >= _MOST_COMMITS or self._changes >= _MOST_CHANGES)
+            and (left := deadline - monotonic()) > 0
+        ):
+            name = "history by name" if self._by_name else "history"
+            answer = ask(name, _PAGE, self._read, self._start)
+            whole = answer.end == "whole"
+            new = list(git.parse_commits(answer.out, whole))
+            self._add_commits(new, edge)
+            self._read += len(new)
+            if new:
+                self.reach = new[-1].committed
+            if whole and len(new) < _PAGE:
+                self._ended = True
+                self.reach = self.reach if edge else 0
+            stuck = answer.end == "late" and not new and left > _FAIR_SECONDS
+            if answer.end == "failed" or stuck:
+                # A second time is final: from here on this history cannot be read.
+                self._ended = self._by_name and not new
+                self._by_name = True
+
+    def find_parted(self, tips: Mapping[str, str], ask: _Ask) -> dict[str, int]:
+        """Of branches, by their last commit, that are not merged: since when they have gone their
+        own way."""
+        found: dict[str, int] = {}
+        for branch, tip in tips.items():
+            if not tip or self.reach is None or tip in self._times:
+                continue  # deleted: usually because it was merged
+            if tip not in self._parted and (base := _merge_base(ask, tip, self.head)):
+                # older than what was read: at that time or before
+                since = self._times.get(base, self.reach)
+                self._parted[tip] = None if base == tip else since
+            if (since_then := self._parted.get(tip)) is not None:
+                found[branch] = since_then
+        return found
+
+
+def _merge_base(ask: _Ask, one: str, other: str) -> str:
+    """The last commit that both have; "" where git did not say."""
+    return (ask("base", one, other).whole_output or b"").decode().strip()
 
 
 class GitFacts:
@@ -266,105 +323,42 @@ class GitFacts:
         if not (files or branches) or not Path(root).is_dir():
             return Facts()
         repository = git.find_repository(root)
+        present = _find_present(root, files, deadline)
         if repository is None:
             # Without versions there is nothing to know but what is there.
-            return Facts(_find_present(root, files, deadline), reach=0)
-        present = _find_present(root, files, deadline)
+            return Facts(present, reach=0)
+        others = sorted(branches - {repository.branch})[:_MOST_BRANCHES]
+        tips = {branch: git.branch_tip(repository, branch) for branch in others}
         until = deadline - _RESERVE
         if not self._lock.acquire(timeout=max(until - monotonic(), 0)):
             return Facts(present, branch=repository.branch)
+
+        def ask(name: str, *values: int | str) -> git.Answer:
+            return git.ask_git(name, repository, *values, deadline=until, path=self._path)
+
         try:
-            history = self._history_of(repository, until)
+            edge = git.shallow_commits(repository)
+            history = self._history_of(repository, ask, edge)
             if repository.head:
-                self._read_on(history, repository, min(one.epoch for one in asked), until)
+                history.read_back(min(one.epoch for one in asked) - MARGIN, ask, edge, until)
             touches = _find_touches(history, files, git.path_prefix(repository, root))
-            parted = self._find_parted(history, repository, branches, until)
+            parted = history.find_parted(tips, ask)
         finally:
             self._lock.release()
         targets = {touch.to for several in touches.values() for touch in several} - {""}
         present |= _find_present(root, targets - files, deadline)
         return Facts(present, touches, history.reach, repository.branch, parted)
 
-    def _history_of(self, repository: git.Repository, deadline: float) -> _History:
+    def _history_of(self, repository: git.Repository, ask: _Ask, edge: frozenset[str]) -> _History:
         """That of this HEAD, continued from where the work tree was before where it can be."""
-        root = str(repository.top)
+        root, head = str(repository.top), repository.head
         history = self._kept.pop(root, None)
-        if history is None or not (
-            history.head == repository.head or self._continue_history(history, repository, deadline)
-        ):
-            history = _History(repository.head)
+        if history is None or not (history.head == head or history.move_on(head, ask, edge)):
+            history = _History(head)
         self._kept[root] = history
         if len(self._kept) > self._size:
             self._kept.popitem(last=False)
         return history
-
-    def _continue_history(
-        self, history: _History, repository: git.Repository, deadline: float
-    ) -> bool:
-        """Add what is new, if HEAD has only moved on from there."""
-        was, head = history.head, repository.head
-        if history.reach is None or not head:
-            return False
-        base = self._ask_git(deadline, "base", repository, was, head).whole_output
-        if base is None or base.decode().strip() != was:
-            return False
-        news = self._ask_git(deadline, "news", repository, _PAGE, 0, head, was).whole_output
-        new = list(git.parse_commits(news)) if news is not None else []
-        if news is None or len(new) >= _PAGE:  # there may be more of them than were asked for
-            return False
-        history.add_commits(new, git.shallow_commits(repository))
-        history.head, history.parted = head, {}
-        return True
-
-    def _ask_git(
-        self, deadline: float, name: str, repository: git.Repository, *values: int | str
-    ) -> git.Answer:
-        return git.ask_git(name, repository, *values, deadline=deadline, path=self._path)
-
-    def _read_on(
-        self, history: _History, repository: git.Repository, oldest: int, deadline: float
-    ) -> None:
-        edge = git.shallow_commits(repository)
-        while history.wants_more(oldest - MARGIN) and (left := deadline - monotonic()) > 0:
-            name = "history by name" if history.by_name else "history"
-            answer = self._ask_git(deadline, name, repository, _PAGE, history.read, history.start)
-            whole = answer.end == "whole"
-            new = list(git.parse_commits(answer.out, whole))
-            history.add_commits(new, edge)
-            history.read += len(new)
-            if new:
-                history.reach = new[-1].committed
-            if whole and len(new) < _PAGE:
-                history.ended = True
-                history.reach = history.reach if edge else 0
-            stuck = answer.end == "late" and not new and left > _FAIR_SECONDS
-            if answer.end == "failed" or stuck:
-                # A second time is final: from here on this history cannot be read.
-                history.ended = history.by_name and not new
-                history.by_name = True
-
-    def _find_parted(
-        self, history: _History, repository: git.Repository, branches: set[str], deadline: float
-    ) -> dict[str, int]:
-        """Of branches that are not merged: since when they have gone their own way."""
-        found: dict[str, int] = {}
-        for branch in sorted(branches - {repository.branch})[:_MOST_BRANCHES]:
-            tip = git.branch_tip(repository, branch)
-            if not tip or history.reach is None or tip in history.times:
-                continue  # deleted: usually because it was merged
-            if tip not in history.parted:
-                base = self._ask_git(
-                    deadline, "base", repository, tip, repository.head
-                ).whole_output
-                if base is None:
-                    continue
-                id_ = base.decode().strip()
-                # older than what was read: at that time or before
-                since = history.times.get(id_, history.reach)
-                history.parted[tip] = None if id_ == tip else since
-            if (since_then := history.parted[tip]) is not None:
-                found[branch] = since_then
-        return found
 
 
 def _find_touches(history: _History, files: set[str], prefix: str) -> dict[str, tuple[Touch, ...]]:

@@ -20,7 +20,7 @@ from math import inf
 
 from yester.clock import parse_time
 from yester.errors import NotFound, UsageError
-from yester.model import ECHO, Filters, Hit, Item, Paging, Session, replace
+from yester.model import ANYTHING, ECHO, Filters, Hit, Item, Paging, Session, replace
 from yester.recall.floor import least_score
 from yester.recall.recall import Answer, Asked, answer_question, make_hit
 from yester.redact import redact
@@ -32,7 +32,6 @@ ANCHORS = (
     f"{LATEST}, or words to look for"
 )
 _Answers = Callable[[Asked], Answer]
-_EVERYTHING = Filters()
 _ASKED = 50  # answers among which the newest is looked for
 _COMPARED = 10  # … with which the first is compared
 _RELEVANT = 0.5  # … of those that reach this share of the best one's score
@@ -74,7 +73,7 @@ def build_timeline(
     anchor: int | str | None = None,
     before: int = 10,
     after: int = 10,
-    filters: Filters = _EVERYTHING,
+    filters: Filters = ANYTHING,
     now: int = 0,
     *,
     query: str = "",
@@ -207,12 +206,8 @@ def recent_sessions(
 def _session_story(store: Store, session: Session, rows: int) -> list[Item]:
     here = Filters(projects=(session.project,), session=session.key, agent=session.agent)
     summaries = store.select(replace(here, kinds=("summary",)), Paging(rows))
-    if summaries:
-        here_after = replace(here, since=summaries[0].epoch + 1)
-        ending = summaries[:1]
-    else:
-        here_after, ending = here, []
-    ending += _closing_message(store, here_after)
+    here_after = replace(here, since=summaries[0].epoch + 1) if summaries else here
+    ending = summaries[:1] + _closing_message(store, here_after)
     others = [
         *summaries[1:],
         *store.select(replace(here_after, kinds=("prompt",)), Paging(rows)),
