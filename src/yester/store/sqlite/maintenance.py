@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from functools import wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -30,15 +30,16 @@ def backup(db: apsw.Connection, path: Path) -> None:
     part = path.with_suffix(".part")
     part.unlink(missing_ok=True)
     os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-    copy = apsw.Connection(str(part))
-    try:
-        with copy.backup("main", db, "main") as work:
-            while not work.done:
-                work.step(2000)
+    with closing(apsw.Connection(str(part))) as copy:
+        _copy_pages(db, copy)
         copy.execute("PRAGMA journal_mode = DELETE")
-    finally:
-        copy.close()
     part.rename(path)
+
+
+def _copy_pages(source: apsw.Connection, target: apsw.Connection) -> None:
+    with target.backup("main", source, "main") as work:
+        while not work.done:
+            work.step(2000)
 
 
 _MAGIC = b"SQLite format 3\0"
@@ -50,35 +51,28 @@ def _is_database(path: Path) -> bool:
         return file.read(len(_MAGIC)) in (_MAGIC, b"")
 
 
-@contextmanager
-def _open_reader(path: Path) -> Iterator[apsw.Connection]:
+def _open_reader(path: Path) -> closing[apsw.Connection]:
     """The database with what its log holds. One without a log may lie where nothing can be
     written, and SQLite would want to."""
     logged = any(Path(f"{path}{end}").exists() for end in ("-wal", "-journal"))
     name = f"{path.absolute().as_uri()}?mode={'rw' if logged else 'ro&immutable=1'}"
-    db = apsw.Connection(name, flags=apsw.SQLITE_OPEN_URI | apsw.SQLITE_OPEN_READWRITE)
-    try:
-        yield db
-    finally:
-        db.close()
+    flags = apsw.SQLITE_OPEN_URI | apsw.SQLITE_OPEN_READWRITE
+    return closing(apsw.Connection(name, flags=flags))
 
 
-def _overwrite_content(path: Path, source: Path, patience: float) -> None:
+def _overwrite_content(path: Path, source: Path) -> None:
     """All of `source` instead of what the database at `path` holds, as one transaction of SQLite's
     own. Readers go on with what they see, and the log needs no hand of ours: renaming a file and
     its log are two steps, and a kill between them would lose what the log holds."""
-    new, live = apsw.Connection(str(source)), apsw.Connection(str(path))
-    try:
-        live.set_busy_timeout(int(patience * 1000))
+    with (
+        closing(apsw.Connection(str(source))) as new,
+        closing(apsw.Connection(str(path))) as live,
+    ):
+        live.set_busy_timeout(int(PATIENCE * 1000))
         number = max(restore_count(live), restore_count(new)) + 1
         new.execute("INSERT OR REPLACE INTO meta VALUES ('restores', ?)", (str(number),))
-        with live.backup("main", new, "main") as work:
-            while not work.done:
-                work.step(2000)
+        _copy_pages(new, live)
         live.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()  # as far as readers allow
-    finally:
-        live.close()
-        new.close()
 
 
 def copy_store(path: Path, folder: Path) -> Path:
@@ -98,7 +92,7 @@ def replace_store(home: Path, copy: Path, aside: Path) -> Path | None:
         former = _keep_aside(path, copy.parent, aside) if path.exists() else None
         try:
             if former is not None:
-                _overwrite_content(path, copy, PATIENCE)
+                _overwrite_content(path, copy)
                 return former
         except (apsw.NotADBError, apsw.CorruptError):
             pass  # nothing that SQLite can write into
@@ -111,7 +105,7 @@ def replace_store(home: Path, copy: Path, aside: Path) -> Path | None:
 def _keep_aside(path: Path, scratch: Path, aside: Path) -> Path:
     """A copy of the present store, with all that its log holds; appears only when it is whole."""
     try:
-        if not _is_database(path):
+        if not _is_database(path):  # opened, SQLite would empty its log
             raise apsw.NotADBError(str(path))
         with _open_reader(path) as db:
             backup(db, scratch / "former.db")
@@ -146,36 +140,32 @@ def explain_errors(path: Path) -> Iterator[None]:
         raise explain_error(error, path) from error
 
 
-def explain_error(error: Exception, path: Path) -> YesterError:
-    """What went wrong with the database, for the person who must act."""
-    match error:
-        case apsw.NotADBError():
-            return StoreDamaged(
-                f"{path} is not a yester database; `yester doctor` says what can be done"
-            )
-        case apsw.CorruptError() if "fts5" in str(error) or "item_text" in str(error):
-            return StoreDamaged(
-                f"{path}: the search index is damaged; run `yester reindex`, no item is affected"
-            )
-        case apsw.CorruptError():
-            return StoreDamaged(
-                f"{path} is damaged ({error}); `yester doctor` says what can be done"
-            )
-        case apsw.FullError():
-            return StoreError(
-                f"{path}: the disk is full; nothing stored was lost, free some space and retry"
-            )
-        case apsw.BusyError():
-            return StoreBusy(f"{path} is locked by another program; close it and retry")
-        case apsw.ReadOnlyError() | apsw.CantOpenError() | apsw.PermissionsError():
-            return StoreError(
-                f"{path} cannot be written; check that its folder is yours and writable"
-            )
-        case apsw.IOError():
-            return StoreError(f"{path}: reading or writing failed ({error}); check the disk")
-        case OSError():
-            reason = error.strerror or str(error)
-            return StoreError(f"{error.filename or path}: {reason}; check the folder and the disk")
+# What went wrong with the database, for the person who must act.
+_SENTENCES: Sequence[tuple[tuple[type[Exception], ...], type[YesterError], str]] = (
+    ((apsw.NotADBError,), StoreDamaged,
+     "{path} is not a yester database; `yester doctor` says what can be done"),
+    ((apsw.CorruptError,), StoreDamaged,
+     "{path} is damaged ({error}); `yester doctor` says what can be done"),
+    ((apsw.FullError,), StoreError,
+     "{path}: the disk is full; nothing stored was lost, free some space and retry"),
+    ((apsw.BusyError,), StoreBusy, "{path} is locked by another program; close it and retry"),
+    ((apsw.ReadOnlyError, apsw.CantOpenError, apsw.PermissionsError), StoreError,
+     "{path} cannot be written; check that its folder is yours and writable"),
+    ((apsw.IOError,), StoreError, "{path}: reading or writing failed ({error}); check the disk"),
+)  # fmt: skip
+
+
+def explain_error(error: apsw.Error | OSError, path: Path) -> YesterError:
+    if isinstance(error, OSError):
+        reason = error.strerror or str(error)
+        return StoreError(f"{error.filename or path}: {reason}; check the folder and the disk")
+    if isinstance(error, apsw.CorruptError) and any(n in str(error) for n in ("fts5", "item_text")):
+        return StoreDamaged(
+            f"{path}: the search index is damaged; run `yester reindex`, no item is affected"
+        )
+    for kinds, raised, text in _SENTENCES:
+        if isinstance(error, kinds):
+            return raised(text.format(path=path, error=error))
     return StoreError(f"{path}: {error}")
 
 
