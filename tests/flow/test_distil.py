@@ -184,7 +184,7 @@ def test_distilling_again_changes_nothing(store):
     distilled(store)
     before = made(store)
     with store.transaction("items"):
-        assert store.queue_sessions() == 1
+        store.queue_sessions()
     assert distilled(store).put.total_written == 0
     assert made(store) == before
 

@@ -86,7 +86,8 @@ def successor_id(store: Store, item: int) -> int:
     """The memory that supersedes this one, or 0."""
     if not item:
         return 0
-    return max((memo.item.id for memo in store.memos(supersedes=item)), default=0)
+    newer = store.memos(Filters(supersedes=item), Paging(statuses=()))
+    return max((memo.item.id for memo in newer), default=0)
 
 
 def form_at_version(store: Store, memo: Memo, version: int) -> Plain:

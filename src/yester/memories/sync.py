@@ -250,7 +250,9 @@ class StoreKeeper:
         file = store.memo_files([id_]).get(id_)
         unseen = memo.version - (file.version if file else 0)
         history = store.changes(id_, limit=unseen) if unseen else []
-        newer = store.memos(supersedes=id_) if memo.item.status == "superseded" else []
+        newer = []
+        if memo.item.status == "superseded":
+            newer = store.memos(Filters(supersedes=id_), Paging(statuses=()))
         successor = max(newer, key=_id_of).slug if newer else ""
         own = memo.item.ref.rpartition("/")[2] if memo.item.source == SOURCE else memo.slug
         # Another category may have been given to one of two with the same id.

@@ -154,8 +154,8 @@ def _file_fate(file: str, weight: int, epoch: int, facts: Facts) -> _Fate | None
         if name not in facts.present:
             return None
         touches = sorted(touch for touch in facts.touches.get(name, ()) if touch.epoch >= since)
-        renames = [] if facts.present[name] else [one for one in touches if one.how == "R"]
-        away = next(iter(renames), None)
+        renames = (touch for touch in touches if touch.how == "R")
+        away = None if facts.present[name] else next(renames, None)
         if away is not None:
             touches = touches[: touches.index(away)]
         counted, own = _count_changes(touches, epoch, own)
@@ -191,20 +191,19 @@ def _fate_factor(fate: _Fate) -> float:
 def _describe_fates(fates: list[_Fate], least: bool) -> str:
     """The worst in words, the others as a number."""
     worst = min(fates, key=lambda fate: (-_fate_factor(fate), fate.file))
-    others = len(fates) - 1
-    more = f"; {others} more file{'s' if others > 1 else ''} changed, moved or gone"
-    return _describe_fate(worst, least) + (more if others else "")
-
-
-def _describe_fate(fate: _Fate, least: bool) -> str:
-    times = "once" if fate.changes == 1 else f"{fate.changes} times"
+    times = "once" if worst.changes == 1 else f"{worst.changes} times"
     changed = f"changed {'at least ' if least else ''}{times} since"
-    if fate.state == "gone":
-        return f"{_printable_name(fate.file)} is gone"
-    if fate.state == "renamed":
-        moved = f"{_printable_name(fate.file)} renamed to {_printable_name(fate.now)}"
-        return f"{moved}, {changed}" if fate.changes else moved
-    return f"{_printable_name(fate.file)} {changed}"
+    text = _printable_name(worst.file)
+    if worst.state == "gone":
+        text += " is gone"
+    elif worst.state == "renamed":
+        text += f" renamed to {_printable_name(worst.now)}"
+        text += f", {changed}" if worst.changes else ""
+    else:
+        text += f" {changed}"
+    if others := len(fates) - 1:
+        text += f"; {others} more file{'s' if others > 1 else ''} changed, moved or gone"
+    return text
 
 
 def _printable_name(name: str) -> str:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from yester.store.migrate import Migration
 
 Target = Path | str  # a home, or a URL: sqlite:///FOLDER
+BeforeMigration = Callable[["Store"], object]
 
 
 def open_store(
@@ -23,7 +24,7 @@ def open_store(
     *,
     now: int,
     patience: float | None = None,
-    before_migration: Callable[[Store], object] | None = None,
+    before_migration: BeforeMigration | None = None,
     steps: Sequence[Migration] | None = None,
 ) -> Store:
     """The store of this target, made where there is none, with its schema brought up to date.

@@ -169,11 +169,10 @@ class Memories(Protocol):
         *,
         ids: Sequence[int] | None = None,
         slug: str = "",
-        supersedes: int = 0,
         tags: Sequence[str] = (),
     ) -> list[model.Memo]:
         """Memories that pass the filters, the last written first; of these ids (then in their
-        order), with this slug, in the place of that one, whatever their status; with all tags.
+        order) or with this slug, whatever their status; with all tags.
 
         An item of kind memory that was put as a plain item is one too: version 0, its body as the
         content."""
@@ -230,9 +229,9 @@ class Ledger(Protocol):
 class Work(Protocol):
     """Sessions that are to be distilled, refined and archived."""
 
-    def queue_sessions(self, since: Mapping[int, int] | None = None) -> int:
+    def queue_sessions(self, since: Mapping[int, int] | None = None) -> None:
         """Sessions wait to be distilled: something of that time is different now. Without them, all
-        there are. How many did not wait before."""
+        there are."""
 
     def queued_sessions(self, queue: model.Queue) -> list[model.Waiting]:
         """What there is to do."""

@@ -4,7 +4,7 @@ the store share."""
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FunctionType
@@ -14,28 +14,15 @@ import apsw
 
 from yester.errors import StoreReplaced
 from yester.model import Filters
-from yester.store import sqlite_file
+from yester.store import migrate, sqlite_file
 from yester.store.lock import write_lock
-from yester.store.migrate import (
-    Migration,
-    apply_migrations,
-    check_version,
-    load_migrations,
-    pending_migrations,
-    schema_version,
-)
-from yester.store.sqlite import index, rows
-from yester.store.sqlite.maintenance import (
-    PATIENCE,
-    explain_errors,
-    explains_errors,
-    lock_file,
-    restore_count,
-)
+from yester.store.sqlite import index, maintenance, rows
+from yester.store.sqlite.maintenance import PATIENCE, explain_errors, restore_count
 from yester.text import terms as tokenizer
 
 if TYPE_CHECKING:
-    from yester.store.contract import Lock, Store
+    from yester.store import BeforeMigration
+    from yester.store.contract import Lock
     from yester.store.sqlite.rows import Condition
     from yester.store.sqlite.vectors import Codes
 
@@ -50,7 +37,7 @@ class Connection:
         """Database errors come out of every public method of a part as sentences."""
         for name, method in list(vars(cls).items()):
             if isinstance(method, FunctionType) and not name.startswith("_"):
-                setattr(cls, name, explains_errors(method))
+                setattr(cls, name, maintenance.explains_errors(method))
 
     def __init__(self, db: apsw.Connection, path: Path, lock: Path, patience: float) -> None:
         self._db = db
@@ -75,15 +62,15 @@ class Connection:
         *,
         now: int,
         patience: float = PATIENCE,
-        steps: Sequence[Migration] | None = None,
-        before_migration: Callable[[Store], object] | None = None,
+        steps: Sequence[migrate.Migration] | None = None,
+        before_migration: BeforeMigration | None = None,
     ) -> Self:
         """Open or create `folder/yester.db`, bringing its schema up to date.
 
         `before_migration(store)` is called once when an existing database is about to be changed.
         """
         path = sqlite_file(folder)
-        known = load_migrations("sqlite") if steps is None else steps
+        known = migrate.load_migrations("sqlite") if steps is None else steps
         with explain_errors(path):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             (folder / "run").mkdir(mode=0o700, exist_ok=True)
@@ -92,7 +79,7 @@ class Connection:
             db = apsw.Connection(str(path))
             try:
                 db.set_busy_timeout(int(patience * 1000))
-                lock = lock_file(folder)
+                lock = maintenance.lock_file(folder)
                 if db.execute("PRAGMA journal_mode").fetchone() != ("wal",):
                     # Several openings of a new file at once: the switch does not wait by itself.
                     with write_lock(lock, max(patience, PATIENCE)):
@@ -105,7 +92,7 @@ class Connection:
                 ):
                     db.execute(f"PRAGMA {pragma}")
                 store = cls(db, path, lock, patience)
-                if pending_migrations(db, known, str(path)):
+                if migrate.pending_migrations(db, known, str(path)):
                     with write_lock(lock, max(patience, PATIENCE)):
                         store._migrate_schema(known, now, before_migration)
                 store._version = known[-1].version
@@ -115,17 +102,14 @@ class Connection:
                 raise
 
     def _migrate_schema(
-        self,
-        steps: Sequence[Migration],
-        now: int,
-        before: Callable[[Store], object] | None,
+        self, steps: Sequence[migrate.Migration], now: int, before: BeforeMigration | None
     ) -> None:
         """Under the lock: another process may have been faster, or be half way through."""
-        pending = pending_migrations(self._db, steps, str(self._path))
-        fresh = schema_version(self._db) == 0
+        pending = migrate.pending_migrations(self._db, steps, str(self._path))
+        fresh = migrate.schema_version(self._db) == 0
         if before is not None and pending and not fresh:
             before(self)  # type: ignore[arg-type]  # it is a whole store by then
-        apply_migrations(self._db, pending, now)
+        migrate.apply_migrations(self._db, pending, now)
         if fresh:
             self._set_meta("tokenizer", str(tokenizer.VERSION))
 
@@ -134,7 +118,7 @@ class Connection:
             return (
                 self._path.stat().st_ino == self._inode
                 and restore_count(self._db) == self._restores
-                and schema_version(self._db) <= self._version
+                and migrate.schema_version(self._db) <= self._version
             )
         except (OSError, apsw.Error):
             return False
@@ -179,7 +163,7 @@ class Connection:
     def _check_ours(self) -> None:
         """Inside the transaction, so that it holds to its end: still the store that was opened, and
         with a schema we know. Raises before anything is written."""
-        check_version(self._db, self._version, str(self._path))
+        migrate.check_version(self._db, self._version, str(self._path))
         if not self.in_place():
             raise StoreReplaced(f"{self._path} holds a restored backup now; open it anew")
 
@@ -237,12 +221,9 @@ class Connection:
 
     def _next_id(self, table: str) -> int:
         """No id is given twice, though the newest row may be gone: what was let go is still named
-        in ledgers, on screens and in memory (`_keep_last_id`)."""
+        in ledgers, on screens and in memory; whoever lets go of rows notes it as `last_TABLE`."""
         (newest,) = self._first_row(f"SELECT coalesce(max(id), 0) FROM {table}")
         return max(int(newest), int(self._get_meta(f"last_{table}") or 0)) + 1
-
-    def _keep_last_id(self, table: str, last: int) -> None:
-        self._set_meta(f"last_{table}", str(last))
 
     def _set_meta(self, key: str, value: str) -> None:
         self._db.execute(

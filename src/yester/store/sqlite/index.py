@@ -16,19 +16,10 @@ from typing import TYPE_CHECKING
 
 import apsw
 import msgspec
+from msgspec import Struct
 
-from yester.model import (
-    Document,
-    Every,
-    Expression,
-    Filters,
-    Item,
-    Phrase,
-    Prefix,
-    Some,
-    Without,
-    Word,
-)
+from yester import model
+from yester.model import Document, Expression, Filters, Item
 from yester.text.document import read_fields
 from yester.text.terms import term_hash
 
@@ -172,18 +163,18 @@ def match_expression(must: Expression | None) -> str:
     """What every answer must fulfil as a full-text expression. A phrase becomes its terms: there
     are no positions here, whoever asks looks at the text. "" where it restricts nothing."""
     match must:
-        case Word(terms) | Phrase(terms):
+        case model.Word(terms) | model.Phrase(terms):
             return "(" + " AND ".join(f'"{term}"' for term in terms) + ")" if terms else ""
-        case Prefix(text):
+        case model.Prefix(text):
             return f'("{text}" *)'
-        case Every(parts):
-            wanted = [match_expression(part) for part in parts if not isinstance(part, Without)]
-            if not any(wanted):
+        case model.Every(parts):
+            wanted = list(filter(None, map(match_expression, parts)))
+            if not wanted:
                 return ""  # NOT alone: the caller's own terms come before it
-            found = "(" + " AND ".join(filter(None, wanted)) + ")"
+            found = "(" + " AND ".join(wanted) + ")"
             unwanted = excluded_expression(must)
             return f"({found} NOT ({unwanted}))" if unwanted else found
-        case Some(parts):
+        case model.Some(parts):
             either = [match_expression(part) for part in parts]
             return "(" + " OR ".join(either) + ")" if all(either) else ""
     return ""
@@ -191,8 +182,8 @@ def match_expression(must: Expression | None) -> str:
 
 def excluded_expression(must: Expression | None) -> str:
     """What the question excludes at its top level."""
-    parts = must.parts if isinstance(must, Every) else (must,)
-    found = [match_expression(part.part) for part in parts if isinstance(part, Without)]
+    parts = must.parts if isinstance(must, model.Every) else (must,)
+    found = [match_expression(part.part) for part in parts if isinstance(part, model.Without)]
     return " OR ".join(filter(None, found))
 
 
@@ -207,7 +198,7 @@ def count_items(db: apsw.Connection, term: str, projects: Sequence[int]) -> int:
     return (row and row[0]) or 0
 
 
-class Postings:
+class Postings(Struct):
     """Which items hold a term, under one set of filters.
 
     `narrowing` are expressions every answer fulfils. `exact` is a condition on `item i`, joined in
@@ -219,16 +210,15 @@ class Postings:
     query that asks for all of them with the filter, or with the marks of a project's members.
     """
 
-    def __init__(
-        self, db: apsw.Connection, narrowing: Sequence[str], excluded: str,
-        exact: Condition | None, members: bytearray | None,
-    ) -> None:  # fmt: skip
-        self._db = db
-        self._narrowing = list(narrowing)
-        self._excluded = excluded
-        self._exact = exact
-        self._members = members
-        self._filtered = bool(narrowing or excluded or exact)
+    db: apsw.Connection
+    narrowing: Sequence[str]
+    excluded: str = ""
+    exact: Condition | None = None
+    members: bytearray | None = None
+
+    @property
+    def _filtered(self) -> bool:
+        return bool(self.narrowing or self.excluded or self.exact)
 
     def choose_likeliest(self, weighted: Sequence[tuple[str, float, int]], limit: int) -> list[int]:
         """Ids by the summed weight of the (term, weight, postings) they hold, rarest terms first.
@@ -265,13 +255,13 @@ class Postings:
     def _posting_lists(
         self, chosen: Sequence[tuple[str, float]]
     ) -> Iterator[tuple[float, Sequence[int]]]:
-        marks = self._members
+        marks = self.members
         # Reading a posting costs as much as a dozen that are walked past to find both words.
         most = _RARE if marks is None else max(_RARE, marks.count(1) // 12)
         rare: list[tuple[str, float, list[int]]] = []
         for term, weight in chosen:
             quoted = f'"{term}"'
-            if not self._filtered or count_items(self._db, term, ()) > most:
+            if not self._filtered or count_items(self.db, term, ()) > most:
                 yield weight, self._narrowed_ids(quoted, _POSTINGS)
                 continue
             ids = self._matching_ids(quoted, most)
@@ -289,12 +279,12 @@ class Postings:
 
     def _narrowed_ids(self, expression: str, most: int) -> list[int]:
         """Ids, newest first, for an expression and everything that must hold besides."""
-        found = " AND ".join(filter(None, (expression, *self._narrowing)))
+        found = " AND ".join(filter(None, (expression, *self.narrowing)))
         if not found:
             return []
-        if self._excluded:
-            found = f"({found}) NOT ({self._excluded})"
-        return self._matching_ids(found, most, self._exact)
+        if self.excluded:
+            found = f"({found}) NOT ({self.excluded})"
+        return self._matching_ids(found, most, self.exact)
 
     def _matching_ids(self, match: str, most: int, exact: Condition | None = None) -> list[int]:
         # CROSS: the planner must not walk the items and ask the full text about each of them. One
@@ -303,7 +293,7 @@ class Postings:
         if exact is not None:
             join = " CROSS JOIN item i ON i.id = item_text.rowid"
             where, values = f" AND {exact.sql}", exact.values
-        row = self._db.execute(
+        row = self.db.execute(
             f"SELECT json_group_array(id) FROM (SELECT item_text.rowid AS id FROM item_text{join}"
             f" WHERE item_text MATCH ?{where} ORDER BY item_text.rowid DESC LIMIT ?)",
             (match, *values, most),

@@ -7,18 +7,9 @@ from typing import Any
 
 import msgspec
 
+from yester import model
 from yester.errors import StoreChanged
-from yester.model import (
-    ANYTHING,
-    EVERYTHING,
-    Change,
-    Entry,
-    Filters,
-    Memo,
-    MemoFile,
-    Paging,
-    replace,
-)
+from yester.model import ANYTHING, EVERYTHING, Change, Filters, Memo, Paging, replace
 from yester.store.sqlite import rows
 from yester.store.sqlite.items import ItemRows
 
@@ -39,7 +30,7 @@ class MemoryRows(ItemRows):
 
     # --- writing, inside a transaction -------------------------------------------------------
 
-    def put_memo(self, entry: Entry, memo: Memo, change: Change) -> int:
+    def put_memo(self, entry: model.Entry, memo: Memo, change: Change) -> int:
         self._require_lock("memories")
         item = entry.item
         known = self._first_row(
@@ -87,7 +78,7 @@ class MemoryRows(ItemRows):
             "INSERT OR REPLACE INTO memory_gone VALUES (?, ?, ?, ?, ?, ?, ?)",
             (*row, epoch, why),
         )
-        self._keep_last_id("item", self._next_id("item") - 1)
+        self._set_meta("last_item", str(self._next_id("item") - 1))
         self.remove([item])
 
     def _part_slugs(self, project: int, other: str) -> None:
@@ -118,18 +109,15 @@ class MemoryRows(ItemRows):
         *,
         ids: Sequence[int] | None = None,
         slug: str = "",
-        supersedes: int = 0,
         tags: Sequence[str] = (),
     ) -> list[Memo]:
-        statuses = () if ids is not None or slug or supersedes else page.statuses
+        statuses = () if ids is not None or slug else page.statuses
         condition = self._filter_items(filters, statuses)
         condition.require("i.kind = 'memory'")
         if ids is not None:
             condition.require("i.id IN (SELECT value FROM json_each(?))", str(list(ids)))
         if slug:
             condition.require("m.slug = ?", slug)
-        if supersedes:
-            condition.require("i.supersedes <> 0 AND i.supersedes = ?", supersedes)
         for tag in tags:
             condition.require("EXISTS (SELECT 1 FROM json_each(i.tags) WHERE value = ?)", tag)
         # Of one type there are few: sorting those is cheaper than walking all in order. The plus
@@ -143,13 +131,13 @@ class MemoryRows(ItemRows):
         by_id = {memo.item.id: memo for memo in memos}
         return [by_id[id_] for id_ in ids if id_ in by_id]
 
-    def memo_files(self, items: Sequence[int]) -> dict[int, MemoFile]:
+    def memo_files(self, items: Sequence[int]) -> dict[int, model.MemoFile]:
         found = self._db.execute(
             "SELECT item, file, file_hash, file_version FROM memory"
             " WHERE file IS NOT NULL AND item IN (SELECT value FROM json_each(?))",
             (str(list(items)),),
         )
-        return {item: MemoFile(*rest) for item, *rest in found}
+        return {item: model.MemoFile(*rest) for item, *rest in found}
 
     def free_slug(self, project: str, slug: str) -> str:
         number, free = 1, slug

@@ -4,8 +4,10 @@ refined or archived."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain, count
 
-from yester.errors import StoreError
+from msgspec import structs
+
 from yester.model import EVERYTHING, Filters, Item, Paging, Project, Queue, Session, Waiting
 from yester.project import bare_project
 from yester.store.sqlite import rows
@@ -71,8 +73,6 @@ class PlaceRows(LedgerRows):
                 "INSERT INTO project(key, name, root, parent) VALUES (?, ?, ?, ?) RETURNING id",
                 project.key, name, project.root, project.parent,
             )  # fmt: skip
-            if id_ >= 1 << 24:
-                raise StoreError(f"{self._path}: no room for more than 16,777,215 projects")
         else:
             id_ = row[0]
             if project.root and not row[1]:
@@ -87,20 +87,18 @@ class PlaceRows(LedgerRows):
         """The readable name; where another project than its `own` has it, with more of the key,
         then a number."""
         place = project.key.split(":", 1)[1]
-        names = [project.name, "/".join(place.split("/")[-2:]), place]
-        for name in names:
-            if not self._first_row("SELECT 1 FROM project WHERE name = ? AND id <> ?", name, own):
-                return name
-        number = 2
-        while self._first_row("SELECT 1 FROM project WHERE name = ?", f"{place}~{number}"):
-            number += 1
-        return f"{place}~{number}"
+        numbered = (f"{place}~{number}" for number in count(2))
+        names = chain((project.name, "/".join(place.split("/")[-2:]), place), numbered)
+        taken = "SELECT 1 FROM project WHERE name = ? AND id <> ?"
+        return next(name for name in names if not self._first_row(taken, name, own))
 
     def put_session(self, session: Session) -> int:
         project = self.put_project(bare_project(session.project))
-        (id_,) = self._first_row(
+        values = structs.asdict(session) | {"project": project}
+        ((id_,),) = self._db.execute(
             "INSERT INTO session(key, agent, project, started, ended, cwd, branch, title,"
-            " transcript) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+            " transcript) VALUES"
+            " (:key, :agent, :project, :started, :ended, :cwd, :branch, :title, :transcript)"
             " ON CONFLICT(key, agent, project) DO UPDATE SET"
             " started = CASE WHEN started = 0 THEN excluded.started"
             "   WHEN excluded.started = 0 THEN started ELSE min(started, excluded.started) END,"
@@ -110,9 +108,8 @@ class PlaceRows(LedgerRows):
             " title = iif(excluded.title = '', title, excluded.title),"
             " transcript = iif(transcript = '', excluded.transcript, transcript)"
             " RETURNING id",
-            session.key, session.agent, project, session.started, session.ended, session.cwd,
-            session.branch, session.title, session.transcript,
-        )  # fmt: skip
+            values,
+        )
         self._sessions[session.key, session.agent, project] = id_
         return int(id_)
 
@@ -124,8 +121,7 @@ class PlaceRows(LedgerRows):
             Session(item.session, item.agent, item.project, item.epoch, item.epoch)
         )
 
-    def queue_sessions(self, since: Mapping[int, int] | None = None) -> int:
-        before = self.totals("undistilled")[0][0]
+    def queue_sessions(self, since: Mapping[int, int] | None = None) -> None:
         if since is None:
             since = dict(self._db.execute("SELECT id, 0 FROM session"))
         self._db.executemany(
@@ -133,7 +129,6 @@ class PlaceRows(LedgerRows):
             " changes = changes + 1, since = min(since, excluded.since)",
             sorted(since.items()),
         )
-        return int(self.totals("undistilled")[0][0] - before)
 
     def settle_session(self, waiting: Waiting, rest: int = 0) -> None:
         known = waiting.session.id, waiting.changes
@@ -164,19 +159,18 @@ class PlaceRows(LedgerRows):
             condition.require("s.ended >= ?", filters.since)
         if filters.until is not None:
             condition.require("s.started < ?", filters.until)
-        found = self._db.execute(
-            f"SELECT {_SESSION.format(prompts=_PROMPTS, items=f'({_OWN})')}{_FROM}"
-            f"{condition.page_clause(page, 's.ended', 's.id')}",
-            condition.values,
-        )
-        return [Session(*row) for row in found]
+        where = condition.page_clause(page, "s.ended", "s.id")
+        return self._read_sessions(where, f"({_OWN})", *condition.values)
 
     def session(self, key: str, agent: str) -> Session | None:
-        row = self._first_row(
-            f"SELECT {_SESSION.format(prompts=_PROMPTS, items=0)}{_FROM}"
-            " WHERE s.key = ? AND s.agent = ? ORDER BY s.id LIMIT 1", key, agent,
-        )  # fmt: skip
-        return Session(*row) if row else None
+        where = " WHERE s.key = ? AND s.agent = ? ORDER BY s.id LIMIT 1"
+        return next(iter(self._read_sessions(where, "0", key, agent)), None)
+
+    def _read_sessions(self, where: str, items: str, *values: object) -> list[Session]:
+        columns = _SESSION.format(prompts=_PROMPTS, items=items)
+        return [
+            Session(*row) for row in self._db.execute(f"SELECT {columns}{_FROM}{where}", values)
+        ]
 
     def queued_sessions(self, queue: Queue) -> list[Waiting]:
         condition, order = _STAGES[queue.stage]

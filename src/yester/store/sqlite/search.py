@@ -48,9 +48,9 @@ class SearchRows(ItemRows):
         if probe.words and (weighted or probe.must is not None):
             chosen = self._by_words(weighted, probe, projects, sessions)
         vector = probe.vector() if probe.vector is not None else None
-        near = {}
+        near: Mapping[int, model.Nearness] = {}
         if vector is not None:
-            near = dict(self._nearest_items(vector, probe.model, filters, probe.nearest))
+            near = self._nearest_items(vector, probe.model, filters, probe.nearest)
         touching = self._items_touching(probe.files, filters, probe.most_files)
         named = self._items_touching(probe.paths, filters, probe.most_files)
         others = (*near, *touching, *named) if probe.must is None else ()

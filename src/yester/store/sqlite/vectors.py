@@ -78,8 +78,10 @@ class VectorRows(Connection):
 
     def put_vectors(self, item: int, model: str, vectors: Sequence[Any]) -> None:
         self._forget_vectors(item)
+        if not self._passing_items([item], self._filter_items(ANYTHING)):
+            return  # retired while they were made
         first = self._next_id("vector")
-        self._keep_last_id("vector", first + len(vectors) - 1)
+        self._set_meta("last_vector", str(first + len(vectors) - 1))
         for part, vector in enumerate(vectors):
             id_ = first + part
             self._db.execute(
@@ -111,17 +113,18 @@ class VectorRows(Connection):
 
     def _nearest_items(
         self, vector: Any, model: str, filters: Filters, limit: int
-    ) -> list[tuple[int, Nearness]]:
+    ) -> dict[int, Nearness]:
         np = load_numpy()
         known = self._known_codes(model)
         if not len(known.ids) or limit < 1:
-            return []
+            return {}
         ids, items, codes = known.ids, known.items, known.codes
         narrowed = filters != ANYTHING
         if len(filters.projects) == 1 and replace(filters, projects=()) == ANYTHING:
-            own = np.flatnonzero(
-                _marked_items(self._members_of(self._filter_ids(filters)[0][0]), items)
-            )
+            marks = self._members_of(self._filter_ids(filters)[0][0])
+            # What is newer than the marks is gone, and nobody's.
+            held = np.append(np.frombuffer(marks, np.uint8), 0)
+            own = np.flatnonzero(held[np.minimum(items, len(marks))])
             ids, items, codes, narrowed = ids[own], items[own], codes[own], False
         far = differing_bits(codes, sign_code(vector, model))
         wanted = max(_EACH * limit, _FEWEST)
@@ -145,21 +148,7 @@ class VectorRows(Connection):
                 break
             wanted *= _WIDER
         ordered = sorted(found.items(), key=lambda pair: (-pair[1].cosine, -pair[0]))
-        return self._active_items(ordered, limit)
-
-    def _active_items(
-        self, ordered: Sequence[tuple[int, Nearness]], limit: int
-    ) -> list[tuple[int, Nearness]]:
-        """The first ones that are in use; nearly all are, so few more than wanted are looked up."""
-        in_use = self._filter_items(ANYTHING)
-        kept: list[tuple[int, Nearness]] = []
-        for at in range(0, len(ordered), limit):
-            some = ordered[at : at + limit]
-            active = frozenset(self._passing_items([item for item, _ in some], in_use))
-            kept += [one for one in some if one[0] in active]
-            if len(kept) >= limit:
-                break
-        return kept[:limit]
+        return dict(ordered[:limit])
 
     def _passing_items(self, items: Sequence[int], condition: Condition) -> list[int]:
         return self._all_ids(
@@ -227,11 +216,3 @@ def _closest_codes(far: Any, items: Any, number: int) -> Any:
     equal = np.flatnonzero(far == edge)
     newest_first = np.argsort(-items[equal], kind="stable")
     return np.concatenate([nearer, equal[newest_first[: number - len(nearer)]]])
-
-
-def _marked_items(mask: bytearray, items: Any) -> Any:
-    np = load_numpy()
-    marks = np.zeros(int(items.max(initial=0)) + 1, bool)
-    held = np.frombuffer(mask, np.uint8)[: len(marks)]
-    marks[: len(held)] = held
-    return marks[items]
