@@ -499,7 +499,7 @@ class Queue(Struct, frozen=True):
     archive   those hooks told of that are over since then and distilled, and of which the archive
               does not have the end: their end was told before `ended_before`, or they have been
               quiet since `quiet_since`. `Waiting.since` is up to when the archive has them
-    any       those with this id, or whose id begins with it, waiting or not
+    any       those with this id, else those whose id begins with it, waiting or not
     """
 
     stage: Literal["distil", "refine", "archive", "any"]

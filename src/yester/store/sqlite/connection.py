@@ -15,15 +15,15 @@ import apsw
 from yester.errors import StoreReplaced
 from yester.model import Filters
 from yester.store import migrate, sqlite_file
+from yester.store.contract import Lock
 from yester.store.lock import write_lock
 from yester.store.sqlite import index, maintenance, rows
 from yester.store.sqlite.maintenance import PATIENCE, explain_errors, restore_count
+from yester.store.sqlite.rows import Condition
 from yester.text import terms as tokenizer
 
 if TYPE_CHECKING:
     from yester.store import BeforeMigration
-    from yester.store.contract import Lock
-    from yester.store.sqlite.rows import Condition
     from yester.store.sqlite.vectors import Codes
 
 _SHORTEST_PREFIX = 6  # of a session's id, as `yester sessions` shows it

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from heapq import nlargest
 from itertools import compress, islice
-from typing import TYPE_CHECKING
 
 import apsw
 import msgspec
@@ -20,11 +19,9 @@ from msgspec import Struct
 
 from yester import model
 from yester.model import Document, Expression, Filters, Item
+from yester.store.sqlite.rows import Condition
 from yester.text.document import read_fields
 from yester.text.terms import term_hash
-
-if TYPE_CHECKING:
-    from yester.store.sqlite.rows import Condition
 
 _PROJECT_BITS = 24
 # Postings looked at per query: enough for the rarest terms of any question, bounded at any size.

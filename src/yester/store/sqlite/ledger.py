@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from msgspec import Struct, field
 
 from yester.clock import DAY
 from yester.model import EVERYTHING, Answered, Change, Paging
+from yester.store.contract import Row
 from yester.store.records import LEDGER, Table
 from yester.store.sqlite.connection import Connection
 from yester.store.sqlite.rows import Condition, json_text
-
-if TYPE_CHECKING:
-    from yester.store.contract import Row
 
 R = TypeVar("R", bound=Struct)
 _LONGEST = 60_000  # ms; whoever waits longer for an answer has gone
@@ -63,7 +61,10 @@ _TOTALS: Mapping[str, _Sums] = {
         {"last": "max(s.ended)"},
     ),
     "concept": _Sums("item_concept"),
-    "tag": _Sums("memory_tag"),
+    "tag": _Sums(
+        "(SELECT DISTINCT m.item, t.value AS tag FROM memory m JOIN item i ON i.id = m.item"
+        " JOIN json_each(i.tags) t WHERE i.status = 'active')"
+    ),
     "vector": _Sums(
         "(SELECT 1)",
         {},

@@ -50,12 +50,6 @@ class MemoryRows(ItemRows):
             (id_, memo.slug, memo.scope, memo.path, content, memo.version + 1, memo.since,
              memo.reason),
         )  # fmt: skip
-        self._db.execute("DELETE FROM memory_tag WHERE item = ?", (id_,))
-        if item.status == "active":
-            self._db.executemany(
-                "INSERT OR IGNORE INTO memory_tag(tag, item) VALUES (?, ?)",
-                [(tag, id_) for tag in item.tags],
-            )
         self._append_row(replace(change, item=id_, act=change.act or self._next_act()))
         return id_
 

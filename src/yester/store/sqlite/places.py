@@ -51,10 +51,7 @@ _STAGES = {
         f" AND u.session IS NULL AND {_ENDED}",
         "s.ended, s.id",
     ),
-    "any": (
-        "(s.key = :key OR (length(:key) >= 6 AND s.key LIKE :prefix ESCAPE '\\'))",
-        "s.key <> :key, s.ended DESC",
-    ),
+    "any": ("s.id IN (SELECT value FROM json_each(:sessions))", "s.ended DESC"),
 }
 
 
@@ -178,8 +175,8 @@ class PlaceRows(LedgerRows):
             f"{_WAITING} WHERE {condition} ORDER BY {order} LIMIT :most",
             {
                 "stage": queue.stage, "quiet": queue.quiet_since, "ended": queue.ended_before,
-                "since": queue.since, "hooked": queue.hooked, "key": queue.key,
-                "prefix": rows.prefix_pattern(queue.key),
+                "since": queue.since, "hooked": queue.hooked,
+                "sessions": str(self._filter_ids(Filters(session=queue.key))[1]),
                 "most": -1 if queue.limit is None else queue.limit,
             },
         )  # fmt: skip

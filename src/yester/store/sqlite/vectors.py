@@ -7,15 +7,13 @@ stay in the file; a search reads those of the nearest few hundred.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from yester.model import ANYTHING, Filters, Nearness, replace
 from yester.store.sqlite.connection import Connection
 from yester.store.sqlite.index import decode_ids
+from yester.store.sqlite.rows import Condition
 from yester.text.vectors import differing_bits, load_numpy, pack_vector, sign_code, unpack_vectors
-
-if TYPE_CHECKING:
-    from yester.store.sqlite.rows import Condition
 
 # Codes whose values are looked at: so many for each one wanted, and never fewer than these.
 _EACH, _FEWEST = 3, 300
