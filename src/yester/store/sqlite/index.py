@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from yester import model
 from yester.model import Document, Expression, Filters, Item
-from yester.store.sqlite.rows import Condition
+from yester.store.sqlite.rows import Condition, put_sql
 from yester.text.document import read_fields
 from yester.text.terms import term_hash
 
@@ -30,6 +30,9 @@ _KNOWN_TERMS = 500_000  # bound of the set that saves writing known terms again
 _RARE = 2_000  # postings of a term that is cheaper to read whole than together with a filter
 _LISTS = 32  # terms that choose candidates; all of them score
 decode_ids = msgspec.json.Decoder(list[int]).decode
+_OF_LENGTHS = ("project", "kind", "field")
+_ADD_LENGTHS = put_sql("length", (*_OF_LENGTHS, "items", "terms"), _OF_LENGTHS, adding=True)
+_ADD_FREQUENCIES = put_sql("frequency", ("key", "items"), ("key",), adding=True)
 _NOT_TOKEN = re.compile(r"[^a-z0-9_.-]+")
 
 
@@ -108,12 +111,7 @@ class IndexWriter:
             ((id_, doc.vector) for id_, _, doc in self._documents),
         )
         self._write_frequencies()
-        many(
-            "INSERT INTO length(project, kind, field, items, terms) VALUES (?, ?, ?, ?, ?)"
-            " ON CONFLICT DO UPDATE SET items = items + excluded.items,"
-            " terms = terms + excluded.terms",
-            [(*key, *sums) for key, sums in self._lengths.items()],
-        )
+        many(_ADD_LENGTHS, [(*key, *sums) for key, sums in self._lengths.items()])
         new = set[str]().union(*self._added.values()) - self._known
         many(
             "INSERT OR IGNORE INTO term(hash, text) VALUES (?, ?)",
@@ -129,11 +127,7 @@ class IndexWriter:
         for project, terms in self._added.items():
             for term, n in terms.items():
                 changes[term_hash(term) << _PROJECT_BITS | project] += n
-        self._db.executemany(
-            "INSERT INTO frequency(key, items) VALUES (?, ?)"
-            " ON CONFLICT(key) DO UPDATE SET items = items + excluded.items",
-            sorted(changes.items()),
-        )
+        self._db.executemany(_ADD_FREQUENCIES, sorted(changes.items()))
         self._db.executemany(
             "DELETE FROM frequency WHERE key = ? AND items <= 0",
             [(key,) for key, n in changes.items() if n < 0],

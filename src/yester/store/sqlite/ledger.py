@@ -12,7 +12,7 @@ from yester.model import EVERYTHING, Answered, Change, Paging
 from yester.store.contract import Row
 from yester.store.records import LEDGER, Table
 from yester.store.sqlite.connection import Connection
-from yester.store.sqlite.rows import Condition, json_text
+from yester.store.sqlite.rows import Condition, json_text, put_sql
 
 R = TypeVar("R", bound=Struct)
 _LONGEST = 60_000  # ms; whoever waits longer for an answer has gone
@@ -117,23 +117,17 @@ class LedgerRows(Connection):
             values["ms"] = min(max(row.ms, 0), _LONGEST)
         if table.numbered and not (values["id"] and table.known and table.key == ("id",)):
             del values["id"]
-        columns = [table.columns[name] for name in values]
-        source = f"SELECT {', '.join(f':{name}' for name in values)} WHERE"
-        if table.known == "kept":
-            same = " AND ".join(f"{name} = :{name}" for name in table.key)
-            source += f" NOT EXISTS (SELECT 1 FROM {table.name} WHERE {same})"
-        elif table.known:
-            others = [name for name in columns if name not in table.key]
-            former = f"{table.name}.{{}} + " if table.known == "added up" else ""
-            changes = [f"{name} = {former.format(name)}excluded.{name}" for name in others]
-            source += f" 1 ON CONFLICT({', '.join(table.key)}) DO UPDATE SET {', '.join(changes)}"
+        if table.known in ("replaced", "added up"):
+            sql = put_sql(table.name, values, table.key, table.known == "added up")
         else:
-            source += " 1"
-        made = self._db.execute(
-            f"INSERT INTO {table.name}({', '.join(columns)}) {source}"
-            f"{' RETURNING id' if table.numbered else ''}",
-            values,
-        ).fetchone()
+            columns = ", ".join(table.columns[name] for name in values)
+            sql = f"INSERT INTO {table.name}({columns}) SELECT :{', :'.join(values)}"
+            if table.known:
+                same = " AND ".join(f"{name} = :{name}" for name in table.key)
+                sql += f" WHERE NOT EXISTS (SELECT 1 FROM {table.name} WHERE {same})"
+        if table.numbered:
+            sql += " RETURNING id"
+        made = self._db.execute(sql, values).fetchone()
         return int(made[0]) if made else 0
 
     def retract(self, kind: type[Row], where: Mapping[str, object]) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
+from msgspec import structs
 
 from yester import model
 from yester.errors import StoreChanged
@@ -15,10 +16,7 @@ from yester.store.sqlite.items import ItemRows
 
 _LONGEST_SLUG = 80
 _COLUMNS = ("slug", "scope", "path", "content", "version", "since", "reason")
-_PUT = (
-    f"INSERT INTO memory(item, {', '.join(_COLUMNS)}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-    f" ON CONFLICT(item) DO UPDATE SET {', '.join(f'{n} = excluded.{n}' for n in _COLUMNS)}"
-)
+_PUT = rows.put_sql("memory", ("item", *_COLUMNS), ["item"])
 _SELECT = (
     f"SELECT {rows.READ}, {', '.join(f'm.{name}' for name in _COLUMNS)}"
     f"{rows.FROM} LEFT JOIN memory m ON m.item = i.id"
@@ -44,12 +42,8 @@ class MemoryRows(ItemRows):
             )
         self.put([entry], lifted=True)
         id_: int = self._known_row(item.source, "memory", item.ref)[0]
-        content = rows.json_text(memo.content)
-        self._db.execute(
-            _PUT,
-            (id_, memo.slug, memo.scope, memo.path, content, memo.version + 1, memo.since,
-             memo.reason),
-        )  # fmt: skip
+        values = structs.asdict(replace(memo, version=memo.version + 1))
+        self._db.execute(_PUT, values | {"item": id_, "content": rows.json_text(memo.content)})
         self._append_row(replace(change, item=id_, act=change.act or self._next_act()))
         return id_
 

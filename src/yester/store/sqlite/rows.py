@@ -10,11 +10,22 @@ import msgspec
 from yester.model import ECHO, Filters, Item, Paging
 from yester.store.records import ITEM
 
-_COLUMNS = [name for name in ITEM.fields if name != "alias"] + ["hash"]
-PUT = (
-    f"INSERT INTO item({', '.join(_COLUMNS)}) VALUES ({', '.join(f':{n}' for n in _COLUMNS)})"
-    f" ON CONFLICT(id) DO UPDATE SET {', '.join(f'{n} = excluded.{n}' for n in _COLUMNS)}"
-)
+
+def put_sql(
+    table: str, columns: Collection[str], key: Collection[str], adding: bool = False
+) -> str:
+    """To write a row, its values by column. One with the same key is replaced, or (`adding`) both
+    are added up."""
+    others = [name for name in columns if name not in key]
+    former = f"{table}.{{0}} + " if adding else ""
+    changes = ", ".join(f"{name} = {former.format(name)}excluded.{name}" for name in others)
+    return (
+        f"INSERT INTO {table}({', '.join(columns)}) VALUES (:{', :'.join(columns)})"
+        f" ON CONFLICT({', '.join(key)}) DO UPDATE SET {changes}"
+    )
+
+
+PUT = put_sql("item", [name for name in ITEM.fields if name != "alias"] + ["hash"], ["id"])
 # Reads give the project's key and the session's own id; the row numbers come last.
 _READ_AS = {"project": "p.key", "session": "coalesce(s.key, '')", "alias": "''"}
 READ = ", ".join([_READ_AS.get(name, f"i.{name}") for name in ITEM.fields])
