@@ -364,12 +364,9 @@ _READ_CHARS = 4_000  # of a text, for the bonus; a phrase that must be there is 
 
 def fulfils_demand(item: Item, must: Expression) -> bool:
     """Does the item hold what the question demands? Words have been looked up by the store."""
-    return _holds_expression([list(text_terms(text)) for text in _item_texts(item)], must)
-
-
-def _item_texts(item: Item) -> list[str]:
-    parts = [item.title, item.subtitle, item.body, *item.facts, *item.sections.values()]
-    return [*filter(None, parts), " ".join((*item.concepts, *item.tags)), *item.files, item.tool]
+    texts = [item.title, item.subtitle, item.body, *item.facts, *item.sections.values()]
+    texts += [" ".join((*item.concepts, *item.tags)), *item.files, item.tool]
+    return _holds_expression([list(text_terms(text)) for text in texts], must)
 
 
 def _holds_expression(fields: list[list[str]], must: Expression) -> bool:
@@ -390,21 +387,11 @@ def _holds_expression(fields: list[list[str]], must: Expression) -> bool:
 
 def _stand_near(field: list[str], wanted: Sequence[str], distance: int) -> bool:
     """In this order side by side, or, with a distance, in any order within so many words."""
-    if not distance:
-        size = len(wanted)
-        starts = (at for at, term in enumerate(field) if term == wanted[0])
-        return any(field[at : at + size] == list(wanted) for at in starts)
-    places = [(at, term) for at, term in enumerate(field) if term in wanted]
-    needed = set(wanted)
-    for first, (begin, _) in enumerate(places):
-        seen = set()
-        for at, term in places[first:]:
-            if at - begin > distance:
-                break
-            seen.add(term)
-            if seen == needed:
-                return True
-    return False
+    size = distance + 1 if distance else len(wanted)
+    passages = (field[at : at + size] for at, term in enumerate(field) if term in wanted)
+    if distance:
+        return any(set(wanted) <= set(passage) for passage in passages)
+    return any(passage == list(wanted) for passage in passages)
 
 
 def adjacent_share(item: Item, asked: Sequence[str], telling: Mapping[str, float]) -> float:

@@ -212,17 +212,13 @@ def _explain_cut(
     shown = {one.best.candidate.id for one in chosen}
     alike = {other: one.best.candidate.id for one in chosen for other in one.alike}
     left = [one for one in found if one.candidate.id not in shown]
-    told = tuple(
-        Cut(
-            id_ := one.candidate.id,
-            one.score,
-            f"says the same as #{alike[id_]}" if id_ in alike
-            else f"below the first {most}" if one.score > 0
-            else "does not fit",
-        )
-        for one in left[:_CUT]
-    )  # fmt: skip
-    return told, len(left) - len(told)
+    cut = []
+    for one in left[:_CUT]:
+        why = f"below the first {most}" if one.score > 0 else "does not fit"
+        if same := alike.get(one.candidate.id):
+            why = f"says the same as #{same}"
+        cut.append(Cut(one.candidate.id, one.score, why))
+    return tuple(cut), len(left) - len(cut)
 
 
 def narrow_filters(filters: Filters, query: Query, now: int) -> Filters:
