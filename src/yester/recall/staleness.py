@@ -15,12 +15,12 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from math import exp2
 from pathlib import Path
 from time import monotonic
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from yester import git
 from yester.model import Item
@@ -215,10 +215,8 @@ def _printable_name(name: str) -> str:
 # --- the facts -----------------------------------------------------------------------------------
 
 
-class _Ask(Protocol):
-    """One question to git about one repository, to be answered by the deadline."""
-
-    def __call__(self, name: str, *values: int | str) -> git.Answer: ...
+# A question to git about one repository, by its name and values, to be answered by the deadline.
+_Ask = Callable[..., git.Answer]
 
 
 class _History:

@@ -52,13 +52,11 @@ class Timeline:
     after: tuple[Hit, ...] = ()
 
     def __iter__(self) -> Iterator[Hit]:
-        yield from self.before
-        if self.anchor is not None:
-            yield self.anchor
-        yield from self.after
+        anchor = () if self.anchor is None else (self.anchor,)
+        return iter((*self.before, *anchor, *self.after))
 
     def __len__(self) -> int:
-        return len(self.before) + (self.anchor is not None) + len(self.after)
+        return sum(1 for _ in self)
 
 
 @dataclass(frozen=True, slots=True)

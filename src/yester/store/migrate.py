@@ -25,11 +25,10 @@ def load_migrations(dialect: str) -> tuple[Migration, ...]:
     """The steps of a dialect in order, from `sql/DIALECT/NNN_name.sql`."""
     folder = Path(__file__).parent / "sql" / dialect  # importlib.resources would load zipfile
     found = []
-    for entry in folder.iterdir():
-        if entry.name.endswith(".sql"):
-            number, name = entry.name.removesuffix(".sql").split("_", 1)
-            found.append(Migration(int(number), name, entry.read_text("utf-8")))
-    return tuple(sorted(found, key=lambda step: step.version))
+    for path in sorted(folder.glob("*.sql")):
+        number, name = path.stem.split("_", 1)
+        found.append(Migration(int(number), name, path.read_text("utf-8")))
+    return tuple(found)
 
 
 def schema_version(db: apsw.Connection) -> int:

@@ -70,19 +70,14 @@ class MemoryRows(ItemRows):
         self.remove([item])
 
     def _part_slugs(self, project: int, other: str) -> None:
-        """Names of a project's memories that the other project (a key) has as well are made
+        """Names of a project's memories that the other project (a key) has or had as well are made
         different, before the two become one."""
-        twins = self._db.execute(
-            "SELECT m.item, m.slug FROM memory m JOIN item i ON i.id = m.item"
-            " WHERE i.project = ? AND m.slug IN (SELECT o.slug FROM memory o"
-            " JOIN item j ON j.id = o.item JOIN project p ON p.id = j.project WHERE p.key = ?)",
-            (project, other),
-        ).fetchall()
-        for item, slug in twins:
-            self._db.execute(
-                "UPDATE memory SET slug = ? WHERE item = ?",
-                (self.free_slug(other, str(slug)), item),
-            )
+        own = self._db.execute(
+            "SELECT m.item, m.slug FROM memory m JOIN item i ON i.id = m.item WHERE i.project = ?",
+            (project,),
+        )
+        slugs = [(self.free_slug(other, str(slug)), item) for item, slug in own]
+        self._db.executemany("UPDATE memory SET slug = ? WHERE item = ?", slugs)
 
     def _next_act(self) -> int:
         row = self._first_row("SELECT seq + 1 FROM sqlite_sequence WHERE name = 'memory_change'")
