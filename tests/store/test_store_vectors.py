@@ -260,6 +260,8 @@ def test_what_is_no_longer_active_is_not_found_and_wants_no_vectors(store, statu
     put(store, item("w", "waits for its vectors"))
     put(store, item("a", "text a", status=status), item("w", "waits", status=status))
     assert list(nearest(store)) == ["b"]
+    embed(store, {"a": [QUERY]})  # had been made meanwhile
+    assert list(nearest(store)) == ["b"]
     assert store.unembedded(9) == []
 
 

@@ -137,7 +137,6 @@ class ItemRows(PlaceRows, VectorRows):
     def _unlink_item(self, id_: int, project: int, kind: str) -> None:
         self._index.remove_item(id_, project, kind)
         self._forget_vectors(id_)
-        self._db.execute("DELETE FROM unembedded WHERE item = ?", (id_,))
         (old,) = self.get([id_])
         self._db.executemany(
             "DELETE FROM item_file WHERE name = ? AND item = ?",

@@ -90,13 +90,14 @@ class VectorRows(Connection):
                 "INSERT INTO vector_code(id, item, model, code) VALUES (?, ?, ?, ?)",
                 (id_, item, model, sign_code(vector, model)),
             )
-        self._db.execute("DELETE FROM unembedded WHERE item = ?", (item,))
 
     def _forget_vectors(self, item: int) -> None:
+        """An item's vectors, and that it waits for some."""
         self._db.execute(
             "DELETE FROM vector_code WHERE id IN (SELECT id FROM vector WHERE item = ?)", (item,)
         )
         self._db.execute("DELETE FROM vector WHERE item = ?", (item,))
+        self._db.execute("DELETE FROM unembedded WHERE item = ?", (item,))
 
     # --- reading -----------------------------------------------------------------------------
 
