@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import apsw
 
 from yester.errors import FeedExpired
-from yester.model import FeedLine, Injection, MemoryChange, Paging
+from yester.model import FeedLine, Injection, Item, MemoryChange, Paging
 from yester.store.sqlite import maintenance, rows
 from yester.store.sqlite.joins import JoinRows
 from yester.store.sqlite.maintenance import explain_errors
@@ -23,8 +23,6 @@ _CURSOR = re.compile(r"([0-9]{1,15})-([0-9]{1,15})(?:-([0-9]{1,15}))?", re.ASCII
 
 class SqliteStore(JoinRows, SearchRows):
     """All parts together, what is new, and what looks after the file."""
-
-    _asked: Any = None  # the state of the file in which nothing was behind a cursor, and that one
 
     def reindex(self) -> int:
         self._index.clear_index()
@@ -78,9 +76,6 @@ class SqliteStore(JoinRows, SearchRows):
             maintenance.backup(self._db, path)
 
     def feed(self, cursor: str = "", limit: int = 500) -> tuple[list[FeedLine], str]:
-        state = *self._file_state(), cursor
-        if cursor and state == self._asked:
-            return [], cursor
         end = self._feed_end()
         if not cursor:
             return [], _cursor_of(end)
@@ -88,13 +83,20 @@ class SqliteStore(JoinRows, SearchRows):
         place = [int(part or 0) for part in match.groups()] if match else [1 << 62]
         if any(mine > its for mine, its in zip(place, end, strict=False)):
             raise FeedExpired(f"{self._path}: the cursor {cursor!r} is of another store")
+        items = self._read_items(" WHERE i.id > ? ORDER BY i.id LIMIT ?", place[0], limit)
+        shown = self.entries(Injection, {}, Paging(limit, oldest_first=True, behind=(place[1],)))
+        changes = self._db.execute(
+            "SELECT c.id, c.item, i.status, coalesce(m.version, 0) FROM memory_change c"
+            " JOIN item i ON i.id = c.item LEFT JOIN memory m ON m.item = c.item"
+            " WHERE c.id > ? ORDER BY c.id LIMIT ?", (place[2], limit),
+        )  # fmt: skip
         lines: list[FeedLine] = []
-        for at, found in enumerate(self._rows_behind(place, limit)):
-            for id_, row in found:
-                place[at] = id_
+        behind: tuple[Iterable[Item | Injection | MemoryChange], ...]
+        behind = items, shown, map(MemoryChange._make, changes)
+        for at, found in enumerate(behind):
+            for row in found:
+                place[at] = row.id
                 lines.append(FeedLine(_cursor_of(place), row))
-        if not lines:
-            self._asked = state
         return lines, _cursor_of(place)
 
     def _feed_end(self) -> list[int]:
@@ -105,22 +107,6 @@ class SqliteStore(JoinRows, SearchRows):
             " coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'memory_change'), 0)"
         )
         return list(row)
-
-    def _rows_behind(self, place: list[int], limit: int) -> list[list[tuple[int, Any]]]:
-        items = self._db.execute(
-            f"{rows.SELECT} WHERE i.id > ? ORDER BY i.id LIMIT ?", (place[0], limit)
-        )
-        shown = self.entries(Injection, {}, Paging(limit, oldest_first=True, behind=(place[1],)))
-        changes = self._db.execute(
-            "SELECT c.id, c.item, i.status, coalesce(m.version, 0) FROM memory_change c"
-            " JOIN item i ON i.id = c.item LEFT JOIN memory m ON m.item = c.item"
-            " WHERE c.id > ? ORDER BY c.id LIMIT ?", (place[2], limit),
-        )  # fmt: skip
-        return [
-            [(item.id, item) for item in map(rows.item_of, items)],
-            [(line.id, line) for line in shown],
-            [(row[0], MemoryChange._make(row)) for row in changes],
-        ]
 
 
 def _cursor_of(place: list[int]) -> str:
