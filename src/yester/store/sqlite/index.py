@@ -29,6 +29,7 @@ _POSTINGS = 3_500
 _KNOWN_TERMS = 500_000  # bound of the set that saves writing known terms again
 _RARE = 2_000  # postings of a term that is cheaper to read whole than together with a filter
 _LISTS = 32  # terms that choose candidates; all of them score
+Weighted = Sequence[tuple[str, float, int]]  # (term, weight, number of postings)
 decode_ids = msgspec.json.Decoder(list[int]).decode
 _OF_LENGTHS = ("project", "kind", "field")
 _ADD_LENGTHS = put_sql("length", (*_OF_LENGTHS, "items", "terms"), _OF_LENGTHS, adding=True)
@@ -211,7 +212,7 @@ class Postings(Struct):
     def _filtered(self) -> bool:
         return bool(self.narrowing or self.excluded or self.exact)
 
-    def choose_likeliest(self, weighted: Sequence[tuple[str, float, int]], limit: int) -> list[int]:
+    def choose_likeliest(self, weighted: Weighted, limit: int) -> list[int]:
         """Ids by the summed weight of the (term, weight, postings) they hold, rarest terms first.
 
         Terms are taken until the posting budget is spent (always at least one, then its newest

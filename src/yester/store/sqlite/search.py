@@ -48,7 +48,7 @@ class SearchRows(ItemRows):
         if probe.words and (weighted or probe.must is not None):
             chosen = self._by_words(weighted, probe, projects, sessions)
         vector = probe.vector() if probe.vector is not None else None
-        near: Mapping[int, model.Nearness] = {}
+        near = {}
         if vector is not None:
             near = self._nearest_items(vector, probe.model, filters, probe.nearest)
         touching = self._items_touching(probe.files, filters, probe.most_files)
@@ -76,9 +76,9 @@ class SearchRows(ItemRows):
         if replace(probe.filters, projects=()) != ANYTHING:
             passing = self._load_candidates(missing, probe.filters)
         vector = probe.vector() if probe.vector is not None else None
+        wanted = [id_ for id_ in (*known, *missing) if id_ not in near]
         cosines: Mapping[int, model.Nearness] = {}
         if vector is not None:
-            wanted = [id_ for id_ in (*known, *missing) if id_ not in near]
             cosines, _ = self._cosines_of(vector, probe.model, wanted)
         _, having = self._count_concepts(probe.names, missing)
         return Neighbours(pairs, more, frozenset(one.id for one in passing), cosines, having)
@@ -99,11 +99,7 @@ class SearchRows(ItemRows):
         return model.Texts(items, self._use_of([*ids, *use_of]), branches)
 
     def _by_words(
-        self,
-        weighted: Sequence[tuple[str, float, int]],
-        probe: Probe,
-        projects: Sequence[int],
-        sessions: Sequence[int],
+        self, weighted: index.Weighted, probe: Probe, projects: list[int], sessions: list[int]
     ) -> list[int]:
         filters = probe.filters
         narrowing = index.filter_query(filters, projects, sessions)

@@ -91,8 +91,8 @@ class SqliteStore(JoinRows, SearchRows):
             " WHERE c.id > ? ORDER BY c.id LIMIT ?", (place[2], limit),
         )  # fmt: skip
         lines: list[FeedLine] = []
-        behind: tuple[Iterable[Item | Injection | MemoryChange], ...]
-        behind = items, shown, map(MemoryChange._make, changes)
+        behind: list[Iterable[Item | Injection | MemoryChange]]
+        behind = [items, shown, map(MemoryChange._make, changes)]
         for at, found in enumerate(behind):
             for row in found:
                 place[at] = row.id
