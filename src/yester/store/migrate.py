@@ -32,9 +32,7 @@ def load_migrations(dialect: str) -> tuple[Migration, ...]:
 
 
 def schema_version(db: apsw.Connection) -> int:
-    found = db.execute("PRAGMA user_version").fetchone()
-    assert found is not None
-    return int(found[0])
+    return int(db.pragma("user_version"))
 
 
 def pending_migrations(

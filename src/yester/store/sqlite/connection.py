@@ -80,7 +80,7 @@ class Connection:
             try:
                 db.set_busy_timeout(int(patience * 1000))
                 lock = maintenance.lock_file(folder)
-                if db.execute("PRAGMA journal_mode").fetchone() != ("wal",):
+                if db.pragma("journal_mode") != "wal":
                     # Several openings of a new file at once: the switch does not wait by itself.
                     with write_lock(lock, max(patience, PATIENCE)):
                         db.execute("PRAGMA journal_mode = WAL")
@@ -193,7 +193,7 @@ class Connection:
 
     def _file_state(self) -> tuple[int, int]:
         """Another one as soon as anybody, we or others, has written."""
-        return self._first_row("PRAGMA data_version")[0], self._db.total_changes()
+        return self._db.pragma("data_version"), self._db.total_changes()
 
     def _filter_items(self, filters: Filters, statuses: Sequence[str] = ("active",)) -> Condition:
         return rows.filter_condition(filters, *self._filter_ids(filters), statuses)
@@ -212,18 +212,16 @@ class Connection:
 
     def _project_id(self, name: str) -> int:
         """By name or key; 0: there is none."""
-        found = self._first_row("SELECT id FROM project WHERE name = ?1 OR key = ?1", name)
-        return int(found[0]) if found else 0
+        return self._first_value("SELECT id FROM project WHERE name = ?1 OR key = ?1", name) or 0
 
     def _get_meta(self, key: str) -> str:
-        row = self._first_row("SELECT value FROM meta WHERE key = ?", key)
-        return str(row[0]) if row else ""
+        return self._first_value("SELECT value FROM meta WHERE key = ?", key) or ""
 
     def _next_id(self, table: str) -> int:
         """No id is given twice, though the newest row may be gone: what was let go is still named
         in ledgers, on screens and in memory; whoever lets go of rows notes it as `last_TABLE`."""
-        (newest,) = self._first_row(f"SELECT coalesce(max(id), 0) FROM {table}")
-        return max(int(newest), int(self._get_meta(f"last_{table}") or 0)) + 1
+        newest = self._first_value(f"SELECT max(id) FROM {table}") or 0
+        return max(newest, int(self._get_meta(f"last_{table}") or 0)) + 1
 
     def _set_meta(self, key: str, value: str) -> None:
         self._db.execute(
@@ -233,6 +231,11 @@ class Connection:
 
     def _first_row(self, sql: str, *args: object) -> Any:
         return self._db.execute(sql, args).fetchone()
+
+    def _first_value(self, sql: str, *args: object) -> Any:
+        """Of the first row the first value; None where there is none."""
+        row = self._first_row(sql, *args)
+        return row and row[0]
 
     def _all_ids(self, sql: str, *args: object) -> list[int]:
         return [row[0] for row in self._db.execute(sql, args)]

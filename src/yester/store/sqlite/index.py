@@ -186,8 +186,7 @@ def count_items(db: apsw.Connection, term: str, projects: Sequence[int]) -> int:
         where, keys = f"IN ({','.join('?' * len(projects))})", [low | one for one in projects]
     else:
         where, keys = "BETWEEN ? AND ?", [low, low | (1 << _PROJECT_BITS) - 1]
-    row = db.execute(f"SELECT sum(items) FROM frequency WHERE key {where}", keys).fetchone()
-    return (row and row[0]) or 0
+    return db.execute(f"SELECT sum(items) FROM frequency WHERE key {where}", keys).get or 0
 
 
 class Postings(Struct):
@@ -285,9 +284,9 @@ class Postings(Struct):
         if exact is not None:
             join = " CROSS JOIN item i ON i.id = item_text.rowid"
             where, values = f" AND {exact.sql}", exact.values
-        row = self.db.execute(
+        found = self.db.execute(
             f"SELECT json_group_array(id) FROM (SELECT item_text.rowid AS id FROM item_text{join}"
             f" WHERE item_text MATCH ?{where} ORDER BY item_text.rowid DESC LIMIT ?)",
             (match, *values, most),
-        ).fetchone()
-        return decode_ids(row[0] if row else "[]")
+        )
+        return decode_ids(found.get)

@@ -126,10 +126,9 @@ def restore_count(db: apsw.Connection) -> int:
     """How often another store's content has taken this one's place; whoever remembers something of
     the rows sees by it that they are others."""
     try:
-        row = db.execute("SELECT value FROM meta WHERE key = 'restores'").fetchone()
+        return int(db.execute("SELECT value FROM meta WHERE key = 'restores'").get or 0)
     except apsw.SQLError:
         return 0  # no table yet
-    return int(row[0]) if row else 0
 
 
 @contextmanager

@@ -80,8 +80,8 @@ class MemoryRows(ItemRows):
         self._db.executemany("UPDATE memory SET slug = ? WHERE item = ?", slugs)
 
     def _next_act(self) -> int:
-        row = self._first_row("SELECT seq + 1 FROM sqlite_sequence WHERE name = 'memory_change'")
-        return int(row[0]) if row else 1
+        last = "SELECT seq FROM sqlite_sequence WHERE name = 'memory_change'"
+        return int(self._first_value(last) or 0) + 1
 
     # --- reading -----------------------------------------------------------------------------
 

@@ -72,7 +72,7 @@ class VectorRows(Connection):
                 (model,),
             )
             self._set_meta("embedder", model)
-        return int(self._first_row("SELECT count(*) FROM unembedded")[0])
+        return int(self._first_value("SELECT count(*) FROM unembedded"))
 
     def put_vectors(self, item: int, model: str, vectors: Sequence[Any]) -> None:
         self._forget_vectors(item)
@@ -195,9 +195,9 @@ class VectorRows(Connection):
         if project not in self._members and len(self._members) >= _PROJECTS_MARKED:
             self._members.clear()
         marks = self._members.setdefault(project, bytearray(1))
-        (newest,) = self._first_row("SELECT coalesce(max(id), 0) FROM item")
+        newest = self._first_value("SELECT max(id) FROM item") or 0
         if newest >= len(marks):
-            (ids,) = self._first_row(
+            ids = self._first_value(
                 "SELECT json_group_array(id) FROM item WHERE id >= ? AND project = ?",
                 len(marks), project,
             )  # fmt: skip
