@@ -19,7 +19,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from yester.capture import ask
-from yester.files import open_file
+from yester.capture.homes import is_usual
+from yester.files import append_text, open_file
 
 FORMAT = 1
 ENDED_WORKER = "has ended the worker twice"  # why something was set aside
@@ -99,11 +100,8 @@ class Spool:
         folder.mkdir(mode=0o700, exist_ok=True)
         path.rename(folder / path.name)
         with suppress(OSError):  # no room: the file itself is kept
-            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
-            number = os.open(_reasons_file(folder), flags, 0o600)
-            with os.fdopen(number, "a", encoding="utf-8") as file:
-                cause = f"\t{_in_one_line(transcript)}" if transcript else ""
-                file.write(f"{path.name}\t{why}{cause}\n")
+            cause = f"\t{_in_one_line(transcript)}" if transcript else ""
+            append_text(_reasons_file(folder), f"{path.name}\t{why}{cause}\n")
 
     def put_back(self, transcript: Path | None = None) -> list[Path]:
         """What has ended the worker may be tried again, all of it or what was set aside because of
@@ -175,6 +173,11 @@ def peek_event(path: Path) -> tuple[int, str]:
 def event_age(path: Path, now: float) -> float:
     """Seconds since the hook began; never negative, clocks are set back."""
     return max(0.0, now - event_time(path.name) / 1000)
+
+
+def open_spool(home: Path, environ: Mapping[str, str]) -> Spool:
+    """The spools of a home, wherever its hooks may have found room."""
+    return Spool(home, trusted_runtime(environ, os.getuid()), is_usual(home, environ))
 
 
 def trusted_runtime(environ: Mapping[str, str], uid: int) -> Path | None:

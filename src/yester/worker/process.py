@@ -36,7 +36,7 @@ from yester.capture.homes import account_folder
 from yester.capture.question import ask_health
 from yester.capture.spool import trusted_runtime
 from yester.errors import StoreBusy, StoreError
-from yester.files import replace_file
+from yester.files import append_text, replace_file, update_file
 from yester.store.lock import write_lock
 
 T = TypeVar("T")
@@ -126,15 +126,8 @@ def worker_command(home: Path) -> list[str]:
 
 def write_launch(home: Path) -> None:
     """run/launch for the hooks, one word a line; untouched where it is right already."""
-    path = home / "run" / "launch"
-    text = "".join(f"{word}\n" for word in worker_command(home))
-    try:
-        if path.read_text("utf-8") == text:
-            return
-    except (OSError, UnicodeDecodeError):
-        pass
     with suppress(OSError):  # no room, or not ours to write: sessions do without it
-        replace_file(path, text)
+        update_file(home / "run" / "launch", "".join(f"{word}\n" for word in worker_command(home)))
 
 
 def write_trouble(home: Path, reason: str) -> None:
@@ -217,8 +210,7 @@ class Log:
         moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self._clock()))
         try:
             self._rotate()
-            with open(self._path, "a", encoding="utf-8", opener=_open_private) as file:
-                file.write(f"{moment} {text}\n")
+            append_text(self._path, f"{moment} {text}\n")
         except OSError:
             pass  # a full disk must not stop the worker
 
@@ -250,10 +242,6 @@ class Log:
             if older.exists():
                 older.replace(self._path.with_name(f"{self._path.name}.{number + 1}"))
         self._path.replace(self._path.with_name(f"{self._path.name}.1"))
-
-
-def _open_private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
 
 
 # --- versions ------------------------------------------------------------------------------------

@@ -17,9 +17,8 @@ from pathlib import Path
 import msgspec
 
 import yester
-from yester.capture.homes import is_usual
 from yester.capture.rules import load_rules, write_hook_rules
-from yester.capture.spool import Spool
+from yester.capture.spool import open_spool
 from yester.config import load_config
 from yester.errors import ConfigError, StoreBusy, StoreError, StoreNewer, StoreReplaced
 from yester.ingest.transcripts import rebuild_if_stale
@@ -44,7 +43,6 @@ class Worker:
     def __init__(
         self,
         home: Path,
-        runtime: Path | None,
         idle: float | None = None,
         clock: Callable[[], float] = time.monotonic,
         hung: float = HUNG,
@@ -65,7 +63,7 @@ class Worker:
         self._installed = installed_version()
         self._running = False  # not where it only drains
         self._jobs_wait = True
-        self._spool = Spool(home, runtime, is_usual(home, os.environ))
+        self._spool = open_spool(home, os.environ)
         self._spool.make_folders()
         self._background = Background(self._log, self._notes_stored)
 
